@@ -1,0 +1,132 @@
+"""Speed of the trellis kernels, as a share of this machine's multiply-add peak.
+
+The peak is measured in the same run by a large matrix product in double precision. A
+forward-backward pass needs 3 K^2 multiply-adds a position: forward, backward and pair sums.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+import common
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from hedgerow.trellis import forward_backward, viterbi
+
+LABELS = (2, 5, 26, 100)
+SEQUENCE_LENGTHS = (25, 1000)
+JOBS = (1, 2)
+LONG_LABELS = (5, 26)
+LONG_LENGTHS = (10**3, 10**4, 10**5, 10**6)
+MATRIX_SIZE = 2000
+
+
+def multiply_add_peak(n_threads: int, passes: int) -> float:
+    """Multiply-adds a second of the best matrix product."""
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((2, MATRIX_SIZE, MATRIX_SIZE))
+    with threadpool_limits(n_threads):
+        left @ right  # the first product also starts the threads
+        return MATRIX_SIZE**3 / common.best_seconds(lambda: left @ right, passes)
+
+
+def random_trellis(
+    n_positions: int, n_labels: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Node scores (n_positions, n_labels) and arc scores (n_labels, n_labels), standard normal."""
+    rng = np.random.default_rng(n_labels)
+    return (
+        rng.standard_normal((n_positions, n_labels)),
+        rng.standard_normal((n_labels, n_labels)),
+    )
+
+
+def even_offsets(n_positions: int, length: int) -> NDArray[np.int64]:
+    """Starts of sequences of one length, with the end of the last; rounded down to whole ones."""
+    return np.arange(0, n_positions + 1, length, dtype=np.int64)
+
+
+def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[common.Record]:
+    """Positions a second for each number of labels, sequence length and number of threads."""
+    records = []
+    for n_labels in LABELS:
+        total = n_positions if n_labels < 100 else n_positions // 10
+        scores, arcs = random_trellis(total, n_labels)
+        for length in SEQUENCE_LENGTHS:
+            offsets = even_offsets(total, length)
+            nodes = scores[: offsets[-1]]
+            for jobs in JOBS:
+                common.log(f"K={n_labels} T={length} n_jobs={jobs}")
+                both = common.best_seconds(
+                    partial(forward_backward, nodes, arcs, offsets, n_jobs=jobs), passes
+                )
+                path = common.best_seconds(
+                    partial(viterbi, nodes, arcs, offsets, n_jobs=jobs), passes
+                )
+                rate = len(nodes) / both
+                records.append(
+                    {
+                        "n_labels": n_labels,
+                        "length": length,
+                        "n_positions": len(nodes),
+                        "n_jobs": jobs,
+                        "forward_backward_positions_per_second": rate,
+                        "forward_backward_share_of_peak": 3 * n_labels**2 * rate / peaks[jobs],
+                        "viterbi_positions_per_second": len(nodes) / path,
+                    }
+                )
+    return records
+
+
+def scaling(n_positions: int, passes: int) -> list[common.Record]:
+    """Nanoseconds a position as sequences grow, the number of positions held (one thread)."""
+    records = []
+    for n_labels in LONG_LABELS:
+        scores, arcs = random_trellis(n_positions, n_labels)
+        nanoseconds = {}
+        for length in LONG_LENGTHS:
+            if length > n_positions:
+                continue
+            common.log(f"K={n_labels} T={length}, {n_positions // length} sequences")
+            offsets = even_offsets(n_positions, length)
+            nodes = scores[: offsets[-1]]
+            seconds = common.best_seconds(
+                partial(forward_backward, nodes, arcs, offsets, n_jobs=1), passes
+            )
+            nanoseconds[length] = 1e9 * seconds / len(nodes)
+        records.append(
+            {
+                "n_labels": n_labels,
+                "forward_backward_ns_per_position": nanoseconds,
+                "largest_over_smallest": max(nanoseconds.values()) / min(nanoseconds.values()),
+                "scores_mib": scores.nbytes / 1024**2,
+                "peak_memory_mib": common.peak_memory_mib(),
+            }
+        )
+    return records
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--positions", type=int, default=200_000, help="a tenth of it for K=100")
+    parser.add_argument("--long-positions", type=int, default=1_000_000)
+    parser.add_argument("--passes", type=int, default=3, help="the best of these is given")
+    options = parser.parse_args()
+    machine = common.machine_facts()
+    peaks = {jobs: multiply_add_peak(jobs, options.passes) for jobs in JOBS}
+    common.print_json(
+        {
+            "multiply_adds_per_second_peak": peaks,
+            "throughput": throughput(options.positions, peaks, options.passes),
+            "scaling": scaling(options.long_positions, options.passes),
+            "peak_memory_mib": common.peak_memory_mib(),
+            "machine": machine,
+        }
+    )
+
+
+if __name__ == "__main__":
+    main()

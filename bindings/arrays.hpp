@@ -1,0 +1,62 @@
+// NumPy arrays in and out, and the frame every kernel call stands in.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace hedgerow::bindings {
+
+namespace nb = nanobind;
+
+template <class T, int n_dimensions>
+using Array = nb::ndarray<T, nb::ndim<n_dimensions>, nb::c_contig, nb::device::cpu>;
+template <class T, int n_dimensions>
+using OptionalArray = std::optional<Array<T, n_dimensions>>;
+
+template <class AnyArray>
+auto data_or_null(const std::optional<AnyArray>& array) {
+  return array ? array->data() : nullptr;
+}
+
+inline void check(bool holds, const std::string& message) {
+  if (!holds) throw std::invalid_argument(message);
+}
+
+// A vector handed over to NumPy without a copy.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+// Runs a kernel without the GIL. Ctrl-C ends it: the pending KeyboardInterrupt is raised.
+template <class Kernel>
+void run_kernel(Kernel kernel) {
+  Stop stop([] {
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+  });
+  try {
+    nb::gil_scoped_release no_gil;
+    kernel(stop);
+  } catch (const Interrupted&) {
+    throw nb::python_error();
+  }
+}
+
+void bind_trellis(nb::module_& module);
+void bind_linear(nb::module_& module);
+void bind_items(nb::module_& module);
+
+}  // namespace hedgerow::bindings

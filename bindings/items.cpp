@@ -1,0 +1,242 @@
+// Walks what sklearn-crfsuite's users have, lists of lists of dicts or of strings, into sparse rows.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "arrays.hpp"
+#include "string_index.hpp"
+
+namespace hedgerow::bindings {
+namespace {
+
+std::string_view text_of(nb::handle string) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
+  if (text == nullptr) throw nb::python_error();
+  return {text, static_cast<size_t>(size)};
+}
+
+std::string kind_of(nb::handle value) {
+  return nb::cast<std::string>(value.type().attr("__name__"));
+}
+
+bool is_string_list(nb::handle value) {
+  PyObject* p = value.ptr();
+  return PyList_Check(p) || PyTuple_Check(p) || PyAnySet_Check(p);
+}
+
+class ItemWalker {
+ public:
+  ItemWalker(StringIndex& index, bool grow) : index_(index), grow_(grow) {}
+
+  void walk(nb::list sequences) {
+    offsets_.push_back(0);
+    indptr_.push_back(0);
+    for (nb::handle sequence : sequences) {
+      const nb::object items = nb::steal(
+          PySequence_Fast(sequence.ptr(), "a sequence must be a list of positions"));
+      if (!items.is_valid()) throw nb::python_error();
+      position_ = 0;
+      for (nb::handle item : items) {
+        walk_item(item);
+        indptr_.push_back(static_cast<int64_t>(columns_.size()));
+        ++position_;
+      }
+      offsets_.push_back(static_cast<int64_t>(indptr_.size()) - 1);
+      ++sequence_;
+      if (sequence_ % 1024 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+  }
+
+  nb::tuple result() {
+    const bool ones = values_.empty();
+    return nb::make_tuple(to_numpy(std::move(offsets_)), to_numpy(std::move(indptr_)),
+                          to_numpy(std::move(columns_)),
+                          ones ? nb::object(nb::none()) : nb::cast(to_numpy(std::move(values_))));
+  }
+
+ private:
+  void walk_item(nb::handle item) {
+    name_.clear();
+    if (PyDict_Check(item.ptr())) {
+      walk_dict(item);
+    } else if (is_string_list(item)) {
+      walk_strings(item);
+    } else {
+      fail("is a " + kind_of(item) + "; expected a dict, or a list of attribute strings");
+    }
+  }
+
+  // name_ holds the keys above, each with its colon.
+  void walk_dict(nb::handle dict) {
+    const size_t prefix = name_.size();
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict.ptr(), &at, &key, &value)) {
+      if (!PyUnicode_Check(key))
+        fail("has a key of type " + kind_of(key) + "; attribute names must be strings");
+      name_.append(text_of(key));
+      walk_value(value);
+      name_.resize(prefix);
+    }
+  }
+
+  void walk_value(nb::handle value) {
+    PyObject* p = value.ptr();
+    if (PyUnicode_Check(p)) {
+      name_.push_back(':');
+      name_.append(text_of(value));
+      add(name_, 1.0);
+    } else if (PyBool_Check(p)) {
+      add(name_, p == Py_True ? 1.0 : 0.0);
+    } else if (PyDict_Check(p)) {
+      if (++depth_ > 100) fail("nests dicts deeper than 100 levels at '" + name_ + "'");
+      name_.push_back(':');
+      walk_dict(value);
+      --depth_;
+    } else if (is_string_list(value)) {
+      name_.push_back(':');
+      walk_strings(value);
+    } else {
+      const double number = value.is_none() ? -1.0 : PyFloat_AsDouble(p);
+      if (value.is_none() || (number == -1.0 && PyErr_Occurred())) {
+        PyErr_Clear();
+        fail("has a " + kind_of(value) + " as value of '" + name_ +
+             "'; expected a number, a bool, a string, a list of strings or a dict");
+      }
+      add(name_, number);
+    }
+  }
+
+  // Sets have no order of their own that repeats from run to run, so they are sorted.
+  void walk_strings(nb::handle strings) {
+    if (PyAnySet_Check(strings.ptr())) {
+      nb::list sorted;
+      for (nb::handle string : strings) {
+        check_string(string);
+        sorted.append(string);
+      }
+      sorted.attr("sort")();
+      walk_strings(sorted);
+      return;
+    }
+    const size_t prefix = name_.size();
+    for (nb::handle string : strings) {
+      check_string(string);
+      if (prefix == 0) {
+        add(text_of(string), 1.0);
+      } else {
+        name_.append(text_of(string));
+        add(name_, 1.0);
+        name_.resize(prefix);
+      }
+    }
+  }
+
+  void check_string(nb::handle string) {
+    if (!PyUnicode_Check(string.ptr()))
+      fail("has a " + kind_of(string) + " in a list of attributes; expected strings");
+  }
+
+  void add(std::string_view name, double value) {
+    if (!std::isfinite(value))
+      fail("has " + std::string(std::isnan(value) ? "NaN" : "an infinite number") +
+           " as value of '" + std::string(name) + "'; leave out what is missing");
+    if (value == 0.0) return;
+    const int32_t id = grow_ ? index_.add(name) : index_.find(name);
+    if (id < 0) return;
+    if (value != 1.0 && values_.empty()) values_.assign(columns_.size(), 1.0);
+    columns_.push_back(id);
+    if (!values_.empty() || value != 1.0) values_.push_back(value);
+  }
+
+  [[noreturn]] void fail(const std::string& what) {
+    throw nb::value_error(("X[" + std::to_string(sequence_) + "][" + std::to_string(position_) +
+                           "] " + what).c_str());
+  }
+
+  StringIndex& index_;
+  bool grow_;
+  int64_t sequence_ = 0;
+  int64_t position_ = 0;
+  int depth_ = 0;
+  std::string name_;
+  std::vector<int64_t> offsets_;
+  std::vector<int64_t> indptr_;
+  std::vector<int32_t> columns_;
+  std::vector<double> values_;  // empty as long as all are 1
+};
+
+nb::object decode(std::string_view text) {
+  nb::object string = nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
+  if (!string.is_valid()) throw nb::python_error();
+  return string;
+}
+
+nb::list names_of(const StringIndex& index) {
+  nb::list names;
+  for (int64_t id = 0; id < index.size(); ++id) names.append(decode(index.at(id)));
+  return names;
+}
+
+nb::tuple arrays_of(const StringIndex& index) {
+  return nb::make_tuple(
+      to_numpy(std::vector<uint8_t>(index.text().begin(), index.text().end())),
+      to_numpy(std::vector<int64_t>(index.offsets())));
+}
+
+void fill_index(StringIndex& index, const Array<const uint8_t, 1>& text,
+                const Array<const int64_t, 1>& offsets) {
+  const int64_t* bounds = offsets.data();
+  const size_t n = offsets.shape(0);
+  check(n >= 1 && bounds[0] == 0 && bounds[n - 1] == static_cast<int64_t>(text.shape(0)),
+        "name offsets must run from 0 to the length of the text");
+  for (size_t i = 0; i + 1 < n; ++i) {
+    check(bounds[i] <= bounds[i + 1] && bounds[i + 1] <= bounds[n - 1], "name offsets must not fall");
+    const std::string_view name{reinterpret_cast<const char*>(text.data()) + bounds[i],
+                                static_cast<size_t>(bounds[i + 1] - bounds[i])};
+    decode(name);
+    check(index.add(name) == static_cast<int32_t>(i), "a name occurs twice");
+  }
+}
+
+}  // namespace
+
+void bind_items(nb::module_& module) {
+  nb::class_<StringIndex>(module, "StringIndex",
+                          "Numbers strings 0, 1, 2, ... in order of first appearance.")
+      .def(nb::init<>())
+      .def("__len__", &StringIndex::size)
+      .def("find", [](const StringIndex& index, nb::str name) { return index.find(text_of(name)); })
+      .def("add", [](StringIndex& index, nb::str name) { return index.add(text_of(name)); })
+      .def("names", &names_of)
+      .def("to_arrays", &arrays_of)
+      .def_static("from_arrays",
+                  [](const Array<const uint8_t, 1>& text, const Array<const int64_t, 1>& offsets) {
+                    StringIndex index;
+                    fill_index(index, text, offsets);
+                    return index;
+                  })
+      .def("__getstate__", &arrays_of)
+      .def("__setstate__", [](StringIndex& index, const std::pair<Array<const uint8_t, 1>,
+                                                                  Array<const int64_t, 1>>& state) {
+        new (&index) StringIndex();
+        fill_index(index, state.first, state.second);
+      });
+  module.def(
+      "walk_items",
+      [](nb::list sequences, StringIndex& index, bool grow) {
+        ItemWalker walker(index, grow);
+        walker.walk(sequences);
+        return walker.result();
+      },
+      nb::arg("sequences"), nb::arg("index"), nb::arg("grow"));
+}
+
+}  // namespace hedgerow::bindings

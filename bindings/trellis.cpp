@@ -1,0 +1,127 @@
+#include "arrays.hpp"
+#include "trellis/chain.hpp"
+
+namespace hedgerow::bindings {
+namespace {
+
+using Nodes = Array<const double, 2>;
+using Arcs = Array<const double, 2>;
+using Edges = OptionalArray<const double, 3>;
+using Offsets = Array<const int64_t, 1>;
+using Labels = OptionalArray<const int32_t, 1>;
+
+ChainScores read_scores(const Nodes& nodes, const Arcs& arcs, const Edges& edges,
+                        const Offsets& offsets) {
+  const size_t n_positions = nodes.shape(0), n_labels = nodes.shape(1);
+  check(n_labels >= 1, "nodes must have at least one column");
+  check(arcs.shape(0) == n_labels && arcs.shape(1) == n_labels,
+        "arcs must be a square with a row for each column of nodes");
+  if (edges)
+    check(edges->shape(0) == n_positions && edges->shape(1) == n_labels &&
+              edges->shape(2) == n_labels,
+          "edges must have shape (positions, labels, labels)");
+  const int64_t* bounds = offsets.data();
+  check(offsets.shape(0) >= 1 && bounds[0] == 0 &&
+            bounds[offsets.shape(0) - 1] == static_cast<int64_t>(n_positions),
+        "offsets must run from 0 to the number of positions");
+  for (size_t s = 1; s < offsets.shape(0); ++s)
+    check(bounds[s] >= bounds[s - 1], "offsets must not fall");
+  return {static_cast<int64_t>(offsets.shape(0)) - 1,
+          bounds,
+          static_cast<int>(n_labels),
+          nodes.data(),
+          arcs.data(),
+          data_or_null(edges)};
+}
+
+void check_labels(const Labels& labels, const Nodes& nodes) {
+  if (!labels) return;
+  check(labels->shape(0) == nodes.shape(0), "labels must have an entry for each position");
+  for (size_t t = 0; t < labels->shape(0); ++t)
+    check(labels->data()[t] >= 0 && labels->data()[t] < static_cast<int32_t>(nodes.shape(1)),
+          "a label code lies outside 0 .. number of labels - 1");
+}
+
+ChainPosteriors read_outputs(const Nodes& nodes, const Offsets& offsets,
+                             const OptionalArray<double, 1>& log_z,
+                             const OptionalArray<double, 1>& log_likelihoods,
+                             const OptionalArray<double, 2>& marginals,
+                             const OptionalArray<double, 2>& pair_sums,
+                             const OptionalArray<double, 3>& pairs,
+                             const OptionalArray<const double, 1>& weights) {
+  const size_t n_sequences = offsets.shape(0) - 1, n_labels = nodes.shape(1);
+  for (const auto* per_sequence : {&log_z, &log_likelihoods})
+    check(!*per_sequence || (*per_sequence)->shape(0) == n_sequences,
+          "log_z and log_likelihoods must have an entry for each sequence");
+  check(!marginals || (marginals->shape(0) == nodes.shape(0) && marginals->shape(1) == n_labels),
+        "marginals must have the shape of nodes");
+  check(!pair_sums || (pair_sums->shape(0) == n_labels && pair_sums->shape(1) == n_labels),
+        "pair_sums must have the shape of arcs");
+  check(!pairs || (pairs->shape(0) == nodes.shape(0) && pairs->shape(1) == n_labels &&
+                   pairs->shape(2) == n_labels),
+        "pairs must have shape (positions, labels, labels)");
+  check(!weights || weights->shape(0) == n_sequences,
+        "weights must have an entry for each sequence");
+  return {data_or_null(log_z),     data_or_null(log_likelihoods), data_or_null(marginals),
+          data_or_null(pair_sums), data_or_null(pairs),           data_or_null(weights)};
+}
+
+}  // namespace
+
+void bind_trellis(nb::module_& module) {
+  module.def(
+      "fill_posteriors",
+      [](Nodes nodes, Arcs arcs, Edges edges, Offsets offsets, Labels labels,
+         OptionalArray<double, 1> log_z, OptionalArray<double, 1> log_likelihoods,
+         OptionalArray<double, 2> marginals, OptionalArray<double, 2> pair_sums,
+         OptionalArray<double, 3> pairs, OptionalArray<const double, 1> weights, int n_threads) {
+        const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
+        const ChainPosteriors out = read_outputs(nodes, offsets, log_z, log_likelihoods, marginals,
+                                                 pair_sums, pairs, weights);
+        check_labels(labels, nodes);
+        check(labels || !log_likelihoods, "log_likelihoods need labels");
+        run_kernel([&](Stop& stop) {
+          fill_posteriors(scores, data_or_null(labels), out, n_threads, stop);
+        });
+      },
+      nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("labels").noconvert().none(), nb::arg("log_z").noconvert().none(),
+      nb::arg("log_likelihoods").noconvert().none(), nb::arg("marginals").noconvert().none(),
+      nb::arg("pair_sums").noconvert().none(), nb::arg("pairs").noconvert().none(),
+      nb::arg("weights").noconvert().none(), nb::arg("n_threads"));
+  module.def(
+      "fill_weighted_posteriors",
+      [](Nodes nodes, Arcs arcs, Edges edges, Offsets offsets, Array<const int32_t, 1> labels,
+         Array<const double, 1> weights, Array<double, 1> log_likelihoods,
+         Array<double, 2> marginals, OptionalArray<double, 2> pair_sums,
+         OptionalArray<double, 3> pairs, int n_threads) {
+        const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
+        const ChainPosteriors out =
+            read_outputs(nodes, offsets, {}, log_likelihoods, marginals, pair_sums, pairs, {});
+        check_labels(labels, nodes);
+        check(weights.shape(0) == nodes.shape(0), "weights must have an entry for each position");
+        run_kernel([&](Stop& stop) {
+          fill_weighted_posteriors(scores, labels.data(), weights.data(), out, n_threads, stop);
+        });
+      },
+      nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("labels").noconvert(), nb::arg("weights").noconvert(),
+      nb::arg("log_likelihoods").noconvert(), nb::arg("marginals").noconvert(),
+      nb::arg("pair_sums").noconvert().none(), nb::arg("pairs").noconvert().none(),
+      nb::arg("n_threads"));
+  module.def(
+      "fill_viterbi",
+      [](Nodes nodes, Arcs arcs, Edges edges, Offsets offsets, Array<int32_t, 1> labels,
+         int n_threads) {
+        const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
+        check(labels.shape(0) == nodes.shape(0), "labels must have an entry for each position");
+        run_kernel([&](Stop& stop) { fill_viterbi(scores, labels.data(), n_threads, stop); });
+      },
+      nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("labels").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace hedgerow::bindings

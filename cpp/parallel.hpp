@@ -1,0 +1,138 @@
+// parallel_for over std::thread: no OpenMP, so that a process may fork after a fit and fit again in
+// the child, and no runtime has to be shipped. Threads live as long as the call.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace hedgerow {
+
+// Thrown out of a kernel that the user stopped.
+struct Interrupted : std::exception {
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
+// Returns true when the user asked to stop. Called on the calling thread only.
+using InterruptPoll = bool (*)();
+
+// Lets a running kernel notice, from any of its threads, that the user wants it to end.
+class Stop {
+ public:
+  explicit Stop(InterruptPoll poll) : poll_(poll), caller_(std::this_thread::get_id()) {}
+
+  // Call about once a millisecond of work; throws Interrupted.
+  void check() {
+    if (requested_.load(std::memory_order_relaxed)) throw Interrupted{};
+    if (poll_ != nullptr && std::this_thread::get_id() == caller_) poll_if_due();
+  }
+
+ private:
+  void poll_if_due() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_poll_ < std::chrono::milliseconds(50)) return;
+    last_poll_ = now;
+    if (poll_()) {
+      requested_.store(true, std::memory_order_relaxed);
+      throw Interrupted{};
+    }
+  }
+
+  InterruptPoll poll_;
+  std::thread::id caller_;
+  std::chrono::steady_clock::time_point last_poll_ = std::chrono::steady_clock::now();
+  std::atomic<bool> requested_{false};
+};
+
+namespace detail {
+
+// Tasks are handed out in index order, so when one fails all earlier ones have been started; those
+// run to their end and the failure of the lowest index is kept: the error does not depend on timing.
+class TaskQueue {
+ public:
+  explicit TaskQueue(int64_t n_tasks) : n_tasks_(n_tasks) {}
+
+  template <class Task>
+  void run(Task& task) {
+    while (!failed_.load(std::memory_order_relaxed)) {
+      const int64_t index = next_.fetch_add(1);
+      if (index >= n_tasks_) return;
+      try {
+        task(index);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (index < error_index_) {
+          error_index_ = index;
+          error_ = std::current_exception();
+        }
+        failed_.store(true);
+      }
+    }
+  }
+
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  int64_t n_tasks_;
+  std::atomic<int64_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  int64_t error_index_ = std::numeric_limits<int64_t>::max();
+  std::exception_ptr error_;
+};
+
+}  // namespace detail
+
+// Runs task(0) ... task(n_tasks - 1) on up to n_threads threads, the caller's among them.
+// What a task computes may not depend on which thread runs it.
+template <class Task>
+void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
+  detail::TaskQueue queue(n_tasks);
+  std::mutex mutex;
+  std::condition_variable idle;
+  int running = 0;
+  std::vector<std::thread> threads;
+  const int64_t n_helpers = std::min<int64_t>(n_threads, n_tasks) - 1;
+  for (int64_t i = 0; i < n_helpers; ++i) {
+    try {
+      const std::lock_guard lock(mutex);
+      threads.emplace_back([&] {
+        queue.run(task);
+        const std::lock_guard done(mutex);
+        --running;
+        idle.notify_one();
+      });
+      ++running;
+    } catch (const std::system_error&) {
+      break;  // no thread to be had: those that exist do the work
+    }
+  }
+  queue.run(task);
+  std::exception_ptr interrupted;
+  for (std::unique_lock lock(mutex); running > 0;) {
+    idle.wait_for(lock, std::chrono::milliseconds(50));
+    if (running == 0 || interrupted) continue;
+    lock.unlock();
+    try {
+      stop.check();
+    } catch (const Interrupted&) {
+      interrupted = std::current_exception();  // the helpers see it at their next check
+    }
+    lock.lock();
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (interrupted) std::rethrow_exception(interrupted);
+  queue.rethrow();
+}
+
+}  // namespace hedgerow

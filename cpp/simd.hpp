@@ -1,0 +1,130 @@
+// Four doubles at a time, written once for every machine.
+//
+// Kernels marked HEDGEROW_CLONES are compiled for several x86-64 levels and the best one is chosen
+// when the library is loaded; elsewhere the compiler's target decides. All helpers are inlined into
+// the clones.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define HEDGEROW_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define HEDGEROW_CLONES
+#endif
+
+#if defined(__GNUC__)
+#define HEDGEROW_INLINE inline __attribute__((always_inline))
+#else
+#define HEDGEROW_INLINE inline
+#endif
+
+namespace hedgerow {
+
+inline constexpr int kLanes = 4;
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Smallest multiple of kLanes that holds n doubles.
+HEDGEROW_INLINE constexpr int padded(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+#if defined(__GNUC__)
+
+using Lanes = double __attribute__((vector_size(32)));
+
+HEDGEROW_INLINE Lanes broadcast(double x) { return Lanes{x, x, x, x}; }
+HEDGEROW_INLINE Lanes maximum(Lanes a, Lanes b) { return a > b ? a : b; }
+HEDGEROW_INLINE Lanes minimum(Lanes a, Lanes b) { return a < b ? a : b; }
+HEDGEROW_INLINE double lane(const Lanes& a, int i) { return a[i]; }
+
+// exp(x) for x <= 0 within 2 ulp; 0 below -708, where a normal double ends.
+HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
+  using Bits = int64_t __attribute__((vector_size(32)));
+  const Lanes limit = broadcast(-708.0);
+  const Lanes round_bits = broadcast(0x1.8p52);  // adding it leaves the nearest integer in the low bits
+  const Lanes clipped = maximum(x, limit);
+  const Lanes shifted = clipped * 1.4426950408889634 + round_bits;
+  const Lanes n = shifted - round_bits;
+  // x = n ln 2 + r, |r| <= ln 2 / 2; ln 2 in two parts, the first exact when multiplied by n.
+  const Lanes r = (clipped - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  // exp(r) by its Taylor polynomial of degree 13 (remainder < 5e-18), summed pairwise.
+  const Lanes r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
+  const Lanes a = (1.0 + r) + r2 * (1.0 / 2 + r * (1.0 / 6));
+  const Lanes b = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
+  const Lanes c = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
+  const Lanes d = 1.0 / 479001600 + r * (1.0 / 6227020800);
+  const Lanes polynomial = (a + r4 * b) + r8 * (c + r4 * d);
+  const Bits exponent = (std::bit_cast<Bits>(shifted) << 52) + 0x3FF0000000000000;
+  const Lanes result = polynomial * std::bit_cast<Lanes>(exponent);
+  return x < limit ? broadcast(0.0) : result;
+}
+
+#else
+
+struct Lanes {
+  double v[kLanes];
+};
+HEDGEROW_INLINE double lane(const Lanes& a, int i) { return a.v[i]; }
+template <class Op>
+HEDGEROW_INLINE Lanes each(Lanes a, Lanes b, Op op) {
+  Lanes out;
+  for (int i = 0; i < kLanes; ++i) out.v[i] = op(a.v[i], b.v[i]);
+  return out;
+}
+HEDGEROW_INLINE Lanes broadcast(double x) { return Lanes{{x, x, x, x}}; }
+HEDGEROW_INLINE Lanes operator+(Lanes a, Lanes b) {
+  return each(a, b, [](double x, double y) { return x + y; });
+}
+HEDGEROW_INLINE Lanes operator-(Lanes a, Lanes b) {
+  return each(a, b, [](double x, double y) { return x - y; });
+}
+HEDGEROW_INLINE Lanes operator*(Lanes a, Lanes b) {
+  return each(a, b, [](double x, double y) { return x * y; });
+}
+HEDGEROW_INLINE Lanes& operator+=(Lanes& a, Lanes b) { return a = a + b; }
+HEDGEROW_INLINE Lanes maximum(Lanes a, Lanes b) {
+  return each(a, b, [](double x, double y) { return x > y ? x : y; });
+}
+HEDGEROW_INLINE Lanes minimum(Lanes a, Lanes b) {
+  return each(a, b, [](double x, double y) { return x < y ? x : y; });
+}
+HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
+  Lanes out;
+  for (int i = 0; i < kLanes; ++i) out.v[i] = x.v[i] < -708.0 ? 0.0 : std::exp(x.v[i]);
+  return out;
+}
+
+#endif
+
+HEDGEROW_INLINE Lanes load(const double* p) {
+  Lanes out;
+  std::memcpy(&out, p, sizeof(out));
+  return out;
+}
+HEDGEROW_INLINE void store(double* p, Lanes a) { std::memcpy(p, &a, sizeof(a)); }
+
+HEDGEROW_INLINE double sum_lanes(Lanes a) {
+  return (lane(a, 0) + lane(a, 1)) + (lane(a, 2) + lane(a, 3));
+}
+HEDGEROW_INLINE double max_of(double a, double b) { return a > b ? a : b; }
+HEDGEROW_INLINE double min_of(double a, double b) { return a < b ? a : b; }
+HEDGEROW_INLINE double max_lane(Lanes a) {
+  return max_of(max_of(lane(a, 0), lane(a, 1)), max_of(lane(a, 2), lane(a, 3)));
+}
+HEDGEROW_INLINE double min_lane(Lanes a) {
+  return min_of(min_of(lane(a, 0), lane(a, 1)), min_of(lane(a, 2), lane(a, 3)));
+}
+
+// Copies n doubles into a padded row; the caller has set what lies beyond n once and for all.
+HEDGEROW_INLINE void copy_row(const double* from, int n, double* to) {
+  int i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(to + i, load(from + i));
+  for (; i < n; ++i) to[i] = from[i];
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,42 @@
+// Numbers strings 0, 1, 2, ... in order of first appearance.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace hedgerow {
+
+class StringIndex {
+ public:
+  StringIndex();
+
+  int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
+  std::string_view at(int64_t id) const {
+    return {text_.data() + offsets_[id], static_cast<size_t>(offsets_[id + 1] - offsets_[id])};
+  }
+  // The string's number, or -1.
+  int32_t find(std::string_view string) const;
+  // The string's number, a new one if need be.
+  int32_t add(std::string_view string);
+
+  // All strings one after another, and where each begins.
+  const std::vector<char>& text() const { return text_; }
+  const std::vector<int64_t>& offsets() const { return offsets_; }
+
+ private:
+  // Open addressing. `tag` is the upper half of the hash: most other strings are told apart without
+  // looking at their text.
+  struct Slot {
+    int32_t id = -1;
+    uint32_t tag = 0;
+  };
+  size_t slot_of(std::string_view string, uint64_t hash) const;
+  void grow();
+
+  std::vector<char> text_;
+  std::vector<int64_t> offsets_{0};
+  std::vector<Slot> slots_;  // a power of two, at most half full
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,39 @@
+// A batch's scores for kernels in log space: rows of arcs padded to whole vectors with -inf.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trellis/chain.hpp"
+
+namespace hedgerow {
+
+class PaddedScores {
+ public:
+  explicit PaddedScores(const ChainScores& scores);
+
+  int n_labels() const { return scores_.n_labels; }
+  int stride() const { return stride_; }
+  int64_t begin(int64_t sequence) const { return scores_.offsets[sequence]; }
+  int64_t length(int64_t sequence) const { return scores_.length(sequence); }
+
+  // (K,) at a position of the batch.
+  const double* nodes_at(int64_t position) const {
+    return scores_.nodes + position * scores_.n_labels;
+  }
+  // (K, stride) arcs into a position of the batch, edges added; valid until the next call.
+  const double* arcs_at(int64_t position);
+
+  // Throws std::invalid_argument for NaN or +inf, naming the place.
+  void check(int64_t sequence) const;
+  // Every path has ended before position t of the sequence.
+  [[noreturn]] void throw_no_path(int64_t sequence, int64_t t) const;
+
+ private:
+  const ChainScores& scores_;
+  int stride_;
+  std::vector<double> constant_arcs_;
+  std::vector<double> arcs_;  // with edges: those of one position
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,311 @@
+#include "trellis/scaled.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd.hpp"
+#include "trellis/sums.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr int kCheckEvery = 256;  // positions between two looks at Stop
+constexpr int kWaitingRows = 8;   // outer products that are added at one go
+
+// out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns. Few columns are split over
+// several partial sums, so that one addition need not wait for the last.
+template <int kVectors, int kParts>
+HEDGEROW_INLINE void multiply_columns(const double* x, const double* matrix, int n_rows, int stride,
+                                      double* out) {
+  Lanes sums[kParts][kVectors];
+  for (int p = 0; p < kParts; ++p)
+    for (int v = 0; v < kVectors; ++v) sums[p][v] = broadcast(0.0);
+  int r = 0;
+  for (; r + kParts <= n_rows; r += kParts)
+    for (int p = 0; p < kParts; ++p) {
+      const Lanes factor = broadcast(x[r + p]);
+      const double* row = matrix + static_cast<int64_t>(r + p) * stride;
+      for (int v = 0; v < kVectors; ++v) sums[p][v] += factor * load(row + v * kLanes);
+    }
+  for (; r < n_rows; ++r) {
+    const Lanes factor = broadcast(x[r]);
+    const double* row = matrix + static_cast<int64_t>(r) * stride;
+    for (int v = 0; v < kVectors; ++v) sums[0][v] += factor * load(row + v * kLanes);
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    Lanes total = sums[0][v];
+    for (int p = 1; p < kParts; ++p) total += sums[p][v];
+    store(out + v * kLanes, total);
+  }
+}
+
+// out = x^T matrix, for x of n_rows entries and padded rows.
+HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows, int stride,
+                              double* out) {
+  for (int c = 0; c < stride; c += 8 * kLanes) {
+    const double* columns = matrix + c;
+    switch (std::min(8, (stride - c) / kLanes)) {
+      case 1: multiply_columns<1, 4>(x, columns, n_rows, stride, out + c); break;
+      case 2: multiply_columns<2, 4>(x, columns, n_rows, stride, out + c); break;
+      case 3: multiply_columns<3, 2>(x, columns, n_rows, stride, out + c); break;
+      case 4: multiply_columns<4, 2>(x, columns, n_rows, stride, out + c); break;
+      case 5: multiply_columns<5, 1>(x, columns, n_rows, stride, out + c); break;
+      case 6: multiply_columns<6, 1>(x, columns, n_rows, stride, out + c); break;
+      case 7: multiply_columns<7, 1>(x, columns, n_rows, stride, out + c); break;
+      default: multiply_columns<8, 1>(x, columns, n_rows, stride, out + c); break;
+    }
+  }
+}
+
+// factors = exp(nodes - max nodes), 0 in the padding; returns the maximum. tail: a padded row's last
+// lanes, -inf beyond the labels.
+HEDGEROW_INLINE double fill_factors(const double* nodes, int n_labels, int stride, Lanes& tail,
+                                    double* factors) {
+  const int whole = n_labels / kLanes * kLanes;
+  if (whole < stride) std::memcpy(&tail, nodes + whole, (n_labels - whole) * sizeof(double));
+  Lanes largest = whole < stride ? tail : load(nodes);
+  for (int k = 0; k < whole; k += kLanes) largest = maximum(load(nodes + k), largest);
+  const double maximum_node = max_lane(largest);
+  const Lanes shift = broadcast(maximum_node);
+  for (int k = 0; k < whole; k += kLanes)
+    store(factors + k, exp_nonpositive(load(nodes + k) - shift));
+  if (whole < stride) store(factors + whole, exp_nonpositive(tail - shift));
+  return maximum_node;
+}
+
+HEDGEROW_INLINE Lanes padding_lanes(int n_labels, double inside, double outside) {
+  double lanes[kLanes];
+  for (int i = 0; i < kLanes; ++i)
+    lanes[i] = i < n_labels - (padded(n_labels) - kLanes) ? inside : outside;
+  return load(lanes);
+}
+
+// Is some row[i] < kSmallest although a path leads to it? The path comes from r with before[r] > 0
+// and matrix[r, i] > 0; nodes, where given, may forbid i.
+bool lost_path(const double* row, int n_labels, int stride, const double* before,
+               const double* matrix, const double* nodes) {
+  for (int i = 0; i < n_labels; ++i) {
+    if (row[i] >= kSmallest || (nodes != nullptr && nodes[i] == -kInfinity)) continue;
+    if (before == nullptr) return true;
+    for (int r = 0; r < n_labels; ++r)
+      if (before[r] > 0 && matrix[static_cast<int64_t>(r) * stride + i] > 0) return true;
+  }
+  return false;
+}
+
+// outer += sum over rows w of before_w after_w^T, in blocks of 4 x 2 vectors held in registers.
+template <int kVectors>
+HEDGEROW_INLINE void add_outer_block(const double* before, const double* after, int n_rows,
+                                     int stride, double* outer) {
+  Lanes sums[4][kVectors];
+  for (int j = 0; j < 4; ++j)
+    for (int v = 0; v < kVectors; ++v)
+      sums[j][v] = load(outer + static_cast<int64_t>(j) * stride + v * kLanes);
+  for (int w = 0; w < n_rows; ++w)
+    for (int j = 0; j < 4; ++j) {
+      const Lanes factor = broadcast(before[w * stride + j]);
+      for (int v = 0; v < kVectors; ++v)
+        sums[j][v] += factor * load(after + w * stride + v * kLanes);
+    }
+  for (int j = 0; j < 4; ++j)
+    for (int v = 0; v < kVectors; ++v)
+      store(outer + static_cast<int64_t>(j) * stride + v * kLanes, sums[j][v]);
+}
+
+HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_rows, int stride,
+                               double* outer) {
+  for (int j = 0; j < stride; j += 4) {
+    double* rows = outer + static_cast<int64_t>(j) * stride;
+    int c = 0;
+    for (; c + 2 * kLanes <= stride; c += 2 * kLanes)
+      add_outer_block<2>(before + j, after + c, n_rows, stride, rows + c);
+    if (c < stride) add_outer_block<1>(before + j, after + c, n_rows, stride, rows + c);
+  }
+}
+
+}  // namespace
+
+ScaledArcs::ScaledArcs(const ChainScores& scores)
+    : stride(padded(scores.n_labels)), usable(scores.edges == nullptr) {
+  const int n_labels = scores.n_labels;
+  const int64_t n_arcs = static_cast<int64_t>(n_labels) * n_labels;
+  shift = *std::max_element(scores.arcs, scores.arcs + n_arcs);
+  if (!std::isfinite(shift)) usable = false;
+  if (!usable) return;
+  to_next.assign(static_cast<size_t>(n_labels) * stride, 0.0);
+  to_previous.assign(static_cast<size_t>(n_labels) * stride, 0.0);
+  for (int j = 0; j < n_labels; ++j)
+    for (int k = 0; k < n_labels; ++k) {
+      const double arc = scores.arcs[static_cast<int64_t>(j) * n_labels + k];
+      const double factor = std::exp(arc - shift);
+      if (arc == -kInfinity) {
+        holes = true;
+      } else if (!(factor >= 2 * kSmallest)) {  // twice: without holes, beta never falls below
+        usable = false;
+      }
+      to_next[static_cast<size_t>(j) * stride + k] = factor;
+      to_previous[static_cast<size_t>(k) * stride + j] = factor;
+    }
+}
+
+ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, bool pair_sums)
+    : scores_(scores), arcs_(arcs), rows_(static_cast<size_t>(arcs.stride) * 4) {
+  if (!pair_sums || !arcs.usable) return;
+  const size_t stride = arcs.stride;
+  waiting_.resize(2 * kWaitingRows * stride);
+  outer_.resize(stride * stride);
+  if (arcs.holes) outer_before_.resize(stride * stride);
+}
+
+void ScaledChain::add_pair_sums(double* pair_sums) const {
+  if (outer_.empty()) return;
+  const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k)
+      pair_sums[j * n_labels + k] += arcs_.to_next[j * stride + k] * outer_[j * stride + k];
+}
+
+// alpha_t[k] = exp(nodes[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by the sum of
+// the row before; log Z is the sum of the logs of all that was divided out.
+HEDGEROW_CLONES
+bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop) {
+  const int n_labels = scores_.n_labels, stride = arcs_.stride;
+  double* alpha = rows_.data();
+  double* next = alpha + stride;
+  double* factors = next + stride;
+  const Lanes padding = padding_lanes(n_labels, 0.0, 1.0);
+  Lanes tail = broadcast(-kInfinity);
+  const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
+  const int64_t length = scores_.length(sequence);
+  LogProduct scale;
+  ExactSum shifts, path;
+  double per_sum = 1.0;
+
+  for (int64_t t = 0; t < length; ++t, nodes += n_labels) {
+    if (t % kCheckEvery == 0) stop.check();
+    const double maximum_node = fill_factors(nodes, n_labels, stride, tail, factors);
+    if (!(maximum_node > -kInfinity)) return false;
+    if (t > 0) {
+      multiply(alpha, arcs_.to_next.data(), n_labels, stride, next);
+    } else {
+      std::fill(next, next + stride, 1.0);
+    }
+    const Lanes inverse = broadcast(per_sum);
+    Lanes sums = broadcast(0.0), smallest = broadcast(1.0);
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes row = load(next + k) * load(factors + k) * inverse;
+      store(next + k, row);
+      sums += row;
+      smallest = minimum(k + kLanes == stride ? row + padding : row, smallest);
+    }
+    const double sum = sum_lanes(sums);
+    if (!(sum > 0.0)) return false;
+    if (min_lane(smallest) < kSmallest &&
+        lost_path(next, n_labels, stride, t > 0 ? alpha : nullptr, arcs_.to_next.data(), nodes))
+      return false;
+    std::swap(alpha, next);
+    if (alphas != nullptr) copy_row(alpha, n_labels, alphas + t * n_labels);
+    per_sum = 1.0 / sum;
+    scale.multiply(sum);
+    shifts.add(maximum_node);
+    if (t > 0) shifts.add(arcs_.shift);
+    if (labels != nullptr) {
+      path.add(nodes[labels[t]] - maximum_node);
+      if (t > 0)
+        path.add(scores_.arcs[static_cast<int64_t>(labels[t - 1]) * n_labels + labels[t]] -
+                 arcs_.shift);
+    }
+  }
+  log_z_ = shifts.value() + scale.log();
+  log_likelihood_ = path.value() - scale.log();
+  return true;
+}
+
+// beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], where v_t[k] = exp(nodes[t, k]) beta_t[k] divided by its
+// sum. With n_t = sum_k alpha_t[k] beta_t[k]:
+//   P(y_t = k) = alpha_t[k] beta_t[k] / n_t
+//   P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] exp(arcs[j, k]) v_t[k] / n_{t-1}.
+HEDGEROW_CLONES
+bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, double* pairs,
+                           Stop& stop) {
+  const int n_labels = scores_.n_labels, stride = arcs_.stride;
+  const int64_t n_pairs = static_cast<int64_t>(n_labels) * n_labels;
+  double* alpha = rows_.data();
+  double* beta = alpha + stride;
+  double* factors = beta + stride;
+  double* after = factors + stride;
+  const Lanes padding = padding_lanes(n_labels, 0.0, 1.0);
+  Lanes tail = broadcast(-kInfinity);
+  const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
+  const int64_t length = scores_.length(sequence);
+  const bool pair_sums = !outer_.empty();
+  if (!outer_before_.empty()) outer_before_ = outer_;
+  int n_waiting = 0;
+
+  std::fill(alpha, alpha + stride, 0.0);
+  std::fill(beta, beta + stride, 0.0);
+  std::fill(beta, beta + n_labels, 1.0);
+  for (int64_t t = length - 1; t >= 0; --t) {
+    if (t % kCheckEvery == 0) stop.check();
+    double* marginals = alphas + t * n_labels;
+    copy_row(marginals, n_labels, alpha);
+    // alpha turns into alpha / n_t, factors into the marginals.
+    Lanes norms = broadcast(0.0);
+    for (int k = 0; k < stride; k += kLanes) norms += load(alpha + k) * load(beta + k);
+    const Lanes per_norm = broadcast(1.0 / sum_lanes(norms));
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes scaled = load(alpha + k) * per_norm;
+      store(factors + k, scaled * load(beta + k));
+      store(alpha + k, scaled);
+    }
+    copy_row(factors, n_labels, marginals);
+
+    if (t + 1 < length) {  // `after` still holds v_{t+1}
+      if (pairs != nullptr) {
+        double* pair = pairs + (t + 1) * n_pairs;
+        for (int j = 0; j < n_labels; ++j)
+          for (int k = 0; k < n_labels; ++k)
+            pair[j * static_cast<int64_t>(n_labels) + k] =
+                alpha[j] * arcs_.to_next[static_cast<size_t>(j) * stride + k] * after[k];
+      }
+      if (pair_sums) {
+        double* waiting = waiting_.data() + static_cast<int64_t>(n_waiting) * stride;
+        for (int k = 0; k < stride; ++k) waiting[k] = weight * alpha[k];
+        std::copy(after, after + stride, waiting + kWaitingRows * static_cast<int64_t>(stride));
+        ++n_waiting;
+      }
+    }
+    if (pair_sums && (n_waiting == kWaitingRows || t == 0)) {
+      add_outer(waiting_.data(), waiting_.data() + kWaitingRows * static_cast<int64_t>(stride),
+                n_waiting, stride, outer_.data());
+      n_waiting = 0;
+    }
+    if (t == 0) break;
+
+    fill_factors(nodes + t * n_labels, n_labels, stride, tail, factors);
+    Lanes sums = broadcast(0.0);
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes row = load(factors + k) * load(beta + k);
+      store(factors + k, row);
+      sums += row;
+    }
+    const Lanes per_sum = broadcast(1.0 / sum_lanes(sums));
+    multiply(factors, arcs_.to_previous.data(), n_labels, stride, beta);
+    Lanes smallest = broadcast(1.0);
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes row = load(beta + k) * per_sum;
+      store(beta + k, row);
+      store(after + k, load(factors + k) * per_sum);
+      smallest = minimum(k + kLanes == stride ? row + padding : row, smallest);
+    }
+    if (min_lane(smallest) < kSmallest &&
+        lost_path(beta, n_labels, stride, after, arcs_.to_previous.data(), nullptr)) {
+      if (pair_sums) outer_ = outer_before_;
+      return false;
+    }
+  }
+  if (pairs != nullptr && length > 0) std::fill(pairs, pairs + n_pairs, 0.0);
+  return true;
+}
+
+}  // namespace hedgerow

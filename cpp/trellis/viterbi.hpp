@@ -1,0 +1,27 @@
+// The best labelling of a chain, in log space.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+#include "trellis/chain.hpp"
+#include "trellis/padded.hpp"
+
+namespace hedgerow {
+
+class ViterbiChain {
+ public:
+  ViterbiChain(const ChainScores& scores, Stop& stop);
+
+  // labels: (T,). Throws std::invalid_argument when no labelling has a finite score.
+  void decode(int64_t sequence, int32_t* labels);
+
+ private:
+  PaddedScores scores_;
+  Stop& stop_;
+  std::vector<double> rows_;  // two padded scratch rows
+  std::vector<double> best_;  // (T, K) score of the best path that ends in k at t, less a constant
+};
+
+}  // namespace hedgerow

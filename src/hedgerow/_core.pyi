@@ -1,0 +1,87 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+def fill_posteriors(
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.int32] | None,
+    log_z: NDArray[np.float64] | None,
+    log_likelihoods: NDArray[np.float64] | None,
+    marginals: NDArray[np.float64] | None,
+    pair_sums: NDArray[np.float64] | None,
+    pairs: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    n_threads: int,
+) -> None: ...
+def fill_weighted_posteriors(
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    log_likelihoods: NDArray[np.float64],
+    marginals: NDArray[np.float64],
+    pair_sums: NDArray[np.float64] | None,
+    pairs: NDArray[np.float64] | None,
+    n_threads: int,
+) -> None: ...
+def fill_viterbi(
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    n_threads: int,
+) -> None: ...
+def fill_scores(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64] | None,
+    weight_offsets: NDArray[np.int64],
+    weight_outputs: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    biases: NDArray[np.float64] | None,
+    scores: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def fill_gradient(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64] | None,
+    weight_offsets: NDArray[np.int64],
+    weight_outputs: NDArray[np.int32],
+    residuals: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def build_transpose(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64] | None,
+    n_columns: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]: ...
+def build_seen_pairs(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    outputs: NDArray[np.int32],
+    n_outputs: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+
+class StringIndex:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def find(self, name: str) -> int: ...
+    def add(self, name: str) -> int: ...
+    def names(self) -> list[str]: ...
+    def to_arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
+    @staticmethod
+    def from_arrays(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> StringIndex: ...
+
+def walk_items(
+    sequences: list[Any], index: StringIndex, grow: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]: ...

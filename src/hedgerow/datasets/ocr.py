@@ -1,0 +1,45 @@
+"""Handwritten words, letter by letter."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class OCR(NamedTuple):
+    """Words of the OCR letters."""
+
+    X: list[NDArray[np.uint8]]
+    """For each word a (T, 128) array of pixels, 0 or 1: 16 rows of 8, one row a letter."""
+    y: list[NDArray[Any]]
+    """For each word its T letters, "a" to "z"."""
+    fold: NDArray[np.uint8]
+    """(6877,) fold of each word, 0 to 9."""
+
+
+def load_ocr() -> OCR:
+    """Load 6,877 handwritten words, 52,152 letters as images of 16 by 8 pixels.
+
+    Collected by Rob Kassel at the MIT Spoken Language Systems Group; cleaned and split into ten folds
+    by Ben Taskar, Carlos Guestrin and Daphne Koller for "Max-margin Markov networks" (2003). The
+    first letter of each word, often a capital, was left out by them.
+
+    Two protocols are in use: ten-fold cross-validation, and its reverse, training on one fold and
+    testing on nine.
+
+    Examples
+    --------
+    >>> from hedgerow.datasets import load_ocr
+    >>> X, y, fold = load_ocr()
+    >>> len(X), X[0].shape, "".join(y[0])
+    (6877, (9, 128), 'ommanding')
+    """
+    with resources.files(__package__).joinpath("ocr_letters.npz").open("rb") as file:
+        arrays = np.load(file, allow_pickle=False)
+        pixels = np.unpackbits(arrays["X_packed"], axis=1)
+        letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))[arrays["y"]]
+        bounds, fold = arrays["offsets"][1:-1], arrays["fold"]
+    return OCR(np.split(pixels, bounds), np.split(letters, bounds), fold)

@@ -1,0 +1,123 @@
+"""Arrays: 2-D blocks of numbers become dense columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.encode.forms import NUMERIC_KINDS, check_two_dimensional, name_of
+from hedgerow.sequences import Schema, Sequences
+
+ADVICE = "for words and categories pass a list of lists of dicts, or DataFrames with text columns"
+
+
+def read_arrays(blocks: Sequence[Any], flat: bool) -> Sequences:
+    """Concatenate 2-D arrays, or nested lists of numbers, one a sequence."""
+    arrays = [to_matrix(block, name_of(s, flat)) for s, block in enumerate(blocks)]
+    n_features = arrays[0].shape[1]
+    for s, array in enumerate(arrays):
+        check_same_count(array.shape[1], n_features, s)
+    dtype = common_dtype(array.dtype for array in arrays)
+    if len(arrays) == 1:
+        dense = np.ascontiguousarray(arrays[0], dtype=dtype)
+    else:
+        n_positions = sum(map(len, arrays))
+        dense = np.concatenate(arrays, out=np.empty((n_positions, n_features), dtype))
+    schema = Schema("columns", n_features, None, (True,) * n_features)
+    return Sequences(to_offsets(map(len, arrays)), schema, dense, None, (), flat)
+
+
+def to_offsets(lengths: Iterable[int]) -> NDArray[np.int64]:
+    """Turn the S lengths into the S + 1 offsets."""
+    return np.cumsum([0, *lengths], dtype=np.int64)
+
+
+def common_dtype(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
+    """Find the dtype that holds all columns; bools count as uint8."""
+    numbers = {np.dtype(np.uint8) if dtype.kind == "b" else dtype for dtype in dtypes}
+    common: np.dtype[Any] = np.result_type(*sorted(numbers, key=str)).newbyteorder("=")
+    return common
+
+
+def check_same_count(n_columns: int, expected: int, sequence: int) -> None:
+    """Raise ValueError unless a sequence has as many columns as the first."""
+    if n_columns != expected:
+        raise ValueError(
+            f"X[{sequence}] has {n_columns} columns but X[0] has {expected}; "
+            "every sequence needs the same columns"
+        )
+
+
+def to_matrix(block: Any, where: str) -> NDArray[Any]:
+    """Turn one array, or nested lists, into a 2-D array of numbers."""
+    try:
+        matrix = np.asarray(block)
+    except ValueError as error:
+        raise _ragged(block, where, str(error)) from None
+    check_two_dimensional(matrix, where)
+    kind = matrix.dtype.kind
+    if kind in NUMERIC_KINDS:
+        return matrix
+    if kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {where} has dtype {matrix.dtype}; "
+            "pass real and imaginary parts as two columns"
+        )
+    if kind == "O":
+        return _to_floats(matrix, where)
+    if kind in "UST":
+        raise _bad_cell(block, where)
+    raise TypeError(f"{where} has dtype {matrix.dtype}; expected numbers: convert it first")
+
+
+def _to_floats(matrix: NDArray[Any], where: str) -> NDArray[np.float64]:
+    """Objects that are all numbers; None becomes NaN."""
+    if any(issubclass(cls, str | bytes) for cls in set(map(type, matrix.ravel().tolist()))):
+        raise _bad_cell(matrix, where)
+    try:
+        return matrix.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise _bad_cell(matrix, where) from None
+
+
+def _bad_cell(rows: Any, where: str) -> Exception:
+    """Name the first cell that is not a number."""
+    lists = (row.tolist() if isinstance(row, np.ndarray) else row for row in rows)
+    cells = ((t, column, cell) for t, row in enumerate(lists) for column, cell in enumerate(row))
+    position, column, cell = next(place for place in cells if _why_no_number(place[2]))
+    error = ValueError if isinstance(cell, str | bytes) else TypeError
+    return error(
+        f"{where} has {cell!r} at position {position}, column {column}, where a number is "
+        f"expected ({_why_no_number(cell)}); {ADVICE}"
+    )
+
+
+def _why_no_number(cell: Any) -> str | None:
+    if isinstance(cell, str | bytes):
+        return "text"
+    try:
+        float("nan" if cell is None else cell)
+    except (TypeError, ValueError, OverflowError) as error:
+        return str(error)
+    return None
+
+
+def _ragged(rows: Any, where: str, reason: str) -> Exception:
+    """Name the first position whose row differs in length from the first row."""
+    per_sequence = ". If X is a list of 1-D sequences: Reshape your data, [[value] for value in x]"
+    hint = per_sequence if where == "X" else ""
+    for position, row in enumerate(rows):
+        if isinstance(row, str | dict) or not hasattr(row, "__len__"):
+            return TypeError(
+                f"{where} mixes forms: position {position} is of type {type(row).__name__}, "
+                "position 0 is a row of numbers"
+            )
+        if len(row) != len(rows[0]):
+            return ValueError(
+                f"{where} is ragged: position {position} has {len(row)} columns but position 0 "
+                f"has {len(rows[0])}; every position needs the same columns" + hint
+            )
+    return ValueError(f"{where} is not a 2-D block of numbers: {reason}")

@@ -1,0 +1,92 @@
+"""Groups: an id for every row of a flat X becomes offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.encode.codes import code_values, in_blocks, is_missing
+
+
+def read_groups(groups: Any, n_rows: int) -> NDArray[np.int64]:
+    """Turn group ids into offsets.
+
+    Parameters
+    ----------
+    groups : array-like of hashable ids, (N,)
+        The sequence of each row; rows with one id stand together.
+    n_rows : int
+        Number of rows of X.
+
+    Returns
+    -------
+    offsets : (S + 1,) int64
+    """
+    ids = _to_ids(groups)
+    if len(ids) != n_rows:
+        raise ValueError(
+            f"groups has {len(ids)} ids but X has {n_rows} rows; pass one id for every row"
+        )
+    numbers = _to_numbers(ids)
+    starts = np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
+    first_start: dict[Any, int] = {}
+    for number, row in zip(numbers[starts].tolist(), starts.tolist(), strict=True):
+        if number in first_start:
+            name = ids[row : row + 1].tolist()[0] if isinstance(ids, np.ndarray) else ids[row]
+            raise ValueError(
+                f"group {name!r} comes back at row {row} after it began at row "
+                f"{first_start[number]}; the rows of a group must stand together: sort X, y and "
+                "groups by group first (stably, to keep the order within)"
+            )
+        first_start[number] = row
+    return np.append(starts, n_rows).astype(np.int64)
+
+
+def _to_ids(groups: Any) -> NDArray[Any] | list[Any]:
+    if isinstance(groups, str | bytes | dict) or not (
+        isinstance(groups, Iterable) or hasattr(groups, "__array__")
+    ):
+        raise TypeError(
+            f"groups is {groups!r}; expected one id for every row, such as X['sequence']"
+        )
+    series = nw.from_native(groups, allow_series=True, pass_through=True)
+    if isinstance(series, nw.DataFrame | nw.LazyFrame):
+        raise TypeError("groups is a DataFrame; pass one column of it")
+    if isinstance(series, nw.Series):
+        missing = series.is_null().to_numpy()
+        if missing.any():
+            raise _missing(int(missing.argmax()))
+        groups = series.to_numpy()
+    elif hasattr(groups, "__array__"):
+        groups = np.asarray(groups)
+    if not isinstance(groups, np.ndarray):
+        return list(groups)
+    if groups.ndim != 1:
+        raise ValueError(f"groups has shape {groups.shape}; expected 1-D, one id for every row")
+    return groups.tolist() if groups.dtype.kind == "O" else groups
+
+
+def _to_numbers(ids: NDArray[Any] | list[Any]) -> NDArray[Any]:
+    """Ids that NumPy can compare; Python objects become codes."""
+    if isinstance(ids, list):
+        try:
+            distinct, codes = code_values(in_blocks(ids))
+        except TypeError as error:
+            raise TypeError(f"groups holds an id that is not hashable: {error}") from None
+        for code, value in enumerate(distinct):
+            if is_missing(value):
+                raise _missing(int((codes == code).argmax()))
+        return codes
+    if ids.dtype.kind in "fmM":
+        missing = np.isnan(ids)
+        if missing.any():
+            raise _missing(int(missing.argmax()))
+    return ids
+
+
+def _missing(row: int) -> ValueError:
+    return ValueError(f"groups has no id (None or NaN) at row {row}; every row needs one")

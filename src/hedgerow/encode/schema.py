@@ -1,0 +1,89 @@
+"""Schema: the columns at prediction must be those of training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hedgerow.sequences import Schema
+
+
+def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
+    """Raise ValueError unless a model that was fitted on one schema can read the other.
+
+    Parameters
+    ----------
+    fitted, new : Schema
+        What the model was trained on, and what it is given now.
+    model : str
+        The model's name in messages, one word.
+
+    Notes
+    -----
+    Names are compared if both sides have them. If one side only has names (a DataFrame
+    there, an array here), numeric columns are matched by their place.
+    """
+    if fitted.kind != new.kind:
+        raise ValueError(
+            f"X holds {_describe(new)}, but {model} was fitted on {_describe(fitted)}; "
+            "pass X in the form used to fit"
+        )
+    if fitted.names is not None and new.names is not None:
+        _check_names(fitted.names, new.names, model)
+    if fitted.n_features != new.n_features:
+        raise ValueError(
+            f"X has {new.n_features} features, but {model} is expecting {fitted.n_features} "
+            "features as input"
+        )
+    _check_kinds(fitted, new, model)
+    if (fitted.names is None) != (new.names is None) and not all(fitted.numeric):
+        raise ValueError(
+            f"X {'has' if fitted.names is None else 'lacks'} column names, unlike the X that "
+            f"{model} was fitted on, and {fitted.column(fitted.numeric.index(False))} is text; "
+            "text columns are matched by name: give the columns the names used to fit"
+        )
+
+
+def first_difference(
+    expected: Sequence[object], got: Sequence[object], there: str, here: str
+) -> str:
+    """Say where two lists of column names first differ, and how."""
+    missing = [name for name in expected if name not in got]
+    if missing:
+        return f"column {missing[0]!r} of {there} is missing in {here}"
+    extra = [name for name in got if name not in expected]
+    if extra:
+        return f"column {extra[0]!r} of {here} is not in {there}"
+    place, names = next(
+        (place, names)
+        for place, names in enumerate(zip(expected, got, strict=True))
+        if names[0] != names[1]
+    )
+    return f"the order differs, column {place} is {names[1]!r} but {names[0]!r} in {there}"
+
+
+def _check_names(fitted: tuple[str, ...], new: tuple[str, ...], model: str) -> None:
+    if fitted != new:
+        difference = first_difference(fitted, new, "the X used to fit", "this X")
+        raise ValueError(
+            f"X has other columns than {model} was fitted on: {difference}; "
+            "pass the same columns in the same order"
+        )
+
+
+def _check_kinds(fitted: Schema, new: Schema, model: str) -> None:
+    """Check that the same columns are numeric."""
+    if fitted.numeric == new.numeric:
+        return
+    number = next(n for n, flag in enumerate(fitted.numeric) if flag != new.numeric[n])
+    was, now = ("numeric", "text") if fitted.numeric[number] else ("text", "numeric")
+    named = fitted if fitted.names is not None else new
+    raise ValueError(
+        f"{named.column(number)} was {was} when {model} was fitted and is {now} now; convert it"
+        + ("" if new.names is not None or now == "text" else ", or pass a DataFrame")
+    )
+
+
+def _describe(schema: Schema) -> str:
+    if schema.kind == "items":
+        return "dicts or attribute strings"
+    return f"{schema.n_features} columns (arrays, DataFrames or sparse matrices)"

@@ -1,0 +1,1 @@
+"""Linear potentials: weights on attributes, and how they are trained."""

@@ -1,0 +1,152 @@
+"""Attributes: columns and items alike become sparse rows of named attributes.
+
+A numeric column is an attribute of its own name (``x0``, ``x1``, ... without names) whose value is
+the number; a text column has an attribute ``column:value`` for each of its values. Items name
+their attributes themselves. Zeros are left out: an attribute of value 0 has no effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.sequences import Schema, Sequences, SparseRows
+
+# Cells of a dense X that are looked at in one go.
+BLOCK = 1 << 20
+
+
+def attribute_rows(
+    sequences: Sequences, index: _core.StringIndex, *, grow: bool = False
+) -> SparseRows:
+    """Rows of attributes, numbered by `index`.
+
+    Parameters
+    ----------
+    sequences
+        What to read. Items have been read with the same index.
+    index
+        Names of the attributes.
+    grow
+        Whether attributes that are not in the index are added to it, or dropped.
+    """
+    if sequences.schema.kind == "items":
+        assert sequences.sparse is not None
+        return sequences.sparse
+
+    names = column_names(sequences.schema)
+    numeric = [
+        name for name, flag in zip(names, sequences.schema.numeric, strict=True) if flag
+    ]
+    parts = []
+    if sequences.sparse is not None:
+        parts.append(_renumber(sequences.sparse, _number(numeric, index, grow)))
+    elif sequences.dense is not None:
+        parts.append(_renumber(_nonzeros(sequences.dense), _number(numeric, index, grow)))
+    for column in sequences.categorical:
+        values = [f"{column.name}:{category}" for category in column.categories]
+        ids = np.append(_number(values, index, grow), -1)[column.codes]
+        indptr = np.arange(len(ids) + 1, dtype=np.int64)
+        parts.append(_renumber(SparseRows(indptr, np.arange(len(ids), dtype=np.int32), None, 0), ids))
+    rows = parts[0] if len(parts) == 1 else _side_by_side(parts)
+    return SparseRows(rows.indptr, rows.indices, rows.values, len(index))
+
+
+def column_names(schema: Schema) -> list[str]:
+    """Name of each column's attribute."""
+    return list(schema.names) if schema.names else [f"x{j}" for j in range(schema.n_features)]
+
+
+def drop_rare(
+    rows: SparseRows, index: _core.StringIndex, min_count: int
+) -> tuple[SparseRows, _core.StringIndex]:
+    """Leave out the attributes that occur at fewer than `min_count` positions."""
+    keep = np.bincount(rows.indices, minlength=len(index)) >= min_count
+    if keep.all():
+        return rows, index
+    kept = _core.StringIndex()
+    ids = np.full(len(index), -1, dtype=np.int32)
+    for old, name in enumerate(index.names()):
+        if keep[old]:
+            ids[old] = kept.add(name)
+    rows = _renumber(rows, ids)
+    return SparseRows(rows.indptr, rows.indices, rows.values, len(kept)), kept
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeColumns:
+    """The same entries by attribute: for each attribute its positions, ascending."""
+
+    offsets: NDArray[np.int64]
+    positions: NDArray[np.int32]
+    values: NDArray[np.float64] | None
+
+    @classmethod
+    def from_rows(cls, rows: SparseRows) -> AttributeColumns:
+        """Transpose rows."""
+        return cls(*_core.build_transpose(rows.indptr, rows.indices, rows.values, rows.n_columns))
+
+
+def slice_rows(rows: SparseRows, start: int, stop: int) -> SparseRows:
+    """Rows `start` to `stop`, as views where possible."""
+    first, last = int(rows.indptr[start]), int(rows.indptr[stop])
+    return SparseRows(
+        rows.indptr[start : stop + 1] - first,
+        rows.indices[first:last],
+        None if rows.values is None else rows.values[first:last],
+        rows.n_columns,
+    )
+
+
+def _number(names: list[str], index: _core.StringIndex, grow: bool) -> NDArray[np.int32]:
+    find = index.add if grow else index.find
+    return np.fromiter(map(find, names), np.int32, len(names))
+
+
+def _renumber(rows: SparseRows, ids: NDArray[np.int32]) -> SparseRows:
+    """Give each column its number in `ids`, and drop those of number -1 and entries of value 0."""
+    indices = ids[rows.indices]
+    keep = indices >= 0
+    if rows.values is not None:
+        keep &= rows.values != 0
+    if keep.all():
+        return SparseRows(rows.indptr, indices, rows.values, 0)
+    kept_before = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
+    values = None if rows.values is None else rows.values[keep]
+    return SparseRows(kept_before[rows.indptr], indices[keep], values, 0)
+
+
+def _nonzeros(dense: NDArray[np.generic]) -> SparseRows:
+    n_rows, n_columns = dense.shape
+    indices, values, counts = [], [], [np.zeros(1, dtype=np.int64)]
+    step = max(1, BLOCK // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        block = dense[start : start + step]
+        mask = block != 0
+        indices.append(np.nonzero(mask)[1].astype(np.int32))
+        values.append(block[mask].astype(np.float64))
+        counts.append(mask.sum(axis=1))
+    ones = all((part == 1).all() for part in values)
+    return SparseRows(
+        np.cumsum(np.concatenate(counts), dtype=np.int64),
+        np.concatenate(indices),
+        None if ones else np.concatenate(values),
+        n_columns,
+    )
+
+
+def _side_by_side(parts: list[SparseRows]) -> SparseRows:
+    """Join the entries of each row, in the order of the parts."""
+    counts = [np.diff(part.indptr) for part in parts]
+    row_of = np.concatenate([np.repeat(np.arange(len(n)), n) for n in counts])
+    order = np.argsort(row_of, kind="stable")
+    values = None
+    if any(part.values is not None for part in parts):
+        filled = [np.ones(len(p.indices)) if p.values is None else p.values for p in parts]
+        values = np.concatenate(filled)[order]
+    indptr = np.concatenate([[0], np.cumsum(np.sum(counts, axis=0), dtype=np.int64)])
+    indices = np.concatenate([part.indices for part in parts])[order]
+    return SparseRows(indptr.astype(np.int64), indices, values, 0)

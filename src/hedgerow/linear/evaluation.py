@@ -1,0 +1,45 @@
+"""Evaluation: how a model in training does on data set aside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow import trellis
+from hedgerow.encode import check_schema, encode
+from hedgerow.labels import read_labels
+from hedgerow.linear.attributes import attribute_rows
+from hedgerow.linear.training_set import TrainingSet
+from hedgerow.linear.weights import LinearWeights
+from hedgerow.sequences import check_finite
+
+
+class Evaluation:
+    """An ``eval_set``, read once: (X, y) or (X, y, groups)."""
+
+    def __init__(
+        self, eval_set: tuple[Any, ...], data: TrainingSet, model: str, n_jobs: int | None
+    ) -> None:
+        if not isinstance(eval_set, (tuple, list)) or len(eval_set) not in (2, 3):
+            raise ValueError("eval_set must be (X, y), or (X, y, groups) for a flat X")
+        X, y, *groups = eval_set
+        sequences = encode(X, groups[0] if groups else None, data.index, grow=False)
+        check_schema(data.sequences.schema, sequences.schema, model)
+        check_finite(sequences, model)
+        self.offsets = sequences.offsets
+        self.rows = attribute_rows(sequences, data.index)
+        self.codes = data.labels.encode(read_labels(y, sequences), sequences)
+        self.n_threads = trellis.count_threads(n_jobs)
+
+    def measure(self, weights: LinearWeights) -> dict[str, float]:
+        """Negative log-likelihood a position, and share of positions labelled right."""
+        loss, n_right, begin = 0.0, 0, 0
+        for part in weights.potentials(self.rows, self.offsets, self.n_threads):
+            codes = self.codes[begin : begin + len(part.nodes)]
+            scores = part.nodes, part.arcs, part.offsets
+            options = {"edges": part.edges, "n_jobs": self.n_threads}
+            loss -= float(trellis.log_likelihood(*scores, codes, **options).sum())
+            n_right += int(np.sum(trellis.viterbi(*scores, **options) == codes))
+            begin += len(codes)
+        return {"eval_loss": loss / len(self.codes), "eval_accuracy": n_right / len(self.codes)}

@@ -1,0 +1,68 @@
+"""Warm start: weights of one model as the starting point of another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.labels import Labels
+from hedgerow.linear.training_set import TrainingSet
+from hedgerow.linear.weights import LinearWeights, WeightLayout
+
+
+def copy_weights(
+    weights: LinearWeights,
+    index: _core.StringIndex,
+    labels: Labels,
+    data: TrainingSet,
+    start: LinearWeights,
+) -> None:
+    """Copy the weights that both models have, by name of attribute and label, into `start`.
+
+    Parameters
+    ----------
+    weights, index, labels
+        The model to start from.
+    data, start
+        The training set of the new model, and its weights, all zero.
+    """
+    attributes = np.fromiter(map(index.find, data.index.names()), np.int64, len(data.index))
+    classes = data.labels.find(labels.classes)  # new code of each old label, -1 if gone
+    n_old, n_new = len(classes), len(data.labels.classes)
+    known = classes >= 0
+    start.biases[classes[known]] = weights.biases[known]
+    start.arcs[np.ix_(classes[known], classes[known])] = weights.arcs[np.ix_(known, known)]
+    _copy(weights.layout, weights.attributes, start.layout, start.attributes, attributes, classes)
+    if weights.edge_layout is None or start.edge_layout is None:
+        return
+    before, after = np.divmod(np.arange(n_old * n_old), n_old)
+    pairs = np.where(
+        known[before] & known[after], classes[before] * n_new + classes[after], -1
+    ).astype(np.int64)
+    _copy(weights.edge_layout, weights.edges, start.edge_layout, start.edges, attributes, pairs)
+
+
+def _copy(
+    old_layout: WeightLayout,
+    old: NDArray[np.float64],
+    new_layout: WeightLayout,
+    new: NDArray[np.float64],
+    attributes: NDArray[np.int64],
+    outputs: NDArray[np.int64],
+) -> None:
+    """``attributes``: old number of each new attribute; ``outputs``: new code of each old output."""
+    old_keys = _keys(old_layout.attribute_of_weight(), outputs[old_layout.outputs], new_layout)
+    new_attributes = attributes[new_layout.attribute_of_weight()]
+    new_keys = _keys(new_attributes, new_layout.outputs, new_layout)
+    _, from_old, to_new = np.intersect1d(old_keys, new_keys, return_indices=True)
+    found = old_keys[from_old] >= 0
+    new[to_new[found]] = old[from_old[found]]
+
+
+def _keys(
+    attributes: NDArray[np.int64], outputs: NDArray[np.integer], layout: WeightLayout
+) -> NDArray[np.int64]:
+    """One number for each (attribute, output), -1 where either is unknown."""
+    keys = attributes * layout.n_outputs + outputs
+    return np.where((attributes >= 0) & (outputs >= 0), keys, -1)

@@ -1,0 +1,24 @@
+"""Checks of the parameters that estimators are made with."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_number(name: str, value: Any, *, minimum: float, integer: bool = False) -> None:
+    """Raise ValueError unless `value` is a finite number (an integer) of at least `minimum`."""
+    kind = Integral if integer else Real
+    if isinstance(value, kind) and not isinstance(value, bool):
+        if math.isfinite(value) and value >= minimum:
+            return
+    expected = "an integer" if integer else "a finite number"
+    raise ValueError(f"{name} is {value!r}; expected {expected} of at least {minimum}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise ValueError unless `value` is one of `choices`."""
+    if value not in choices:
+        expected = " or ".join(map(repr, choices))
+        raise ValueError(f"{name} is {value!r}; expected {expected}")

@@ -1,0 +1,191 @@
+"""Model files: one safetensors file each, checked when read; never pickle.
+
+The tensors lie in the file as safetensors defines it. Its metadata holds two strings: ``hedgerow``, a
+JSON object with the format version, the kind of model and everything that is not a tensor; and
+``sha256``, a digest of that string and of all tensors. Files of this format stay readable; a change
+that older versions cannot read raises `FORMAT`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+if TYPE_CHECKING:
+    from hedgerow.model import SequenceModel
+
+FORMAT = 1
+
+
+class ModelFileError(ValueError):
+    """A model file cannot be read: it is damaged, foreign, or too new."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A model taken apart: arrays, and what JSON can hold."""
+
+    tensors: dict[str, NDArray[Any]]
+    metadata: dict[str, Any]
+
+
+def write(path: Path, kind: str, state: State) -> None:
+    """Write a model of class `kind`, whole or not at all."""
+    text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
+    tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
+    data = save_tensors(tensors, {"hedgerow": text, "sha256": _digest(text, tensors)})
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> SequenceModel:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    source
+        A path, the bytes of a file, or a file opened in binary mode.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, truncated, not a model file, or written by a newer version.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        data, name = Path(source).read_bytes(), repr(os.fspath(source))
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        data, name = bytes(source), "the model"
+    else:
+        data, name = source.read(), repr(getattr(source, "name", "the model"))
+    try:
+        kind, state = _read(data)
+        return _model_class(kind)._from_state(state)
+    except ModelFileError as error:
+        raise ModelFileError(f"cannot load {name}: {error}") from error.__cause__
+
+
+def require(holds: object, what: str) -> None:
+    """Raise ModelFileError unless a file that passed its checksum also makes sense."""
+    if not holds:
+        raise ModelFileError(f"the file does not hold a valid model: {what}")
+
+
+def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator as JSON values; a dict becomes a list of pairs."""
+
+    def pack(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, Mapping):
+            return {"pairs": [[pack(key), pack(item)] for key, item in value.items()]}
+        return value if isinstance(value, (bool, int, float, str)) else None
+
+    return {name: pack(value) for name, value in parameters.items()}
+
+
+def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Read what `pack_parameters` wrote under "parameters"."""
+    packed = metadata.get("parameters")
+    require(isinstance(packed, dict) and set(packed) <= set(known), "unknown parameters")
+    assert isinstance(packed, dict)
+    return {
+        name: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
+        for name, value in packed.items()
+    }
+
+
+def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    """Labels as JSON values."""
+    return {"dtype": classes.dtype.str, "labels": classes.tolist()}
+
+
+def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
+    """Read what `pack_classes` wrote under "classes"."""
+    try:
+        packed = metadata["classes"]
+        classes = np.array(packed["labels"], dtype=packed["dtype"])
+        valid = classes.ndim == 1 and classes.dtype.kind in "Uiub"
+        require(valid and len(classes) and (classes[:-1] < classes[1:]).all(), "its labels")
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError("the file does not hold a valid model: its labels") from error
+    return classes
+
+
+def _model_class(kind: str) -> type[SequenceModel]:
+    from hedgerow.linear_crf import LinearCRF
+
+    classes: dict[str, type[SequenceModel]] = {"LinearCRF": LinearCRF}
+    if kind not in classes:
+        raise ModelFileError(
+            f"it holds a {kind!r}, which this version of hedgerow does not know; upgrade hedgerow"
+        )
+    return classes[kind]
+
+
+def _read(data: bytes) -> tuple[str, State]:
+    if len(data) < 8:
+        raise ModelFileError("the file is too short to be a model file")
+    header_size = int.from_bytes(data[:8], "little")
+    if header_size > len(data) - 8 or data[8:9] != b"{":
+        raise ModelFileError("the file is truncated, or not a hedgerow model file")
+    header = _parse_json(data[8 : 8 + header_size], "its header is damaged")
+    metadata = header.get("__metadata__", {})
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):
+        raise ModelFileError("the file is not a hedgerow model file")
+    text = metadata["hedgerow"]
+    content = _parse_json(text.encode(), "its metadata are damaged")
+    version = content.get("format")
+    if isinstance(version, int) and version > FORMAT:
+        raise ModelFileError(
+            f"it has format {version} and this version of hedgerow reads up to format {FORMAT}; "
+            "upgrade hedgerow"
+        )
+    try:
+        tensors = load_tensors(data)
+    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError) as error:
+        raise ModelFileError("the file is damaged or truncated") from error
+    if _digest(text, tensors) != metadata.get("sha256"):
+        raise ModelFileError("the file is damaged: its checksum does not match")
+    return str(content.pop("model", None)), State(tensors, content)
+
+
+def _parse_json(data: bytes, complaint: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"the file is not a hedgerow model file, or {complaint}") from error
+    if not isinstance(parsed, dict):
+        raise ModelFileError(f"the file is not a hedgerow model file, or {complaint}")
+    return parsed
+
+
+def _digest(text: str, tensors: dict[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+

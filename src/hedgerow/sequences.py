@@ -1,0 +1,229 @@
+"""Sequences: the one container that everything below the door works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Categorical", "Schema", "SchemaJSON", "Sequences", "SparseRows", "check_finite"]
+
+# Values looked at in one go by check_finite: small enough to stay in the cache.
+BLOCK = 1 << 18
+
+
+class SchemaJSON(TypedDict):
+    """A `Schema` as plain JSON values; `text` lists the columns that are not numeric."""
+
+    kind: str
+    n_features: int
+    names: list[str] | None
+    text: list[int]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the columns of X are.
+
+    Attributes
+    ----------
+    kind : {"columns", "items"}
+        Columns (arrays, frames, sparse matrices) or named attributes (dicts, strings).
+    n_features : int
+        Number of columns; 0 for items, whose attributes live in an index.
+    names : tuple of str or None
+        Column names of a DataFrame. None for arrays and for labels that are not strings.
+    numeric : tuple of bool
+        One flag a column: True for numbers, False for text and categories.
+    """
+
+    kind: Literal["columns", "items"]
+    n_features: int
+    names: tuple[str, ...] | None
+    numeric: tuple[bool, ...]
+
+    def column(self, number: int) -> str:
+        """Name column `number` for a message: ``column 'speed'`` or ``column 3``."""
+        if self.kind == "items":
+            return f"attribute number {number}"
+        return f"column {number if self.names is None else repr(self.names[number])}"
+
+    def to_json(self) -> SchemaJSON:
+        """Return the schema as a dict of plain JSON values."""
+        return {
+            "kind": self.kind,
+            "n_features": self.n_features,
+            "names": None if self.names is None else list(self.names),
+            "text": [number for number, flag in enumerate(self.numeric) if not flag],
+        }
+
+    @classmethod
+    def from_json(cls, data: SchemaJSON) -> Schema:
+        """Rebuild the schema that `to_json` wrote."""
+        names, text = data["names"], set(data["text"])
+        return cls(
+            kind="items" if data["kind"] == "items" else "columns",
+            n_features=data["n_features"],
+            names=None if names is None else tuple(names),
+            numeric=tuple(number not in text for number in range(data["n_features"])),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Compressed sparse rows, one row a position.
+
+    Attributes
+    ----------
+    indptr : (N + 1,) int64
+        Row t holds the entries ``indptr[t]`` to ``indptr[t + 1]``.
+    indices : (nnz,) int32
+        Column of each entry.
+    values : (nnz,) float64 or None
+        Value of each entry; None says that all are one.
+    n_columns : int
+        Number of columns.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64] | None
+    n_columns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Categorical:
+    """One column of strings or categories.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    codes : (N,) int32
+        Index into `categories`; -1 is missing.
+    categories : list of str
+        The distinct values that occur, sorted.
+    """
+
+    name: str
+    codes: NDArray[np.int32]
+    categories: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """N positions of S sequences, concatenated.
+
+    Attributes
+    ----------
+    offsets : (S + 1,) int64
+        Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
+    schema : Schema
+        What the columns are.
+    dense : (N, number of numeric columns) array or None
+        The numeric columns, C-contiguous; NaN is missing. None if there are none, or if
+        they are sparse.
+    sparse : SparseRows or None
+        Sparse columns, or the attributes of items.
+    categorical : tuple of Categorical
+        The text columns, in the order of X.
+    flat : bool
+        X was one block of rows, not a list of sequences; what goes out is flat as well.
+    """
+
+    offsets: NDArray[np.int64]
+    schema: Schema
+    dense: NDArray[Any] | None
+    sparse: SparseRows | None
+    categorical: tuple[Categorical, ...]
+    flat: bool
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences, S."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions of all sequences together, N."""
+        return int(self.offsets[-1])
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of positions of each sequence, (S,)."""
+        return np.diff(self.offsets)
+
+    def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
+        """Give an array over positions the shape of what the user handed in.
+
+        Parameters
+        ----------
+        array : (N, ...) array
+            One row a position.
+
+        Returns
+        -------
+        array or list of arrays
+            `array` itself for flat input, else a list of views, one a sequence.
+        """
+        if self.flat:
+            return array
+        bounds = self.offsets.tolist()
+        return [array[start:stop] for start, stop in pairwise(bounds)]
+
+    def locate(self, position: int) -> tuple[int, int]:
+        """Return the sequence that holds a position, and the position within it."""
+        if not 0 <= position < self.n_positions:
+            raise IndexError(
+                f"position {position} is outside the {self.n_positions} positions; "
+                f"expected 0 to {self.n_positions - 1}"
+            )
+        sequence = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        return sequence, position - int(self.offsets[sequence])
+
+
+def check_finite(sequences: Sequences, model: str = "the model") -> None:
+    """Raise ValueError if a number of X is NaN or infinite.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        What to look at: its dense and its sparse values.
+    model : str
+        Who asks, for the message.
+    """
+    dense, sparse = sequences.dense, sequences.sparse
+    if dense is not None and dense.dtype.kind == "f":
+        step = max(1, BLOCK // dense.shape[1])
+        for start in range(0, len(dense), step):
+            finite = np.isfinite(dense[start : start + step])
+            if not finite.all():
+                row, column = divmod(int(finite.argmin()), dense.shape[1])
+                row += start
+                number = int(np.flatnonzero(sequences.schema.numeric)[column])
+                raise _not_finite(sequences, model, row, number, float(dense[row, column]))
+    if sparse is not None and sparse.values is not None:
+        for start in range(0, len(sparse.values), BLOCK):
+            finite = np.isfinite(sparse.values[start : start + BLOCK])
+            if not finite.all():
+                entry = start + int(finite.argmin())
+                row = int(np.searchsorted(sparse.indptr, entry, side="right")) - 1
+                number, value = int(sparse.indices[entry]), float(sparse.values[entry])
+                raise _not_finite(sequences, model, row, number, value)
+
+
+def _not_finite(
+    sequences: Sequences, model: str, row: int, column: int, value: float
+) -> ValueError:
+    what = "NaN" if np.isnan(value) else str(value)
+    sequence, position = sequences.locate(row)
+    where = f"X has {what} at row {row}"
+    if not sequences.flat:
+        where = f"X[{sequence}] has {what} at position {position}"
+    return ValueError(
+        f"{where}, {sequences.schema.column(column)}; {model} needs finite numbers: "
+        "impute or drop it"
+    )

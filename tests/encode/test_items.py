@@ -1,0 +1,60 @@
+"""Items: dicts and attribute strings. These tests need the compiled core."""
+
+import numpy as np
+import pytest
+
+from hedgerow import _core
+from hedgerow.encode import check_schema, encode
+
+DICTS = [[{"word": "the", "upper": True}, {"word": "cat"}], [{"word": "the"}]]
+STRINGS = [[["word:the", "upper"], ["word:cat"]], [["word:the"]]]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        DICTS,
+        STRINGS,
+        tuple(map(tuple, DICTS)),
+        [[tuple(attributes) for attributes in sequence] for sequence in STRINGS],
+        iter(DICTS),
+        [iter(sequence) for sequence in DICTS],
+        [np.array(sequence, object) for sequence in DICTS],
+    ],
+)
+def test_all_forms_of_items_are_equal_inside(X):
+    index = _core.StringIndex()
+    sequences = encode(X, index=index)
+    assert sequences.offsets.tolist() == [0, 2, 3]
+    assert (sequences.offsets.dtype, sequences.sparse.indptr.dtype) == (np.int64, np.int64)
+    assert sequences.sparse.indices.dtype == np.int32
+    assert sequences.sparse.indptr.tolist() == [0, 2, 3, 4]
+    assert sequences.sparse.indices.tolist() == [0, 1, 2, 0]
+    assert sequences.sparse.n_columns == len(index) == 3
+    assert sequences.schema.kind == "items"
+    assert sequences.dense is None
+    assert not sequences.flat
+
+
+def test_sets_and_positions_without_attributes():
+    sequences = encode([[[], {"a"}], [frozenset(), []]], index=_core.StringIndex())
+    assert sequences.sparse.indptr.tolist() == [0, 0, 1, 1, 1]
+
+
+def test_unknown_attributes_are_dropped_when_the_index_stands_still():
+    index = _core.StringIndex()
+    fitted = encode(DICTS, index=index)
+    new = encode([[{"word": "dog", "upper": True}]], index=index, grow=False)
+    assert new.sparse.indices.tolist() == [1]
+    assert new.sparse.n_columns == 3
+    check_schema(fitted.schema, new.schema)
+
+
+def test_numbers_are_values():
+    sequences = encode([[{"speed": 2.5}, {"speed": 1}]], index=_core.StringIndex())
+    assert sequences.sparse.values.tolist() == [2.5, 1.0]
+
+
+def test_empty_sequence():
+    with pytest.raises(ValueError, match=r"X\[1\] is empty; a sequence needs at least one"):
+        encode([[{"a": 1}], []], index=_core.StringIndex())

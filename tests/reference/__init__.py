@@ -1,0 +1,1 @@
+"""Slow, obvious NumPy twins of the kernels: the oracles of the tests."""

@@ -1,0 +1,95 @@
+"""The container: shapes out mirror shapes in, and bad numbers are named."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.encode import encode
+from hedgerow.sequences import Schema, check_finite
+
+lengths_of_sequences = st.lists(st.integers(1, 5), min_size=1, max_size=8)
+
+
+@given(lengths_of_sequences)
+def test_mirror_is_the_inverse_of_concatenation(lengths):
+    parts = [np.random.default_rng(length).normal(size=(length, 2)) for length in lengths]
+    sequences = encode(parts)
+    mirrored = sequences.mirror(np.concatenate(parts))
+    assert isinstance(mirrored, list)
+    assert len(mirrored) == len(parts) == sequences.n_sequences
+    for got, part in zip(mirrored, parts, strict=True):
+        np.testing.assert_array_equal(got, part)
+
+
+@given(lengths_of_sequences)
+def test_locate_counts_positions_sequence_by_sequence(lengths):
+    sequences = encode([np.zeros((length, 1)) for length in lengths])
+    expected = [(s, t) for s, length in enumerate(lengths) for t in range(length)]
+    assert [sequences.locate(p) for p in range(sequences.n_positions)] == expected
+    assert sequences.lengths.tolist() == lengths
+
+
+def test_mirror_of_flat_input_is_the_array_itself():
+    sequences = encode(np.zeros((4, 1)), groups=[0, 0, 1, 1])
+    array = np.arange(4)
+    assert sequences.mirror(array) is array
+
+
+def test_mirror_of_one_sequence_in_a_list_is_a_list():
+    (part,) = encode([np.zeros((2, 1))]).mirror(np.arange(2))
+    assert part.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("position", [-1, 3])
+def test_locate_refuses_positions_outside(position):
+    with pytest.raises(IndexError, match=f"position {position} is outside the 3 positions"):
+        encode([np.zeros((3, 1))]).locate(position)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        Schema("items", 0, None, ()),
+        Schema("columns", 2, None, (True, True)),
+        Schema("columns", 3, ("a", "b", "c"), (True, False, True)),
+    ],
+)
+def test_schema_survives_json(schema):
+    assert Schema.from_json(json.loads(json.dumps(schema.to_json()))) == schema
+
+
+def test_check_finite_accepts_finite_numbers_of_every_dtype():
+    for dtype in (np.float16, np.float32, np.float64, np.int8, np.uint64, bool):
+        check_finite(encode(np.ones((3, 2), dtype)))
+    check_finite(encode(scipy.sparse.csr_array([[0.5, 0.0]])))
+
+
+def test_check_finite_names_sequence_position_and_column():
+    frames = [pd.DataFrame({"word": ["a"] * 20, "speed": [1.0] * 20}) for _ in range(4)]
+    frames[3].loc[17, "speed"] = np.nan
+    message = (
+        "X[3] has NaN at position 17, column 'speed'; LinearCRF needs finite numbers: "
+        "impute or drop it"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_finite(encode(frames), "LinearCRF")
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_check_finite_finds_the_last_cell_of_a_big_flat_array(value):
+    array = np.zeros((70_000, 9), np.float32)
+    array[-1, -1] = value
+    with pytest.raises(ValueError, match=f"X has {value} at row 69999, column 8; the model"):
+        check_finite(encode(array))
+
+
+def test_check_finite_looks_at_sparse_values():
+    rows = scipy.sparse.csr_array([[0.0, 1.0], [0.0, 0.0], [np.nan, 2.0]])
+    with pytest.raises(ValueError, match=r"X\[1\] has NaN at position 2, column 0; "):
+        check_finite(encode([rows[:2], rows]))

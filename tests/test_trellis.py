@@ -1,0 +1,399 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
+
+from hedgerow import _core
+from hedgerow.trellis import (
+    count_threads,
+    forward_backward,
+    log_likelihood,
+    viterbi,
+    weighted_forward_backward,
+)
+
+EXTREMES = [0.0, 1e2, -1e2, 8e2, -8e2, 1e5, -1e5]
+
+
+@st.composite
+def chains(draw, node_scores, arc_scores, edges=False):
+    """A short chain whose scores come from the given strategies."""
+    n_positions = draw(st.integers(1, 6))
+    n_labels = draw(st.integers(1, 4))
+
+    def table(*shape, of):
+        size = int(np.prod(shape))
+        return np.array(draw(st.lists(of, min_size=size, max_size=size))).reshape(shape)
+
+    return Chain(
+        nodes=table(n_positions, n_labels, of=node_scores),
+        arcs=table(n_labels, n_labels, of=arc_scores),
+        edges=table(n_positions, n_labels, n_labels, of=node_scores) if edges else None,
+    )
+
+
+moderate = st.floats(-5, 5)
+extreme = st.sampled_from(EXTREMES) | moderate
+extreme_or_forbidden = extreme | st.just(-np.inf)
+
+
+def run(chain, **kwargs):
+    offsets = [0, len(chain.nodes)]
+    return forward_backward(chain.nodes, chain.arcs, offsets, edges=chain.edges, **kwargs)
+
+
+def check_against_enumeration(chain):
+    offsets = [0, len(chain.nodes)]
+    with np.errstate(invalid="ignore"):
+        exact = enumerate_chain(chain)
+    if exact.best_score == -np.inf:
+        with pytest.raises(ValueError, match="sequence 0 has no labelling with a finite score"):
+            run(chain)
+        with pytest.raises(ValueError, match="sequence 0 has no labelling with a finite score"):
+            viterbi(chain.nodes, chain.arcs, offsets, edges=chain.edges)
+        return
+    for labels, log_prob in list(exact.log_probs.items())[:: max(1, len(exact.log_probs) // 5)]:
+        result = run(chain, pairs="each", labels=labels)
+        np.testing.assert_allclose(result.log_likelihoods[0], log_prob, rtol=1e-10, atol=1e-10)
+        forward_only = log_likelihood(chain.nodes, chain.arcs, offsets, labels, edges=chain.edges)
+        np.testing.assert_array_equal(forward_only, result.log_likelihoods)
+    np.testing.assert_allclose(result.log_z[0], exact.log_z, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(result.marginals, exact.marginals, rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(result.pairs, exact.pairs, rtol=1e-10, atol=1e-300)
+    summed = run(chain, pairs="sum").pair_sums
+    np.testing.assert_allclose(summed, exact.pairs.sum(axis=0), rtol=1e-10, atol=1e-300)
+    best = viterbi(chain.nodes, chain.arcs, offsets, edges=chain.edges)
+    assert chain.score(best) == pytest.approx(exact.best_score, rel=1e-12)
+
+
+@settings(max_examples=500, deadline=None)
+@given(chains(moderate, moderate))
+def test_equals_enumeration(chain):
+    check_against_enumeration(chain)
+
+
+@settings(max_examples=500, deadline=None)
+@given(chains(extreme, extreme_or_forbidden))
+def test_equals_enumeration_at_extreme_scores(chain):
+    check_against_enumeration(chain)
+
+
+@settings(max_examples=200, deadline=None)
+@given(chains(extreme_or_forbidden, extreme_or_forbidden))
+def test_equals_enumeration_with_forbidden_nodes(chain):
+    check_against_enumeration(chain)
+
+
+@settings(max_examples=200, deadline=None)
+@given(chains(extreme, extreme_or_forbidden, edges=True))
+def test_equals_enumeration_with_edges(chain):
+    check_against_enumeration(chain)
+
+
+def test_a_chain_worked_by_hand():
+    # Two positions, two labels: exp(score) is 1 * 2 * 1 = 2 for (0, 0), 1 for (0, 1),
+    # 3 * 1 = 3 for (1, 0), 3 for (1, 1): Z = 9.
+    nodes = np.log([[1.0, 3.0], [1.0, 1.0]])
+    arcs = np.log([[2.0, 1.0], [1.0, 1.0]])
+    result = forward_backward(nodes, arcs, [0, 2], labels=[0, 0])
+    assert result.log_z[0] == pytest.approx(np.log(9))
+    np.testing.assert_allclose(result.marginals, [[3 / 9, 6 / 9], [5 / 9, 4 / 9]])
+    np.testing.assert_allclose(result.pair_sums, [[2 / 9, 1 / 9], [3 / 9, 3 / 9]])
+    assert result.log_likelihoods[0] == pytest.approx(np.log(2 / 9))
+    assert viterbi(nodes, arcs, [0, 2]).tolist() == [1, 0]
+
+
+def test_marginals_and_pair_sums_are_the_gradient_of_log_z():
+    rng = np.random.default_rng(0)
+    nodes, arcs, offsets = rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), [0, 5, 9]
+    result = forward_backward(nodes, arcs, offsets)
+    step = 1e-6
+
+    def slope(array, index):
+        kept = array[index]
+        ends = []
+        for moved in (kept + step, kept - step):
+            array[index] = moved
+            ends.append(forward_backward(nodes, arcs, offsets).log_z.sum())
+        array[index] = kept
+        return (ends[0] - ends[1]) / (2 * step)
+
+    for index in np.ndindex(nodes.shape):
+        assert slope(nodes, index) == pytest.approx(result.marginals[index], abs=1e-8)
+    for index in np.ndindex(arcs.shape):
+        assert slope(arcs, index) == pytest.approx(result.pair_sums[index], abs=1e-8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(chains(moderate, moderate, edges=True), st.data())
+def test_weighted_likelihood_equals_enumeration_and_its_gradient_is_right(chain, data):
+    n_positions, n_labels = chain.nodes.shape
+    labels = data.draw(
+        st.lists(st.integers(0, n_labels - 1), min_size=n_positions, max_size=n_positions)
+    )
+    weights = data.draw(st.lists(st.floats(0, 4), min_size=n_positions, max_size=n_positions))
+
+    def weighted(nodes=chain.nodes, edges=chain.edges, pairs=None):
+        return weighted_forward_backward(
+            nodes, chain.arcs, [0, n_positions], labels, weights, edges=edges, pairs=pairs
+        )
+
+    result = weighted(pairs="each")
+    expected = weighted_log_likelihood(chain, labels, weights)
+    assert result.log_likelihoods[0] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(result.marginals.sum(axis=1), weights, rtol=1e-9, atol=1e-9)
+    step = 1e-5
+    for t in range(n_positions):
+        direction = np.zeros_like(chain.nodes)
+        direction[t, labels[t] - 1] = step
+        ends = [weighted(nodes=chain.nodes + s * direction).log_likelihoods[0] for s in (1, -1)]
+        observed = weights[t] if n_labels == 1 else 0.0
+        gradient = observed - result.marginals[t, labels[t] - 1]
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(gradient, abs=1e-6)
+    for t in range(1, n_positions):
+        direction = np.zeros_like(chain.edges)
+        direction[t, labels[t - 1], labels[t]] = step
+        ends = [weighted(edges=chain.edges + s * direction).log_likelihoods[0] for s in (1, -1)]
+        gradient = weights[t] - result.pairs[t, labels[t - 1], labels[t]]
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(gradient, abs=1e-6)
+
+
+def test_equal_weights_give_the_plain_posteriors():
+    rng = np.random.default_rng(1)
+    nodes, arcs, offsets = rng.normal(size=(50, 4)), rng.normal(size=(4, 4)), [0, 20, 50]
+    labels = rng.integers(0, 4, 50)
+    plain = forward_backward(nodes, arcs, offsets, labels=labels)
+    weighted = weighted_forward_backward(nodes, arcs, offsets, labels, np.full(50, 2.0))
+    np.testing.assert_allclose(weighted.log_likelihoods, 2 * plain.log_likelihoods)
+    np.testing.assert_allclose(weighted.marginals, 2 * plain.marginals, rtol=1e-10)
+    np.testing.assert_allclose(weighted.pair_sums, 2 * plain.pair_sums, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 4, 5, 8, 13, 16, 20, 26, 31, 32, 33, 67, 300])
+def test_every_width_agrees_with_log_space(n_labels):
+    rng = np.random.default_rng(n_labels)
+    nodes = 3 * rng.normal(size=(12, n_labels))
+    arcs = 3 * rng.normal(size=(n_labels, n_labels))
+    offsets, labels = [0, 1, 12], rng.integers(0, n_labels, 12)
+    scaled = forward_backward(nodes, arcs, offsets, labels=labels)
+    # Edges, even if all are zero, go through the log-space kernel.
+    edges = np.zeros((12, n_labels, n_labels))
+    log_space = forward_backward(nodes, arcs, offsets, labels=labels, edges=edges)
+    np.testing.assert_allclose(scaled.log_z, log_space.log_z, rtol=1e-12)
+    np.testing.assert_allclose(scaled.log_likelihoods, log_space.log_likelihoods, atol=1e-12)
+    np.testing.assert_allclose(scaled.marginals, log_space.marginals, rtol=1e-10)
+    np.testing.assert_allclose(scaled.pair_sums, log_space.pair_sums, rtol=1e-10)
+    each = forward_backward(nodes, arcs, offsets, pairs="each").pairs
+    np.testing.assert_allclose(each.sum(axis=0), scaled.pair_sums, rtol=1e-12)
+    np.testing.assert_array_equal(
+        viterbi(nodes, arcs, offsets), viterbi(nodes, arcs, offsets, edges=edges)
+    )
+
+
+@pytest.mark.parametrize("scale", EXTREMES[1:])
+def test_a_million_positions(scale):
+    # Without arcs every position is independent: the answers are known whatever the length.
+    n_positions = 1_000_000
+    nodes = np.zeros((n_positions, 2))
+    nodes[::2, 1] = scale
+    arcs = np.full((2, 2), scale)
+    result = forward_backward(nodes, arcs, [0, n_positions])
+    per_pair = np.logaddexp(0, scale) + np.log(2)
+    expected = n_positions // 2 * per_pair + (n_positions - 1) * scale
+    assert result.log_z[0] == pytest.approx(expected, rel=1e-12)
+    p = np.exp(scale - np.logaddexp(0, scale))
+    np.testing.assert_allclose(result.marginals[::2, 1], p, rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(result.marginals[1::2], 0.5, rtol=1e-10)
+    labels = np.zeros(n_positions, dtype=np.int32)
+    labels[::2] = scale > 0
+    expected = n_positions // 2 * (np.log(max(p, 1 - p)) - np.log(2))
+    assert log_likelihood(nodes, arcs, [0, n_positions], labels)[0] == pytest.approx(expected)
+    np.testing.assert_array_equal(viterbi(nodes, arcs, [0, n_positions]), labels)
+
+
+def test_paths_that_drift_apart_and_come_back():
+    # Two labels that never meet: for 5,000 positions label 0 gains, then label 1 catches up. Scaled
+    # arithmetic alone would have lost label 1 on the way.
+    nodes = np.zeros((10_001, 2))
+    nodes[:5_000, 0] = 1.0
+    nodes[5_000:10_000, 1] = 1.0
+    arcs = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
+    result = forward_backward(nodes, arcs, [0, len(nodes)])
+    np.testing.assert_allclose(result.marginals, 0.5, rtol=1e-9)
+    assert result.log_z[0] == pytest.approx(5_000 + np.log(2), rel=1e-12)
+
+
+def random_batch(n_sequences=40, n_labels=7, seed=2):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 400, n_sequences)
+    offsets = np.concatenate([[0], lengths.cumsum()])
+    nodes = rng.normal(size=(offsets[-1], n_labels)) * 2
+    # Some sequences need log space.
+    nodes[offsets[5] : offsets[6]] *= 500
+    return nodes, rng.normal(size=(n_labels, n_labels)), offsets
+
+
+def test_bit_identical_for_any_number_of_threads():
+    nodes, arcs, offsets = random_batch()
+    one, two, seven = (forward_backward(nodes, arcs, offsets, n_jobs=n) for n in (1, 2, 7))
+    for other in (two, seven):
+        np.testing.assert_array_equal(one.log_z, other.log_z)
+        np.testing.assert_array_equal(one.marginals, other.marginals)
+        np.testing.assert_array_equal(one.pair_sums, other.pair_sums)
+    np.testing.assert_array_equal(
+        viterbi(nodes, arcs, offsets, n_jobs=1), viterbi(nodes, arcs, offsets, n_jobs=7)
+    )
+
+
+def test_bit_identical_alone_or_in_a_batch():
+    nodes, arcs, offsets = random_batch()
+    batch = forward_backward(nodes, arcs, offsets)
+    path = viterbi(nodes, arcs, offsets)
+    for s, (begin, end) in enumerate(zip(offsets, offsets[1:], strict=False)):
+        alone = forward_backward(nodes[begin:end], arcs, [0, end - begin])
+        assert alone.log_z[0] == batch.log_z[s]
+        np.testing.assert_array_equal(alone.marginals, batch.marginals[begin:end])
+        np.testing.assert_array_equal(
+            viterbi(nodes[begin:end], arcs, [0, end - begin]), path[begin:end]
+        )
+
+
+def test_sequence_weights_count_in_pair_sums():
+    nodes, arcs, offsets = random_batch(n_sequences=8)
+    weights = np.arange(8.0)
+    result = forward_backward(nodes, arcs, offsets, weights=weights)
+    expected = sum(
+        w * forward_backward(nodes[a:b], arcs, [0, b - a]).pair_sums
+        for w, a, b in zip(weights, offsets, offsets[1:], strict=False)
+    )
+    np.testing.assert_allclose(result.pair_sums, expected, rtol=1e-10)
+
+
+def test_shifted_scores_change_log_z_alone():
+    nodes, arcs, offsets = random_batch(seed=3)
+    plain = forward_backward(nodes, arcs, offsets)
+    shifted = forward_backward(nodes + 3.0, arcs - 2.0, offsets)
+    lengths = np.diff(offsets)
+    np.testing.assert_allclose(shifted.log_z, plain.log_z + 3 * lengths - 2 * (lengths - 1))
+    np.testing.assert_allclose(shifted.marginals, plain.marginals, rtol=1e-9, atol=1e-300)
+
+
+def test_a_reversed_sequence_has_reversed_marginals():
+    rng = np.random.default_rng(4)
+    nodes, arcs = rng.normal(size=(30, 5)), rng.normal(size=(5, 5))
+    there = forward_backward(nodes, arcs, [0, 30])
+    back = forward_backward(nodes[::-1], arcs.T, [0, 30])
+    np.testing.assert_allclose(back.marginals[::-1], there.marginals, rtol=1e-10)
+    np.testing.assert_allclose(back.pair_sums.T, there.pair_sums, rtol=1e-10)
+
+
+def test_renamed_labels_have_renamed_marginals():
+    rng = np.random.default_rng(5)
+    nodes, arcs, order = rng.normal(size=(20, 6)), rng.normal(size=(6, 6)), rng.permutation(6)
+    plain = forward_backward(nodes, arcs, [0, 20])
+    renamed = forward_backward(nodes[:, order], arcs[np.ix_(order, order)], [0, 20])
+    np.testing.assert_allclose(renamed.marginals, plain.marginals[:, order], rtol=1e-10)
+
+
+def test_the_arrays_handed_in_stay_as_they_are():
+    nodes, arcs, offsets = random_batch(n_sequences=6)
+    kept = nodes.copy(), arcs.copy(), offsets.copy()
+    forward_backward(nodes, arcs, offsets)
+    viterbi(nodes, arcs, offsets)
+    for now, before in zip((nodes, arcs, offsets), kept, strict=True):
+        np.testing.assert_array_equal(now, before)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("function", [forward_backward, viterbi])
+def test_nan_and_inf_are_errors_that_name_the_place(function, value):
+    nodes, arcs, offsets = random_batch(n_sequences=6)
+    nodes[offsets[3] + 1, 2] = value
+    with pytest.raises(ValueError, match="NaN or \\+inf at position 1 of sequence 3"):
+        function(nodes, arcs, offsets)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("function", [forward_backward, viterbi])
+def test_nan_and_inf_arcs_are_errors(function, value):
+    arcs = np.zeros((2, 2))
+    arcs[1, 0] = value
+    with pytest.raises(ValueError, match="an arc score is NaN or \\+inf"):
+        function(np.zeros((3, 2)), arcs, [0, 3])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arcs": np.zeros((3, 2))}, "arcs must be a square"),
+        ({"offsets": [0, 2]}, "offsets must run from 0 to the number of positions"),
+        ({"offsets": [0, 3, 1, 4]}, "offsets must not fall"),
+        ({"labels": [0, 1]}, "labels must have an entry for each position"),
+        ({"labels": [0, 1, 2, 0]}, "a label code lies outside"),
+        ({"edges": np.zeros((4, 2, 3))}, "edges must have shape"),
+        ({"nodes": np.zeros((4, 0)), "arcs": np.zeros((0, 0))}, "at least one column"),
+    ],
+)
+def test_wrong_shapes_are_errors(change, message):
+    good = {"nodes": np.zeros((4, 2)), "arcs": np.zeros((2, 2)), "offsets": [0, 4]}
+    with pytest.raises(ValueError, match=message):
+        forward_backward(**(good | change))
+
+
+def test_count_threads():
+    n_cores = count_threads(None)
+    assert count_threads(-1) == n_cores
+    assert count_threads(3) == 3
+    assert count_threads(-1000) == 1
+    for wrong in (0, 1.5, True):
+        with pytest.raises(ValueError, match="n_jobs is"):
+            count_threads(wrong)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kernel", ["fill_posteriors", "fill_viterbi"])
+def test_ctrl_c_ends_a_long_call_before_its_work_is_done(kernel, n_jobs):
+    # Two sequences that would take seconds; the signal comes while they run.
+    nodes, arcs = np.zeros((60_000, 300)), np.zeros((300, 300))
+    offsets = np.array([0, 30_000, 60_000])
+    codes, log_z = np.full(60_000, -1, dtype=np.int32), np.full(2, np.nan)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        if kernel == "fill_viterbi":
+            _core.fill_viterbi(nodes, arcs, None, offsets, codes, n_jobs)
+        else:
+            _core.fill_posteriors(
+                nodes, arcs, None, offsets, None, log_z, None, nodes.copy(), None, None, None, n_jobs
+            )
+    timer.join()
+    assert np.isnan(log_z).any()
+    assert (codes < 0).any()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_fork_after_threads_have_run():
+    code = """
+        import os
+        import numpy as np
+        from hedgerow.trellis import forward_backward
+        nodes, arcs = np.zeros((4000, 8)), np.zeros((8, 8))
+        offsets = np.arange(0, 4001, 10)
+        before = forward_backward(nodes, arcs, offsets, n_jobs=4)
+        child = os.fork()
+        if child == 0:
+            again = forward_backward(nodes, arcs, offsets, n_jobs=4)
+            os._exit(0 if (again.log_z == before.log_z).all() else 1)
+        raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
+    assert done.returncode == 0
