@@ -28,7 +28,7 @@ auto data_or_null(const std::optional<AnyArray>& array) {
   return array ? array->data() : nullptr;
 }
 
-inline void check(bool holds, const std::string& message) {
+inline void check(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
 }
 

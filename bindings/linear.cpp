@@ -1,24 +1,34 @@
 #include "arrays.hpp"
+#include "linear/inverse_hessian.hpp"
 #include "linear/potentials.hpp"
 
 namespace hedgerow::bindings {
 namespace {
 
 using Offsets = Array<const int64_t, 1>;
-using Columns = Array<const int32_t, 1>;
+using Codes = Array<const int32_t, 1>;
 using Values = OptionalArray<const double, 1>;
 
-SparseMatrix read_matrix(const Offsets& offsets, const Columns& columns, const Values& values,
-                         int64_t n_columns) {
+AttributeRows read_rows(const Offsets& offsets, const Codes& attributes, const Values& values) {
   check(offsets.shape(0) >= 1 && offsets.data()[0] == 0 &&
-            offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(columns.shape(0)),
+            offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(attributes.shape(0)),
         "offsets must run from 0 to the number of entries");
-  check(!values || values->shape(0) == columns.shape(0), "values must have an entry for each column");
-  return {static_cast<int64_t>(offsets.shape(0)) - 1, n_columns, offsets.data(), columns.data(),
+  check(!values || values->shape(0) == attributes.shape(0), "values must have a number an entry");
+  return {static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data(), attributes.data(),
           data_or_null(values)};
 }
 
-WeightLayout read_layout(const Offsets& offsets, const Columns& outputs, int64_t n_outputs) {
+void check_range(const Codes& codes, int64_t end, const char* message) {
+  for (size_t i = 0; i < codes.shape(0); ++i) check(codes.data()[i] < end, message);
+}
+
+using Vector = Array<const double, 1>;
+
+void check_length(const InverseHessian& hessian, size_t length) {
+  check(static_cast<int64_t>(length) == hessian.n_weights(), "a vector must have all the weights");
+}
+
+WeightLayout read_layout(const Offsets& offsets, const Codes& outputs, int64_t n_outputs) {
   check(offsets.shape(0) >= 1 &&
             offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(outputs.shape(0)),
         "weight offsets must end at the number of weights");
@@ -29,69 +39,122 @@ WeightLayout read_layout(const Offsets& offsets, const Columns& outputs, int64_t
 }  // namespace
 
 void bind_linear(nb::module_& module) {
-  module.def(
-      "fill_scores",
-      [](Offsets offsets, Columns columns, Values values, Offsets weight_offsets,
-         Columns weight_outputs, Array<const double, 1> weights,
-         OptionalArray<const double, 1> biases, Array<double, 2> scores, int n_threads) {
-        const WeightLayout layout = read_layout(weight_offsets, weight_outputs, scores.shape(1));
-        const SparseMatrix matrix = read_matrix(offsets, columns, values, layout.n_attributes);
-        check(weights.shape(0) == weight_outputs.shape(0), "weights do not fit their outputs");
-        check(!biases || biases->shape(0) == scores.shape(1), "biases do not fit scores");
-        check(static_cast<int64_t>(scores.shape(0)) == matrix.n_rows,
-              "scores must have a row for each position");
-        run_kernel([&](Stop& stop) {
-          fill_scores(matrix, layout, weights.data(), data_or_null(biases), scores.data(),
-                      n_threads, stop);
-        });
-      },
-      nb::arg("offsets").noconvert(), nb::arg("columns").noconvert(),
-      nb::arg("values").noconvert().none(), nb::arg("weight_offsets").noconvert(),
-      nb::arg("weight_outputs").noconvert(), nb::arg("weights").noconvert(),
-      nb::arg("biases").noconvert().none(), nb::arg("scores").noconvert(), nb::arg("n_threads"));
-  module.def(
-      "fill_gradient",
-      [](Offsets offsets, Columns columns, Values values, Offsets weight_offsets,
-         Columns weight_outputs, Array<const double, 2> residuals, Array<double, 1> gradient,
-         int n_threads) {
-        const SparseMatrix matrix = read_matrix(offsets, columns, values, residuals.shape(0));
-        const WeightLayout layout = read_layout(weight_offsets, weight_outputs, residuals.shape(1));
-        check(matrix.n_rows == layout.n_attributes, "attributes do not fit their weights");
-        check(gradient.shape(0) == weight_outputs.shape(0), "gradient must have a weight's shape");
-        run_kernel([&](Stop& stop) {
-          fill_gradient(matrix, layout, residuals.data(), gradient.data(), n_threads, stop);
-        });
-      },
-      nb::arg("offsets").noconvert(), nb::arg("columns").noconvert(),
-      nb::arg("values").noconvert().none(), nb::arg("weight_offsets").noconvert(),
-      nb::arg("weight_outputs").noconvert(), nb::arg("residuals").noconvert(),
-      nb::arg("gradient").noconvert(), nb::arg("n_threads"));
-  module.def(
-      "build_transpose",
-      [](Offsets offsets, Columns columns, Values values, int64_t n_columns) {
-        const SparseMatrix matrix = read_matrix(offsets, columns, values, n_columns);
-        for (size_t e = 0; e < columns.shape(0); ++e)
-          check(columns.data()[e] >= 0 && columns.data()[e] < n_columns, "a column is out of range");
-        Transpose out;
-        run_kernel([&](Stop&) { out = build_transpose(matrix); });
-        return nb::make_tuple(
-            to_numpy(std::move(out.offsets)), to_numpy(std::move(out.columns)),
-            values ? nb::cast(to_numpy(std::move(out.values))) : nb::object(nb::none()));
-      },
-      nb::arg("offsets").noconvert(), nb::arg("columns").noconvert(),
-      nb::arg("values").noconvert().none(), nb::arg("n_columns"));
+  nb::class_<Scorer>(module, "Scorer", "Scores of positions under given weights.")
+      .def(
+          "__init__",
+          [](Scorer* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
+             Vector weights, Values biases) {
+            const WeightLayout layout = read_layout(weight_offsets, weight_outputs, n_outputs);
+            check(weights.shape(0) == weight_outputs.shape(0), "weights do not fit their outputs");
+            check(!biases || static_cast<int>(biases->shape(0)) == n_outputs,
+                  "biases do not fit the outputs");
+            new (self) Scorer(layout, weights.data(), data_or_null(biases));
+          },
+          nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
+          nb::arg("n_outputs"), nb::arg("weights").noconvert(), nb::arg("biases").noconvert().none())
+      .def(
+          "fill_scores",
+          [](const Scorer& scorer, Offsets offsets, Codes attributes, Values values,
+             Array<double, 2> scores, int n_threads) {
+            const AttributeRows rows = read_rows(offsets, attributes, values);
+            check(static_cast<int>(scores.shape(1)) == scorer.n_outputs(),
+                  "scores must have a column for each output");
+            check(static_cast<int64_t>(scores.shape(0)) == rows.n_positions,
+                  "scores must have a row for each position");
+            run_kernel(
+                [&](Stop& stop) { scorer.fill_scores(rows, scores.data(), n_threads, stop); });
+          },
+          nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(),
+          nb::arg("values").noconvert().none(), nb::arg("scores").noconvert(),
+          nb::arg("n_threads"));
+  nb::class_<AttributeBlocks>(module, "AttributeBlocks",
+                              "Attributes of training positions, laid out for many passes.")
+      .def(
+          "__init__",
+          [](AttributeBlocks* self, Offsets offsets, Codes attributes, Values values,
+             int64_t n_attributes) {
+            const AttributeRows rows = read_rows(offsets, attributes, values);
+            check_range(attributes, n_attributes, "an attribute is out of range");
+            new (self) AttributeBlocks(rows, n_attributes);
+          },
+          nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(),
+          nb::arg("values").noconvert().none(), nb::arg("n_attributes"))
+      .def(
+          "fill_scores",
+          [](const AttributeBlocks& blocks, Offsets weight_offsets, Codes weight_outputs,
+             Vector weights, Values biases, Array<double, 2> scores, int n_threads) {
+            const WeightLayout layout =
+                read_layout(weight_offsets, weight_outputs, scores.shape(1));
+            check(weights.shape(0) == weight_outputs.shape(0), "weights do not fit their outputs");
+            check(!biases || biases->shape(0) == scores.shape(1), "biases do not fit scores");
+            check(static_cast<int64_t>(scores.shape(0)) == blocks.n_positions(),
+                  "scores must have a row for each position");
+            run_kernel([&](Stop& stop) {
+              blocks.fill_scores(layout, weights.data(), data_or_null(biases), scores.data(),
+                                 n_threads, stop);
+            });
+          },
+          nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("biases").noconvert().none(),
+          nb::arg("scores").noconvert(), nb::arg("n_threads"))
+      .def(
+          "add_gradient",
+          [](const AttributeBlocks& blocks, Offsets weight_offsets, Codes weight_outputs,
+             Array<const double, 2> residuals, Array<double, 1> gradient, int n_threads) {
+            const WeightLayout layout =
+                read_layout(weight_offsets, weight_outputs, residuals.shape(1));
+            check(static_cast<int64_t>(residuals.shape(0)) == blocks.n_positions(),
+                  "residuals must have a row for each position");
+            check(gradient.shape(0) == weight_outputs.shape(0),
+                  "gradient must have a weight's shape");
+            run_kernel([&](Stop& stop) {
+              blocks.add_gradient(layout, residuals.data(), gradient.data(), n_threads, stop);
+            });
+          },
+          nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
+          nb::arg("residuals").noconvert(), nb::arg("gradient").noconvert(),
+          nb::arg("n_threads"));
   module.def(
       "build_seen_pairs",
-      [](Offsets offsets, Columns columns, Array<const int32_t, 1> outputs, int n_outputs) {
-        const SparseMatrix matrix = read_matrix(offsets, columns, {}, outputs.shape(0));
-        for (size_t t = 0; t < outputs.shape(0); ++t)
-          check(outputs.data()[t] < n_outputs, "an output is out of range");
+      [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {
+        const AttributeRows rows = read_rows(offsets, attributes, {});
+        check_range(attributes, n_attributes, "an attribute is out of range");
+        check_range(outputs, n_outputs, "an output is out of range");
+        check(static_cast<int64_t>(outputs.shape(0)) == rows.n_positions,
+              "outputs must have an entry for each position");
         SeenPairs out;
-        run_kernel([&](Stop&) { out = build_seen_pairs(matrix, outputs.data(), n_outputs); });
+        run_kernel([&](Stop&) {
+          out = build_seen_pairs(rows, n_attributes, outputs.data(), n_outputs);
+        });
         return nb::make_tuple(to_numpy(std::move(out.offsets)), to_numpy(std::move(out.outputs)));
       },
-      nb::arg("offsets").noconvert(), nb::arg("columns").noconvert(),
+      nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(), nb::arg("n_attributes"),
       nb::arg("outputs").noconvert(), nb::arg("n_outputs"));
+  nb::class_<InverseHessian>(module, "InverseHessian",
+                             "The inverse Hessian as L-BFGS knows it, from the last few steps.")
+      .def(nb::init<int64_t, int>(), nb::arg("n_weights"), nb::arg("memory"))
+      .def(
+          "push",
+          [](InverseHessian& hessian, Vector step, Vector change, int n_threads) {
+            check_length(hessian, step.shape(0));
+            check_length(hessian, change.shape(0));
+            run_kernel(
+                [&](Stop& stop) { hessian.push(step.data(), change.data(), n_threads, stop); });
+          },
+          nb::arg("step").noconvert(), nb::arg("change").noconvert(), nb::arg("n_threads"))
+      .def("clear", &InverseHessian::clear)
+      .def(
+          "fill_direction",
+          [](const InverseHessian& hessian, Vector gradient, Array<double, 1> direction,
+             int n_threads) {
+            check_length(hessian, gradient.shape(0));
+            check_length(hessian, direction.shape(0));
+            run_kernel([&](Stop& stop) {
+              hessian.fill_direction(gradient.data(), direction.data(), n_threads, stop);
+            });
+          },
+          nb::arg("gradient").noconvert(), nb::arg("direction").noconvert(),
+          nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

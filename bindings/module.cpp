@@ -1,7 +1,20 @@
+#include <cstdlib>
+
 #include "arrays.hpp"
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 NB_MODULE(_core, module) {
   module.doc() = "The loops that take the time. Arrays in, arrays out; the GIL is released.";
+  module.def(
+      "release_memory",
+      [] {
+#if defined(__GLIBC__)
+        malloc_trim(0);
+#endif
+      },
+      "Hand memory that is no longer used back to the system, where the allocator would keep it.");
   hedgerow::bindings::bind_trellis(module);
   hedgerow::bindings::bind_linear(module);
   hedgerow::bindings::bind_items(module);

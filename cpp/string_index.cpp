@@ -57,7 +57,7 @@ int32_t StringIndex::add(std::string_view string) {
   slots_[slot] = {id, static_cast<uint32_t>(hash >> 32)};
   text_.insert(text_.end(), string.begin(), string.end());
   offsets_.push_back(static_cast<int64_t>(text_.size()));
-  if (static_cast<size_t>(size()) * 2 > slots_.size()) grow();
+  if (static_cast<size_t>(size()) * 4 > slots_.size() * 3) grow();
   return id;
 }
 

@@ -36,7 +36,7 @@ class StringIndex {
 
   std::vector<char> text_;
   std::vector<int64_t> offsets_{0};
-  std::vector<Slot> slots_;  // a power of two, at most half full
+  std::vector<Slot> slots_;  // a power of two, at most three quarters full
 };
 
 }  // namespace hedgerow

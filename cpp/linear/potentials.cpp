@@ -1,137 +1,254 @@
 #include "linear/potentials.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "simd.hpp"
 
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kBlockPositions = 512;
-constexpr int64_t kBlockEntries = 1 << 14;
+constexpr int64_t kTaskPositions = 512;
+constexpr int64_t kBlockPositions = 1 << 12;
+constexpr int kRanges = 32;  // of attributes: tasks of the gradient
 
-// sums[0 .. n) += factor * row[0 .. n)
+// sums[0 .. n) += factor * row[0 .. n), n a multiple of kLanes.
 HEDGEROW_INLINE void add_row(double factor, const double* row, int n, double* sums) {
   const Lanes factors = broadcast(factor);
-  int i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(sums + i, load(sums + i) + factors * load(row + i));
-  for (; i < n; ++i) sums[i] += factor * row[i];
+  for (int i = 0; i < n; i += kLanes) store(sums + i, load(sums + i) + factors * load(row + i));
 }
 
-HEDGEROW_CLONES
-void fill_scores_block(const SparseMatrix& positions, const WeightLayout& layout,
-                       const double* weights, const double* biases, int64_t first, int64_t end,
-                       double* scores) {
-  const int n_outputs = layout.n_outputs;
-  for (int64_t t = first; t < end; ++t) {
-    double* row = scores + t * n_outputs;
-    if (biases != nullptr) {
-      std::copy(biases, biases + n_outputs, row);
-    } else {
-      std::fill(row, row + n_outputs, 0.0);
-    }
-    for (int64_t e = positions.offsets[t]; e < positions.offsets[t + 1]; ++e) {
-      const int64_t attribute = positions.columns[e];
-      const int64_t begin = layout.offsets[attribute], stop = layout.offsets[attribute + 1];
-      const double value = positions.value(e);
-      if (stop - begin == n_outputs) {
-        add_row(value, weights + begin, n_outputs, row);
-      } else {
-        for (int64_t w = begin; w < stop; ++w) row[layout.outputs[w]] += value * weights[w];
-      }
-    }
-  }
-}
-
-// Few outputs are picked one by one; many are summed as whole rows and picked at the end.
-HEDGEROW_CLONES
-void fill_gradient_block(const SparseMatrix& attributes, const WeightLayout& layout,
-                         const double* residuals, int64_t first, int64_t end, double* sums,
-                         double* gradient) {
-  const int64_t n_outputs = layout.n_outputs;
-  for (int64_t a = first; a < end; ++a) {
-    const int64_t w_begin = layout.offsets[a], n_weights = layout.offsets[a + 1] - w_begin;
-    const int64_t e_begin = attributes.offsets[a], e_end = attributes.offsets[a + 1];
-    const int32_t* outputs = layout.outputs + w_begin;
-    double* out = gradient + w_begin;
-    if (n_weights * 4 <= n_outputs) {
-      std::fill(out, out + n_weights, 0.0);
-      for (int64_t e = e_begin; e < e_end; ++e) {
-        const double* row = residuals + attributes.columns[e] * n_outputs;
-        const double value = attributes.value(e);
-        for (int64_t w = 0; w < n_weights; ++w) out[w] += value * row[outputs[w]];
-      }
-    } else {
-      std::fill(sums, sums + n_outputs, 0.0);
-      for (int64_t e = e_begin; e < e_end; ++e)
-        add_row(attributes.value(e), residuals + attributes.columns[e] * n_outputs,
-                static_cast<int>(n_outputs), sums);
-      for (int64_t w = 0; w < n_weights; ++w) out[w] = sums[outputs[w]];
-    }
-  }
+// The same for any n.
+HEDGEROW_INLINE void add_any_row(double factor, const double* row, int n, double* sums) {
+  const int whole = n / kLanes * kLanes;
+  add_row(factor, row, whole, sums);
+  for (int i = whole; i < n; ++i) sums[i] += factor * row[i];
 }
 
 }  // namespace
 
-void fill_scores(const SparseMatrix& positions, const WeightLayout& layout, const double* weights,
-                 const double* biases, double* scores, int n_threads, Stop& stop) {
-  const int64_t n_blocks = (positions.n_rows + kBlockPositions - 1) / kBlockPositions;
-  parallel_for(n_blocks, n_threads, stop, [&](int64_t block) {
-    stop.check();
-    const int64_t first = block * kBlockPositions;
-    const int64_t end = std::min(first + kBlockPositions, positions.n_rows);
-    fill_scores_block(positions, layout, weights, biases, first, end, scores);
-  });
-}
-
-void fill_gradient(const SparseMatrix& attributes, const WeightLayout& layout,
-                   const double* residuals, double* gradient, int n_threads, Stop& stop) {
-  // Blocks of attributes with about as many entries each.
-  std::vector<int64_t> bounds{0};
-  for (int64_t a = 0; a < attributes.n_rows; ++a)
-    if (a + 1 == attributes.n_rows ||
-        attributes.offsets[a + 1] - attributes.offsets[bounds.back()] >= kBlockEntries)
-      bounds.push_back(a + 1);
-  parallel_for(static_cast<int64_t>(bounds.size()) - 1, n_threads, stop, [&](int64_t block) {
-    stop.check();
-    std::vector<double> sums(layout.n_outputs);
-    fill_gradient_block(attributes, layout, residuals, bounds[block], bounds[block + 1],
-                        sums.data(), gradient);
-  });
-}
-
-Transpose build_transpose(const SparseMatrix& matrix) {
-  const int64_t n_entries = matrix.offsets[matrix.n_rows];
-  Transpose out;
-  out.offsets.assign(matrix.n_columns + 1, 0);
-  for (int64_t e = 0; e < n_entries; ++e) ++out.offsets[matrix.columns[e] + 1];
-  for (int64_t c = 0; c < matrix.n_columns; ++c) out.offsets[c + 1] += out.offsets[c];
-  out.columns.resize(n_entries);
-  if (matrix.values != nullptr) out.values.resize(n_entries);
-  std::vector<int64_t> next(out.offsets.begin(), out.offsets.end() - 1);
-  for (int64_t r = 0; r < matrix.n_rows; ++r)
-    for (int64_t e = matrix.offsets[r]; e < matrix.offsets[r + 1]; ++e) {
-      const int64_t to = next[matrix.columns[e]]++;
-      out.columns[to] = static_cast<int32_t>(r);
-      if (matrix.values != nullptr) out.values[to] = matrix.values[e];
+Scorer::Scorer(const WeightLayout& layout, const double* weights, const double* biases)
+    : n_outputs_(layout.n_outputs),
+      stride_(padded(layout.n_outputs)),
+      biases_(stride_, 0.0),
+      places_(layout.n_attributes) {
+  if (biases != nullptr) std::copy(biases, biases + n_outputs_, biases_.begin());
+  int32_t n_wide = 0;
+  int64_t n_narrow = 0;
+  for (int64_t a = 0; a < layout.n_attributes; ++a) {
+    if (layout.is_wide(a)) {
+      ++n_wide;
+    } else {
+      n_narrow += layout.n_weights(a);
     }
-  return out;
+  }
+  wide_.resize(static_cast<size_t>(n_wide) * stride_);
+  narrow_.reserve(n_narrow);
+  n_wide = 0;
+  for (int64_t a = 0; a < layout.n_attributes; ++a) {
+    const int64_t begin = layout.offsets[a], end = layout.offsets[a + 1];
+    if (layout.is_wide(a)) {
+      double* row = wide_.data() + static_cast<int64_t>(n_wide) * stride_;
+      for (int64_t w = begin; w < end; ++w) row[layout.outputs[w]] = weights[w];
+      places_[a] = {n_wide++, kWide};
+    } else {
+      places_[a] = {static_cast<int32_t>(narrow_.size()), static_cast<int32_t>(end - begin)};
+      for (int64_t w = begin; w < end; ++w) narrow_.push_back({layout.outputs[w], weights[w]});
+    }
+  }
 }
 
-SeenPairs build_seen_pairs(const SparseMatrix& attributes, const int32_t* outputs, int n_outputs) {
+HEDGEROW_CLONES
+void Scorer::fill_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
+                       double* scores) const {
+  for (int64_t t = first; t < end; ++t) {
+    std::copy(biases_.begin(), biases_.end(), sums);
+    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
+      const Place place = places_[rows.attributes[e]];
+      const double value = rows.value(e);
+      if (place.count == kWide) {
+        add_row(value, wide_.data() + static_cast<int64_t>(place.begin) * stride_, stride_, sums);
+      } else {
+        const Narrow* weights = narrow_.data() + place.begin;
+        for (int32_t w = 0; w < place.count; ++w)
+          sums[weights[w].output] += value * weights[w].weight;
+      }
+    }
+    copy_row(sums, n_outputs_, scores + t * n_outputs_);
+  }
+}
+
+void Scorer::fill_scores(const AttributeRows& rows, double* scores, int n_threads,
+                         Stop& stop) const {
+  const int64_t n_tasks = (rows.n_positions + kTaskPositions - 1) / kTaskPositions;
+  parallel_for(n_tasks, n_threads, stop, [&](int64_t task) {
+    stop.check();
+    std::vector<double> sums(stride_);
+    const int64_t first = task * kTaskPositions;
+    fill_rows(rows, first, std::min(first + kTaskPositions, rows.n_positions), sums.data(), scores);
+  });
+}
+
+AttributeBlocks::AttributeBlocks(const AttributeRows& rows, int64_t n_attributes)
+    : n_positions_(rows.n_positions) {
+  std::vector<int32_t> counts(n_attributes, 0);
+  std::vector<int64_t> totals(n_attributes, 0);
+  for (int64_t e = 0; e < rows.offsets[rows.n_positions]; ++e) ++totals[rows.attributes[e]];
+  for (int64_t first = 0; first < rows.n_positions; first += kBlockPositions) {
+    const int64_t end = std::min(first + kBlockPositions, rows.n_positions);
+    blocks_.push_back(build_block(rows, first, end, counts));
+  }
+  // Ranges of attributes with about as many entries each, over all blocks.
+  int64_t seen = 0, attribute = 0;
+  for (int range = 0; range <= kRanges; ++range) {
+    const int64_t target = rows.offsets[rows.n_positions] * range / kRanges;
+    while (attribute < n_attributes && (seen < target || range == kRanges))
+      seen += totals[attribute++];
+    for (Block& block : blocks_) {
+      const auto& listed = block.attributes;
+      const auto place = std::lower_bound(listed.begin(), listed.end(), attribute);
+      block.bounds.push_back(static_cast<int32_t>(place - listed.begin()));
+    }
+  }
+}
+
+// counts: (n_attributes,) scratch, zero before and after.
+AttributeBlocks::Block AttributeBlocks::build_block(const AttributeRows& rows, int64_t first,
+                                                    int64_t end, std::vector<int32_t>& counts) {
+  Block block;
+  block.first = first;
+  const int64_t begin = rows.offsets[first], n_entries = rows.offsets[end] - begin;
+  const int32_t* attributes = rows.attributes + begin;
+  for (int64_t e = 0; e < n_entries; ++e)
+    if (counts[attributes[e]]++ == 0) block.attributes.push_back(attributes[e]);
+  std::sort(block.attributes.begin(), block.attributes.end());
+  block.attributes.shrink_to_fit();
+  block.offsets.reserve(block.attributes.size() + 1);
+  int32_t next = 0;
+  for (const int32_t attribute : block.attributes) {
+    block.offsets.push_back(next);
+    next += std::exchange(counts[attribute], next);
+  }
+  block.offsets.push_back(next);
+  block.positions.resize(n_entries);
+  if (rows.values != nullptr) block.values.resize(n_entries);
+  for (int64_t t = first; t < end; ++t)
+    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
+      const int32_t to = counts[rows.attributes[e]]++;
+      block.positions[to] = static_cast<uint16_t>(t - first);
+      if (rows.values != nullptr) block.values[to] = rows.values[e];
+    }
+  for (const int32_t attribute : block.attributes) counts[attribute] = 0;
+  return block;
+}
+
+// A wide attribute that occurs several times is spread out as a full row first.
+HEDGEROW_CLONES
+void AttributeBlocks::add_scores(const Block& block, const WeightLayout& layout,
+                                 const double* weights, double* row, double* scores) {
+  const int n_outputs = layout.n_outputs;
+  double* first = scores + block.first * n_outputs;
+  for (size_t i = 0; i < block.attributes.size(); ++i) {
+    const int64_t attribute = block.attributes[i];
+    const int64_t w_begin = layout.offsets[attribute], n_weights = layout.n_weights(attribute);
+    const int32_t* outputs = layout.outputs + w_begin;
+    const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
+    if (layout.is_wide(attribute) && end - begin > 1) {
+      std::fill(row, row + n_outputs, 0.0);
+      for (int64_t w = 0; w < n_weights; ++w) row[outputs[w]] = weights[w_begin + w];
+      for (int32_t e = begin; e < end; ++e)
+        add_any_row(block.value(e), row, n_outputs, first + block.positions[e] * n_outputs);
+    } else {
+      for (int32_t e = begin; e < end; ++e) {
+        double* sums = first + block.positions[e] * n_outputs;
+        const double value = block.value(e);
+        for (int64_t w = 0; w < n_weights; ++w) sums[outputs[w]] += value * weights[w_begin + w];
+      }
+    }
+  }
+}
+
+void AttributeBlocks::fill_scores(const WeightLayout& layout, const double* weights,
+                                  const double* biases, double* scores, int n_threads,
+                                  Stop& stop) const {
+  const int n_outputs = layout.n_outputs;
+  parallel_for(static_cast<int64_t>(blocks_.size()), n_threads, stop, [&](int64_t b) {
+    stop.check();
+    const int64_t first = blocks_[b].first;
+    const int64_t end = std::min(first + kBlockPositions, n_positions_);
+    for (int64_t t = first; t < end; ++t) {
+      double* row = scores + t * n_outputs;
+      for (int o = 0; o < n_outputs; ++o) row[o] = biases == nullptr ? 0.0 : biases[o];
+    }
+    std::vector<double> row(n_outputs);
+    add_scores(blocks_[b], layout, weights, row.data(), scores);
+  });
+}
+
+HEDGEROW_CLONES
+void AttributeBlocks::add_range(const Block& block, int range, const WeightLayout& layout,
+                                const double* residuals, double* sums, double* gradient) {
+  const int n_outputs = layout.n_outputs;
+  const double* first = residuals + block.first * n_outputs;
+  for (int32_t i = block.bounds[range]; i < block.bounds[range + 1]; ++i) {
+    const int64_t attribute = block.attributes[i];
+    const int64_t n_weights = layout.n_weights(attribute);
+    const int32_t* outputs = layout.outputs + layout.offsets[attribute];
+    double* out = gradient + layout.offsets[attribute];
+    const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
+    if (layout.is_wide(attribute) && end - begin > 1) {
+      std::fill(sums, sums + n_outputs, 0.0);
+      for (int32_t e = begin; e < end; ++e)
+        add_any_row(block.value(e), first + block.positions[e] * n_outputs, n_outputs, sums);
+      for (int64_t w = 0; w < n_weights; ++w) out[w] += sums[outputs[w]];
+    } else {
+      for (int32_t e = begin; e < end; ++e) {
+        const double* row = first + block.positions[e] * n_outputs;
+        const double value = block.value(e);
+        for (int64_t w = 0; w < n_weights; ++w) out[w] += value * row[outputs[w]];
+      }
+    }
+  }
+}
+
+void AttributeBlocks::add_gradient(const WeightLayout& layout, const double* residuals,
+                                   double* gradient, int n_threads, Stop& stop) const {
+  // A task owns the weights of its attributes and goes through the blocks in order.
+  parallel_for(kRanges, n_threads, stop, [&](int64_t range) {
+    std::vector<double> sums(layout.n_outputs);
+    for (const Block& block : blocks_) {
+      stop.check();
+      add_range(block, static_cast<int>(range), layout, residuals, sums.data(), gradient);
+    }
+  });
+}
+
+SeenPairs build_seen_pairs(const AttributeRows& rows, int64_t n_attributes, const int32_t* outputs,
+                           int n_outputs) {
+  // A first pass sorts the outputs by attribute, a second keeps each of them once.
+  std::vector<int64_t> begin(n_attributes + 1, 0);
+  for (int64_t t = 0; t < rows.n_positions; ++t)
+    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e)
+      if (outputs[t] >= 0) ++begin[rows.attributes[e] + 1];
+  for (int64_t a = 0; a < n_attributes; ++a) begin[a + 1] += begin[a];
+  std::vector<int32_t> sorted(begin[n_attributes]);
+  std::vector<int64_t> next(begin.begin(), begin.end() - 1);
+  for (int64_t t = 0; t < rows.n_positions; ++t)
+    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e)
+      if (outputs[t] >= 0) sorted[next[rows.attributes[e]]++] = outputs[t];
+
   SeenPairs out;
-  out.offsets.reserve(attributes.n_rows + 1);
+  out.offsets.reserve(n_attributes + 1);
   out.offsets.push_back(0);
   std::vector<int64_t> seen_by(n_outputs, -1);  // the last attribute that had this output
-  for (int64_t a = 0; a < attributes.n_rows; ++a) {
-    const size_t begin = out.outputs.size();
-    for (int64_t e = attributes.offsets[a]; e < attributes.offsets[a + 1]; ++e) {
-      const int32_t output = outputs[attributes.columns[e]];
-      if (output < 0 || seen_by[output] == a) continue;
-      seen_by[output] = a;
-      out.outputs.push_back(output);
+  for (int64_t a = 0; a < n_attributes; ++a) {
+    const size_t first = out.outputs.size();
+    for (int64_t i = begin[a]; i < begin[a + 1]; ++i) {
+      if (seen_by[sorted[i]] == a) continue;
+      seen_by[sorted[i]] = a;
+      out.outputs.push_back(sorted[i]);
     }
-    std::sort(out.outputs.begin() + begin, out.outputs.end());
+    std::sort(out.outputs.begin() + first, out.outputs.end());
     out.offsets.push_back(static_cast<int64_t>(out.outputs.size()));
   }
   return out;

@@ -1,7 +1,7 @@
 // Linear potentials: a position's scores are the sum of its attributes' weights.
 //
 // An attribute has a weight for some of the outputs (labels, or label pairs). Weights lie in one
-// array, those of attribute a at weight_offsets[a] .. weight_offsets[a + 1], outputs ascending.
+// array, those of attribute a at offsets[a] .. offsets[a + 1] of the layout, outputs ascending.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,12 @@
 
 namespace hedgerow {
 
-// A sparse matrix by rows: positions x attributes, or transposed attributes x positions.
-struct SparseMatrix {
-  int64_t n_rows;
-  int64_t n_columns;
-  const int64_t* offsets;  // (n_rows + 1,)
-  const int32_t* columns;  // (n entries,)
-  const double* values;    // (n entries,) or null: all ones
+// Attributes by position: those of position t are at offsets[t] .. offsets[t + 1].
+struct AttributeRows {
+  int64_t n_positions;
+  const int64_t* offsets;     // (n_positions + 1,)
+  const int32_t* attributes;  // (n entries,)
+  const double* values;       // (n entries,) or null: all ones
 
   double value(int64_t entry) const { return values == nullptr ? 1.0 : values[entry]; }
 };
@@ -28,31 +27,92 @@ struct WeightLayout {
   int n_outputs;
   const int64_t* offsets;  // (n_attributes + 1,)
   const int32_t* outputs;  // (n weights,)
+
+  int64_t n_weights(int64_t attribute) const { return offsets[attribute + 1] - offsets[attribute]; }
+  // Whether an attribute has weights for so many outputs that it pays to treat it as having all.
+  bool is_wide(int64_t attribute) const { return n_weights(attribute) * 4 > n_outputs; }
 };
 
-// scores[t, o] = biases[o] + sum over attributes a of position t of value * weight[a, o].
-// positions: rows are positions. biases: (n_outputs,) or null. scores: (N, n_outputs)
-void fill_scores(const SparseMatrix& positions, const WeightLayout& layout, const double* weights,
-                 const double* biases, double* scores, int n_threads, Stop& stop);
+// Scores of positions under given weights; made once for many calls with the same weights.
+class Scorer {
+ public:
+  // weights: (n weights,); biases: (n_outputs,) or null. All are copied.
+  Scorer(const WeightLayout& layout, const double* weights, const double* biases);
 
-// gradient[a, o] = sum over positions t with attribute a of value * residuals[t, o].
-// attributes: rows are attributes. residuals: (N, n_outputs); gradient: (n weights,)
-void fill_gradient(const SparseMatrix& attributes, const WeightLayout& layout,
-                   const double* residuals, double* gradient, int n_threads, Stop& stop);
+  int n_outputs() const { return n_outputs_; }
 
-// The transpose of a matrix whose columns are all within range; entries of a row stay in order.
-struct Transpose {
-  std::vector<int64_t> offsets;
-  std::vector<int32_t> columns;
-  std::vector<double> values;  // empty: all ones
+  // scores[t, o] = biases[o] + sum over attributes a of position t of value * weight[a, o].
+  // scores: (n_positions, n_outputs)
+  void fill_scores(const AttributeRows& rows, double* scores, int n_threads, Stop& stop) const;
+
+ private:
+  // Where an attribute's weights are: a padded row of wide_, or `count` weights from `begin`.
+  struct Place {
+    int32_t begin;
+    int32_t count;  // kWide: begin counts rows of wide_
+  };
+  struct Narrow {
+    int32_t output;
+    double weight;
+  };
+  static constexpr int32_t kWide = -1;
+  void fill_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
+                 double* scores) const;
+
+  int n_outputs_;
+  int stride_;
+  std::vector<double> biases_;   // (stride,)
+  std::vector<Place> places_;    // (n_attributes,)
+  std::vector<double> wide_;     // (wide attributes, stride), 0 where there is no weight
+  std::vector<Narrow> narrow_;   // weights of the other attributes
 };
-Transpose build_transpose(const SparseMatrix& matrix);
+
+// The attributes of a training set's positions, kept by attribute within blocks of positions: what
+// training goes over again and again. An attribute's weights are fetched once a block, its positions
+// lie close together, and an entry takes two bytes.
+class AttributeBlocks {
+ public:
+  AttributeBlocks(const AttributeRows& rows, int64_t n_attributes);
+
+  int64_t n_positions() const { return n_positions_; }
+
+  // As Scorer::fill_scores.
+  void fill_scores(const WeightLayout& layout, const double* weights, const double* biases,
+                   double* scores, int n_threads, Stop& stop) const;
+
+  // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o].
+  // residuals: (n_positions, n_outputs); gradient: (n weights,)
+  void add_gradient(const WeightLayout& layout, const double* residuals, double* gradient,
+                    int n_threads, Stop& stop) const;
+
+ private:
+  struct Block {
+    int64_t first;                    // its first position
+    std::vector<int32_t> attributes;  // that occur in the block, ascending
+    std::vector<int32_t> offsets;     // entries of each of them
+    std::vector<uint16_t> positions;  // of each entry, counted from the first
+    std::vector<double> values;       // of each entry; empty: all ones
+    std::vector<int32_t> bounds;      // (ranges + 1,) where each range of attributes begins
+
+    double value(int64_t entry) const { return values.empty() ? 1.0 : values[entry]; }
+  };
+  static Block build_block(const AttributeRows& rows, int64_t first, int64_t end,
+                           std::vector<int32_t>& counts);
+  static void add_scores(const Block& block, const WeightLayout& layout, const double* weights,
+                         double* row, double* scores);
+  static void add_range(const Block& block, int range, const WeightLayout& layout,
+                        const double* residuals, double* sums, double* gradient);
+
+  int64_t n_positions_;
+  std::vector<Block> blocks_;
+};
 
 // The pairs (attribute, outputs[t]) that occur; an output of -1 marks a position that has none.
 struct SeenPairs {
   std::vector<int64_t> offsets;
   std::vector<int32_t> outputs;
 };
-SeenPairs build_seen_pairs(const SparseMatrix& attributes, const int32_t* outputs, int n_outputs);
+SeenPairs build_seen_pairs(const AttributeRows& rows, int64_t n_attributes, const int32_t* outputs,
+                           int n_outputs);
 
 }  // namespace hedgerow

@@ -16,7 +16,7 @@ namespace hedgerow {
 namespace {
 
 constexpr int64_t kMaxChunks = 64;
-constexpr int64_t kMinChunkWork = 1 << 16;  // positions x labels
+constexpr int64_t kMinChunkWork = 1 << 14;  // positions x labels
 
 void check_arcs(const ChainScores& scores) {
   const int64_t n_labels = scores.n_labels;

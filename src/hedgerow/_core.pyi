@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+def release_memory() -> None: ...
 def fill_posteriors(
     nodes: NDArray[np.float64],
     arcs: NDArray[np.float64],
@@ -38,39 +39,68 @@ def fill_viterbi(
     labels: NDArray[np.int32],
     n_threads: int,
 ) -> None: ...
-def fill_scores(
-    offsets: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float64] | None,
-    weight_offsets: NDArray[np.int64],
-    weight_outputs: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    biases: NDArray[np.float64] | None,
-    scores: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
-def fill_gradient(
-    offsets: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float64] | None,
-    weight_offsets: NDArray[np.int64],
-    weight_outputs: NDArray[np.int32],
-    residuals: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
-def build_transpose(
-    offsets: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float64] | None,
-    n_columns: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]: ...
+
+class Scorer:
+    def __init__(
+        self,
+        weight_offsets: NDArray[np.int64],
+        weight_outputs: NDArray[np.int32],
+        n_outputs: int,
+        weights: NDArray[np.float64],
+        biases: NDArray[np.float64] | None,
+    ) -> None: ...
+    def fill_scores(
+        self,
+        offsets: NDArray[np.int64],
+        attributes: NDArray[np.int32],
+        values: NDArray[np.float64] | None,
+        scores: NDArray[np.float64],
+        n_threads: int,
+    ) -> None: ...
+
+class AttributeBlocks:
+    def __init__(
+        self,
+        offsets: NDArray[np.int64],
+        attributes: NDArray[np.int32],
+        values: NDArray[np.float64] | None,
+        n_attributes: int,
+    ) -> None: ...
+    def fill_scores(
+        self,
+        weight_offsets: NDArray[np.int64],
+        weight_outputs: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        biases: NDArray[np.float64] | None,
+        scores: NDArray[np.float64],
+        n_threads: int,
+    ) -> None: ...
+    def add_gradient(
+        self,
+        weight_offsets: NDArray[np.int64],
+        weight_outputs: NDArray[np.int32],
+        residuals: NDArray[np.float64],
+        gradient: NDArray[np.float64],
+        n_threads: int,
+    ) -> None: ...
+
 def build_seen_pairs(
     offsets: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    attributes: NDArray[np.int32],
+    n_attributes: int,
     outputs: NDArray[np.int32],
     n_outputs: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+
+class InverseHessian:
+    def __init__(self, n_weights: int, memory: int) -> None: ...
+    def push(
+        self, step: NDArray[np.float64], change: NDArray[np.float64], n_threads: int
+    ) -> None: ...
+    def clear(self) -> None: ...
+    def fill_direction(
+        self, gradient: NDArray[np.float64], direction: NDArray[np.float64], n_threads: int
+    ) -> None: ...
 
 class StringIndex:
     def __init__(self) -> None: ...

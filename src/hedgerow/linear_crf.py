@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from hedgerow.linear.weights import LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.progress import Progress
-from hedgerow.sequences import Schema, Sequences, check_finite
+from hedgerow.sequences import Schema, Sequences, SparseRows, check_finite
 from hedgerow.trellis import Potentials
 from hedgerow.weighting import class_weights, read_sample_weight
 
@@ -147,26 +148,30 @@ class LinearCRF(SequenceModel):
             Start from its weights; those of attributes or labels it does not know start at zero.
         """
         self._check_parameters()
-        data = self._read_training(X, y, sample_weight, groups)
-        layout, edge_layout = self._layouts(data)
-        start = LinearWeights.zeros(layout, edge_layout)
+        data, rows = self._read_training(X, y, sample_weight, groups)
+        layout, edge_layout = self._layouts(data, rows)
+        start = np.zeros(sum(LinearWeights.sizes(layout, edge_layout)))
         if init is not None:
             self._check_init(init)
-            copy_weights(init._weights, init._index, init._labels(), data, start)
+            copy_weights(
+                init._weights,
+                init._index,
+                init._labels(),
+                data,
+                LinearWeights.from_vector(start, layout, edge_layout),
+            )
         evaluation = None
         if eval_set is not None:
             evaluation = Evaluation(eval_set, data, type(self).__name__, self.n_jobs)
+        n_threads = trellis.count_threads(self.n_jobs)
         loss = LinearLoss(
-            data,
-            layout,
-            edge_layout,
-            reg_lambda=self.reg_lambda,
-            n_threads=trellis.count_threads(self.n_jobs),
+            data, rows, layout, edge_layout, reg_lambda=self.reg_lambda, n_threads=n_threads
         )
+        del rows  # the loss has its own copy, made for its purpose
         history: dict[str, list[float]] = {"loss": []}
         with Progress(self.max_iter, self.verbose) as progress:
 
-            def after_iteration(vector: NDArray[np.float64], value: float) -> None:
+            def report(vector: NDArray[np.float64], value: float) -> None:
                 figures = {"loss": value}
                 if evaluation is not None:
                     weights = LinearWeights.from_vector(vector, layout, edge_layout)
@@ -177,15 +182,18 @@ class LinearCRF(SequenceModel):
 
             minimum = minimize(
                 loss,
-                start.to_vector(),
+                start,
                 reg_alpha=self.reg_alpha,
                 max_iter=self.max_iter,
                 tol=self.tol,
-                after_iteration=after_iteration,
+                n_threads=n_threads,
+                report=report,
             )
+        del loss
+        _core.release_memory()
         self._warn_unless_converged(minimum)
         weights = LinearWeights.from_vector(minimum.weights, layout, edge_layout)
-        self._set_fitted(data.labels.classes, data.sequences.schema, data.index, weights)
+        self._set_fitted(data.labels.classes, data.schema, data.index, weights)
         self.loss_ = minimum.loss
         self.n_iter_ = minimum.n_iter
         self.history_ = history
@@ -251,7 +259,8 @@ class LinearCRF(SequenceModel):
         check_number("max_iter", self.max_iter, minimum=1, integer=True)
         check_number("tol", self.tol, minimum=0)
         check_number("min_count", self.min_count, minimum=0, integer=True)
-        check_number("verbose", self.verbose, minimum=0, integer=True)
+        if not isinstance(self.verbose, bool):
+            check_number("verbose", self.verbose, minimum=0, integer=True)
         check_choice("all_pairs", self.all_pairs, (True, False))
         check_choice("transition_attributes", self.transition_attributes, (True, False))
         if isinstance(self.class_weight, str):
@@ -264,7 +273,7 @@ class LinearCRF(SequenceModel):
 
     def _read_training(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any
-    ) -> TrainingSet:
+    ) -> tuple[TrainingSet, SparseRows]:
         index = _core.StringIndex()
         sequences = encode(X, groups, index)
         check_finite(sequences, type(self).__name__)
@@ -278,18 +287,27 @@ class LinearCRF(SequenceModel):
         rows, index = drop_rare(
             attribute_rows(sequences, index, grow=True), index, self.min_count
         )
-        return TrainingSet(
-            sequences, index, rows, labels, codes, sequence_weights, position_weights
+        data = TrainingSet(
+            sequences.offsets,
+            sequences.schema,
+            index,
+            labels,
+            codes,
+            sequence_weights,
+            position_weights,
         )
+        return data, rows
 
-    def _layouts(self, data: TrainingSet) -> tuple[WeightLayout, WeightLayout | None]:
+    def _layouts(
+        self, data: TrainingSet, rows: SparseRows
+    ) -> tuple[WeightLayout, WeightLayout | None]:
         """Which weights there are, for labels and for label pairs."""
         n_labels = len(data.labels.classes)
 
         def layout_of(outputs: NDArray[np.int32], n_outputs: int) -> WeightLayout:
             if self.all_pairs:
                 return WeightLayout.full(len(data.index), n_outputs)
-            return WeightLayout.seen(data.columns, outputs, n_outputs)
+            return WeightLayout.seen(rows, outputs, n_outputs)
 
         layout = layout_of(data.codes, n_labels)
         if not self.transition_attributes:
@@ -328,7 +346,8 @@ class LinearCRF(SequenceModel):
         sequences = encode(X, groups, self._index, grow=False)
         check_schema(self._schema, sequences.schema, type(self).__name__)
         check_finite(sequences, type(self).__name__)
-        return sequences
+        # Attributes have the names of the columns used to fit, also if X has none or others.
+        return replace(sequences, schema=self._schema)
 
     def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
         rows = attribute_rows(sequences, self._index)

@@ -43,6 +43,11 @@ def chunk_scores(
     if len(y_true) != len(y_pred):
         raise ValueError(f"y_true has {len(y_true)} sequences but y_pred has {len(y_pred)}")
     for s, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
+        if isinstance(true, str) or isinstance(predicted, str):
+            raise TypeError(
+                f"sequence {s} is a string; expected lists of labels: wrap flat labels, [y_true], "
+                "or cut them into sequences"
+            )
         if len(true) != len(predicted):
             raise ValueError(
                 f"sequence {s} has {len(true)} labels in y_true but {len(predicted)} in y_pred"

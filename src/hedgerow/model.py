@@ -80,7 +80,7 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
         return sequences.mirror(self._marginals(sequences))
 
     def predict_proba(self, X: Any, *, groups: Any = None) -> NDArray[np.float64]:
-        """The same as one (N, K) array, whatever the form of X."""
+        """Return the same as one (N, K) array, whatever the form of X."""
         return self._marginals(self._read_fitted(X, groups))
 
     def log_likelihood(self, X: Any, y: Any, *, groups: Any = None) -> NDArray[np.float64]:

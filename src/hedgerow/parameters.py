@@ -10,9 +10,9 @@ from typing import Any
 def check_number(name: str, value: Any, *, minimum: float, integer: bool = False) -> None:
     """Raise ValueError unless `value` is a finite number (an integer) of at least `minimum`."""
     kind = Integral if integer else Real
-    if isinstance(value, kind) and not isinstance(value, bool):
-        if math.isfinite(value) and value >= minimum:
-            return
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and value >= minimum:
+        return
     expected = "an integer" if integer else "a finite number"
     raise ValueError(f"{name} is {value!r}; expected {expected} of at least {minimum}")
 

@@ -1,9 +1,9 @@
 """Model files: one safetensors file each, checked when read; never pickle.
 
-The tensors lie in the file as safetensors defines it. Its metadata holds two strings: ``hedgerow``, a
-JSON object with the format version, the kind of model and everything that is not a tensor; and
-``sha256``, a digest of that string and of all tensors. Files of this format stay readable; a change
-that older versions cannot read raises `FORMAT`.
+The tensors lie in the file as safetensors defines it. Its metadata holds two strings:
+``hedgerow``, a JSON object with the format version, the kind of model and everything that is not a
+tensor; and ``sha256``, a digest of that string and of all tensors. Files of this format stay
+readable; a change that older versions cannot read raises `FORMAT`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> SequenceModel:
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data, name = bytes(source), "the model"
     else:
-        data, name = source.read(), repr(getattr(source, "name", "the model"))
+        data = source.read()
+        name = repr(source.name) if hasattr(source, "name") else "the model"
+        if not isinstance(data, bytes):
+            raise TypeError(f"{name} is not opened in binary mode; open it with mode 'rb'")
     try:
         kind, state = _read(data)
         return _model_class(kind)._from_state(state)
@@ -108,10 +111,13 @@ def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[
     packed = metadata.get("parameters")
     require(isinstance(packed, dict) and set(packed) <= set(known), "unknown parameters")
     assert isinstance(packed, dict)
-    return {
-        name: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value
-        for name, value in packed.items()
-    }
+    try:
+        return {
+            name: dict(value["pairs"]) if isinstance(value, dict) else value
+            for name, value in packed.items()
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError("the file does not hold a valid model: its parameters") from error
 
 
 def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
@@ -122,9 +128,10 @@ def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
 def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
     """Read what `pack_classes` wrote under "classes"."""
     try:
-        packed = metadata["classes"]
-        classes = np.array(packed["labels"], dtype=packed["dtype"])
-        valid = classes.ndim == 1 and classes.dtype.kind in "Uiub"
+        labels, dtype = metadata["classes"]["labels"], np.dtype(metadata["classes"]["dtype"])
+        # The labels say how wide strings are, so that a file cannot ask for endless memory.
+        classes = np.array(labels, dtype=np.str_ if dtype.kind == "U" else dtype)
+        valid = classes.ndim == 1 and dtype.kind in "Uiub" and classes.tolist() == labels
         require(valid and len(classes) and (classes[:-1] < classes[1:]).all(), "its labels")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ModelFileError):
@@ -155,9 +162,10 @@ def _read(data: bytes) -> tuple[str, State]:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):
         raise ModelFileError("the file is not a hedgerow model file")
     text = metadata["hedgerow"]
-    content = _parse_json(text.encode(), "its metadata are damaged")
+    content = _parse_json(text, "its metadata are damaged")
     version = content.get("format")
-    if isinstance(version, int) and version > FORMAT:
+    require(isinstance(version, int) and version > 0, "its format")
+    if version > FORMAT:
         raise ModelFileError(
             f"it has format {version} and this version of hedgerow reads up to format {FORMAT}; "
             "upgrade hedgerow"
@@ -171,7 +179,7 @@ def _read(data: bytes) -> tuple[str, State]:
     return str(content.pop("model", None)), State(tensors, content)
 
 
-def _parse_json(data: bytes, complaint: str) -> dict[str, Any]:
+def _parse_json(data: str | bytes, complaint: str) -> dict[str, Any]:
     try:
         parsed = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -182,7 +190,7 @@ def _parse_json(data: bytes, complaint: str) -> dict[str, Any]:
 
 
 def _digest(text: str, tensors: dict[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256(text.encode())
+    digest = hashlib.sha256(text.encode(errors="surrogatepass"))
     for name in sorted(tensors):
         array = tensors[name]
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())

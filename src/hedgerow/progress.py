@@ -30,5 +30,6 @@ class Progress:
 
     def update(self, figures: Mapping[str, float]) -> None:
         """Note that one more step is done."""
-        self._bar.set_postfix({name: f"{value:.6g}" for name, value in figures.items()}, refresh=False)
+        shown = {name: f"{value:.6g}" for name, value in figures.items()}
+        self._bar.set_postfix(shown, refresh=False)
         self._bar.update()

@@ -7,8 +7,6 @@ their attributes themselves. Zeros are left out: an attribute of value 0 has no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -74,20 +72,6 @@ def drop_rare(
             ids[old] = kept.add(name)
     rows = _renumber(rows, ids)
     return SparseRows(rows.indptr, rows.indices, rows.values, len(kept)), kept
-
-
-@dataclass(frozen=True, eq=False)
-class AttributeColumns:
-    """The same entries by attribute: for each attribute its positions, ascending."""
-
-    offsets: NDArray[np.int64]
-    positions: NDArray[np.int32]
-    values: NDArray[np.float64] | None
-
-    @classmethod
-    def from_rows(cls, rows: SparseRows) -> AttributeColumns:
-        """Transpose rows."""
-        return cls(*_core.build_transpose(rows.indptr, rows.indices, rows.values, rows.n_columns))
 
 
 def slice_rows(rows: SparseRows, start: int, stop: int) -> SparseRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ class Evaluation:
             raise ValueError("eval_set must be (X, y), or (X, y, groups) for a flat X")
         X, y, *groups = eval_set
         sequences = encode(X, groups[0] if groups else None, data.index, grow=False)
-        check_schema(data.sequences.schema, sequences.schema, model)
+        check_schema(data.schema, sequences.schema, model)
         check_finite(sequences, model)
         self.offsets = sequences.offsets
+        # Attributes have the names of the columns used to fit, also if X has none or others.
+        sequences = replace(sequences, schema=data.schema)
         self.rows = attribute_rows(sequences, data.index)
         self.codes = data.labels.encode(read_labels(y, sequences), sequences)
         self.n_threads = trellis.count_threads(n_jobs)

@@ -5,13 +5,59 @@ Potentials (weights times attributes), trellis, marginals, residuals p - mu, gra
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.linear.attributes import AttributeColumns
+from hedgerow import _core
 from hedgerow.linear.training_set import TrainingSet
 from hedgerow.linear.weights import Batch, LinearWeights, WeightLayout, batches
+from hedgerow.sequences import SparseRows
 from hedgerow.trellis import Posteriors, forward_backward, weighted_forward_backward
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some consecutive sequences of a training set, with their attributes."""
+
+    sequences: slice
+    positions: slice
+    offsets: NDArray[np.int64]
+    blocks: _core.AttributeBlocks
+
+    @classmethod
+    def from_batch(cls, batch: Batch) -> Part:
+        """Lay out the attributes of a batch for training."""
+        rows = batch.rows
+        blocks = _core.AttributeBlocks(rows.indptr, rows.indices, rows.values, rows.n_columns)
+        return cls(batch.sequences, batch.positions, batch.offsets, blocks)
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions."""
+        return self.positions.stop - self.positions.start
+
+    def fill_scores(
+        self,
+        layout: WeightLayout,
+        weights: NDArray[np.float64],
+        biases: NDArray[np.float64] | None,
+        out: NDArray[np.float64],
+        n_threads: int,
+    ) -> None:
+        """Scores of all outputs, ``out`` (N, n_outputs): biases plus weights times values."""
+        self.blocks.fill_scores(layout.offsets, layout.outputs, weights, biases, out, n_threads)
+
+    def add_gradient(
+        self,
+        layout: WeightLayout,
+        residuals: NDArray[np.float64],
+        sums: NDArray[np.float64],
+        n_threads: int,
+    ) -> None:
+        """Add the gradient with respect to the weights, from that with respect to the scores."""
+        self.blocks.add_gradient(layout.offsets, layout.outputs, residuals, sums, n_threads)
 
 
 class LinearLoss:
@@ -19,8 +65,8 @@ class LinearLoss:
 
     Parameters
     ----------
-    data
-        The training set.
+    data, rows
+        The training set, and the attributes of its positions, which are copied.
     layout, edge_layout
         The weights to train.
     reg_lambda
@@ -32,6 +78,7 @@ class LinearLoss:
     def __init__(
         self,
         data: TrainingSet,
+        rows: SparseRows,
         layout: WeightLayout,
         edge_layout: WeightLayout | None,
         *,
@@ -43,51 +90,57 @@ class LinearLoss:
         self.edge_layout = edge_layout
         self.reg_lambda = reg_lambda
         self.n_threads = n_threads
-        self.parts = list(batches(data.rows, data.sequences.offsets, edge_layout))
-        self.columns = (
-            [data.columns]
-            if len(self.parts) == 1
-            else [AttributeColumns.from_rows(part.rows) for part in self.parts]
-        )
-        largest = max(len(part.rows.indptr) - 1 for part in self.parts)
-        self._nodes, self._marginals = np.empty((2, largest, layout.n_outputs))
+        n_labels = layout.n_outputs
+        self.parts = [
+            Part.from_batch(batch)
+            for batch in batches(rows, data.offsets, n_labels, edges=edge_layout is not None)
+        ]
+        self.observed_pairs = self._observed_pairs()
+        largest = max(part.n_positions for part in self.parts)
+        self._nodes, self._marginals = np.empty((2, largest, n_labels))
 
     def __call__(self, vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Loss at the weights `vector`, and its gradient."""
         weights = LinearWeights.from_vector(vector, self.layout, self.edge_layout)
         gradient = self.reg_lambda * vector
         sums = LinearWeights.from_vector(gradient, self.layout, self.edge_layout)
-        loss = 0.5 * self.reg_lambda * float(vector @ vector)
-        for part, columns in zip(self.parts, self.columns, strict=True):
-            loss -= self._add_part(weights, part, columns, sums)
+        loss = 0.5 * self.reg_lambda * float(np.einsum("i,i->", vector, vector))
+        sums.arcs[:] -= self.observed_pairs
+        for part in self.parts:
+            loss -= self._add_part(weights, part, sums)
         return loss, gradient
 
-    def _add_part(
-        self, weights: LinearWeights, part: Batch, columns: AttributeColumns, sums: LinearWeights
-    ) -> float:
-        """Add a batch's gradient to `sums`; returns its log-likelihood."""
-        n_positions, n_labels = len(part.rows.indptr) - 1, self.layout.n_outputs
-        nodes = weights.nodes(part.rows, self.n_threads, out=self._nodes[:n_positions])
-        edges = weights.edge_scores(part.rows, self.n_threads)
+    def _add_part(self, weights: LinearWeights, part: Part, sums: LinearWeights) -> float:
+        """Add a part's gradient to `sums`; returns its log-likelihood."""
+        n_labels, n_threads = self.layout.n_outputs, self.n_threads
+        nodes = self._nodes[: part.n_positions]
+        part.fill_scores(self.layout, weights.attributes, weights.biases, nodes, n_threads)
+        edges = None
+        if self.edge_layout is not None:
+            pairs = np.empty((part.n_positions, n_labels * n_labels))
+            part.fill_scores(self.edge_layout, weights.edges, None, pairs, n_threads)
+            edges = pairs.reshape(-1, n_labels, n_labels)
         posteriors = self._posteriors(nodes, weights.arcs, edges, part)
 
         residuals = posteriors.marginals
+        self._weigh(residuals, part)
         self._subtract_observed(residuals, self.data.codes, part)
         sums.biases[:] += residuals.sum(axis=0)
-        self._add_gradient(self.layout, columns, residuals, sums.attributes)
+        part.add_gradient(self.layout, residuals, sums.attributes, n_threads)
         if self.edge_layout is None:
             assert posteriors.pair_sums is not None
-            sums.arcs[:] += posteriors.pair_sums - self._observed_pairs(part)
+            sums.arcs[:] += posteriors.pair_sums
         else:
             assert posteriors.pairs is not None
-            pair_residuals = posteriors.pairs.reshape(n_positions, n_labels * n_labels)
-            self._subtract_observed(pair_residuals, self.data.pair_codes, part)
+            pair_residuals = posteriors.pairs.reshape(-1, n_labels * n_labels)
+            self._weigh(pair_residuals, part)
             sums.arcs[:] += pair_residuals.sum(axis=0).reshape(n_labels, n_labels)
-            self._add_gradient(self.edge_layout, columns, pair_residuals, sums.edges)
+            self._subtract_observed(pair_residuals, self.data.pair_codes, part)
+            part.add_gradient(self.edge_layout, pair_residuals, sums.edges, n_threads)
 
         assert posteriors.log_likelihoods is not None
         if self.data.position_weights is None and self.data.sequence_weights is not None:
-            return float(posteriors.log_likelihoods @ self.data.sequence_weights[part.sequences])
+            return float(np.sum(posteriors.log_likelihoods * self.data.sequence_weights[part.sequences]))
         return float(posteriors.log_likelihoods.sum())
 
     def _posteriors(
@@ -95,7 +148,7 @@ class LinearLoss:
         nodes: NDArray[np.float64],
         arcs: NDArray[np.float64],
         edges: NDArray[np.float64] | None,
-        part: Batch,
+        part: Part,
     ) -> Posteriors:
         data, codes = self.data, self.data.codes[part.positions]
         out = self._marginals[: len(nodes)]
@@ -124,32 +177,27 @@ class LinearLoss:
             n_jobs=self.n_threads,
         )
 
+    def _weigh(self, expected: NDArray[np.float64], part: Part) -> None:
+        """Multiply the expected counts (N, n_outputs) by the weights of their sequences."""
+        if self.data.sequence_weights is not None and self.data.position_weights is None:
+            assert self.data.scale is not None
+            expected *= self.data.scale[part.positions, None]
+
     def _subtract_observed(
-        self, expected: NDArray[np.float64], codes: NDArray[np.int32], part: Batch
+        self, expected: NDArray[np.float64], codes: NDArray[np.int32], part: Part
     ) -> None:
-        """Turn expected counts (N, n_outputs) into residuals, in place; code -1 is no output."""
+        """Turn weighed expected counts (N, n_outputs) into residuals; code -1 is no output."""
         codes = codes[part.positions]
-        scale = None if self.data.scale is None else self.data.scale[part.positions]
-        if scale is not None and self.data.position_weights is None:
-            expected *= scale[:, None]  # position weights are in the expected counts already
         positions = np.flatnonzero(codes >= 0)
-        expected[positions, codes[positions]] -= 1.0 if scale is None else scale[positions]
+        scale = self.data.scale
+        observed = 1.0 if scale is None else scale[part.positions][positions]
+        expected[positions, codes[positions]] -= observed
 
-    def _observed_pairs(self, part: Batch) -> NDArray[np.float64]:
-        n_labels = self.layout.n_outputs
-        codes = self.data.pair_codes[part.positions]
+    def _observed_pairs(self) -> NDArray[np.float64]:
+        """How often each label pair occurs, weighed, (K, K)."""
+        n_labels, codes, scale = self.layout.n_outputs, self.data.pair_codes, self.data.scale
         follows = codes >= 0
-        scale = None if self.data.scale is None else self.data.scale[part.positions][follows]
-        counts = np.bincount(codes[follows], scale, n_labels * n_labels)
+        counts = np.bincount(
+            codes[follows], None if scale is None else scale[follows], n_labels * n_labels
+        )
         return counts.reshape(n_labels, n_labels)
-
-    def _add_gradient(
-        self,
-        layout: WeightLayout,
-        columns: AttributeColumns,
-        residuals: NDArray[np.float64],
-        sums: NDArray[np.float64],
-    ) -> None:
-        found = np.empty(layout.n_weights)
-        layout.fill_gradient(columns, residuals, found, self.n_threads)
-        sums += found

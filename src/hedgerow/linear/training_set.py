@@ -1,4 +1,4 @@
-"""The training set of a linear model: attributes, labels and how much each of them counts."""
+"""The training set of a linear model: its labels, and how much each of them counts."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Labels
-from hedgerow.linear.attributes import AttributeColumns
-from hedgerow.sequences import Sequences, SparseRows
+from hedgerow.sequences import Schema
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """N labelled positions.
+    """N labelled positions of S sequences; their attributes are kept apart, to be let go early.
 
     Attributes
     ----------
-    sequences : Sequences
-        The positions, as they came.
+    offsets : (S + 1,) int64
+        Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
+    schema : Schema
+        What the columns of X are.
     index : StringIndex
         Names of the attributes.
-    rows : SparseRows
-        Attributes of each position.
     labels : Labels
         The classes.
     codes : (N,) int32
@@ -37,25 +36,20 @@ class TrainingSet:
         sequence; see `hedgerow.trellis.weighted_forward_backward`.
     """
 
-    sequences: Sequences
+    offsets: NDArray[np.int64]
+    schema: Schema
     index: _core.StringIndex
-    rows: SparseRows
     labels: Labels
     codes: NDArray[np.int32]
     sequence_weights: NDArray[np.float64] | None
     position_weights: NDArray[np.float64] | None
 
     @cached_property
-    def columns(self) -> AttributeColumns:
-        """Positions of each attribute."""
-        return AttributeColumns.from_rows(self.rows)
-
-    @cached_property
     def pair_codes(self) -> NDArray[np.int32]:
         """Label pair j * K + k that ends at each position, (N,), -1 where a sequence begins."""
         codes = np.full(len(self.codes), -1, dtype=np.int32)
         codes[1:] = self.codes[:-1] * len(self.labels.classes) + self.codes[1:]
-        codes[self.sequences.offsets[:-1]] = -1
+        codes[self.offsets[:-1]] = -1
         return codes
 
     @cached_property
@@ -63,4 +57,4 @@ class TrainingSet:
         """How much each position counts, (N,), or None if all count 1."""
         if self.position_weights is not None or self.sequence_weights is None:
             return self.position_weights
-        return np.repeat(self.sequence_weights, self.sequences.lengths)
+        return np.repeat(self.sequence_weights, np.diff(self.offsets))

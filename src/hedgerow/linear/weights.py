@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.linear.attributes import AttributeColumns, slice_rows
+from hedgerow.linear.attributes import slice_rows
 from hedgerow.sequences import SparseRows
 from hedgerow.trellis import Potentials
 
-# Bytes that the edge scores of one batch of sequences may take.
-EDGE_BYTES = 1 << 26
+# Bytes that the scores of one batch of sequences may take: little enough to stay in the cache.
+BATCH_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +39,12 @@ class WeightLayout:
 
     @classmethod
     def seen(
-        cls, columns: AttributeColumns, outputs: NDArray[np.int32], n_outputs: int
+        cls, rows: SparseRows, outputs: NDArray[np.int32], n_outputs: int
     ) -> WeightLayout:
         """Only pairs that occur. ``outputs`` (N,) of each position, -1 where it has none."""
-        arrays = _core.build_seen_pairs(columns.offsets, columns.positions, outputs, n_outputs)
+        arrays = _core.build_seen_pairs(
+            rows.indptr, rows.indices, rows.n_columns, outputs, n_outputs
+        )
         return cls(*arrays, n_outputs)
 
     @classmethod
@@ -60,50 +63,12 @@ class WeightLayout:
         """Attribute of each weight, (W,)."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
-    def fill_scores(
-        self,
-        rows: SparseRows,
-        weights: NDArray[np.float64],
-        biases: NDArray[np.float64] | None,
-        out: NDArray[np.float64],
-        n_threads: int,
-    ) -> None:
-        """Scores of all outputs, ``out`` (N, n_outputs): biases plus weights times values."""
-        _core.fill_scores(
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            self.offsets,
-            self.outputs,
-            weights,
-            biases,
-            out,
-            n_threads,
-        )
-
-    def fill_gradient(
-        self,
-        columns: AttributeColumns,
-        residuals: NDArray[np.float64],
-        out: NDArray[np.float64],
-        n_threads: int,
-    ) -> None:
-        """Gradient with respect to the weights from that with respect to the scores."""
-        _core.fill_gradient(
-            columns.offsets,
-            columns.positions,
-            columns.values,
-            self.offsets,
-            self.outputs,
-            residuals,
-            out,
-            n_threads,
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class LinearWeights:
     """All weights of a linear CRF over K labels; the arrays may be views of one vector.
+
+    They must not change once scores have been computed.
 
     Attributes
     ----------
@@ -122,58 +87,64 @@ class LinearWeights:
     biases: NDArray[np.float64]
     arcs: NDArray[np.float64]
 
+    @staticmethod
+    def sizes(layout: WeightLayout, edge_layout: WeightLayout | None) -> list[int]:
+        """How many weights of each kind there are: attributes, edges, biases, arcs."""
+        n_labels = layout.n_outputs
+        n_edges = 0 if edge_layout is None else edge_layout.n_weights
+        return [layout.n_weights, n_edges, n_labels, n_labels * n_labels]
+
     @classmethod
     def from_vector(
         cls, vector: NDArray[np.float64], layout: WeightLayout, edge_layout: WeightLayout | None
     ) -> LinearWeights:
         """Cut one vector into views, in the order attributes, edges, biases, arcs."""
-        n_labels = layout.n_outputs
-        n_edges = 0 if edge_layout is None else edge_layout.n_weights
-        sizes = [layout.n_weights, n_edges, n_labels, n_labels * n_labels]
+        sizes = cls.sizes(layout, edge_layout)
         assert len(vector) == sum(sizes)
         attributes, edges, biases, arcs = np.split(vector, np.cumsum(sizes)[:-1])
-        return cls(layout, edge_layout, attributes, edges, biases, arcs.reshape(n_labels, n_labels))
-
-    @classmethod
-    def zeros(cls, layout: WeightLayout, edge_layout: WeightLayout | None) -> LinearWeights:
-        """All weights zero."""
         n_labels = layout.n_outputs
-        n_edges = 0 if edge_layout is None else edge_layout.n_weights
-        size = layout.n_weights + n_edges + n_labels + n_labels * n_labels
-        return cls.from_vector(np.zeros(size), layout, edge_layout)
+        return cls(layout, edge_layout, attributes, edges, biases, arcs.reshape(n_labels, n_labels))
 
     @property
     def n_weights(self) -> int:
         """Number of all weights together."""
         return len(self.attributes) + len(self.edges) + len(self.biases) + self.arcs.size
 
-    def to_vector(self) -> NDArray[np.float64]:
-        """All weights as one vector, a copy."""
-        return np.concatenate([self.attributes, self.edges, self.biases, self.arcs.ravel()])
+    @cached_property
+    def _node_scorer(self) -> _core.Scorer:
+        layout = self.layout
+        return _core.Scorer(
+            layout.offsets, layout.outputs, layout.n_outputs, self.attributes, self.biases
+        )
 
-    def nodes(
-        self, rows: SparseRows, n_threads: int, out: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    @cached_property
+    def _edge_scorer(self) -> _core.Scorer | None:
+        layout = self.edge_layout
+        if layout is None:
+            return None
+        return _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, self.edges, None)
+
+    def nodes(self, rows: SparseRows, n_threads: int) -> NDArray[np.float64]:
         """Node scores of each position, (N, K)."""
-        if out is None:
-            out = np.empty((len(rows.indptr) - 1, self.layout.n_outputs))
-        self.layout.fill_scores(rows, self.attributes, self.biases, out, n_threads)
+        out = np.empty((len(rows.indptr) - 1, len(self.biases)))
+        self._node_scorer.fill_scores(rows.indptr, rows.indices, rows.values, out, n_threads)
         return out
 
     def edge_scores(self, rows: SparseRows, n_threads: int) -> NDArray[np.float64] | None:
         """Edge scores of each position, (N, K, K), or None."""
-        if self.edge_layout is None:
+        if self._edge_scorer is None:
             return None
-        n_positions, n_labels = len(rows.indptr) - 1, self.layout.n_outputs
+        n_positions, n_labels = len(rows.indptr) - 1, len(self.biases)
         out = np.empty((n_positions, n_labels * n_labels))
-        self.edge_layout.fill_scores(rows, self.edges, None, out, n_threads)
+        self._edge_scorer.fill_scores(rows.indptr, rows.indices, rows.values, out, n_threads)
         return out.reshape(n_positions, n_labels, n_labels)
 
     def potentials(
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
     ) -> Iterator[Potentials]:
         """Scores of all sequences, in as many batches as memory asks for."""
-        for batch in batches(rows, offsets, self.edge_layout):
+        edges = self.edge_layout is not None
+        for batch in batches(rows, offsets, len(self.biases), edges=edges):
             yield Potentials(
                 batch.offsets,
                 self.nodes(batch.rows, n_threads),
@@ -193,15 +164,12 @@ class Batch:
 
 
 def batches(
-    rows: SparseRows, offsets: NDArray[np.int64], edge_layout: WeightLayout | None
+    rows: SparseRows, offsets: NDArray[np.int64], n_labels: int, *, edges: bool
 ) -> Iterator[Batch]:
-    """All sequences at once, or, if edges have scores of their own, as many as memory allows."""
-    n_sequences = len(offsets) - 1
-    if edge_layout is None:
-        yield Batch(slice(0, n_sequences), slice(0, int(offsets[-1])), offsets, rows)
-        return
-    most = max(1, EDGE_BYTES // (8 * edge_layout.n_outputs))
-    first = 0
+    """Runs of whole sequences whose scores fit into `BATCH_BYTES`, or single long sequences."""
+    per_position = 8 * n_labels * (n_labels if edges else 1)
+    most = max(1, BATCH_BYTES // per_position)
+    n_sequences, first = len(offsets) - 1, 0
     while first < n_sequences:
         last = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
         last = min(max(last, first + 1), n_sequences)

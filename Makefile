@@ -1,0 +1,70 @@
+# make demo    train on handwritten words and compare with a model that ignores neighbours
+# make test    the Python tests, and the C++ core under the address and undefined-behaviour sanitizers
+# make lint    style and types;  make format  puts the style right
+# make clean   back to a fresh clone
+#
+# All that is needed is Python 3.10 or later, a C++20 compiler and make. Everything else goes into
+# .venv, which is made with $(PYTHON); run `make clean` before you change it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+CPP := $(shell find cpp bindings -name '*.cpp' -o -name '*.hpp')
+BUILD_INPUTS := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(CPP))
+JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+# A cmake from the wheel is found, and no flags of this make reach the one that cmake starts.
+SANITIZE_ENV := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH="$(abspath $(BIN)):$$PATH"
+
+.PHONY: demo test test-python sanitize lint format clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.installed
+	@$(BIN)/python examples/ocr.py
+
+test: test-python sanitize
+
+test-python: $(VENV)/.test-tools
+	@$(BIN)/python -m pytest --quiet
+
+sanitize: $(VENV)/.cmake
+	@echo "core under sanitizers: building and running"
+	@$(SANITIZE_ENV) cmake -G "Unix Makefiles" -S . -B build/sanitize -DHEDGEROW_SANITIZE=ON >/dev/null
+	@$(SANITIZE_ENV) cmake --build build/sanitize --parallel $(JOBS) >/dev/null
+	@build/sanitize/core_test
+
+lint: $(VENV)/.test-tools
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/clang-format --dry-run -Werror $(CPP)
+
+format: $(VENV)/.test-tools
+	@$(BIN)/ruff check --fix-only
+	@$(BIN)/ruff format
+	@$(BIN)/clang-format -i $(CPP)
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@echo "making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.made $(BUILD_INPUTS)
+	@echo "building and installing hedgerow"
+	@$(INSTALL) --editable .
+	@touch $@
+
+# hedgerow itself is there already: pip adds what its "test" extra asks for.
+$(VENV)/.test-tools: $(VENV)/.installed
+	@echo "installing the test tools"
+	@$(INSTALL) "hedgerow[test]"
+	@touch $@
+
+$(VENV)/.cmake: $(VENV)/.made
+	@command -v cmake >/dev/null || $(INSTALL) cmake
+	@touch $@

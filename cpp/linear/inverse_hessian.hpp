@@ -1,0 +1,42 @@
+// The inverse Hessian as L-BFGS knows it: by its effect on a gradient, from the last few steps.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace hedgerow {
+
+// Keeps steps and changes of the gradient in single precision, which is enough for a model of the
+// curvature, and half the memory; sums are in double precision.
+class InverseHessian {
+ public:
+  InverseHessian(int64_t n_weights, int memory);
+
+  int64_t n_weights() const { return n_weights_; }
+
+  // Remembers a step and how the gradient changed over it, forgetting the oldest. Steps along which
+  // the gradient does not rise are left out: they would make the model indefinite.
+  void push(const double* step, const double* change, int n_threads, Stop& stop);
+  void clear() { pairs_.clear(); }
+
+  // direction = -H gradient, by the two-loop recursion (Nocedal 1980); -gradient when nothing is
+  // remembered. All: (n_weights,)
+  void fill_direction(const double* gradient, double* direction, int n_threads, Stop& stop) const;
+
+ private:
+  struct Pair {
+    std::vector<float> step;
+    std::vector<float> change;
+    double curvature;  // step . change
+    double squared;    // change . change
+  };
+
+  int64_t n_weights_;
+  size_t memory_;
+  std::deque<Pair> pairs_;  // the oldest first
+};
+
+}  // namespace hedgerow

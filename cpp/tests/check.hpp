@@ -1,0 +1,82 @@
+// What the test program's files share: checks that count and go on, and random numbers.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <random>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace hedgerow::tests {
+
+using Place = std::source_location;
+
+inline int n_checks = 0;
+inline int n_failures = 0;
+inline std::string context;  // which of many random cases is being checked
+
+inline void check(bool holds, const std::string& what, Place place) {
+  ++n_checks;
+  if (holds) return;
+  ++n_failures;
+  std::printf("%s:%d: failed: %s  [%s]\n", place.file_name(), static_cast<int>(place.line()),
+              what.c_str(), context.c_str());
+}
+
+inline void check_near(double got, double expected, double tolerance, const char* what,
+                       Place place) {
+  const bool holds = got == expected || std::fabs(got - expected) <= tolerance;
+  check(holds, what, place);
+  if (!holds) std::printf("  got %.17g, expected %.17g within %g\n", got, expected, tolerance);
+}
+
+// Runs `action`, which must throw an Error whose message contains `part`.
+template <class Error>
+void check_throws(const std::function<void()>& action, const std::string& part, Place place) {
+  std::string message = "nothing was thrown";
+  try {
+    action();
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  const bool holds = message.find(part) != std::string::npos;
+  check(holds, "throws \"" + part + "\"", place);
+  if (!holds) std::printf("  got: %s\n", message.c_str());
+}
+
+#define CHECK(condition) check((condition), #condition, Place::current())
+#define CHECK_NEAR(got, expected, tolerance) \
+  check_near((got), (expected), (tolerance), #got, Place::current())
+#define CHECK_THROWS(Error, action, part) \
+  check_throws<Error>([&] { action; }, (part), Place::current())
+
+inline std::mt19937_64 random_bits(20260101);
+
+inline double uniform(double low, double high) {
+  return low + (high - low) * static_cast<double>(random_bits() >> 11) * 0x1p-53;
+}
+inline int64_t below(int64_t n) {
+  return static_cast<int64_t>(random_bits() % static_cast<uint64_t>(n));
+}
+
+inline double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = a.size() == b.size() ? 0.0 : INFINITY;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (a[i] == b[i]) continue;
+    const double difference = std::fabs(a[i] - b[i]);
+    if (!(difference <= largest)) largest = difference;  // a NaN stays
+  }
+  return largest;
+}
+
+void test_trellis();
+void test_linear();
+void test_numbers();
+void test_strings();
+void test_parallel();
+
+}  // namespace hedgerow::tests

@@ -1,0 +1,232 @@
+// Linear potentials and L-BFGS against plain loops.
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "linear/inverse_hessian.hpp"
+#include "linear/potentials.hpp"
+#include "parallel.hpp"
+#include "tests/check.hpp"
+
+namespace hedgerow::tests {
+namespace {
+
+// Positions with random attributes, and a random layout: an attribute has weights for none, some or
+// all of the outputs.
+struct Linear {
+  int64_t n_attributes;
+  int n_outputs;
+  std::vector<int64_t> row_offsets{0}, weight_offsets{0};
+  std::vector<int32_t> attributes, weight_outputs;
+  std::vector<double> values, weights, biases;
+
+  Linear(int64_t n_positions, int64_t n_attributes, int n_outputs, bool with_values)
+      : n_attributes(n_attributes), n_outputs(n_outputs) {
+    for (int64_t t = 0; t < n_positions; ++t) {
+      for (int64_t n = n_attributes == 0 ? 0 : below(6); n > 0; --n) {
+        attributes.push_back(static_cast<int32_t>(below(n_attributes)));
+        if (with_values) values.push_back(uniform(-2, 2));
+      }
+      row_offsets.push_back(static_cast<int64_t>(attributes.size()));
+    }
+    for (int64_t a = 0; a < n_attributes; ++a) {
+      const double share = 0.25 * static_cast<double>(a % 5);
+      for (int32_t o = 0; o < n_outputs; ++o)
+        if (uniform(0, 1) < share) weight_outputs.push_back(o);
+      weight_offsets.push_back(static_cast<int64_t>(weight_outputs.size()));
+    }
+    for (size_t w = 0; w < weight_outputs.size(); ++w) weights.push_back(uniform(-1, 1));
+    for (int o = 0; o < n_outputs; ++o) biases.push_back(uniform(-1, 1));
+  }
+
+  int64_t n_positions() const { return static_cast<int64_t>(row_offsets.size()) - 1; }
+  AttributeRows rows() const {
+    return {n_positions(), row_offsets.data(), attributes.data(),
+            values.empty() ? nullptr : values.data()};
+  }
+  WeightLayout layout() const {
+    return {n_attributes, n_outputs, weight_offsets.data(), weight_outputs.data()};
+  }
+  // visit(position, output, value, weight number) for all that a weight has a say in.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (int64_t t = 0; t < n_positions(); ++t)
+      for (int64_t e = row_offsets[t]; e < row_offsets[t + 1]; ++e)
+        for (int64_t w = weight_offsets[attributes[e]]; w < weight_offsets[attributes[e] + 1]; ++w)
+          visit(t, weight_outputs[w], rows().value(e), w);
+  }
+};
+
+void check_scores(const Linear& linear) {
+  const int64_t n_outputs = linear.n_outputs, n_scores = linear.n_positions() * n_outputs;
+  for (const bool biased : {false, true}) {
+    std::vector<double> expected(n_scores, 0.0), found(n_scores, NAN), again(n_scores, NAN);
+    for (int64_t i = 0; biased && i < n_scores; ++i) expected[i] = linear.biases[i % n_outputs];
+    linear.for_each([&](int64_t t, int64_t o, double value, int64_t w) {
+      expected[t * n_outputs + o] += value * linear.weights[w];
+    });
+    const Scorer scorer(linear.layout(), linear.weights.data(),
+                        biased ? linear.biases.data() : nullptr);
+    Stop stop(nullptr);
+    CHECK(scorer.n_outputs() == linear.n_outputs);
+    scorer.fill_scores(linear.rows(), found.data(), 1, stop);
+    CHECK_NEAR(largest_difference(found, expected), 0.0, 1e-13);
+    scorer.fill_scores(linear.rows(), again.data(), 3, stop);
+    CHECK(again == found);
+  }
+}
+
+void check_gradient(const Linear& linear) {
+  std::vector<double> residuals, gradient(linear.weights.size());
+  for (int64_t i = 0; i < linear.n_positions() * linear.n_outputs; ++i)
+    residuals.push_back(uniform(-1, 1));
+  for (double& x : gradient) x = uniform(-1, 1);  // what is there is added to
+  std::vector<double> expected = gradient, again = gradient;
+  linear.for_each([&](int64_t t, int64_t o, double value, int64_t w) {
+    expected[w] += value * residuals[t * linear.n_outputs + o];
+  });
+  const OwnedColumns owned = build_columns(linear.rows(), linear.n_attributes);
+  const AttributeColumns columns{
+      static_cast<int64_t>(owned.attributes.size()), owned.attributes.data(), owned.offsets.data(),
+      owned.positions.data(), owned.values.empty() ? nullptr : owned.values.data()};
+  Stop stop(nullptr);
+  add_gradient(columns, linear.layout(), residuals.data(), gradient.data(), 1, stop);
+  CHECK_NEAR(largest_difference(gradient, expected), 0.0, 1e-10);
+  add_gradient(columns, linear.layout(), residuals.data(), again.data(), 3, stop);
+  CHECK(again == gradient);
+}
+
+void check_columns(const Linear& linear) {
+  std::set<int32_t> occurring(linear.attributes.begin(), linear.attributes.end());
+  OwnedColumns expected{{occurring.begin(), occurring.end()}, {0}, {}, {}};
+  for (const int32_t attribute : expected.attributes) {
+    for (int64_t t = 0; t < linear.n_positions(); ++t)
+      for (int64_t e = linear.row_offsets[t]; e < linear.row_offsets[t + 1]; ++e) {
+        if (linear.attributes[e] != attribute) continue;
+        expected.positions.push_back(static_cast<uint16_t>(t));
+        if (!linear.values.empty()) expected.values.push_back(linear.values[e]);
+      }
+    expected.offsets.push_back(static_cast<int32_t>(expected.positions.size()));
+  }
+  const OwnedColumns found = build_columns(linear.rows(), linear.n_attributes);
+  CHECK(found.attributes == expected.attributes && found.offsets == expected.offsets);
+  CHECK(found.positions == expected.positions && found.values == expected.values);
+}
+
+void check_seen_pairs(const Linear& linear) {
+  std::vector<int32_t> outputs;  // -1: none
+  std::vector<std::set<int32_t>> seen(linear.n_attributes);
+  for (int64_t t = 0; t < linear.n_positions(); ++t) {
+    outputs.push_back(static_cast<int32_t>(below(linear.n_outputs + 1)) - 1);
+    for (int64_t e = linear.row_offsets[t]; e < linear.row_offsets[t + 1]; ++e)
+      if (outputs[t] >= 0) seen[linear.attributes[e]].insert(outputs[t]);
+  }
+  SeenPairs expected{{0}, {}};
+  for (const auto& of_attribute : seen) {
+    expected.outputs.insert(expected.outputs.end(), of_attribute.begin(), of_attribute.end());
+    expected.offsets.push_back(static_cast<int64_t>(expected.outputs.size()));
+  }
+  const SeenPairs found =
+      build_seen_pairs(linear.rows(), linear.n_attributes, outputs.data(), linear.n_outputs);
+  CHECK(found.offsets == expected.offsets && found.outputs == expected.outputs);
+}
+
+void test_linear_potentials() {
+  for (const bool with_values : {false, true})
+    for (const int n_outputs : {1, 3, 4, 6, 26})
+      for (const int64_t n_positions : {0, 1, 40, 3000}) {
+        context = std::to_string(n_positions) + " positions, " + std::to_string(n_outputs) +
+                  " outputs, values=" + std::to_string(with_values);
+        const Linear linear(n_positions, n_positions == 0 ? 0 : 30, n_outputs, with_values);
+        check_scores(linear);
+        check_gradient(linear);
+        check_columns(linear);
+        check_seen_pairs(linear);
+      }
+  context = "the largest block";
+  check_columns(Linear(kBlockPositions, 3, 1, false));
+  const Linear too_large(kBlockPositions + 1, 3, 1, false);
+  CHECK_THROWS(std::invalid_argument, build_columns(too_large.rows(), 3), "too many positions");
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// The two-loop recursion as it is printed in textbooks. pairs: (step, change), the oldest first.
+using StepPairs = std::vector<std::pair<std::vector<double>, std::vector<double>>>;
+std::vector<double> two_loops(const StepPairs& pairs, std::vector<double> q) {
+  const auto add = [&](double factor, const std::vector<double>& x) {
+    for (size_t i = 0; i < q.size(); ++i) q[i] += factor * x[i];
+  };
+  std::vector<double> factors(pairs.size());
+  for (size_t i = pairs.size(); i-- > 0;) {
+    const auto& [step, change] = pairs[i];
+    factors[i] = dot(step, q) / dot(step, change);
+    add(-factors[i], change);
+  }
+  if (!pairs.empty()) {
+    const auto& [step, change] = pairs.back();
+    const double scale = dot(step, change) / dot(change, change);
+    for (double& x : q) x *= scale;
+  }
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const auto& [step, change] = pairs[i];
+    add(factors[i] - dot(change, q) / dot(step, change), step);
+  }
+  for (double& x : q) x = -x;
+  return q;
+}
+
+void test_inverse_hessian() {
+  constexpr int kMemory = 4;
+  for (const int64_t n_weights : {1, 7, 70000}) {
+    InverseHessian hessian(n_weights, kMemory);
+    CHECK(hessian.n_weights() == n_weights);
+    std::vector<double> gradient(n_weights);
+    for (double& x : gradient) x = uniform(-1, 1);
+    Stop stop(nullptr);
+    StepPairs pairs;
+    const auto check_direction = [&] {
+      const std::vector<double> expected = two_loops(pairs, gradient);
+      std::vector<double> found(n_weights, NAN), again(n_weights, NAN);
+      hessian.fill_direction(gradient.data(), found.data(), 1, stop);
+      hessian.fill_direction(gradient.data(), again.data(), 3, stop);
+      const double size = std::sqrt(dot(expected, expected));
+      CHECK_NEAR(largest_difference(found, expected), 0.0, 1e-5 * size);  // pairs are floats
+      CHECK(again == found);
+    };
+    for (int push = 0; push < 7; ++push) {
+      context = std::to_string(n_weights) + " weights, push " + std::to_string(push);
+      check_direction();
+      std::vector<double> step(n_weights), change(n_weights);
+      for (int64_t i = 0; i < n_weights; ++i) {
+        step[i] = uniform(-1, 1);
+        change[i] = step[i] * (1.0 + static_cast<double>(i % 5)) + 0.1 * uniform(-1, 1) * step[i];
+        if (push == 3) change[i] = -change[i];  // the gradient falls: to be left out
+      }
+      hessian.push(step.data(), change.data(), 1 + push % 3, stop);
+      if (push != 3) pairs.emplace_back(step, change);
+      if (pairs.size() > kMemory) pairs.erase(pairs.begin());
+    }
+    check_direction();
+    hessian.clear();
+    pairs.clear();
+    check_direction();
+  }
+}
+
+}  // namespace
+
+void test_linear() {
+  test_linear_potentials();
+  test_inverse_hessian();
+}
+
+}  // namespace hedgerow::tests

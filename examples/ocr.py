@@ -1,0 +1,68 @@
+"""Read handwritten words: letter by letter, then with a CRF that also looks at the neighbours."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from hedgerow import LinearCRF
+from hedgerow.datasets import load_ocr
+
+Words = list[NDArray[Any]]
+
+
+def read_letters(X: Words, y: Words, X_test: Words) -> Words:
+    """Each letter for itself."""
+    model = LogisticRegression(max_iter=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # more iterations do not help it
+        model.fit(np.concatenate(X), np.concatenate(y))
+    bounds = np.cumsum([len(word) for word in X_test])[:-1]
+    return np.split(model.predict(np.concatenate(X_test)), bounds)
+
+
+def read_words(X: Words, y: Words, X_test: Words) -> Words:
+    """Whole words: which letters follow which is learned too."""
+    crf = LinearCRF(max_iter=200, tol=1e-3, verbose=1)
+    return crf.fit(X, y).predict(X_test)
+
+
+def main() -> None:
+    X, y, fold = load_ocr()
+    train, test = np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
+    X_train, y_train = [X[i] for i in train], [y[i] for i in train]
+    X_test, y_test = [X[i] for i in test], [y[i] for i in test]
+    print(
+        f"Handwritten words of OCR letters: {len(train):,} to learn from, {len(test):,} to read.\n",
+        flush=True,
+    )
+
+    table, readings = [], []
+    models = {"each letter alone": read_letters, "LinearCRF": read_words}
+    for name, read in models.items():
+        print(f"training: {name}", flush=True)
+        begin = time.perf_counter()
+        reading = read(X_train, y_train, X_test)
+        seconds = time.perf_counter() - begin
+        error = np.mean(np.concatenate(reading) != np.concatenate(y_test))
+        table.append(f"{name:<20}{error:>12.2%}{seconds:>10.1f}")
+        readings.append(["".join(word) for word in reading])
+
+    print(f"\n{'model':<20}{'test error':>12}{'seconds':>10}", *table, sep="\n")
+
+    print("\nSome words that the neighbours put right:")
+    print(f"{'written':<18}{'each letter alone':<20}LinearCRF")
+    rows = list(zip(["".join(word) for word in y_test], *readings, strict=True))
+    mended = [row for row in rows if row[0] == row[2] != row[1]]
+    for written, alone, together in mended[:: len(mended) // 4][:4]:
+        print(f"{written:<18}{alone:<20}{together}")
+
+
+if __name__ == "__main__":
+    main()

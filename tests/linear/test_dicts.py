@@ -1,0 +1,170 @@
+"""What the values of a dict mean."""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hedgerow import LinearCRF
+
+Y = [["a", "b"], ["b"]]
+
+
+def fit(X, y=Y, **parameters):
+    return LinearCRF(**parameters).fit(X, y)
+
+
+def assert_same(first, second):
+    """Both models have the same weights, bit by bit."""
+    for table in ("weights", "transitions"):
+        one, two = getattr(first, table)(), getattr(second, table)()
+        assert one.keys() == two.keys()
+        for name in one:
+            np.testing.assert_array_equal(one[name], two[name])
+
+
+@pytest.mark.parametrize(
+    ("position", "attributes"),
+    [
+        ({"n": 2.5}, ["n"]),
+        ({"n": 3}, ["n"]),
+        ({"n": True}, ["n"]),
+        ({"word": "cat"}, ["word:cat"]),
+        ({"word": ""}, ["word:"]),
+        ({"word": "a:b"}, ["word:a:b"]),
+        ({"suffixes": ["at", "t"]}, ["suffixes:at", "suffixes:t"]),
+        ({"suffixes": ("at", "t")}, ["suffixes:at", "suffixes:t"]),
+        ({"suffixes": {"t", "at"}}, ["suffixes:at", "suffixes:t"]),
+        ({"suffixes": frozenset({"t", "at"})}, ["suffixes:at", "suffixes:t"]),
+        ({"before": {"word": "the", "n": 2}}, ["before:word:the", "before:n"]),
+        ({"a": {"b": {"c": ["d"]}}}, ["a:b:c:d"]),
+        ({"mot": "été", "字": "漢"}, ["mot:été", "字:漢"]),
+        (["plain", "strings"], ["plain", "strings"]),
+        ({"set"}, ["set"]),
+        ({}, []),
+        ([], []),
+        ({"none": [], "nothing": {}}, []),
+    ],
+)
+def test_names_of_attributes(position, attributes):
+    crf = fit([[position, {"other": 1}], [{"other": 1}]])
+    assert crf.attributes_ == [*attributes, "other"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"n": 1}, {"n": True}),
+        ({"n": 1}, {"n": 1.0}),
+        ({"n": 2.5}, {"n": np.float64(2.5)}),
+        ({"n": 2.5}, {"n": np.float32(2.5)}),
+        ({"n": 2.5}, {"n": np.array(2.5)}),
+        ({"n": 3}, {"n": np.int16(3)}),
+        ({"n": 1}, {"n": np.bool_(True)}),
+        ({"n": 2.5}, {"n": Decimal("2.5")}),
+        ({"n": 2.5}, {"n": Fraction(5, 2)}),
+        ({"word": "cat"}, {"word": np.str_("cat")}),
+        ({"word": "cat"}, {"word": ["cat"]}),
+        ({"word": "cat"}, {"word": {"cat": 1}}),
+        ({"word": "cat"}, ["word:cat"]),
+        ({"n": 2}, ["n", "n"]),
+        ({"w:x": 3}, {"w": ["x", "x"], "w:x": 1}),
+        ({"n": 0.5}, {"n": 0.5, "zero": 0, "false": False, "nothing": 0.0}),
+    ],
+)
+def test_two_ways_to_say_the_same(one, other):
+    rest = {"rest": 1, "n": -0.5}
+    first, second = (fit([[item, rest], [rest]]) for item in (one, other))
+    assert_same(first, second)
+    np.testing.assert_array_equal(
+        first.predict_proba([[one, rest]]), second.predict_proba([[other, rest]])
+    )
+
+
+def test_attributes_that_are_unknown_are_ignored():
+    X = [[{"n": 1.5}, {"w": "x"}], [{"w": "y"}]]
+    crf = fit(X)
+    more = [[{"n": 1.5, "new": 7.0}, {"w": ["x", "unseen"]}], [{"w": "y", "more": {"of": "it"}}]]
+    np.testing.assert_array_equal(crf.predict_proba(more), crf.predict_proba(X))
+    assert crf.attributes_ == ["n", "w:x", "w:y"]
+
+
+def test_positions_without_known_attributes_have_the_weights_of_the_labels_alone():
+    crf = fit([[{"n": 1.5}, {"w": "x"}], [{"w": "y"}]])
+    bias = crf.weights()["weight"][crf.weights()["attribute"] == "(bias)"]
+    expected = np.exp(bias) / np.exp(bias).sum()
+    for item in ({}, {"unknown": 1}, [], {"n": 0}):
+        np.testing.assert_allclose(crf.predict_proba([[item]]), [expected], rtol=1e-12)
+
+
+def test_values_multiply_weights():
+    crf = fit([[{"n": 1.5}, {"n": -1.0}], [{"n": 0.5}]], reg_lambda=0.1)
+    table = crf.weights()
+    weight, bias = (
+        dict(zip(table["label"][rows], table["weight"][rows], strict=True))
+        for rows in (table["attribute"] == "n", table["attribute"] == "(bias)")
+    )
+    for value in (-3.0, 0.25, 10.0):
+        prob = crf.predict_proba([[{"n": value}]])[0]
+        scores = {label: bias[label] + value * weight.get(label, 0.0) for label in "ab"}
+        assert np.log(prob[0] / prob[1]) == pytest.approx(scores["a"] - scores["b"])
+
+
+@pytest.mark.parametrize(
+    ("position", "message"),
+    [
+        ({"n": None}, "has a NoneType as value of 'n'; expected a number, a bool, a string"),
+        ({"n": object()}, "has a object as value of 'n'; expected a number"),
+        ({"n": b"bytes"}, "has a bytes as value of 'n'; expected a number"),
+        ({"a": {"b": None}}, "has a NoneType as value of 'a:b'; expected a number"),
+        ({"n": np.nan}, "has NaN as value of 'n'; leave out what is missing"),
+        ({"n": np.float32("nan")}, "has NaN as value of 'n'; leave out what is missing"),
+        ({"n": np.inf}, "has an infinite number as value of 'n'"),
+        ({"n": -np.inf}, "has an infinite number as value of 'n'"),
+        ({"a": {"b": np.nan}}, "has NaN as value of 'a:b'"),
+        ({1: "x"}, "has a key of type int; attribute names must be strings"),
+        ({"a": {None: 1}}, "has a key of type NoneType; attribute names must be strings"),
+        (["x", 1], "has a int in a list of attributes; expected strings"),
+        ({"a": ["x", None]}, "has a NoneType in a list of attributes; expected strings"),
+        ({"a": {"x", 2}}, "has a int in a list of attributes; expected strings"),
+        (None, "is a NoneType; expected a dict, or a list of attribute strings"),
+        (5, "is a int; expected a dict, or a list of attribute strings"),
+        ("word", "is a str; expected a dict, or a list of attribute strings"),
+    ],
+)
+def test_wrong_values_are_errors_that_name_the_place(position, message):
+    good = [[{"n": 1}, {"n": 2}], [{"n": 3}]]
+    bad = [[{"n": 1}], [{"n": 2}, position]]
+    message = re.escape(f"X[1][1] {message}")
+    with pytest.raises(ValueError, match=message):
+        fit(bad, [["a"], ["b", "a"]])
+    crf = fit(good)
+    for method in (crf.predict, crf.predict_proba, crf.predict_marginals):
+        with pytest.raises(ValueError, match=message):
+            method(bad)
+    with pytest.raises(ValueError, match=message):
+        LinearCRF().fit(good, Y, eval_set=(bad, [["a"], ["b", "a"]]))
+
+
+def test_dicts_that_nest_too_deep():
+    deep = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\] nests dicts deeper than 100 levels"):
+        fit([[deep, {}], [{}]])
+
+
+def test_a_number_too_large_for_a_float():
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\] has a int as value of 'n'"):
+        fit([[{"n": 10**400}, {}], [{}]])
+
+
+def test_the_order_of_keys_changes_only_the_order_of_attributes():
+    one = fit([[{"p": 1, "q": 2}, {"q": 1}], [{"p": 1}]])
+    two = fit([[{"q": 2, "p": 1}, {"q": 1}], [{"p": 1}]])
+    assert (one.attributes_, two.attributes_) == (["p", "q"], ["q", "p"])
+    assert one.loss_ == pytest.approx(two.loss_, rel=1e-9)
+    X = [[{"q": 1.0, "p": 3.0}, {}]]
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-7)

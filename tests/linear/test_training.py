@@ -1,0 +1,233 @@
+"""Which weights there are, and what training tells about itself."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from hedgerow import LinearCRF
+from reference.linear import make_data, to_dicts
+
+X, Y = make_data(n_sequences=12)
+OTHER_X, OTHER_Y = make_data(n_sequences=6, seed=0)
+
+
+def test_weights_exist_for_what_occurs():
+    items = [[{"p": 1, "q": 0.5}, {"q": 1}], [{"r": 2}]]
+    crf = LinearCRF().fit(items, [["a", "b"], ["c"]])
+    table = crf.weights()
+    pairs = list(zip(table["attribute"], table["label"], strict=True))
+    assert pairs == [
+        *[("p", "a"), ("q", "a"), ("q", "b"), ("r", "c")],
+        *[("(bias)", "a"), ("(bias)", "b"), ("(bias)", "c")],
+    ]
+    table = crf.transitions()
+    assert list(table) == ["from", "to", "weight"]
+    pairs = list(zip(table["from"], table["to"], strict=True))
+    assert pairs == [(before, label) for before in "abc" for label in "abc"]
+    assert crf.n_weights_ == 4 + 3 + 9
+
+
+def test_all_pairs_gives_every_attribute_every_label():
+    items = [[{"p": 1, "q": 0.5}, {"q": 1}], [{"r": 2}]]
+    crf = LinearCRF(all_pairs=True).fit(items, [["a", "b"], ["c"]])
+    assert crf.n_weights_ == 3 * 3 + 3 + 3 * 3
+    assert len(crf.weights()["weight"]) == 3 * 3 + 3
+    both = LinearCRF(all_pairs=True, transition_attributes=True).fit(items, [["a", "b"], ["c"]])
+    assert both.n_weights_ == 3 * 3 + 3 * 9 + 3 + 3 * 3
+    assert len(both.transitions()["weight"]) == 3 * 9 + 9
+    assert both.loss_ < crf.loss_ < LinearCRF().fit(items, [["a", "b"], ["c"]]).loss_
+
+
+def test_transition_attributes_have_weights_for_the_pairs_they_occur_with():
+    items = [[{"p": 1}, {"q": 1}, {"p": 1, "q": 1}], [{"r": 2}]]
+    crf = LinearCRF(transition_attributes=True).fit(items, [["a", "b", "b"], ["c"]])
+    table = crf.transitions()
+    assert list(table) == ["attribute", "from", "to", "weight"]
+    rows = list(zip(table["attribute"], table["from"], table["to"], strict=True))
+    assert rows[:9] == [("", before, label) for before in "abc" for label in "abc"]
+    assert rows[9:] == [("p", "b", "b"), ("q", "a", "b"), ("q", "b", "b")]
+
+
+def test_the_tables_are_copies():
+    crf = LinearCRF(transition_attributes=True).fit(X, Y)
+    before = crf.predict_proba(X)
+    for table in (crf.weights(), crf.transitions()):
+        table["weight"][:] = 100
+    np.testing.assert_array_equal(crf.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    ("min_count", "attributes"),
+    [(0, ["p", "q", "r"]), (1, ["p", "q", "r"]), (2, ["p", "q"]), (3, ["q"]), (4, [])],
+)
+def test_min_count_leaves_out_rare_attributes(min_count, attributes):
+    items = [[{"p": 1, "q": 1}, {"q": 1, "zero": 0}], [{"r": 5, "p": -1}, {"q": 1}]]
+    y = [["a", "b"], ["b", "a"]]
+    crf = LinearCRF(min_count=min_count).fit(items, y, eval_set=(items, y))
+    assert crf.attributes_ == attributes
+    kept = [
+        [{key: value for key, value in item.items() if key in attributes} for item in sequence]
+        for sequence in items
+    ]
+    same = LinearCRF().fit(kept, y)
+    assert crf.loss_ == same.loss_
+    np.testing.assert_array_equal(crf.predict_proba(items), same.predict_proba(kept))
+    assert crf.history_["eval_accuracy"][-1] == same.score(kept, y)
+
+
+def test_min_count_of_columns_counts_what_is_not_zero():
+    columns = [np.array([[1.0, 0.0], [2.0, 3.0]]), np.array([[0.5, 0.0]])]
+    crf = LinearCRF(min_count=2).fit(columns, [["a", "b"], ["b"]])
+    assert crf.attributes_ == ["x0"]
+    assert crf.n_features_in_ == 2
+    alone = LinearCRF().fit([x[:, :1] for x in columns], [["a", "b"], ["b"]])
+    np.testing.assert_array_equal(
+        crf.predict_proba(columns), alone.predict_proba([x[:, :1] for x in columns])
+    )
+
+
+def switches(n_sequences, length, seed):
+    """Two states; "flip" turns the state over, else it stays. The start is told."""
+    rng = np.random.default_rng(seed)
+    sequences, labels = [], []
+    for _ in range(n_sequences):
+        flips = rng.random(length) < 0.5
+        flips[0] = False
+        start = rng.integers(2)
+        states = (start + np.cumsum(flips)) % 2
+        items = [{"flip": bool(flip)} for flip in flips]
+        items[0]["start"] = str(start)
+        sequences.append(items)
+        labels.append(np.array(["off", "on"])[states].tolist())
+    return sequences, labels
+
+
+def test_transition_attributes_learn_what_the_plain_model_cannot():
+    train, test = switches(30, 10, seed=0), switches(20, 15, seed=1)
+    plain = LinearCRF(reg_lambda=0.1).fit(*train)
+    assert plain.score(*test) < 0.8
+    crf = LinearCRF(reg_lambda=0.1, transition_attributes=True).fit(*train)
+    assert crf.score(*test) == 1.0
+
+
+@pytest.mark.parametrize("class_weight", [None, {"on": 2.0}])
+@pytest.mark.parametrize("edges", [False, True])
+def test_batches_of_scores_do_not_matter(monkeypatch, edges, class_weight):
+    train, test = switches(10, 8, seed=2), switches(5, 12, seed=3)
+    crf = LinearCRF(transition_attributes=edges, class_weight=class_weight)
+    whole = crf.fit(*train, np.arange(1, 11), eval_set=test)
+    answers = whole.predict_proba(test[0]), whole.log_likelihood(*test), whole.score(*test)
+    loss, history = whole.loss_, whole.history_
+    monkeypatch.setattr("hedgerow.linear.weights.BATCH_BYTES", 1)
+    np.testing.assert_allclose(whole.predict_proba(test[0]), answers[0], rtol=1e-12)
+    np.testing.assert_allclose(whole.log_likelihood(*test), answers[1], rtol=1e-12)
+    assert whole.score(*test) == answers[2]
+    apart = crf.fit(*train, np.arange(1, 11), eval_set=test)
+    assert apart.loss_ == pytest.approx(loss, rel=1e-10)
+    assert apart.history_["eval_loss"][-1] == pytest.approx(history["eval_loss"][-1], rel=1e-5)
+
+
+# What training tells.
+
+
+@pytest.mark.parametrize("reg_alpha", [0.0, 0.3])
+@pytest.mark.parametrize("edges", [False, True])
+def test_the_eval_set_is_reported_after_each_iteration(edges, reg_alpha):
+    crf = LinearCRF(transition_attributes=edges, reg_alpha=reg_alpha)
+    crf.fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
+    assert set(crf.history_) == {"loss", "eval_loss", "eval_accuracy"}
+    assert {len(figures) for figures in crf.history_.values()} == {crf.n_iter_}
+    assert crf.history_["eval_accuracy"][-1] == crf.score(OTHER_X, OTHER_Y)
+    expected = -crf.log_likelihood(OTHER_X, OTHER_Y).sum() / sum(map(len, OTHER_Y))
+    assert crf.history_["eval_loss"][-1] == pytest.approx(expected, rel=1e-12)
+
+
+def test_every_entry_of_the_history_is_the_model_at_that_time():
+    crf = LinearCRF().fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
+    for n_iter in (1, 3):
+        early = LinearCRF(max_iter=n_iter, tol=0).fit(X, Y)
+        assert early.n_iter_ == n_iter
+        assert early.loss_ == crf.history_["loss"][n_iter - 1]
+        expected = -early.log_likelihood(OTHER_X, OTHER_Y).sum() / sum(map(len, OTHER_Y))
+        assert crf.history_["eval_loss"][n_iter - 1] == pytest.approx(expected, rel=1e-12)
+        assert crf.history_["eval_accuracy"][n_iter - 1] == early.score(OTHER_X, OTHER_Y)
+
+
+def test_the_eval_set_does_not_change_the_model():
+    plain, watched = LinearCRF().fit(X, Y), LinearCRF().fit(X, Y, eval_set=[OTHER_X, OTHER_Y])
+    assert watched.history_["loss"] == plain.history_["loss"]
+    np.testing.assert_array_equal(watched.weights()["weight"], plain.weights()["weight"])
+
+
+def test_a_flat_eval_set_with_groups():
+    groups = np.repeat(np.arange(len(OTHER_X)), list(map(len, OTHER_X)))
+    flat = np.concatenate(OTHER_X), np.concatenate(OTHER_Y), groups
+    crf = LinearCRF().fit(X, Y, eval_set=flat)
+    same = LinearCRF().fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
+    assert crf.history_ == same.history_
+
+
+def test_unknown_attributes_in_the_eval_set_are_ignored():
+    crf = LinearCRF().fit(to_dicts(X), Y, eval_set=([[{"new": 1.0}]], [["a"]]))
+    assert "new" not in crf.attributes_
+    expected = -crf.log_likelihood([[{}]], [["a"]])[0]
+    assert crf.history_["eval_loss"][-1] == pytest.approx(expected)
+
+
+def test_verbose_writes_a_bar(capsys):
+    LinearCRF(verbose=0).fit(X, Y)
+    LinearCRF(verbose=False).fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+    crf = LinearCRF(verbose=1).fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{crf.n_iter_}/{crf.n_iter_}" in err
+    assert f"loss={crf.loss_:.6g}" in err
+    assert "eval_loss=" in err
+    assert "eval_accuracy=" in err
+    LinearCRF(verbose=True).fit(X, Y)
+    assert "loss=" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("reg_alpha", [0.0, 0.3])
+def test_max_iter_ends_training_with_a_warning(reg_alpha):
+    crf = LinearCRF(max_iter=3, reg_alpha=reg_alpha)
+    message = "L-BFGS stopped after max_iter=3 iterations before the loss settled to tol=1e-05"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        crf.fit(X, Y)
+    assert caught[0].filename == __file__
+    assert crf.n_iter_ == 3
+    assert crf.score(X, Y) > 0.5
+
+
+@pytest.mark.parametrize("reg_alpha", [0.0, 0.3])
+def test_without_tol_max_iter_is_no_reason_to_warn(reg_alpha):
+    crf = LinearCRF(max_iter=3, tol=0, reg_alpha=reg_alpha).fit(X, Y)
+    assert crf.n_iter_ == len(crf.history_["loss"]) == 3
+
+
+@pytest.mark.parametrize("reg_alpha", [0.0, 0.3])
+def test_a_larger_tol_ends_training_sooner(reg_alpha):
+    coarse, fine = (
+        LinearCRF(reg_lambda=0.01, reg_alpha=reg_alpha, tol=tol).fit(X, Y) for tol in (0.1, 1e-6)
+    )
+    assert coarse.n_iter_ < fine.n_iter_ < 1000
+    assert coarse.loss_ > fine.loss_
+    assert coarse.loss_ == pytest.approx(fine.loss_, rel=0.1)
+
+
+def test_no_sequence_is_too_long_or_too_short():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 2))
+    labels = np.where(rows[:, 0] > 0, "p", "n")
+    crf = LinearCRF().fit([rows[:2999], rows[2999:]], [labels[:2999], labels[2999:]])
+    assert crf.score([rows], [labels]) > 0.97
+    assert np.isfinite(crf.log_likelihood([rows], [labels])).all()
+
+
+def test_numbers_of_very_different_size():
+    values = np.array([[1e6, 1e-6], [-1e6, 1e-6], [1e6, -1e-6], [-1e6, -1e-6]])
+    y = [["p", "n", "p", "n"]]
+    crf = LinearCRF(reg_lambda=1e-3).fit([values], y)
+    assert crf.score([values], y) == 1.0
+    assert np.isfinite(crf.loss_)

@@ -1,0 +1,274 @@
+"""What LinearCRF refuses, and how it says so; the rest is in the folder `linear`."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from hedgerow import LinearCRF
+from reference.linear import make_data, to_dicts
+
+X, Y = make_data()
+DICTS = to_dicts(X)
+ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return LinearCRF().fit(X, Y)
+
+
+def refuses(error, message, method, *args, **kwargs):
+    with pytest.raises(error, match=re.escape(message)):
+        method(*args, **kwargs)
+
+
+def spoil(value, sequence=2, position=1, column=0):
+    spoilt = [x.copy() for x in X]
+    spoilt[sequence] = np.resize(spoilt[sequence], (3, 3))
+    spoilt[sequence][position, column] = value
+    return spoilt, [[*labels, "a", "a", "a"][: len(x)] for x, labels in zip(spoilt, Y, strict=True)]
+
+
+def test_the_example_of_the_documentation():
+    sentences = [[{"word": "the"}, {"word": "old"}, {"word": "man"}], [{"word": "man"}]]
+    crf = LinearCRF().fit(sentences, [["D", "A", "N"], ["N"]])
+    assert [labels.tolist() for labels in crf.predict(sentences)] == [["D", "A", "N"], ["N"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("reg_lambda", -1, "reg_lambda is -1; expected a finite number of at least 0"),
+        ("reg_lambda", np.nan, "reg_lambda is nan; expected a finite number of at least 0"),
+        ("reg_lambda", "1", "reg_lambda is '1'; expected a finite number of at least 0"),
+        ("reg_lambda", None, "reg_lambda is None; expected a finite number of at least 0"),
+        ("reg_alpha", -0.5, "reg_alpha is -0.5; expected a finite number of at least 0"),
+        ("reg_alpha", np.inf, "reg_alpha is inf; expected a finite number of at least 0"),
+        ("reg_alpha", True, "reg_alpha is True; expected a finite number of at least 0"),
+        ("max_iter", 0, "max_iter is 0; expected an integer of at least 1"),
+        ("max_iter", 10.0, "max_iter is 10.0; expected an integer of at least 1"),
+        ("tol", -1e-3, "tol is -0.001; expected a finite number of at least 0"),
+        ("min_count", -1, "min_count is -1; expected an integer of at least 0"),
+        ("min_count", 1.5, "min_count is 1.5; expected an integer of at least 0"),
+        ("all_pairs", "yes", "all_pairs is 'yes'; expected True or False"),
+        ("all_pairs", None, "all_pairs is None; expected True or False"),
+        ("transition_attributes", 2, "transition_attributes is 2; expected True or False"),
+        ("class_weight", "equal", "class_weight is 'equal'; expected 'balanced' or None"),
+        (
+            "class_weight",
+            [1, 2],
+            "class_weight is of type list; expected a dict of weights",
+        ),
+        ("class_weight", {"z": 1}, "class_weight has the label 'z', which does not occur in y"),
+        (
+            "class_weight",
+            {"a": -1},
+            "class_weight['a'] is -1; expected a finite number of",
+        ),
+        ("class_weight", {"a": "1"}, "class_weight['a'] is '1'; expected a finite number"),
+        ("n_jobs", 0, "n_jobs is 0; expected a positive number of threads, None or -1"),
+        ("n_jobs", 1.5, "n_jobs is 1.5; expected a positive number of threads"),
+        ("verbose", -1, "verbose is -1; expected an integer of at least 0"),
+        ("verbose", "loud", "verbose is 'loud'; expected an integer of at least 0"),
+    ],
+)
+def test_bad_parameters(name, value, message):
+    refuses(ValueError, message, LinearCRF(**{name: value}).fit, X, Y)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"reg_lambda": np.float32(0.5)},
+        {"max_iter": np.int64(500), "min_count": np.int32(1)},
+        {"all_pairs": np.True_, "transition_attributes": np.False_},
+        {"class_weight": {"a": np.float64(2), "b": 1}},
+        {"n_jobs": np.int64(1), "random_state": 0},
+    ],
+)
+def test_parameters_may_be_numpy_scalars(parameters):
+    assert LinearCRF(**parameters).fit(X, Y).score(X, Y) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("method", "args"),
+    [
+        ("predict", (X,)),
+        ("predict_marginals", (X,)),
+        ("predict_proba", (X,)),
+        ("log_likelihood", (X, Y)),
+        ("score", (X, Y)),
+        ("save", ("nowhere",)),
+        ("weights", ()),
+        ("transitions", ()),
+    ],
+)
+def test_methods_need_a_fitted_model(method, args):
+    message = "this LinearCRF is not fitted yet; call fit before using it"
+    refuses(NotFittedError, message, getattr(LinearCRF(), method), *args)
+
+
+@pytest.mark.parametrize("name", ["attributes_", "n_weights_"])
+def test_attributes_need_a_fitted_model(name):
+    with pytest.raises(NotFittedError, match="this LinearCRF is not fitted yet"):
+        getattr(LinearCRF(), name)
+    assert not hasattr(LinearCRF(), name)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([], [], "X is empty; expected at least one sequence"),
+        (np.empty((0, 3)), [], "X has no rows (shape (0, 3)); expected at least one"),
+        ([X[0], X[1][:0]], Y[:2], "X[1] is empty; a sequence needs at least one position"),
+        ([DICTS[0], []], [Y[0], []], "X[1] is empty; a sequence needs at least one position"),
+        ([[[1.0, 2.0], [1.0]]], [["a", "b"]], "X[0] is ragged: position 1 has 1 columns but"),
+        ([X[0], X[2][:, :2]], [Y[0], Y[2]], "X[1] has 2 columns but X[0] has 3; every sequence"),
+        (X, Y[:-1], "y has 7 sequences but X has 8; pass one list of labels for every sequence"),
+        (X, [Y[0][:-1], *Y[1:]], "y[0] has 4 labels but X[0] has 5 positions; pass one label"),
+        (X, LABELS, "y is flat, y[0] is"),
+        (ROWS, LABELS[:-1], "labels but X has"),
+        (ROWS[:8], Y, "y[0] is a list, not a label; X is flat, so y is 1-D"),
+        (X, None, "fit requires y to be passed, but the target y is None"),
+        (X, [[0.5] * len(labels) for labels in Y], "Unknown label type: y[0][0] is the float 0.5"),
+        (
+            X,
+            [[None] * len(Y[0]), *Y[1:]],
+            "y[0][0] is missing (None); every position needs a label",
+        ),
+    ],
+)
+def test_bad_data(X, y, message):
+    refuses(ValueError, message, LinearCRF().fit, X, y)
+
+
+def test_bad_groups(fitted):
+    groups = np.repeat([0, 1, 0], [1, 1, len(ROWS) - 2])
+    message = "group 0 comes back at row 2 after it began at row 0"
+    refuses(ValueError, message, LinearCRF().fit, ROWS, LABELS, groups=groups)
+    refuses(ValueError, message, fitted.predict, ROWS, groups=groups)
+    message = "groups goes with one flat X, but X is a list of sequences"
+    refuses(ValueError, message, LinearCRF().fit, X, Y, groups=groups)
+    refuses(ValueError, "ids but X has", LinearCRF().fit, ROWS, LABELS, groups=groups[:-1])
+
+
+@pytest.mark.parametrize(
+    ("value", "what"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "-inf")], ids=str
+)
+def test_numbers_that_are_not_finite_are_named(fitted, value, what):
+    bad, y = spoil(value, sequence=2, position=1, column=2)
+    message = f"X[2] has {what} at position 1, column 2; LinearCRF needs finite numbers"
+    refuses(ValueError, message, LinearCRF().fit, bad, y)
+    refuses(ValueError, message, LinearCRF().fit, X, Y, eval_set=(bad, y))
+    for method in (fitted.predict, fitted.predict_proba, fitted.predict_marginals):
+        refuses(ValueError, message, method, bad)
+    for method in (fitted.score, fitted.log_likelihood):
+        refuses(ValueError, message, method, bad, y)
+    row = sum(map(len, bad[:2])) + 1
+    message = f"X has {what} at row {row}, column 2; LinearCRF needs finite numbers"
+    refuses(ValueError, message, fitted.predict, np.concatenate(bad))
+
+
+def test_numbers_that_are_not_finite_in_a_frame_are_named_by_their_column():
+    frame = pd.DataFrame({"width": [1.0, 2.0], "height": [1.0, None]})
+    message = "X[0] has NaN at position 1, column 'height'; LinearCRF needs finite numbers"
+    refuses(ValueError, message, LinearCRF().fit, [frame], [["a", "b"]])
+
+
+def test_other_columns_than_in_training(fitted):
+    for method in (fitted.predict, fitted.predict_proba, fitted.predict_marginals):
+        message = "X has 2 features, but LinearCRF is expecting 3 features as input"
+        refuses(ValueError, message, method, [x[:, :2] for x in X])
+    message = "X holds dicts or attribute strings, but LinearCRF was fitted on 3 columns"
+    refuses(ValueError, message, fitted.predict, DICTS)
+    message = "X holds 3 columns (arrays, DataFrames or sparse matrices), but LinearCRF was fitted"
+    refuses(ValueError, message, LinearCRF().fit(DICTS, Y).predict, X)
+    frames = [pd.DataFrame(x, columns=list("pqr")) for x in X]
+    other = [frame.rename(columns={"q": "s"}) for frame in frames]
+    message = "X has other columns than LinearCRF was fitted on: column 'q' of the X used to fit is"
+    refuses(ValueError, message, LinearCRF().fit(frames, Y).predict, other)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"reg_alpha": 0.5}, {"transition_attributes": True}, {"class_weight": {"only": 3}}],
+)
+def test_one_label_alone_is_predicted_with_certainty(parameters):
+    same = [["only"] * len(labels) for labels in Y]
+    crf = LinearCRF(**parameters).fit(X, same, eval_set=(X, same))
+    assert crf.loss_ == 0
+    assert [labels.tolist() for labels in crf.predict(X)] == same
+    np.testing.assert_array_equal(crf.log_likelihood(X, same), 0)
+    np.testing.assert_array_equal(crf.predict_proba(X), 1)
+
+
+def test_a_single_position():
+    crf = LinearCRF().fit([[{"word": "x"}]], [["a"]])
+    assert crf.predict([[{"word": "y"}, {}]])[0].tolist() == ["a", "a"]
+
+
+def test_unknown_labels(fitted):
+    wrong = [*Y[:2], ["z", *Y[2][1:]], *Y[3:]]
+    message = "unknown label 'z' at y[2][0]; known labels: 'a', 'b', 'c'"
+    refuses(ValueError, message, fitted.score, X, wrong)
+    refuses(ValueError, message, fitted.log_likelihood, X, wrong)
+    refuses(ValueError, message, LinearCRF().fit, X, Y, eval_set=(X, wrong))
+    numbers = [[0] * len(labels) for labels in Y]
+    refuses(ValueError, "unknown label 0 at y[0][0]", fitted.score, X, numbers)
+
+
+@pytest.mark.parametrize("decode", ["Viterbi", "posterior", None])
+def test_bad_decode(fitted, decode):
+    message = f"decode is {decode!r}; expected 'viterbi' or 'marginal'"
+    refuses(ValueError, message, fitted.predict, X, decode=decode)
+
+
+@pytest.mark.parametrize(
+    ("eval_set", "message"),
+    [
+        ((X,), "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ((X, Y, None, None), "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        (5, "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ({"X": X, "y": Y}, "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ((X, Y[:-1]), "y has 7 sequences but X has 8"),
+        ((DICTS, Y), "X holds dicts or attribute strings, but LinearCRF was fitted on 3 columns"),
+        (([x[:, :2] for x in X], Y), "X has 2 features, but LinearCRF is expecting 3 features"),
+        (([], []), "X is empty; expected at least one sequence"),
+    ],
+)
+def test_bad_eval_set(eval_set, message):
+    refuses(ValueError, message, LinearCRF().fit, X, Y, eval_set=eval_set)
+
+
+def test_bad_init(fitted):
+    message = "init is of type dict; expected a fitted LinearCRF"
+    refuses(TypeError, message, LinearCRF().fit, X, Y, init={})
+    message = "this LinearCRF is not fitted yet"
+    refuses(NotFittedError, message, LinearCRF().fit, X, Y, init=LinearCRF())
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was():
+    crf = LinearCRF().fit(X, Y)
+    before = crf.predict_proba(X)
+    kept = crf.loss_, crf.n_iter_, crf.history_, crf.n_weights_, crf.attributes_
+    bad, y = spoil(np.nan)
+    for given in ((bad, y), (X, Y[:-1]), (DICTS, [[1]])):
+        with pytest.raises(ValueError, match=r"^(X|y)"):
+            crf.fit(*given)
+    crf.reg_lambda = -1
+    with pytest.raises(ValueError, match="reg_lambda"):
+        crf.fit(X, Y)
+    assert (crf.loss_, crf.n_iter_, crf.history_, crf.n_weights_, crf.attributes_) == kept
+    np.testing.assert_array_equal(crf.predict_proba(X), before)
+
+
+def test_the_data_handed_in_stay_as_they_are():
+    rows, labels, weight = ROWS.copy(), LABELS.copy(), np.ones(1)
+    crf = LinearCRF(class_weight="balanced").fit(rows, labels, weight)
+    crf.predict_proba(rows)
+    np.testing.assert_array_equal(rows, ROWS)
+    np.testing.assert_array_equal(labels, LABELS)
+    np.testing.assert_array_equal(weight, 1)

@@ -1,0 +1,41 @@
+import re
+
+import numpy as np
+import pytest
+
+from hedgerow.parameters import check_choice, check_number
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 1, 2.5, np.float32(0.5), np.int8(3), 10**20])
+def test_numbers(value):
+    check_number("strength", value, minimum=0)
+
+
+@pytest.mark.parametrize("value", [1, 5, np.int64(1), np.uint8(200)])
+def test_integers(value):
+    check_number("count", value, minimum=1, integer=True)
+
+
+@pytest.mark.parametrize(
+    "value", [-1, -1e-300, np.nan, np.inf, -np.inf, "1", None, True, np.True_, 1j, [1], np.ones(1)]
+)
+def test_what_is_no_number(value):
+    message = f"strength is {value!r}; expected a finite number of at least 0"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_number("strength", value, minimum=0)
+
+
+@pytest.mark.parametrize("value", [0, -3, 1.0, np.float64(2), False, "3", None, np.nan])
+def test_what_is_no_integer(value):
+    message = f"count is {value!r}; expected an integer of at least 1"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_number("count", value, minimum=1, integer=True)
+
+
+def test_choices():
+    check_choice("colour", "red", ("red", "green", None))
+    check_choice("colour", None, ("red", "green", None))
+    for wrong in ("blue", "Red", 0):
+        message = f"colour is {wrong!r}; expected 'red' or 'green' or None"
+        with pytest.raises(ValueError, match=message):
+            check_choice("colour", wrong, ("red", "green", None))
