@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,17 @@ bool is_string_list(nb::handle value) {
   return PyList_Check(p) || PyTuple_Check(p) || PyAnySet_Check(p);
 }
 
+// Calls visit(element) for each element of a list or tuple, quicker than by an iterator.
+template <class Visit>
+void for_each(nb::handle list_or_tuple, Visit visit) {
+  PyObject* p = list_or_tuple.ptr();
+  if (PyList_Check(p)) {
+    for (Py_ssize_t i = 0; i < PyList_Size(p); ++i) visit(nb::handle(PyList_GetItem(p, i)));
+  } else {
+    for (Py_ssize_t i = 0; i < PyTuple_Size(p); ++i) visit(nb::handle(PyTuple_GetItem(p, i)));
+  }
+}
+
 class ItemWalker {
  public:
   ItemWalker(StringIndex& index, bool grow) : index_(index), grow_(grow) {}
@@ -41,11 +53,12 @@ class ItemWalker {
           PySequence_Fast(sequence.ptr(), "a sequence must be a list of positions"));
       if (!items.is_valid()) throw nb::python_error();
       position_ = 0;
-      for (nb::handle item : items) {
+      for_each(items, [&](nb::handle item) {
         walk_item(item);
+        flush();
         indptr_.push_back(static_cast<int64_t>(columns_.size()));
         ++position_;
-      }
+      });
       offsets_.push_back(static_cast<int64_t>(indptr_.size()) - 1);
       ++sequence_;
       if (sequence_ % 1024 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -126,7 +139,7 @@ class ItemWalker {
       return;
     }
     const size_t prefix = name_.size();
-    for (nb::handle string : strings) {
+    for_each(strings, [&](nb::handle string) {
       check_string(string);
       if (prefix == 0) {
         add(text_of(string), 1.0);
@@ -135,7 +148,7 @@ class ItemWalker {
         add(name_, 1.0);
         name_.resize(prefix);
       }
-    }
+    });
   }
 
   void check_string(nb::handle string) {
@@ -143,16 +156,34 @@ class ItemWalker {
       fail("has a " + kind_of(string) + " in a list of attributes; expected strings");
   }
 
+  // Notes an attribute of this position. `name` stays where it is until the position is done, or is
+  // name_, which does not.
   void add(std::string_view name, double value) {
     if (!std::isfinite(value))
       fail("has " + std::string(std::isnan(value) ? "NaN" : "an infinite number") +
            " as value of '" + std::string(name) + "'; leave out what is missing");
     if (value == 0.0) return;
-    const int32_t id = grow_ ? index_.add(name) : index_.find(name);
-    if (id < 0) return;
-    if (value != 1.0 && values_.empty()) values_.assign(columns_.size(), 1.0);
-    columns_.push_back(id);
-    if (!values_.empty() || value != 1.0) values_.push_back(value);
+    if (name.data() == name_.data()) name = made_.emplace_back(name);
+    found_names_.push_back(name);
+    found_values_.push_back(value);
+  }
+
+  // Gives the noted attributes their numbers.
+  void flush() {
+    const size_t n = found_names_.size();
+    ids_.resize(n);
+    index_.find_all(found_names_.data(), static_cast<int64_t>(n), ids_.data());
+    for (size_t i = 0; i < n; ++i) {
+      const int32_t id = ids_[i] < 0 && grow_ ? index_.add(found_names_[i]) : ids_[i];
+      if (id < 0) continue;
+      const double value = found_values_[i];
+      if (value != 1.0 && values_.empty()) values_.assign(columns_.size(), 1.0);
+      columns_.push_back(id);
+      if (!values_.empty() || value != 1.0) values_.push_back(value);
+    }
+    found_names_.clear();
+    found_values_.clear();
+    made_.clear();
   }
 
   [[noreturn]] void fail(const std::string& what) {
@@ -166,6 +197,10 @@ class ItemWalker {
   int64_t position_ = 0;
   int depth_ = 0;
   std::string name_;
+  std::deque<std::string> made_;  // names put together from keys and values, for this position
+  std::vector<std::string_view> found_names_;
+  std::vector<double> found_values_;
+  std::vector<int32_t> ids_;
   std::vector<int64_t> offsets_;
   std::vector<int64_t> indptr_;
   std::vector<int32_t> columns_;

@@ -50,6 +50,7 @@ void bind_linear(nb::module_& module) {
                   "biases do not fit the outputs");
             new (self) Scorer(layout, weights.data(), data_or_null(biases));
           },
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>(),
           nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
           nb::arg("n_outputs"), nb::arg("weights").noconvert(), nb::arg("biases").noconvert().none())
       .def(

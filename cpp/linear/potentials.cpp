@@ -28,53 +28,42 @@ HEDGEROW_INLINE void add_any_row(double factor, const double* row, int n, double
 }  // namespace
 
 Scorer::Scorer(const WeightLayout& layout, const double* weights, const double* biases)
-    : n_outputs_(layout.n_outputs),
+    : layout_(layout),
+      weights_(weights),
       stride_(padded(layout.n_outputs)),
       biases_(stride_, 0.0),
-      places_(layout.n_attributes) {
-  if (biases != nullptr) std::copy(biases, biases + n_outputs_, biases_.begin());
+      wide_row_(layout.n_attributes, -1) {
+  if (biases != nullptr) std::copy(biases, biases + layout.n_outputs, biases_.begin());
   int32_t n_wide = 0;
-  int64_t n_narrow = 0;
-  for (int64_t a = 0; a < layout.n_attributes; ++a) {
-    if (layout.is_wide(a)) {
-      ++n_wide;
-    } else {
-      n_narrow += layout.n_weights(a);
-    }
-  }
+  for (int64_t a = 0; a < layout.n_attributes; ++a)
+    if (layout.is_wide(a)) wide_row_[a] = n_wide++;
   wide_.resize(static_cast<size_t>(n_wide) * stride_);
-  narrow_.reserve(n_narrow);
-  n_wide = 0;
   for (int64_t a = 0; a < layout.n_attributes; ++a) {
-    const int64_t begin = layout.offsets[a], end = layout.offsets[a + 1];
-    if (layout.is_wide(a)) {
-      double* row = wide_.data() + static_cast<int64_t>(n_wide) * stride_;
-      for (int64_t w = begin; w < end; ++w) row[layout.outputs[w]] = weights[w];
-      places_[a] = {n_wide++, kWide};
-    } else {
-      places_[a] = {static_cast<int32_t>(narrow_.size()), static_cast<int32_t>(end - begin)};
-      for (int64_t w = begin; w < end; ++w) narrow_.push_back({layout.outputs[w], weights[w]});
-    }
+    if (wide_row_[a] < 0) continue;
+    double* row = wide_.data() + static_cast<int64_t>(wide_row_[a]) * stride_;
+    for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w)
+      row[layout.outputs[w]] = weights[w];
   }
 }
 
 HEDGEROW_CLONES
 void Scorer::fill_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
                        double* scores) const {
+  const int n_outputs = layout_.n_outputs;
   for (int64_t t = first; t < end; ++t) {
     std::copy(biases_.begin(), biases_.end(), sums);
     for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
-      const Place place = places_[rows.attributes[e]];
+      const int64_t attribute = rows.attributes[e];
+      const int64_t wide = wide_row_[attribute];
       const double value = rows.value(e);
-      if (place.count == kWide) {
-        add_row(value, wide_.data() + static_cast<int64_t>(place.begin) * stride_, stride_, sums);
+      if (wide >= 0) {
+        add_row(value, wide_.data() + wide * stride_, stride_, sums);
       } else {
-        const Narrow* weights = narrow_.data() + place.begin;
-        for (int32_t w = 0; w < place.count; ++w)
-          sums[weights[w].output] += value * weights[w].weight;
+        for (int64_t w = layout_.offsets[attribute]; w < layout_.offsets[attribute + 1]; ++w)
+          sums[layout_.outputs[w]] += value * weights_[w];
       }
     }
-    copy_row(sums, n_outputs_, scores + t * n_outputs_);
+    copy_row(sums, n_outputs, scores + t * n_outputs);
   }
 }
 

@@ -36,35 +36,25 @@ struct WeightLayout {
 // Scores of positions under given weights; made once for many calls with the same weights.
 class Scorer {
  public:
-  // weights: (n weights,); biases: (n_outputs,) or null. All are copied.
+  // weights: (n weights,), not copied, as is the layout; biases: (n_outputs,) or null.
   Scorer(const WeightLayout& layout, const double* weights, const double* biases);
 
-  int n_outputs() const { return n_outputs_; }
+  int n_outputs() const { return layout_.n_outputs; }
 
   // scores[t, o] = biases[o] + sum over attributes a of position t of value * weight[a, o].
   // scores: (n_positions, n_outputs)
   void fill_scores(const AttributeRows& rows, double* scores, int n_threads, Stop& stop) const;
 
  private:
-  // Where an attribute's weights are: a padded row of wide_, or `count` weights from `begin`.
-  struct Place {
-    int32_t begin;
-    int32_t count;  // kWide: begin counts rows of wide_
-  };
-  struct Narrow {
-    int32_t output;
-    double weight;
-  };
-  static constexpr int32_t kWide = -1;
   void fill_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
                  double* scores) const;
 
-  int n_outputs_;
+  WeightLayout layout_;
+  const double* weights_;
   int stride_;
-  std::vector<double> biases_;   // (stride,)
-  std::vector<Place> places_;    // (n_attributes,)
-  std::vector<double> wide_;     // (wide attributes, stride), 0 where there is no weight
-  std::vector<Narrow> narrow_;   // weights of the other attributes
+  std::vector<double> biases_;     // (stride,)
+  std::vector<int32_t> wide_row_;  // (n_attributes,) row in wide_ of a wide attribute, else -1
+  std::vector<double> wide_;       // (wide attributes, stride), 0 where there is no weight
 };
 
 // The attributes of a training set's positions, kept by attribute within blocks of positions: what

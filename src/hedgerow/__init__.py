@@ -1,7 +1,31 @@
 """hedgerow: conditional random fields for sequences."""
 
-from hedgerow.linear_crf import LinearCRF
-from hedgerow.persist import ModelFileError, load
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedgerow.linear_crf import LinearCRF
+    from hedgerow.persist import ModelFileError, load
 
 __all__ = ["LinearCRF", "ModelFileError", "load"]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "LinearCRF": "hedgerow.linear_crf",
+    "ModelFileError": "hedgerow.persist",
+    "load": "hedgerow.persist",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: importing hedgerow alone is quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

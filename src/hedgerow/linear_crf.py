@@ -165,7 +165,7 @@ class LinearCRF(SequenceModel):
             evaluation = Evaluation(eval_set, data, type(self).__name__, self.n_jobs)
         n_threads = trellis.count_threads(self.n_jobs)
         loss = LinearLoss(
-            data, rows, layout, edge_layout, reg_lambda=self.reg_lambda, n_threads=n_threads
+            data, rows, layout, edge_layout, reg_lambda=float(self.reg_lambda), n_threads=n_threads
         )
         del rows  # the loss has its own copy, made for its purpose
         history: dict[str, list[float]] = {"loss": []}
@@ -183,9 +183,9 @@ class LinearCRF(SequenceModel):
             minimum = minimize(
                 loss,
                 start,
-                reg_alpha=self.reg_alpha,
+                reg_alpha=float(self.reg_alpha),
                 max_iter=self.max_iter,
-                tol=self.tol,
+                tol=float(self.tol),
                 n_threads=n_threads,
                 report=report,
             )
@@ -382,5 +382,7 @@ class LinearCRF(SequenceModel):
             raise persist.ModelFileError(
                 f"the file does not hold a valid model: {error!r}"
             ) from error
+        named = schema.names is None or len(schema.names) == schema.n_features
+        persist.require(named and schema.to_json() == metadata["schema"], "its columns")
         crf._set_fitted(classes, schema, index, weights)
         return crf

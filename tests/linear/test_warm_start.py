@@ -80,10 +80,11 @@ def test_every_weight_that_both_models_have_is_copied(all_pairs):
     new = LinearCRF(all_pairs=all_pairs, transition_attributes=True)
     items = [[{"x2": 1, "new": 1, "x0": 1}] * len(labels) for labels in Y]
     labels = [["z" if label == "a" else label for label in labels] for labels in Y]
-    data = new._read_training(items, labels, None, None)
-    start = LinearWeights.zeros(*new._layouts(data))
+    data, rows = new._read_training(items, labels, None, None)
+    layouts = new._layouts(data, rows)
+    start = LinearWeights.from_vector(np.zeros(sum(LinearWeights.sizes(*layouts))), *layouts)
     copy_weights(init._weights, init._index, init._labels(), data, start)
-    new._set_fitted(data.labels.classes, data.sequences.schema, data.index, start)
+    new._set_fitted(data.labels.classes, data.schema, data.index, start)
     old, copied = table_of(init), table_of(new)
     assert len(old.keys() & copied.keys()) > 10
     assert copied == {key: old.get(key, 0.0) for key in copied}

@@ -124,6 +124,11 @@ class LinearWeights:
             return None
         return _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, self.edges, None)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what is made when needed."""
+        made = ("_node_scorer", "_edge_scorer")
+        return {name: value for name, value in self.__dict__.items() if name not in made}
+
     def nodes(self, rows: SparseRows, n_threads: int) -> NDArray[np.float64]:
         """Node scores of each position, (N, K)."""
         out = np.empty((len(rows.indptr) - 1, len(self.biases)))
