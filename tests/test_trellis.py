@@ -1,3 +1,4 @@
+import itertools
 import os
 import signal
 import subprocess
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
 
 from hedgerow import _core
 from hedgerow.trellis import (
@@ -19,6 +19,7 @@ from hedgerow.trellis import (
     viterbi,
     weighted_forward_backward,
 )
+from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
 
 EXTREMES = [0.0, 1e2, -1e2, 8e2, -8e2, 1e5, -1e5]
 
@@ -257,7 +258,7 @@ def test_bit_identical_alone_or_in_a_batch():
     nodes, arcs, offsets = random_batch()
     batch = forward_backward(nodes, arcs, offsets)
     path = viterbi(nodes, arcs, offsets)
-    for s, (begin, end) in enumerate(zip(offsets, offsets[1:], strict=False)):
+    for s, (begin, end) in enumerate(itertools.pairwise(offsets)):
         alone = forward_backward(nodes[begin:end], arcs, [0, end - begin])
         assert alone.log_z[0] == batch.log_z[s]
         np.testing.assert_array_equal(alone.marginals, batch.marginals[begin:end])
@@ -366,15 +367,15 @@ def test_ctrl_c_ends_a_long_call_before_its_work_is_done(kernel, n_jobs):
     nodes, arcs = np.zeros((60_000, 300)), np.zeros((300, 300))
     offsets = np.array([0, 30_000, 60_000])
     codes, log_z = np.full(60_000, -1, dtype=np.int32), np.full(2, np.nan)
+    if kernel == "fill_viterbi":
+        arguments = nodes, arcs, None, offsets, codes, n_jobs
+    else:
+        outputs = log_z, None, np.empty_like(nodes), None, None, None
+        arguments = nodes, arcs, None, offsets, None, *outputs, n_jobs
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        if kernel == "fill_viterbi":
-            _core.fill_viterbi(nodes, arcs, None, offsets, codes, n_jobs)
-        else:
-            _core.fill_posteriors(
-                nodes, arcs, None, offsets, None, log_z, None, nodes.copy(), None, None, None, n_jobs
-            )
+        getattr(_core, kernel)(*arguments)
     timer.join()
     assert np.isnan(log_z).any()
     assert (codes < 0).any()

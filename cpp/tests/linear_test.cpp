@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,58 +62,55 @@ struct Linear {
 
 void check_scores(const Linear& linear) {
   const int64_t n_outputs = linear.n_outputs, n_scores = linear.n_positions() * n_outputs;
+  const AttributeBlocks blocks(linear.rows(), linear.n_attributes);
+  CHECK(blocks.n_positions() == linear.n_positions());
   for (const bool biased : {false, true}) {
-    std::vector<double> expected(n_scores, 0.0), found(n_scores, NAN), again(n_scores, NAN);
-    for (int64_t i = 0; biased && i < n_scores; ++i) expected[i] = linear.biases[i % n_outputs];
+    const double* biases = biased ? linear.biases.data() : nullptr;
+    std::vector<double> expected(n_scores, 0.0);
+    for (int64_t i = 0; biased && i < n_scores; ++i) expected[i] = biases[i % n_outputs];
     linear.for_each([&](int64_t t, int64_t o, double value, int64_t w) {
       expected[t * n_outputs + o] += value * linear.weights[w];
     });
-    const Scorer scorer(linear.layout(), linear.weights.data(),
-                        biased ? linear.biases.data() : nullptr);
-    Stop stop(nullptr);
+    const Scorer scorer(linear.layout(), linear.weights.data(), biases);
     CHECK(scorer.n_outputs() == linear.n_outputs);
-    scorer.fill_scores(linear.rows(), found.data(), 1, stop);
-    CHECK_NEAR(largest_difference(found, expected), 0.0, 1e-13);
-    scorer.fill_scores(linear.rows(), again.data(), 3, stop);
-    CHECK(again == found);
+    const auto score = [&](bool by_blocks, int n_threads) {
+      Stop stop(nullptr);
+      std::vector<double> scores(n_scores, NAN);
+      if (by_blocks) {
+        blocks.fill_scores(linear.layout(), linear.weights.data(), biases, scores.data(), n_threads,
+                           stop);
+      } else {
+        scorer.fill_scores(linear.rows(), scores.data(), n_threads, stop);
+      }
+      return scores;
+    };
+    for (const bool by_blocks : {false, true}) {
+      const std::vector<double> found = score(by_blocks, 1);
+      CHECK_NEAR(largest_difference(found, expected), 0.0, 1e-13);
+      CHECK(score(by_blocks, 3) == found);
+    }
   }
 }
 
 void check_gradient(const Linear& linear) {
-  std::vector<double> residuals, gradient(linear.weights.size());
+  std::vector<double> residuals, start;
   for (int64_t i = 0; i < linear.n_positions() * linear.n_outputs; ++i)
     residuals.push_back(uniform(-1, 1));
-  for (double& x : gradient) x = uniform(-1, 1);  // what is there is added to
-  std::vector<double> expected = gradient, again = gradient;
+  for (size_t w = 0; w < linear.weights.size(); ++w) start.push_back(uniform(-1, 1));
+  std::vector<double> expected = start;  // what is there is added to
   linear.for_each([&](int64_t t, int64_t o, double value, int64_t w) {
     expected[w] += value * residuals[t * linear.n_outputs + o];
   });
-  const OwnedColumns owned = build_columns(linear.rows(), linear.n_attributes);
-  const AttributeColumns columns{
-      static_cast<int64_t>(owned.attributes.size()), owned.attributes.data(), owned.offsets.data(),
-      owned.positions.data(), owned.values.empty() ? nullptr : owned.values.data()};
-  Stop stop(nullptr);
-  add_gradient(columns, linear.layout(), residuals.data(), gradient.data(), 1, stop);
-  CHECK_NEAR(largest_difference(gradient, expected), 0.0, 1e-10);
-  add_gradient(columns, linear.layout(), residuals.data(), again.data(), 3, stop);
-  CHECK(again == gradient);
-}
-
-void check_columns(const Linear& linear) {
-  std::set<int32_t> occurring(linear.attributes.begin(), linear.attributes.end());
-  OwnedColumns expected{{occurring.begin(), occurring.end()}, {0}, {}, {}};
-  for (const int32_t attribute : expected.attributes) {
-    for (int64_t t = 0; t < linear.n_positions(); ++t)
-      for (int64_t e = linear.row_offsets[t]; e < linear.row_offsets[t + 1]; ++e) {
-        if (linear.attributes[e] != attribute) continue;
-        expected.positions.push_back(static_cast<uint16_t>(t));
-        if (!linear.values.empty()) expected.values.push_back(linear.values[e]);
-      }
-    expected.offsets.push_back(static_cast<int32_t>(expected.positions.size()));
-  }
-  const OwnedColumns found = build_columns(linear.rows(), linear.n_attributes);
-  CHECK(found.attributes == expected.attributes && found.offsets == expected.offsets);
-  CHECK(found.positions == expected.positions && found.values == expected.values);
+  const AttributeBlocks blocks(linear.rows(), linear.n_attributes);
+  const auto add = [&](int n_threads) {
+    Stop stop(nullptr);
+    std::vector<double> gradient = start;
+    blocks.add_gradient(linear.layout(), residuals.data(), gradient.data(), n_threads, stop);
+    return gradient;
+  };
+  const std::vector<double> found = add(1);
+  CHECK_NEAR(largest_difference(found, expected), 0.0, 1e-10);
+  CHECK(add(3) == found);
 }
 
 void check_seen_pairs(const Linear& linear) {
@@ -138,19 +134,14 @@ void check_seen_pairs(const Linear& linear) {
 void test_linear_potentials() {
   for (const bool with_values : {false, true})
     for (const int n_outputs : {1, 3, 4, 6, 26})
-      for (const int64_t n_positions : {0, 1, 40, 3000}) {
+      for (const int64_t n_positions : {0, 1, 40, 9000}) {
         context = std::to_string(n_positions) + " positions, " + std::to_string(n_outputs) +
                   " outputs, values=" + std::to_string(with_values);
-        const Linear linear(n_positions, n_positions == 0 ? 0 : 30, n_outputs, with_values);
+        const Linear linear(n_positions, n_positions == 0 ? 0 : 100, n_outputs, with_values);
         check_scores(linear);
         check_gradient(linear);
-        check_columns(linear);
         check_seen_pairs(linear);
       }
-  context = "the largest block";
-  check_columns(Linear(kBlockPositions, 3, 1, false));
-  const Linear too_large(kBlockPositions + 1, 3, 1, false);
-  CHECK_THROWS(std::invalid_argument, build_columns(too_large.rows(), 3), "too many positions");
 }
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {

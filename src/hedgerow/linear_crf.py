@@ -284,9 +284,7 @@ class LinearCRF(SequenceModel):
             position_weights = class_weights(self.class_weight, labels, codes)[codes]
             if sequence_weights is not None:
                 position_weights *= np.repeat(sequence_weights, sequences.lengths)
-        rows, index = drop_rare(
-            attribute_rows(sequences, index, grow=True), index, self.min_count
-        )
+        rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
         data = TrainingSet(
             sequences.offsets,
             sequences.schema,
@@ -351,9 +349,7 @@ class LinearCRF(SequenceModel):
 
     def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
         rows = attribute_rows(sequences, self._index)
-        return self._weights.potentials(
-            rows, sequences.offsets, trellis.count_threads(self.n_jobs)
-        )
+        return self._weights.potentials(rows, sequences.offsets, trellis.count_threads(self.n_jobs))
 
     def _to_state(self) -> persist.State:
         metadata = {

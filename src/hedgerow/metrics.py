@@ -22,9 +22,7 @@ class ChunkScores:
     """The same for each chunk type; empty in the entries themselves."""
 
 
-def chunk_scores(
-    y_true: Iterable[Sequence[str]], y_pred: Iterable[Sequence[str]]
-) -> ChunkScores:
+def chunk_scores(y_true: Iterable[Sequence[str]], y_pred: Iterable[Sequence[str]]) -> ChunkScores:
     """Compare chunks as the CoNLL evaluation script does.
 
     Labels are ``O``, or a prefix (B, I, L, E, S, U), a hyphen and a type. A predicted chunk counts
@@ -58,9 +56,9 @@ def chunk_scores(
         ):
             for kind, _, _ in chunks:
                 counts.setdefault(kind, [0, 0, 0])[place] += 1
-    by_type = {kind: _score(*counts[kind], {}) for kind in sorted(counts)}
+    by_type = {kind: _score(counts[kind], {}) for kind in sorted(counts)}
     totals = [sum(column) for column in zip(*counts.values(), strict=True)] or [0, 0, 0]
-    return _score(*totals, by_type)
+    return _score(totals, by_type)
 
 
 def _chunks(labels: Sequence[str]) -> set[tuple[str, int, int]]:
@@ -79,9 +77,8 @@ def _chunks(labels: Sequence[str]) -> set[tuple[str, int, int]]:
     return chunks
 
 
-def _score(
-    n_true: int, n_predicted: int, n_correct: int, by_type: dict[str, ChunkScores]
-) -> ChunkScores:
+def _score(counts: list[int], by_type: dict[str, ChunkScores]) -> ChunkScores:
+    n_true, n_predicted, n_correct = counts
     precision = n_correct / n_predicted if n_predicted else 0.0
     recall = n_correct / n_true if n_true else 0.0
     f1 = 2 * n_correct / (n_true + n_predicted) if n_correct else 0.0

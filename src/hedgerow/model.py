@@ -125,9 +125,10 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         persist.write(Path(path), type(self).__name__, self._to_state())
 
-    def _decode(self, sequences: Sequences, decode: Decode) -> NDArray[np.integer[Any]]:
+    def _decode(self, sequences: Sequences, decode: Decode) -> NDArray[np.int32]:
         if decode == "marginal":
-            return self._marginals(sequences).argmax(axis=1)
+            best: NDArray[np.int32] = self._marginals(sequences).argmax(axis=1).astype(np.int32)
+            return best
         parts = [
             trellis.viterbi(
                 part.nodes, part.arcs, part.offsets, edges=part.edges, n_jobs=self.n_jobs

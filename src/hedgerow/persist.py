@@ -164,7 +164,8 @@ def _read(data: bytes) -> tuple[str, State]:
     text = metadata["hedgerow"]
     content = _parse_json(text, "its metadata are damaged")
     version = content.get("format")
-    require(isinstance(version, int) and version > 0, "its format")
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError("the file does not hold a valid model: its format")
     if version > FORMAT:
         raise ModelFileError(
             f"it has format {version} and this version of hedgerow reads up to format {FORMAT}; "
@@ -196,4 +197,3 @@ def _digest(text: str, tensors: dict[str, NDArray[Any]]) -> str:
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-

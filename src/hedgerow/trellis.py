@@ -5,9 +5,9 @@ The score of a labelling y of T positions is
     sum_t nodes[t, y_t] + sum_{t>0} (arcs[y_{t-1}, y_t] + edges[t, y_{t-1}, y_t]),
 
 and its probability is exp(score) / Z. All functions take a batch of sequences, concatenated:
-positions ``offsets[s]`` to ``offsets[s + 1]`` belong to sequence s. Scores may be any finite number;
-nodes and arcs may also be -inf, which forbids. Results do not depend on the number of threads, nor
-on the other sequences of the batch, to the last bit.
+positions ``offsets[s]`` to ``offsets[s + 1]`` belong to sequence s. Scores may be any finite
+number; nodes and arcs may also be -inf, which forbids. Results do not depend on the number of
+threads, nor on the other sequences of the batch, to the last bit.
 """
 
 from __future__ import annotations
@@ -175,9 +175,7 @@ def log_likelihood(
     scores = _read_scores(nodes, arcs, offsets, edges)
     out = np.empty(len(scores[3]) - 1)
     codes = np.ascontiguousarray(labels, dtype=np.int32)
-    _core.fill_posteriors(
-        *scores, codes, None, out, None, None, None, None, count_threads(n_jobs)
-    )
+    _core.fill_posteriors(*scores, codes, None, out, None, None, None, None, count_threads(n_jobs))
     return out
 
 

@@ -43,12 +43,13 @@ COLUMN_FORMS = {
 
 
 def weights_by_name(crf):
-    node, pair = crf.weights(), crf.transitions()
-    node_keys = zip(node["attribute"], node["label"].tolist(), strict=True)
-    pair_keys = zip(pair["from"].tolist(), pair["to"].tolist(), strict=True)
-    return dict(zip(node_keys, node["weight"], strict=True)) | dict(
-        zip(pair_keys, pair["weight"], strict=True)
-    )
+    """All weights, by everything else that the tables say about them."""
+    weights = {}
+    for table in (crf.weights(), crf.transitions()):
+        keys = zip(*(table[name].tolist() for name in table if name != "weight"), strict=True)
+        weights |= dict(zip(keys, table["weight"].tolist(), strict=True))
+    assert len(weights) == crf.n_weights_
+    return weights
 
 
 @pytest.fixture(scope="module")

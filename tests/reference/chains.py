@@ -20,7 +20,7 @@ class Chain:
 
     def score(self, labels):
         total = sum(self.nodes[t, k] for t, k in enumerate(labels))
-        pairs = zip(labels, labels[1:], strict=False)
+        pairs = itertools.pairwise(labels)
         return total + sum(self.arc(t, j, k) for t, (j, k) in enumerate(pairs, start=1))
 
     def labellings(self):

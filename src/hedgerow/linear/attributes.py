@@ -36,9 +36,7 @@ def attribute_rows(
         return sequences.sparse
 
     names = column_names(sequences.schema)
-    numeric = [
-        name for name, flag in zip(names, sequences.schema.numeric, strict=True) if flag
-    ]
+    numeric = [name for name, flag in zip(names, sequences.schema.numeric, strict=True) if flag]
     parts = []
     if sequences.sparse is not None:
         parts.append(_renumber(sequences.sparse, _number(numeric, index, grow)))
@@ -46,9 +44,11 @@ def attribute_rows(
         parts.append(_renumber(_nonzeros(sequences.dense), _number(numeric, index, grow)))
     for column in sequences.categorical:
         values = [f"{column.name}:{category}" for category in column.categories]
-        ids = np.append(_number(values, index, grow), -1)[column.codes]
+        ids = np.append(_number(values, index, grow), np.int32(-1))[column.codes]
         indptr = np.arange(len(ids) + 1, dtype=np.int64)
-        parts.append(_renumber(SparseRows(indptr, np.arange(len(ids), dtype=np.int32), None, 0), ids))
+        parts.append(
+            _renumber(SparseRows(indptr, np.arange(len(ids), dtype=np.int32), None, 0), ids)
+        )
     rows = parts[0] if len(parts) == 1 else _side_by_side(parts)
     return SparseRows(rows.indptr, rows.indices, rows.values, len(index))
 

@@ -41,8 +41,11 @@ class Evaluation:
         for part in weights.potentials(self.rows, self.offsets, self.n_threads):
             codes = self.codes[begin : begin + len(part.nodes)]
             scores = part.nodes, part.arcs, part.offsets
-            options = {"edges": part.edges, "n_jobs": self.n_threads}
-            loss -= float(trellis.log_likelihood(*scores, codes, **options).sum())
-            n_right += int(np.sum(trellis.viterbi(*scores, **options) == codes))
+            log_likelihoods = trellis.log_likelihood(
+                *scores, codes, edges=part.edges, n_jobs=self.n_threads
+            )
+            best = trellis.viterbi(*scores, edges=part.edges, n_jobs=self.n_threads)
+            loss -= float(log_likelihoods.sum())
+            n_right += int(np.sum(best == codes))
             begin += len(codes)
         return {"eval_loss": loss / len(self.codes), "eval_accuracy": n_right / len(self.codes)}

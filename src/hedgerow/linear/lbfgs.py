@@ -1,8 +1,8 @@
 """L-BFGS, without and with an L1 penalty.
 
-Without one nothing is bounded: scipy's line search goes along our own quasi-Newton direction, because
-scipy's L-BFGS-B takes several times the time and memory for bounds that are not there. With one the
-weights are split into two parts that are not negative, which is what L-BFGS-B is made for.
+Without one nothing is bounded: scipy's line search goes along our own quasi-Newton direction,
+because scipy's L-BFGS-B takes several times the time and memory for bounds that are not there. With
+one the weights are split into two parts that are not negative, which L-BFGS-B is made for.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ class Minimum:
 class Iterations:
     """Counts iterations, reports on each, and says when it is enough."""
 
-    def __init__(
-        self, max_iter: int, tol: float, report: Callable[[Vector, float], None]
-    ) -> None:
+    def __init__(self, max_iter: int, tol: float, report: Callable[[Vector, float], None]) -> None:
         self.max_iter = max_iter
         self.tol = tol
         self.report = report
@@ -52,7 +50,7 @@ class Iterations:
         self.report(weights, loss)
         if self.tol == 0 or len(self.losses) <= PERIOD:
             return False
-        return self.losses[-1 - PERIOD] - loss < self.tol * abs(loss)
+        return self.losses[-1 - PERIOD] - loss <= self.tol * abs(loss)
 
 
 def minimize(
@@ -67,9 +65,9 @@ def minimize(
 ) -> Minimum:
     """Minimise ``loss(w) + reg_alpha * |w|_1``; `loss` gives its value and gradient.
 
-    Stops after `max_iter` iterations, or when ten iterations have lowered the loss by less than
-    `tol` times the loss; ``tol=0`` leaves only the first rule. ``report(w, loss)`` is called once an
-    iteration.
+    Stops after `max_iter` iterations, or when ten iterations have lowered the loss by no more than
+    `tol` times the loss; ``tol=0`` leaves only the first rule. ``report(w, loss)`` is called after
+    each iteration.
     """
     iterations = Iterations(max_iter, tol, report)
     if reg_alpha == 0:
@@ -87,7 +85,7 @@ def _minimize_smooth(
     inverse_hessian = _core.InverseHessian(len(weights), MEMORY)
     direction = np.empty_like(weights)
     fresh = True  # the direction is the plain gradient's, of no known scale
-    while len(iterations.losses) < iterations.max_iter:
+    while len(iterations.losses) < iterations.max_iter and gradient.any():
         inverse_hessian.fill_direction(gradient, direction, n_threads)
         ray = _Ray(loss, weights, direction)
         step = ray.search(value, gradient, fresh)

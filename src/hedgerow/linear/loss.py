@@ -36,7 +36,7 @@ class Part:
     @property
     def n_positions(self) -> int:
         """Number of positions."""
-        return self.positions.stop - self.positions.start
+        return int(self.positions.stop - self.positions.start)
 
     def fill_scores(
         self,
@@ -140,7 +140,9 @@ class LinearLoss:
 
         assert posteriors.log_likelihoods is not None
         if self.data.position_weights is None and self.data.sequence_weights is not None:
-            return float(np.sum(posteriors.log_likelihoods * self.data.sequence_weights[part.sequences]))
+            return float(
+                np.sum(posteriors.log_likelihoods * self.data.sequence_weights[part.sequences])
+            )
         return float(posteriors.log_likelihoods.sum())
 
     def _posteriors(
@@ -200,4 +202,4 @@ class LinearLoss:
         counts = np.bincount(
             codes[follows], None if scale is None else scale[follows], n_labels * n_labels
         )
-        return counts.reshape(n_labels, n_labels)
+        return counts.astype(np.float64).reshape(n_labels, n_labels)

@@ -28,7 +28,7 @@ def copy_weights(
         The training set of the new model, and its weights, all zero.
     """
     attributes = np.fromiter(map(index.find, data.index.names()), np.int64, len(data.index))
-    classes = data.labels.find(labels.classes)  # new code of each old label, -1 if gone
+    classes = data.labels.find(labels.classes).astype(np.int64)  # -1 if a label is gone
     n_old, n_new = len(classes), len(data.labels.classes)
     known = classes >= 0
     start.biases[classes[known]] = weights.biases[known]

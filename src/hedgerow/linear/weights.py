@@ -38,9 +38,7 @@ class WeightLayout:
     n_outputs: int
 
     @classmethod
-    def seen(
-        cls, rows: SparseRows, outputs: NDArray[np.int32], n_outputs: int
-    ) -> WeightLayout:
+    def seen(cls, rows: SparseRows, outputs: NDArray[np.int32], n_outputs: int) -> WeightLayout:
         """Only pairs that occur. ``outputs`` (N,) of each position, -1 where it has none."""
         arrays = _core.build_seen_pairs(
             rows.indptr, rows.indices, rows.n_columns, outputs, n_outputs
