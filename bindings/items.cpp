@@ -73,6 +73,16 @@ class ItemWalker {
   }
 
  private:
+  std::string_view text(nb::handle string) {
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
+    if (text == nullptr) {
+      PyErr_Clear();
+      fail("has a string that is not valid Unicode (half of a surrogate pair)");
+    }
+    return {text, static_cast<size_t>(size)};
+  }
+
   void walk_item(nb::handle item) {
     name_.clear();
     if (PyDict_Check(item.ptr())) {
@@ -93,7 +103,7 @@ class ItemWalker {
     while (PyDict_Next(dict.ptr(), &at, &key, &value)) {
       if (!PyUnicode_Check(key))
         fail("has a key of type " + kind_of(key) + "; attribute names must be strings");
-      name_.append(text_of(key));
+      name_.append(text(key));
       walk_value(value);
       name_.resize(prefix);
     }
@@ -103,7 +113,7 @@ class ItemWalker {
     PyObject* p = value.ptr();
     if (PyUnicode_Check(p)) {
       name_.push_back(':');
-      name_.append(text_of(value));
+      name_.append(text(value));
       add(name_, 1.0);
     } else if (PyBool_Check(p)) {
       add(name_, p == Py_True ? 1.0 : 0.0);
@@ -142,9 +152,9 @@ class ItemWalker {
     for_each(strings, [&](nb::handle string) {
       check_string(string);
       if (prefix == 0) {
-        add(text_of(string), 1.0);
+        add(text(string), 1.0);
       } else {
-        name_.append(text_of(string));
+        name_.append(text(string));
         add(name_, 1.0);
         name_.resize(prefix);
       }

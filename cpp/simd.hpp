@@ -44,6 +44,12 @@ HEDGEROW_INLINE Lanes maximum(Lanes a, Lanes b) { return a > b ? a : b; }
 HEDGEROW_INLINE Lanes minimum(Lanes a, Lanes b) { return a < b ? a : b; }
 HEDGEROW_INLINE double lane(const Lanes& a, int i) { return a[i]; }
 
+// The first n lanes of a, and `outside` in the others.
+HEDGEROW_INLINE Lanes keep_lanes(Lanes a, int64_t n, double outside) {
+  using Index = int64_t __attribute__((vector_size(32)));
+  return Index{0, 1, 2, 3} < Index{n, n, n, n} ? a : broadcast(outside);
+}
+
 // exp(x) for x <= 0 within 2 ulp; 0 below -708, where a normal double ends.
 HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
   using Bits = int64_t __attribute__((vector_size(32)));
@@ -95,6 +101,10 @@ HEDGEROW_INLINE Lanes maximum(Lanes a, Lanes b) {
 HEDGEROW_INLINE Lanes minimum(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x < y ? x : y; });
 }
+HEDGEROW_INLINE Lanes keep_lanes(Lanes a, int64_t n, double outside) {
+  for (int64_t i = n; i < kLanes; ++i) a.v[i] = outside;
+  return a;
+}
 HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
   Lanes out;
   for (int i = 0; i < kLanes; ++i) out.v[i] = x.v[i] < -708.0 ? 0.0 : std::exp(x.v[i]);
@@ -122,11 +132,41 @@ HEDGEROW_INLINE double min_lane(Lanes a) {
   return min_of(min_of(lane(a, 0), lane(a, 1)), min_of(lane(a, 2), lane(a, 3)));
 }
 
-// Copies n doubles into a padded row; the caller has set what lies beyond n once and for all.
-HEDGEROW_INLINE void copy_row(const double* from, int n, double* to) {
-  int i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(to + i, load(from + i));
-  for (; i < n; ++i) to[i] = from[i];
-}
+// A row of n doubles, of which the last lanes may be partly filled.
+struct Row {
+  explicit Row(int n) : size(n), whole(n / kLanes * kLanes), rest(n - whole) {}
+
+  // How many more rows must follow so that there is room behind a row for whole lanes.
+  int rows_for_room() const { return rest == 0 ? 0 : (kLanes - rest + size - 1) / size; }
+
+  // The last, partly filled lanes. Where there is room behind the row, they are read at one go.
+  HEDGEROW_INLINE Lanes load_rest(const double* row, bool room, double outside) const {
+    if (room) return keep_lanes(load(row + whole), rest, outside);
+    double lanes[kLanes] = {outside, outside, outside, outside};
+    for (int i = 0; i < rest; ++i) lanes[i] = row[whole + i];
+    return load(lanes);
+  }
+
+  // Copies a row to padded memory, zeros in the padding.
+  HEDGEROW_INLINE void copy_to_padded(const double* row, bool room, double* out) const {
+    for (int i = 0; i < whole; i += kLanes) store(out + i, load(row + i));
+    if (rest > 0) store(out + whole, load_rest(row, room, 0.0));
+  }
+
+  // Copies padded memory to a row. Where there is room, what lies behind the row is overwritten.
+  HEDGEROW_INLINE void copy_from_padded(const double* from, bool room, double* row) const {
+    for (int i = 0; i < whole; i += kLanes) store(row + i, load(from + i));
+    if (rest == 0) return;
+    if (room) {
+      store(row + whole, load(from + whole));
+    } else {
+      for (int i = whole; i < size; ++i) row[i] = from[i];
+    }
+  }
+
+  int size;
+  int whole;
+  int rest;
+};
 
 }  // namespace hedgerow

@@ -227,3 +227,8 @@ def test_dates_and_bytes_in_arrays_are_no_labels():
     refuses(TypeError, "Unknown label type: y[0] is ", np.array([b"B"] * 3), FLAT)
     dates[1] = "NaT"
     refuses(ValueError, "y[1] is missing (NaT)", dates, FLAT)
+
+
+def test_labels_that_numpy_cannot_tell_apart_are_an_error():
+    with pytest.raises(ValueError, match="differ only by NUL characters at the end"):
+        Labels.learn(np.array(["a", "a\0"], dtype=np.object_))

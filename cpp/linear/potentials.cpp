@@ -50,6 +50,7 @@ HEDGEROW_CLONES
 void Scorer::fill_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
                        double* scores) const {
   const int n_outputs = layout_.n_outputs;
+  const Row row(n_outputs);
   for (int64_t t = first; t < end; ++t) {
     std::copy(biases_.begin(), biases_.end(), sums);
     for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
@@ -63,7 +64,7 @@ void Scorer::fill_rows(const AttributeRows& rows, int64_t first, int64_t end, do
           sums[layout_.outputs[w]] += value * weights_[w];
       }
     }
-    copy_row(sums, n_outputs, scores + t * n_outputs);
+    row.copy_from_padded(sums, false, scores + t * n_outputs);
   }
 }
 

@@ -1,6 +1,8 @@
 // Four lanes at a time, and sums that keep every digit.
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "simd.hpp"
 #include "tests/check.hpp"
@@ -37,10 +39,27 @@ void test_lanes() {
   CHECK(sum_lanes(lanes) == 11.0 && max_lane(lanes) == 7.0 && min_lane(lanes) == -1.0);
   CHECK(min_lane(maximum(lanes, broadcast(2.0))) == 2.0);
   CHECK(max_lane(minimum(lanes, broadcast(2.0))) == 2.0);
-  for (const int n : {0, 1, 4, 6}) {
-    double copy[8] = {};
-    copy_row(numbers, n, copy);
-    CHECK(std::equal(numbers, numbers + n, copy) && copy[n] == 0.0);
+  CHECK(sum_lanes(keep_lanes(lanes, 2, 10.0)) == 22.0);
+}
+
+// A row of n numbers goes to padded memory and back, at the end of its memory (no room) or before
+// it.
+void test_rows() {
+  for (int n = 1; n <= 9; ++n) {
+    context = std::to_string(n) + " numbers";
+    const Row row(n);
+    const int n_rows = 1 + row.rows_for_room();
+    std::vector<double> rows(static_cast<size_t>(n) * n_rows), copy(rows.size(), -1.0);
+    for (double& x : rows) x = uniform(1, 2);
+    for (int r = 0; r < n_rows; ++r) {
+      const bool room = r == 0 && n_rows > 1;
+      std::vector<double> padding(padded(n), -1.0);
+      row.copy_to_padded(rows.data() + r * n, room, padding.data());
+      CHECK(std::equal(padding.begin(), padding.begin() + n, rows.begin() + r * n));
+      CHECK(std::count(padding.begin() + n, padding.end(), 0.0) == padded(n) - n);
+      row.copy_from_padded(padding.data(), room, copy.data() + r * n);
+    }
+    CHECK(copy == rows);
   }
 }
 
@@ -49,6 +68,7 @@ void test_lanes() {
 void test_numbers() {
   test_long_sums();
   test_lanes();
+  test_rows();
 }
 
 }  // namespace hedgerow::tests

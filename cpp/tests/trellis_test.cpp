@@ -226,6 +226,17 @@ void test_small_chains() {
   check_subsets(random_chains(2, {}, {1, 0, false}));
 }
 
+// Forward stays in scaled space, while backward runs out of range at position 2, after it has added
+// pairs of later positions to the sums: they must not count twice.
+void test_late_fallback() {
+  context = "late fallback";
+  Chains chains = random_chains(3, {11, 5}, {1, 0, false});
+  chains.arcs = {-kInfinity, -kInfinity, -200.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+  chains.nodes[2 * 3 + 2] = -200.0;
+  chains.labels.assign(chains.n_positions(), 1);
+  check_against_enumeration(chains, 400);
+}
+
 // sum_t w_t log P(y_t | y_{t-1}) by enumeration.
 double weighted_likelihood(const Chains& chains, int64_t s) {
   const Exact exact = enumerate(chains, s);
@@ -405,6 +416,7 @@ void test_interrupts() {
 
 void test_trellis() {
   test_small_chains();
+  test_late_fallback();
   test_weighted_gradient();
   test_weighted_equal();
   test_scaled_equals_log_space();

@@ -57,27 +57,24 @@ HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows,
   }
 }
 
-// factors = exp(nodes - max nodes), 0 in the padding; returns the maximum. tail: a padded row's last
-// lanes, -inf beyond the labels.
-HEDGEROW_INLINE double fill_factors(const double* nodes, int n_labels, int stride, Lanes& tail,
+// factors = exp(nodes - max nodes), 0 in the padding; returns the maximum.
+HEDGEROW_INLINE double fill_factors(const double* nodes, const Row& row, bool room,
                                     double* factors) {
-  const int whole = n_labels / kLanes * kLanes;
-  if (whole < stride) std::memcpy(&tail, nodes + whole, (n_labels - whole) * sizeof(double));
-  Lanes largest = whole < stride ? tail : load(nodes);
-  for (int k = 0; k < whole; k += kLanes) largest = maximum(load(nodes + k), largest);
+  Lanes rest = broadcast(-kInfinity);
+  if (row.rest > 0) rest = row.load_rest(nodes, room, -kInfinity);
+  Lanes largest = rest;
+  for (int k = 0; k < row.whole; k += kLanes) largest = maximum(load(nodes + k), largest);
   const double maximum_node = max_lane(largest);
   const Lanes shift = broadcast(maximum_node);
-  for (int k = 0; k < whole; k += kLanes)
+  for (int k = 0; k < row.whole; k += kLanes)
     store(factors + k, exp_nonpositive(load(nodes + k) - shift));
-  if (whole < stride) store(factors + whole, exp_nonpositive(tail - shift));
+  if (row.rest > 0) store(factors + row.whole, exp_nonpositive(rest - shift));
   return maximum_node;
 }
 
-HEDGEROW_INLINE Lanes padding_lanes(int n_labels, double inside, double outside) {
-  double lanes[kLanes];
-  for (int i = 0; i < kLanes; ++i)
-    lanes[i] = i < n_labels - (padded(n_labels) - kLanes) ? inside : outside;
-  return load(lanes);
+// 1 in the padding of a row's last lanes, so that it does not look small.
+HEDGEROW_INLINE Lanes padding_ones(int n_labels) {
+  return keep_lanes(broadcast(0.0), n_labels - (padded(n_labels) - kLanes), 1.0);
 }
 
 // Is some row[i] < kSmallest although a path leads to it? The path comes from r with before[r] > 0
@@ -173,17 +170,19 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   double* alpha = rows_.data();
   double* next = alpha + stride;
   double* factors = next + stride;
-  const Lanes padding = padding_lanes(n_labels, 0.0, 1.0);
-  Lanes tail = broadcast(-kInfinity);
+  const Row row(n_labels);
+  const Lanes padding = padding_ones(n_labels);
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
+  const int64_t n_roomy = length - row.rows_for_room();  // rows of nodes and alphas with room behind
   LogProduct scale;
   ExactSum shifts, path;
   double per_sum = 1.0;
 
   for (int64_t t = 0; t < length; ++t, nodes += n_labels) {
     if (t % kCheckEvery == 0) stop.check();
-    const double maximum_node = fill_factors(nodes, n_labels, stride, tail, factors);
+    const bool room = t < n_roomy;
+    const double maximum_node = fill_factors(nodes, row, room, factors);
     if (!(maximum_node > -kInfinity)) return false;
     if (t > 0) {
       multiply(alpha, arcs_.to_next.data(), n_labels, stride, next);
@@ -193,10 +192,10 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     const Lanes inverse = broadcast(per_sum);
     Lanes sums = broadcast(0.0), smallest = broadcast(1.0);
     for (int k = 0; k < stride; k += kLanes) {
-      const Lanes row = load(next + k) * load(factors + k) * inverse;
-      store(next + k, row);
-      sums += row;
-      smallest = minimum(k + kLanes == stride ? row + padding : row, smallest);
+      const Lanes entries = load(next + k) * load(factors + k) * inverse;
+      store(next + k, entries);
+      sums += entries;
+      smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
     }
     const double sum = sum_lanes(sums);
     if (!(sum > 0.0)) return false;
@@ -204,7 +203,7 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
         lost_path(next, n_labels, stride, t > 0 ? alpha : nullptr, arcs_.to_next.data(), nodes))
       return false;
     std::swap(alpha, next);
-    if (alphas != nullptr) copy_row(alpha, n_labels, alphas + t * n_labels);
+    if (alphas != nullptr) row.copy_from_padded(alpha, room, alphas + t * n_labels);
     per_sum = 1.0 / sum;
     scale.multiply(sum);
     shifts.add(maximum_node);
@@ -234,10 +233,11 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
   double* beta = alpha + stride;
   double* factors = beta + stride;
   double* after = factors + stride;
-  const Lanes padding = padding_lanes(n_labels, 0.0, 1.0);
-  Lanes tail = broadcast(-kInfinity);
+  const Row row(n_labels);
+  const Lanes padding = padding_ones(n_labels);
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
+  const int64_t n_roomy = length - row.rows_for_room();  // rows of nodes and alphas with room behind
   const bool pair_sums = !outer_.empty();
   if (!outer_before_.empty()) outer_before_ = outer_;
   int n_waiting = 0;
@@ -248,7 +248,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
   for (int64_t t = length - 1; t >= 0; --t) {
     if (t % kCheckEvery == 0) stop.check();
     double* marginals = alphas + t * n_labels;
-    copy_row(marginals, n_labels, alpha);
+    row.copy_to_padded(marginals, t < n_roomy, alpha);
     // alpha turns into alpha / n_t, factors into the marginals.
     Lanes norms = broadcast(0.0);
     for (int k = 0; k < stride; k += kLanes) norms += load(alpha + k) * load(beta + k);
@@ -258,7 +258,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
       store(factors + k, scaled * load(beta + k));
       store(alpha + k, scaled);
     }
-    copy_row(factors, n_labels, marginals);
+    row.copy_from_padded(factors, false, marginals);
 
     if (t + 1 < length) {  // `after` still holds v_{t+1}
       if (pairs != nullptr) {
@@ -270,8 +270,11 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
       }
       if (pair_sums) {
         double* waiting = waiting_.data() + static_cast<int64_t>(n_waiting) * stride;
-        for (int k = 0; k < stride; ++k) waiting[k] = weight * alpha[k];
-        std::copy(after, after + stride, waiting + kWaitingRows * static_cast<int64_t>(stride));
+        const Lanes weights = broadcast(weight);
+        for (int k = 0; k < stride; k += kLanes) {
+          store(waiting + k, weights * load(alpha + k));
+          store(waiting + kWaitingRows * static_cast<int64_t>(stride) + k, load(after + k));
+        }
         ++n_waiting;
       }
     }
@@ -282,21 +285,21 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
     }
     if (t == 0) break;
 
-    fill_factors(nodes + t * n_labels, n_labels, stride, tail, factors);
+    fill_factors(nodes + t * n_labels, row, t < n_roomy, factors);
     Lanes sums = broadcast(0.0);
     for (int k = 0; k < stride; k += kLanes) {
-      const Lanes row = load(factors + k) * load(beta + k);
-      store(factors + k, row);
-      sums += row;
+      const Lanes entries = load(factors + k) * load(beta + k);
+      store(factors + k, entries);
+      sums += entries;
     }
     const Lanes per_sum = broadcast(1.0 / sum_lanes(sums));
     multiply(factors, arcs_.to_previous.data(), n_labels, stride, beta);
     Lanes smallest = broadcast(1.0);
     for (int k = 0; k < stride; k += kLanes) {
-      const Lanes row = load(beta + k) * per_sum;
-      store(beta + k, row);
+      const Lanes entries = load(beta + k) * per_sum;
+      store(beta + k, entries);
       store(after + k, load(factors + k) * per_sum);
-      smallest = minimum(k + kLanes == stride ? row + padding : row, smallest);
+      smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
     }
     if (min_lane(smallest) < kSmallest &&
         lost_path(beta, n_labels, stride, after, arcs_.to_previous.data(), nullptr)) {

@@ -61,7 +61,14 @@ class Labels:
         order = sorted(range(len(distinct)), key=distinct.__getitem__)
         rank = np.empty(len(distinct), np.int32)
         rank[order] = np.arange(len(distinct), dtype=np.int32)
-        return cls(np.array([distinct[code] for code in order], np.str_)), rank[codes]
+        classes = np.array([distinct[code] for code in order], np.str_)
+        if (classes[1:] == classes[:-1]).any():
+            place = int((classes[1:] == classes[:-1]).argmax())
+            raise ValueError(
+                f"labels {distinct[order[place]]!r} and {distinct[order[place + 1]]!r} differ only "
+                "by NUL characters at the end, which NumPy does not keep; rename one of them"
+            )
+        return cls(classes), rank[codes]
 
     def encode(self, values: NDArray[Any], sequences: Sequences) -> NDArray[np.int32]:
         """Turn labels into codes.

@@ -1,9 +1,10 @@
 """Model files: one safetensors file each, checked when read; never pickle.
 
-The tensors lie in the file as safetensors defines it. Its metadata holds two strings:
-``hedgerow``, a JSON object with the format version, the kind of model and everything that is not a
-tensor; and ``sha256``, a digest of that string and of all tensors. Files of this format stay
-readable; a change that older versions cannot read raises `FORMAT`.
+The tensors lie in the file as safetensors defines it. Its metadata hold one string, ``hedgerow``: a
+digest (SHA-256, in hexadecimal) of all that follows, a space, and a JSON object with the format
+version, the kind of model and everything that is not a tensor. Equal models give equal files, byte
+for byte. Files of this format stay readable; a change that older versions cannot read raises
+`FORMAT`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def write(path: Path, kind: str, state: State) -> None:
     """Write a model of class `kind`, whole or not at all."""
     text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
-    data = save_tensors(tensors, {"hedgerow": text, "sha256": _digest(text, tensors)})
+    data = save_tensors(tensors, {"hedgerow": f"{_digest(text, tensors)} {text}"})
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with temporary.open("xb") as file:
@@ -161,7 +162,7 @@ def _read(data: bytes) -> tuple[str, State]:
     metadata = header.get("__metadata__", {})
     if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):
         raise ModelFileError("the file is not a hedgerow model file")
-    text = metadata["hedgerow"]
+    digest, _, text = metadata["hedgerow"].partition(" ")
     content = _parse_json(text, "its metadata are damaged")
     version = content.get("format")
     if not isinstance(version, int) or version < 1:
@@ -175,7 +176,7 @@ def _read(data: bytes) -> tuple[str, State]:
         tensors = load_tensors(data)
     except (SafetensorError, ValueError, TypeError, KeyError, OverflowError) as error:
         raise ModelFileError("the file is damaged or truncated") from error
-    if _digest(text, tensors) != metadata.get("sha256"):
+    if _digest(text, tensors) != digest:
         raise ModelFileError("the file is damaged: its checksum does not match")
     return str(content.pop("model", None)), State(tensors, content)
 

@@ -167,3 +167,9 @@ def test_the_order_of_keys_changes_only_the_order_of_attributes():
     assert one.loss_ == pytest.approx(two.loss_, rel=1e-9)
     X = [[{"q": 1.0, "p": 3.0}, {}]]
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("position", [{"word": "\ud800"}, {"\ud800": 1}, ["\ud800"]])
+def test_half_a_surrogate_pair_is_an_error_that_names_its_place(position):
+    with pytest.raises(ValueError, match=re.escape("X[0][1] has a string that is not valid")):
+        fit([[{"n": 1} if isinstance(position, dict) else ["n"], position], [position]])

@@ -231,3 +231,8 @@ def test_numbers_of_very_different_size():
     crf = LinearCRF(reg_lambda=1e-3).fit([values], y)
     assert crf.score([values], y) == 1.0
     assert np.isfinite(crf.loss_)
+
+
+def test_min_count_counts_a_repeated_attribute_once_a_position():
+    crf = LinearCRF(min_count=2).fit([[["n", "n"], ["m"]], [["m"]]], [["a", "b"], ["b"]])
+    assert crf.attributes_ == ["m"]

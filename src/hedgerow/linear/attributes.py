@@ -62,9 +62,12 @@ def drop_rare(
     rows: SparseRows, index: _core.StringIndex, min_count: int
 ) -> tuple[SparseRows, _core.StringIndex]:
     """Leave out the attributes that occur at fewer than `min_count` positions."""
-    keep = np.bincount(rows.indices, minlength=len(index)) >= min_count
-    if keep.all():
+    if min_count <= 1:
         return rows, index
+    position = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
+    # An attribute that is repeated at a position counts once there.
+    once = np.unique(position * len(index) + rows.indices) % len(index)
+    keep = np.bincount(once, minlength=len(index)) >= min_count
     kept = _core.StringIndex()
     ids = np.full(len(index), -1, dtype=np.int32)
     for old, name in enumerate(index.names()):
