@@ -42,7 +42,7 @@ def chains(draw, node_scores, arc_scores, edges=False):
 
 
 moderate = st.floats(-5, 5)
-# In steps that add up to 1e5 and back without rounding: at 1e5 a double has no more than 1e-11 left.
+# In steps that add up to 1e5 and back without rounding: there a double has only 1e-11 left.
 extreme = st.sampled_from(EXTREMES) | st.integers(-320, 320).map(lambda n: n / 64)
 extreme_or_forbidden = extreme | st.just(-np.inf)
 

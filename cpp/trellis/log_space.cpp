@@ -51,6 +51,26 @@ void log_multiply(const double* x, const double* arcs, int n_labels, int stride,
   for (int k = n_labels; k < stride; ++k) out[k] = -kInfinity;
 }
 
+// row = exp(row) / sum of exp(row), over a padded row.
+HEDGEROW_CLONES
+void normalize(double* row, int stride) {
+  const double sum = exponentiate(row, stride, row_maximum(row, stride));
+  const Lanes per_sum = broadcast(1.0 / sum);
+  for (int k = 0; k < stride; k += kLanes) store(row + k, load(row + k) * per_sum);
+}
+
+// pairs[j, k] = from[j] + arcs[j, k] + to[k], padded rows.
+HEDGEROW_CLONES
+void fill_pair_scores(const double* from, const double* arcs, const double* to, int n_labels,
+                      int stride, double* pairs) {
+  for (int j = 0; j < n_labels; ++j) {
+    const Lanes score = broadcast(from[j]);
+    const int64_t row = static_cast<int64_t>(j) * stride;
+    for (int k = 0; k < stride; k += kLanes)
+      store(pairs + row + k, score + load(arcs + row + k) + load(to + k));
+  }
+}
+
 // row[k] = exp(arcs[k] + x[k] - maximum), the maximum taken over k; returns it, and the sum in `sum`.
 HEDGEROW_CLONES
 double softmax_row(const double* arcs, const double* x, int stride, double* row, double& sum) {
@@ -138,8 +158,8 @@ void LogChain::backward(int64_t sequence, double* log_alphas, double weight, dou
     double* marginals = log_alphas + t * n_labels;  // still log alpha_t
     std::fill(row, row + stride_, -kInfinity);
     for (int64_t k = 0; k < n_labels; ++k) row[k] = marginals[k] + log_beta[k];
-    const double sum = exponentiate(row, stride_, row_maximum(row, stride_));
-    for (int64_t k = 0; k < n_labels; ++k) marginals[k] = row[k] / sum;
+    normalize(row, stride_);
+    std::copy(row, row + n_labels, marginals);
     if (t == 0) break;
 
     const double* log_alpha = marginals - n_labels;
@@ -150,17 +170,14 @@ void LogChain::backward(int64_t sequence, double* log_alphas, double weight, dou
       const double* nodes = scores_.nodes_at(begin + t);
       std::fill(row, row + stride_, -kInfinity);
       for (int64_t k = 0; k < n_labels; ++k) row[k] = nodes[k] + log_beta[k];
-      for (int64_t j = 0; j < n_labels; ++j)
-        for (int k = 0; k < stride_; ++k)
-          posterior[j * stride_ + k] = log_alpha[j] + arcs[j * stride_ + k] + row[k];
-      const int size = static_cast<int>(posterior.size());
-      const double total = exponentiate(posterior.data(), size, row_maximum(posterior.data(), size));
-      for (int64_t j = 0; j < n_labels; ++j)
-        for (int64_t k = 0; k < n_labels; ++k) {
-          const double pair = posterior[j * stride_ + k] / total;
-          if (pair_sums != nullptr) pair_sums[j * n_labels + k] += weight * pair;
-          if (pairs != nullptr) pairs[t * n_pairs + j * n_labels + k] = pair;
-        }
+      fill_pair_scores(log_alpha, arcs, row, scores_.n_labels(), stride_, posterior.data());
+      normalize(posterior.data(), static_cast<int>(posterior.size()));
+      for (int64_t j = 0; j < n_labels; ++j) {
+        const double* pair = posterior.data() + j * stride_;
+        if (pairs != nullptr) std::copy(pair, pair + n_labels, pairs + t * n_pairs + j * n_labels);
+        if (pair_sums == nullptr) continue;
+        for (int64_t k = 0; k < n_labels; ++k) pair_sums[j * n_labels + k] += weight * pair[k];
+      }
     }
     fill_log_betas_before(begin + t, log_beta, next);
     std::swap(log_beta, next);

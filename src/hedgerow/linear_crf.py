@@ -124,7 +124,6 @@ class LinearCRF(SequenceModel):
         X: Any,
         y: Any,
         sample_weight: ArrayLike | None = None,
-        *,
         groups: Any = None,
         eval_set: tuple[Any, ...] | None = None,
         init: LinearCRF | None = None,
