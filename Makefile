@@ -1,5 +1,5 @@
 # make demo    train on handwritten words and compare with a model that ignores neighbours
-# make test    the Python tests, and the C++ core under the address and undefined-behaviour sanitizers
+# make test    style, types, the Python tests, and the C++ core under sanitizers
 # make lint    style and types;  make format  puts the style right
 # make clean   back to a fresh clone
 #
@@ -23,7 +23,7 @@ SANITIZE_ENV := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH="$(abspath $(BIN)):
 demo: $(VENV)/.installed
 	@$(BIN)/python examples/ocr.py
 
-test: test-python sanitize
+test: lint test-python sanitize
 
 test-python: $(VENV)/.test-tools
 	@$(BIN)/python -m pytest --quiet

@@ -1,4 +1,5 @@
-// Walks what sklearn-crfsuite's users have, lists of lists of dicts or of strings, into sparse rows.
+// Walks what sklearn-crfsuite's users have, lists of lists of dicts or of strings, into sparse
+// rows.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
@@ -49,8 +50,8 @@ class ItemWalker {
     offsets_.push_back(0);
     indptr_.push_back(0);
     for (nb::handle sequence : sequences) {
-      const nb::object items = nb::steal(
-          PySequence_Fast(sequence.ptr(), "a sequence must be a list of positions"));
+      const nb::object items =
+          nb::steal(PySequence_Fast(sequence.ptr(), "a sequence must be a list of positions"));
       if (!items.is_valid()) throw nb::python_error();
       position_ = 0;
       for_each(items, [&](nb::handle item) {
@@ -197,8 +198,9 @@ class ItemWalker {
   }
 
   [[noreturn]] void fail(const std::string& what) {
-    throw nb::value_error(("X[" + std::to_string(sequence_) + "][" + std::to_string(position_) +
-                           "] " + what).c_str());
+    throw nb::value_error(
+        ("X[" + std::to_string(sequence_) + "][" + std::to_string(position_) + "] " + what)
+            .c_str());
   }
 
   StringIndex& index_;
@@ -218,8 +220,8 @@ class ItemWalker {
 };
 
 nb::object decode(std::string_view text) {
-  nb::object string = nb::steal(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
+  nb::object string =
+      nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
   if (!string.is_valid()) throw nb::python_error();
   return string;
 }
@@ -231,9 +233,8 @@ nb::list names_of(const StringIndex& index) {
 }
 
 nb::tuple arrays_of(const StringIndex& index) {
-  return nb::make_tuple(
-      to_numpy(std::vector<uint8_t>(index.text().begin(), index.text().end())),
-      to_numpy(std::vector<int64_t>(index.offsets())));
+  return nb::make_tuple(to_numpy(std::vector<uint8_t>(index.text().begin(), index.text().end())),
+                        to_numpy(std::vector<int64_t>(index.offsets())));
 }
 
 void fill_index(StringIndex& index, const Array<const uint8_t, 1>& text,
@@ -243,7 +244,8 @@ void fill_index(StringIndex& index, const Array<const uint8_t, 1>& text,
   check(n >= 1 && bounds[0] == 0 && bounds[n - 1] == static_cast<int64_t>(text.shape(0)),
         "name offsets must run from 0 to the length of the text");
   for (size_t i = 0; i + 1 < n; ++i) {
-    check(bounds[i] <= bounds[i + 1] && bounds[i + 1] <= bounds[n - 1], "name offsets must not fall");
+    check(bounds[i] <= bounds[i + 1] && bounds[i + 1] <= bounds[n - 1],
+          "name offsets must not fall");
     const std::string_view name{reinterpret_cast<const char*>(text.data()) + bounds[i],
                                 static_cast<size_t>(bounds[i + 1] - bounds[i])};
     decode(name);
@@ -269,11 +271,12 @@ void bind_items(nb::module_& module) {
                     return index;
                   })
       .def("__getstate__", &arrays_of)
-      .def("__setstate__", [](StringIndex& index, const std::pair<Array<const uint8_t, 1>,
-                                                                  Array<const int64_t, 1>>& state) {
-        new (&index) StringIndex();
-        fill_index(index, state.first, state.second);
-      });
+      .def("__setstate__",
+           [](StringIndex& index,
+              const std::pair<Array<const uint8_t, 1>, Array<const int64_t, 1>>& state) {
+             new (&index) StringIndex();
+             fill_index(index, state.first, state.second);
+           });
   module.def(
       "walk_items",
       [](nb::list sequences, StringIndex& index, bool grow) {

@@ -52,7 +52,8 @@ void bind_linear(nb::module_& module) {
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>(),
           nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
-          nb::arg("n_outputs"), nb::arg("weights").noconvert(), nb::arg("biases").noconvert().none())
+          nb::arg("n_outputs"), nb::arg("weights").noconvert(),
+          nb::arg("biases").noconvert().none())
       .def(
           "fill_scores",
           [](const Scorer& scorer, Offsets offsets, Codes attributes, Values values,
@@ -113,8 +114,7 @@ void bind_linear(nb::module_& module) {
             });
           },
           nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
-          nb::arg("residuals").noconvert(), nb::arg("gradient").noconvert(),
-          nb::arg("n_threads"));
+          nb::arg("residuals").noconvert(), nb::arg("gradient").noconvert(), nb::arg("n_threads"));
   module.def(
       "build_seen_pairs",
       [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {
@@ -124,9 +124,8 @@ void bind_linear(nb::module_& module) {
         check(static_cast<int64_t>(outputs.shape(0)) == rows.n_positions,
               "outputs must have an entry for each position");
         SeenPairs out;
-        run_kernel([&](Stop&) {
-          out = build_seen_pairs(rows, n_attributes, outputs.data(), n_outputs);
-        });
+        run_kernel(
+            [&](Stop&) { out = build_seen_pairs(rows, n_attributes, outputs.data(), n_outputs); });
         return nb::make_tuple(to_numpy(std::move(out.offsets)), to_numpy(std::move(out.outputs)));
       },
       nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(), nb::arg("n_attributes"),
@@ -154,8 +153,7 @@ void bind_linear(nb::module_& module) {
               hessian.fill_direction(gradient.data(), direction.data(), n_threads, stop);
             });
           },
-          nb::arg("gradient").noconvert(), nb::arg("direction").noconvert(),
-          nb::arg("n_threads"));
+          nb::arg("gradient").noconvert(), nb::arg("direction").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

@@ -55,7 +55,8 @@ class Stop {
 namespace detail {
 
 // Tasks are handed out in index order, so when one fails all earlier ones have been started; those
-// run to their end and the failure of the lowest index is kept: the error does not depend on timing.
+// run to their end and the failure of the lowest index is kept: the error does not depend on
+// timing.
 class TaskQueue {
  public:
   explicit TaskQueue(int64_t n_tasks) : n_tasks_(n_tasks) {}

@@ -54,7 +54,8 @@ HEDGEROW_INLINE Lanes keep_lanes(Lanes a, int64_t n, double outside) {
 HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
   using Bits = int64_t __attribute__((vector_size(32)));
   const Lanes limit = broadcast(-708.0);
-  const Lanes round_bits = broadcast(0x1.8p52);  // adding it leaves the nearest integer in the low bits
+  const Lanes round_bits =
+      broadcast(0x1.8p52);  // adding it leaves the nearest integer in the low bits
   const Lanes clipped = maximum(x, limit);
   const Lanes shifted = clipped * 1.4426950408889634 + round_bits;
   const Lanes n = shifted - round_bits;

@@ -23,8 +23,8 @@ uint64_t word_at(const char* p) {
   return word;
 }
 
-// A fixed function of the bytes, so that behaviour repeats from run to run. Names are short: up to 16
-// bytes take two words, which overlap if need be, and one round.
+// A fixed function of the bytes, so that behaviour repeats from run to run. Names are short: up to
+// 16 bytes take two words, which overlap if need be, and one round.
 uint64_t hash_of(std::string_view string) {
   const char* p = string.data();
   size_t left = string.size();

@@ -42,7 +42,7 @@ double update_and_dot(double* x, double factor, const float* add, double scale, 
 }  // namespace
 
 InverseHessian::InverseHessian(int64_t n_weights, int memory)
-    : n_weights_(n_weights), memory_(memory) {}
+    : n_weights_(n_weights), memory_(std::max(1, memory)) {}
 
 void InverseHessian::push(const double* step, const double* change, int n_threads, Stop& stop) {
   const auto dot = [&](const double* a, const double* b) {
@@ -75,8 +75,8 @@ void InverseHessian::fill_direction(const double* gradient, double* direction, i
                             with ? with->data() : nullptr, first, end);
     });
   };
-  // From the newest pair to the oldest: a_i = s_i . q / (s_i . y_i), q -= a_i y_i. Each pass subtracts
-  // one pair and prepares the next.
+  // From the newest pair to the oldest: a_i = s_i . q / (s_i . y_i), q -= a_i y_i. Each pass
+  // subtracts one pair and prepares the next.
   const size_t n_pairs = pairs_.size();
   std::vector<double> factors(n_pairs);
   double product = pass(0.0, nullptr, 1.0, &pairs_.back().step);

@@ -13,6 +13,7 @@ namespace hedgerow {
 // curvature, and half the memory; sums are in double precision.
 class InverseHessian {
  public:
+  // memory: how many steps to remember, at least 1.
   InverseHessian(int64_t n_weights, int memory);
 
   int64_t n_weights() const { return n_weights_; }

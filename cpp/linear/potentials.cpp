@@ -147,10 +147,11 @@ void AttributeBlocks::add_scores(const Block& block, const WeightLayout& layout,
       std::fill(row, row + n_outputs, 0.0);
       for (int64_t w = 0; w < n_weights; ++w) row[outputs[w]] = weights[w_begin + w];
       for (int32_t e = begin; e < end; ++e)
-        add_any_row(block.value(e), row, n_outputs, first + block.positions[e] * n_outputs);
+        add_any_row(block.value(e), row, n_outputs,
+                    first + block.positions[e] * int64_t{n_outputs});
     } else {
       for (int32_t e = begin; e < end; ++e) {
-        double* sums = first + block.positions[e] * n_outputs;
+        double* sums = first + block.positions[e] * int64_t{n_outputs};
         const double value = block.value(e);
         for (int64_t w = 0; w < n_weights; ++w) sums[outputs[w]] += value * weights[w_begin + w];
       }
@@ -189,11 +190,12 @@ void AttributeBlocks::add_range(const Block& block, int range, const WeightLayou
     if (layout.is_wide(attribute) && end - begin > 1) {
       std::fill(sums, sums + n_outputs, 0.0);
       for (int32_t e = begin; e < end; ++e)
-        add_any_row(block.value(e), first + block.positions[e] * n_outputs, n_outputs, sums);
+        add_any_row(block.value(e), first + block.positions[e] * int64_t{n_outputs}, n_outputs,
+                    sums);
       for (int64_t w = 0; w < n_weights; ++w) out[w] += sums[outputs[w]];
     } else {
       for (int32_t e = begin; e < end; ++e) {
-        const double* row = first + block.positions[e] * n_outputs;
+        const double* row = first + block.positions[e] * int64_t{n_outputs};
         const double value = block.value(e);
         for (int64_t w = 0; w < n_weights; ++w) out[w] += value * row[outputs[w]];
       }

@@ -58,8 +58,8 @@ class Scorer {
 };
 
 // The attributes of a training set's positions, kept by attribute within blocks of positions: what
-// training goes over again and again. An attribute's weights are fetched once a block, its positions
-// lie close together, and an entry takes two bytes.
+// training goes over again and again. An attribute's weights are fetched once a block, its
+// positions lie close together, and an entry takes two bytes.
 class AttributeBlocks {
  public:
   AttributeBlocks(const AttributeRows& rows, int64_t n_attributes);

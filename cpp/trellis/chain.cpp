@@ -22,10 +22,9 @@ void check_arcs(const ChainScores& scores) {
   const int64_t n_labels = scores.n_labels;
   for (int64_t i = 0; i < n_labels * n_labels; ++i)
     if (!(scores.arcs[i] < kInfinity))
-      throw std::invalid_argument("an arc score is NaN or +inf, from label " +
-                                  std::to_string(i / n_labels) + " to label " +
-                                  std::to_string(i % n_labels) +
-                                  "; scores must be finite numbers or -inf");
+      throw std::invalid_argument(
+          "an arc score is NaN or +inf, from label " + std::to_string(i / n_labels) + " to label " +
+          std::to_string(i % n_labels) + "; scores must be finite numbers or -inf");
 }
 
 // Runs of consecutive sequences, one task each: cut by the data alone, so that sums over a chunk,
@@ -114,8 +113,8 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
     for (int64_t s = first; s < end; ++s) {
       const int64_t begin = scores.offsets[s];
       const int32_t* path = at(labels, begin);
-      double* alphas = out.marginals ? out.marginals + begin * n_labels
-                                     : (kept.empty() ? nullptr : kept.data());
+      double* alphas =
+          out.marginals ? out.marginals + begin * n_labels : (kept.empty() ? nullptr : kept.data());
       double* pairs = at(out.pairs, begin * n_labels * n_labels);
       const bool scaled =
           arcs.usable && fast.forward(s, path, alphas, stop) &&

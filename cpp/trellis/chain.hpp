@@ -2,8 +2,8 @@
 //
 // The score of a labelling y of positions 0 .. T-1 is
 //   sum_t nodes[t, y_t] + sum_{t>0} (arcs[y_{t-1}, y_t] + edges[t, y_{t-1}, y_t]),
-// and its probability is exp(score) / Z. Scores may be any finite number; arcs and nodes may also be
-// -inf (forbidden).
+// and its probability is exp(score) / Z. Scores may be any finite number; arcs and nodes may also
+// be -inf (forbidden).
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct ChainPosteriors {
   double* log_likelihoods;  // (S,) log P(labels)
   double* marginals;        // (N, K) P(y_t = k)
   double* pair_sums;        // (K, K) sum over t > 0 of P(y_{t-1} = j, y_t = k)
-  double* pairs;            // (N, K, K) the same for each position; 0 at a sequence's first position
-  const double* weights;    // (S,) how much a sequence counts in pair_sums; null: 1
+  double* pairs;          // (N, K, K) the same for each position; 0 at a sequence's first position
+  const double* weights;  // (S,) how much a sequence counts in pair_sums; null: 1
 
   bool need_backward() const { return marginals || pair_sums || pairs; }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
@@ -41,9 +41,9 @@ struct ChainPosteriors {
 void fill_posteriors(const ChainScores& scores, const int32_t* labels, const ChainPosteriors& out,
                      int n_threads, Stop& stop);
 
-// The same for a likelihood with a weight for each position, sum_t w_t log P(y_t | y_{t-1}): writes it
-// to out.log_likelihoods, and to out's marginals and pairs the expected counts whose difference from
-// the observed ones (w_t at y_t) is its gradient. See weighted.cpp. weights: (N,)
+// The same for a likelihood with a weight for each position, sum_t w_t log P(y_t | y_{t-1}): writes
+// it to out.log_likelihoods, and to out's marginals and pairs the expected counts whose difference
+// from the observed ones (w_t at y_t) is its gradient. See LogChain::weighted. weights: (N,)
 void fill_weighted_posteriors(const ChainScores& scores, const int32_t* labels,
                               const double* weights, const ChainPosteriors& out, int n_threads,
                               Stop& stop);

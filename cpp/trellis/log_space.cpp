@@ -71,7 +71,8 @@ void fill_pair_scores(const double* from, const double* arcs, const double* to, 
   }
 }
 
-// row[k] = exp(arcs[k] + x[k] - maximum), the maximum taken over k; returns it, and the sum in `sum`.
+// row[k] = exp(arcs[k] + x[k] - maximum), the maximum taken over k; returns it, and the sum in
+// `sum`.
 HEDGEROW_CLONES
 double softmax_row(const double* arcs, const double* x, int stride, double* row, double& sum) {
   for (int k = 0; k < stride; k += kLanes) store(row + k, load(arcs + k) + load(x + k));
@@ -106,7 +107,8 @@ void LogChain::forward(int64_t sequence, const int32_t* labels, double* log_alph
     } else {
       const double* arcs = scores_.arcs_at(begin + t);
       log_multiply(row, arcs, scores_.n_labels(), stride_, scratch, next);
-      if (labels != nullptr) path.add(arcs[labels[t - 1] * static_cast<int64_t>(stride_) + labels[t]]);
+      if (labels != nullptr)
+        path.add(arcs[labels[t - 1] * static_cast<int64_t>(stride_) + labels[t]]);
     }
     for (int64_t k = 0; k < n_labels; ++k) next[k] += nodes[k];
     const double largest = row_maximum(next, stride_);
@@ -120,13 +122,14 @@ void LogChain::forward(int64_t sequence, const int32_t* labels, double* log_alph
       path.add(-largest);
     }
   }
-  const double rest = std::log(exponentiate(row, stride_, 0.0));
+  const bool empty = scores_.length(sequence) == 0;
+  const double rest = empty ? 0.0 : std::log(exponentiate(row, stride_, 0.0));
   log_z_ = shifts.value() + rest;
   log_likelihood_ = path.value() - rest;
 }
 
-// log beta_{t-1}[j] = log sum_k exp(arcs[j, k] + nodes[t, k] + log beta_t[k]), less its maximum, from
-// log_betas = log beta_t, a padded row.
+// log beta_{t-1}[j] = log sum_k exp(arcs[j, k] + nodes[t, k] + log beta_t[k]), less its maximum,
+// from log_betas = log beta_t, a padded row.
 void LogChain::fill_log_betas_before(int64_t position, const double* log_betas, double* out) {
   const double* arcs = scores_.arcs_at(position);
   const double* nodes = scores_.nodes_at(position);
@@ -164,8 +167,8 @@ void LogChain::backward(int64_t sequence, double* log_alphas, double weight, dou
 
     const double* log_alpha = marginals - n_labels;
     if (!posterior.empty()) {
-      // P(y_{t-1} = j, y_t = k) is exp(log alpha_{t-1}[j] + arcs[j, k] + nodes[t, k] + log beta_t[k]),
-      // normalised.
+      // P(y_{t-1} = j, y_t = k) is exp(log alpha_{t-1}[j] + arcs[j, k] + nodes[t, k] + log
+      // beta_t[k]), normalised.
       const double* arcs = scores_.arcs_at(begin + t);
       const double* nodes = scores_.nodes_at(begin + t);
       std::fill(row, row + stride_, -kInfinity);
@@ -186,8 +189,8 @@ void LogChain::backward(int64_t sequence, double* log_alphas, double weight, dou
 }
 
 // By the chain rule log P(y) = sum_t log P(y_t | y_{t-1}); here each term has its own weight w_t.
-// The gradient is observed minus expected counts, where the expected counts at t are a measure m_t of
-// total w_t that the conditional probabilities carry forward:
+// The gradient is observed minus expected counts, where the expected counts at t are a measure m_t
+// of total w_t that the conditional probabilities carry forward:
 //   m_0(k) = w_0 P(y_0 = k)
 //   m_t(k) = sum_j (m_{t-1}(j) - (w_{t-1} - w_t) [j = y_{t-1}]) P(y_t = k | y_{t-1} = j).
 // With equal weights m_t is w times the marginals.

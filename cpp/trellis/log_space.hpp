@@ -18,8 +18,8 @@ class LogChain {
   // Throws std::invalid_argument for NaN, +inf, or a sequence without any path.
   // log_alphas (T, K), each row up to a constant of its own. `labels` (T,) or null.
   void forward(int64_t sequence, const int32_t* labels, double* log_alphas);
-  // Turns log_alphas into marginals; adds `weight` times the pair posteriors to pair_sums (K, K), fills
-  // pairs (T, K, K), where given.
+  // Turns log_alphas into marginals; adds `weight` times the pair posteriors to pair_sums (K, K),
+  // fills pairs (T, K, K), where given.
   void backward(int64_t sequence, double* log_alphas, double weight, double* pair_sums,
                 double* pairs);
   // sum_t w_t log P(y_t | y_{t-1}) and the expected counts of its gradient, in place of marginals.

@@ -45,14 +45,30 @@ HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows,
   for (int c = 0; c < stride; c += 8 * kLanes) {
     const double* columns = matrix + c;
     switch (std::min(8, (stride - c) / kLanes)) {
-      case 1: multiply_columns<1, 4>(x, columns, n_rows, stride, out + c); break;
-      case 2: multiply_columns<2, 4>(x, columns, n_rows, stride, out + c); break;
-      case 3: multiply_columns<3, 2>(x, columns, n_rows, stride, out + c); break;
-      case 4: multiply_columns<4, 2>(x, columns, n_rows, stride, out + c); break;
-      case 5: multiply_columns<5, 1>(x, columns, n_rows, stride, out + c); break;
-      case 6: multiply_columns<6, 1>(x, columns, n_rows, stride, out + c); break;
-      case 7: multiply_columns<7, 1>(x, columns, n_rows, stride, out + c); break;
-      default: multiply_columns<8, 1>(x, columns, n_rows, stride, out + c); break;
+      case 1:
+        multiply_columns<1, 4>(x, columns, n_rows, stride, out + c);
+        break;
+      case 2:
+        multiply_columns<2, 4>(x, columns, n_rows, stride, out + c);
+        break;
+      case 3:
+        multiply_columns<3, 2>(x, columns, n_rows, stride, out + c);
+        break;
+      case 4:
+        multiply_columns<4, 2>(x, columns, n_rows, stride, out + c);
+        break;
+      case 5:
+        multiply_columns<5, 1>(x, columns, n_rows, stride, out + c);
+        break;
+      case 6:
+        multiply_columns<6, 1>(x, columns, n_rows, stride, out + c);
+        break;
+      case 7:
+        multiply_columns<7, 1>(x, columns, n_rows, stride, out + c);
+        break;
+      default:
+        multiply_columns<8, 1>(x, columns, n_rows, stride, out + c);
+        break;
     }
   }
 }
@@ -162,8 +178,8 @@ void ScaledChain::add_pair_sums(double* pair_sums) const {
       pair_sums[j * n_labels + k] += arcs_.to_next[j * stride + k] * outer_[j * stride + k];
 }
 
-// alpha_t[k] = exp(nodes[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by the sum of
-// the row before; log Z is the sum of the logs of all that was divided out.
+// alpha_t[k] = exp(nodes[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by the sum
+// of the row before; log Z is the sum of the logs of all that was divided out.
 HEDGEROW_CLONES
 bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
@@ -174,7 +190,8 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   const Lanes padding = padding_ones(n_labels);
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
-  const int64_t n_roomy = length - row.rows_for_room();  // rows of nodes and alphas with room behind
+  const int64_t n_roomy =
+      length - row.rows_for_room();  // rows of nodes and alphas with room behind
   LogProduct scale;
   ExactSum shifts, path;
   double per_sum = 1.0;
@@ -220,8 +237,8 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   return true;
 }
 
-// beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], where v_t[k] = exp(nodes[t, k]) beta_t[k] divided by its
-// sum. With n_t = sum_k alpha_t[k] beta_t[k]:
+// beta_{t-1}[j] = sum_k exp(arcs[j, k]) v_t[k], where v_t[k] = exp(nodes[t, k]) beta_t[k] divided
+// by its sum. With n_t = sum_k alpha_t[k] beta_t[k]:
 //   P(y_t = k) = alpha_t[k] beta_t[k] / n_t
 //   P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] exp(arcs[j, k]) v_t[k] / n_{t-1}.
 HEDGEROW_CLONES
@@ -237,7 +254,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
   const Lanes padding = padding_ones(n_labels);
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
-  const int64_t n_roomy = length - row.rows_for_room();  // rows of nodes and alphas with room behind
+  const int64_t n_roomy =
+      length - row.rows_for_room();  // rows of nodes and alphas with room behind
   const bool pair_sums = !outer_.empty();
   if (!outer_before_.empty()) outer_before_ = outer_;
   int n_waiting = 0;

@@ -2,9 +2,9 @@
 // position.
 //
 // It gives full relative precision or refuses. Every number it keeps is either exactly 0 because no
-// path leads there, or at least kSmallest: sums of positive numbers lose nothing, and products of two
-// such numbers stay within the range of a double. When a reachable number falls below kSmallest the
-// sequence is left to log space.
+// path leads there, or at least kSmallest: sums of positive numbers lose nothing, and products of
+// two such numbers stay within the range of a double. When a reachable number falls below kSmallest
+// the sequence is left to log space.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ class ScaledChain {
   // Both return false when the sequence needs log space.
   // Keeps the rows of alpha when `alphas` (T, K) is given, sums the path when `labels` (T,) are.
   bool forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop);
-  // After forward: turns `alphas` into marginals, adds `weight` times the pair posteriors to the pair
-  // sums, fills `pairs` (T, K, K) where given.
+  // After forward: turns `alphas` into marginals, adds `weight` times the pair posteriors to the
+  // pair sums, fills `pairs` (T, K, K) where given.
   bool backward(int64_t sequence, double* alphas, double weight, double* pairs, Stop& stop);
 
   // Of the sequence that went forward last.

@@ -21,7 +21,8 @@ class ExactSum {
   double lost_ = 0.0;
 };
 
-// A product of positive factors, each within 1e-150 .. 1e150, of which only the logarithm is wanted.
+// A product of positive factors, each within 1e-150 .. 1e150, of which only the logarithm is
+// wanted.
 class LogProduct {
  public:
   void multiply(double factor) {

@@ -29,10 +29,17 @@ double viterbi_step(const double* x, const double* arcs, const double* nodes, do
   for (; k + 4 * kLanes <= stride; k += 4 * kLanes)
     maximize_columns<4>(x, arcs + k, n_labels, stride, next + k);
   switch ((stride - k) / kLanes) {
-    case 1: maximize_columns<1>(x, arcs + k, n_labels, stride, next + k); break;
-    case 2: maximize_columns<2>(x, arcs + k, n_labels, stride, next + k); break;
-    case 3: maximize_columns<3>(x, arcs + k, n_labels, stride, next + k); break;
-    default: break;
+    case 1:
+      maximize_columns<1>(x, arcs + k, n_labels, stride, next + k);
+      break;
+    case 2:
+      maximize_columns<2>(x, arcs + k, n_labels, stride, next + k);
+      break;
+    case 3:
+      maximize_columns<3>(x, arcs + k, n_labels, stride, next + k);
+      break;
+    default:
+      break;
   }
   double largest = -kInfinity;
   for (k = 0; k < n_labels; ++k) {
@@ -47,8 +54,8 @@ double viterbi_step(const double* x, const double* arcs, const double* nodes, do
 ViterbiChain::ViterbiChain(const ChainScores& scores, Stop& stop)
     : scores_(scores), stop_(stop), rows_(static_cast<size_t>(scores_.stride()) * 2, -kInfinity) {}
 
-// best_t[k] = nodes[t, k] + max_j (best_{t-1}[j] + arcs[j, k]), less the maximum of the row before, so
-// that a million positions cost no digits. The way back looks for the j that gave the maximum.
+// best_t[k] = nodes[t, k] + max_j (best_{t-1}[j] + arcs[j, k]), less the maximum of the row before,
+// so that a million positions cost no digits. The way back looks for the j that gave the maximum.
 void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
   const int n_labels = scores_.n_labels(), stride = scores_.stride();
   const int64_t begin = scores_.begin(sequence), length = scores_.length(sequence);
@@ -64,7 +71,8 @@ void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
       std::copy(nodes, nodes + n_labels, next);
       largest = *std::max_element(nodes, nodes + n_labels);
     } else {
-      largest = viterbi_step(row, scores_.arcs_at(begin + t), nodes, largest, n_labels, stride, next);
+      largest =
+          viterbi_step(row, scores_.arcs_at(begin + t), nodes, largest, n_labels, stride, next);
     }
     if (largest == -kInfinity) scores_.throw_no_path(sequence, t);
     std::swap(row, next);

@@ -147,22 +147,16 @@ class LinearCRF(SequenceModel):
             Start from its weights; those of attributes or labels it does not know start at zero.
         """
         self._check_parameters()
+        self._check_init(init)
         data, rows = self._read_training(X, y, sample_weight, groups)
         layout, edge_layout = self._layouts(data, rows)
         start = np.zeros(sum(LinearWeights.sizes(layout, edge_layout)))
         if init is not None:
-            self._check_init(init)
-            copy_weights(
-                init._weights,
-                init._index,
-                init._labels(),
-                data,
-                LinearWeights.from_vector(start, layout, edge_layout),
-            )
+            init._copy_weights(data, LinearWeights.from_vector(start, layout, edge_layout))
+        n_threads = trellis.count_threads(self.n_jobs)
         evaluation = None
         if eval_set is not None:
-            evaluation = Evaluation(eval_set, data, type(self).__name__, self.n_jobs)
-        n_threads = trellis.count_threads(self.n_jobs)
+            evaluation = Evaluation(eval_set, data, type(self).__name__, n_threads)
         loss = LinearLoss(
             data, rows, layout, edge_layout, reg_lambda=float(self.reg_lambda), n_threads=n_threads
         )
@@ -266,9 +260,15 @@ class LinearCRF(SequenceModel):
             check_choice("class_weight", self.class_weight, ("balanced", None))
 
     def _check_init(self, init: Any) -> None:
+        if init is None:
+            return
         if not isinstance(init, LinearCRF):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted LinearCRF")
         init._check_fitted()
+
+    def _copy_weights(self, data: TrainingSet, start: LinearWeights) -> None:
+        """Lend this model's weights to one that is to be trained on `data`."""
+        copy_weights(self._weights, self._index, self._labels(), data, start)
 
     def _read_training(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any

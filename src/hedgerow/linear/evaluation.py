@@ -20,7 +20,7 @@ class Evaluation:
     """An ``eval_set``, read once: (X, y) or (X, y, groups)."""
 
     def __init__(
-        self, eval_set: tuple[Any, ...], data: TrainingSet, model: str, n_jobs: int | None
+        self, eval_set: tuple[Any, ...], data: TrainingSet, model: str, n_threads: int
     ) -> None:
         if not isinstance(eval_set, (tuple, list)) or len(eval_set) not in (2, 3):
             raise ValueError("eval_set must be (X, y), or (X, y, groups) for a flat X")
@@ -33,7 +33,7 @@ class Evaluation:
         sequences = replace(sequences, schema=data.schema)
         self.rows = attribute_rows(sequences, data.index)
         self.codes = data.labels.encode(read_labels(y, sequences), sequences)
-        self.n_threads = trellis.count_threads(n_jobs)
+        self.n_threads = n_threads
 
     def measure(self, weights: LinearWeights) -> dict[str, float]:
         """Negative log-likelihood a position, and share of positions labelled right."""
