@@ -59,10 +59,10 @@ class ItemWalker {
         flush();
         indptr_.push_back(static_cast<int64_t>(columns_.size()));
         ++position_;
+        if (indptr_.size() % 4096 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
       });
       offsets_.push_back(static_cast<int64_t>(indptr_.size()) - 1);
       ++sequence_;
-      if (sequence_ % 1024 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
     }
   }
 

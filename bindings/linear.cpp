@@ -1,6 +1,8 @@
 #include "arrays.hpp"
+#include "linear/blocks.hpp"
 #include "linear/inverse_hessian.hpp"
-#include "linear/potentials.hpp"
+#include "linear/layout.hpp"
+#include "linear/scorer.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -77,7 +79,7 @@ void bind_linear(nb::module_& module) {
              int64_t n_attributes) {
             const AttributeRows rows = read_rows(offsets, attributes, values);
             check_range(attributes, n_attributes, "an attribute is out of range");
-            new (self) AttributeBlocks(rows, n_attributes);
+            run_kernel([&](Stop& stop) { new (self) AttributeBlocks(rows, n_attributes, stop); });
           },
           nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(),
           nb::arg("values").noconvert().none(), nb::arg("n_attributes"))
@@ -124,8 +126,9 @@ void bind_linear(nb::module_& module) {
         check(static_cast<int64_t>(outputs.shape(0)) == rows.n_positions,
               "outputs must have an entry for each position");
         SeenPairs out;
-        run_kernel(
-            [&](Stop&) { out = build_seen_pairs(rows, n_attributes, outputs.data(), n_outputs); });
+        run_kernel([&](Stop& stop) {
+          out = build_seen_pairs(rows, n_attributes, outputs.data(), n_outputs, stop);
+        });
         return nb::make_tuple(to_numpy(std::move(out.offsets)), to_numpy(std::move(out.outputs)));
       },
       nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(), nb::arg("n_attributes"),

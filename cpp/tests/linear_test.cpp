@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "linear/blocks.hpp"
 #include "linear/inverse_hessian.hpp"
-#include "linear/potentials.hpp"
+#include "linear/layout.hpp"
+#include "linear/scorer.hpp"
 #include "parallel.hpp"
 #include "tests/check.hpp"
 
@@ -62,7 +64,8 @@ struct Linear {
 
 void check_scores(const Linear& linear) {
   const int64_t n_outputs = linear.n_outputs, n_scores = linear.n_positions() * n_outputs;
-  const AttributeBlocks blocks(linear.rows(), linear.n_attributes);
+  Stop never(nullptr);
+  const AttributeBlocks blocks(linear.rows(), linear.n_attributes, never);
   CHECK(blocks.n_positions() == linear.n_positions());
   for (const bool biased : {false, true}) {
     const double* biases = biased ? linear.biases.data() : nullptr;
@@ -101,7 +104,8 @@ void check_gradient(const Linear& linear) {
   linear.for_each([&](int64_t t, int64_t o, double value, int64_t w) {
     expected[w] += value * residuals[t * linear.n_outputs + o];
   });
-  const AttributeBlocks blocks(linear.rows(), linear.n_attributes);
+  Stop never(nullptr);
+  const AttributeBlocks blocks(linear.rows(), linear.n_attributes, never);
   const auto add = [&](int n_threads) {
     Stop stop(nullptr);
     std::vector<double> gradient = start;
@@ -126,8 +130,9 @@ void check_seen_pairs(const Linear& linear) {
     expected.outputs.insert(expected.outputs.end(), of_attribute.begin(), of_attribute.end());
     expected.offsets.push_back(static_cast<int64_t>(expected.outputs.size()));
   }
+  Stop never(nullptr);
   const SeenPairs found =
-      build_seen_pairs(linear.rows(), linear.n_attributes, outputs.data(), linear.n_outputs);
+      build_seen_pairs(linear.rows(), linear.n_attributes, outputs.data(), linear.n_outputs, never);
   CHECK(found.offsets == expected.offsets && found.outputs == expected.outputs);
 }
 

@@ -91,7 +91,7 @@ LogChain::LogChain(const ChainScores& scores, Stop& stop)
 
 // log alpha_t[k] = nodes[t, k] + log sum_j exp(log alpha_{t-1}[j] + arcs[j, k]), less its maximum.
 void LogChain::forward(int64_t sequence, const int32_t* labels, double* log_alphas) {
-  scores_.check(sequence);
+  scores_.check(sequence, stop_);
   const int64_t begin = scores_.begin(sequence), n_labels = scores_.n_labels();
   double* row = rows_.data();
   double* next = row + stride_;
@@ -196,7 +196,7 @@ void LogChain::backward(int64_t sequence, double* log_alphas, double weight, dou
 // With equal weights m_t is w times the marginals.
 void LogChain::weighted(int64_t sequence, const int32_t* labels, const double* weights,
                         double* counts, double* pair_sums, double* pairs) {
-  scores_.check(sequence);
+  scores_.check(sequence, stop_);
   const int64_t begin = scores_.begin(sequence), n_labels = scores_.n_labels();
   const int64_t length = scores_.length(sequence), n_pairs = n_labels * n_labels;
   double* row = rows_.data();

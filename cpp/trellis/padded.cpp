@@ -28,7 +28,7 @@ const double* PaddedScores::arcs_at(int64_t position) {
   return arcs_.data();
 }
 
-void PaddedScores::check(int64_t sequence) const {
+void PaddedScores::check(int64_t sequence, Stop& stop) const {
   const int64_t n_labels = scores_.n_labels, n_pairs = n_labels * n_labels;
   const auto check_row = [&](const char* name, const double* row, int64_t n, int64_t t) {
     if (std::all_of(row, row + n, [](double x) { return x < kInfinity; })) return;
@@ -37,6 +37,7 @@ void PaddedScores::check(int64_t sequence) const {
                                 "; scores must be finite numbers or -inf");
   };
   for (int64_t t = 0; t < length(sequence); ++t) {
+    if (t % 256 == 0) stop.check();
     const int64_t position = begin(sequence) + t;
     check_row("a node", nodes_at(position), n_labels, t);
     if (scores_.edges != nullptr && t > 0)

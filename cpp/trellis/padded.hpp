@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "parallel.hpp"
 #include "trellis/chain.hpp"
 
 namespace hedgerow {
@@ -25,7 +26,7 @@ class PaddedScores {
   const double* arcs_at(int64_t position);
 
   // Throws std::invalid_argument for NaN or +inf, naming the place.
-  void check(int64_t sequence) const;
+  void check(int64_t sequence, Stop& stop) const;
   // Every path has ended before position t of the sequence.
   [[noreturn]] void throw_no_path(int64_t sequence, int64_t t) const;
 

@@ -59,7 +59,7 @@ ViterbiChain::ViterbiChain(const ChainScores& scores, Stop& stop)
 void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
   const int n_labels = scores_.n_labels(), stride = scores_.stride();
   const int64_t begin = scores_.begin(sequence), length = scores_.length(sequence);
-  scores_.check(sequence);
+  scores_.check(sequence, stop_);
   if (static_cast<int64_t>(best_.size()) < length * n_labels) best_.resize(length * n_labels);
   double* row = rows_.data();
   double* next = row + stride;
@@ -79,6 +79,7 @@ void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
     std::copy(row, row + n_labels, best_.begin() + t * n_labels);
   }
   for (int64_t t = length - 1; t >= 0; --t) {
+    if (t % 256 == 0) stop_.check();
     const double* best = best_.data() + t * n_labels;
     int32_t chosen = 0;
     if (t == length - 1) {

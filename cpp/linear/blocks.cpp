@@ -1,90 +1,25 @@
-#include "linear/potentials.hpp"
+#include "linear/blocks.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "simd.hpp"
+#include "linear/rows.hpp"
 
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kTaskPositions = 512;
 constexpr int64_t kBlockPositions = 1 << 12;
 constexpr int kRanges = 32;  // of attributes: tasks of the gradient
 
-// sums[0 .. n) += factor * row[0 .. n), n a multiple of kLanes.
-HEDGEROW_INLINE void add_row(double factor, const double* row, int n, double* sums) {
-  const Lanes factors = broadcast(factor);
-  for (int i = 0; i < n; i += kLanes) store(sums + i, load(sums + i) + factors * load(row + i));
-}
-
-// The same for any n.
-HEDGEROW_INLINE void add_any_row(double factor, const double* row, int n, double* sums) {
-  const int whole = n / kLanes * kLanes;
-  add_row(factor, row, whole, sums);
-  for (int i = whole; i < n; ++i) sums[i] += factor * row[i];
-}
-
 }  // namespace
 
-Scorer::Scorer(const WeightLayout& layout, const double* weights, const double* biases)
-    : layout_(layout),
-      weights_(weights),
-      stride_(padded(layout.n_outputs)),
-      biases_(stride_, 0.0),
-      wide_row_(layout.n_attributes, -1) {
-  if (biases != nullptr) std::copy(biases, biases + layout.n_outputs, biases_.begin());
-  int32_t n_wide = 0;
-  for (int64_t a = 0; a < layout.n_attributes; ++a)
-    if (layout.is_wide(a)) wide_row_[a] = n_wide++;
-  wide_.resize(static_cast<size_t>(n_wide) * stride_);
-  for (int64_t a = 0; a < layout.n_attributes; ++a) {
-    if (wide_row_[a] < 0) continue;
-    double* row = wide_.data() + static_cast<int64_t>(wide_row_[a]) * stride_;
-    for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w)
-      row[layout.outputs[w]] = weights[w];
-  }
-}
-
-HEDGEROW_CLONES
-void Scorer::fill_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
-                       double* scores) const {
-  const int n_outputs = layout_.n_outputs;
-  const Row row(n_outputs);
-  for (int64_t t = first; t < end; ++t) {
-    std::copy(biases_.begin(), biases_.end(), sums);
-    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
-      const int64_t attribute = rows.attributes[e];
-      const int64_t wide = wide_row_[attribute];
-      const double value = rows.value(e);
-      if (wide >= 0) {
-        add_row(value, wide_.data() + wide * stride_, stride_, sums);
-      } else {
-        for (int64_t w = layout_.offsets[attribute]; w < layout_.offsets[attribute + 1]; ++w)
-          sums[layout_.outputs[w]] += value * weights_[w];
-      }
-    }
-    row.copy_from_padded(sums, false, scores + t * n_outputs);
-  }
-}
-
-void Scorer::fill_scores(const AttributeRows& rows, double* scores, int n_threads,
-                         Stop& stop) const {
-  const int64_t n_tasks = (rows.n_positions + kTaskPositions - 1) / kTaskPositions;
-  parallel_for(n_tasks, n_threads, stop, [&](int64_t task) {
-    stop.check();
-    std::vector<double> sums(stride_);
-    const int64_t first = task * kTaskPositions;
-    fill_rows(rows, first, std::min(first + kTaskPositions, rows.n_positions), sums.data(), scores);
-  });
-}
-
-AttributeBlocks::AttributeBlocks(const AttributeRows& rows, int64_t n_attributes)
+AttributeBlocks::AttributeBlocks(const AttributeRows& rows, int64_t n_attributes, Stop& stop)
     : n_positions_(rows.n_positions) {
   std::vector<int32_t> counts(n_attributes, 0);
   std::vector<int64_t> totals(n_attributes, 0);
   for (int64_t e = 0; e < rows.offsets[rows.n_positions]; ++e) ++totals[rows.attributes[e]];
   for (int64_t first = 0; first < rows.n_positions; first += kBlockPositions) {
+    stop.check();
     const int64_t end = std::min(first + kBlockPositions, rows.n_positions);
     blocks_.push_back(build_block(rows, first, end, counts));
   }
@@ -213,37 +148,6 @@ void AttributeBlocks::add_gradient(const WeightLayout& layout, const double* res
       add_range(block, static_cast<int>(range), layout, residuals, sums.data(), gradient);
     }
   });
-}
-
-SeenPairs build_seen_pairs(const AttributeRows& rows, int64_t n_attributes, const int32_t* outputs,
-                           int n_outputs) {
-  // A first pass sorts the outputs by attribute, a second keeps each of them once.
-  std::vector<int64_t> begin(n_attributes + 1, 0);
-  for (int64_t t = 0; t < rows.n_positions; ++t)
-    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e)
-      if (outputs[t] >= 0) ++begin[rows.attributes[e] + 1];
-  for (int64_t a = 0; a < n_attributes; ++a) begin[a + 1] += begin[a];
-  std::vector<int32_t> sorted(begin[n_attributes]);
-  std::vector<int64_t> next(begin.begin(), begin.end() - 1);
-  for (int64_t t = 0; t < rows.n_positions; ++t)
-    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e)
-      if (outputs[t] >= 0) sorted[next[rows.attributes[e]]++] = outputs[t];
-
-  SeenPairs out;
-  out.offsets.reserve(n_attributes + 1);
-  out.offsets.push_back(0);
-  std::vector<int64_t> seen_by(n_outputs, -1);  // the last attribute that had this output
-  for (int64_t a = 0; a < n_attributes; ++a) {
-    const size_t first = out.outputs.size();
-    for (int64_t i = begin[a]; i < begin[a + 1]; ++i) {
-      if (seen_by[sorted[i]] == a) continue;
-      seen_by[sorted[i]] = a;
-      out.outputs.push_back(sorted[i]);
-    }
-    std::sort(out.outputs.begin() + first, out.outputs.end());
-    out.offsets.push_back(static_cast<int64_t>(out.outputs.size()));
-  }
-  return out;
 }
 
 }  // namespace hedgerow

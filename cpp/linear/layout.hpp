@@ -1,0 +1,44 @@
+// Linear potentials: a position's scores are the sum of its attributes' weights.
+//
+// An attribute has a weight for some of the outputs (labels, or label pairs). Weights lie in one
+// array, those of attribute a at offsets[a] .. offsets[a + 1] of the layout, outputs ascending.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace hedgerow {
+
+// Attributes by position: those of position t are at offsets[t] .. offsets[t + 1].
+struct AttributeRows {
+  int64_t n_positions;
+  const int64_t* offsets;     // (n_positions + 1,)
+  const int32_t* attributes;  // (n entries,)
+  const double* values;       // (n entries,) or null: all ones
+
+  double value(int64_t entry) const { return values == nullptr ? 1.0 : values[entry]; }
+};
+
+// Which (attribute, output) pairs have a weight.
+struct WeightLayout {
+  int64_t n_attributes;
+  int n_outputs;
+  const int64_t* offsets;  // (n_attributes + 1,)
+  const int32_t* outputs;  // (n weights,)
+
+  int64_t n_weights(int64_t attribute) const { return offsets[attribute + 1] - offsets[attribute]; }
+  // Whether an attribute has weights for so many outputs that it pays to treat it as having all.
+  bool is_wide(int64_t attribute) const { return n_weights(attribute) * 4 > n_outputs; }
+};
+
+// The pairs (attribute, outputs[t]) that occur; an output of -1 marks a position that has none.
+struct SeenPairs {
+  std::vector<int64_t> offsets;
+  std::vector<int32_t> outputs;
+};
+SeenPairs build_seen_pairs(const AttributeRows& rows, int64_t n_attributes, const int32_t* outputs,
+                           int n_outputs, Stop& stop);
+
+}  // namespace hedgerow
