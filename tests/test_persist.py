@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 import hedgerow
+from data import make_models
 from hedgerow import LinearCRF, ModelFileError, persist
 from reference.linear import make_data, to_dicts
 
@@ -154,6 +156,16 @@ def test_equal_models_give_equal_files(model, data, tmp_path):
         assert (tmp_path / name).read_bytes() == data
     hedgerow.load(data).save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == data
+
+
+def test_files_of_older_versions_load():
+    path = Path(__file__).parent / "data" / "linear_crf_format_1.hedgerow"
+    loaded, fitted = hedgerow.load(path), make_models.linear_crf()
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.attributes_ == fitted.attributes_
+    X, y = make_models.X, make_models.Y
+    assert [labels.tolist() for labels in loaded.predict(X)] == y
+    np.testing.assert_allclose(loaded.log_likelihood(X, y), fitted.log_likelihood(X, y), rtol=1e-6)
 
 
 # Writing.

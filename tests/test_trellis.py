@@ -341,6 +341,9 @@ def test_nan_and_inf_arcs_are_errors(function, value):
         ({"labels": [0, 1]}, "labels must have an entry for each position"),
         ({"labels": [0, 1, 2, 0]}, "a label code lies outside"),
         ({"edges": np.zeros((4, 2, 3))}, "edges must have shape"),
+        ({"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
+        ({"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
+        ({"weights": np.zeros(2)}, "weights must have an entry for each sequence"),
         ({"nodes": np.zeros((4, 0)), "arcs": np.zeros((0, 0))}, "at least one column"),
     ],
 )

@@ -45,30 +45,14 @@ HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows,
   for (int c = 0; c < stride; c += 8 * kLanes) {
     const double* columns = matrix + c;
     switch (std::min(8, (stride - c) / kLanes)) {
-      case 1:
-        multiply_columns<1, 4>(x, columns, n_rows, stride, out + c);
-        break;
-      case 2:
-        multiply_columns<2, 4>(x, columns, n_rows, stride, out + c);
-        break;
-      case 3:
-        multiply_columns<3, 2>(x, columns, n_rows, stride, out + c);
-        break;
-      case 4:
-        multiply_columns<4, 2>(x, columns, n_rows, stride, out + c);
-        break;
-      case 5:
-        multiply_columns<5, 1>(x, columns, n_rows, stride, out + c);
-        break;
-      case 6:
-        multiply_columns<6, 1>(x, columns, n_rows, stride, out + c);
-        break;
-      case 7:
-        multiply_columns<7, 1>(x, columns, n_rows, stride, out + c);
-        break;
-      default:
-        multiply_columns<8, 1>(x, columns, n_rows, stride, out + c);
-        break;
+      case 1: multiply_columns<1, 4>(x, columns, n_rows, stride, out + c); break;
+      case 2: multiply_columns<2, 4>(x, columns, n_rows, stride, out + c); break;
+      case 3: multiply_columns<3, 2>(x, columns, n_rows, stride, out + c); break;
+      case 4: multiply_columns<4, 2>(x, columns, n_rows, stride, out + c); break;
+      case 5: multiply_columns<5, 1>(x, columns, n_rows, stride, out + c); break;
+      case 6: multiply_columns<6, 1>(x, columns, n_rows, stride, out + c); break;
+      case 7: multiply_columns<7, 1>(x, columns, n_rows, stride, out + c); break;
+      default: multiply_columns<8, 1>(x, columns, n_rows, stride, out + c); break;
     }
   }
 }

@@ -29,17 +29,10 @@ double viterbi_step(const double* x, const double* arcs, const double* nodes, do
   for (; k + 4 * kLanes <= stride; k += 4 * kLanes)
     maximize_columns<4>(x, arcs + k, n_labels, stride, next + k);
   switch ((stride - k) / kLanes) {
-    case 1:
-      maximize_columns<1>(x, arcs + k, n_labels, stride, next + k);
-      break;
-    case 2:
-      maximize_columns<2>(x, arcs + k, n_labels, stride, next + k);
-      break;
-    case 3:
-      maximize_columns<3>(x, arcs + k, n_labels, stride, next + k);
-      break;
-    default:
-      break;
+    case 1: maximize_columns<1>(x, arcs + k, n_labels, stride, next + k); break;
+    case 2: maximize_columns<2>(x, arcs + k, n_labels, stride, next + k); break;
+    case 3: maximize_columns<3>(x, arcs + k, n_labels, stride, next + k); break;
+    default: break;
   }
   double largest = -kInfinity;
   for (k = 0; k < n_labels; ++k) {

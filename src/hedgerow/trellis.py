@@ -95,16 +95,8 @@ def forward_backward(
         Threads; None is all cores.
     """
     scores = _read_scores(nodes, arcs, offsets, edges)
-    n_positions, n_labels = scores[0].shape
-    n_sequences = len(scores[3]) - 1
     codes = None if labels is None else np.ascontiguousarray(labels, dtype=np.int32)
-    result = Posteriors(
-        log_z=np.empty(n_sequences),
-        marginals=np.empty((n_positions, n_labels)) if out is None else out,
-        pair_sums=np.empty((n_labels, n_labels)) if pairs == "sum" else None,
-        pairs=np.empty((n_positions, n_labels, n_labels)) if pairs == "each" else None,
-        log_likelihoods=None if codes is None else np.empty(n_sequences),
-    )
+    result = _empty_posteriors(scores, pairs, out, likelihoods=codes is not None)
     _core.fill_posteriors(
         *scores,
         codes,
@@ -139,15 +131,8 @@ def weighted_forward_backward(
     get the gradient. With all weights 1 they are those of `forward_backward`.
     """
     scores = _read_scores(nodes, arcs, offsets, edges)
-    n_positions, n_labels = scores[0].shape
-    n_sequences = len(scores[3]) - 1
-    result = Posteriors(
-        log_z=np.full(n_sequences, np.nan),
-        marginals=np.empty((n_positions, n_labels)) if out is None else out,
-        pair_sums=np.empty((n_labels, n_labels)) if pairs == "sum" else None,
-        pairs=np.empty((n_positions, n_labels, n_labels)) if pairs == "each" else None,
-        log_likelihoods=np.empty(n_sequences),
-    )
+    result = _empty_posteriors(scores, pairs, out, likelihoods=True)
+    result.log_z.fill(np.nan)  # there is no one Z behind a weighted likelihood
     assert result.log_likelihoods is not None
     _core.fill_weighted_posteriors(
         *scores,
@@ -207,4 +192,21 @@ def _read_scores(
         np.ascontiguousarray(arcs, dtype=np.float64),
         None if edges is None else np.ascontiguousarray(edges, dtype=np.float64),
         np.ascontiguousarray(offsets, dtype=np.int64),
+    )
+
+
+def _empty_posteriors(
+    scores: Scores, pairs: str | None, out: NDArray[np.float64] | None, *, likelihoods: bool
+) -> Posteriors:
+    """Room for what a kernel fills."""
+    if pairs not in ("sum", "each", None):
+        raise ValueError(f"pairs is {pairs!r}; expected 'sum', 'each' or None")
+    n_positions, n_labels = scores[0].shape
+    n_sequences = len(scores[3]) - 1
+    return Posteriors(
+        log_z=np.empty(n_sequences),
+        marginals=np.empty((n_positions, n_labels)) if out is None else out,
+        pair_sums=np.empty((n_labels, n_labels)) if pairs == "sum" else None,
+        pairs=np.empty((n_positions, n_labels, n_labels)) if pairs == "each" else None,
+        log_likelihoods=np.empty(n_sequences) if likelihoods else None,
     )

@@ -1,0 +1,69 @@
+"""How long Ctrl-C takes to end long native calls: seconds from the signal to KeyboardInterrupt."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import common
+
+from hedgerow import LinearCRF
+from hedgerow.trellis import forward_backward, viterbi
+
+
+def seconds_to_end(call: Callable[[], object], delay: float) -> float | None:
+    """Send SIGINT `delay` seconds into a call; None if the call was over before."""
+    sent = []
+
+    def send() -> None:
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(delay, send)
+    timer.start()
+    try:
+        call()
+    except KeyboardInterrupt:
+        return time.perf_counter() - sent[0]
+    timer.cancel()
+    return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=5, help="signals sent to each call")
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    nodes, arcs = rng.normal(size=(100_000, 300)), rng.normal(size=(300, 300))
+    far = 1e5 * nodes[:10_000]  # so far apart that log space is needed
+    words = rng.integers(0, 10_000, (400, 500, 8)).astype(str).tolist()
+    labels = rng.integers(0, 30, (400, 500)).tolist()
+    calls: dict[str, Callable[[int], object]] = {
+        "forward_backward": lambda n: forward_backward(nodes, arcs, [0, 100_000], n_jobs=n),
+        "forward_backward_log_space": lambda n: forward_backward(far, arcs, [0, 10_000], n_jobs=n),
+        "viterbi": lambda n: viterbi(nodes, arcs, [0, 50_000, 100_000], n_jobs=n),
+        "fit": lambda n: LinearCRF(n_jobs=n).fit(words, labels),
+    }
+    worst: dict[str, float | None] = {}
+    for name, call in calls.items():
+        for n_jobs in (1, 2):
+            common.log(f"{name}, {n_jobs} threads")
+            delays = rng.uniform(0.05, 0.8, options.repeat)
+            seconds = [seconds_to_end(lambda c=call, n=n_jobs: c(n), delay) for delay in delays]
+            ended = [s for s in seconds if s is not None]
+            worst[f"{name}, {n_jobs} threads"] = max(ended, default=None)
+    common.print_json({"worst_seconds": worst, "machine": common.machine_facts()})
+
+
+if __name__ == "__main__":
+    main()
