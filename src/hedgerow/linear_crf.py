@@ -231,7 +231,7 @@ class LinearCRF(SequenceModel):
         self._check_fitted()
         n_labels = len(self.classes_)
         codes = np.arange(n_labels * n_labels)
-        weight = self._weights.arcs.ravel()
+        weight: NDArray[np.float64] = self._weights.arcs.ravel()
         table: dict[str, NDArray[Any]] = {}
         edge_layout = self._weights.edge_layout
         if edge_layout is not None:

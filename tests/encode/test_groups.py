@@ -89,7 +89,7 @@ def test_a_group_that_comes_back(groups, name):
         [1.0, float("nan"), 2.0],
         [1, pd.NA, 2],
         [pd.Timestamp(0), pd.NaT, pd.Timestamp(1)],
-        [1, np.datetime64("NaT"), 2],
+        [1, np.datetime64("NaT", "s"), 2],
         np.array([1.0, np.nan, 2.0]),
         np.array(["2020-01-01", "NaT", "2020-01-01"], "M8[D]"),
         pd.Series([1, None, 2], dtype="Int64"),

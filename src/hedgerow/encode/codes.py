@@ -37,7 +37,7 @@ def code_values(blocks: Iterable[list[Any]]) -> tuple[list[Any], NDArray[np.int3
         Index of each value into `distinct`.
     """
     lookup: dict[Any, int] = {}
-    codes = [np.empty(0, np.int32)]
+    codes: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     for block in blocks:
         for value in dict.fromkeys(block):
             lookup.setdefault(value, len(lookup))
