@@ -170,6 +170,8 @@ class ItemWalker {
   // Notes an attribute of this position. `name` stays where it is until the position is done, or is
   // name_, which does not.
   void add(std::string_view name, double value) {
+    if (std::isfinite(value) && std::fabs(value) >= 1e100)
+      fail("has a number beyond 1e100 as value of '" + std::string(name) + "'; scale it");
     if (!std::isfinite(value))
       fail("has " + std::string(std::isnan(value) ? "NaN" : "an infinite number") +
            " as value of '" + std::string(name) + "'; leave out what is missing");

@@ -547,3 +547,8 @@ def test_damaged_files_are_refused_or_do_no_harm(model, data):
         else:
             np.testing.assert_array_equal(loaded.predict_proba(ITEMS), expected)
     assert n_refused > 1900
+
+
+def test_saving_into_a_folder_that_does_not_exist(model, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
+        model.save(tmp_path / "nowhere" / "model")

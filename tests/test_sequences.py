@@ -93,3 +93,11 @@ def test_check_finite_looks_at_sparse_values():
     rows = scipy.sparse.csr_array([[0.0, 1.0], [0.0, 0.0], [np.nan, 2.0]])
     with pytest.raises(ValueError, match=r"X\[1\] has NaN at position 2, column 0; "):
         check_finite(encode([rows[:2], rows]))
+
+
+def test_numbers_too_large_to_add_up_are_named():
+    sequences = encode([np.zeros((3, 2)), np.array([[1.0, -1e200]])])
+    message = re.escape("X[1] has -1e+200 at position 0, column 1; LinearCRF takes numbers up to")
+    with pytest.raises(ValueError, match=message):
+        check_finite(sequences, "LinearCRF")
+    check_finite(encode([np.full((2, 2), 3e38, dtype=np.float32)]), "LinearCRF")

@@ -44,6 +44,10 @@ class State:
 
 def write(path: Path, kind: str, state: State) -> None:
     """Write a model of class `kind`, whole or not at all."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot save to {str(path)!r}: the folder {str(path.parent)!r} does not exist"
+        )
     text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
     data = save_tensors(tensors, {"hedgerow": f"{_digest(text, tensors)} {text}"})

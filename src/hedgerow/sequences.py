@@ -13,6 +13,8 @@ __all__ = ["Categorical", "Schema", "SchemaJSON", "Sequences", "SparseRows", "ch
 
 # Values looked at in one go by check_finite: small enough to stay in the cache.
 BLOCK = 1 << 18
+# Numbers beyond this would overflow once they are multiplied by weights and added up.
+LARGEST = 1e100
 
 
 class SchemaJSON(TypedDict):
@@ -186,7 +188,7 @@ class Sequences:
 
 
 def check_finite(sequences: Sequences, model: str = "the model") -> None:
-    """Raise ValueError if a number of X is NaN or infinite.
+    """Raise ValueError if a number of X is NaN, infinite, or larger than `LARGEST`.
 
     Parameters
     ----------
@@ -199,7 +201,7 @@ def check_finite(sequences: Sequences, model: str = "the model") -> None:
     if dense is not None and dense.dtype.kind == "f":
         step = max(1, BLOCK // dense.shape[1])
         for start in range(0, len(dense), step):
-            finite = np.isfinite(dense[start : start + step])
+            finite = _are_usable(dense[start : start + step])
             if not finite.all():
                 row, column = divmod(int(finite.argmin()), dense.shape[1])
                 row += start
@@ -207,12 +209,18 @@ def check_finite(sequences: Sequences, model: str = "the model") -> None:
                 raise _not_finite(sequences, model, row, number, float(dense[row, column]))
     if sparse is not None and sparse.values is not None:
         for start in range(0, len(sparse.values), BLOCK):
-            finite = np.isfinite(sparse.values[start : start + BLOCK])
+            finite = _are_usable(sparse.values[start : start + BLOCK])
             if not finite.all():
                 entry = start + int(finite.argmin())
                 row = int(np.searchsorted(sparse.indptr, entry, side="right")) - 1
                 number, value = int(sparse.indices[entry]), float(sparse.values[entry])
                 raise _not_finite(sequences, model, row, number, value)
+
+
+def _are_usable(values: NDArray[Any]) -> NDArray[np.bool_]:
+    single = values.dtype.itemsize <= 4  # its range ends before LARGEST
+    usable: NDArray[np.bool_] = np.isfinite(values) if single else np.abs(values) < LARGEST
+    return usable
 
 
 def _not_finite(
@@ -223,7 +231,7 @@ def _not_finite(
     where = f"X has {what} at row {row}"
     if not sequences.flat:
         where = f"X[{sequence}] has {what} at position {position}"
-    return ValueError(
-        f"{where}, {sequences.schema.column(column)}; {model} needs finite numbers: "
-        "impute or drop it"
-    )
+    need = "needs finite numbers: impute or drop it"
+    if np.isfinite(value):
+        need = f"takes numbers up to {LARGEST:g}: scale the column"
+    return ValueError(f"{where}, {sequences.schema.column(column)}; {model} {need}")

@@ -173,3 +173,8 @@ def test_the_order_of_keys_changes_only_the_order_of_attributes():
 def test_half_a_surrogate_pair_is_an_error_that_names_its_place(position):
     with pytest.raises(ValueError, match=re.escape("X[0][1] has a string that is not valid")):
         fit([[{"n": 1} if isinstance(position, dict) else ["n"], position], [position]])
+
+
+def test_a_number_too_large_to_add_up_is_an_error():
+    with pytest.raises(ValueError, match=re.escape("X[0][1] has a number beyond 1e100 as value")):
+        fit([[{"n": 1}, {"n": -1e200}], [{"n": 1}]])

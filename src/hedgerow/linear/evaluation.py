@@ -24,16 +24,21 @@ class Evaluation:
     ) -> None:
         if not isinstance(eval_set, (tuple, list)) or len(eval_set) not in (2, 3):
             raise ValueError("eval_set must be (X, y), or (X, y, groups) for a flat X")
-        X, y, *groups = eval_set
-        sequences = encode(X, groups[0] if groups else None, data.index, grow=False)
+        try:
+            self._read(*eval_set, data=data, model=model)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"in eval_set: {error}") from error
+        self.n_threads = n_threads
+
+    def _read(self, X: Any, y: Any, groups: Any = None, *, data: TrainingSet, model: str) -> None:
+        sequences = encode(X, groups, data.index, grow=False)
         check_schema(data.schema, sequences.schema, model)
         check_finite(sequences, model)
-        self.offsets = sequences.offsets
         # Attributes have the names of the columns used to fit, also if X has none or others.
         sequences = replace(sequences, schema=data.schema)
+        self.offsets = sequences.offsets
         self.rows = attribute_rows(sequences, data.index)
         self.codes = data.labels.encode(read_labels(y, sequences), sequences)
-        self.n_threads = n_threads
 
     def measure(self, weights: LinearWeights) -> dict[str, float]:
         """Negative log-likelihood a position, and share of positions labelled right."""
