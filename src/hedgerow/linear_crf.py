@@ -23,6 +23,7 @@ from hedgerow.linear.training_set import TrainingSet
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.weights import LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
+from hedgerow.objectives import Targets
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.progress import Progress
 from hedgerow.sequences import Schema, Sequences, SparseRows, check_finite
@@ -158,7 +159,12 @@ class LinearCRF(SequenceModel):
         if eval_set is not None:
             evaluation = Evaluation(eval_set, data, type(self).__name__, n_threads)
         loss = LinearLoss(
-            data, rows, layout, edge_layout, reg_lambda=float(self.reg_lambda), n_threads=n_threads
+            rows,
+            data.targets,
+            layout,
+            edge_layout,
+            reg_lambda=float(self.reg_lambda),
+            n_threads=n_threads,
         )
         del rows  # the loss has its own copy, made for its purpose
         history: dict[str, list[float]] = {"loss": []}
@@ -284,32 +290,26 @@ class LinearCRF(SequenceModel):
             if sequence_weights is not None:
                 position_weights *= np.repeat(sequence_weights, sequences.lengths)
         rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
-        data = TrainingSet(
-            sequences.offsets,
-            sequences.schema,
-            index,
-            labels,
-            codes,
-            sequence_weights,
-            position_weights,
+        targets = Targets(
+            sequences.offsets, codes, len(labels.classes), sequence_weights, position_weights
         )
-        return data, rows
+        return TrainingSet(sequences.schema, index, labels, targets), rows
 
     def _layouts(
         self, data: TrainingSet, rows: SparseRows
     ) -> tuple[WeightLayout, WeightLayout | None]:
         """Which weights there are, for labels and for label pairs."""
-        n_labels = len(data.labels.classes)
+        n_labels = data.targets.n_labels
 
         def layout_of(outputs: NDArray[np.int32], n_outputs: int) -> WeightLayout:
             if self.all_pairs:
                 return WeightLayout.full(len(data.index), n_outputs)
             return WeightLayout.seen(rows, outputs, n_outputs)
 
-        layout = layout_of(data.codes, n_labels)
+        layout = layout_of(data.targets.codes, n_labels)
         if not self.transition_attributes:
             return layout, None
-        return layout, layout_of(data.pair_codes, n_labels * n_labels)
+        return layout, layout_of(data.targets.pair_codes, n_labels * n_labels)
 
     def _warn_unless_converged(self, minimum: Minimum) -> None:
         if self.tol > 0 and not minimum.converged:

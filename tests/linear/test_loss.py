@@ -95,7 +95,7 @@ def build_loss(crf, X, y, sample_weight=None):
     """The loss that `fit` minimises, and its number of weights."""
     data, rows = crf._read_training(X, y, sample_weight, None)
     layouts = crf._layouts(data, rows)
-    loss = LinearLoss(data, rows, *layouts, reg_lambda=crf.reg_lambda, n_threads=2)
+    loss = LinearLoss(rows, data.targets, *layouts, reg_lambda=crf.reg_lambda, n_threads=2)
     return loss, sum(LinearWeights.sizes(*layouts))
 
 

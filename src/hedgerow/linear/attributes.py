@@ -77,6 +77,11 @@ def drop_rare(
     return SparseRows(rows.indptr, rows.indices, rows.values, len(kept)), kept
 
 
+def attribute_blocks(rows: SparseRows) -> _core.AttributeBlocks:
+    """The same entries, laid out for training."""
+    return _core.AttributeBlocks(rows.indptr, rows.indices, rows.values, rows.n_columns)
+
+
 def slice_rows(rows: SparseRows, start: int, stop: int) -> SparseRows:
     """Rows `start` to `stop`, as views where possible."""
     first, last = int(rows.indptr[start]), int(rows.indptr[stop])

@@ -161,7 +161,6 @@ class Batch:
     """Some consecutive sequences: where they stand among all, and their attributes."""
 
     sequences: slice
-    positions: slice
     offsets: NDArray[np.int64]
     rows: SparseRows
 
@@ -179,7 +178,6 @@ def batches(
         start, stop = int(offsets[first]), int(offsets[last])
         yield Batch(
             slice(first, last),
-            slice(start, stop),
             offsets[first : last + 1] - start,
             slice_rows(rows, start, stop),
         )
