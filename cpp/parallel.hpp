@@ -120,7 +120,8 @@ void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
   }
   queue.run(task);
   std::exception_ptr interrupted;
-  for (std::unique_lock lock(mutex); running > 0;) {
+  std::unique_lock lock(mutex);
+  while (running > 0) {
     idle.wait_for(lock, std::chrono::milliseconds(50));
     if (running == 0 || interrupted) continue;
     lock.unlock();
@@ -131,6 +132,7 @@ void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
     }
     lock.lock();
   }
+  lock.unlock();
   for (std::thread& thread : threads) thread.join();
   if (interrupted) std::rethrow_exception(interrupted);
   queue.rethrow();
