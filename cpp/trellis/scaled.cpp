@@ -1,6 +1,7 @@
 #include "trellis/scaled.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "simd.hpp"
@@ -9,8 +10,14 @@
 namespace hedgerow {
 namespace {
 
-constexpr int kCheckEvery = 256;  // positions between two looks at Stop
-constexpr int kWaitingRows = 8;   // outer products that are added at one go
+constexpr int kCheckEvery = 256;            // positions between two looks at Stop
+constexpr int kWaitingRows = 8;             // outer products that are added at one go
+constexpr int64_t kBlockNumbers = 1 << 11;  // factors made at one go: they stay in the cache
+
+// Positions whose factors are made at one go, a power of two.
+int64_t block_rows(int stride) {
+  return std::max<int64_t>(16, std::bit_floor<uint64_t>(kBlockNumbers / stride));
+}
 
 // out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns. Few columns are split over
 // several partial sums, so that one addition need not wait for the last.
@@ -58,8 +65,8 @@ HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows,
 }
 
 // factors = exp(nodes - max nodes), 0 in the padding; returns the maximum.
-HEDGEROW_INLINE double fill_factors(const double* nodes, const Row& row, bool room,
-                                    double* factors) {
+HEDGEROW_INLINE double fill_factor_row(const double* nodes, const Row& row, bool room,
+                                       double* factors) {
   Lanes rest = broadcast(-kInfinity);
   if (row.rest > 0) rest = row.load_rest(nodes, room, -kInfinity);
   Lanes largest = rest;
@@ -70,6 +77,17 @@ HEDGEROW_INLINE double fill_factors(const double* nodes, const Row& row, bool ro
     store(factors + k, exp_nonpositive(load(nodes + k) - shift));
   if (row.rest > 0) store(factors + row.whole, exp_nonpositive(rest - shift));
   return maximum_node;
+}
+
+// The same for a block of positions from `first` on: one row does not wait for another, as the rows
+// of alpha and beta do.
+HEDGEROW_INLINE void fill_factors(const double* nodes, const Row& row, int64_t first,
+                                  int64_t length, double* factors, double* maxima) {
+  const int stride = padded(row.size);
+  const int64_t end = std::min(first + block_rows(stride), length);
+  const int64_t n_roomy = length - row.rows_for_room();
+  for (int64_t t = first; t < end; ++t, factors += stride)
+    maxima[t - first] = fill_factor_row(nodes + t * row.size, row, t < n_roomy, factors);
 }
 
 // 1 in the padding of a row's last lanes, so that it does not look small.
@@ -120,6 +138,30 @@ HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_
   }
 }
 
+// pairs[j, k] = before[j] * arcs[j, k] * after[k], without padding.
+HEDGEROW_INLINE void fill_pairs(const double* before, const double* arcs, const double* after,
+                                int n_labels, int stride, double* pairs) {
+  for (int j = 0; j < n_labels; ++j, arcs += stride, pairs += n_labels)
+    for (int k = 0; k < n_labels; ++k) pairs[k] = before[j] * arcs[k] * after[k];
+}
+
+// out = factor * row, over padded rows.
+HEDGEROW_INLINE void scale_row(double factor, const double* row, int stride, double* out) {
+  const Lanes factors = broadcast(factor);
+  for (int k = 0; k < stride; k += kLanes) store(out + k, factors * load(row + k));
+}
+
+// out = a * b entry by entry; returns the sum.
+HEDGEROW_INLINE double multiply_rows(const double* a, const double* b, int stride, double* out) {
+  Lanes sums = broadcast(0.0);
+  for (int k = 0; k < stride; k += kLanes) {
+    const Lanes entries = load(a + k) * load(b + k);
+    store(out + k, entries);
+    sums += entries;
+  }
+  return sum_lanes(sums);
+}
+
 }  // namespace
 
 ScaledArcs::ScaledArcs(const ChainScores& scores)
@@ -146,9 +188,15 @@ ScaledArcs::ScaledArcs(const ChainScores& scores)
 }
 
 ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, bool pair_sums)
-    : scores_(scores), arcs_(arcs), rows_(static_cast<size_t>(arcs.stride) * 4) {
-  if (!pair_sums || !arcs.usable) return;
+    : scores_(scores),
+      arcs_(arcs),
+      block_rows_(block_rows(arcs.stride)),
+      rows_(static_cast<size_t>(arcs.stride) * 4) {
+  if (!arcs.usable) return;
   const size_t stride = arcs.stride;
+  block_.resize(block_rows_ * stride);
+  maxima_.resize(block_rows_);
+  if (!pair_sums) return;
   waiting_.resize(2 * kWaitingRows * stride);
   outer_.resize(stride * stride);
   if (arcs.holes) outer_before_.resize(stride * stride);
@@ -169,21 +217,22 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
   double* alpha = rows_.data();
   double* next = alpha + stride;
-  double* factors = next + stride;
   const Row row(n_labels);
   const Lanes padding = padding_ones(n_labels);
-  const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
+  const double* all_nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
-  const int64_t n_roomy =
-      length - row.rows_for_room();  // rows of nodes and alphas with room behind
+  const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
   LogProduct scale;
   ExactSum shifts, path;
   double per_sum = 1.0;
 
-  for (int64_t t = 0; t < length; ++t, nodes += n_labels) {
+  for (int64_t t = 0; t < length; ++t) {
+    const double* nodes = all_nodes + t * n_labels;
+    const int64_t in_block = t & (block_rows_ - 1);
     if (t % kCheckEvery == 0) stop.check();
-    const bool room = t < n_roomy;
-    const double maximum_node = fill_factors(nodes, row, room, factors);
+    if (in_block == 0) fill_factors(all_nodes, row, t, length, block_.data(), maxima_.data());
+    const double* factors = block_.data() + in_block * stride;
+    const double maximum_node = maxima_[in_block];
     if (!(maximum_node > -kInfinity)) return false;
     if (t > 0) {
       multiply(alpha, arcs_.to_next.data(), n_labels, stride, next);
@@ -204,7 +253,7 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
         lost_path(next, n_labels, stride, t > 0 ? alpha : nullptr, arcs_.to_next.data(), nodes))
       return false;
     std::swap(alpha, next);
-    if (alphas != nullptr) row.copy_from_padded(alpha, room, alphas + t * n_labels);
+    if (alphas != nullptr) row.copy_from_padded(alpha, t < n_roomy, alphas + t * n_labels);
     per_sum = 1.0 / sum;
     scale.multiply(sum);
     shifts.add(maximum_node);
@@ -232,14 +281,15 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
   const int64_t n_pairs = static_cast<int64_t>(n_labels) * n_labels;
   double* alpha = rows_.data();
   double* beta = alpha + stride;
-  double* factors = beta + stride;
-  double* after = factors + stride;
+  double* product = beta + stride;
+  double* after = product + stride;  // v_{t+1}
+  double* waiting = waiting_.data();
+  double* waiting_after = waiting + kWaitingRows * static_cast<int64_t>(stride);
   const Row row(n_labels);
   const Lanes padding = padding_ones(n_labels);
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
-  const int64_t n_roomy =
-      length - row.rows_for_room();  // rows of nodes and alphas with room behind
+  const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
   const bool pair_sums = !outer_.empty();
   if (!outer_before_.empty()) outer_before_ = outer_;
   int n_waiting = 0;
@@ -249,58 +299,40 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
   std::fill(beta, beta + n_labels, 1.0);
   for (int64_t t = length - 1; t >= 0; --t) {
     if (t % kCheckEvery == 0) stop.check();
-    double* marginals = alphas + t * n_labels;
+    double* marginals = alphas + t * n_labels;  // still alpha_t
     row.copy_to_padded(marginals, t < n_roomy, alpha);
-    // alpha turns into alpha / n_t, factors into the marginals.
-    Lanes norms = broadcast(0.0);
-    for (int k = 0; k < stride; k += kLanes) norms += load(alpha + k) * load(beta + k);
-    const Lanes per_norm = broadcast(1.0 / sum_lanes(norms));
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes scaled = load(alpha + k) * per_norm;
-      store(factors + k, scaled * load(beta + k));
-      store(alpha + k, scaled);
-    }
-    row.copy_from_padded(factors, false, marginals);
+    const double per_norm = 1.0 / multiply_rows(alpha, beta, stride, product);
+    scale_row(per_norm, product, stride, product);
+    row.copy_from_padded(product, false, marginals);
 
-    if (t + 1 < length) {  // `after` still holds v_{t+1}
-      if (pairs != nullptr) {
-        double* pair = pairs + (t + 1) * n_pairs;
-        for (int j = 0; j < n_labels; ++j)
-          for (int k = 0; k < n_labels; ++k)
-            pair[j * static_cast<int64_t>(n_labels) + k] =
-                alpha[j] * arcs_.to_next[static_cast<size_t>(j) * stride + k] * after[k];
-      }
+    if (t + 1 < length) {
+      scale_row(per_norm, alpha, stride, alpha);
+      if (pairs != nullptr)
+        fill_pairs(alpha, arcs_.to_next.data(), after, n_labels, stride, pairs + (t + 1) * n_pairs);
       if (pair_sums) {
-        double* waiting = waiting_.data() + static_cast<int64_t>(n_waiting) * stride;
-        const Lanes weights = broadcast(weight);
-        for (int k = 0; k < stride; k += kLanes) {
-          store(waiting + k, weights * load(alpha + k));
-          store(waiting + kWaitingRows * static_cast<int64_t>(stride) + k, load(after + k));
-        }
+        scale_row(weight, alpha, stride, waiting + n_waiting * stride);
+        scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
         ++n_waiting;
       }
     }
     if (pair_sums && (n_waiting == kWaitingRows || t == 0)) {
-      add_outer(waiting_.data(), waiting_.data() + kWaitingRows * static_cast<int64_t>(stride),
-                n_waiting, stride, outer_.data());
+      add_outer(waiting, waiting_after, n_waiting, stride, outer_.data());
       n_waiting = 0;
     }
     if (t == 0) break;
 
-    fill_factors(nodes + t * n_labels, row, t < n_roomy, factors);
-    Lanes sums = broadcast(0.0);
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes entries = load(factors + k) * load(beta + k);
-      store(factors + k, entries);
-      sums += entries;
-    }
-    const Lanes per_sum = broadcast(1.0 / sum_lanes(sums));
-    multiply(factors, arcs_.to_previous.data(), n_labels, stride, beta);
+    // Forward has left the factors of the last block; the others are made anew.
+    const int64_t in_block = t & (block_rows_ - 1);
+    if (in_block == block_rows_ - 1 && t + 1 < length)
+      fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
+    const double* factors = block_.data() + in_block * stride;
+    const Lanes per_sum = broadcast(1.0 / multiply_rows(factors, beta, stride, product));
+    multiply(product, arcs_.to_previous.data(), n_labels, stride, beta);
     Lanes smallest = broadcast(1.0);
     for (int k = 0; k < stride; k += kLanes) {
       const Lanes entries = load(beta + k) * per_sum;
       store(beta + k, entries);
-      store(after + k, load(factors + k) * per_sum);
+      store(after + k, load(product + k) * per_sum);
       smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
     }
     if (min_lane(smallest) < kSmallest &&

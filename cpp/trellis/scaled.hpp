@@ -54,9 +54,12 @@ class ScaledChain {
   const ScaledArcs& arcs_;
   double log_z_ = 0.0;
   double log_likelihood_ = 0.0;
-  std::vector<double> rows_;          // four padded scratch rows
-  std::vector<double> waiting_;       // outer products not yet added: left rows, then right rows
-  std::vector<double> outer_;         // empty when no pair sums are wanted
+  int64_t block_rows_;
+  std::vector<double> block_;    // (block_rows, stride) factors exp(nodes) of a block of positions
+  std::vector<double> maxima_;   // (block_rows,) what was subtracted from their nodes
+  std::vector<double> rows_;     // four padded scratch rows
+  std::vector<double> waiting_;  // outer products not yet added: left rows, then right rows
+  std::vector<double> outer_;    // empty when no pair sums are wanted
   std::vector<double> outer_before_;  // to go back to when a sequence turns out to need log space
 };
 
