@@ -75,13 +75,11 @@ class ItemWalker {
 
  private:
   std::string_view text(nb::handle string) {
-    Py_ssize_t size = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
-    if (text == nullptr) {
-      PyErr_Clear();
+    try {
+      return text_of(string);
+    } catch (const nb::python_error&) {
       fail("has a string that is not valid Unicode (half of a surrogate pair)");
     }
-    return {text, static_cast<size_t>(size)};
   }
 
   void walk_item(nb::handle item) {

@@ -12,6 +12,9 @@
 
 namespace hedgerow {
 
+// Positions between two looks at Stop.
+inline constexpr int64_t kCheckEvery = 256;
+
 // The scores of a batch of sequences, concatenated. N positions, S sequences, K labels.
 struct ChainScores {
   int64_t n_sequences;

@@ -37,7 +37,7 @@ void PaddedScores::check(int64_t sequence, Stop& stop) const {
                                 "; scores must be finite numbers or -inf");
   };
   for (int64_t t = 0; t < length(sequence); ++t) {
-    if (t % 256 == 0) stop.check();
+    if (t % kCheckEvery == 0) stop.check();
     const int64_t position = begin(sequence) + t;
     check_row("a node", nodes_at(position), n_labels, t);
     if (scores_.edges != nullptr && t > 0)

@@ -10,7 +10,6 @@
 namespace hedgerow {
 namespace {
 
-constexpr int kCheckEvery = 256;            // positions between two looks at Stop
 constexpr int kWaitingRows = 8;             // outer products that are added at one go
 constexpr int64_t kBlockNumbers = 1 << 11;  // factors made at one go: they stay in the cache
 

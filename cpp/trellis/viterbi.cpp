@@ -58,7 +58,7 @@ void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
   double* next = row + stride;
   double largest = 0.0;
   for (int64_t t = 0; t < length; ++t) {
-    if (t % 256 == 0) stop_.check();
+    if (t % kCheckEvery == 0) stop_.check();
     const double* nodes = scores_.nodes_at(begin + t);
     if (t == 0) {
       std::copy(nodes, nodes + n_labels, next);
@@ -72,7 +72,7 @@ void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
     std::copy(row, row + n_labels, best_.begin() + t * n_labels);
   }
   for (int64_t t = length - 1; t >= 0; --t) {
-    if (t % 256 == 0) stop_.check();
+    if (t % kCheckEvery == 0) stop_.check();
     const double* best = best_.data() + t * n_labels;
     int32_t chosen = 0;
     if (t == length - 1) {

@@ -1,0 +1,357 @@
+"""Model files that are damaged, foreign or make no sense are refused in words."""
+
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+import hedgerow
+from hedgerow import LinearCRF, ModelFileError, persist
+from reference.model_files import FRAMES, ITEMS, Y
+
+
+def refuses(source, message):
+    with pytest.raises(ModelFileError, match=re.escape(message)):
+        hedgerow.load(source)
+
+
+def test_messages_name_the_file(data, tmp_path):
+    path = tmp_path / "broken"
+    path.write_bytes(b"")
+    message = "the file is too short to be a model file"
+    refuses(path, f"cannot load {str(path)!r}: {message}")
+    with path.open("rb") as file:
+        refuses(file, f"cannot load {str(path)!r}: {message}")
+    refuses(b"", f"cannot load the model: {message}")
+    refuses(io.BytesIO(), f"cannot load the model: {message}")
+    assert issubclass(ModelFileError, ValueError)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        hedgerow.load(tmp_path / "missing")
+
+
+def test_a_file_in_text_mode():
+    with pytest.raises(
+        TypeError, match="the model is not opened in binary mode; open it with mode"
+    ):
+        hedgerow.load(io.StringIO("text"))
+
+
+@pytest.mark.parametrize(
+    ("foreign", "message"),
+    [
+        (b"1234567", "the file is too short to be a model file"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), "the file is truncated, or not a hedgerow model file"),
+        (b"PK\x03\x04" + bytes(100), "the file is truncated, or not a hedgerow model file"),
+        (
+            b"\x80\x04\x95\x0f\x00\x00\x00\x00" + bytes(99),
+            "the file is truncated, or not a hedgerow",
+        ),
+        (bytes(100), "the file is truncated, or not a hedgerow model file"),
+        (b"lCRF" + bytes(100), "the file is truncated, or not a hedgerow model file"),
+        (b"{}".ljust(100), "the file is truncated, or not a hedgerow model file"),
+        ((2).to_bytes(8, "little") + b"{}", "the file is not a hedgerow model file"),
+        ((2).to_bytes(8, "little") + b"{]", "not a hedgerow model file, or its header is damaged"),
+        (
+            (5).to_bytes(8, "little") + b'{"a":',
+            "not a hedgerow model file, or its header is damaged",
+        ),
+        (save_tensors({"weight": np.zeros(3)}), "the file is not a hedgerow model file"),
+        (
+            save_tensors({"weight": np.zeros(3)}, {"format": "pt"}),
+            "the file is not a hedgerow model file",
+        ),
+        (
+            save_tensors({"weight": np.zeros(3)}, {"hedgerow": "00 no JSON"}),
+            "not a hedgerow model file, or its metadata are damaged",
+        ),
+        (
+            save_tensors({"weight": np.zeros(3)}, {"hedgerow": "00 [1]"}),
+            "not a hedgerow model file, or its metadata are damaged",
+        ),
+        (
+            (20).to_bytes(8, "little") + b'{"__metadata__": 5} ',
+            "the file is not a hedgerow model file",
+        ),
+        (
+            (100_008).to_bytes(8, "little") + b'{"a":' + b"[" * 100_003,
+            "not a hedgerow model file, or its header is damaged",
+        ),
+    ],
+    ids=range(16),
+)
+def test_foreign_files(foreign, message):
+    refuses(foreign, message)
+
+
+def test_every_truncated_file_is_refused(data):
+    for length in range(len(data)):
+        with pytest.raises(ModelFileError, match=r"truncated|too short"):
+            hedgerow.load(data[:length])
+
+
+def test_more_bytes_than_there_should_be(data):
+    refuses(data + b"\0", "the file is damaged or truncated")
+
+
+def take_apart(data):
+    """The state of a saved model, without the keys that `persist.write` adds."""
+    size = int.from_bytes(data[:8], "little")
+    metadata = json.loads(data[8 : 8 + size])["__metadata__"]["hedgerow"]
+    content = json.loads(metadata.partition(" ")[2])
+    kind = content.pop("model")
+    del content["format"]
+    return kind, persist.State(load_tensors(data), content)
+
+
+def put_together(tensors, content):
+    """A file with a right checksum, whatever it holds."""
+    text = json.dumps(content)
+    return save_tensors(tensors, {"hedgerow": f"{persist._digest(text, tensors)} {text}"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"format": 99},
+            "it has format 99 and this version of hedgerow reads up to format 1; upgrade hedgerow",
+        ),
+        ({"format": 0}, "the file does not hold a valid model: its format"),
+        ({"format": None}, "the file does not hold a valid model: its format"),
+        ({"format": "1"}, "the file does not hold a valid model: its format"),
+        (
+            {"model": "ForestCRF"},
+            "it holds a 'ForestCRF', which this version of hedgerow does not know; upgrade",
+        ),
+        ({"model": None}, "it holds a 'None', which this version of hedgerow does not know"),
+        ({"model": ["LinearCRF"]}, "which this version of hedgerow does not know"),
+        ({"parameters": None}, "the file does not hold a valid model: unknown parameters"),
+        ({"parameters": {"depth": 3}}, "the file does not hold a valid model: unknown parameters"),
+        ({"parameters": {"class_weight": {}}}, "does not hold a valid model: its parameters"),
+        ({"parameters": {"class_weight": {"pairs": 5}}}, "a valid model: its parameters"),
+        ({"parameters": {"class_weight": {"pairs": [[1]]}}}, "a valid model: its parameters"),
+        ({"parameters": {"class_weight": {"pairs": [[[], 1]]}}}, "a valid model: its parameters"),
+        ({"classes": None}, "the file does not hold a valid model: its labels"),
+        ({"classes": {}}, "the file does not hold a valid model: its labels"),
+        ({"classes": {"dtype": "<U1", "labels": []}}, "does not hold a valid model: its labels"),
+        ({"classes": {"dtype": "<U1", "labels": "abc"}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "<U1", "labels": ["b", "a", "c"]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "<U1", "labels": ["a", "b", "b"]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "<U1", "labels": ["a", "b", 3]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "<U1", "labels": [["a"], ["b"]]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "<i8", "labels": ["a", "b", "c"]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "|u1", "labels": [1, 2, 300]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "<i8", "labels": [1.5, 2.5, 3.5]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "|O", "labels": ["a", "b", "c"]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "<f8", "labels": [1.0, 2.0, 3.0]}}, "a valid model: its labels"),
+        ({"classes": {"dtype": "nonsense", "labels": ["a"]}}, "a valid model: its labels"),
+        ({"schema": None}, "the file does not hold a valid model: TypeError"),
+        ({"schema": {"kind": "items"}}, "the file does not hold a valid model: KeyError('names')"),
+        ({"loss": None}, "the file does not hold a valid model: TypeError"),
+        ({"loss": "low"}, "the file does not hold a valid model: ValueError"),
+        ({"n_iter": None}, "the file does not hold a valid model: TypeError"),
+        ({"history": 5}, "the file does not hold a valid model: TypeError"),
+    ],
+    ids=repr,
+)
+def test_metadata_that_make_no_sense(data, changes, message):
+    kind, state = take_apart(data)
+    content = {"format": 1, "model": kind, **state.metadata, **changes}
+    refuses(put_together(state.tensors, content), message)
+
+
+@pytest.mark.parametrize("name", ["schema", "loss", "n_iter", "history", "classes", "parameters"])
+def test_metadata_that_are_missing(data, name):
+    kind, state = take_apart(data)
+    content = {"format": 1, "model": kind, **state.metadata}
+    del content[name]
+    refuses(put_together(state.tensors, content), "the file does not hold a valid model: ")
+
+
+def test_a_column_schema_that_contradicts_itself(tmp_path):
+    LinearCRF().fit(FRAMES, Y).save(tmp_path / "model")
+    kind, state = take_apart((tmp_path / "model").read_bytes())
+    for changes in ({"n_features": 3}, {"names": ["p", "q"]}, {"text": [7]}, {"kind": "rows"}):
+        schema = {**state.metadata["schema"], **changes}
+        content = {"format": 1, "model": kind, **state.metadata, "schema": schema}
+        refuses(put_together(state.tensors, content), "does not hold a valid model: its columns")
+
+
+def changed(name, change):
+    def apply(tensors):
+        tensors[name] = change(tensors[name].copy())
+
+    return apply
+
+
+def put(position, value):
+    def change(array):
+        array[position] = value
+        return array
+
+    return change
+
+
+ALL_TENSORS = [
+    *["names.text", "names.offsets", "attributes.offsets", "attributes.labels"],
+    *["attributes.weights", "labels.weights", "pairs.weights", "edges.pairs", "edges.weights"],
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *(
+            (lambda tensors, name=name: tensors.pop(name), f"{name} is missing")
+            for name in ALL_TENSORS
+        ),
+        *(
+            (changed(name, lambda array: array.astype(np.int16)), f"{name} has the wrong type")
+            for name in ALL_TENSORS
+        ),
+        *(
+            (changed(name, lambda array: array[None]), f"{name} has the wrong type")
+            for name in ALL_TENSORS
+        ),
+        *(
+            (changed(name, lambda array: array[:-1]), f"{name} has the wrong shape")
+            for name in ALL_TENSORS
+            if name.endswith(".weights")
+        ),
+        *(
+            (changed(name, put(0, np.nan)), f"{name} is not finite")
+            for name in ALL_TENSORS
+            if name.endswith(".weights")
+        ),
+        *(
+            (changed(name, put(-1, -np.inf)), f"{name} is not finite")
+            for name in ALL_TENSORS
+            if name.endswith(".weights")
+        ),
+        (changed("names.offsets", put(0, 1)), "attribute names (name offsets must run from 0"),
+        (changed("names.offsets", put(-1, 5)), "attribute names (name offsets must run from 0"),
+        (changed("names.offsets", put(1, 40)), "attribute names (name offsets must not fall"),
+        (changed("names.offsets", put(1, -1)), "attribute names (name offsets must not fall"),
+        (
+            changed("names.offsets", lambda array: array[:0]),
+            "attribute names (name offsets must run",
+        ),
+        (changed("names.text", put(0, 255)), "attribute names ('utf-8' codec can't decode"),
+        (
+            changed("names.offsets", lambda array: array[[0, 0, 0, *range(3, len(array))]]),
+            "attribute names (a name occurs twice",
+        ),
+        (
+            changed("attributes.offsets", lambda array: array[:-1]),
+            "attributes.offsets does not fit the attribute names",
+        ),
+        (
+            changed("edges.offsets", lambda array: array[1:]),
+            "edges.offsets does not fit the attribute names",
+        ),
+        (changed("attributes.offsets", put(0, 1)), "attributes.offsets has wrong ends"),
+        (changed("attributes.offsets", put(-1, 1000)), "attributes.offsets has wrong ends"),
+        (
+            changed("attributes.labels", lambda array: array[:-1]),
+            "attributes.offsets has wrong ends",
+        ),
+        (changed("edges.offsets", put(-1, -1)), "edges.offsets has wrong ends"),
+        (changed("attributes.offsets", put(1, 1000)), "attributes.offsets falls"),
+        (changed("attributes.offsets", put(1, -1)), "attributes.offsets falls"),
+        (changed("attributes.offsets", put(1, -(2**62))), "attributes.offsets falls"),
+        (changed("edges.offsets", put(2, 1000)), "edges.offsets falls"),
+        (changed("attributes.labels", put(0, -1)), "attributes.labels is out of range"),
+        (changed("attributes.labels", put(2, 3)), "attributes.labels is out of range"),
+        (changed("edges.pairs", put(-1, 9)), "edges.pairs is out of range"),
+        (
+            changed("attributes.labels", lambda array: array[::-1].copy()),
+            "attributes.labels is not in order",
+        ),
+        (changed("attributes.labels", put(1, 0)), "attributes.labels is not in order"),
+        (changed("edges.pairs", lambda array: array[::-1].copy()), "edges.pairs is not in order"),
+    ],
+)
+def test_arrays_that_make_no_sense(data, tmp_path, change, message):
+    kind, state = take_apart(data)
+    change(state.tensors)
+    persist.write(tmp_path / "model", kind, state)
+    refuses(tmp_path / "model", f"the file does not hold a valid model: {message}")
+
+
+def test_labels_and_arrays_of_different_number(data, tmp_path):
+    kind, state = take_apart(data)
+    state.metadata["classes"] = {"dtype": "<U1", "labels": ["a", "b", "c", "d"]}
+    persist.write(tmp_path / "model", kind, state)
+    refuses(tmp_path / "model", "labels.weights has the wrong shape")
+
+
+def test_a_checksum_that_does_not_match(data):
+    message = "the file is damaged: its checksum does not match"
+    kind, state = take_apart(data)
+    text = json.dumps({"format": 1, "model": kind, **state.metadata})
+    refuses(save_tensors(state.tensors, {"hedgerow": f"{'0' * 64} {text}"}), message)
+    flipped = bytearray(data)
+    flipped[-1] ^= 1
+    refuses(bytes(flipped), message)
+
+
+def test_half_a_character_in_the_metadata(data):
+    # JSON can name half of a surrogate pair, which no encoding can write.
+    kind, state = take_apart(data)
+    text = json.dumps(
+        {"format": 1, "model": kind, **state.metadata, "more": "\ud83d"}, ensure_ascii=False
+    )
+    header = json.dumps({"__metadata__": {"hedgerow": f"00 {text}"}}).encode()
+    with pytest.raises(ModelFileError):
+        hedgerow.load(len(header).to_bytes(8, "little") + header)
+
+
+def mutants(data, count):
+    """Damaged copies, each in one of six ways."""
+    rng = np.random.default_rng(0)
+
+    def place():
+        return int(rng.integers(len(data)))
+
+    for number in range(count):
+        mutant, at = bytearray(data), place()
+        size = int(rng.integers(1, 17))
+        match number % 6:
+            case 0:
+                mutant[at] ^= 1 << int(rng.integers(8))
+            case 1:
+                for _ in range(size):
+                    mutant[place()] = int(rng.integers(256))
+            case 2:
+                del mutant[at : at + size]
+            case 3:
+                mutant[at:at] = rng.bytes(size)
+            case 4:
+                del mutant[at:]
+            case 5:
+                other = place()
+                mutant[at : at + size], mutant[other : other + size] = (
+                    data[other : other + size],
+                    data[at : at + size],
+                )
+        yield bytes(mutant)
+
+
+def test_damaged_files_are_refused_or_do_no_harm(model, data):
+    expected = model.predict_proba(ITEMS)
+    n_refused = 0
+    for mutant in mutants(data, 2000):
+        try:
+            loaded = hedgerow.load(mutant)
+        except ModelFileError:
+            n_refused += 1
+        else:
+            np.testing.assert_array_equal(loaded.predict_proba(ITEMS), expected)
+    assert n_refused > 1900
