@@ -113,6 +113,11 @@ def best_seconds(action: Callable[[], object], passes: int) -> float:
     return min(seconds)
 
 
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Mean, and its standard error, of at least two values."""
+    return statistics.mean(values), statistics.stdev(values) / len(values) ** 0.5
+
+
 def train_crfsuite(X: Any, y: Any, iterations: int, folder: Path) -> tuple[Record, Tag]:
     """Train CRFsuite end to end (append and train); L-BFGS, c2 = 1, exactly ``iterations``."""
     import pycrfsuite

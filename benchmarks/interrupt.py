@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import common
 
 from hedgerow import LinearCRF
-from hedgerow.trellis import forward_backward, viterbi
+from hedgerow.trellis import Potentials, forward_backward, viterbi
 
 
 def seconds_to_end(call: Callable[[], object], delay: float) -> float | None:
@@ -49,9 +49,15 @@ def main() -> None:
     words = rng.integers(0, 10_000, (400, 500, 8)).astype(str).tolist()
     labels = rng.integers(0, 30, (400, 500)).tolist()
     calls: dict[str, Callable[[int], object]] = {
-        "forward_backward": lambda n: forward_backward(nodes, arcs, [0, 100_000], n_jobs=n),
-        "forward_backward_log_space": lambda n: forward_backward(far, arcs, [0, 10_000], n_jobs=n),
-        "viterbi": lambda n: viterbi(nodes, arcs, [0, 50_000, 100_000], n_jobs=n),
+        "forward_backward": lambda n: forward_backward(
+            Potentials(nodes, arcs, np.array([0, 100_000])), n_jobs=n
+        ),
+        "forward_backward_log_space": lambda n: forward_backward(
+            Potentials(far, arcs, np.array([0, 10_000])), n_jobs=n
+        ),
+        "viterbi": lambda n: viterbi(
+            Potentials(nodes, arcs, np.array([0, 50_000, 100_000])), n_jobs=n
+        ),
         "fit": lambda n: LinearCRF(n_jobs=n).fit(words, labels),
     }
     worst: dict[str, float | None] = {}

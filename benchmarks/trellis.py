@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from hedgerow.trellis import forward_backward, viterbi
+from hedgerow.trellis import Potentials, forward_backward, viterbi
 
 LABELS = (2, 5, 26, 100)
 SEQUENCE_LENGTHS = (25, 1000)
@@ -61,10 +61,10 @@ def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[c
             for jobs in JOBS:
                 common.log(f"K={n_labels} T={length} n_jobs={jobs}")
                 both = common.best_seconds(
-                    partial(forward_backward, nodes, arcs, offsets, n_jobs=jobs), passes
+                    partial(forward_backward, Potentials(nodes, arcs, offsets), n_jobs=jobs), passes
                 )
                 path = common.best_seconds(
-                    partial(viterbi, nodes, arcs, offsets, n_jobs=jobs), passes
+                    partial(viterbi, Potentials(nodes, arcs, offsets), n_jobs=jobs), passes
                 )
                 rate = len(nodes) / both
                 records.append(
@@ -94,7 +94,7 @@ def scaling(n_positions: int, passes: int) -> list[common.Record]:
             offsets = even_offsets(n_positions, length)
             nodes = scores[: offsets[-1]]
             seconds = common.best_seconds(
-                partial(forward_backward, nodes, arcs, offsets, n_jobs=1), passes
+                partial(forward_backward, Potentials(nodes, arcs, offsets), n_jobs=1), passes
             )
             nanoseconds[length] = 1e9 * seconds / len(nodes)
         records.append(

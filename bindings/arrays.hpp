@@ -32,6 +32,30 @@ inline void check(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
 }
 
+inline void check_offsets(const Array<const int64_t, 1>& offsets, size_t n_positions) {
+  const int64_t* bounds = offsets.data();
+  check(offsets.shape(0) >= 1 && bounds[0] == 0 &&
+            bounds[offsets.shape(0) - 1] == static_cast<int64_t>(n_positions),
+        "offsets must run from 0 to the number of positions");
+  for (size_t s = 1; s < offsets.shape(0); ++s)
+    check(bounds[s] >= bounds[s - 1], "offsets must not fall");
+}
+
+inline void check_labels(const Array<const int32_t, 1>& labels, size_t n_positions,
+                         size_t n_labels) {
+  check(labels.shape(0) == n_positions, "labels must have an entry for each position");
+  for (size_t t = 0; t < n_positions; ++t)
+    check(labels.data()[t] >= 0 && labels.data()[t] < static_cast<int32_t>(n_labels),
+          "a label code lies outside 0 .. number of labels - 1");
+}
+
+// Edges, or marginals of label pairs.
+template <class T>
+void check_edges(const Array<T, 3>& edges, size_t n_positions, size_t n_labels) {
+  check(edges.shape(0) == n_positions && edges.shape(1) == n_labels && edges.shape(2) == n_labels,
+        "edges and pairs must have shape (positions, labels, labels)");
+}
+
 // A vector handed over to NumPy without a copy.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
@@ -56,6 +80,7 @@ void run_kernel(Kernel kernel) {
 }
 
 void bind_trellis(nb::module_& module);
+void bind_automaton(nb::module_& module);
 void bind_linear(nb::module_& module);
 void bind_items(nb::module_& module);
 

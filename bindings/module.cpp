@@ -1,12 +1,16 @@
 #include <cstdlib>
 
 #include "arrays.hpp"
+#include "trellis/no_path.hpp"
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
 
 NB_MODULE(_core, module) {
   module.doc() = "The loops that take the time. Arrays in, arrays out; the GIL is released.";
+  // Objects that a user's cache still holds when Python ends are no business of the user's
+  // terminal.
+  nanobind::set_leak_warnings(false);
   module.def(
       "release_memory",
       [] {
@@ -15,7 +19,9 @@ NB_MODULE(_core, module) {
 #endif
       },
       "Hand memory that is no longer used back to the system, where the allocator would keep it.");
+  nanobind::exception<hedgerow::NoPath>(module, "NoPathError", PyExc_ValueError);
   hedgerow::bindings::bind_trellis(module);
+  hedgerow::bindings::bind_automaton(module);
   hedgerow::bindings::bind_linear(module);
   hedgerow::bindings::bind_items(module);
 }

@@ -16,30 +16,14 @@ ChainScores read_scores(const Nodes& nodes, const Arcs& arcs, const Edges& edges
   check(n_labels >= 1, "nodes must have at least one column");
   check(arcs.shape(0) == n_labels && arcs.shape(1) == n_labels,
         "arcs must be a square with a row for each column of nodes");
-  if (edges)
-    check(edges->shape(0) == n_positions && edges->shape(1) == n_labels &&
-              edges->shape(2) == n_labels,
-          "edges must have shape (positions, labels, labels)");
-  const int64_t* bounds = offsets.data();
-  check(offsets.shape(0) >= 1 && bounds[0] == 0 &&
-            bounds[offsets.shape(0) - 1] == static_cast<int64_t>(n_positions),
-        "offsets must run from 0 to the number of positions");
-  for (size_t s = 1; s < offsets.shape(0); ++s)
-    check(bounds[s] >= bounds[s - 1], "offsets must not fall");
+  if (edges) check_edges(*edges, n_positions, n_labels);
+  check_offsets(offsets, n_positions);
   return {static_cast<int64_t>(offsets.shape(0)) - 1,
-          bounds,
+          offsets.data(),
           static_cast<int>(n_labels),
           nodes.data(),
           arcs.data(),
           data_or_null(edges)};
-}
-
-void check_labels(const Labels& labels, const Nodes& nodes) {
-  if (!labels) return;
-  check(labels->shape(0) == nodes.shape(0), "labels must have an entry for each position");
-  for (size_t t = 0; t < labels->shape(0); ++t)
-    check(labels->data()[t] >= 0 && labels->data()[t] < static_cast<int32_t>(nodes.shape(1)),
-          "a label code lies outside 0 .. number of labels - 1");
 }
 
 ChainPosteriors read_outputs(const Nodes& nodes, const Offsets& offsets,
@@ -57,9 +41,7 @@ ChainPosteriors read_outputs(const Nodes& nodes, const Offsets& offsets,
         "marginals must have the shape of nodes");
   check(!pair_sums || (pair_sums->shape(0) == n_labels && pair_sums->shape(1) == n_labels),
         "pair_sums must have the shape of arcs");
-  check(!pairs || (pairs->shape(0) == nodes.shape(0) && pairs->shape(1) == n_labels &&
-                   pairs->shape(2) == n_labels),
-        "pairs must have shape (positions, labels, labels)");
+  if (pairs) check_edges(*pairs, nodes.shape(0), n_labels);
   check(!weights || weights->shape(0) == n_sequences,
         "weights must have an entry for each sequence");
   return {data_or_null(log_z),     data_or_null(log_likelihoods), data_or_null(marginals),
@@ -78,7 +60,7 @@ void bind_trellis(nb::module_& module) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
         const ChainPosteriors out = read_outputs(nodes, offsets, log_z, log_likelihoods, marginals,
                                                  pair_sums, pairs, weights);
-        check_labels(labels, nodes);
+        if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
         check(labels || !log_likelihoods, "log_likelihoods need labels");
         run_kernel([&](Stop& stop) {
           fill_posteriors(scores, data_or_null(labels), out, n_threads, stop);
@@ -99,7 +81,7 @@ void bind_trellis(nb::module_& module) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
         const ChainPosteriors out =
             read_outputs(nodes, offsets, {}, log_likelihoods, marginals, pair_sums, pairs, {});
-        check_labels(labels, nodes);
+        check_labels(labels, nodes.shape(0), nodes.shape(1));
         check(weights.shape(0) == nodes.shape(0), "weights must have an entry for each position");
         run_kernel([&](Stop& stop) {
           fill_weighted_posteriors(scores, labels.data(), weights.data(), out, n_threads, stop);

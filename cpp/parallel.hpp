@@ -10,6 +10,7 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -92,12 +93,24 @@ class TaskQueue {
   std::exception_ptr error_;
 };
 
+// A task is made only where there is one to do.
+template <class MakeTask>
+void run_tasks(TaskQueue& queue, MakeTask& make_task) {
+  std::optional<decltype(make_task())> task;
+  const auto run = [&](int64_t index) {
+    if (!task) task.emplace(make_task());
+    (*task)(index);
+  };
+  queue.run(run);
+}
+
 }  // namespace detail
 
-// Runs task(0) ... task(n_tasks - 1) on up to n_threads threads, the caller's among them.
-// What a task computes may not depend on which thread runs it.
-template <class Task>
-void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
+// Runs task(0) ... task(n_tasks - 1) on up to n_threads threads, the caller's among them. Each
+// thread has a task of its own, made by make_task() on that thread, which may keep scratch memory
+// from one call to the next. What a task computes may not depend on which thread runs it.
+template <class MakeTask>
+void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTask make_task) {
   detail::TaskQueue queue(n_tasks);
   std::mutex mutex;
   std::condition_variable idle;
@@ -108,7 +121,7 @@ void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
     try {
       const std::lock_guard lock(mutex);
       threads.emplace_back([&] {
-        queue.run(task);
+        detail::run_tasks(queue, make_task);
         const std::lock_guard done(mutex);
         --running;
         idle.notify_one();
@@ -118,7 +131,7 @@ void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
       break;  // no thread to be had: those that exist do the work
     }
   }
-  queue.run(task);
+  detail::run_tasks(queue, make_task);
   std::exception_ptr interrupted;
   std::unique_lock lock(mutex);
   while (running > 0) {
@@ -136,6 +149,13 @@ void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
   for (std::thread& thread : threads) thread.join();
   if (interrupted) std::rethrow_exception(interrupted);
   queue.rethrow();
+}
+
+// The same with one task for all threads.
+template <class Task>
+void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
+  parallel_for_each_thread(n_tasks, n_threads, stop,
+                           [&] { return [&task](int64_t index) { task(index); }; });
 }
 
 }  // namespace hedgerow

@@ -50,6 +50,14 @@ HEDGEROW_INLINE Lanes keep_lanes(Lanes a, int64_t n, double outside) {
   return Index{0, 1, 2, 3} < Index{n, n, n, n} ? a : broadcast(outside);
 }
 
+HEDGEROW_INLINE Lanes one_if_zero(Lanes a) { return a == broadcast(0.0) ? broadcast(1.0) : a; }
+// a, or b where a is -inf.
+HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) { return a == broadcast(-kInfinity) ? b : a; }
+// 0 where a is below infinity, 1 where it is infinite or no number.
+HEDGEROW_INLINE Lanes one_if_bad(Lanes a) {
+  return a < broadcast(kInfinity) ? broadcast(0.0) : broadcast(1.0);
+}
+
 // exp(x) for x <= 0 within 2 ulp; 0 below -708, where a normal double ends.
 HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
   using Bits = int64_t __attribute__((vector_size(32)));
@@ -106,6 +114,17 @@ HEDGEROW_INLINE Lanes keep_lanes(Lanes a, int64_t n, double outside) {
   for (int64_t i = n; i < kLanes; ++i) a.v[i] = outside;
   return a;
 }
+HEDGEROW_INLINE Lanes one_if_zero(Lanes a) {
+  for (int i = 0; i < kLanes; ++i) a.v[i] = a.v[i] == 0.0 ? 1.0 : a.v[i];
+  return a;
+}
+HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) {
+  return each(a, b, [](double x, double y) { return x == -kInfinity ? y : x; });
+}
+HEDGEROW_INLINE Lanes one_if_bad(Lanes a) {
+  for (int i = 0; i < kLanes; ++i) a.v[i] = a.v[i] < kInfinity ? 0.0 : 1.0;
+  return a;
+}
 HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
   Lanes out;
   for (int i = 0; i < kLanes; ++i) out.v[i] = x.v[i] < -708.0 ? 0.0 : std::exp(x.v[i]);
@@ -121,6 +140,19 @@ HEDGEROW_INLINE Lanes load(const double* p) {
 }
 HEDGEROW_INLINE void store(double* p, Lanes a) { std::memcpy(p, &a, sizeof(a)); }
 
+// Lanes in memory. What alignment Lanes have depends on the clone, so that none of them may live
+// where two clones meet: in arrays, in members, behind references.
+struct alignas(kLanes * sizeof(double)) Packed {
+  Packed() = default;
+  HEDGEROW_INLINE Packed(Lanes a) { store(values, a); }
+  HEDGEROW_INLINE operator Lanes() const { return load(values); }
+  HEDGEROW_INLINE Packed& operator+=(Lanes a) {
+    store(values, load(values) + a);
+    return *this;
+  }
+  double values[kLanes];
+};
+
 HEDGEROW_INLINE double sum_lanes(Lanes a) {
   return (lane(a, 0) + lane(a, 1)) + (lane(a, 2) + lane(a, 3));
 }
@@ -131,6 +163,20 @@ HEDGEROW_INLINE double max_lane(Lanes a) {
 }
 HEDGEROW_INLINE double min_lane(Lanes a) {
   return min_of(min_of(lane(a, 0), lane(a, 1)), min_of(lane(a, 2), lane(a, 3)));
+}
+
+// The sums of four vectors, side by side.
+HEDGEROW_INLINE Lanes sum_each(Lanes a, Lanes b, Lanes c, Lanes d) {
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+  const Lanes ab =
+      __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
+  const Lanes cd =
+      __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
+  return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+#else
+  const double sums[kLanes] = {sum_lanes(a), sum_lanes(b), sum_lanes(c), sum_lanes(d)};
+  return load(sums);
+#endif
 }
 
 // A row of n doubles, of which the last lanes may be partly filled.

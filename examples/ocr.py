@@ -1,9 +1,10 @@
-"""Read handwritten words: letter by letter, then with a CRF that also looks at the neighbours."""
+"""Read handwritten words: each letter alone, then with one neighbour, then with three."""
 
 from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,9 @@ def read_letters(X: Words, y: Words, X_test: Words) -> Words:
     return np.split(model.predict(np.concatenate(X_test)), bounds)
 
 
-def read_words(X: Words, y: Words, X_test: Words) -> Words:
-    """Whole words: which letters follow which is learned too."""
-    crf = LinearCRF(max_iter=200, tol=1e-3, verbose=1)
+def read_words(X: Words, y: Words, X_test: Words, order: int) -> Words:
+    """Whole words: which letters follow which is learned too, in strings of order + 1 letters."""
+    crf = LinearCRF(order=order, max_iter=200, tol=1e-3, verbose=1)
     return crf.fit(X, y).predict(X_test)
 
 
@@ -45,7 +46,11 @@ def main() -> None:
     )
 
     table, readings = [], []
-    models = {"each letter alone": read_letters, "LinearCRF": read_words}
+    models = {
+        "each letter alone": read_letters,
+        "LinearCRF, order 1": partial(read_words, order=1),
+        "LinearCRF, order 3": partial(read_words, order=3),
+    }
     for name, read in models.items():
         print(f"training: {name}", flush=True)
         begin = time.perf_counter()
@@ -57,12 +62,12 @@ def main() -> None:
 
     print(f"\n{'model':<20}{'test error':>12}{'seconds':>10}", *table, sep="\n")
 
-    print("\nSome words that the neighbours put right:")
-    print(f"{'written':<18}{'each letter alone':<20}LinearCRF")
+    print("\nSome words that more neighbours put right:")
+    print(f"{'written':<16}", *(f"{name:<20}" for name in models), sep="")
     rows = list(zip(["".join(word) for word in y_test], *readings, strict=True))
-    mended = [row for row in rows if row[0] == row[2] != row[1]]
-    for written, alone, together in mended[:: len(mended) // 4][:4]:
-        print(f"{written:<18}{alone:<20}{together}")
+    mended = [row for row in rows if row[0] == row[3] and len({row[1], row[2], row[3]}) == 3]
+    for written, *read in mended[:: len(mended) // 4][:4]:
+        print(f"{written:<16}", *(f"{word:<20}" for word in read), sep="")
 
 
 if __name__ == "__main__":

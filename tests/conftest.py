@@ -3,12 +3,13 @@
 import pytest
 
 from hedgerow import LinearCRF
-from reference.model_files import ITEMS, Y
+from reference.model_files import CHUNKS, ITEMS
 
 
 @pytest.fixture(scope="module")
 def model():
-    return LinearCRF(transition_attributes=True).fit(ITEMS, Y)
+    """It has everything that a file can hold."""
+    return LinearCRF(transition_attributes=True, order=2, constraints="BIO").fit(ITEMS, CHUNKS)
 
 
 @pytest.fixture(scope="module")

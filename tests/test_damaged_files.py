@@ -121,7 +121,7 @@ def put_together(tensors, content):
     [
         (
             {"format": 99},
-            "it has format 99 and this version of hedgerow reads up to format 1; upgrade hedgerow",
+            "it has format 99 and this version of hedgerow reads up to format 2; upgrade hedgerow",
         ),
         ({"format": 0}, "the file does not hold a valid model: its format"),
         ({"format": None}, "the file does not hold a valid model: its format"),
@@ -163,14 +163,14 @@ def put_together(tensors, content):
 )
 def test_metadata_that_make_no_sense(data, changes, message):
     kind, state = take_apart(data)
-    content = {"format": 1, "model": kind, **state.metadata, **changes}
+    content = {"format": 2, "model": kind, **state.metadata, **changes}
     refuses(put_together(state.tensors, content), message)
 
 
 @pytest.mark.parametrize("name", ["schema", "loss", "n_iter", "history", "classes", "parameters"])
 def test_metadata_that_are_missing(data, name):
     kind, state = take_apart(data)
-    content = {"format": 1, "model": kind, **state.metadata}
+    content = {"format": 2, "model": kind, **state.metadata}
     del content[name]
     refuses(put_together(state.tensors, content), "the file does not hold a valid model: ")
 
@@ -180,7 +180,7 @@ def test_a_column_schema_that_contradicts_itself(tmp_path):
     kind, state = take_apart((tmp_path / "model").read_bytes())
     for changes in ({"n_features": 3}, {"names": ["p", "q"]}, {"text": [7]}, {"kind": "rows"}):
         schema = {**state.metadata["schema"], **changes}
-        content = {"format": 1, "model": kind, **state.metadata, "schema": schema}
+        content = {"format": 2, "model": kind, **state.metadata, "schema": schema}
         refuses(put_together(state.tensors, content), "does not hold a valid model: its columns")
 
 
@@ -201,8 +201,19 @@ def put(position, value):
 
 ALL_TENSORS = [
     *["names.text", "names.offsets", "attributes.offsets", "attributes.labels"],
-    *["attributes.weights", "labels.weights", "pairs.weights", "edges.pairs", "edges.weights"],
+    *["attributes.weights", "labels.weights", "edges.pairs", "edges.weights"],
+    *["patterns.offsets", "patterns.labels", "patterns.weights"],
+    *["constraints.start", "constraints.end"],
 ]
+# Offsets that fall, though the differences of neighbours, as 64-bit integers, do not.
+WRAPPING = [5 * 10**18, -5 * 10**18]
+
+
+def repeat_pattern(tensors):
+    """Make the second pair the same as the first."""
+    tensors["patterns.labels"] = put(slice(2, 4), tensors["patterns.labels"][:2])(
+        tensors["patterns.labels"].copy()
+    )
 
 
 @pytest.mark.parametrize(
@@ -276,6 +287,37 @@ ALL_TENSORS = [
         ),
         (changed("attributes.labels", put(1, 0)), "attributes.labels is not in order"),
         (changed("edges.pairs", lambda array: array[::-1].copy()), "edges.pairs is not in order"),
+        (changed("attributes.offsets", put(slice(1, 3), WRAPPING)), "attributes.offsets falls"),
+        (changed("edges.offsets", put(slice(1, 3), WRAPPING)), "edges.offsets falls"),
+        (changed("patterns.offsets", put(0, 1)), "patterns.offsets does not begin at 0"),
+        (
+            changed("patterns.offsets", lambda array: array[:0]),
+            "patterns.offsets does not begin at 0",
+        ),
+        (changed("patterns.offsets", put(-1, 1000)), "patterns.offsets does not fit the patterns"),
+        (
+            changed("patterns.labels", lambda array: array[:-1]),
+            "patterns.offsets does not fit the patterns",
+        ),
+        *(
+            (changed("patterns.offsets", put(at, value)), "a pattern has fewer than two labels")
+            for at, value in ((1, 1), (1, 0), (1, -1), (2, 1000), (slice(1, 3), WRAPPING))
+        ),
+        (changed("patterns.labels", put(0, -1)), "patterns.labels is out of range"),
+        (changed("patterns.labels", put(-1, 3)), "patterns.labels is out of range"),
+        (repeat_pattern, "a pattern occurs twice"),
+        *(
+            (changed("constraints.allowed", change), "constraints.allowed has the wrong type")
+            for change in (lambda array: array[0], lambda array: array.astype(np.uint8))
+        ),
+        *(
+            (changed(name, lambda array: array[:-1]), "the constraints have the wrong shape")
+            for name in ("constraints.allowed", "constraints.start", "constraints.end")
+        ),
+        (
+            changed("constraints.allowed", lambda array: array[:, :2]),
+            "the constraints have the wrong shape",
+        ),
     ],
 )
 def test_arrays_that_make_no_sense(data, tmp_path, change, message):
@@ -289,13 +331,34 @@ def test_labels_and_arrays_of_different_number(data, tmp_path):
     kind, state = take_apart(data)
     state.metadata["classes"] = {"dtype": "<U1", "labels": ["a", "b", "c", "d"]}
     persist.write(tmp_path / "model", kind, state)
+    refuses(tmp_path / "model", "the constraints have the wrong shape")
+    for name in ("allowed", "start", "end"):
+        del state.tensors[f"constraints.{name}"]
+    persist.write(tmp_path / "model", kind, state)
     refuses(tmp_path / "model", "labels.weights has the wrong shape")
+
+
+def test_offsets_that_wrap_around_where_labels_are_in_order(tmp_path):
+    LinearCRF().fit([[{"p": 1}, {"q": 1}], [{"r": 1}]], [["a", "b"], ["c"]]).save(tmp_path / "m")
+    kind, state = take_apart((tmp_path / "m").read_bytes())
+    changed("attributes.offsets", put(slice(1, 3), WRAPPING))(state.tensors)
+    persist.write(tmp_path / "m", kind, state)
+    refuses(tmp_path / "m", "the file does not hold a valid model: attributes.offsets falls")
+
+
+def test_constraints_that_leave_nothing_are_an_error_when_used(data, tmp_path):
+    kind, state = take_apart(data)
+    changed("constraints.start", put(slice(None), False))(state.tensors)
+    persist.write(tmp_path / "model", kind, state)
+    loaded = hedgerow.load(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"no labelling of the sequence up to X\[0\]\[0\]"):
+        loaded.predict(ITEMS)
 
 
 def test_a_checksum_that_does_not_match(data):
     message = "the file is damaged: its checksum does not match"
     kind, state = take_apart(data)
-    text = json.dumps({"format": 1, "model": kind, **state.metadata})
+    text = json.dumps({"format": 2, "model": kind, **state.metadata})
     refuses(save_tensors(state.tensors, {"hedgerow": f"{'0' * 64} {text}"}), message)
     flipped = bytearray(data)
     flipped[-1] ^= 1
@@ -306,7 +369,7 @@ def test_half_a_character_in_the_metadata(data):
     # JSON can name half of a surrogate pair, which no encoding can write.
     kind, state = take_apart(data)
     text = json.dumps(
-        {"format": 1, "model": kind, **state.metadata, "more": "\ud83d"}, ensure_ascii=False
+        {"format": 2, "model": kind, **state.metadata, "more": "\ud83d"}, ensure_ascii=False
     )
     header = json.dumps({"__metadata__": {"hedgerow": f"00 {text}"}}).encode()
     with pytest.raises(ModelFileError):

@@ -25,6 +25,14 @@ def refuses(error, message, method, *args, **kwargs):
         method(*args, **kwargs)
 
 
+def every_prediction(crf):
+    """All methods that answer a question about X alone."""
+    return (
+        *(crf.predict, crf.predict_proba, crf.predict_marginals, crf.predict_pattern_marginals),
+        *(crf.sample, lambda X: crf.predict_k_best(X, 2)),
+    )
+
+
 def spoil(value, sequence=2, position=1, column=0):
     spoilt = [x.copy() for x in X]
     spoilt[sequence] = np.resize(spoilt[sequence], (3, 3))
@@ -73,6 +81,29 @@ def test_the_example_of_the_documentation():
         ("n_jobs", 1.5, "n_jobs is 1.5; expected a positive number of threads"),
         ("verbose", -1, "verbose is -1; expected an integer of at least 0"),
         ("verbose", "loud", "verbose is 'loud'; expected an integer of at least 0"),
+        ("order", -1, "order is -1; expected an integer of at least 0"),
+        ("order", 1.0, "order is 1.0; expected an integer of at least 0"),
+        ("order", "2", "order is '2'; expected an integer of at least 0"),
+        ("order", None, "order is None; expected an integer of at least 0"),
+        ("order", True, "order is True; expected an integer of at least 0"),
+        ("min_pattern_count", -1, "min_pattern_count is -1; expected an integer of at least 0"),
+        ("min_pattern_count", 0.5, "min_pattern_count is 0.5; expected an integer of at least 0"),
+        ("label_patterns", [()], "label_patterns[0] is empty; a pattern has at least two labels"),
+        (
+            "label_patterns",
+            [("a", "b"), ("a", "z")],
+            "label_patterns[1] has the unknown label 'z'; known labels: 'a', 'b', 'c'",
+        ),
+        ("label_patterns", [("a", 1)], "label_patterns[0] has the unknown label 1; known labels:"),
+        ("label_patterns", [("a", None)], "label_patterns[0] has the unknown label None; known"),
+        ("label_patterns", [(["a"], "b")], "label_patterns[0] has the unknown label ['a']; known"),
+        ("constraints", "IOB2", "constraints is 'IOB2'; expected 'BIO' or 'IOB1' or 'BILOU' or"),
+        ("allowed", [], "allowed is empty, which forbids every pair of labels; list the pairs"),
+        ("forbidden", "ab", "forbidden is 'ab'; expected a list of pairs (label before, label)"),
+        ("forbidden", [("a", "z")], "forbidden has the unknown label 'z'; known labels: 'a', 'b'"),
+        ("start_labels", [], "start_labels is empty, which forbids every sequence; name at least"),
+        ("end_labels", ["z"], "end_labels has the unknown label 'z'; known labels: 'a', 'b', 'c'"),
+        ("missing_label", 0.5, "missing_label is 0.5; expected a string, an integer or a bool, as"),
     ],
 )
 def test_bad_parameters(name, value, message):
@@ -80,10 +111,45 @@ def test_bad_parameters(name, value, message):
 
 
 @pytest.mark.parametrize(
+    ("label_patterns", "message"),
+    [
+        ("ab", "label_patterns is 'ab'; expected a list of tuples of labels, such as [('a', 'b'),"),
+        (5, "label_patterns is 5; expected a list of tuples of labels, such as"),
+        (["ab"], "label_patterns[0] is 'ab'; expected a tuple of labels"),
+        ([("a", "b"), 7], "label_patterns[1] is 7; expected a tuple of labels"),
+    ],
+)
+def test_label_patterns_that_are_no_lists(label_patterns, message):
+    refuses(TypeError, message, LinearCRF(label_patterns=label_patterns).fit, X, Y)
+
+
+@pytest.mark.parametrize("order", [0, 2])
+def test_an_order_and_label_patterns(order):
+    message = f"order is {order} and label_patterns are given; label_patterns take the place of"
+    refuses(ValueError, message, LinearCRF(order=order, label_patterns=[("a", "b")]).fit, X, Y)
+
+
+@pytest.mark.parametrize("number", [0, -3, 1.0, "3", None, True, np.nan])
+def test_bad_numbers_of_labellings(fitted, number):
+    message = f"k is {number!r}; expected an integer of at least 1"
+    refuses(ValueError, message, fitted.predict_k_best, X, number)
+    message = f"n is {number!r}; expected an integer of at least 1"
+    refuses(ValueError, message, fitted.sample, X, number)
+    assert len(fitted.predict_k_best(X, np.int64(2))[0]) == 2
+    assert fitted.sample(X, np.int64(2))[0].shape == (2, 5)
+
+
+def test_a_bad_seed(fitted):
+    message = "'seed' cannot be used to seed a numpy.random.RandomState instance"
+    refuses(ValueError, message, fitted.sample, X, random_state="seed")
+
+
+@pytest.mark.parametrize(
     "parameters",
     [
         {"reg_lambda": np.float32(0.5), "reg_alpha": np.float16(0.25), "tol": np.float32(2**-20)},
         {"max_iter": np.int64(500), "min_count": np.int32(1)},
+        {"order": np.int64(2), "min_pattern_count": np.uint8(1), "missing_label": np.str_("?")},
         {"all_pairs": np.True_, "transition_attributes": np.False_},
         {"class_weight": {"a": np.float64(2), "b": 1}},
         {"n_jobs": np.int64(1), "random_state": 0},
@@ -105,11 +171,15 @@ def test_parameters_may_be_numpy_scalars(parameters):
         ("predict", (X,)),
         ("predict_marginals", (X,)),
         ("predict_proba", (X,)),
+        ("predict_pattern_marginals", (X,)),
+        ("predict_k_best", (X, 2)),
+        ("sample", (X,)),
         ("log_likelihood", (X, Y)),
         ("score", (X, Y)),
         ("save", ("nowhere",)),
         ("weights", ()),
         ("transitions", ()),
+        ("patterns", ()),
     ],
 )
 def test_methods_need_a_fitted_model(method, args):
@@ -117,7 +187,7 @@ def test_methods_need_a_fitted_model(method, args):
     refuses(NotFittedError, message, getattr(LinearCRF(), method), *args)
 
 
-@pytest.mark.parametrize("name", ["attributes_", "n_weights_"])
+@pytest.mark.parametrize("name", ["attributes_", "n_weights_", "label_patterns_"])
 def test_attributes_need_a_fitted_model(name):
     with pytest.raises(NotFittedError, match="this LinearCRF is not fitted yet"):
         getattr(LinearCRF(), name)
@@ -142,8 +212,8 @@ def test_attributes_need_a_fitted_model(name):
         (X, [[0.5] * len(labels) for labels in Y], "Unknown label type: y[0][0] is the float 0.5"),
         (
             X,
-            [[None] * len(Y[0]), *Y[1:]],
-            "y[0][0] is missing (None); every position needs a label",
+            [[None] * len(labels) for labels in Y],
+            "y has no label at any of its 16 positions, all are missing (None); training needs",
         ),
     ],
 )
@@ -169,7 +239,7 @@ def test_numbers_that_are_not_finite_are_named(fitted, value, what):
     message = f"X[2] has {what} at position 1, column 2; LinearCRF needs finite numbers"
     refuses(ValueError, message, LinearCRF().fit, bad, y)
     refuses(ValueError, message, LinearCRF().fit, X, Y, eval_set=(bad, y))
-    for method in (fitted.predict, fitted.predict_proba, fitted.predict_marginals):
+    for method in every_prediction(fitted):
         refuses(ValueError, message, method, bad)
     for method in (fitted.score, fitted.log_likelihood):
         refuses(ValueError, message, method, bad, y)
@@ -185,7 +255,7 @@ def test_numbers_that_are_not_finite_in_a_frame_are_named_by_their_column():
 
 
 def test_other_columns_than_in_training(fitted):
-    for method in (fitted.predict, fitted.predict_proba, fitted.predict_marginals):
+    for method in every_prediction(fitted):
         message = "X has 2 features, but LinearCRF is expecting 3 features as input"
         refuses(ValueError, message, method, [x[:, :2] for x in X])
     message = "X holds dicts or attribute strings, but LinearCRF was fitted on 3 columns"
@@ -200,7 +270,11 @@ def test_other_columns_than_in_training(fitted):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"reg_alpha": 0.5}, {"transition_attributes": True}, {"class_weight": {"only": 3}}],
+    [
+        *({}, {"reg_alpha": 0.5}, {"transition_attributes": True}, {"class_weight": {"only": 3}}),
+        *({"order": 0}, {"order": 2}, {"order": 2, "transition_attributes": True}),
+        {"order": 3, "class_weight": {"only": 3}},
+    ],
 )
 def test_one_label_alone_is_predicted_with_certainty(parameters):
     same = [["only"] * len(labels) for labels in Y]
@@ -209,6 +283,8 @@ def test_one_label_alone_is_predicted_with_certainty(parameters):
     assert [labels.tolist() for labels in crf.predict(X)] == same
     np.testing.assert_array_equal(crf.log_likelihood(X, same), 0)
     np.testing.assert_array_equal(crf.predict_proba(X), 1)
+    assert [len(found) for found in crf.predict_k_best(X, 3)] == [1] * len(X)
+    assert crf.sample(X, 2)[0].tolist() == [same[0]] * 2
 
 
 def test_a_single_position():

@@ -1,32 +1,66 @@
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
-from hedgerow.objectives import Targets, likelihood
-from hedgerow.trellis import Potentials
-from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
+from hedgerow.labels.automaton import Automaton
+from hedgerow.objectives import Targets, likelihood, log_likelihoods
+from hedgerow.trellis import NoPathError, Potentials
+from reference.automata import PatternChain, enumerate_patterns, weighted_log_likelihood
 
 OFFSETS = np.array([0, 4, 5, 8])
 RNG = np.random.default_rng(0)
-CODES = RNG.integers(0, 3, 8).astype(np.int32)
-WEIGHTS = {
-    "none": {},
-    "sequences": {"sequence_weights": np.array([2.0, 0.0, 0.5])},
-    "positions": {"position_weights": RNG.uniform(0, 3, 8)},
+KNOWN = RNG.integers(0, 3, 8).astype(np.int32)
+# A sequence of which something is known, one of which nothing is, one of which all is.
+PARTIAL = np.array([2, -1, -1, 0, -1, 0, 2, 1], dtype=np.int32)
+TARGETS = {
+    "all known": (KNOWN, {}),
+    "sequence weights": (KNOWN, {"sequence_weights": np.array([2.0, 0.0, 0.5])}),
+    "position weights": (KNOWN, {"position_weights": RNG.uniform(0, 3, 8)}),
+    "some known": (PARTIAL, {}),
+    "some known, sequence weights": (PARTIAL, {"sequence_weights": np.array([2.0, 0.7, 0.5])}),
 }
-cases = pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
-with_edges = pytest.mark.parametrize("edges", [False, True], ids=["arcs", "edges"])
+cases = pytest.mark.parametrize("case", TARGETS.values(), ids=TARGETS)
+
+PAIRS = list(product(range(3), repeat=2))
+SOME = [(0, 1), (2, 0), (1, 1), (0, 2, 1), (2, 0, 0, 2)]
+FORMS = {
+    "arcs": (None, False),
+    "edges": (None, True),
+    "automaton": (SOME, False),
+    "automaton, edges": ([*PAIRS, *SOME[3:]], True),
+}
+forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
-def make_potentials(edges):
+def make(form, case=(KNOWN, {})):
+    """Potentials, targets, and the chains that the oracles work on."""
     rng = np.random.default_rng(1)
-    return Potentials(
-        OFFSETS,
-        rng.normal(size=(8, 3)),
-        rng.normal(size=(3, 3)),
-        rng.normal(size=(8, 3, 3)) if edges else None,
-    )
+    patterns, has_edges = form
+    nodes, weights = rng.normal(size=(8, 3)), rng.normal(size=len(patterns or PAIRS))
+    edges = rng.normal(size=(8, 3, 3)) if has_edges else None
+    automaton = None if patterns is None else Automaton.build(3, patterns)
+    arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
+    codes, weighting = case
+    potentials = Potentials(nodes, arcs, OFFSETS, edges, automaton)
+    targets = Targets(OFFSETS, codes, 3, automaton, **weighting)
+    chains = [
+        PatternChain(
+            nodes[begin:end],
+            patterns or PAIRS,
+            weights,
+            None if edges is None else edges[begin:end],
+        )
+        for begin, end in pairwise(OFFSETS)
+    ]
+    return potentials, targets, chains
+
+
+def log_prob(chain, codes):
+    """Log probability of the known labels: that of all labellings that agree with them."""
+    agreeing = enumerate_patterns(replace(chain, known=tuple(codes.tolist())))
+    return -np.inf if agreeing is None else agreeing.log_z - enumerate_patterns(chain).log_z
 
 
 def loss_of(potentials, targets):
@@ -34,31 +68,31 @@ def loss_of(potentials, targets):
 
 
 @cases
-@with_edges
-def test_likelihood_equals_enumeration(weights, edges):
-    potentials, targets = make_potentials(edges), Targets(OFFSETS, CODES, 3, **weights)
+@forms
+def test_likelihood_equals_enumeration(case, form):
+    potentials, targets, chains = make(form, case)
+    codes, weighting = case
     total = 0.0
-    for s, (begin, end) in enumerate(pairwise(OFFSETS)):
+    for s, (chain, (begin, end)) in enumerate(zip(chains, pairwise(OFFSETS), strict=True)):
         part = slice(begin, end)
-        chain = Chain(
-            potentials.nodes[part], potentials.arcs, potentials.edges[part] if edges else None
-        )
-        if "position_weights" in weights:
-            total -= weighted_log_likelihood(chain, CODES[part], weights["position_weights"][part])
+        if "position_weights" in weighting:
+            by_position = weighting["position_weights"][part]
+            total -= weighted_log_likelihood(chain, codes[part], by_position)
         else:
-            weight = weights["sequence_weights"][s] if weights else 1.0
-            total -= weight * enumerate_chain(chain).log_probs[tuple(CODES[part])]
+            weight = weighting["sequence_weights"][s] if weighting else 1.0
+            total -= weight * log_prob(chain, codes[part])
     assert loss_of(potentials, targets) == pytest.approx(total, rel=1e-10)
 
 
 @cases
-@with_edges
-def test_slopes_are_those_of_the_loss(weights, edges):
-    potentials, targets = make_potentials(edges), Targets(OFFSETS, CODES, 3, **weights)
+@forms
+def test_slopes_are_those_of_the_loss(case, form):
+    potentials, targets, _ = make(form, case)
     slopes = likelihood(potentials, targets, n_threads=1)
     step = 1e-5
-    for name in ("nodes", "arcs", "edges") if edges else ("nodes", "arcs"):
+    for name in ("nodes", "arcs") if potentials.edges is None else ("nodes", "arcs", "edges"):
         scores, found = getattr(potentials, name), getattr(slopes, name)
+        assert found.shape == scores.shape
         for index in np.ndindex(scores.shape):
             kept, ends = scores[index], []
             for moved in (kept + step, kept - step):
@@ -69,28 +103,115 @@ def test_slopes_are_those_of_the_loss(weights, edges):
 
 
 @cases
-@with_edges
-def test_parts_add_up_to_the_whole(weights, edges):
-    potentials, targets = make_potentials(edges), Targets(OFFSETS, CODES, 3, **weights)
+@forms
+def test_parts_add_up_to_the_whole(case, form):
+    potentials, targets, _ = make(form, case)
     whole = likelihood(potentials, targets, n_threads=1)
-    loss, arcs = 0.0, np.zeros((3, 3))
+    loss, arcs = 0.0, np.zeros_like(potentials.arcs)
     for sequences in (slice(0, 1), slice(1, 3)):
         begin, end = OFFSETS[sequences.start], OFFSETS[sequences.stop]
-        some = Potentials(
-            OFFSETS[sequences.start : sequences.stop + 1] - begin,
-            potentials.nodes[begin:end],
-            potentials.arcs,
-            potentials.edges[begin:end] if edges else None,
-        )
-        part = likelihood(some, targets.part(sequences), n_threads=1)
+        part = likelihood(potentials.part(sequences), targets.part(sequences), n_threads=1)
         np.testing.assert_allclose(part.nodes, whole.nodes[begin:end], atol=1e-14)
+        if whole.edges is not None:
+            np.testing.assert_allclose(part.edges, whole.edges[begin:end], atol=1e-14)
         loss += part.loss
         arcs += part.arcs
     assert loss == pytest.approx(whole.loss, rel=1e-12)
     np.testing.assert_allclose(arcs, whole.arcs, atol=1e-12)
 
 
-def test_slopes_are_written_where_they_are_wanted():
-    potentials, targets = make_potentials(False), Targets(OFFSETS, CODES, 3)
-    out = np.empty((8, 3))
-    assert likelihood(potentials, targets, n_threads=1, out=out).nodes is out
+@forms
+@pytest.mark.parametrize("weights", [None, np.array([2.0, 0.7, 0.5])], ids=["plain", "weighted"])
+def test_a_sequence_of_which_nothing_is_known_counts_for_nothing(form, weights):
+    codes = np.where(np.arange(8) < 4, -1, KNOWN).astype(np.int32)
+    potentials, targets, _ = make(form, (codes, {"sequence_weights": weights}))
+    whole = likelihood(potentials, targets, n_threads=1)
+    rest = likelihood(potentials.part(slice(1, 3)), targets.part(slice(1, 3)), n_threads=1)
+    assert whole.loss == pytest.approx(rest.loss, rel=1e-14)
+    assert not whole.nodes[:4].any()
+    assert whole.edges is None or not whole.edges[:4].any()
+    np.testing.assert_allclose(whole.arcs, rest.arcs, rtol=0, atol=1e-14)
+    # And if nothing is known at all, there is nothing to learn.
+    nothing = replace(targets, codes=np.full(8, -1, dtype=np.int32))
+    slopes = likelihood(potentials, nothing, n_threads=1)
+    assert slopes.loss == 0.0
+    assert not slopes.nodes.any()
+    np.testing.assert_allclose(slopes.arcs, 0.0, atol=1e-14)
+
+
+@forms
+def test_slopes_are_written_where_they_are_wanted(form):
+    for codes in (KNOWN, PARTIAL):
+        potentials, targets, _ = make(form, (codes, {}))
+        out = np.empty((8, 3))
+        found = likelihood(potentials, targets, n_threads=1, out=out).nodes
+        assert found is out
+        np.testing.assert_array_equal(found, likelihood(potentials, targets, n_threads=1).nodes)
+
+
+@cases
+@forms
+def test_log_likelihoods_are_those_of_the_known_labels(case, form):
+    codes, _ = case
+    potentials, targets, chains = make(form, case)
+    expected = [
+        log_prob(c, codes[a:b]) for c, (a, b) in zip(chains, pairwise(OFFSETS), strict=True)
+    ]
+    found = log_likelihoods(potentials, targets, n_threads=2)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "patterns", [PAIRS, [*PAIRS, (0, 1, 0), (0, 2, 1)]], ids=["pairs", "longer"]
+)
+def test_labels_that_cannot_be_completed_have_no_likelihood(patterns):
+    # 0 is never followed by itself; in the longer grammar not by 1 0 either.
+    weights = np.where(np.isin(np.arange(len(patterns)), [0, 9]), -np.inf, 0.5)
+    sequences = [
+        *([0, 1], [0, 0], [0, -1], [-1, 0, 0, -1], [0, 0, -1], [0, -1, 0], [], [-1], [2, 0, 0]),
+        *([0, 1, 0], [0, -1, -1, 0], [-1, -1], [0, 0]),
+    ]
+    offsets = np.cumsum([0, *map(len, sequences)])
+    codes = np.array([code for codes in sequences for code in codes], dtype=np.int32)
+    nodes = np.random.default_rng(2).normal(size=(len(codes), 3))
+    automaton = None if patterns == PAIRS else Automaton.build(3, patterns)
+    arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
+    potentials = Potentials(nodes, arcs, offsets, None, automaton)
+    found = log_likelihoods(potentials, Targets(offsets, codes, 3, automaton), n_threads=1)
+    expected = [
+        log_prob(PatternChain(nodes[a:b], patterns, weights), codes[a:b])
+        for a, b in pairwise(offsets)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    assert (found[[1, 3, 4, 8, 12]] == -np.inf).all()
+    assert found[[6, 7, 11]].tolist() == [0.0, 0.0, 0.0]
+    assert (found[9] == -np.inf) == (automaton is not None)
+    assert np.isfinite(found[[0, 2, 5, 10]]).all()
+
+
+def test_a_sequence_without_labellings_is_an_error_all_the_same():
+    potentials, targets, _ = make(FORMS["arcs"], (PARTIAL, {}))
+    potentials.nodes[5] = -np.inf
+    with pytest.raises(NoPathError, match="sequence 2 has no labelling with a finite score"):
+        log_likelihoods(potentials, targets, n_threads=1)
+
+
+def test_counts_of_labels_worked_by_hand():
+    # The labels 0 1 1 ?, 0 1 and 2: the first sequence is not counted, for one label is missing.
+    offsets, codes = np.array([0, 4, 6, 6, 7]), np.array([0, 1, 1, -1, 0, 1, 2], dtype=np.int32)
+    targets = Targets(offsets, codes, 3, sequence_weights=np.array([1.0, 0.5, 4.0, 2.0]))
+    assert targets.pair_codes.tolist() == [-1, 1, 4, -1, -1, 1, -1]
+    assert targets.full_codes.tolist() == [-1, -1, -1, -1, 0, 1, 2]
+    assert targets.arc_counts.tolist() == [[0.0, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert targets.partial.sequences.tolist() == [0]
+    assert targets.partial.positions.tolist() == [0, 1, 2, 3]
+    assert targets.partial.offsets.tolist() == [0, 4]
+    assert targets.weights.tolist() == [1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 2.0]
+    # Over the strings 0, 1, 2 and 01.
+    automaton = Automaton.build(3, [(0, 1)])
+    assert replace(targets, automaton=automaton).arc_counts.tolist() == [0.5, 0.0, 2.0, 0.5]
+    known = replace(targets, codes=codes.clip(min=0), sequence_weights=None)
+    assert known.partial is None
+    assert known.full_codes is known.codes
+    assert known.weights is None
+    assert known.arc_counts.tolist() == [[0.0, 2.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]

@@ -5,7 +5,7 @@ import pycrfsuite
 import pytest
 
 from hedgerow import LinearCRF
-from hedgerow.trellis import forward_backward, log_likelihood, viterbi
+from hedgerow.trellis import Potentials, forward_backward, log_likelihood, viterbi
 
 LABELS = ["A", "B", "C"]
 C2 = 0.3
@@ -54,8 +54,8 @@ def crfsuite(tmp_path_factory):
     tagger.close()
 
 
-def potentials(tagger, items):
-    """Nodes (T, K) and arcs (K, K) from the weights that the model file names."""
+def potentials_of(tagger, items):
+    """Potentials from the weights that the model file names."""
     info = tagger.info()
     nodes = [
         [
@@ -65,26 +65,25 @@ def potentials(tagger, items):
         for item in items
     ]
     arcs = [[info.transitions[before, label] for label in LABELS] for before in LABELS]
-    return np.array(nodes), np.array(arcs)
+    return Potentials(np.array(nodes), np.array(arcs), np.array([0, len(items)]))
 
 
 def test_the_trellis_answers_as_crfsuite_does(crfsuite):
     tagger, _ = crfsuite
     rng = np.random.default_rng(1)
     for items in make_sentences(n_sentences=15, seed=2)[0]:
-        nodes, arcs = potentials(tagger, items)
-        offsets = [0, len(items)]
+        potentials = potentials_of(tagger, items)
         tagger.set(pycrfsuite.ItemSequence(items))
-        marginals = forward_backward(nodes, arcs, offsets).marginals
+        marginals = forward_backward(potentials).marginals
         theirs = [[tagger.marginal(label, t) for label in LABELS] for t in range(len(items))]
         # The model file can only be read with the six digits that it is printed with.
         np.testing.assert_allclose(marginals, theirs, atol=1e-5)
         codes = rng.integers(0, 3, len(items))
-        log_prob = log_likelihood(nodes, arcs, offsets, codes)[0]
+        log_prob = log_likelihood(potentials, codes)[0]
         assert np.exp(log_prob) == pytest.approx(
             tagger.probability([LABELS[code] for code in codes]), rel=1e-4
         )
-        assert [LABELS[code] for code in viterbi(nodes, arcs, offsets)] == tagger.tag()
+        assert [LABELS[code] for code in viterbi(potentials)] == tagger.tag()
 
 
 def without_bias(sentences):
@@ -119,14 +118,17 @@ def test_linear_crf_predicts_what_crfsuite_predicts(crfsuite):
         assert labels.tolist() == tagger.tag(pycrfsuite.ItemSequence(items))
 
 
-def test_only_what_occurs_has_weights_there_too(tmp_path):
+@pytest.mark.parametrize("all_transitions", [False, True])
+def test_only_what_occurs_has_weights_there_too(tmp_path, all_transitions):
     sentences, tags = make_sentences(n_sentences=10)
     trainer = pycrfsuite.Trainer(verbose=False)
     for items, labels in zip(sentences, tags, strict=True):
         trainer.append(pycrfsuite.ItemSequence(items), labels)
     trainer.select("lbfgs")
-    trainer.set_params({"c2": C2, "feature.possible_transitions": True})
+    trainer.set_params({"c2": C2, "feature.possible_transitions": all_transitions})
     trainer.train(str(tmp_path / "model"))
-    crf = LinearCRF(reg_lambda=2 * C2).fit(without_bias(sentences), tags)
+    min_count = 0 if all_transitions else 1
+    crf = LinearCRF(reg_lambda=2 * C2, min_pattern_count=min_count)
+    crf.fit(without_bias(sentences), tags)
     assert crf.n_weights_ == trainer.logparser.featgen_num_features
     assert crf.loss_ == pytest.approx(trainer.logparser.last_iteration["loss"], rel=1e-3)

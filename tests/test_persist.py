@@ -1,5 +1,6 @@
 """Model files: what is saved comes back, and what is damaged is refused in words."""
 
+import hashlib
 import io
 import json
 import os
@@ -12,8 +13,8 @@ from safetensors.numpy import load as load_tensors
 import hedgerow
 from data import make_models
 from hedgerow import LinearCRF
-from reference.linear import to_dicts
-from reference.model_files import FRAMES, ITEMS, X, Y
+from reference.linear import hide, to_dicts
+from reference.model_files import CHUNKS, FRAMES, ITEMS, X, Y
 
 NUMBERS = [["abc".index(label) for label in labels] for labels in Y]
 MODELS = {
@@ -34,7 +35,34 @@ MODELS = {
     "balanced": (X, Y, {"class_weight": "balanced"}),
     "other parameters": (X, Y, {"reg_alpha": np.float32(0.5), "n_jobs": 2, "random_state": 5}),
     "no attributes": ([[{}] * len(labels) for labels in Y], Y, {}),
+    "order 0": (X, Y, {"order": 0}),
+    "order 2": (X, Y, {"order": np.int64(2)}),
+    "order 3 and edges": (ITEMS, Y, {"order": 3, "transition_attributes": True}),
+    "rare patterns left out": (X, Y, {"order": 2, "min_pattern_count": 2}),
+    "patterns of text": (X, Y, {"label_patterns": [("a", "b"), ("b", "c", "a")]}),
+    "patterns of int": (X, NUMBERS, {"label_patterns": [[0, 1], (np.int64(2), 1, 0)]}),
+    "an array of patterns": (X, Y, {"label_patterns": np.array([["a", "b"], ["c", "c"]])}),
+    "a scheme": (X, CHUNKS, {"constraints": "BIO"}),
+    "a scheme and order 2": (X, CHUNKS, {"constraints": "BIO", "order": 2}),
+    "a scheme and edges": (ITEMS, CHUNKS, {"constraints": "BIO", "transition_attributes": True}),
+    "forbidden": (X, CHUNKS, {"forbidden": [("O", "I-X")], "start_labels": {"O", "B-X"}}),
+    "allowed": (
+        X,
+        [[label != "a" for label in labels] for labels in Y],
+        {"allowed": ((True, True), (True, False), [False, True], [False, False])},
+    ),
+    "one label to begin with": (X, [[0] * len(y) for y in Y], {"start_labels": 0, "end_labels": 0}),
+    "partial labels": (X, hide(Y), {}),
+    "missing_label by text": (X, hide(Y, "?"), {"missing_label": "?", "order": 2}),
+    "missing_label by int": (X, hide(NUMBERS, -1), {"missing_label": np.int64(-1)}),
 }
+
+
+def to_plain(value):
+    """Parameters as they are in a file, where all that holds labels is a list."""
+    if isinstance(value, (list, tuple, set, np.ndarray)):
+        return [to_plain(item) for item in value]
+    return value
 
 
 def assert_same_model(loaded, model, X):
@@ -44,7 +72,8 @@ def assert_same_model(loaded, model, X):
     assert loaded.classes_.tolist() == model.classes_.tolist()
     assert loaded.attributes_ == model.attributes_
     assert loaded.n_weights_ == model.n_weights_
-    for table in ("weights", "transitions"):
+    assert loaded.label_patterns_ == model.label_patterns_
+    for table in ("weights", "transitions", "patterns"):
         one, two = getattr(loaded, table)(), getattr(model, table)()
         assert one.keys() == two.keys()
         for name in one:
@@ -60,7 +89,8 @@ def test_what_is_saved_comes_back(kind, tmp_path):
     loaded = hedgerow.load(path)
     assert_same_model(loaded, crf, X)
     assert (loaded.loss_, loaded.n_iter_, loaded.history_) == (crf.loss_, crf.n_iter_, crf.history_)
-    assert loaded.get_params() == crf.get_params()
+    expected = {name: to_plain(value) for name, value in crf.get_params().items()}
+    assert loaded.get_params() == expected
     for name in ("n_features_in_", "feature_names_in_"):
         assert hasattr(loaded, name) == hasattr(crf, name)
         np.testing.assert_array_equal(getattr(loaded, name, 0), getattr(crf, name, 0))
@@ -68,6 +98,17 @@ def test_what_is_saved_comes_back(kind, tmp_path):
         found, expected = loaded.predict(X, decode=decode), crf.predict(X, decode=decode)
         np.testing.assert_array_equal(np.hstack(found), np.hstack(expected))
     np.testing.assert_array_equal(loaded.log_likelihood(X, y), crf.log_likelihood(X, y))
+    for method, options in (
+        ("predict", {"known": y}),
+        ("predict_pattern_marginals", {}),
+        ("sample", {"n": 3, "random_state": 0}),
+    ):
+        found, expected = getattr(loaded, method)(X, **options), getattr(crf, method)(X, **options)
+        for one, two in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, two)
+    for found, expected in zip(loaded.predict_k_best(X, 3), crf.predict_k_best(X, 3), strict=True):
+        for (labels, log_prob), (same, value) in zip(found, expected, strict=True):
+            assert (labels.tolist(), log_prob) == (same.tolist(), value)
     assert os.listdir(tmp_path) == ["model.hedgerow"]
     assert loaded.fit(X, y).loss_ == crf.loss_
     loaded.save(path)
@@ -80,6 +121,25 @@ def test_parameters_come_back_as_plain_values(tmp_path):
     loaded = hedgerow.load(tmp_path / "model")
     assert type(loaded.n_jobs) is int
     assert {type(part) for part in next(iter(loaded.class_weight.items()))} == {int, float}
+    patterns = np.array([["a", "b"], ["c", "c"]])
+    LinearCRF(label_patterns=patterns, start_labels={"a", "b", "c"}).fit(X, Y).save(
+        tmp_path / "model"
+    )
+    loaded = hedgerow.load(tmp_path / "model")
+    assert loaded.label_patterns == [["a", "b"], ["c", "c"]]
+    assert {type(label) for pattern in loaded.label_patterns for label in pattern} == {str}
+    assert sorted(loaded.start_labels) == ["a", "b", "c"]
+
+
+def test_constraints_hold_in_a_loaded_model(tmp_path):
+    LinearCRF(constraints="BIO", order=2).fit(X, CHUNKS).save(tmp_path / "model")
+    loaded = hedgerow.load(tmp_path / "model")
+    known = [["O", "I-X", None, None, None]]
+    with pytest.raises(ValueError, match=r"known\[0\]\[1\] is 'I-X' after 'O', which .* forbids"):
+        loaded.predict(X[:1], known=known)
+    assert loaded.log_likelihood(X[1:2], [["I-X"]])[0] == -np.inf
+    for labels in loaded.sample(X, 20, random_state=0):
+        assert "I-X" not in labels[:, 0]
 
 
 def test_what_cannot_be_saved_of_the_parameters_is_left_out(tmp_path):
@@ -115,14 +175,14 @@ def test_a_loaded_model_keeps_its_own_memory(data, tmp_path):
 
 def test_a_file_is_readable_without_hedgerow_and_holds_no_pickle(data):
     tensors = load_tensors(data)
-    assert {array.dtype.kind for array in tensors.values()} <= {"f", "i", "u"}
+    assert {array.dtype.kind for array in tensors.values()} <= set("fiub")
     size = int.from_bytes(data[:8], "little")
     metadata = json.loads(data[8 : 8 + size])["__metadata__"]
     digest, _, text = metadata.pop("hedgerow").partition(" ")
     assert len(digest) == 64
     assert metadata == {}
     content = json.loads(text)
-    assert (content["format"], content["model"]) == (1, "LinearCRF")
+    assert (content["format"], content["model"]) == (2, "LinearCRF")
     for trace in (b"pickle", b"numpy", b"__reduce__", b"builtins", b"c__main__"):
         assert trace not in data
 
@@ -135,14 +195,44 @@ def test_equal_models_give_equal_files(model, data, tmp_path):
     assert (tmp_path / "again").read_bytes() == data
 
 
-def test_files_of_older_versions_load():
-    path = Path(__file__).parent / "data" / "linear_crf_format_1.hedgerow"
-    loaded, fitted = hedgerow.load(path), make_models.linear_crf()
-    assert loaded.get_params() == fitted.get_params()
+KEPT = {
+    "linear_crf_format_1": (
+        "d22a126fd401dbbaada9a82f30d24fffe7cb7c8c95fbcbc27942043df27afeed",
+        make_models.linear_crf_1,
+        [["D", "A", "N"], ["N", "V"]],
+        [-0.4380722977627034, -0.36170358949087067],
+    ),
+    "linear_crf_format_2": (
+        "3d0448d889a55ffaa84d69032c553ed0454ad9d22f2ecff535eabd223e13889d",
+        make_models.linear_crf_2,
+        [["B-NP", "I-NP", "I-NP"], ["B-NP", "O"]],
+        [-0.4961952082267693, -0.43863292949598254],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_files_of_older_versions_load(name):
+    digest, make, labels, log_likelihoods = KEPT[name]
+    path = Path(__file__).parent / "data" / f"{name}.hedgerow"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    loaded, fitted, X = hedgerow.load(path), make(), make_models.X
+    assert [found.tolist() for found in loaded.predict(X)] == labels
+    np.testing.assert_allclose(loaded.log_likelihood(X, labels), log_likelihoods, rtol=1e-12)
+    assert loaded.get_params() == {k: to_plain(v) for k, v in fitted.get_params().items()}
     assert loaded.attributes_ == fitted.attributes_
-    X, y = make_models.X, make_models.Y
-    assert [labels.tolist() for labels in loaded.predict(X)] == y
-    np.testing.assert_allclose(loaded.log_likelihood(X, y), fitted.log_likelihood(X, y), rtol=1e-6)
+    assert loaded.label_patterns_ == fitted.label_patterns_
+    found = fitted.log_likelihood(X, labels)
+    np.testing.assert_allclose(found, log_likelihoods, rtol=1e-6)
+
+
+def test_a_file_of_format_2_keeps_its_constraints():
+    path = Path(__file__).parent / "data" / "linear_crf_format_2.hedgerow"
+    loaded, X = hedgerow.load(path), make_models.X
+    assert max(map(len, loaded.label_patterns_)) == 3
+    for illegal in (["O", "I-NP"], ["O", "O"], ["I-NP", "O"]):
+        assert loaded.log_likelihood(X[1:], [illegal])[0] == -np.inf
+    assert loaded.log_likelihood(X, [["?"] * 3, ["?"] * 2]).tolist() == [0, 0]
 
 
 # Writing.

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from hedgerow import _core
 from hedgerow.trellis import (
+    NoPathError,
+    Potentials,
     count_threads,
     forward_backward,
     log_likelihood,
+    log_z,
     viterbi,
     weighted_forward_backward,
 )
@@ -47,32 +50,31 @@ extreme = st.sampled_from(EXTREMES) | st.integers(-320, 320).map(lambda n: n / 6
 extreme_or_forbidden = extreme | st.just(-np.inf)
 
 
-def run(chain, **kwargs):
-    offsets = [0, len(chain.nodes)]
-    return forward_backward(chain.nodes, chain.arcs, offsets, edges=chain.edges, **kwargs)
+def potentials_of(chain):
+    return Potentials(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]), chain.edges)
 
 
 def check_against_enumeration(chain):
-    offsets = [0, len(chain.nodes)]
+    potentials = potentials_of(chain)
     with np.errstate(invalid="ignore"):
         exact = enumerate_chain(chain)
     if exact.best_score == -np.inf:
-        with pytest.raises(ValueError, match="sequence 0 has no labelling with a finite score"):
-            run(chain)
-        with pytest.raises(ValueError, match="sequence 0 has no labelling with a finite score"):
-            viterbi(chain.nodes, chain.arcs, offsets, edges=chain.edges)
+        for function in (forward_backward, log_z, viterbi):
+            with pytest.raises(NoPathError, match="sequence 0 has no labelling with a finite"):
+                function(potentials)
         return
     for labels, log_prob in list(exact.log_probs.items())[:: max(1, len(exact.log_probs) // 5)]:
-        result = run(chain, pairs="each", labels=labels)
+        result = forward_backward(potentials, pairs="each", labels=labels)
         np.testing.assert_allclose(result.log_likelihoods[0], log_prob, rtol=1e-10, atol=1e-10)
-        forward_only = log_likelihood(chain.nodes, chain.arcs, offsets, labels, edges=chain.edges)
+        forward_only = log_likelihood(potentials, labels)
         np.testing.assert_allclose(forward_only, result.log_likelihoods, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(result.log_z[0], exact.log_z, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(log_z(potentials), result.log_z, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(result.marginals, exact.marginals, rtol=1e-10, atol=1e-300)
     np.testing.assert_allclose(result.pairs, exact.pairs, rtol=1e-10, atol=1e-300)
-    summed = run(chain, pairs="sum").pair_sums
-    np.testing.assert_allclose(summed, exact.pairs.sum(axis=0), rtol=1e-10, atol=1e-300)
-    best = viterbi(chain.nodes, chain.arcs, offsets, edges=chain.edges)
+    for summed in (result.arc_sums, forward_backward(potentials, pairs="sum").arc_sums):
+        np.testing.assert_allclose(summed, exact.pairs.sum(axis=0), rtol=1e-10, atol=1e-300)
+    best = viterbi(potentials)
     assert chain.score(best) == pytest.approx(exact.best_score, rel=1e-12)
 
 
@@ -105,18 +107,20 @@ def test_a_chain_worked_by_hand():
     # 3 * 1 = 3 for (1, 0), 3 for (1, 1): Z = 9.
     nodes = np.log([[1.0, 3.0], [1.0, 1.0]])
     arcs = np.log([[2.0, 1.0], [1.0, 1.0]])
-    result = forward_backward(nodes, arcs, [0, 2], labels=[0, 0])
+    potentials = Potentials(nodes, arcs, [0, 2])
+    result = forward_backward(potentials, labels=[0, 0])
     assert result.log_z[0] == pytest.approx(np.log(9))
     np.testing.assert_allclose(result.marginals, [[3 / 9, 6 / 9], [5 / 9, 4 / 9]])
-    np.testing.assert_allclose(result.pair_sums, [[2 / 9, 1 / 9], [3 / 9, 3 / 9]])
+    np.testing.assert_allclose(result.arc_sums, [[2 / 9, 1 / 9], [3 / 9, 3 / 9]])
     assert result.log_likelihoods[0] == pytest.approx(np.log(2 / 9))
-    assert viterbi(nodes, arcs, [0, 2]).tolist() == [1, 0]
+    assert viterbi(potentials).tolist() == [1, 0]
 
 
-def test_marginals_and_pair_sums_are_the_gradient_of_log_z():
+def test_marginals_and_arc_sums_are_the_gradient_of_log_z():
     rng = np.random.default_rng(0)
-    nodes, arcs, offsets = rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), [0, 5, 9]
-    result = forward_backward(nodes, arcs, offsets)
+    nodes, arcs = rng.normal(size=(9, 3)), rng.normal(size=(3, 3))
+    potentials = Potentials(nodes, arcs, [0, 5, 9])
+    result = forward_backward(potentials)
     step = 1e-6
 
     def slope(array, index):
@@ -124,14 +128,14 @@ def test_marginals_and_pair_sums_are_the_gradient_of_log_z():
         ends = []
         for moved in (kept + step, kept - step):
             array[index] = moved
-            ends.append(forward_backward(nodes, arcs, offsets).log_z.sum())
+            ends.append(forward_backward(potentials).log_z.sum())
         array[index] = kept
         return (ends[0] - ends[1]) / (2 * step)
 
     for index in np.ndindex(nodes.shape):
         assert slope(nodes, index) == pytest.approx(result.marginals[index], abs=1e-8)
     for index in np.ndindex(arcs.shape):
-        assert slope(arcs, index) == pytest.approx(result.pair_sums[index], abs=1e-8)
+        assert slope(arcs, index) == pytest.approx(result.arc_sums[index], abs=1e-8)
 
 
 @settings(max_examples=100, deadline=None)
@@ -144,9 +148,8 @@ def test_weighted_likelihood_equals_enumeration_and_its_gradient_is_right(chain,
     weights = data.draw(st.lists(st.floats(0, 4), min_size=n_positions, max_size=n_positions))
 
     def weighted(nodes=chain.nodes, edges=chain.edges, pairs=None):
-        return weighted_forward_backward(
-            nodes, chain.arcs, [0, n_positions], labels, weights, edges=edges, pairs=pairs
-        )
+        potentials = Potentials(nodes, chain.arcs, [0, n_positions], edges)
+        return weighted_forward_backward(potentials, labels, weights, pairs=pairs)
 
     result = weighted(pairs="each")
     expected = weighted_log_likelihood(chain, labels, weights)
@@ -170,13 +173,13 @@ def test_weighted_likelihood_equals_enumeration_and_its_gradient_is_right(chain,
 
 def test_equal_weights_give_the_plain_posteriors():
     rng = np.random.default_rng(1)
-    nodes, arcs, offsets = rng.normal(size=(50, 4)), rng.normal(size=(4, 4)), [0, 20, 50]
+    potentials = Potentials(rng.normal(size=(50, 4)), rng.normal(size=(4, 4)), [0, 20, 50])
     labels = rng.integers(0, 4, 50)
-    plain = forward_backward(nodes, arcs, offsets, labels=labels)
-    weighted = weighted_forward_backward(nodes, arcs, offsets, labels, np.full(50, 2.0))
+    plain = forward_backward(potentials, labels=labels)
+    weighted = weighted_forward_backward(potentials, labels, np.full(50, 2.0))
     np.testing.assert_allclose(weighted.log_likelihoods, 2 * plain.log_likelihoods)
     np.testing.assert_allclose(weighted.marginals, 2 * plain.marginals, rtol=1e-10)
-    np.testing.assert_allclose(weighted.pair_sums, 2 * plain.pair_sums, rtol=1e-10)
+    np.testing.assert_allclose(weighted.arc_sums, 2 * plain.arc_sums, rtol=1e-10)
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 4, 5, 8, 13, 16, 20, 26, 31, 32, 33, 67, 300])
@@ -184,20 +187,18 @@ def test_every_width_agrees_with_log_space(n_labels):
     rng = np.random.default_rng(n_labels)
     nodes = 3 * rng.normal(size=(12, n_labels))
     arcs = 3 * rng.normal(size=(n_labels, n_labels))
-    offsets, labels = [0, 1, 12], rng.integers(0, n_labels, 12)
-    scaled = forward_backward(nodes, arcs, offsets, labels=labels)
+    without, labels = Potentials(nodes, arcs, [0, 1, 12]), rng.integers(0, n_labels, 12)
+    scaled = forward_backward(without, labels=labels)
     # Edges, even if all are zero, go through the log-space kernel.
-    edges = np.zeros((12, n_labels, n_labels))
-    log_space = forward_backward(nodes, arcs, offsets, labels=labels, edges=edges)
+    edges = Potentials(nodes, arcs, [0, 1, 12], np.zeros((12, n_labels, n_labels)))
+    log_space = forward_backward(edges, labels=labels)
     np.testing.assert_allclose(scaled.log_z, log_space.log_z, rtol=1e-12)
     np.testing.assert_allclose(scaled.log_likelihoods, log_space.log_likelihoods, atol=1e-12)
     np.testing.assert_allclose(scaled.marginals, log_space.marginals, rtol=1e-10)
-    np.testing.assert_allclose(scaled.pair_sums, log_space.pair_sums, rtol=1e-10)
-    each = forward_backward(nodes, arcs, offsets, pairs="each").pairs
-    np.testing.assert_allclose(each.sum(axis=0), scaled.pair_sums, rtol=1e-12)
-    np.testing.assert_array_equal(
-        viterbi(nodes, arcs, offsets), viterbi(nodes, arcs, offsets, edges=edges)
-    )
+    np.testing.assert_allclose(scaled.arc_sums, log_space.arc_sums, rtol=1e-10)
+    each = forward_backward(without, pairs="each").pairs
+    np.testing.assert_allclose(each.sum(axis=0), scaled.arc_sums, rtol=1e-12)
+    np.testing.assert_array_equal(viterbi(without), viterbi(edges))
 
 
 @pytest.mark.parametrize("scale", EXTREMES[1:])
@@ -206,8 +207,8 @@ def test_a_million_positions(scale):
     n_positions = 1_000_000
     nodes = np.zeros((n_positions, 2))
     nodes[::2, 1] = scale
-    arcs = np.full((2, 2), scale)
-    result = forward_backward(nodes, arcs, [0, n_positions])
+    potentials = Potentials(nodes, np.full((2, 2), scale), [0, n_positions])
+    result = forward_backward(potentials)
     per_pair = np.logaddexp(0, scale) + np.log(2)
     expected = n_positions // 2 * per_pair + (n_positions - 1) * scale
     assert result.log_z[0] == pytest.approx(expected, rel=1e-12)
@@ -217,8 +218,8 @@ def test_a_million_positions(scale):
     labels = np.zeros(n_positions, dtype=np.int32)
     labels[::2] = scale > 0
     expected = n_positions // 2 * (np.log(max(p, 1 - p)) - np.log(2))
-    assert log_likelihood(nodes, arcs, [0, n_positions], labels)[0] == pytest.approx(expected)
-    np.testing.assert_array_equal(viterbi(nodes, arcs, [0, n_positions]), labels)
+    assert log_likelihood(potentials, labels)[0] == pytest.approx(expected)
+    np.testing.assert_array_equal(viterbi(potentials), labels)
 
 
 def test_paths_that_drift_apart_and_come_back():
@@ -228,7 +229,7 @@ def test_paths_that_drift_apart_and_come_back():
     nodes[:5_000, 0] = 1.0
     nodes[5_000:10_000, 1] = 1.0
     arcs = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
-    result = forward_backward(nodes, arcs, [0, len(nodes)])
+    result = forward_backward(Potentials(nodes, arcs, [0, len(nodes)]))
     np.testing.assert_allclose(result.marginals, 0.5, rtol=1e-9)
     assert result.log_z[0] == pytest.approx(5_000 + np.log(2), rel=1e-12)
 
@@ -240,49 +241,60 @@ def random_batch(n_sequences=40, n_labels=7, seed=2):
     nodes = rng.normal(size=(offsets[-1], n_labels)) * 2
     # Some sequences need log space.
     nodes[offsets[5] : offsets[6]] *= 500
-    return nodes, rng.normal(size=(n_labels, n_labels)), offsets
+    return Potentials(nodes, rng.normal(size=(n_labels, n_labels)), offsets)
 
 
 def test_bit_identical_for_any_number_of_threads():
-    nodes, arcs, offsets = random_batch()
-    one, two, seven = (forward_backward(nodes, arcs, offsets, n_jobs=n) for n in (1, 2, 7))
+    potentials = random_batch()
+    one, two, seven = (forward_backward(potentials, n_jobs=n) for n in (1, 2, 7))
     for other in (two, seven):
         np.testing.assert_array_equal(one.log_z, other.log_z)
         np.testing.assert_array_equal(one.marginals, other.marginals)
-        np.testing.assert_array_equal(one.pair_sums, other.pair_sums)
-    np.testing.assert_array_equal(
-        viterbi(nodes, arcs, offsets, n_jobs=1), viterbi(nodes, arcs, offsets, n_jobs=7)
-    )
+        np.testing.assert_array_equal(one.arc_sums, other.arc_sums)
+    np.testing.assert_array_equal(viterbi(potentials, n_jobs=1), viterbi(potentials, n_jobs=7))
 
 
 def test_bit_identical_alone_or_in_a_batch():
-    nodes, arcs, offsets = random_batch()
-    batch = forward_backward(nodes, arcs, offsets)
-    path = viterbi(nodes, arcs, offsets)
-    for s, (begin, end) in enumerate(itertools.pairwise(offsets)):
-        alone = forward_backward(nodes[begin:end], arcs, [0, end - begin])
+    potentials = random_batch()
+    batch = forward_backward(potentials)
+    path = viterbi(potentials)
+    for s, (begin, end) in enumerate(itertools.pairwise(potentials.offsets)):
+        part = potentials.part(slice(s, s + 1))
+        alone = forward_backward(part)
         assert alone.log_z[0] == batch.log_z[s]
         np.testing.assert_array_equal(alone.marginals, batch.marginals[begin:end])
-        np.testing.assert_array_equal(
-            viterbi(nodes[begin:end], arcs, [0, end - begin]), path[begin:end]
-        )
+        np.testing.assert_array_equal(viterbi(part), path[begin:end])
 
 
-def test_sequence_weights_count_in_pair_sums():
-    nodes, arcs, offsets = random_batch(n_sequences=8)
+def test_a_part_holds_its_own_sequences():
+    rng = np.random.default_rng(6)
+    arcs, offsets = np.zeros((2, 2)), np.array([0, 3, 3, 7])
+    potentials = Potentials(rng.normal(size=(7, 2)), arcs, offsets, rng.normal(size=(7, 2, 2)))
+    assert (potentials.n_positions, potentials.n_sequences) == (7, 3)
+    last = potentials.part(slice(1, None))
+    assert last.offsets.tolist() == [0, 0, 4]
+    np.testing.assert_array_equal(last.nodes, potentials.nodes[3:])
+    np.testing.assert_array_equal(last.edges, potentials.edges[3:])
+    assert last.arcs is arcs
+    assert potentials.part(slice(1, 1)).n_positions == 0
+
+
+def test_sequence_weights_count_in_arc_sums():
+    potentials = random_batch(n_sequences=8)
     weights = np.arange(8.0)
-    result = forward_backward(nodes, arcs, offsets, weights=weights)
+    result = forward_backward(potentials, weights=weights)
     expected = sum(
-        w * forward_backward(nodes[a:b], arcs, [0, b - a]).pair_sums
-        for w, a, b in zip(weights, offsets, offsets[1:], strict=False)
+        weight * forward_backward(potentials.part(slice(s, s + 1))).arc_sums
+        for s, weight in enumerate(weights)
     )
-    np.testing.assert_allclose(result.pair_sums, expected, rtol=1e-10)
+    np.testing.assert_allclose(result.arc_sums, expected, rtol=1e-10)
 
 
 def test_shifted_scores_change_log_z_alone():
-    nodes, arcs, offsets = random_batch(seed=3)
-    plain = forward_backward(nodes, arcs, offsets)
-    shifted = forward_backward(nodes + 3.0, arcs - 2.0, offsets)
+    potentials = random_batch(seed=3)
+    plain = forward_backward(potentials)
+    nodes, arcs, offsets = potentials.nodes, potentials.arcs, potentials.offsets
+    shifted = forward_backward(Potentials(nodes + 3.0, arcs - 2.0, offsets))
     lengths = np.diff(offsets)
     np.testing.assert_allclose(shifted.log_z, plain.log_z + 3 * lengths - 2 * (lengths - 1))
     np.testing.assert_allclose(shifted.marginals, plain.marginals, rtol=1e-9, atol=1e-300)
@@ -291,36 +303,37 @@ def test_shifted_scores_change_log_z_alone():
 def test_a_reversed_sequence_has_reversed_marginals():
     rng = np.random.default_rng(4)
     nodes, arcs = rng.normal(size=(30, 5)), rng.normal(size=(5, 5))
-    there = forward_backward(nodes, arcs, [0, 30])
-    back = forward_backward(nodes[::-1], arcs.T, [0, 30])
+    there = forward_backward(Potentials(nodes, arcs, [0, 30]))
+    back = forward_backward(Potentials(nodes[::-1], arcs.T, [0, 30]))
     np.testing.assert_allclose(back.marginals[::-1], there.marginals, rtol=1e-10)
-    np.testing.assert_allclose(back.pair_sums.T, there.pair_sums, rtol=1e-10)
+    np.testing.assert_allclose(back.arc_sums.T, there.arc_sums, rtol=1e-10)
 
 
 def test_renamed_labels_have_renamed_marginals():
     rng = np.random.default_rng(5)
     nodes, arcs, order = rng.normal(size=(20, 6)), rng.normal(size=(6, 6)), rng.permutation(6)
-    plain = forward_backward(nodes, arcs, [0, 20])
-    renamed = forward_backward(nodes[:, order], arcs[np.ix_(order, order)], [0, 20])
+    plain = forward_backward(Potentials(nodes, arcs, [0, 20]))
+    renamed = forward_backward(Potentials(nodes[:, order], arcs[np.ix_(order, order)], [0, 20]))
     np.testing.assert_allclose(renamed.marginals, plain.marginals[:, order], rtol=1e-10)
 
 
 def test_the_arrays_handed_in_stay_as_they_are():
-    nodes, arcs, offsets = random_batch(n_sequences=6)
-    kept = nodes.copy(), arcs.copy(), offsets.copy()
-    forward_backward(nodes, arcs, offsets)
-    viterbi(nodes, arcs, offsets)
-    for now, before in zip((nodes, arcs, offsets), kept, strict=True):
+    potentials = random_batch(n_sequences=6)
+    given = potentials.nodes, potentials.arcs, potentials.offsets
+    kept = [array.copy() for array in given]
+    forward_backward(potentials)
+    viterbi(potentials)
+    for now, before in zip(given, kept, strict=True):
         np.testing.assert_array_equal(now, before)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("function", [forward_backward, viterbi])
 def test_nan_and_inf_are_errors_that_name_the_place(function, value):
-    nodes, arcs, offsets = random_batch(n_sequences=6)
-    nodes[offsets[3] + 1, 2] = value
+    potentials = random_batch(n_sequences=6)
+    potentials.nodes[potentials.offsets[3] + 1, 2] = value
     with pytest.raises(ValueError, match="NaN or \\+inf at position 1 of sequence 3"):
-        function(nodes, arcs, offsets)
+        function(potentials)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -329,7 +342,7 @@ def test_nan_and_inf_arcs_are_errors(function, value):
     arcs = np.zeros((2, 2))
     arcs[1, 0] = value
     with pytest.raises(ValueError, match="an arc score is NaN or \\+inf"):
-        function(np.zeros((3, 2)), arcs, [0, 3])
+        function(Potentials(np.zeros((3, 2)), arcs, [0, 3]))
 
 
 @pytest.mark.parametrize(
@@ -338,19 +351,30 @@ def test_nan_and_inf_arcs_are_errors(function, value):
         ({"arcs": np.zeros((3, 2))}, "arcs must be a square"),
         ({"offsets": [0, 2]}, "offsets must run from 0 to the number of positions"),
         ({"offsets": [0, 3, 1, 4]}, "offsets must not fall"),
-        ({"labels": [0, 1]}, "labels must have an entry for each position"),
-        ({"labels": [0, 1, 2, 0]}, "a label code lies outside"),
-        ({"edges": np.zeros((4, 2, 3))}, "edges must have shape"),
-        ({"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
-        ({"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
-        ({"weights": np.zeros(2)}, "weights must have an entry for each sequence"),
+        ({"edges": np.zeros((4, 2, 3))}, "edges and pairs must have shape"),
         ({"nodes": np.zeros((4, 0)), "arcs": np.zeros((0, 0))}, "at least one column"),
     ],
 )
-def test_wrong_shapes_are_errors(change, message):
+def test_potentials_of_wrong_shapes_are_errors(change, message):
     good = {"nodes": np.zeros((4, 2)), "arcs": np.zeros((2, 2)), "offsets": [0, 4]}
     with pytest.raises(ValueError, match=message):
-        forward_backward(**(good | change))
+        forward_backward(Potentials(**(good | change)))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"labels": [0, 1]}, "labels must have an entry for each position"),
+        ({"labels": [0, 1, 2, 0]}, "a label code lies outside"),
+        ({"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
+        ({"arc_marginals": True}, "arc_marginals need an automaton"),
+        ({"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
+        ({"weights": np.zeros(2)}, "weights must have an entry for each sequence"),
+    ],
+)
+def test_wrong_wishes_are_errors(wanted, message):
+    with pytest.raises(ValueError, match=message):
+        forward_backward(Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4]), **wanted)
 
 
 def test_count_threads():
@@ -390,13 +414,12 @@ def test_fork_after_threads_have_run():
     code = """
         import os
         import numpy as np
-        from hedgerow.trellis import forward_backward
-        nodes, arcs = np.zeros((4000, 8)), np.zeros((8, 8))
-        offsets = np.arange(0, 4001, 10)
-        before = forward_backward(nodes, arcs, offsets, n_jobs=4)
+        from hedgerow.trellis import Potentials, forward_backward
+        potentials = Potentials(np.zeros((4000, 8)), np.zeros((8, 8)), np.arange(0, 4001, 10))
+        before = forward_backward(potentials, n_jobs=4)
         child = os.fork()
         if child == 0:
-            again = forward_backward(nodes, arcs, offsets, n_jobs=4)
+            again = forward_backward(potentials, n_jobs=4)
             os._exit(0 if (again.log_z == before.log_z).all() else 1)
         raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """

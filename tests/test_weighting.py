@@ -10,7 +10,9 @@ from reference.linear import make_data
 
 X, Y = make_data(n_sequences=10)
 KINDS = pytest.mark.parametrize(
-    "parameters", [{}, {"transition_attributes": True}], ids=["plain", "edges"]
+    "parameters",
+    [{}, {"transition_attributes": True}, {"order": 2}],
+    ids=["plain", "edges", "order-2"],
 )
 
 
@@ -21,7 +23,7 @@ def fit(X, y, sample_weight=None, **parameters):
 
 def assert_same(first, second, tolerance=1e-6):
     assert first.loss_ == pytest.approx(second.loss_, rel=1e-9)
-    for table in ("weights", "transitions"):
+    for table in ("weights", "transitions", "patterns"):
         one, two = getattr(first, table)(), getattr(second, table)()
         for name in set(one) - {"weight"}:
             np.testing.assert_array_equal(one[name], two[name])

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "simd.hpp"
+#include "trellis/no_path.hpp"
 
 namespace hedgerow {
 
@@ -46,10 +47,10 @@ void PaddedScores::check(int64_t sequence, Stop& stop) const {
 }
 
 void PaddedScores::throw_no_path(int64_t sequence, int64_t t) const {
-  throw std::invalid_argument("sequence " + std::to_string(sequence) +
-                              " has no labelling with a finite score: every path ends before "
-                              "position " +
-                              std::to_string(t) + "; allow more labels or arcs");
+  throw NoPath("sequence " + std::to_string(sequence) +
+               " has no labelling with a finite score: every path ends before "
+               "position " +
+               std::to_string(t) + "; allow more labels or arcs");
 }
 
 }  // namespace hedgerow

@@ -4,6 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 def release_memory() -> None: ...
+
+class NoPathError(ValueError): ...
+
 def fill_posteriors(
     nodes: NDArray[np.float64],
     arcs: NDArray[np.float64],
@@ -36,6 +39,83 @@ def fill_viterbi(
     arcs: NDArray[np.float64],
     edges: NDArray[np.float64] | None,
     offsets: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    n_threads: int,
+) -> None: ...
+
+class Automaton:
+    n_terms: int
+    def __init__(
+        self,
+        n_labels: int,
+        failures: NDArray[np.int32],
+        last_labels: NDArray[np.int32],
+        sources: NDArray[np.int32],
+        labels: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        links: NDArray[np.int32],
+    ) -> None: ...
+    def fill_arcs_taken(
+        self, labels: NDArray[np.int32], offsets: NDArray[np.int64], arcs: NDArray[np.int32]
+    ) -> None: ...
+
+def fill_automaton_posteriors(
+    automaton: Automaton,
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.int32] | None,
+    log_z: NDArray[np.float64] | None,
+    log_likelihoods: NDArray[np.float64] | None,
+    marginals: NDArray[np.float64] | None,
+    arc_sums: NDArray[np.float64] | None,
+    arc_marginals: NDArray[np.float64] | None,
+    pairs: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    n_threads: int,
+) -> None: ...
+def fill_weighted_automaton_posteriors(
+    automaton: Automaton,
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    log_likelihoods: NDArray[np.float64],
+    marginals: NDArray[np.float64],
+    arc_sums: NDArray[np.float64] | None,
+    pairs: NDArray[np.float64] | None,
+    n_threads: int,
+) -> None: ...
+def fill_automaton_viterbi(
+    automaton: Automaton,
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    n_threads: int,
+) -> None: ...
+def fill_k_best(
+    automaton: Automaton,
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    losses: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def fill_samples(
+    automaton: Automaton,
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    uniforms: NDArray[np.float64],
     labels: NDArray[np.int32],
     n_threads: int,
 ) -> None: ...

@@ -13,15 +13,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core, persist, trellis
 from hedgerow.encode import check_schema, encode
-from hedgerow.labels import Labels, read_labels
+from hedgerow.labels import Grammar, Labels, read_constraints, read_labels
 from hedgerow.linear.attributes import attribute_rows, column_names, drop_rare
 from hedgerow.linear.evaluation import Evaluation
 from hedgerow.linear.lbfgs import Minimum, minimize
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.state import pack_weights, unpack_weights
+from hedgerow.linear.tables import (
+    attribute_table,
+    name_patterns,
+    pattern_table,
+    transition_table,
+)
 from hedgerow.linear.training_set import TrainingSet
 from hedgerow.linear.warm_start import copy_weights
-from hedgerow.linear.weights import LinearWeights, WeightLayout
+from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
 from hedgerow.objectives import Targets
 from hedgerow.parameters import check_choice, check_number
@@ -32,7 +38,7 @@ from hedgerow.weighting import class_weights, read_sample_weight
 
 
 class LinearCRF(SequenceModel):
-    """First-order conditional random field with linear potentials, trained by L-BFGS.
+    """Conditional random field with linear potentials, trained by L-BFGS.
 
     Minimises the negative log-likelihood, summed over sequences, plus
     ``reg_lambda / 2 * |w|^2 + reg_alpha * |w|_1``. (CRFsuite's ``c2=1`` is ``reg_lambda=2``, its
@@ -53,13 +59,34 @@ class LinearCRF(SequenceModel):
     all_pairs : bool, default False
         Give every attribute a weight for every label; else only for labels it occurs with in
         training.
+    order : int, default 1
+        How many labels before it a label depends on directly. 1: every pair of neighbouring labels
+        has a weight. m > 1: every label pattern of 2 to m + 1 labels that occurs in training has
+        one; time grows with the number of patterns, not with a power of the number of labels. 0:
+        labels do not depend on each other.
+    min_pattern_count : int, default 0
+        Leave out label patterns that occur less often than this in training. With 0 order 1 has all
+        pairs, with 1 only those that occur.
+    label_patterns : list of tuples of labels or None, default None
+        The label patterns that have weights, in place of those that `order` finds.
+    constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
+        Allow only labellings that keep to this scheme of chunk labels. Constraints hold in training
+        too, where only labellings that are allowed compete.
+    allowed, forbidden : list of (label before, label) or None, default None
+        Pairs of neighbouring labels that may occur, all others being forbidden; pairs that may not.
+    start_labels, end_labels : list of labels or None, default None
+        Labels that may begin a sequence, and that may end one.
+    missing_label : str, int or None, default None
+        A label that says, as None and NaN always do, that the label of a position is not known; -1
+        is common. Training then maximises the probability of the labels that are known.
     transition_attributes : bool, default False
         Give attributes weights for pairs of neighbouring labels too, so that what follows a label
         can depend on the input ("B" templates of CRF++).
     class_weight : dict, "balanced" or None, default None
         How much a position counts in training, by its label: a weight for each label (1 for those
         left out), or "balanced" for weights inversely proportional to how often a label occurs. The
-        term log P(y_t | y_{t-1}) of the likelihood is multiplied by the weight.
+        term log P(y_t | labels before) of the likelihood is multiplied by the weight. All labels
+        must be known.
     n_jobs : int or None, default None
         Number of threads; None or -1 is all cores. The result does not depend on it.
     random_state : int or None, default None
@@ -79,6 +106,8 @@ class LinearCRF(SequenceModel):
         Number of iterations done.
     n_weights_ : int
         Number of weights.
+    label_patterns_ : list of tuples of labels
+        The label patterns that have weights.
     history_ : dict of lists
         ``loss`` after each iteration; with an ``eval_set`` also ``eval_loss`` (its negative
         log-likelihood without penalties, a position) and ``eval_accuracy``.
@@ -102,6 +131,15 @@ class LinearCRF(SequenceModel):
         tol: float = 1e-5,
         min_count: int = 0,
         all_pairs: bool = False,
+        order: int = 1,
+        min_pattern_count: int = 0,
+        label_patterns: Any = None,
+        constraints: str | None = None,
+        allowed: Any = None,
+        forbidden: Any = None,
+        start_labels: Any = None,
+        end_labels: Any = None,
+        missing_label: Any = None,
         transition_attributes: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
@@ -114,6 +152,15 @@ class LinearCRF(SequenceModel):
         self.tol = tol
         self.min_count = min_count
         self.all_pairs = all_pairs
+        self.order = order
+        self.min_pattern_count = min_pattern_count
+        self.label_patterns = label_patterns
+        self.constraints = constraints
+        self.allowed = allowed
+        self.forbidden = forbidden
+        self.start_labels = start_labels
+        self.end_labels = end_labels
+        self.missing_label = missing_label
         self.transition_attributes = transition_attributes
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -137,7 +184,8 @@ class LinearCRF(SequenceModel):
             Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts; or one
             flat array, DataFrame or sparse matrix, cut into sequences by `groups`.
         y
-            A list of label lists, or flat labels for a flat X.
+            A list of label lists, or flat labels for a flat X. None or NaN stands for a label that
+            is not known.
         sample_weight : (S,), optional
             How much each sequence counts.
         groups : (N,), optional
@@ -150,19 +198,24 @@ class LinearCRF(SequenceModel):
         self._check_parameters()
         self._check_init(init)
         data, rows = self._read_training(X, y, sample_weight, groups)
-        layout, edge_layout = self._layouts(data, rows)
-        start = np.zeros(sum(LinearWeights.sizes(layout, edge_layout)))
+        layout = self._layout(data, rows)
+        start = np.zeros(sum(layout.sizes))
         if init is not None:
-            init._copy_weights(data, LinearWeights.from_vector(start, layout, edge_layout))
+            init._copy_weights(data, LinearWeights.from_vector(start, layout))
         n_threads = trellis.count_threads(self.n_jobs)
         evaluation = None
         if eval_set is not None:
-            evaluation = Evaluation(eval_set, data, type(self).__name__, n_threads)
+            evaluation = Evaluation(
+                eval_set,
+                data,
+                model=type(self).__name__,
+                missing_label=self.missing_label,
+                n_threads=n_threads,
+            )
         loss = LinearLoss(
             rows,
             data.targets,
             layout,
-            edge_layout,
             reg_lambda=float(self.reg_lambda),
             n_threads=n_threads,
         )
@@ -173,7 +226,7 @@ class LinearCRF(SequenceModel):
             def report(vector: NDArray[np.float64], value: float) -> None:
                 figures = {"loss": value}
                 if evaluation is not None:
-                    weights = LinearWeights.from_vector(vector, layout, edge_layout)
+                    weights = LinearWeights.from_vector(vector, layout)
                     figures |= evaluation.measure(weights)
                 for name, figure in figures.items():
                     history.setdefault(name, []).append(figure)
@@ -191,7 +244,7 @@ class LinearCRF(SequenceModel):
         del loss
         _core.release_memory()
         self._warn_unless_converged(minimum)
-        weights = LinearWeights.from_vector(minimum.weights, layout, edge_layout)
+        weights = LinearWeights.from_vector(minimum.weights, layout)
         self._set_fitted(data.labels.classes, data.schema, data.index, weights)
         self.loss_ = minimum.loss
         self.n_iter_ = minimum.n_iter
@@ -217,16 +270,18 @@ class LinearCRF(SequenceModel):
         ``polars.DataFrame(...)`` take what is returned.
         """
         self._check_fitted()
-        layout = self._weights.layout
-        names = np.array([*self._index.names(), "(bias)"], dtype=np.object_)
-        n_labels = len(self.classes_)
-        bias = np.full(n_labels, len(names) - 1)
-        codes = np.concatenate([layout.outputs, np.arange(n_labels)])
-        return {
-            "attribute": names[np.concatenate([layout.attribute_of_weight(), bias])],
-            "label": self.classes_[codes],
-            "weight": np.concatenate([self._weights.attributes, self._weights.biases]),
-        }
+        return attribute_table(self._weights, self._index, self.classes_)
+
+    @property
+    def label_patterns_(self) -> list[tuple[Any, ...]]:
+        """The label patterns that have weights."""
+        self._check_fitted()
+        return name_patterns(self._grammar.patterns, self.classes_)
+
+    def patterns(self) -> dict[str, NDArray[Any]]:
+        """Weights of label patterns, as the columns of a table: pattern, weight."""
+        self._check_fitted()
+        return pattern_table(self._weights, self.classes_)
 
     def transitions(self) -> dict[str, NDArray[Any]]:
         """Weights of label pairs, as the columns of a table: from, to, weight.
@@ -235,22 +290,7 @@ class LinearCRF(SequenceModel):
         themselves.
         """
         self._check_fitted()
-        n_labels = len(self.classes_)
-        codes = np.arange(n_labels * n_labels)
-        weight: NDArray[np.float64] = self._weights.arcs.ravel()
-        table: dict[str, NDArray[Any]] = {}
-        edge_layout = self._weights.edge_layout
-        if edge_layout is not None:
-            names = np.array([*self._index.names(), ""], dtype=np.object_)
-            plain = np.full(len(codes), len(names) - 1)
-            table["attribute"] = names[np.concatenate([plain, edge_layout.attribute_of_weight()])]
-            codes = np.concatenate([codes, edge_layout.outputs])
-            weight = np.concatenate([weight, self._weights.edges])
-        return table | {
-            "from": self.classes_[codes // n_labels],
-            "to": self.classes_[codes % n_labels],
-            "weight": weight.copy(),
-        }
+        return transition_table(self._weights, self._index, self.classes_)
 
     def _check_parameters(self) -> None:
         check_number("reg_lambda", self.reg_lambda, minimum=0)
@@ -260,6 +300,13 @@ class LinearCRF(SequenceModel):
         check_number("min_count", self.min_count, minimum=0, integer=True)
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, minimum=0, integer=True)
+        check_number("order", self.order, minimum=0, integer=True)
+        check_number("min_pattern_count", self.min_pattern_count, minimum=0, integer=True)
+        if self.label_patterns is not None and self.order != 1:
+            raise ValueError(
+                f"order is {self.order} and label_patterns are given; label_patterns take the "
+                "place of those that order finds: leave one of them out"
+            )
         check_choice("all_pairs", self.all_pairs, (True, False))
         check_choice("transition_attributes", self.transition_attributes, (True, False))
         if isinstance(self.class_weight, str):
@@ -282,23 +329,53 @@ class LinearCRF(SequenceModel):
         index = _core.StringIndex()
         sequences = encode(X, groups, index)
         check_finite(sequences, type(self).__name__)
-        labels, codes = Labels.learn(read_labels(y, sequences))
+        column = read_labels(y, sequences, missing_label=self.missing_label)
+        labels, codes = Labels.learn(column)
+        grammar = self._learn_grammar(labels, codes, sequences)
         sequence_weights = read_sample_weight(sample_weight, sequences)
         position_weights = None
         if self.class_weight is not None:
+            column.require_all(sequences, "class_weight cannot be used where")
             position_weights = class_weights(self.class_weight, labels, codes)[codes]
             if sequence_weights is not None:
                 position_weights *= np.repeat(sequence_weights, sequences.lengths)
         rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
         targets = Targets(
-            sequences.offsets, codes, len(labels.classes), sequence_weights, position_weights
+            sequences.offsets,
+            codes,
+            len(labels.classes),
+            grammar.automaton,
+            sequence_weights,
+            position_weights,
         )
-        return TrainingSet(sequences.schema, index, labels, targets), rows
+        return TrainingSet(sequences.schema, index, labels, grammar, targets), rows
 
-    def _layouts(
-        self, data: TrainingSet, rows: SparseRows
-    ) -> tuple[WeightLayout, WeightLayout | None]:
-        """Which weights there are, for labels and for label pairs."""
+    def _learn_grammar(
+        self, labels: Labels, codes: NDArray[np.int32], sequences: Sequences
+    ) -> Grammar:
+        constraints = read_constraints(
+            labels,
+            constraints=self.constraints,
+            allowed=self.allowed,
+            forbidden=self.forbidden,
+            start_labels=self.start_labels,
+            end_labels=self.end_labels,
+        )
+        if constraints is not None:
+            constraints.check(codes, sequences, labels)
+        return Grammar.learn(
+            labels,
+            codes,
+            sequences.offsets,
+            order=int(self.order),
+            min_pattern_count=int(self.min_pattern_count),
+            label_patterns=self.label_patterns,
+            constraints=constraints,
+            has_edges=self.transition_attributes,
+        )
+
+    def _layout(self, data: TrainingSet, rows: SparseRows) -> LinearLayout:
+        """Which weights there are, for labels, label pairs and label patterns."""
         n_labels = data.targets.n_labels
 
         def layout_of(outputs: NDArray[np.int32], n_outputs: int) -> WeightLayout:
@@ -306,10 +383,10 @@ class LinearCRF(SequenceModel):
                 return WeightLayout.full(len(data.index), n_outputs)
             return WeightLayout.seen(rows, outputs, n_outputs)
 
-        layout = layout_of(data.targets.codes, n_labels)
-        if not self.transition_attributes:
-            return layout, None
-        return layout, layout_of(data.targets.pair_codes, n_labels * n_labels)
+        pairs = None
+        if self.transition_attributes:
+            pairs = layout_of(data.targets.pair_codes, n_labels * n_labels)
+        return LinearLayout(layout_of(data.targets.codes, n_labels), pairs, data.grammar)
 
     def _warn_unless_converged(self, minimum: Minimum) -> None:
         if self.tol > 0 and not minimum.converged:
@@ -345,6 +422,10 @@ class LinearCRF(SequenceModel):
         check_finite(sequences, type(self).__name__)
         # Attributes have the names of the columns used to fit, also if X has none or others.
         return replace(sequences, schema=self._schema)
+
+    @property
+    def _grammar(self) -> Grammar:
+        return self._weights.layout.grammar
 
     def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
         rows = attribute_rows(sequences, self._index)

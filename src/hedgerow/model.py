@@ -4,28 +4,43 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 
 from hedgerow import persist, trellis
-from hedgerow.labels import Labels, read_labels
+from hedgerow.labels import Grammar, Labels, pin_known, read_labels
+from hedgerow.objectives import Targets, log_likelihoods
+from hedgerow.parameters import check_number
 from hedgerow.sequences import Sequences
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import NoPathError, Potentials
 from hedgerow.weighting import read_sample_weight
 
 Decode = Literal["viterbi", "marginal"]
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a model is asked about: sequences, and codes of known labels, (N,) with -1, or None."""
+
+    sequences: Sequences
+    known: NDArray[np.int32] | None
 
 
 class SequenceModel(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: prediction from the potentials that a subclass computes."""
 
     n_jobs: int | None
+    missing_label: Any
     classes_: NDArray[Any]
 
     @abstractmethod
@@ -36,6 +51,11 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
     def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
         """Scores of all sequences, in one or more runs of consecutive ones."""
 
+    @property
+    @abstractmethod
+    def _grammar(self) -> Grammar:
+        """How the labels depend on each other."""
+
     @abstractmethod
     def _to_state(self) -> persist.State:
         """Everything that a model file has to hold."""
@@ -45,7 +65,9 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
     def _from_state(cls, state: persist.State) -> SequenceModel:
         """Rebuild a fitted model; raises `hedgerow.ModelFileError`."""
 
-    def predict(self, X: Any, *, groups: Any = None, decode: Decode = "viterbi") -> Any:
+    def predict(
+        self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode = "viterbi"
+    ) -> Any:
         """Label every position.
 
         Parameters
@@ -54,9 +76,14 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
             Sequences, in the form used to fit.
         groups
             For a flat X, the sequence of each row.
+        known
+            Labels that are known already, in the form of y, None where they are not. They come out
+            as they went in, and the others are chosen in their light.
         decode
-            "viterbi" gives the most probable labelling of each sequence as a whole, "marginal"
-            the most probable label of each position, which makes the fewest errors on average.
+            "viterbi" gives the most probable labelling of each sequence as a whole, "marginal" the
+            most probable label of each position, which makes the fewest errors on average. Under
+            constraints the latter is the labelling, of those that are allowed, whose labels have
+            the largest sum of probabilities.
 
         Returns
         -------
@@ -65,57 +92,162 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
         """
         if decode not in ("viterbi", "marginal"):
             raise ValueError(f"decode is {decode!r}; expected 'viterbi' or 'marginal'")
-        sequences = self._read_fitted(X, groups)
-        return sequences.mirror(self._labels().decode(self._decode(sequences, decode)))
+        question = self._ask(X, groups, known)
+        return question.sequences.mirror(self._labels().decode(self._decode(question, decode)))
 
-    def predict_marginals(self, X: Any, *, groups: Any = None) -> Any:
+    def predict_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
         """Probability of each label at each position, given the whole sequence.
+
+        ``known`` holds labels that are known already, see `predict`.
 
         Returns
         -------
         list of (T, K) arrays, or one (N, K) array for a flat X
             Columns in the order of ``classes_``.
         """
-        sequences = self._read_fitted(X, groups)
-        return sequences.mirror(self._marginals(sequences))
+        question = self._ask(X, groups, known)
+        return question.sequences.mirror(self._marginals(question))
 
-    def predict_proba(self, X: Any, *, groups: Any = None) -> NDArray[np.float64]:
+    def predict_proba(
+        self, X: Any, *, groups: Any = None, known: Any = None
+    ) -> NDArray[np.float64]:
         """Return the same as one (N, K) array, whatever the form of X."""
-        return self._marginals(self._read_fitted(X, groups))
+        return self._marginals(self._ask(X, groups, known))
+
+    def predict_pattern_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+        """Probability that each label pattern ends at each position, given the whole sequence.
+
+        ``known`` holds labels that are known already, see `predict`.
+
+        Returns
+        -------
+        list of (T, P) arrays, or one (N, P) array for a flat X
+            Columns in the order of ``label_patterns_``.
+        """
+        question = self._ask(X, groups, known)
+
+        def measure(part: Potentials) -> NDArray[np.float64]:
+            dense = part.automaton is None
+            found = trellis.forward_backward(
+                part,
+                pairs="each" if dense else None,
+                arc_marginals=not dense,
+                n_jobs=self.n_jobs,
+            )
+            marginals = found.pairs if dense else found.arc_marginals
+            assert marginals is not None
+            return self._grammar.pattern_sums(marginals)
+
+        return question.sequences.mirror(np.concatenate(self._answer(question, measure)))
+
+    def predict_k_best(
+        self, X: Any, k: int, *, groups: Any = None, known: Any = None
+    ) -> list[list[tuple[NDArray[Any], float]]]:
+        """Find the k most probable labellings of each sequence.
+
+        Takes memory in proportion to the length of a sequence times the number of states, about
+        one for every label and every beginning of a label pattern.
+
+        Parameters
+        ----------
+        X, groups, known
+            See `predict`.
+        k
+            How many.
+
+        Returns
+        -------
+        list of lists of (labels, log-probability)
+            For each sequence up to k different labellings, the most probable first; fewer if there
+            are no more.
+        """
+        check_number("k", k, minimum=1, integer=True)
+        question = self._ask(X, groups, known)
+        labels = self._labels()
+        found: list[list[tuple[NDArray[Any], float]]] = []
+
+        def search(part: Potentials) -> None:
+            codes, counts, log_probs = trellis.k_best(part, int(k), n_jobs=self.n_jobs)
+            for s, (begin, end) in enumerate(pairwise(part.offsets.tolist())):
+                n_found = int(counts[s])
+                rows = labels.decode(codes[:n_found, begin:end])
+                found.append(list(zip(rows, log_probs[:n_found, s].tolist(), strict=True)))
+
+        self._answer(question, search)
+        return found
+
+    def sample(
+        self,
+        X: Any,
+        n: int = 1,
+        *,
+        random_state: Any = None,
+        groups: Any = None,
+        known: Any = None,
+    ) -> Any:
+        """Draw labellings at random, each as often as it is probable.
+
+        Parameters
+        ----------
+        X, groups, known
+            See `predict`.
+        n
+            How many labellings of each sequence.
+        random_state
+            A seed, a ``numpy.random.RandomState``, or None for other labellings every time.
+
+        Returns
+        -------
+        list of (n, T) arrays, or one (n, N) array for a flat X
+        """
+        check_number("n", n, minimum=1, integer=True)
+        question = self._ask(X, groups, known)
+        random = check_random_state(random_state)
+
+        def draw(part: Potentials) -> NDArray[np.int32]:
+            uniforms = random.random_sample((int(n), part.n_positions))
+            return trellis.sample(part, uniforms, n_jobs=self.n_jobs)
+
+        codes = np.concatenate(self._answer(question, draw), axis=1)
+        drawn = question.sequences.mirror(self._labels().decode(codes).T)
+        return [labels.T for labels in drawn] if isinstance(drawn, list) else drawn.T
 
     def log_likelihood(self, X: Any, y: Any, *, groups: Any = None) -> NDArray[np.float64]:
-        """Log probability of the labels y of each sequence, (S,)."""
-        sequences = self._read_fitted(X, groups)
-        codes = self._read_codes(y, sequences)
-        parts, begin = [], 0
-        for part in self._potentials(sequences):
-            end = begin + len(part.nodes)
-            parts.append(
-                trellis.log_likelihood(
-                    part.nodes,
-                    part.arcs,
-                    part.offsets,
-                    codes[begin:end],
-                    edges=part.edges,
-                    n_jobs=self.n_jobs,
-                )
-            )
-            begin = end
-        return np.concatenate(parts)
+        """Log probability of the labels y of each sequence, (S,).
+
+        Where labels are missing it is that of the others, summed over all ways to fill in the
+        missing ones. Labels that break a constraint have probability 0.
+        """
+        question = self._ask(X, groups, None)
+        codes = self._read_codes(y, question.sequences)
+        begin = 0
+
+        def measure(part: Potentials) -> NDArray[np.float64]:
+            nonlocal begin
+            begin, first = begin + part.n_positions, begin
+            targets = Targets(part.offsets, codes[first:begin], len(self.classes_), part.automaton)
+            return log_likelihoods(part, targets, n_threads=trellis.count_threads(self.n_jobs))
+
+        return np.concatenate(self._answer(question, measure))
 
     def score(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None
     ) -> float:
-        """Share of positions that `predict` labels right.
+        """Share of positions that `predict` labels right, of those whose label is not missing.
 
         ``sample_weight`` has a weight for each sequence.
         """
-        sequences = self._read_fitted(X, groups)
-        right = self._decode(sequences, "viterbi") == self._read_codes(y, sequences)
-        weights = read_sample_weight(sample_weight, sequences)
+        question = self._ask(X, groups, None)
+        codes = self._read_codes(y, question.sequences)
+        given = codes >= 0
+        if not given.any():
+            raise ValueError("every label of y is missing; score needs at least one")
+        right = self._decode(question, "viterbi") == codes
+        weights = read_sample_weight(sample_weight, question.sequences)
         if weights is None:
-            return float(np.mean(right))
-        return float(np.average(right, weights=np.repeat(weights, sequences.lengths)))
+            return float(np.mean(right[given]))
+        by_position = np.repeat(weights, question.sequences.lengths)
+        return float(np.average(right[given], weights=by_position[given]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `hedgerow.load` reads.
@@ -125,41 +257,66 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         persist.write(Path(path), type(self).__name__, self._to_state())
 
-    def _decode(self, sequences: Sequences, decode: Decode) -> NDArray[np.int32]:
-        if decode == "marginal":
-            best: NDArray[np.int32] = self._marginals(sequences).argmax(axis=1).astype(np.int32)
-            return best
-        parts = [
-            trellis.viterbi(
-                part.nodes, part.arcs, part.offsets, edges=part.edges, n_jobs=self.n_jobs
-            )
-            for part in self._potentials(sequences)
-        ]
-        return np.concatenate(parts)
+    def _decode(self, question: Question, decode: Decode) -> NDArray[np.int32]:
+        if decode == "viterbi":
+            best = self._answer(question, lambda part: trellis.viterbi(part, n_jobs=self.n_jobs))
+            return np.concatenate(best)
+        marginals = self._marginals(question)
+        constraints = self._grammar.constraints
+        if constraints is None:
+            codes: NDArray[np.int32] = marginals.argmax(axis=1).astype(np.int32)
+            return codes
+        offsets = question.sequences.offsets
+        constraints.restrict(marginals, offsets)
+        if question.known is not None:
+            pin_known(marginals, question.known)
+        arcs = np.where(constraints.allowed, 0.0, -np.inf)
+        return trellis.viterbi(Potentials(marginals, arcs, offsets), n_jobs=self.n_jobs)
 
-    def _marginals(self, sequences: Sequences) -> NDArray[np.float64]:
-        parts = [
-            trellis.forward_backward(
-                part.nodes,
-                part.arcs,
-                part.offsets,
-                edges=part.edges,
-                pairs=None,
-                n_jobs=self.n_jobs,
-            ).marginals
-            for part in self._potentials(sequences)
-        ]
+    def _marginals(self, question: Question) -> NDArray[np.float64]:
+        parts = self._answer(
+            question,
+            lambda part: trellis.forward_backward(part, pairs=None, n_jobs=self.n_jobs).marginals,
+        )
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _ask(self, X: Any, groups: Any, known: Any) -> Question:
+        self._check_fitted()
+        sequences = self._read(X, groups)
+        if known is None:
+            return Question(sequences, None)
+        return Question(sequences, self._read_codes(known, sequences, "known"))
+
+    def _answer(self, question: Question, answer: Callable[[Potentials], Answer]) -> list[Answer]:
+        """Answers for runs of consecutive sequences, from their potentials."""
+        answers, begin = [], 0
+        try:
+            for part in self._potentials(question.sequences):
+                if question.known is not None:
+                    pin_known(part.nodes, question.known[begin : begin + part.n_positions])
+                begin += part.n_positions
+                answers.append(answer(part))
+        except NoPathError:
+            self._explain_dead_end(question)
+            raise
+        return answers
+
+    def _explain_dead_end(self, question: Question) -> None:
+        """Raise an error that names the place where constraints and known labels leave no path."""
+        sequences, constraints = question.sequences, self._grammar.constraints
+        if constraints is None:
+            return
+        if question.known is not None:
+            constraints.check(question.known, sequences, self._labels(), "known")
+        nothing_known = np.full(sequences.n_positions, -1, dtype=np.int32)
+        constraints.check(nothing_known, sequences, self._labels(), "X")
 
     def _labels(self) -> Labels:
         return Labels(self.classes_)
 
-    def _read_codes(self, y: Any, sequences: Sequences) -> NDArray[np.int32]:
-        return self._labels().encode(read_labels(y, sequences), sequences)
-
-    def _read_fitted(self, X: Any, groups: Any) -> Sequences:
-        self._check_fitted()
-        return self._read(X, groups)
+    def _read_codes(self, y: Any, sequences: Sequences, name: str = "y") -> NDArray[np.int32]:
+        column = read_labels(y, sequences, name=name, missing_label=self.missing_label)
+        return self._labels().encode(column, sequences, name)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "classes_"):

@@ -6,16 +6,22 @@ are made of, weights or trees, takes it from there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.labels import pin_known
+from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis import (
+    NoPathError,
+    Pairs,
     Posteriors,
     Potentials,
     forward_backward,
+    log_likelihood,
+    log_z,
     weighted_forward_backward,
 )
 
@@ -29,19 +35,22 @@ class Targets:
     offsets : (S + 1,) int64
         Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
     codes : (N,) int32
-        Label of each position.
+        Label of each position, -1 if it is not known.
     n_labels : int
         Number of labels, K.
+    automaton : Automaton or None
+        What the arcs of the potentials belong to; None is a first-order chain.
     sequence_weights : (S,) or None
         How much each sequence counts.
     position_weights : (N,) or None
         How much each position counts, its sequence's weight included, if positions differ within a
-        sequence; see `hedgerow.trellis.weighted_forward_backward`.
+        sequence; see `hedgerow.trellis.weighted_forward_backward`. All labels must be known then.
     """
 
     offsets: NDArray[np.int64]
     codes: NDArray[np.int32]
     n_labels: int
+    automaton: Automaton | None = None
     sequence_weights: NDArray[np.float64] | None = None
     position_weights: NDArray[np.float64] | None = None
 
@@ -54,25 +63,56 @@ class Targets:
             offsets - offsets[0],
             self.codes[positions],
             self.n_labels,
+            self.automaton,
             None if by_sequence is None else by_sequence[sequences],
             None if by_position is None else by_position[positions],
         )
 
     @cached_property
-    def pair_codes(self) -> NDArray[np.int32]:
-        """Label pair j * K + k that ends at each position, (N,), -1 where a sequence begins."""
-        codes = np.full(len(self.codes), -1, dtype=np.int32)
-        codes[1:] = self.codes[:-1] * self.n_labels + self.codes[1:]
-        codes[self.offsets[:-1]] = -1
+    def partial(self) -> Partial | None:
+        """The sequences in which some labels are not known; None if there are none."""
+        unknown = np.flatnonzero(self.codes < 0)
+        if not len(unknown):
+            return None
+        lengths = np.diff(self.offsets)
+        of_position = np.repeat(np.arange(len(lengths)), lengths)
+        sequences = np.unique(of_position[unknown])
+        positions = np.flatnonzero(np.isin(of_position, sequences))
+        offsets = np.concatenate([[0], np.cumsum(lengths[sequences])]).astype(np.int64)
+        return Partial(sequences, positions, offsets, self.codes[positions])
+
+    @cached_property
+    def full_codes(self) -> NDArray[np.int32]:
+        """Labels of the sequences whose labels are all known, (N,); -1 in the others."""
+        if self.partial is None:
+            return self.codes
+        codes = self.codes.copy()
+        codes[self.partial.positions] = -1
         return codes
 
     @cached_property
-    def pair_counts(self) -> NDArray[np.float64]:
-        """How much each label pair counts in all, (K, K)."""
-        follows = self.pair_codes >= 0
-        weights = None if self.weights is None else self.weights[follows]
-        counts = np.bincount(self.pair_codes[follows], weights, self.n_labels * self.n_labels)
-        return counts.astype(np.float64).reshape(self.n_labels, self.n_labels)
+    def pair_codes(self) -> NDArray[np.int32]:
+        """Label pair j * K + k that ends at each position, (N,), -1 if none that is known does."""
+        codes = np.full(len(self.codes), -1, dtype=np.int32)
+        known = (self.codes[:-1] >= 0) & (self.codes[1:] >= 0)
+        pairs = self.codes[:-1] * self.n_labels + self.codes[1:]
+        codes[1:] = np.where(known, pairs, -1)
+        codes[self.offsets[:-1][np.diff(self.offsets) > 0]] = -1
+        return codes
+
+    @cached_property
+    def arc_counts(self) -> NDArray[np.float64]:
+        """How much each arc counts in all, (K, K) or (A,), but for partially labelled sequences."""
+        shape: tuple[int, ...] = (self.n_labels, self.n_labels)
+        taken = self.pair_codes
+        if self.automaton is not None:
+            shape = (self.automaton.n_arcs,)
+            taken = self.automaton.arcs_taken(self.codes, self.offsets)
+        taken = np.where(self.full_codes >= 0, taken, -1)
+        counted = taken >= 0
+        weights = None if self.weights is None else self.weights[counted]
+        counts = np.bincount(taken[counted], weights, int(np.prod(shape)))
+        return counts.astype(np.float64).reshape(shape)
 
     @cached_property
     def weights(self) -> NDArray[np.float64] | None:
@@ -83,6 +123,23 @@ class Targets:
 
 
 @dataclass(frozen=True, eq=False)
+class Partial:
+    """Partially labelled sequences: their numbers, positions (M,), offsets and codes (M,)."""
+
+    sequences: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+    def restrict(self, potentials: Potentials) -> Potentials:
+        """The potentials of these sequences, with all labels forbidden but those that are known."""
+        nodes = potentials.nodes[self.positions]
+        pin_known(nodes, self.codes)
+        edges = None if potentials.edges is None else potentials.edges[self.positions]
+        return replace(potentials, nodes=nodes, offsets=self.offsets, edges=edges)
+
+
+@dataclass(frozen=True, eq=False)
 class Slopes:
     """A loss, and how it changes with the potentials."""
 
@@ -90,7 +147,7 @@ class Slopes:
     nodes: NDArray[np.float64]
     """(N, K)"""
     arcs: NDArray[np.float64]
-    """(K, K)"""
+    """(K, K), or (A,) with an automaton"""
     edges: NDArray[np.float64] | None
     """(N, K, K), if the potentials have edges."""
 
@@ -104,52 +161,105 @@ def likelihood(
 ) -> Slopes:
     """Negative log-likelihood; its slopes are expected minus observed counts, p - mu.
 
-    ``out`` (N, K), where given, receives the slopes of the nodes.
+    Where labels are not known the likelihood is that of the known ones, the sum over all labellings
+    that agree with them; "observed" is then what is expected of these. ``out`` (N, K), where given,
+    receives the slopes of the nodes.
     """
     posteriors = _posteriors(potentials, targets, n_threads, out)
     assert posteriors.log_likelihoods is not None
+    assert posteriors.arc_sums is not None
     log_likelihoods = posteriors.log_likelihoods
-    nodes, edges = posteriors.marginals, posteriors.pairs
+    nodes, arcs, edges = posteriors.marginals, posteriors.arc_sums, posteriors.pairs
+    if targets.partial is not None:
+        sums = _subtract_constrained(potentials, targets, posteriors, n_threads)
+        arcs = arcs - sums
     if targets.position_weights is None and targets.sequence_weights is not None:
         assert targets.weights is not None
         log_likelihoods = log_likelihoods * targets.sequence_weights
         nodes *= targets.weights[:, None]
         if edges is not None:
             edges *= targets.weights[:, None, None]
-    _subtract_observed(nodes, targets.codes, targets.weights)
-    if edges is None:
-        assert posteriors.pair_sums is not None
-        arcs = posteriors.pair_sums - targets.pair_counts
-    else:
-        by_code = edges.reshape(len(edges), -1)
-        _subtract_observed(by_code, targets.pair_codes, targets.weights)
-        arcs = by_code.sum(axis=0).reshape(targets.n_labels, targets.n_labels)
-    return Slopes(-float(log_likelihoods.sum()), nodes, arcs, edges)
+    full = targets.full_codes
+    _subtract_observed(nodes, full, targets.weights)
+    if edges is not None:
+        pair_codes = np.where(full >= 0, targets.pair_codes, -1)
+        _subtract_observed(edges.reshape(len(edges), -1), pair_codes, targets.weights)
+    return Slopes(-float(log_likelihoods.sum()), nodes, arcs - targets.arc_counts, edges)
+
+
+def log_likelihoods(
+    potentials: Potentials, targets: Targets, *, n_threads: int
+) -> NDArray[np.float64]:
+    """Log-likelihood of each sequence's known labels, (S,); -inf where they cannot be completed."""
+    codes = targets.codes.clip(min=0)
+    found = log_likelihood(potentials, codes, n_jobs=n_threads)
+    partial = targets.partial
+    if partial is not None:
+        restricted = _log_z_or_nothing(partial.restrict(potentials), n_threads)
+        found[partial.sequences] = (
+            restricted - log_z(potentials, n_jobs=n_threads)[partial.sequences]
+        )
+    return found
+
+
+def _log_z_or_nothing(potentials: Potentials, n_threads: int) -> NDArray[np.float64]:
+    """Log Z of each sequence, -inf where there is no labelling."""
+    try:
+        return log_z(potentials, n_jobs=n_threads)
+    except NoPathError:
+        if potentials.n_sequences == 1:
+            return np.array([-np.inf])
+        half = potentials.n_sequences // 2
+        parts = potentials.part(slice(0, half)), potentials.part(slice(half, None))
+        return np.concatenate([_log_z_or_nothing(part, n_threads) for part in parts])
+
+
+def _subtract_constrained(
+    potentials: Potentials, targets: Targets, posteriors: Posteriors, n_threads: int
+) -> NDArray[np.float64]:
+    """Subtract, in place, what is expected of partially labelled sequences given their labels.
+
+    Sets their log-likelihoods: the log Z of the labellings that agree with the labels, less that of
+    all. Returns the arc sums to subtract, weighted by sequence.
+    """
+    partial = targets.partial
+    assert partial is not None
+    assert posteriors.log_likelihoods is not None
+    weights = targets.sequence_weights
+    constrained = forward_backward(
+        partial.restrict(potentials),
+        pairs="sum" if potentials.edges is None else "each",
+        weights=None if weights is None else weights[partial.sequences],
+        n_jobs=n_threads,
+    )
+    posteriors.log_likelihoods[partial.sequences] = (
+        constrained.log_z - posteriors.log_z[partial.sequences]
+    )
+    posteriors.marginals[partial.positions] -= constrained.marginals
+    if posteriors.pairs is not None and constrained.pairs is not None:
+        posteriors.pairs[partial.positions] -= constrained.pairs
+    assert constrained.arc_sums is not None
+    return constrained.arc_sums
 
 
 def _posteriors(
     potentials: Potentials, targets: Targets, n_threads: int, out: NDArray[np.float64] | None
 ) -> Posteriors:
-    nodes, arcs, edges = potentials.nodes, potentials.arcs, potentials.edges
+    pairs: Pairs = "sum" if potentials.edges is None else "each"
     if targets.position_weights is not None:
         return weighted_forward_backward(
-            nodes,
-            arcs,
-            potentials.offsets,
+            potentials,
             targets.codes,
             targets.position_weights,
-            edges=edges,
-            pairs="sum" if edges is None else "each",
+            pairs=pairs,
             out=out,
             n_jobs=n_threads,
         )
     return forward_backward(
-        nodes,
-        arcs,
-        potentials.offsets,
-        labels=targets.codes,
-        edges=edges,
-        pairs="sum" if edges is None else "each",
+        potentials,
+        # A label that is not known counts for nothing here: any code will do.
+        labels=targets.codes if targets.partial is None else targets.codes.clip(min=0),
+        pairs=pairs,
         weights=targets.sequence_weights,
         out=out,
         n_jobs=n_threads,

@@ -27,7 +27,7 @@ from safetensors.numpy import save as save_tensors
 if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
-FORMAT = 1
+FORMAT = 2
 
 
 class ModelFileError(ValueError):
@@ -106,6 +106,8 @@ def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
             return value.item()
         if isinstance(value, Mapping):
             return {"pairs": [[pack(key), pack(item)] for key, item in value.items()]}
+        if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+            return [pack(item) for item in value]
         return value if isinstance(value, (bool, int, float, str)) else None
 
     return {name: pack(value) for name, value in parameters.items()}

@@ -17,13 +17,16 @@ from reference.linear import make_data, to_dicts
 X, Y = make_data(n_sequences=300, n_features=6, labels="abcd", longest=30)
 KINDS = pytest.mark.parametrize(
     "parameters",
-    [{}, {"transition_attributes": True}, {"reg_alpha": 0.5}, {"class_weight": "balanced"}],
+    [
+        *({}, {"transition_attributes": True}, {"reg_alpha": 0.5}, {"class_weight": "balanced"}),
+        {"order": 2},
+    ],
     ids=lambda parameters: "".join(parameters) or "plain",
 )
 
 
 def tables(crf):
-    return *crf.weights().values(), *crf.transitions().values()
+    return *crf.weights().values(), *crf.transitions().values(), *crf.patterns().values()
 
 
 def assert_equal(first, second):
@@ -143,12 +146,12 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(parameters, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
-@pytest.mark.parametrize("reg_alpha", [0.0, 0.1])
-def test_ctrl_c_ends_a_long_fit_and_leaves_the_model_as_it_was(reg_alpha):
+@pytest.mark.parametrize("parameters", [{}, {"reg_alpha": 0.1}, {"order": 2}], ids=str)
+def test_ctrl_c_ends_a_long_fit_and_leaves_the_model_as_it_was(parameters):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40_000, 60))
     labels = rng.integers(0, 40, len(rows))
-    crf = LinearCRF(tol=0, max_iter=10**6, reg_lambda=1e-6, reg_alpha=reg_alpha)
+    crf = LinearCRF(tol=0, max_iter=10**6, reg_lambda=1e-6, **parameters)
     crf.fit(rows[:5], labels[:5])
     kept = tables(crf)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))

@@ -28,6 +28,15 @@ PARAMETERS = {
     "tol": 1e-4,
     "min_count": 2,
     "all_pairs": True,
+    "order": 2,
+    "min_pattern_count": 2,
+    "label_patterns": None,
+    "constraints": None,
+    "allowed": None,
+    "forbidden": [],
+    "start_labels": ["a", "b", "c"],
+    "end_labels": ("a", "b", "c"),
+    "missing_label": "?",
     "transition_attributes": True,
     "class_weight": {"a": 2.0},
     "n_jobs": 1,
@@ -43,7 +52,8 @@ def test_parameters_are_kept_as_given():
     assert LinearCRF().set_params(**PARAMETERS).get_params() == PARAMETERS
     crf.fit(X, Y)
     assert crf.get_params() == PARAMETERS
-    assert crf.class_weight is PARAMETERS["class_weight"]
+    for name in ("class_weight", "forbidden", "start_labels", "end_labels"):
+        assert getattr(crf, name) is PARAMETERS[name]
     with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
         crf.set_params(depth=3)
 
@@ -166,7 +176,7 @@ def test_copies_and_pickles_of_a_fitted_model(form, copied):
 def test_a_deep_copy_goes_its_own_way():
     crf = LinearCRF().fit(X, Y)
     before = crf.predict_proba(X)
-    copy.deepcopy(crf)._weights.arcs[:] = 5
+    copy.deepcopy(crf)._weights.patterns[:] = 5
     np.testing.assert_array_equal(crf.predict_proba(X), before)
 
 

@@ -11,7 +11,7 @@ from reference.linear import make_data, to_dicts
 X, Y = make_data(n_sequences=15)
 KINDS = pytest.mark.parametrize(
     "parameters",
-    [{}, {"transition_attributes": True}, {"reg_alpha": 0.2}, {"all_pairs": True}],
+    [{}, {"transition_attributes": True}, {"reg_alpha": 0.2}, {"all_pairs": True}, {"order": 2}],
     ids=lambda parameters: "".join(parameters) or "plain",
 )
 
@@ -81,8 +81,8 @@ def test_every_weight_that_both_models_have_is_copied(all_pairs):
     items = [[{"x2": 1, "new": 1, "x0": 1}] * len(labels) for labels in Y]
     labels = [["z" if label == "a" else label for label in labels] for labels in Y]
     data, rows = new._read_training(items, labels, None, None)
-    layouts = new._layouts(data, rows)
-    start = LinearWeights.from_vector(np.zeros(sum(LinearWeights.sizes(*layouts))), *layouts)
+    layout = new._layout(data, rows)
+    start = LinearWeights.from_vector(np.zeros(sum(layout.sizes)), layout)
     copy_weights(init._weights, init._index, init._labels(), data, start)
     new._set_fitted(data.labels.classes, data.schema, data.index, start)
     old, copied = table_of(init), table_of(new)

@@ -4,9 +4,13 @@ Here a position is a dict of numbers by attribute name; a row of an array has th
 ``x1`` and so on.
 """
 
+import itertools
+import re
+from functools import cache
+
 import numpy as np
 
-from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
+from reference.automata import PatternChain, enumerate_patterns, weighted_log_likelihood
 
 
 def make_data(n_sequences=8, n_features=3, labels=("a", "b", "c"), longest=5, seed=0):
@@ -22,58 +26,151 @@ def make_data(n_sequences=8, n_features=3, labels=("a", "b", "c"), longest=5, se
     return X, [[labels[code] for code in sequence] for sequence in codes]
 
 
+def make_legal_data(legal, classes, n_sequences=12, longest=5, seed=0):
+    """Random arrays, and labels drawn from all labellings that a function calls legal."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(2, longest + 1, n_sequences)
+    X = [rng.normal(size=(length, 3)).round(2) for length in lengths]
+    options = {
+        length: list(filter(legal, itertools.product(classes, repeat=length)))
+        for length in set(lengths.tolist())
+    }
+    return X, [list(options[n][rng.integers(len(options[n]))]) for n in lengths.tolist()]
+
+
 def to_dicts(X):
     """Arrays as dicts of numbers."""
     return [[{f"x{j}": value for j, value in enumerate(row)} for row in x.tolist()] for x in X]
 
 
+def hide(y, mark=None, share=0.4, seed=0):
+    """The same labels, some of them missing; the third sequence lacks all of its own."""
+    rng = np.random.default_rng(seed)
+    hidden = [[mark if rng.random() < share else label for label in labels] for labels in y]
+    hidden[2] = [mark] * len(hidden[2])
+    return hidden
+
+
+# A chunk of the type that stands for T, with a space after each label; O is no chunk.
+CHUNKS = {
+    "BIO": "B-T (I-T )*",
+    "IOB1": "I-T (I-T )*|(?<=[BI]-T )B-T (I-T )*",
+    "BILOU": "U-T |B-T (I-T )*L-T ",
+    "BIOES": "S-T |B-T (I-T )*E-T ",
+}
+
+
+def keeps_scheme(scheme, labels):
+    """Whether labels are a row of whole chunks."""
+    types = {label[2:] for label in labels if label != "O"}
+    chunks = "|".join(CHUNKS[scheme].replace("T", kind) for kind in sorted(types))
+    return re.fullmatch(f"(O |{chunks})*" if types else "(O )*", "".join(f"{k} " for k in labels))
+
+
+@cache
+def legal_steps(scheme, classes):
+    """First labels, pairs and last labels of everything of up to four labels that is legal."""
+    rows = [
+        labels
+        for length in (1, 2, 3, 4)
+        for labels in itertools.product(classes, repeat=length)
+        if keeps_scheme(scheme, labels)
+    ]
+    pairs = {pair for labels in rows for pair in itertools.pairwise(labels)}
+    return {labels[0] for labels in rows}, pairs, {labels[-1] for labels in rows}
+
+
 class NaiveModel:
-    """Scores by looking up every weight by its name."""
+    """Scores by looking up every weight by its name, constraints by the parameters."""
 
     def __init__(self, crf):
         self.classes = crf.classes_.tolist()
         self.node_weights = _by_key(crf.weights(), "attribute", "label")
+        self.pattern_weights = _by_key(crf.patterns(), "pattern")
         transitions = crf.transitions()
         self.has_edges = "attribute" in transitions
-        if not self.has_edges:
-            transitions["attribute"] = np.full(len(transitions["from"]), "")
-        self.pair_weights = _by_key(transitions, "attribute", "from", "to")
+        self.edge_weights = {}
+        if self.has_edges:
+            pairs = _by_key(transitions, "attribute", "from", "to")
+            self.edge_weights = {key: weight for key, weight in pairs.items() if key[0]}
+        self.rules = _rules(crf, self.classes)
 
-    def chain(self, positions):
+    def chain(self, positions, known=None):
+        """One sequence; ``known`` are labels, None where any will do."""
         n_labels = len(self.classes)
         nodes = np.zeros((len(positions), n_labels))
         edges = np.zeros((len(positions), n_labels, n_labels))
-        arcs = np.zeros((n_labels, n_labels))
-        for k, label in enumerate(self.classes):
-            for t, position in enumerate(positions):
-                values = {"(bias)": 1.0, **position}
-                nodes[t, k] = self._sum(self.node_weights, values, label)
-            for j, before in enumerate(self.classes):
-                arcs[j, k] = self.pair_weights["", before, label]
-                for t, position in enumerate(positions):
-                    edges[t, j, k] = self._sum(self.pair_weights, position, before, label)
-        return Chain(nodes, arcs, edges if self.has_edges else None)
+        for t, position in enumerate(positions):
+            values = {"(bias)": 1.0, **position}
+            for k, label in enumerate(self.classes):
+                nodes[t, k] = _sum(self.node_weights, values, label)
+                for j, before in enumerate(self.classes):
+                    edges[t, j, k] = _sum(self.edge_weights, position, before, label)
+        return PatternChain(
+            nodes,
+            [self._codes(pattern) for (pattern,) in self.pattern_weights],
+            np.array(list(self.pattern_weights.values())),
+            edges if self.has_edges else None,
+            known=None if known is None else self._codes(known),
+            **self.rules,
+        )
 
-    def marginals(self, positions):
-        return enumerate_chain(self.chain(positions)).marginals
+    def enumerate(self, positions, known=None):
+        """All there is to know about one sequence; None if it has no labelling."""
+        return enumerate_patterns(self.chain(positions, known))
+
+    def marginals(self, positions, known=None):
+        return self.enumerate(positions, known).marginals
 
     def log_likelihood(self, positions, labels, weights=None):
-        """Log probability of the labels; with weights (T,) that of `weighted_log_likelihood`."""
-        codes = tuple(map(self.classes.index, labels))
-        chain = self.chain(positions)
+        """Log probability of the labels that are not None; with weights (T,) a weighted sum."""
         if weights is not None:
-            return weighted_log_likelihood(chain, codes, weights)
-        return enumerate_chain(chain).log_probs[codes]
+            return weighted_log_likelihood(self.chain(positions), self._codes(labels), weights)
+        known = self.enumerate(positions, labels)
+        return -np.inf if known is None else known.log_z - self.enumerate(positions).log_z
+
+    def best(self, positions, known=None):
+        """(labels, log probability) of all labellings, the most probable first."""
+        found = self.enumerate(positions, known)
+        return [
+            ([self.classes[k] for k in codes], score - found.log_z) for score, codes in found.best
+        ]
 
     def penalty(self, reg_lambda, reg_alpha):
-        weights = np.array([*self.node_weights.values(), *self.pair_weights.values()])
+        tables = self.node_weights, self.edge_weights, self.pattern_weights
+        weights = np.array([weight for table in tables for weight in table.values()])
         return reg_lambda / 2 * (weights**2).sum() + reg_alpha * np.abs(weights).sum()
 
-    @staticmethod
-    def _sum(weights, values, *outputs):
-        return sum(
-            value * weights.get((name, *outputs), 0.0) for name, value in values.items() if name
-        )
+    def _codes(self, labels):
+        return tuple(-1 if label is None else self.classes.index(label) for label in labels)
+
+
+def _rules(crf, classes):
+    """What the parameters forbid, in the words of `PatternChain`."""
+    start = set(classes if crf.start_labels is None else crf.start_labels)
+    end = set(classes if crf.end_labels is None else crf.end_labels)
+    pairs = set(itertools.product(classes, repeat=2))
+    if crf.allowed is not None:
+        pairs &= set(map(tuple, crf.allowed))
+    if crf.forbidden is not None:
+        pairs -= set(map(tuple, crf.forbidden))
+    if crf.constraints is not None:
+        first, inside, last = legal_steps(crf.constraints, tuple(classes))
+        start, pairs, end = start & first, pairs & inside, end & last
+    code = classes.index
+    return {
+        "forbidden": {
+            (code(j), code(k))
+            for j, k in itertools.product(classes, repeat=2)
+            if (j, k) not in pairs
+        },
+        "start": set(map(code, start)),
+        "end": set(map(code, end)),
+    }
+
+
+def _sum(weights, values, *outputs):
+    return sum(value * weights.get((name, *outputs), 0.0) for name, value in values.items())
 
 
 def _by_key(table, *names):

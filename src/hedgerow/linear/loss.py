@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.linear.attributes import attribute_blocks
-from hedgerow.linear.weights import LinearWeights, WeightLayout, batches
+from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
 from hedgerow.objectives import Targets, likelihood
 from hedgerow.sequences import SparseRows
 from hedgerow.trellis import Potentials
@@ -61,7 +61,7 @@ class LinearLoss:
     ----------
     rows, targets
         The training set: attributes, which are copied, and labels.
-    layout, edge_layout
+    layout
         The weights to train.
     reg_lambda
         Strength of the L2 penalty.
@@ -73,20 +73,18 @@ class LinearLoss:
         self,
         rows: SparseRows,
         targets: Targets,
-        layout: WeightLayout,
-        edge_layout: WeightLayout | None,
+        layout: LinearLayout,
         *,
         reg_lambda: float,
         n_threads: int,
     ) -> None:
         self.layout = layout
-        self.edge_layout = edge_layout
         self.reg_lambda = reg_lambda
         self.n_threads = n_threads
         self.parts = [
             Part(targets.part(batch.sequences), attribute_blocks(batch.rows))
             for batch in batches(
-                rows, targets.offsets, targets.n_labels, edges=edge_layout is not None
+                rows, targets.offsets, targets.n_labels, edges=layout.pairs is not None
             )
         ]
         largest = max(part.n_positions for part in self.parts)
@@ -94,40 +92,54 @@ class LinearLoss:
 
     def __call__(self, vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Loss at the weights `vector`, and its gradient."""
-        weights = LinearWeights.from_vector(vector, self.layout, self.edge_layout)
+        weights = LinearWeights.from_vector(vector, self.layout)
         gradient = self.reg_lambda * vector
-        sums = LinearWeights.from_vector(gradient, self.layout, self.edge_layout)
+        sums = LinearWeights.from_vector(gradient, self.layout)
         loss = 0.5 * self.reg_lambda * float(np.einsum("i,i->", vector, vector))
+        arcs = self.layout.grammar.arcs(weights.patterns)
+        arc_sums = np.zeros_like(arcs)
         for part in self.parts:
-            loss += self._add_part(weights, part, sums)
+            loss += self._add_part(weights, arcs, part, sums, arc_sums)
+        sums.patterns[:] += self.layout.grammar.pattern_sums(arc_sums)
         return loss, gradient
 
-    def _add_part(self, weights: LinearWeights, part: Part, sums: LinearWeights) -> float:
-        """Add a part's gradient to `sums`; returns its loss."""
-        potentials = self._potentials(weights, part)
+    def _add_part(
+        self,
+        weights: LinearWeights,
+        arcs: NDArray[np.float64],
+        part: Part,
+        sums: LinearWeights,
+        arc_sums: NDArray[np.float64],
+    ) -> float:
+        """Add a part's gradient to `sums` and `arc_sums`; returns its loss."""
+        potentials = self._potentials(weights, arcs, part)
         out = self._slopes[: part.n_positions]
         slopes = likelihood(potentials, part.targets, n_threads=self.n_threads, out=out)
         sums.biases[:] += slopes.nodes.sum(axis=0)
-        sums.arcs[:] += slopes.arcs
-        part.add_gradient(self.layout, slopes.nodes, sums.attributes, self.n_threads)
-        if self.edge_layout is not None:
+        arc_sums += slopes.arcs
+        part.add_gradient(self.layout.labels, slopes.nodes, sums.attributes, self.n_threads)
+        if self.layout.pairs is not None:
             assert slopes.edges is not None
             by_pair = slopes.edges.reshape(part.n_positions, -1)
-            part.add_gradient(self.edge_layout, by_pair, sums.edges, self.n_threads)
+            part.add_gradient(self.layout.pairs, by_pair, sums.edges, self.n_threads)
         return slopes.loss
 
-    def _potentials(self, weights: LinearWeights, part: Part) -> Potentials:
+    def _potentials(
+        self, weights: LinearWeights, arcs: NDArray[np.float64], part: Part
+    ) -> Potentials:
+        grammar = self.layout.grammar
         nodes = part.fill_scores(
-            self.layout,
+            self.layout.labels,
             weights.attributes,
             weights.biases,
             self._nodes[: part.n_positions],
             self.n_threads,
         )
+        grammar.restrict(nodes, part.targets.offsets)
         edges = None
-        if self.edge_layout is not None:
-            n_labels = self.layout.n_outputs
+        if self.layout.pairs is not None:
+            n_labels = self.layout.n_labels
             out = np.empty((part.n_positions, n_labels * n_labels))
-            part.fill_scores(self.edge_layout, weights.edges, None, out, self.n_threads)
+            part.fill_scores(self.layout.pairs, weights.edges, None, out, self.n_threads)
             edges = out.reshape(-1, n_labels, n_labels)
-        return Potentials(part.targets.offsets, nodes, weights.arcs, edges)
+        return Potentials(nodes, arcs, part.targets.offsets, edges, grammar.automaton)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedgerow import _core
-from hedgerow.labels import Labels
+from hedgerow.labels import Grammar, Labels
 from hedgerow.objectives import Targets
 from hedgerow.sequences import Schema
 
@@ -22,6 +22,8 @@ class TrainingSet:
         Names of the attributes.
     labels : Labels
         The classes.
+    grammar : Grammar
+        How the labels depend on each other.
     targets : Targets
         Labels of the positions, and how much each of them counts.
     """
@@ -29,4 +31,5 @@ class TrainingSet:
     schema: Schema
     index: _core.StringIndex
     labels: Labels
+    grammar: Grammar
     targets: Targets

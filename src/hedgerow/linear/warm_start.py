@@ -32,15 +32,21 @@ def copy_weights(
     n_old, n_new = len(classes), len(data.labels.classes)
     known = classes >= 0
     start.biases[classes[known]] = weights.biases[known]
-    start.arcs[np.ix_(classes[known], classes[known])] = weights.arcs[np.ix_(known, known)]
-    _copy(weights.layout, weights.attributes, start.layout, start.attributes, attributes, classes)
-    if weights.edge_layout is None or start.edge_layout is None:
+    old = weights.layout.grammar.patterns.map_labels(classes)
+    places = {pattern: place for place, pattern in enumerate(start.layout.grammar.patterns)}
+    for pattern, weight in zip(old, weights.patterns, strict=True):
+        if pattern in places:
+            start.patterns[places[pattern]] = weight
+    old_layout, new_layout = weights.layout.labels, start.layout.labels
+    _copy(old_layout, weights.attributes, new_layout, start.attributes, attributes, classes)
+    if weights.layout.pairs is None or start.layout.pairs is None:
         return
     before, after = np.divmod(np.arange(n_old * n_old), n_old)
     pairs = np.where(
         known[before] & known[after], classes[before] * n_new + classes[after], -1
     ).astype(np.int64)
-    _copy(weights.edge_layout, weights.edges, start.edge_layout, start.edges, attributes, pairs)
+    old_layout, new_layout = weights.layout.pairs, start.layout.pairs
+    _copy(old_layout, weights.edges, new_layout, start.edges, attributes, pairs)
 
 
 def _copy(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.labels import Grammar
 from hedgerow.linear.attributes import slice_rows
 from hedgerow.sequences import SparseRows
 from hedgerow.trellis import Potentials
@@ -63,6 +64,36 @@ class WeightLayout:
 
 
 @dataclass(frozen=True, eq=False)
+class LinearLayout:
+    """Which weights a linear CRF has.
+
+    Attributes
+    ----------
+    labels : WeightLayout
+        Pairs (attribute, label).
+    pairs : WeightLayout or None
+        Pairs (attribute, label pair), if transitions have attributes.
+    grammar : Grammar
+        Label patterns.
+    """
+
+    labels: WeightLayout
+    pairs: WeightLayout | None
+    grammar: Grammar
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, K."""
+        return self.grammar.n_labels
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many weights of each kind there are: attributes, edges, biases, patterns."""
+        n_edges = 0 if self.pairs is None else self.pairs.n_weights
+        return [self.labels.n_weights, n_edges, self.n_labels, len(self.grammar.patterns)]
+
+
+@dataclass(frozen=True, eq=False)
 class LinearWeights:
     """All weights of a linear CRF over K labels; the arrays may be views of one vector.
 
@@ -70,54 +101,42 @@ class LinearWeights:
 
     Attributes
     ----------
-    layout, edge_layout
-        Pairs (attribute, label), and (attribute, label pair) if transitions have attributes.
+    layout : LinearLayout
+        Which weights there are.
     attributes : (W,), edges : (E,)
-        Weights of those pairs.
-    biases : (K,), arcs : (K, K)
-        Weights of the labels and label pairs themselves.
+        Weights of pairs (attribute, label) and (attribute, label pair).
+    biases : (K,), patterns : (P,)
+        Weights of the labels and label patterns themselves.
     """
 
-    layout: WeightLayout
-    edge_layout: WeightLayout | None
+    layout: LinearLayout
     attributes: NDArray[np.float64]
     edges: NDArray[np.float64]
     biases: NDArray[np.float64]
-    arcs: NDArray[np.float64]
-
-    @staticmethod
-    def sizes(layout: WeightLayout, edge_layout: WeightLayout | None) -> list[int]:
-        """How many weights of each kind there are: attributes, edges, biases, arcs."""
-        n_labels = layout.n_outputs
-        n_edges = 0 if edge_layout is None else edge_layout.n_weights
-        return [layout.n_weights, n_edges, n_labels, n_labels * n_labels]
+    patterns: NDArray[np.float64]
 
     @classmethod
-    def from_vector(
-        cls, vector: NDArray[np.float64], layout: WeightLayout, edge_layout: WeightLayout | None
-    ) -> LinearWeights:
-        """Cut one vector into views, in the order attributes, edges, biases, arcs."""
-        sizes = cls.sizes(layout, edge_layout)
+    def from_vector(cls, vector: NDArray[np.float64], layout: LinearLayout) -> LinearWeights:
+        """Cut one vector into views, in the order attributes, edges, biases, patterns."""
+        sizes = layout.sizes
         assert len(vector) == sum(sizes)
-        attributes, edges, biases, arcs = np.split(vector, np.cumsum(sizes)[:-1])
-        n_labels = layout.n_outputs
-        return cls(layout, edge_layout, attributes, edges, biases, arcs.reshape(n_labels, n_labels))
+        return cls(layout, *np.split(vector, np.cumsum(sizes)[:-1]))
 
     @property
     def n_weights(self) -> int:
         """Number of all weights together."""
-        return len(self.attributes) + len(self.edges) + len(self.biases) + self.arcs.size
+        return sum(self.layout.sizes)
 
     @cached_property
     def _node_scorer(self) -> _core.Scorer:
-        layout = self.layout
+        layout = self.layout.labels
         return _core.Scorer(
             layout.offsets, layout.outputs, layout.n_outputs, self.attributes, self.biases
         )
 
     @cached_property
     def _edge_scorer(self) -> _core.Scorer | None:
-        layout = self.edge_layout
+        layout = self.layout.pairs
         if layout is None:
             return None
         return _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, self.edges, None)
@@ -146,14 +165,13 @@ class LinearWeights:
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
     ) -> Iterator[Potentials]:
         """Scores of all sequences, in as many batches as memory asks for."""
-        edges = self.edge_layout is not None
-        for batch in batches(rows, offsets, len(self.biases), edges=edges):
-            yield Potentials(
-                batch.offsets,
-                self.nodes(batch.rows, n_threads),
-                self.arcs,
-                self.edge_scores(batch.rows, n_threads),
-            )
+        grammar = self.layout.grammar
+        arcs = grammar.arcs(self.patterns)
+        for batch in batches(rows, offsets, len(self.biases), edges=self.layout.pairs is not None):
+            nodes = self.nodes(batch.rows, n_threads)
+            grammar.restrict(nodes, batch.offsets)
+            edges = self.edge_scores(batch.rows, n_threads)
+            yield Potentials(nodes, arcs, batch.offsets, edges, grammar.automaton)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,199 @@
+#include "arrays.hpp"
+#include "trellis/automaton_chain.hpp"
+
+namespace hedgerow::bindings {
+namespace {
+
+using Doubles = Array<const double, 1>;
+using Codes = Array<const int32_t, 1>;
+
+AutomatonScores read_scores(const Automaton& automaton, const Array<const double, 2>& nodes,
+                            const Doubles& arcs, const OptionalArray<const double, 3>& edges,
+                            const Array<const int64_t, 1>& offsets) {
+  const size_t n_labels = automaton.n_labels();
+  check(nodes.shape(1) == n_labels, "nodes must have a column for each label of the automaton");
+  check(arcs.shape(0) == static_cast<size_t>(automaton.n_arcs()),
+        "arcs must have an entry for each arc of the automaton");
+  if (edges) {
+    check_edges(*edges, nodes.shape(0), n_labels);
+    check(automaton.has_all_pairs(), "edges need an automaton with an arc for every label pair");
+  }
+  check_offsets(offsets, nodes.shape(0));
+  return {automaton,      static_cast<int64_t>(offsets.shape(0)) - 1,
+          offsets.data(), nodes.data(),
+          arcs.data(),    data_or_null(edges)};
+}
+
+AutomatonPosteriors read_outputs(
+    const AutomatonScores& scores, const OptionalArray<double, 1>& log_z,
+    const OptionalArray<double, 1>& log_likelihoods, const OptionalArray<double, 2>& marginals,
+    const OptionalArray<double, 1>& arc_sums, const OptionalArray<double, 2>& arc_marginals,
+    const OptionalArray<double, 3>& pairs, const OptionalArray<const double, 1>& weights) {
+  const size_t n_sequences = scores.n_sequences, n_labels = scores.automaton.n_labels();
+  const size_t n_positions = scores.offsets[n_sequences], n_arcs = scores.automaton.n_arcs();
+  for (const auto* per_sequence : {&log_z, &log_likelihoods})
+    check(!*per_sequence || (*per_sequence)->shape(0) == n_sequences,
+          "log_z and log_likelihoods must have an entry for each sequence");
+  check(!marginals || (marginals->shape(0) == n_positions && marginals->shape(1) == n_labels),
+        "marginals must have the shape of nodes");
+  check(!arc_sums || arc_sums->shape(0) == n_arcs, "arc_sums must have the shape of arcs");
+  check(!arc_marginals ||
+            (arc_marginals->shape(0) == n_positions && arc_marginals->shape(1) == n_arcs),
+        "arc_marginals must have shape (positions, arcs)");
+  if (pairs) {
+    check_edges(*pairs, n_positions, n_labels);
+    check(scores.automaton.has_all_pairs(),
+          "pairs need an automaton with an arc for every label pair");
+  }
+  check(!weights || weights->shape(0) == n_sequences,
+        "weights must have an entry for each sequence");
+  return {data_or_null(log_z),    data_or_null(log_likelihoods), data_or_null(marginals),
+          data_or_null(arc_sums), data_or_null(arc_marginals),   data_or_null(pairs),
+          data_or_null(weights)};
+}
+
+Automaton build_automaton(int n_labels, const Codes& failures, const Codes& last_labels,
+                          const Codes& sources, const Codes& labels, const Codes& targets,
+                          const Codes& links) {
+  check(last_labels.shape(0) == failures.shape(0), "last_labels must have an entry for each state");
+  for (const Codes* per_arc : {&labels, &targets, &links})
+    check(per_arc->shape(0) == sources.shape(0),
+          "labels, targets and links must have an entry for each arc");
+  return Automaton({n_labels, static_cast<int>(failures.shape(0)),
+                    static_cast<int>(sources.shape(0)), failures.data(), last_labels.data(),
+                    sources.data(), labels.data(), targets.data(), links.data()});
+}
+
+// The arc that the labels take into each position; those of code -1 take none, and what follows
+// them begins anew.
+void fill_arcs_taken(const Automaton& automaton, const Codes& labels,
+                     const Array<const int64_t, 1>& offsets, const Array<int32_t, 1>& arcs) {
+  check_offsets(offsets, labels.shape(0));
+  check(arcs.shape(0) == labels.shape(0), "arcs must have an entry for each position");
+  for (size_t s = 0; s + 1 < offsets.shape(0); ++s) {
+    int32_t state = Automaton::kBegin;
+    for (int64_t t = offsets.data()[s]; t < offsets.data()[s + 1]; ++t) {
+      const int32_t label = labels.data()[t];
+      check(label >= -1 && label < automaton.n_labels(),
+            "a label code lies outside -1 .. number of labels - 1");
+      arcs.data()[t] = label < 0 ? -1 : automaton.find_arc(state, label);
+      state = label < 0 ? Automaton::kBegin : automaton.target(arcs.data()[t]);
+    }
+  }
+}
+
+}  // namespace
+
+void bind_automaton(nb::module_& module) {
+  nb::class_<Automaton>(module, "Automaton")
+      .def(
+          "__init__",
+          [](Automaton* self, int n_labels, Codes failures, Codes last_labels, Codes sources,
+             Codes labels, Codes targets, Codes links) {
+            new (self) Automaton(
+                build_automaton(n_labels, failures, last_labels, sources, labels, targets, links));
+          },
+          nb::arg("n_labels"), nb::arg("failures").noconvert(), nb::arg("last_labels").noconvert(),
+          nb::arg("sources").noconvert(), nb::arg("labels").noconvert(),
+          nb::arg("targets").noconvert(), nb::arg("links").noconvert())
+      .def_prop_ro("n_terms", &Automaton::n_terms)
+      .def("fill_arcs_taken", &fill_arcs_taken, nb::arg("labels").noconvert(),
+           nb::arg("offsets").noconvert(), nb::arg("arcs").noconvert());
+  module.def(
+      "fill_automaton_posteriors",
+      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
+         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
+         OptionalArray<const int32_t, 1> labels, OptionalArray<double, 1> log_z,
+         OptionalArray<double, 1> log_likelihoods, OptionalArray<double, 2> marginals,
+         OptionalArray<double, 1> arc_sums, OptionalArray<double, 2> arc_marginals,
+         OptionalArray<double, 3> pairs, OptionalArray<const double, 1> weights, int n_threads) {
+        const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
+        const AutomatonPosteriors out = read_outputs(scores, log_z, log_likelihoods, marginals,
+                                                     arc_sums, arc_marginals, pairs, weights);
+        if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
+        check(labels || !log_likelihoods, "log_likelihoods need labels");
+        run_kernel([&](Stop& stop) {
+          fill_posteriors(scores, data_or_null(labels), out, n_threads, stop);
+        });
+      },
+      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("labels").noconvert().none(), nb::arg("log_z").noconvert().none(),
+      nb::arg("log_likelihoods").noconvert().none(), nb::arg("marginals").noconvert().none(),
+      nb::arg("arc_sums").noconvert().none(), nb::arg("arc_marginals").noconvert().none(),
+      nb::arg("pairs").noconvert().none(), nb::arg("weights").noconvert().none(),
+      nb::arg("n_threads"));
+  module.def(
+      "fill_weighted_automaton_posteriors",
+      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
+         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets, Codes labels,
+         Doubles weights, Array<double, 1> log_likelihoods, Array<double, 2> marginals,
+         OptionalArray<double, 1> arc_sums, OptionalArray<double, 3> pairs, int n_threads) {
+        const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
+        const AutomatonPosteriors out =
+            read_outputs(scores, {}, log_likelihoods, marginals, arc_sums, {}, pairs, {});
+        check_labels(labels, nodes.shape(0), nodes.shape(1));
+        check(weights.shape(0) == nodes.shape(0), "weights must have an entry for each position");
+        run_kernel([&](Stop& stop) {
+          fill_weighted_posteriors(scores, labels.data(), weights.data(), out, n_threads, stop);
+        });
+      },
+      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("labels").noconvert(), nb::arg("weights").noconvert(),
+      nb::arg("log_likelihoods").noconvert(), nb::arg("marginals").noconvert(),
+      nb::arg("arc_sums").noconvert().none(), nb::arg("pairs").noconvert().none(),
+      nb::arg("n_threads"));
+  module.def(
+      "fill_automaton_viterbi",
+      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
+         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
+         Array<int32_t, 1> labels, int n_threads) {
+        const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
+        check(labels.shape(0) == nodes.shape(0), "labels must have an entry for each position");
+        run_kernel([&](Stop& stop) { fill_viterbi(scores, labels.data(), n_threads, stop); });
+      },
+      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("labels").noconvert(), nb::arg("n_threads"));
+  module.def(
+      "fill_k_best",
+      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
+         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
+         Array<int32_t, 2> labels, Array<int64_t, 1> counts, Array<double, 2> losses,
+         int n_threads) {
+        const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
+        const size_t n_sequences = scores.n_sequences;
+        check(labels.shape(1) == nodes.shape(0), "labels must have a column for each position");
+        check(counts.shape(0) == n_sequences, "counts must have an entry for each sequence");
+        check(losses.shape(0) == labels.shape(0) && losses.shape(1) == n_sequences,
+              "losses must have a row for each row of labels, a column for each sequence");
+        run_kernel([&](Stop& stop) {
+          fill_k_best(scores, static_cast<int64_t>(labels.shape(0)), labels.data(), counts.data(),
+                      losses.data(), n_threads, stop);
+        });
+      },
+      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("labels").noconvert(), nb::arg("counts").noconvert(), nb::arg("losses").noconvert(),
+      nb::arg("n_threads"));
+  module.def(
+      "fill_samples",
+      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
+         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
+         Array<const double, 2> uniforms, Array<int32_t, 2> labels, int n_threads) {
+        const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
+        check(labels.shape(1) == nodes.shape(0), "labels must have a column for each position");
+        check(uniforms.shape(0) == labels.shape(0) && uniforms.shape(1) == labels.shape(1),
+              "uniforms must have the shape of labels");
+        run_kernel([&](Stop& stop) {
+          fill_samples(scores, static_cast<int64_t>(labels.shape(0)), uniforms.data(),
+                       labels.data(), n_threads, stop);
+        });
+      },
+      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("uniforms").noconvert(), nb::arg("labels").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace hedgerow::bindings

@@ -1,0 +1,255 @@
+#include "trellis/automaton.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace hedgerow {
+namespace {
+
+void require(bool holds, const char* message) {
+  if (!holds) throw std::invalid_argument(message);
+}
+
+void check_tables(const AutomatonTables& tables) {
+  const int n_labels = tables.n_labels, n_states = tables.n_states, n_arcs = tables.n_arcs;
+  require(n_labels >= 1 && n_states > n_labels && n_arcs >= n_labels,
+          "an automaton has a state and an arc for every label");
+  require(tables.failures[0] == -1, "state 0 has no failure state");
+  for (int s = 1; s < n_states; ++s) {
+    require(tables.failures[s] >= 0 && tables.failures[s] < s,
+            "a failure state must come before its state");
+    const int32_t label = tables.last_labels[s];
+    require(s <= n_labels
+                ? label == s - 1 && tables.failures[s] == 0
+                : tables.failures[s] > 0 && label == tables.last_labels[tables.failures[s]],
+            "states must be no label, the labels, and longer ones that end as their failure state");
+  }
+  for (int a = 0; a < n_arcs; ++a) {
+    require(tables.sources[a] >= 0 && tables.sources[a] < n_states && tables.targets[a] > 0 &&
+                tables.targets[a] < n_states && tables.labels[a] >= 0 &&
+                tables.labels[a] < n_labels &&
+                tables.last_labels[tables.targets[a]] == tables.labels[a],
+            "an arc leads out of range, or to a state of another label");
+    require(a == 0 || std::pair(tables.sources[a - 1], tables.labels[a - 1]) <
+                          std::pair(tables.sources[a], tables.labels[a]),
+            "arcs must be sorted by source and label");
+    require(a < n_labels ? tables.sources[a] == 0 && tables.links[a] == -1
+                         : tables.sources[a] > 0 && tables.links[a] >= 0 && tables.links[a] < a &&
+                               tables.labels[tables.links[a]] == tables.labels[a],
+            "state 0 must have an arc for every label, other arcs a link to one before them");
+  }
+}
+
+// Sorts 0 .. n-1 by key: `order` holds them by key, and in their own order within a key.
+struct Buckets {
+  Buckets(const std::vector<int32_t>& keys, int n_keys)
+      : offsets(n_keys + 1, 0), order(keys.size()) {
+    for (int32_t key : keys)
+      if (key >= 0) ++offsets[key + 1];
+    for (int k = 0; k < n_keys; ++k) offsets[k + 1] += offsets[k];
+    std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
+    for (size_t i = 0; i < keys.size(); ++i)
+      if (keys[i] >= 0) order[next[keys[i]]++] = static_cast<int32_t>(i);
+  }
+  std::vector<int64_t> offsets;
+  std::vector<int32_t> order;  // those of a negative key are left out
+};
+
+// The binary tree over the states. The cells of a state and of the subtrees below it are joined
+// pairwise to the cell of its own subtree: what arcs need are such subtrees, and runs of them.
+class CellTree {
+ public:
+  // failures: (S,) in preorder
+  explicit CellTree(const std::vector<int32_t>& failures) : tops_(failures.size()) {
+    const auto n_states = static_cast<int32_t>(failures.size());
+    for (int32_t q = 0; q < n_states; ++q) cells_.push_back({-1, -1, q, q + 1});
+    const Buckets children(failures, n_states);
+    std::vector<int32_t> parts;
+    for (int32_t q = n_states - 1; q >= 0; --q) {
+      parts.assign(1, q);
+      for (int64_t i = children.offsets[q]; i < children.offsets[q + 1]; ++i)
+        parts.push_back(tops_[children.order[i]]);
+      while (parts.size() > 1) {
+        size_t n_joined = 0;
+        for (size_t i = 0; i < parts.size(); i += 2)
+          parts[n_joined++] = i + 1 < parts.size() ? join(parts[i], parts[i + 1]) : parts[i];
+        parts.resize(n_joined);
+      }
+      tops_[q] = parts[0];
+    }
+  }
+
+  // Calls use(cell) for cells that make up the states begin .. end-1, all within the subtree of q.
+  template <class Use>
+  void cover(int32_t q, int32_t begin, int32_t end, Use use) {
+    if (begin >= end) return;
+    waiting_.assign(1, tops_[q]);
+    while (!waiting_.empty()) {
+      const Cell cell = cells_[waiting_.back()];
+      if (begin <= cell.begin && cell.end <= end) use(waiting_.back());
+      const bool apart =
+          (begin <= cell.begin && cell.end <= end) || cell.end <= begin || end <= cell.begin;
+      waiting_.pop_back();
+      if (apart) continue;
+      waiting_.push_back(cell.right);
+      waiting_.push_back(cell.left);
+    }
+  }
+
+  int32_t size() const { return static_cast<int32_t>(cells_.size()); }
+  int32_t left(int32_t cell) const { return cells_[cell].left; }
+  int32_t right(int32_t cell) const { return cells_[cell].right; }
+
+ private:
+  struct Cell {
+    int32_t left, right;  // -1 for a state
+    int32_t begin, end;   // its states
+  };
+
+  int32_t join(int32_t left, int32_t right) {
+    cells_.push_back({left, right, cells_[left].begin, cells_[right].end});
+    return size() - 1;
+  }
+
+  std::vector<Cell> cells_;
+  std::vector<int32_t> tops_;  // (S,) cell of each state's subtree
+  std::vector<int32_t> waiting_;
+};
+
+}  // namespace
+
+TermTable::TermTable(const std::vector<Term>& terms, int n_rows,
+                     const std::vector<int32_t>& pairs_of_arcs)
+    : rows(n_rows) {
+  std::vector<int32_t> row_of(terms.size());
+  for (size_t i = 0; i < terms.size(); ++i) row_of[i] = terms[i].row;
+  const Buckets by_row(row_of, n_rows);
+  const auto n_terms = [&](int32_t row) {
+    return static_cast<int>(by_row.offsets[row + 1] - by_row.offsets[row]);
+  };
+  std::iota(rows.begin(), rows.end(), 0);
+  // Rows stay in order within a run. Columns then rise with them, along as many lines as there are
+  // labels: states in preorder are strings sorted from their last label back, and so are the
+  // strings that follow them with one label more.
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](int32_t a, int32_t b) { return n_terms(a) < n_terms(b); });
+  for (int64_t r = 0; r < n_rows; ++r) {
+    const int n = n_terms(rows[r]);
+    if (runs.empty() || runs.back().n_terms != n)
+      runs.push_back({n, r, r, static_cast<int64_t>(columns.size())});
+    ++runs.back().end_row;
+    for (int64_t i = by_row.offsets[rows[r]]; i < by_row.offsets[rows[r] + 1]; ++i) {
+      const Term& term = terms[by_row.order[i]];
+      term_rows.push_back(term.row);
+      columns.push_back(term.column);
+      arcs.push_back(term.arc);
+      pairs.push_back(pairs_of_arcs[term.arc]);
+    }
+  }
+}
+
+Automaton::Automaton(const AutomatonTables& tables)
+    : n_labels_(tables.n_labels), n_states_(tables.n_states) {
+  check_tables(tables);
+  number_states(tables);
+  number_arcs(tables);
+  build_program(tables);
+}
+
+void Automaton::number_states(const AutomatonTables& tables) {
+  std::vector<int32_t> sizes(n_states_, 1), next(n_states_, 1);
+  for (int s = n_states_ - 1; s > 0; --s) sizes[tables.failures[s]] += sizes[s];
+  numbers_.assign(n_states_, 0);
+  failures_.assign(n_states_, -1);
+  ends_.assign(n_states_, n_states_);
+  for (int s = 1; s < n_states_; ++s) {
+    const int32_t failure = tables.failures[s];
+    const int32_t number = numbers_[failure] + next[failure];
+    next[failure] += sizes[s];
+    numbers_[s] = number;
+    failures_[number] = numbers_[failure];
+    ends_[number] = number + sizes[s];
+  }
+  for (int k = 0; k < n_labels_; ++k) label_bounds.push_back(numbers_[k + 1]);
+  label_bounds.push_back(n_states_);
+}
+
+void Automaton::number_arcs(const AutomatonTables& tables) {
+  std::vector<int32_t> sources(tables.n_arcs);
+  targets_.resize(tables.n_arcs);
+  pairs_.resize(tables.n_arcs);
+  for (int a = 0; a < tables.n_arcs; ++a) {
+    const int32_t before = tables.last_labels[tables.sources[a]];
+    sources[a] = numbers_[tables.sources[a]];
+    targets_[a] = numbers_[tables.targets[a]];
+    pairs_[a] = before < 0 ? n_labels_ * n_labels_ : before * n_labels_ + tables.labels[a];
+  }
+  // Arcs of strings of two labels come right after those of one.
+  const int64_t n_pairs = int64_t{n_labels_} * n_labels_;
+  has_all_pairs_ =
+      tables.n_arcs >= n_labels_ + n_pairs && tables.sources[n_labels_ + n_pairs - 1] == n_labels_;
+  Buckets by_source(sources, n_states_);
+  arc_offsets_ = std::move(by_source.offsets);
+  arcs_ = std::move(by_source.order);
+  for (const int32_t arc : arcs_) arc_labels_.push_back(tables.labels[arc]);
+}
+
+void Automaton::build_program(const AutomatonTables& tables) {
+  // The arcs below each arc, in the order of their source states.
+  const auto source = [&](int32_t arc) { return numbers_[tables.sources[arc]]; };
+  std::vector<int32_t> links(arcs_.size());
+  for (size_t i = 0; i < arcs_.size(); ++i) links[i] = tables.links[arcs_[i]];
+  const Buckets below(links, tables.n_arcs);
+
+  CellTree tree(failures_);
+  std::vector<TermTable::Term> terms;
+  for (int32_t arc = 0; arc < tables.n_arcs; ++arc) {
+    const auto add = [&](int32_t cell) { terms.push_back({targets_[arc], cell, arc}); };
+    int32_t begin = source(arc);
+    for (int64_t j = below.offsets[arc]; j < below.offsets[arc + 1]; ++j) {
+      const int32_t other = source(arcs_[below.order[j]]);
+      tree.cover(source(arc), begin, other, add);
+      begin = ends_[other];
+    }
+    tree.cover(source(arc), begin, ends_[source(arc)], add);
+  }
+
+  // Only cells that some term needs, or that are part of such a cell, are kept, and renumbered.
+  std::vector<char> needed(tree.size(), 0);
+  std::fill(needed.begin(), needed.begin() + n_states_, 1);
+  for (const auto& term : terms) needed[term.column] = 1;
+  for (int32_t cell = tree.size() - 1; cell >= n_states_; --cell)
+    if (needed[cell]) needed[tree.left(cell)] = needed[tree.right(cell)] = 1;
+  std::vector<int32_t> places(tree.size(), -1);
+  int32_t n_cells = 0;
+  for (int32_t cell = 0; cell < tree.size(); ++cell) {
+    if (!needed[cell]) continue;
+    places[cell] = n_cells++;
+    if (cell >= n_states_)
+      sums.push_back({places[cell], places[tree.left(cell)], places[tree.right(cell)]});
+  }
+  for (auto& term : terms) term.column = places[term.column];
+  to_states = TermTable(terms, n_states_, pairs_);
+  for (auto& term : terms) std::swap(term.row, term.column);
+  to_cells = TermTable(terms, n_cells, pairs_);
+}
+
+int32_t Automaton::find_arc(int32_t state, int32_t label) const {
+  for (;; state = failures_[state]) {
+    const auto begin = arc_labels_.begin() + arc_offsets_[state];
+    const auto end = arc_labels_.begin() + arc_offsets_[state + 1];
+    const auto found = std::lower_bound(begin, end, label);
+    if (found != end && *found == label) return arcs_[found - arc_labels_.begin()];
+  }
+}
+
+void Automaton::fill_arcs(int32_t state, int32_t* arcs) const {
+  std::fill(arcs, arcs + n_labels_, -1);
+  for (; state >= 0; state = failures_[state])
+    for (int64_t i = arc_offsets_[state]; i < arc_offsets_[state + 1]; ++i)
+      if (arcs[arc_labels_[i]] < 0) arcs[arc_labels_[i]] = arcs_[i];
+}
+
+}  // namespace hedgerow

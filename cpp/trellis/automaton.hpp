@@ -1,0 +1,114 @@
+// The label automaton: what a labelling's last labels say about its next one.
+//
+// A state stands for the last labels of a labelling; state 0 for no label yet. An explicit arc
+// (q, k) stands for the label string q k. A state without an arc of its own for label k takes that
+// of its failure state, the longest proper suffix that is a state too, and so on; state 0 has an
+// arc for every label. An arc's link is the arc of the longest proper suffix of its string.
+//
+// A step over all states and labels therefore needs, for every explicit arc (q, k), the sum over
+// the states p that take it: the subtree of q in the tree of failures, less the subtrees of the
+// states below q that have an arc for k themselves. Such a difference must not be computed as one:
+// where the subtracted states hold nearly all the weight, all digits cancel. It is a sum instead.
+// With the states numbered in preorder a subtree is a range, and what is left of it are ranges
+// again, at most one more than are taken out of it, so at most twice as many as there are arcs.
+// Each range is put together from cells of a binary tree over the states, which are summed once a
+// step. Only positive numbers are ever added, so nothing cancels, and the same program serves every
+// semiring, also those without subtraction.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hedgerow {
+
+// An automaton as it comes: S states, A arcs sorted by (source, label), K labels.
+struct AutomatonTables {
+  int n_labels;
+  int n_states;
+  int n_arcs;
+  const int32_t* failures;     // (S,) failure state, a shorter suffix; -1 for state 0
+  const int32_t* last_labels;  // (S,) last label of the state; -1 for state 0
+  const int32_t* sources;      // (A,) state
+  const int32_t* labels;       // (A,)
+  const int32_t* targets;      // (A,) state reached
+  const int32_t* links;        // (A,) arc of the longest proper suffix, -1 for arcs from state 0
+};
+
+// Sums to be formed in every step: row r is the sum over its terms, each a column and an arc whose
+// weight multiplies it. Rows of equally many terms stand together, so that no branch of the loops
+// over them is ever guessed wrong.
+struct TermTable {
+  struct Run {
+    int n_terms;  // of each of its rows
+    int64_t first_row, end_row;
+    int64_t first_term;
+  };
+
+  struct Term {
+    int32_t row, column, arc;
+  };
+  TermTable() = default;
+  // pairs: (A,)
+  TermTable(const std::vector<Term>& terms, int n_rows, const std::vector<int32_t>& pairs);
+
+  std::vector<Run> runs;
+  std::vector<int32_t> rows;       // in the order of the runs
+  std::vector<int32_t> term_rows;  // (E,)
+  std::vector<int32_t> columns;    // (E,) of all terms, in the order of the rows
+  std::vector<int32_t> arcs;       // (E,)
+  std::vector<int32_t> pairs;      // (E,) what of an edge table the arcs read
+};
+
+class Automaton {
+ public:
+  // Throws std::invalid_argument if the tables do not hang together.
+  explicit Automaton(const AutomatonTables& tables);
+
+  int n_labels() const { return n_labels_; }
+  int n_states() const { return n_states_; }
+  int n_arcs() const { return static_cast<int>(targets_.size()); }
+  int n_terms() const { return static_cast<int>(to_states.arcs.size()); }
+  // Whether every pair of labels has an arc, so that the label before is known on every arc.
+  bool has_all_pairs() const { return has_all_pairs_; }
+
+  // Where a labelling begins. States are numbered in preorder of the tree of failures.
+  static constexpr int32_t kBegin = 0;
+  int32_t target(int32_t arc) const { return targets_[arc]; }
+  // Place in an edge table (label before, label) that an arc reads; K * K for arcs from state 0.
+  int32_t pair(int32_t arc) const { return pairs_[arc]; }
+  // The arc taken from a state on a label.
+  int32_t find_arc(int32_t state, int32_t label) const;
+  // The same for all labels. arcs: (K,)
+  void fill_arcs(int32_t state, int32_t* arcs) const;
+
+  // The program. Cells 0 .. S-1 are the states, the others are sums of two cells before them.
+  // Going forward a state is the sum over the cells whose states take an arc into it; going back a
+  // cell is the sum over the states that arcs lead to from it.
+  struct Cell {
+    int32_t sum, left, right;
+  };
+  int n_cells() const { return n_states_ + static_cast<int>(sums.size()); }
+  std::vector<Cell> sums;             // in an order in which parts come before what they make up
+  TermTable to_states;                // rows: states; columns: cells
+  TermTable to_cells;                 // rows: cells; columns: states
+  std::vector<int32_t> label_bounds;  // (K+1,) states label_bounds[k] to label_bounds[k+1] end in k
+
+ private:
+  void number_states(const AutomatonTables& tables);
+  void number_arcs(const AutomatonTables& tables);
+  void build_program(const AutomatonTables& tables);
+
+  int n_labels_;
+  int n_states_;
+  bool has_all_pairs_;
+  std::vector<int32_t> numbers_;      // (S,) preorder number of each state of the tables
+  std::vector<int32_t> failures_;     // (S,) all that follows in preorder numbers
+  std::vector<int32_t> ends_;         // (S,) where the subtree of a state ends
+  std::vector<int64_t> arc_offsets_;  // (S+1,) arcs by source state
+  std::vector<int32_t> arcs_;         // (A,) number of the arc, by source state and label
+  std::vector<int32_t> arc_labels_;   // (A,) its label, in the same order
+  std::vector<int32_t> targets_;      // (A,)
+  std::vector<int32_t> pairs_;        // (A,)
+};
+
+}  // namespace hedgerow

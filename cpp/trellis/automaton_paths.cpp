@@ -1,0 +1,405 @@
+// Walks through a label automaton: the best labelling, the k best, random ones, and the likelihood
+// with a weight for each position. All of them go back first, to find out what is still to come
+// from every state, and then forward, label by label.
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+
+#include "trellis/groups.hpp"
+#include "trellis/semiring.hpp"
+#include "trellis/sums.hpp"
+
+namespace hedgerow {
+namespace {
+
+template <class Semiring>
+class Walk {
+ public:
+  Walk(const AutomatonScores& scores, const TermWeights& weights, Stop& stop)
+      : scores_(scores),
+        weights_(weights),
+        stop_(stop),
+        steps_(scores, weights),
+        betas_(scores.automaton.n_states()),
+        factors_(scores.automaton.n_labels()),
+        arcs_(scores.automaton.n_labels()),
+        values_(scores.automaton.n_labels()) {}
+
+  // Goes back; false if a lane is refused. Only with keep_all may positions be visited in any
+  // order.
+  bool open(const Group& group, bool keep_all = false) {
+    steps_.open(group);
+    betas_.open(group.longest, keep_all);
+    const size_t last = betas_.n_blocks();
+    std::fill(betas_.boundary(last), betas_.boundary(last) + scores_.automaton.n_states(),
+              broadcast(Semiring::kZero));
+    for (int64_t block = betas_.n_blocks() - 1; block >= 0; --block)
+      if (!fill_block(block)) return false;
+    return true;
+  }
+  const Group& group() const { return steps_.group(); }
+  bool lives(int lane, int64_t t) const { return steps_.lives(lane, t); }
+  bool refused(int lane) const { return steps_.refused(lane); }
+
+  void visit(int64_t t) {
+    stop_.check();
+    if (betas_.block_of(t) != betas_.current()) fill_block(betas_.block_of(t));
+    steps_.fill_factors(t, factors_.data());
+    beta_ = betas_.row(t);
+  }
+  // For every label, at the visited position, the weight of the labellings that go on with it:
+  // values()[k] = weight of the arc * factor[k] * beta_t[target]. Throws NoPath if all are 0.
+  void fill_values(int lane_index, int32_t state) {
+    const Automaton& automaton = scores_.automaton;
+    automaton.fill_arcs(state, arcs_.data());
+    bool any = false;
+    for (size_t k = 0; k < arcs_.size(); ++k) {
+      const Lanes value = Semiring::multiply(
+          Semiring::multiply(broadcast(weights_.by_arc[arcs_[k]]), steps_.edge_factor(arcs_[k])),
+          Semiring::multiply(factors_[k], beta_[automaton.target(arcs_[k])]));
+      values_[k] = lane(value, lane_index);
+      any = any || values_[k] > Semiring::kZero;
+    }
+    if (!any)
+      throw NoPath("sequence " + std::to_string(group().sequences[lane_index]) +
+                   " has no labelling with a finite score; allow more labels or arcs");
+  }
+  const std::vector<double>& values() const { return values_; }
+  int32_t arc(int32_t label) const { return arcs_[label]; }
+  int32_t target(int32_t label) const { return scores_.automaton.target(arcs_[label]); }
+  // Log probability of the next label, from the values.
+  double log_prob(int32_t label) const {
+    if constexpr (!Semiring::kLogarithms) {
+      return std::log(values_[label] / std::accumulate(values_.begin(), values_.end(), 0.0));
+    } else {
+      const double largest = *std::max_element(values_.begin(), values_.end());
+      double total = 0.0;
+      for (const double value : values_) total += std::exp(value - largest);
+      return values_[label] - largest - std::log(total);
+    }
+  }
+  // Turns the values into probabilities of the next label.
+  void normalize() {
+    double total = 0.0;
+    if constexpr (Semiring::kLogarithms) {
+      const double largest = *std::max_element(values_.begin(), values_.end());
+      for (double& value : values_) value = std::exp(value - largest);
+    }
+    for (const double value : values_) total += value;
+    for (double& value : values_) value /= total;
+  }
+
+ private:
+  bool fill_block(int64_t block) {
+    const int n_states = scores_.automaton.n_states();
+    const int64_t begin = betas_.begin(block), end = betas_.end(block);
+    betas_.set_current(block);
+    steps_.set_beta(betas_.boundary(block + 1));
+    for (int64_t t = end - 1; t >= begin; --t) {
+      stop_.check();
+      steps_.begin_beta(t);
+      std::copy(steps_.beta(), steps_.beta() + n_states, betas_.row(t));
+      steps_.fill_factors(t, factors_.data());
+      steps_.scale_by_largest(t);
+      steps_.backward(factors_.data(), broadcast(Semiring::kOne));
+      for (int l = 0; l < kLanes; ++l)
+        if (steps_.refused(l)) return false;
+    }
+    std::copy(steps_.beta(), steps_.beta() + n_states, betas_.boundary(block));
+    return true;
+  }
+
+  const AutomatonScores& scores_;
+  const TermWeights& weights_;
+  Stop& stop_;
+  Lockstep<Semiring> steps_;
+  BlockRows betas_;
+  const Packed* beta_ = nullptr;  // of the visited position
+  Numbers factors_;               // (K,) of the visited position
+  std::vector<int32_t> arcs_;     // (K,)
+  std::vector<double> values_;    // (K,)
+};
+
+// Calls task(chunk, walk) for every group of a batch, with SumProduct where it can be had, else
+// with LogSum.
+template <class Task>
+void for_each_walk(const AutomatonScores& scores, int n_threads, Stop& stop, const Groups& groups,
+                   Task task) {
+  const TermWeights weights(scores, SumProduct::kLogarithms);
+  const TermWeights log_weights(scores, LogSum::kLogarithms);
+  struct Walks {
+    Walk<SumProduct> fast;
+    std::optional<Walk<LogSum>> slow;
+  };
+  const auto make_walks = [&] {
+    return std::make_unique<Walks>(Walks{Walk<SumProduct>(scores, weights, stop), {}});
+  };
+  groups.for_each_chunk(
+      n_threads, stop, make_walks,
+      [&](Walks& walks, int64_t chunk, const Group* first, const Group* end) {
+        const auto run_fast = [&](const Group& kept) {
+          if (!walks.fast.open(kept)) return false;
+          task(chunk, walks.fast);
+          return true;
+        };
+        const auto run_slow = [&](const Group& left) {
+          if (!walks.slow) walks.slow.emplace(scores, log_weights, stop);
+          walks.slow->open(left);
+          task(chunk, *walks.slow);
+        };
+        for (const Group* group = first; group != end; ++group)
+          run_group(*group, run_fast, [&](int l) { return walks.fast.refused(l); }, run_slow);
+      });
+}
+
+// The first label whose cumulated probability exceeds a number in [0, 1).
+int32_t draw(const std::vector<double>& probs, double uniform) {
+  double cumulated = 0.0;
+  int32_t last = 0;
+  for (size_t k = 0; k < probs.size(); ++k) {
+    if (probs[k] == 0.0) continue;
+    cumulated += probs[k];
+    last = static_cast<int32_t>(k);
+    if (cumulated > uniform) break;
+  }
+  return last;
+}
+
+// The best labelling and those that leave it somewhere. A labelling is kept as the one that it
+// leaves, where, and with which label; from there it goes on as well as possible. Its loss is that
+// of the labelling it leaves plus what the label there costs: differences of neighbouring scores
+// only, so that no digits are lost over a million positions.
+class KBest {
+ public:
+  KBest(const AutomatonScores& scores, const TermWeights& weights, Stop& stop)
+      : automaton_(scores.automaton), walk_(scores, weights, stop) {}
+
+  void open(const Group& group) { walk_.open(group, true); }
+
+  // Calls found(rank, labels, loss) for up to n_best labellings of the sequence in a lane.
+  template <class Found>
+  int64_t search(int lane, int64_t n_best, Found found) {
+    length_ = walk_.group().lengths[lane];
+    labels_.clear();
+    candidates_.clear();
+    candidates_.insert({0.0, 0, -1, 0, 0});
+    n_made_ = 1;
+    int64_t rank = 0;
+    while (rank < n_best && !candidates_.empty()) {
+      const Candidate candidate = *candidates_.begin();
+      candidates_.erase(candidates_.begin());
+      complete(lane, candidate, rank, n_best);
+      found(rank, labels_.back().data(), candidate.loss);
+      ++rank;
+    }
+    return rank;
+  }
+
+ private:
+  struct Candidate {
+    double loss;
+    int64_t number;  // of equal losses the one that was made first comes first
+    int64_t parent;  // rank of the labelling that is left, -1 for the first
+    int64_t position;
+    int32_t label;
+    bool operator<(const Candidate& other) const {
+      return loss != other.loss ? loss < other.loss : number < other.number;
+    }
+  };
+
+  void complete(int lane, const Candidate& candidate, int64_t rank, int64_t n_best) {
+    std::vector<int32_t> labels(length_);
+    int32_t state = Automaton::kBegin;
+    int64_t t = 0;
+    if (candidate.parent >= 0) {
+      const std::vector<int32_t>& parent = labels_[candidate.parent];
+      for (; t < candidate.position; ++t) labels[t] = parent[t];
+      labels[t++] = candidate.label;
+      for (int64_t i = 0; i < t; ++i)
+        state = automaton_.target(automaton_.find_arc(state, labels[i]));
+    }
+    for (; t < length_; ++t) {
+      walk_.visit(t);
+      walk_.fill_values(lane, state);
+      const std::vector<double>& values = walk_.values();
+      const auto best = std::max_element(values.begin(), values.end());
+      labels[t] = static_cast<int32_t>(best - values.begin());
+      state = walk_.target(labels[t]);
+      for (size_t k = 0; k < values.size(); ++k) {
+        if (static_cast<int32_t>(k) == labels[t] || values[k] == MaxPlus::kZero) continue;
+        add({candidate.loss + (*best - values[k]), n_made_++, rank, t, static_cast<int32_t>(k)},
+            n_best - rank - 1);
+      }
+    }
+    labels_.push_back(std::move(labels));
+  }
+
+  void add(const Candidate& candidate, int64_t n_wanted) {
+    const auto n_candidates = static_cast<int64_t>(candidates_.size());
+    if (n_candidates >= n_wanted && (n_wanted == 0 || *candidates_.rbegin() < candidate)) return;
+    candidates_.insert(candidate);
+    if (n_candidates >= n_wanted) candidates_.erase(std::prev(candidates_.end()));
+  }
+
+  const Automaton& automaton_;
+  Walk<MaxPlus> walk_;
+  int64_t length_ = 0;
+  int64_t n_made_ = 0;
+  std::vector<std::vector<int32_t>> labels_;  // of the labellings found, by rank
+  std::set<Candidate> candidates_;
+};
+
+}  // namespace
+
+void fill_viterbi(const AutomatonScores& scores, int32_t* labels, int n_threads, Stop& stop) {
+  const TermWeights weights(scores, MaxPlus::kLogarithms);
+  const Groups groups(scores);
+  const auto make_walk = [&] { return std::make_unique<Walk<MaxPlus>>(scores, weights, stop); };
+  groups.for_each_chunk(
+      n_threads, stop, make_walk,
+      [&](Walk<MaxPlus>& walk, int64_t, const Group* first, const Group* end) {
+        for (const Group* group = first; group != end; ++group) {
+          walk.open(*group);
+          int32_t states[kLanes] = {};
+          for (int64_t t = 0; t < group->longest; ++t) {
+            walk.visit(t);
+            for (int l = 0; l < kLanes; ++l) {
+              if (!walk.lives(l, t)) continue;
+              walk.fill_values(l, states[l]);
+              const std::vector<double>& values = walk.values();
+              const auto best = std::max_element(values.begin(), values.end()) - values.begin();
+              labels[scores.offsets[group->sequences[l]] + t] = static_cast<int32_t>(best);
+              states[l] = walk.target(static_cast<int32_t>(best));
+            }
+          }
+        }
+      });
+}
+
+void fill_k_best(const AutomatonScores& scores, int64_t n_best, int32_t* labels, int64_t* counts,
+                 double* losses, int n_threads, Stop& stop) {
+  const int64_t n_positions = scores.offsets[scores.n_sequences];
+  const TermWeights weights(scores, MaxPlus::kLogarithms);
+  const Groups groups(scores);
+  const auto make_search = [&] { return std::make_unique<KBest>(scores, weights, stop); };
+  groups.for_each_chunk(n_threads, stop, make_search,
+                        [&](KBest& search, int64_t, const Group* first, const Group* end) {
+                          for (const Group* group = first; group != end; ++group) {
+                            search.open(*group);
+                            for (int l = 0; l < kLanes; ++l) {
+                              if (!group->live[l]) continue;
+                              const int64_t s = group->sequences[l];
+                              counts[s] = search.search(
+                                  l, n_best, [&](int64_t rank, const int32_t* found, double loss) {
+                                    std::copy(found, found + group->lengths[l],
+                                              labels + rank * n_positions + scores.offsets[s]);
+                                    losses[rank * scores.n_sequences + s] = loss;
+                                  });
+                            }
+                          }
+                        });
+}
+
+void fill_samples(const AutomatonScores& scores, int64_t n_samples, const double* uniforms,
+                  int32_t* labels, int n_threads, Stop& stop) {
+  const int64_t n_positions = scores.offsets[scores.n_sequences];
+  const Groups groups(scores);
+  for_each_walk(scores, n_threads, stop, groups, [&](int64_t, auto& walk) {
+    std::vector<int32_t> states(n_samples * kLanes, Automaton::kBegin);
+    for (int64_t t = 0; t < walk.group().longest; ++t) {
+      walk.visit(t);
+      for (int l = 0; l < kLanes; ++l) {
+        if (!walk.lives(l, t)) continue;
+        int32_t seen = -1;
+        for (int64_t i = 0; i < n_samples; ++i) {
+          int32_t& state = states[l * n_samples + i];
+          if (state != seen) {
+            walk.fill_values(l, state);
+            walk.normalize();
+            seen = state;
+          }
+          const int64_t place = i * n_positions + scores.offsets[walk.group().sequences[l]] + t;
+          labels[place] = draw(walk.values(), uniforms[place]);
+          state = walk.target(labels[place]);
+        }
+      }
+    }
+  });
+}
+
+// By the chain rule log P(y) = sum_t log P(y_t | q_{t-1}); here each term has its own weight w_t.
+// The gradient is observed minus expected counts, where the expected counts at t are a measure m_t
+// over the states, of total w_t, that the conditional probabilities carry forward:
+//   m_t(q') = sum over (q, k) that lead to q' of
+//             (m_{t-1}(q) - (w_{t-1} - w_t) [q is the observed state]) P(y_t = k | q),
+// from m_{-1} = w_0 at the beginning. With equal weights m_t is w times the posterior.
+void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labels,
+                              const double* weights, const AutomatonPosteriors& out, int n_threads,
+                              Stop& stop) {
+  const Automaton& automaton = scores.automaton;
+  const int64_t n_labels = automaton.n_labels(), n_pairs = n_labels * n_labels;
+  const Groups groups(scores);
+  std::vector<std::vector<double>> sums(groups.n_chunks());
+  for (auto& part : sums) part.assign(automaton.n_arcs(), 0.0);
+  for_each_walk(scores, n_threads, stop, groups, [&](int64_t chunk, auto& walk) {
+    struct Measure {
+      std::vector<double> mass, next;
+      int32_t observed = Automaton::kBegin;
+      ExactSum log_likelihood;
+    } measures[kLanes];
+    const Group& group = walk.group();
+    for (Measure& measure : measures) {
+      measure.mass.assign(automaton.n_states(), 0.0);
+      measure.next = measure.mass;
+    }
+    for (int64_t t = 0; t < group.longest; ++t) {
+      walk.visit(t);
+      for (int l = 0; l < kLanes; ++l) {
+        if (!walk.lives(l, t)) continue;
+        Measure& measure = measures[l];
+        const int64_t position = scores.offsets[group.sequences[l]] + t;
+        double* counts = out.marginals + position * n_labels;
+        double* pairs = out.pairs ? out.pairs + position * n_pairs : nullptr;
+        std::fill(counts, counts + n_labels, 0.0);
+        if (pairs) std::fill(pairs, pairs + n_pairs, 0.0);
+        measure.mass[measure.observed] +=
+            weights[position] - (t == 0 ? 0.0 : weights[position - 1]);
+        std::fill(measure.next.begin(), measure.next.end(), 0.0);
+        int32_t observed_next = 0;
+        for (int32_t q = 0; q < automaton.n_states(); ++q) {
+          const double mass = measure.mass[q];
+          if (mass == 0.0 && q != measure.observed) continue;
+          walk.fill_values(l, q);
+          if (q == measure.observed) {
+            const int32_t label = labels[position];
+            measure.log_likelihood.add(weights[position] * walk.log_prob(label));
+            observed_next = walk.target(label);
+          }
+          walk.normalize();
+          for (int32_t k = 0; k < n_labels; ++k) {
+            const double count = mass * walk.values()[k];
+            const int32_t arc = walk.arc(k);
+            counts[k] += count;
+            measure.next[automaton.target(arc)] += count;
+            sums[chunk][arc] += count;
+            if (pairs && t > 0) pairs[automaton.pair(arc)] += count;
+          }
+        }
+        measure.observed = observed_next;
+        std::swap(measure.mass, measure.next);
+      }
+    }
+    for (int l = 0; l < kLanes; ++l)
+      if (group.live[l])
+        out.log_likelihoods[group.sequences[l]] = measures[l].log_likelihood.value();
+  });
+  if (!out.arc_sums) return;
+  std::fill(out.arc_sums, out.arc_sums + automaton.n_arcs(), 0.0);
+  for (const auto& part : sums)
+    for (size_t a = 0; a < part.size(); ++a) out.arc_sums[a] += part[a];
+}
+
+}  // namespace hedgerow

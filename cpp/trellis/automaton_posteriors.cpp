@@ -1,0 +1,249 @@
+// Forward-backward over a label automaton.
+#include <cmath>
+#include <functional>
+#include <memory>
+
+#include "trellis/groups.hpp"
+#include "trellis/semiring.hpp"
+#include "trellis/sums.hpp"
+
+namespace hedgerow {
+namespace {
+
+template <class Semiring>
+class ForwardBackward {
+ public:
+  ForwardBackward(const AutomatonScores& scores, const TermWeights& weights, const int32_t* labels,
+                  const AutomatonPosteriors& out, Stop& stop)
+      : scores_(scores),
+        weights_(weights),
+        labels_(labels),
+        out_(out),
+        stop_(stop),
+        steps_(scores, weights),
+        alphas_(scores.automaton.n_states()),
+        marginals_(scores.automaton.n_labels()),
+        need_terms_(out.arc_sums || out.arc_marginals || out.pairs),
+        term_sums_(need_terms_ ? scores.automaton.n_terms() : 0),
+        term_probs_(out.arc_marginals || out.pairs ? scores.automaton.n_terms() : 0) {}
+
+  // Writes the results of a group; false, and rubbish, if a lane is refused.
+  bool run(const Group& group, double* arc_sums) {
+    steps_.open(group);
+    alphas_.open(group.longest);
+    if (!forward()) return false;
+    if (out_.need_backward() && !backward()) return false;
+    if (arc_sums != nullptr) add_arc_sums(arc_sums);
+    return true;
+  }
+  bool refused(int lane) const { return steps_.refused(lane); }
+
+ private:
+  // What is known of a lane's sequence on the way forward.
+  struct Path {
+    int32_t state = Automaton::kBegin;
+    ExactSum shifts;  // of the positions
+    ExactSum score;   // of the given labels, less the shifts
+    ExactSum log_norms;
+    LogProduct norms;
+
+    void add_norm(double norm) {
+      if constexpr (Semiring::kLogarithms)
+        log_norms.add(norm);
+      else
+        norms.multiply(norm);
+    }
+    double log_norm() const { return log_norms.value() + norms.log(); }
+  };
+
+  bool forward() {
+    for (Path& path : paths_) path = Path();
+    steps_.fill_begin(alphas_.boundary(0));
+    for (int64_t block = 0; block < alphas_.n_blocks(); ++block)
+      if (!fill_block(block, true)) return false;
+    for (int l = 0; l < kLanes; ++l) {
+      if (!steps_.group().live[l]) continue;
+      const int64_t s = steps_.group().sequences[l];
+      const double log_norm = paths_[l].log_norm();
+      if (out_.log_z) out_.log_z[s] = paths_[l].shifts.value() + log_norm;
+      if (out_.log_likelihoods) out_.log_likelihoods[s] = paths_[l].score.value() - log_norm;
+    }
+    return true;
+  }
+
+  // The alphas of a block; at first sight also the sums along the paths.
+  bool fill_block(int64_t block, bool first) {
+    const Packed* before = alphas_.boundary(block);
+    const int64_t begin = alphas_.begin(block), end = alphas_.end(block);
+    norms_.resize(end - begin);
+    factors_.resize((end - begin) * marginals_.size());
+    alphas_.set_current(block);
+    for (int64_t t = begin; t < end; ++t) {
+      stop_.check();
+      steps_.fill_factors(t, factors_at(t));
+      norms_[t - begin] = steps_.forward(t, factors_at(t), before, alphas_.row(t));
+      before = alphas_.row(t);
+      if (first && !follow(t, norms_[t - begin])) return false;
+    }
+    if (first)
+      std::copy(before, before + scores_.automaton.n_states(), alphas_.boundary(block + 1));
+    return true;
+  }
+
+  Packed* factors_at(int64_t t) {
+    return factors_.data() + (t - alphas_.begin(alphas_.current())) * marginals_.size();
+  }
+
+  bool follow(int64_t t, const Packed& norm) {
+    for (int l = 0; l < kLanes; ++l) {
+      if (steps_.refused(l)) return false;
+      if (!steps_.lives(l, t)) continue;
+      Path& path = paths_[l];
+      const double shift = lane(steps_.shifts(), l);
+      path.shifts.add(shift);
+      path.add_norm(lane(norm, l));
+      if (labels_ == nullptr) continue;
+      const int64_t position = scores_.offsets[steps_.group().sequences[l]] + t;
+      const int32_t label = labels_[position];
+      const int32_t arc = scores_.automaton.find_arc(path.state, label);
+      path.score.add(scores_.nodes_at(position)[label]);
+      path.score.add(scores_.arcs[arc]);
+      if (scores_.edges && t > 0)
+        path.score.add(scores_.edges_at(position)[scores_.automaton.pair(arc)]);
+      path.score.add(-shift);
+      path.state = scores_.automaton.target(arc);
+    }
+    return true;
+  }
+
+  bool backward() {
+    std::fill(term_sums_.begin(), term_sums_.end(), 0.0);
+    Packed shares(broadcast(0.0));
+    for (int l = 0; l < kLanes; ++l)
+      if (steps_.group().live[l]) shares.values[l] = out_.weight(steps_.group().sequences[l]);
+    for (int64_t t = steps_.group().longest - 1; t >= 0; --t) {
+      stop_.check();
+      const int64_t block = alphas_.block_of(t);
+      if (block != alphas_.current()) fill_block(block, false);
+      steps_.begin_beta(t);
+      steps_.scale_by_marginals(t, alphas_.row(t), marginals_.data());
+      for (int l = 0; l < kLanes; ++l)
+        if (steps_.refused(l)) return false;
+      if (out_.marginals) copy_marginals(t);
+      if (scores_.edges) steps_.fill_factors(t, factors_at(t));  // those of the edges are not kept
+      const Packed& norm = norms_[t - alphas_.begin(block)];
+      if (!need_terms_) {
+        steps_.backward(factors_at(t), norm);
+        continue;
+      }
+      const Packed* before =
+          t == alphas_.begin(block) ? alphas_.boundary(block) : alphas_.row(t - 1);
+      steps_.backward(factors_at(t), norm, before, shares, term_sums_.data());
+      if (!term_probs_.empty()) copy_terms(t);
+    }
+    return true;
+  }
+
+  void copy_marginals(int64_t t) {
+    const int64_t n_labels = scores_.automaton.n_labels();
+    for (int l = 0; l < kLanes; ++l) {
+      if (!steps_.lives(l, t)) continue;
+      double* row = out_.marginals + (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels;
+      for (int64_t k = 0; k < n_labels; ++k) row[k] = lane(marginals_[k], l);
+    }
+  }
+
+  void copy_terms(int64_t t) {
+    const Automaton& automaton = scores_.automaton;
+    const int64_t n_pairs = int64_t{automaton.n_labels()} * automaton.n_labels();
+    steps_.fill_term_probs(term_probs_.data());
+    for (int l = 0; l < kLanes; ++l) {
+      if (!steps_.lives(l, t)) continue;
+      const int64_t position = scores_.offsets[steps_.group().sequences[l]] + t;
+      double* arcs =
+          out_.arc_marginals ? out_.arc_marginals + position * automaton.n_arcs() : nullptr;
+      double* pairs = out_.pairs ? out_.pairs + position * n_pairs : nullptr;
+      if (arcs) std::fill(arcs, arcs + automaton.n_arcs(), 0.0);
+      if (pairs) std::fill(pairs, pairs + n_pairs, 0.0);
+      for (int e = 0; e < automaton.n_terms(); ++e) {
+        const int32_t arc = automaton.to_cells.arcs[e];
+        if (arcs) arcs[arc] += lane(term_probs_[e], l);
+        if (pairs && t > 0 && automaton.pair(arc) < n_pairs)
+          pairs[automaton.pair(arc)] += lane(term_probs_[e], l);
+      }
+    }
+  }
+
+  void add_arc_sums(double* arc_sums) const {
+    const std::vector<int32_t>& arcs = scores_.automaton.to_cells.arcs;
+    for (size_t e = 0; e < arcs.size(); ++e)
+      arc_sums[arcs[e]] +=
+          Semiring::kLogarithms ? term_sums_[e] : term_sums_[e] * weights_.to_cells[e];
+  }
+
+  const AutomatonScores& scores_;
+  const TermWeights& weights_;
+  const int32_t* labels_;
+  const AutomatonPosteriors& out_;
+  Stop& stop_;
+  Lockstep<Semiring> steps_;
+  BlockRows alphas_;
+  Numbers norms_;      // (B,) of the current block
+  Numbers factors_;    // (B, K) of the current block
+  Numbers marginals_;  // (K,)
+  bool need_terms_;
+  std::vector<double> term_sums_;  // (E,) posteriors, summed over the positions of a group
+  Numbers term_probs_;             // (E,) posteriors of one position
+  Path paths_[kLanes];
+};
+
+// Runs groups, fast where that can be.
+class Worker {
+ public:
+  Worker(const AutomatonScores& scores, const TermWeights& weights, const TermWeights& log_weights,
+         const int32_t* labels, const AutomatonPosteriors& out, Stop& stop)
+      : fast_(scores, weights, labels, out, stop), make_slow_([&, labels] {
+          return std::make_unique<ForwardBackward<LogSum>>(scores, log_weights, labels, out, stop);
+        }) {}
+
+  void run(const Group& group, double* arc_sums) {
+    run_group(
+        group, [&](const Group& kept) { return fast_.run(kept, arc_sums); },
+        [&](int lane) { return fast_.refused(lane); },
+        [&](const Group& left) {
+          if (!slow_) slow_ = make_slow_();
+          slow_->run(left, arc_sums);
+        });
+  }
+
+ private:
+  ForwardBackward<SumProduct> fast_;
+  std::function<std::unique_ptr<ForwardBackward<LogSum>>()> make_slow_;
+  std::unique_ptr<ForwardBackward<LogSum>> slow_;
+};
+
+}  // namespace
+
+void fill_posteriors(const AutomatonScores& scores, const int32_t* labels,
+                     const AutomatonPosteriors& out, int n_threads, Stop& stop) {
+  const TermWeights weights(scores, SumProduct::kLogarithms);
+  const TermWeights log_weights(scores, LogSum::kLogarithms);
+  const Groups groups(scores);
+  const size_t n_arcs = scores.automaton.n_arcs();
+  std::vector<std::vector<double>> sums(groups.n_chunks());
+  const auto make_worker = [&] {
+    return std::make_unique<Worker>(scores, weights, log_weights, labels, out, stop);
+  };
+  groups.for_each_chunk(n_threads, stop, make_worker,
+                        [&](Worker& worker, int64_t chunk, const Group* first, const Group* end) {
+                          if (out.arc_sums) sums[chunk].assign(n_arcs, 0.0);
+                          for (const Group* group = first; group != end; ++group)
+                            worker.run(*group, out.arc_sums ? sums[chunk].data() : nullptr);
+                        });
+  if (!out.arc_sums) return;
+  std::fill(out.arc_sums, out.arc_sums + n_arcs, 0.0);
+  for (const auto& part : sums)
+    for (size_t a = 0; a < n_arcs; ++a) out.arc_sums[a] += part[a];
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,235 @@
+#include "trellis/lockstep.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "trellis/lockstep_loops.hpp"
+#include "trellis/scaled.hpp"
+
+namespace hedgerow {
+
+TermWeights::TermWeights(const AutomatonScores& scores, bool logarithms) {
+  const Automaton& automaton = scores.automaton;
+  double smallest = kInfinity, largest = -kInfinity;
+  for (int a = 0; a < automaton.n_arcs(); ++a) {
+    if (!(scores.arcs[a] < kInfinity))
+      throw std::invalid_argument("the score of arc " + std::to_string(a) +
+                                  " is NaN or +inf; scores must be finite numbers or -inf");
+    if (scores.arcs[a] == -kInfinity) continue;
+    smallest = min_of(scores.arcs[a], smallest);
+    largest = max_of(scores.arcs[a], largest);
+  }
+  if (largest > -kInfinity) spread = largest - smallest;
+  if (largest > -kInfinity && !logarithms) shift = largest;
+  by_arc.assign(scores.arcs, scores.arcs + automaton.n_arcs());
+  if (!logarithms)
+    for (double& value : by_arc) value = std::exp(value - shift);
+  for (const int32_t arc : automaton.to_states.arcs) to_states.push_back(by_arc[arc]);
+  for (const int32_t arc : automaton.to_cells.arcs) to_cells.push_back(by_arc[arc]);
+}
+
+template <class Semiring>
+Lockstep<Semiring>::Lockstep(const AutomatonScores& scores, const TermWeights& weights)
+    : scores_(scores),
+      weights_(weights),
+      n_states_(scores.automaton.n_states()),
+      nothing_(static_cast<size_t>(scores.automaton.n_labels()) *
+                   (scores.edges == nullptr ? 1 : scores.automaton.n_labels()),
+               -kInfinity),
+      scaled_factors_(scores.automaton.n_labels()),
+      cells_(scores.automaton.n_cells()),
+      bars_(scores.automaton.n_cells()),
+      reached_(n_states_) {
+  const size_t n_labels = scaled_factors_.size();
+  if (scores.edges != nullptr)
+    pair_factors_.assign(n_labels * n_labels + 1, Packed(broadcast(Semiring::kOne)));
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::open(const Group& group) {
+  group_ = group;
+  std::fill(bars_.begin(), bars_.end(), Packed(broadcast(Semiring::kZero)));
+  std::fill(refused_, refused_ + kLanes, false);
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::fill_factors(int64_t t, Packed* factors) {
+  const int64_t n_labels = scores_.automaton.n_labels();
+  double shifts[kLanes] = {}, spreads[kLanes] = {};
+  const double* rows[kLanes];
+  Extent extent;
+  const auto row_of = [&](int l, const double* scores, int64_t size) {
+    if (!lives(l, t)) return static_cast<const double*>(nothing_.data());
+    return scores + (scores_.offsets[group_.sequences[l]] + t) * size;
+  };
+  for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.nodes, n_labels);
+  fill_factor_rows<Semiring>(rows, n_labels, factors, extent);
+  add_extent("a node", t, extent, shifts, spreads);
+  // Edges into a first position are not read: no arc but those from state 0 is taken there.
+  if (!pair_factors_.empty() && t > 0) {
+    const int64_t n_pairs = n_labels * n_labels;
+    for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.edges, n_pairs);
+    fill_factor_rows<Semiring>(rows, n_pairs, pair_factors_.data(), extent);
+    add_extent("an edge", t, extent, shifts, spreads);
+  }
+  shifts_ = load(shifts) + broadcast(weights_.shift);
+  if constexpr (!Semiring::kLogarithms)
+    for (int l = 0; l < kLanes; ++l)
+      if (lives(l, t) && !(spreads[l] + weights_.spread <= kLargestSpread)) refused_[l] = true;
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::add_extent(const char* what, int64_t t, const Extent& extent,
+                                    double* shifts, double* spreads) {
+  for (int l = 0; l < kLanes; ++l) {
+    if (!lives(l, t)) continue;
+    const double largest = extent.largest.values[l];
+    if (extent.total.values[l] > 0)
+      throw std::invalid_argument(std::string(what) + " score is NaN or +inf at position " +
+                                  std::to_string(t) + " of sequence " +
+                                  std::to_string(group_.sequences[l]) +
+                                  "; scores must be finite numbers or -inf");
+    if (largest == -kInfinity) continue;  // the factors are zeros, and forward finds no path
+    shifts[l] += largest;
+    spreads[l] += largest - extent.smallest.values[l];
+  }
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::fill_begin(Packed* alpha) const {
+  std::fill(alpha, alpha + n_states_, Packed(broadcast(Semiring::kZero)));
+  alpha[Automaton::kBegin] = broadcast(Semiring::kOne);
+}
+
+template <class Semiring>
+Lanes Lockstep<Semiring>::forward(int64_t t, const Packed* factors, const Packed* before,
+                                  Packed* alpha) {
+  const Automaton& automaton = scores_.automaton;
+  sum_cells<Semiring>(automaton, before, cells_.data());
+  fill_rows<Semiring>(
+      step_over(automaton.to_states, weights_.to_states, pair_factors_, cells_.data()),
+      reached_.data());
+  Extent extent;
+  multiply_and_measure<Semiring>(automaton, factors, reached_.data(), extent);
+  for (int l = 0; l < kLanes; ++l) {
+    const double total = extent.total.values[l];
+    if (!lives(l, t) || refused_[l]) continue;
+    if (total == Semiring::kZero)
+      throw NoPath("sequence " + std::to_string(group_.sequences[l]) +
+                   " has no labelling with a finite score: every path ends before position " +
+                   std::to_string(t) + "; allow more labels or arcs");
+    if (!Semiring::kLogarithms &&
+        !(total >= kSmallest && extent.smallest.values[l] >= kSmallest * total))
+      refused_[l] = true;
+  }
+  scale<Semiring>(invert<Semiring>(extent.total), n_states_, reached_.data(), alpha);
+  return extent.total;
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::begin_beta(int64_t t) {
+  double ending[kLanes];
+  bool any = false;
+  for (int l = 0; l < kLanes; ++l) {
+    const bool ends = group_.live[l] && t == group_.lengths[l] - 1;
+    ending[l] = ends ? Semiring::kOne : Semiring::kZero;
+    any = any || ends;
+  }
+  if (!any) return;
+  for (int q = 0; q < n_states_; ++q) bars_[q] = Semiring::add(bars_[q], load(ending));
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::refuse_beyond(int64_t t, const Extent& extent) {
+  if constexpr (Semiring::kLogarithms) return;
+  for (int l = 0; l < kLanes; ++l)
+    if (lives(l, t) && !(extent.smallest.values[l] * scale_.values[l] >= kSmallest &&
+                         extent.largest.values[l] * scale_.values[l] <= 1.0 / kSmallest))
+      refused_[l] = true;
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::scale_by_largest(int64_t t) {
+  Extent extent;
+  measure_row<Semiring>(bars_.data(), n_states_, extent);
+  scale_ = invert<Semiring>(extent.largest);
+  refuse_beyond(t, extent);
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::scale_by_marginals(int64_t t, const Packed* alpha, Packed* marginals)
+  requires Semiring::kSums
+{
+  const int n_labels = scores_.automaton.n_labels();
+  multiply_rows<Semiring>(scores_.automaton, alpha, bars_.data(), marginals);
+  Lanes total = broadcast(0.0);
+  for (int k = 0; k < n_labels; ++k) total = SumProduct::add(total, marginals[k]);
+  scale_ = invert<SumProduct>(total);
+  scale<SumProduct>(scale_, n_labels, marginals, marginals);
+  if constexpr (Semiring::kLogarithms) {
+    for (double& value : scale_.values) value = std::log(value);
+  } else {
+    Extent extent;
+    measure_row<Semiring>(bars_.data(), n_states_, extent);
+    refuse_beyond(t, extent);
+  }
+}
+
+// reached[q] = factor[label of q] * scale / norm * beta[q]
+template <class Semiring>
+void Lockstep<Semiring>::fill_reached(const Packed* factors, const Packed& norm) {
+  scale<Semiring>(Semiring::multiply(scale_, invert<Semiring>(norm)),
+                  static_cast<int>(scaled_factors_.size()), factors, scaled_factors_.data());
+  multiply_labels<Semiring>(scores_.automaton, scaled_factors_.data(), bars_.data(),
+                            reached_.data());
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::backward(const Packed* factors, const Packed& norm) {
+  const Automaton& automaton = scores_.automaton;
+  fill_reached(factors, norm);
+  fill_rows<Semiring>(
+      step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
+      bars_.data());
+  spread_cells<Semiring>(automaton, bars_.data());
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::backward(const Packed* factors, const Packed& norm, const Packed* before,
+                                  const Packed& shares, double* sums)
+  requires Semiring::kSums
+{
+  const Automaton& automaton = scores_.automaton;
+  fill_reached(factors, norm);
+  sum_cells<Semiring>(automaton, before, cells_.data());
+  const Step step =
+      step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data());
+  fill_rows<Semiring>(step, bars_.data());
+  add_term_probs<Semiring>(step, cells_.data(), shares, sums);
+  spread_cells<Semiring>(automaton, bars_.data());
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::fill_term_probs(Packed* probs) const
+  requires Semiring::kSums
+{
+  const TermTable& table = scores_.automaton.to_cells;
+  for (const TermTable::Run& run : table.runs) {
+    int64_t term = run.first_term;
+    for (int64_t r = run.first_row; r < run.end_row; ++r)
+      for (int i = 0; i < run.n_terms; ++i, ++term) {
+        const Lanes weight =
+            Semiring::multiply(broadcast(weights_.to_cells[term]), edge_factor(table.arcs[term]));
+        const Lanes value =
+            Semiring::multiply(cells_[table.rows[r]], reached_[table.columns[term]]);
+        probs[term] = Semiring::to_prob(Semiring::multiply(value, weight));
+      }
+  }
+}
+
+template class Lockstep<SumProduct>;
+template class Lockstep<LogSum>;
+template class Lockstep<MaxPlus>;
+
+}  // namespace hedgerow

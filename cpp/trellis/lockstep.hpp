@@ -1,0 +1,119 @@
+// Steps over a label automaton for four sequences at a time, a lane each: the automaton's tables
+// are read once for all of them, and every number is a whole vector.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+#include "simd.hpp"
+#include "trellis/automaton_chain.hpp"
+
+namespace hedgerow {
+
+using Numbers = std::vector<Packed>;
+
+// The arcs' scores as the semiring's numbers, made once a batch.
+struct TermWeights {
+  // Throws std::invalid_argument for NaN or +inf. Logarithms are not shifted.
+  TermWeights(const AutomatonScores& scores, bool logarithms);
+
+  double shift = 0.0;             // what was subtracted from the scores: the largest
+  double spread = 0.0;            // from the smallest finite score to the largest
+  std::vector<double> by_arc;     // (A,)
+  std::vector<double> to_states;  // (E,) in the order of the automaton's tables of terms
+  std::vector<double> to_cells;   // (E,)
+};
+
+// Of the numbers of a row that are not 0.
+struct Extent {
+  Packed total, smallest, largest;
+};
+
+// Which sequences share the lanes; what is in a lane that is not `live` does not matter.
+struct Group {
+  int64_t sequences[kLanes];
+  int64_t lengths[kLanes];
+  bool live[kLanes];
+  int64_t longest;
+};
+
+// SumProduct gives full relative precision or refuses a lane. Every number it keeps is either 0,
+// because no path leads there, or at least kSmallest; the factors of one step may span no more than
+// kLargestSpread, so that a product of them is 0 only where a factor is; and only positive numbers
+// are added. A lane of which this cannot be said is refused, and goes to LogSum.
+inline constexpr double kLargestSpread = 345.0;  // exp(-345) > 1e-150; times kSmallest > 1e-290
+
+template <class Semiring>
+class Lockstep {
+ public:
+  Lockstep(const AutomatonScores& scores, const TermWeights& weights);
+
+  void open(const Group& group);
+  const Group& group() const { return group_; }
+  bool lives(int lane, int64_t t) const { return group_.live[lane] && t < group_.lengths[lane]; }
+  bool refused(int lane) const { return refused_[lane]; }
+
+  // Makes the factors of position t, exp(nodes - maximum), (K,), and those of the edges into it.
+  // Lanes that have ended get zeros. Throws std::invalid_argument for NaN or +inf.
+  void fill_factors(int64_t t, Packed* factors);
+  Lanes edge_factor(int32_t arc) const {
+    return pair_factors_.empty() ? broadcast(Semiring::kOne)
+                                 : static_cast<Lanes>(pair_factors_[scores_.automaton.pair(arc)]);
+  }
+  // What was subtracted from the scores of a path at the position of the factors.
+  Lanes shifts() const { return shifts_; }
+
+  // Rows are (S,). Before the first position all weight is where a labelling begins.
+  void fill_begin(Packed* alpha) const;
+  // alpha_t[q] = factor[label of q] * sum over the arcs into q of weight * sum of alpha_{t-1} over
+  // the states that take the arc; divided by its sum over q, which is returned. Throws NoPath.
+  Lanes forward(int64_t t, const Packed* factors, const Packed* before, Packed* alpha);
+
+  // The row of beta that is to be taken back next: (S,)
+  const Packed* beta() const { return bars_.data(); }
+  // Sets beta, which all is 0, to 1 in the lanes that end at t.
+  void begin_beta(int64_t t);
+  void set_beta(const Packed* beta) { std::copy(beta, beta + n_states_, bars_.begin()); }
+  // How beta_t is to be scaled on its way back: so that its largest number is 1, or
+  void scale_by_largest(int64_t t);
+  // so that the marginals, marginals[k] = sum over the states of label k of alpha_t beta_t, have a
+  // sum of 1. marginals: (K,)
+  void scale_by_marginals(int64_t t, const Packed* alpha, Packed* marginals)
+    requires Semiring::kSums;
+  // From beta_t to beta_{t-1}[p] = sum over the arcs that p takes of weight * reached[target],
+  // where reached[q] = factor[label of q] * beta_t[q], scaled, / norm.
+  void backward(const Packed* factors, const Packed& norm);
+  // The same, and adds the posteriors of the terms, (sum of alpha_{t-1}) * weight * reached, to
+  // sums: (E,), in the order of to_cells; each lane counts by its share. With SumProduct the
+  // arc's weight is left out: it is the same at every position.
+  void backward(const Packed* factors, const Packed& norm, const Packed* before,
+                const Packed& shares, double* sums)
+    requires Semiring::kSums;
+  // After the latter, the posteriors of this position alone. probs: (E,)
+  void fill_term_probs(Packed* probs) const
+    requires Semiring::kSums;
+
+ private:
+  void refuse_beyond(int64_t t, const Extent& extent);
+  void fill_reached(const Packed* factors, const Packed& norm);
+  void add_extent(const char* what, int64_t t, const Extent& extent, double* shifts,
+                  double* spreads);
+
+  const AutomatonScores& scores_;
+  const TermWeights& weights_;
+  int n_states_;
+  Group group_{};
+  bool refused_[kLanes] = {};
+  Packed shifts_{};
+  Packed scale_{};               // of beta
+  std::vector<double> nothing_;  // a row of -inf, for lanes that have ended
+  Numbers scaled_factors_;       // (K,)
+  Numbers pair_factors_;         // (K * K + 1,) of the edges, 1 at the end; empty without edges
+  Numbers cells_;                // (C,) alpha_{t-1}, and its sums over the automaton's cells
+  Numbers bars_;                 // (C,) what comes back to the cells: beta, and shares of it
+  Numbers reached_;              // (S,) what reaches the states, in either direction
+};
+
+}  // namespace hedgerow

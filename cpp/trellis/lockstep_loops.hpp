@@ -1,0 +1,251 @@
+// The loops of Lockstep: over cells, over terms, over states. Each is compiled for several
+// machines.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "simd.hpp"
+#include "trellis/automaton.hpp"
+#include "trellis/lockstep.hpp"
+#include "trellis/semiring.hpp"
+
+namespace hedgerow {
+namespace {
+
+// Sums of two cells, parts before what they make up.
+template <class Semiring>
+HEDGEROW_CLONES void sum_cells(const Automaton& automaton, const Packed* alpha, Packed* cells) {
+  std::copy(alpha, alpha + automaton.n_states(), cells);
+  for (const Automaton::Cell cell : automaton.sums)
+    cells[cell.sum] = Semiring::add(cells[cell.left], cells[cell.right]);
+}
+
+// What comes back to a cell comes back to its parts.
+template <class Semiring>
+HEDGEROW_CLONES void spread_cells(const Automaton& automaton, Packed* bars) {
+  for (auto cell = automaton.sums.rbegin(); cell != automaton.sums.rend(); ++cell) {
+    bars[cell->left] = Semiring::add(bars[cell->left], bars[cell->sum]);
+    bars[cell->right] = Semiring::add(bars[cell->right], bars[cell->sum]);
+  }
+}
+
+// What a step over a table of terms reads. Pointers, not vectors: a store of lanes may change
+// anything but local variables, for all that a compiler knows.
+struct Step {
+  const TermTable& table;
+  int64_t n_terms;
+  const int32_t* rows;
+  const int32_t* term_rows;    // (E,)
+  const int32_t* columns;      // (E,)
+  const int32_t* pairs;        // (E,)
+  const double* weights;       // (E,)
+  const Packed* pair_factors;  // (K * K + 1,) or null
+  const Packed* values;        // of the columns
+
+  template <class Semiring, bool kEdges>
+  HEDGEROW_INLINE Lanes value(int64_t term) const {
+    const Lanes value = values[columns[term]];
+    if constexpr (!kEdges) return value;
+    return Semiring::multiply(value, pair_factors[pairs[term]]);
+  }
+};
+
+// out[row] = sum over its terms of weight * value of the column (* edge factor).
+template <class Semiring, bool kEdges>
+HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out) {
+  const Step step = given;
+  for (const TermTable::Run run : step.table.runs) {
+    int64_t term = run.first_term;
+    for (int64_t r = run.first_row; r < run.end_row; ++r) {
+      Lanes sum = broadcast(Semiring::kZero);
+      for (const int64_t end = term + run.n_terms; term < end; ++term)
+        sum = Semiring::add(sum, Semiring::multiply(broadcast(step.weights[term]),
+                                                    step.value<Semiring, kEdges>(term)));
+      out[step.rows[r]] = sum;
+    }
+  }
+}
+
+template <class Semiring>
+HEDGEROW_CLONES void fill_rows(const Step& step, Packed* out) {
+  if (step.pair_factors == nullptr)
+    fill_rows<Semiring, false>(step, out);
+  else
+    fill_rows<Semiring, true>(step, out);
+}
+
+// Probability of a term, (value of the row) * weight * (value of the column), but for the weight
+// where that can wait.
+template <class Semiring, bool kEdges>
+HEDGEROW_INLINE Lanes term_prob(const Step& step, const Packed* row_values, int64_t term) {
+  const Lanes value =
+      Semiring::multiply(row_values[step.term_rows[term]], step.value<Semiring, kEdges>(term));
+  if constexpr (!Semiring::kLogarithms) return value;
+  return Semiring::to_prob(Semiring::multiply(value, broadcast(step.weights[term])));
+}
+
+// sums[term] += sum over the lanes of its probability times the lane's share. Four terms at a time.
+template <class Semiring, bool kEdges>
+HEDGEROW_INLINE void add_term_probs(const Step& given, const Packed* row_values,
+                                    const Packed& shares, double* sums) {
+  const Step step = given;
+  const Lanes share = shares;
+  int64_t term = 0;
+  for (; term + kLanes <= step.n_terms; term += kLanes) {
+    const Lanes a = share * term_prob<Semiring, kEdges>(step, row_values, term);
+    const Lanes b = share * term_prob<Semiring, kEdges>(step, row_values, term + 1);
+    const Lanes c = share * term_prob<Semiring, kEdges>(step, row_values, term + 2);
+    const Lanes d = share * term_prob<Semiring, kEdges>(step, row_values, term + 3);
+    store(sums + term, load(sums + term) + sum_each(a, b, c, d));
+  }
+  for (; term < step.n_terms; ++term)
+    sums[term] += sum_lanes(share * term_prob<Semiring, kEdges>(step, row_values, term));
+}
+
+template <class Semiring>
+HEDGEROW_CLONES void add_term_probs(const Step& step, const Packed* row_values,
+                                    const Packed& shares, double* sums) {
+  if (step.pair_factors == nullptr)
+    add_term_probs<Semiring, false>(step, row_values, shares, sums);
+  else
+    add_term_probs<Semiring, true>(step, row_values, shares, sums);
+}
+
+// Total, smallest and largest of numbers, zeros not counted as small; in two parts, so that one
+// addition need not wait for the last.
+template <class Semiring>
+struct Measure {
+  Lanes total[2], smallest[2], largest[2];
+
+  HEDGEROW_INLINE Measure() {
+    for (int p = 0; p < 2; ++p) {
+      total[p] = largest[p] = broadcast(Semiring::kZero);
+      smallest[p] = broadcast(kInfinity);
+    }
+  }
+  template <int kPart>
+  HEDGEROW_INLINE void add(Lanes value) {
+    total[kPart] = Semiring::add(total[kPart], value);
+    largest[kPart] = maximum(value, largest[kPart]);
+    if constexpr (!Semiring::kLogarithms)
+      smallest[kPart] = minimum(one_if_zero(value), smallest[kPart]);
+  }
+  HEDGEROW_INLINE Extent extent() const {
+    return {Semiring::add(total[0], total[1]), minimum(smallest[0], smallest[1]),
+            maximum(largest[0], largest[1])};
+  }
+};
+
+template <class Semiring>
+HEDGEROW_CLONES void measure_row(const Packed* row, int n, Extent& extent) {
+  Measure<Semiring> measure;
+  int q = 0;
+  for (; q + 2 <= n; q += 2) {
+    measure.template add<0>(row[q]);
+    measure.template add<1>(row[q + 1]);
+  }
+  if (q < n) measure.template add<0>(row[q]);
+  extent = measure.extent();
+}
+
+// row[q] = factor[label of q] * row[q], and its extent.
+template <class Semiring>
+HEDGEROW_CLONES void multiply_and_measure(const Automaton& automaton, const Packed* factors,
+                                          Packed* row, Extent& extent) {
+  Measure<Semiring> measure;
+  for (int k = 0; k < automaton.n_labels(); ++k) {
+    const Lanes factor = factors[k];
+    const int32_t end = automaton.label_bounds[k + 1];
+    int32_t q = automaton.label_bounds[k];
+    for (; q + 2 <= end; q += 2) {
+      const Lanes first = Semiring::multiply(factor, row[q]);
+      const Lanes second = Semiring::multiply(factor, row[q + 1]);
+      row[q] = first;
+      row[q + 1] = second;
+      measure.template add<0>(first);
+      measure.template add<1>(second);
+    }
+    if (q < end) {
+      row[q] = Semiring::multiply(factor, row[q]);
+      measure.template add<0>(row[q]);
+    }
+  }
+  extent = measure.extent();
+}
+
+// out[q] = factor[label of q] * row[q].
+template <class Semiring>
+HEDGEROW_CLONES void multiply_labels(const Automaton& automaton, const Packed* factors,
+                                     const Packed* row, Packed* out) {
+  for (int k = 0; k < automaton.n_labels(); ++k) {
+    const Lanes factor = factors[k];
+    for (int32_t q = automaton.label_bounds[k]; q < automaton.label_bounds[k + 1]; ++q)
+      out[q] = Semiring::multiply(factor, row[q]);
+  }
+}
+
+// marginals[k] = sum over the states of label k of alpha * beta.
+template <class Semiring>
+HEDGEROW_CLONES void multiply_rows(const Automaton& automaton, const Packed* alpha,
+                                   const Packed* beta, Packed* marginals) {
+  for (int k = 0; k < automaton.n_labels(); ++k) {
+    Lanes sum = broadcast(0.0);
+    for (int32_t q = automaton.label_bounds[k]; q < automaton.label_bounds[k + 1]; ++q)
+      sum += Semiring::to_prob(Semiring::multiply(alpha[q], beta[q]));
+    marginals[k] = sum;
+  }
+}
+
+template <class Semiring>
+HEDGEROW_CLONES void scale(const Packed& by, int n, const Packed* row, Packed* out) {
+  const Lanes factor = by;
+  for (int q = 0; q < n; ++q) out[q] = Semiring::multiply(row[q], factor);
+}
+
+Step step_over(const TermTable& table, const std::vector<double>& weights,
+               const Numbers& pair_factors, const Packed* values) {
+  return {table,
+          static_cast<int64_t>(table.columns.size()),
+          table.rows.data(),
+          table.term_rows.data(),
+          table.columns.data(),
+          table.pairs.data(),
+          weights.data(),
+          pair_factors.empty() ? nullptr : pair_factors.data(),
+          values};
+}
+
+template <class Semiring>
+Lanes invert(Lanes a) {
+  double inverses[kLanes];
+  for (int l = 0; l < kLanes; ++l) {
+    const double value = lane(a, l);
+    inverses[l] = value == Semiring::kZero ? Semiring::kOne : Semiring::invert(value);
+  }
+  return load(inverses);
+}
+
+// factors[k] = exp(score - largest) of four rows of n scores side by side. extent: the largest
+// score, the smallest that is finite, and how many are NaN or +inf.
+template <class Semiring>
+HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Packed* factors,
+                                      Extent& extent) {
+  Lanes largest = broadcast(-kInfinity), smallest = broadcast(kInfinity), n_bad = broadcast(0.0);
+  for (int64_t k = 0; k < n; ++k) {
+    const double scores[kLanes] = {rows[0][k], rows[1][k], rows[2][k], rows[3][k]};
+    const Lanes score = load(scores);
+    factors[k] = score;
+    largest = maximum(score, largest);
+    smallest = minimum(if_finite(score, broadcast(kInfinity)), smallest);
+    n_bad += one_if_bad(score);
+  }
+  const Lanes shift = if_finite(largest, broadcast(0.0));
+  for (int64_t k = 0; k < n; ++k)
+    factors[k] = Semiring::from_score(static_cast<Lanes>(factors[k]) - shift);
+  extent = {n_bad, smallest, largest};
+}
+
+}  // namespace
+}  // namespace hedgerow

@@ -1,0 +1,19 @@
+"""Labels: what users call the classes, which of them are known, and what may follow what."""
+
+from hedgerow.labels.classes import Labels
+from hedgerow.labels.column import LabelColumn
+from hedgerow.labels.constraints import Constraints, pin_known, read_constraints
+from hedgerow.labels.grammar import Grammar
+from hedgerow.labels.patterns import Patterns
+from hedgerow.labels.reading import read_labels
+
+__all__ = [
+    "Constraints",
+    "Grammar",
+    "LabelColumn",
+    "Labels",
+    "Patterns",
+    "pin_known",
+    "read_constraints",
+    "read_labels",
+]

@@ -1,0 +1,224 @@
+"""The label automaton: from label patterns to states and arcs.
+
+The states are the empty string, every label, and every proper prefix of a pattern; after some
+labels the automaton is in the state that is their longest suffix. An arc stands for a string: a
+state and one more label, where the string is a state or a pattern. States without an arc of their
+own for a label take that of their longest suffix that has one. Ye et al. (2009) call the states the
+forward-state set; with arcs their second, backward set and its corrections are not needed.
+
+Strings are numbered by length, then by (number of the string without its last label, last label),
+so that all work goes length by length on whole arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow import _core
+from hedgerow.labels.patterns import Patterns
+
+__all__ = ["Automaton", "pair_automaton"]
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """An automaton over K labels with A arcs, and P patterns that have scores.
+
+    Attributes
+    ----------
+    n_labels : int
+        Number of labels, K.
+    arc_offsets : (L + 1,) int64
+        Arcs ``arc_offsets[n - 1]`` to ``arc_offsets[n]`` stand for strings of n labels.
+    sources, targets : (A,) int32
+        States that an arc leaves and leads to; state 0 is the empty string.
+    labels : (A,) int32
+        Last label of each arc's string.
+    links : (A,) int32
+        Arc of the longest proper suffix that is an arc; -1 for strings of one label.
+    failures, last_labels : (S,) int32
+        Longest proper suffix that is a state, and last label, of each state; -1 for state 0.
+    pattern_arcs : (P,) int32
+        Arc that stands for each pattern.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> automaton = Automaton.build(2, [(0, 1), (1, 0, 1)])
+    >>> automaton.n_states, automaton.n_arcs
+    (4, 5)
+    >>> automaton.arc_scores([2.0, 0.5]).tolist()  # of the strings 0, 1, 01, 10, 101
+    [0.0, 0.0, 2.0, 0.0, 2.5]
+    """
+
+    n_labels: int
+    arc_offsets: NDArray[np.int64]
+    sources: NDArray[np.int32]
+    labels: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    links: NDArray[np.int32]
+    failures: NDArray[np.int32]
+    last_labels: NDArray[np.int32]
+    pattern_arcs: NDArray[np.int32]
+
+    @classmethod
+    def build(cls, n_labels: int, patterns: Patterns | Iterable[Sequence[int]]) -> Automaton:
+        """Build the automaton of some patterns of label codes."""
+        if not isinstance(patterns, Patterns):
+            patterns = Patterns.of(patterns)
+        arc_offsets, parents, labels, pattern_arcs = _number_strings(n_labels, patterns)
+        links = _find_links(n_labels, arc_offsets, parents, labels)
+
+        n_arcs = len(labels)
+        is_state = np.zeros(n_arcs, dtype=np.bool_)
+        is_state[:n_labels] = True
+        is_state[parents[n_labels:]] = True
+        n_states = int(is_state.sum()) + 1
+        states = np.full(n_arcs, -1, dtype=np.int32)  # state that an arc's whole string is
+        states[is_state] = np.arange(1, n_states, dtype=np.int32)
+        targets = states.copy()
+        for first, last in pairwise(arc_offsets[1:]):
+            part = targets[first:last]
+            missing = part < 0
+            part[missing] = targets[links[first:last][missing]]
+
+        failures = np.full(n_states, -1, dtype=np.int32)
+        failures[1:] = np.append(targets, np.int32(0))[links[is_state]]
+        last_labels = np.full(n_states, -1, dtype=np.int32)
+        last_labels[1:] = labels[is_state]
+        sources = np.append(states, np.int32(0))[parents]
+        return cls(
+            n_labels,
+            arc_offsets,
+            sources,
+            labels,
+            targets,
+            links,
+            failures,
+            last_labels,
+            pattern_arcs,
+        )
+
+    @property
+    def n_states(self) -> int:
+        """Number of states, S."""
+        return len(self.failures)
+
+    @property
+    def n_arcs(self) -> int:
+        """Number of arcs, A."""
+        return len(self.labels)
+
+    @cached_property
+    def program(self) -> _core.Automaton:
+        """The automaton as the kernels want it."""
+        return _core.Automaton(
+            self.n_labels,
+            self.failures,
+            self.last_labels,
+            self.sources,
+            self.labels,
+            self.targets,
+            self.links,
+        )
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what is made when needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "program"}
+
+    def arc_scores(self, pattern_scores: ArrayLike) -> NDArray[np.float64]:
+        """Score of each arc, (A,): the sum over the patterns that are suffixes of its string.
+
+        ``pattern_scores`` is (P,); -inf forbids a pattern.
+        """
+        scores = np.zeros(self.n_arcs)
+        np.add.at(scores, self.pattern_arcs, np.asarray(pattern_scores, dtype=np.float64))
+        for first, last in pairwise(self.arc_offsets[1:]):
+            scores[first:last] += scores[self.links[first:last]]
+        return scores
+
+    def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each pattern the sum over the arcs whose strings end in it, (..., A) to (..., P).
+
+        Of the probabilities of arcs these are the probabilities of patterns, for a labelling ends
+        in a pattern if and only if the string of its last arc does.
+        """
+        sums = np.array(arc_sums, dtype=np.float64).reshape(-1, self.n_arcs)
+        for last, first in pairwise(self.arc_offsets[:0:-1]):
+            for row in sums:
+                part = np.bincount(self.links[first:last], row[first:last], minlength=first)
+                row[:first] += part
+        shape = (*np.shape(arc_sums)[:-1], len(self.pattern_arcs))
+        return sums[:, self.pattern_arcs].reshape(shape)
+
+    def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Arc into each position of labelled sequences, (N,); -1 where a label is not known."""
+        arcs = np.empty(len(codes), dtype=np.int32)
+        self.program.fill_arcs_taken(codes, offsets, arcs)
+        return arcs
+
+
+@lru_cache(maxsize=8)
+def pair_automaton(n_labels: int) -> Automaton:
+    """The automaton of all label pairs; its arcs are the K labels, then the pairs (j, k)."""
+    return Automaton.build(n_labels, Patterns.pairs(n_labels))
+
+
+def _number_strings(
+    n_labels: int, patterns: Patterns
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """All labels and all prefixes of patterns: arc_offsets, parents, labels, pattern_arcs.
+
+    The parent of a string is the string without its last label, -1 for a single label.
+    """
+    lengths = np.diff(patterns.offsets)
+    arc_offsets = [0, n_labels]
+    parents = [np.full(n_labels, -1, dtype=np.int32)]
+    labels = [np.arange(n_labels, dtype=np.int32)]
+    numbers = patterns.labels[patterns.offsets[:-1]].astype(np.int64)  # of the prefix so far
+    for length in range(2, int(lengths.max(initial=1)) + 1):
+        longer = np.flatnonzero(lengths >= length)
+        last = patterns.labels[patterns.offsets[longer] + length - 1]
+        keys, inverse = np.unique(numbers[longer] * n_labels + last, return_inverse=True)
+        numbers[longer] = arc_offsets[-1] + inverse
+        parents.append((keys // n_labels).astype(np.int32))
+        labels.append((keys % n_labels).astype(np.int32))
+        arc_offsets.append(arc_offsets[-1] + len(keys))
+    return (
+        np.array(arc_offsets, dtype=np.int64),
+        np.concatenate(parents),
+        np.concatenate(labels),
+        numbers.astype(np.int32),
+    )
+
+
+def _find_links(
+    n_labels: int,
+    arc_offsets: NDArray[np.int64],
+    parents: NDArray[np.int32],
+    labels: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Longest proper suffix of each string that is one of the strings, -1 for a single label.
+
+    A suffix of q k is a suffix of q and the label k: candidates are the links of q, one after the
+    other, and in the end the empty string, which has every label behind it.
+    """
+    keys = (parents.astype(np.int64) + 1) * n_labels + labels  # ascending, by the numbering
+    links = np.full(len(labels), -1, dtype=np.int32)
+    for first, last in pairwise(arc_offsets[1:]):
+        searching = np.arange(first, last)
+        suffixes = links[parents[searching]]
+        while len(searching):
+            wanted = (suffixes.astype(np.int64) + 1) * n_labels + labels[searching]
+            places = np.searchsorted(keys, wanted)
+            found = keys[places.clip(max=len(keys) - 1)] == wanted
+            links[searching[found]] = places[found]
+            searching = searching[~found]
+            suffixes = links[suffixes[~found]]
+    return links

@@ -1,0 +1,141 @@
+"""Classes: the labels of a model, and the codes that stand for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.encode.codes import code_values, in_blocks
+from hedgerow.labels.column import Family, LabelColumn, family_of_dtype, place
+from hedgerow.sequences import Sequences
+
+MAX_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The classes of a model.
+
+    Attributes
+    ----------
+    classes : (K,) array
+        The labels, sorted; of string, integer or bool dtype. A code is an index into it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.labels import LabelColumn
+    >>> labels, codes = Labels.learn(LabelColumn(np.array(["O", "B", "O"])))
+    >>> codes.tolist(), labels.decode(codes).tolist()
+    ([1, 0, 1], ['O', 'B', 'O'])
+    """
+
+    classes: NDArray[Any]
+
+    @classmethod
+    def learn(cls, column: LabelColumn) -> tuple[Labels, NDArray[np.int32]]:
+        """Learn the classes from the labels that are known.
+
+        Parameters
+        ----------
+        column : LabelColumn
+            Labels of N positions, as `read_labels` gives them.
+
+        Returns
+        -------
+        labels : Labels
+        codes : (N,) int32
+            -1 where the label is missing.
+        """
+        if column.missing is None:
+            return cls._learn(column.values)
+        known = ~column.missing
+        if not known.any():
+            raise ValueError(
+                f"y has no label at any of its {len(known)} positions, all are missing "
+                f"({column.mark}); training needs at least one label"
+            )
+        labels, known_codes = cls._learn(column.values[known])
+        codes = np.full(len(known), -1, np.int32)
+        codes[known] = known_codes
+        return labels, codes
+
+    @classmethod
+    def _learn(cls, values: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
+        if values.dtype.kind not in "UO":
+            classes, inverse = np.unique(values, return_inverse=True)
+            return cls(classes), inverse.astype(np.int32, copy=False)
+        distinct, codes = code_values(in_blocks(values))
+        order = sorted(range(len(distinct)), key=distinct.__getitem__)
+        rank = np.empty(len(distinct), np.int32)
+        rank[order] = np.arange(len(distinct), dtype=np.int32)
+        classes = np.array([distinct[code] for code in order], np.str_)
+        if (classes[1:] == classes[:-1]).any():
+            twin = int((classes[1:] == classes[:-1]).argmax())
+            raise ValueError(
+                f"labels {distinct[order[twin]]!r} and {distinct[order[twin + 1]]!r} differ only "
+                "by NUL characters at the end, which NumPy does not keep; rename one of them"
+            )
+        return cls(classes), rank[codes]
+
+    def encode(
+        self, column: LabelColumn, sequences: Sequences, name: str = "y"
+    ) -> NDArray[np.int32]:
+        """Turn labels into codes.
+
+        Parameters
+        ----------
+        column : LabelColumn
+            Labels of N positions, as `read_labels` gives them.
+        sequences : Sequences
+            Where the labels stand, for the message about an unknown one.
+        name : str
+            What the user calls the labels, for the message.
+
+        Returns
+        -------
+        codes : (N,) int32
+            -1 where the label is missing.
+        """
+        codes = self.find(column.values)
+        unknown = codes < 0
+        if column.missing is not None:
+            codes[column.missing] = -1
+            unknown &= ~column.missing
+        if unknown.any():
+            position = int(unknown.argmax())
+            raise ValueError(
+                f"unknown label {column.values[position : position + 1].tolist()[0]!r} at "
+                f"{place(sequences, position, name)}; known labels: {self.shown()}"
+            )
+        return codes
+
+    def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Turn codes, of any shape, into labels."""
+        labels: NDArray[Any] = self.classes[codes]
+        return labels
+
+    def find(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """Code of each label, -1 for an unknown one."""
+        if family_of_dtype(values.dtype) != family_of_dtype(self.classes.dtype):
+            return np.full(len(values), -1, np.int32)
+        if family_of_dtype(values.dtype) == Family.TEXT:
+            code_of = {label: code for code, label in enumerate(self.classes.tolist())}
+            found = (map(code_of.get, block, repeat(-1)) for block in in_blocks(values))
+            return np.fromiter(chain.from_iterable(found), np.int32, len(values))
+        places = np.searchsorted(self.classes, values).clip(max=len(self.classes) - 1)
+        return np.where(self.classes[places] == values, places, -1).astype(np.int32)
+
+    def shown(self) -> str:
+        """List the labels for a message, the first few if there are many."""
+        return shorten(self.classes.tolist())
+
+
+def shorten(labels: list[Any]) -> str:
+    """List labels for a message, the first few if there are many."""
+    shown = ", ".join(map(repr, labels[:MAX_SHOWN]))
+    return shown if len(labels) <= MAX_SHOWN else f"{shown}, ... ({len(labels)} in all)"

@@ -1,0 +1,77 @@
+"""Label columns: the labels of all positions, and which of them are missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.sequences import Sequences
+
+
+class Family(IntEnum):
+    """Kinds of values: the first three are labels, and a model has labels of one of them."""
+
+    TEXT = 0
+    BOOL = 1
+    INTEGER = 2
+    FLOAT = 3
+    MISSING = 4
+    OTHER = 5
+
+
+@dataclass(frozen=True, eq=False)
+class LabelColumn:
+    """The labels of N positions.
+
+    Attributes
+    ----------
+    values : (N,) array
+        Of string, integer or bool dtype, or Python strings in an array of objects. What stands
+        at a missing place means nothing.
+    missing : (N,) bool or None
+        True where no label is given; None if every position has one.
+    mark : object
+        What the user put at the first missing place, for messages.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None = None
+    mark: Any = None
+
+    def require_all(self, sequences: Sequences, name: str = "y") -> LabelColumn:
+        """Return the column itself; raise ValueError if a label is missing."""
+        if self.missing is not None:
+            where = place(sequences, int(self.missing.argmax()), name)
+            raise ValueError(f"{where} is missing ({self.mark}); every position needs a label")
+        return self
+
+
+def place(sequences: Sequences, position: int, name: str = "y") -> str:
+    """Name a position as the user would index it: ``y[3]`` if X is flat, else ``y[0][3]``."""
+    if sequences.flat:
+        return f"{name}[{position}]"
+    sequence, within = sequences.locate(position)
+    return f"{name}[{sequence}][{within}]"
+
+
+def family_of_type(cls: type) -> Family:
+    """Kind of the values of a Python or NumPy scalar type."""
+    if issubclass(cls, str):
+        return Family.TEXT
+    if issubclass(cls, bool | np.bool_):
+        return Family.BOOL
+    if issubclass(cls, int | np.integer):
+        return Family.INTEGER
+    return Family.FLOAT if issubclass(cls, float | np.floating) else Family.OTHER
+
+
+def family_of_dtype(dtype: np.dtype[Any]) -> Family:
+    """Kind of the values of an array; Python objects in a column or in classes are strings."""
+    kinds = {"U": Family.TEXT, "O": Family.TEXT, "b": Family.BOOL, "f": Family.FLOAT}
+    if dtype.kind in "iu":
+        return Family.INTEGER
+    return kinds.get(dtype.kind, Family.OTHER)

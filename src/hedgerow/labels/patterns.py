@@ -1,0 +1,158 @@
+"""Label patterns: runs of neighbouring labels that have a weight of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels.classes import Labels
+
+__all__ = ["Patterns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """P label patterns, as codes, concatenated.
+
+    Attributes
+    ----------
+    offsets : (P + 1,) int64
+        Pattern p has the labels ``offsets[p]`` to ``offsets[p + 1]``.
+    labels : int32
+        Their codes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes, offsets = np.array([0, 1, 1, 0, 1], np.int32), np.array([0, 3, 5])
+    >>> list(Patterns.seen(codes, offsets, 2, n_labels=2))  # of the sequences 0 1 1 and 0 1
+    [(0, 1), (1, 1), (0, 1, 1)]
+    """
+
+    offsets: NDArray[np.int64]
+    labels: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, patterns: Iterable[Sequence[int]]) -> Patterns:
+        """Patterns given as sequences of codes."""
+        patterns = list(patterns)
+        lengths = np.fromiter(map(len, patterns), np.int64, len(patterns))
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        labels = np.fromiter(chain.from_iterable(patterns), np.int32, int(offsets[-1]))
+        return cls(offsets, labels)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[NDArray[np.int32]]) -> Patterns:
+        """Patterns given as arrays (n, length), one for each length."""
+        rows = list(rows)
+        lengths = [np.full(len(part), part.shape[1]) for part in rows]
+        sizes = np.concatenate([np.zeros(1, np.int64), *lengths])
+        labels = np.concatenate([np.zeros(0, np.int32), *(part.ravel() for part in rows)])
+        return cls(np.cumsum(sizes, dtype=np.int64), labels.astype(np.int32, copy=False))
+
+    @classmethod
+    def pairs(cls, n_labels: int) -> Patterns:
+        """All pairs, (j, k) at place j * K + k."""
+        before, after = np.divmod(np.arange(n_labels * n_labels, dtype=np.int32), n_labels)
+        return cls.from_rows([np.stack([before, after], axis=1).astype(np.int32)])
+
+    @classmethod
+    def seen(
+        cls,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        order: int,
+        *,
+        n_labels: int,
+        min_count: int = 1,
+    ) -> Patterns:
+        """All patterns of 2 to ``order + 1`` labels that occur at least `min_count` times.
+
+        Parameters
+        ----------
+        codes, offsets
+            Labels of sequences, (N,) and (S + 1,); no pattern reaches across a label of code -1.
+        order
+            Most labels before the last one.
+        n_labels
+            Number of labels, K.
+        min_count
+            Patterns that occur less often are left out; what contains them then is too.
+        """
+        first_of_sequence = np.zeros(len(codes) + 1, dtype=np.bool_)
+        first_of_sequence[offsets] = True
+        # Number of the pattern of the current length that ends at each position, -1 if none does.
+        numbers = codes.astype(np.int64)
+        strings = np.arange(n_labels, dtype=np.int32)[:, None]
+        rows = []
+        for _ in range(order):
+            before = np.concatenate([[-1], numbers[:-1]])
+            ends = np.flatnonzero((before >= 0) & (codes >= 0) & ~first_of_sequence[:-1])
+            keys, inverse, counts = np.unique(
+                before[ends] * n_labels + codes[ends], return_inverse=True, return_counts=True
+            )
+            kept = counts >= min_count
+            if not kept.any():
+                break
+            numbers = np.full(len(codes), -1)
+            numbers[ends] = np.where(kept, np.cumsum(kept) - 1, -1)[inverse]
+            prefixes, last = np.divmod(keys[kept], n_labels)
+            strings = np.column_stack([strings[prefixes], last.astype(np.int32)])
+            rows.append(strings)
+        return cls.from_rows(rows)
+
+    @classmethod
+    def read(cls, label_patterns: Any, labels: Labels) -> Patterns:
+        """Check the patterns that a user gave, and turn them into codes.
+
+        Those of a single label are left out, for every label has a weight anyway; so are doubles.
+        """
+        if isinstance(label_patterns, str) or not isinstance(label_patterns, Iterable):
+            raise TypeError(
+                f"label_patterns is {label_patterns!r}; expected a list of tuples of labels, such "
+                "as [('a', 'b'), ('a', 'b', 'c')]"
+            )
+        known = {label: code for code, label in enumerate(labels.classes.tolist())}
+        found: dict[tuple[int, ...], None] = {}
+        for place, pattern in enumerate(label_patterns):
+            where = f"label_patterns[{place}]"
+            if isinstance(pattern, str) or not isinstance(pattern, Iterable):
+                raise TypeError(f"{where} is {pattern!r}; expected a tuple of labels")
+            names = [name.item() if isinstance(name, np.generic) else name for name in pattern]
+            if not names:
+                raise ValueError(f"{where} is empty; a pattern has at least two labels")
+            for name in names:
+                if type(name) is not type(next(iter(known))) or name not in known:
+                    raise ValueError(
+                        f"{where} has the unknown label {name!r}; known labels: {labels.shown()}"
+                    )
+            if len(names) > 1:
+                found[tuple(known[name] for name in names)] = None
+        return cls.of(found)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        labels = self.labels.tolist()
+        return (tuple(labels[begin:end]) for begin, end in pairwise(self.offsets.tolist()))
+
+    @property
+    def longest(self) -> int:
+        """Most labels of a pattern; 1 if there are none."""
+        return int(np.diff(self.offsets).max(initial=1))
+
+    def select(self, keep: NDArray[np.bool_]) -> Patterns:
+        """Only some of them."""
+        lengths = np.diff(self.offsets)
+        offsets = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
+        return Patterns(offsets, self.labels[np.repeat(keep, lengths)])
+
+    def map_labels(self, codes: NDArray[np.integer]) -> Patterns:
+        """The same patterns in other codes, ``codes[k]`` for k."""
+        return Patterns(self.offsets, codes[self.labels].astype(np.int32))

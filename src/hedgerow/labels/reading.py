@@ -1,0 +1,230 @@
+"""Reading labels: every form of y becomes one column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.encode.codes import is_missing
+from hedgerow.labels.column import Family, LabelColumn, family_of_dtype, family_of_type, place
+from hedgerow.sequences import Sequences
+
+CONVERT = "labels are strings or integers: convert with .astype(int) or .astype(str)"
+# From here on neighbouring integers are one and the same float.
+LARGEST_FLOAT = 2.0**53
+
+
+def read_labels(
+    y: Any, sequences: Sequences, *, name: str = "y", missing_label: Any = None
+) -> LabelColumn:
+    """Check labels against their sequences, and concatenate them.
+
+    Parameters
+    ----------
+    y : list of lists of labels, or flat labels
+        For a list X one list, array or Series a sequence; for a flat X one list, array or
+        Series. Labels are all strings, all integers or all bools. None, NaN, NaT and NA say that
+        a label is missing; since a column of integers becomes one of floats when pandas puts a
+        NaN into it, whole floats beside a missing label are integers.
+    sequences : Sequences
+        The X that the labels belong to.
+    name : str
+        What the user calls `y`, for messages.
+    missing_label : str, int or bool, optional
+        A label that says as well that the label is missing.
+
+    Returns
+    -------
+    column : LabelColumn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.encode import encode
+    >>> column = read_labels(["B", None, "?"], encode(np.zeros((3, 1))), missing_label="?")
+    >>> column.missing.tolist()
+    [False, True, True]
+    """
+    _check_missing_label(missing_label)
+    if y is None:
+        if name == "y":
+            raise ValueError("fit requires y to be passed, but the target y is None")
+        raise ValueError(f"{name} is None; {_expected(sequences, name)}")
+    if isinstance(y, str | bytes | Mapping | AbstractSet) or not (
+        isinstance(y, Iterable) or hasattr(y, "__array__")
+    ):
+        raise TypeError(f"{name} is of type {type(y).__name__}; {_expected(sequences, name)}")
+    read = _read_flat if sequences.flat else _read_list
+    return _to_column(read(y, sequences, name), missing_label, sequences, name)
+
+
+def _check_missing_label(missing_label: Any) -> None:
+    family = family_of_type(type(missing_label))
+    if missing_label is not None and family not in (Family.TEXT, Family.BOOL, Family.INTEGER):
+        raise ValueError(
+            f"missing_label is {missing_label!r}; expected a string, an integer or a bool, as the "
+            "labels are (None and NaN always say that a label is missing)"
+        )
+
+
+def _read_flat(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
+    labels = _settle(y, name)
+    if isinstance(labels, np.ndarray) and labels.ndim != 1:
+        raise ValueError(f"{name} has shape {labels.shape}; {_expected(sequences, name)}")
+    if len(labels) != sequences.n_positions:
+        raise ValueError(
+            f"{name} has {len(labels)} labels but X has {sequences.n_positions} rows; "
+            "pass one label for every row"
+        )
+    return labels if isinstance(labels, np.ndarray) else _to_objects(labels)
+
+
+def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
+    parts = list(_settle(y, name))
+    if parts and (isinstance(parts[0], str | bytes) or not hasattr(parts[0], "__iter__")):
+        raise ValueError(
+            f"{name} is flat, {name}[0] is {parts[0]!r}, but X is not; {_expected(sequences, name)}"
+        )
+    if len(parts) != sequences.n_sequences:
+        raise ValueError(
+            f"{name} has {len(parts)} sequences but X has {sequences.n_sequences}; "
+            "pass one list of labels for every sequence"
+        )
+    parts = [
+        part if type(part) is list else _settle(part, f"{name}[{s}]")
+        for s, part in enumerate(parts)
+    ]
+    for s, (part, length) in enumerate(zip(parts, sequences.lengths.tolist(), strict=True)):
+        if isinstance(part, np.ndarray) and part.ndim != 1:
+            raise ValueError(f"{name}[{s}] has shape {part.shape}; {_expected(sequences, name)}")
+        if len(part) != length:
+            raise ValueError(
+                f"{name}[{s}] has {len(part)} labels but X[{s}] has {length} positions; "
+                "pass one label for every position"
+            )
+    kinds = {part.dtype.kind if isinstance(part, np.ndarray) else "O" for part in parts}
+    if len(kinds) == 1 and "O" not in kinds:
+        return np.concatenate(parts)
+    lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in parts)
+    return _to_objects(list(chain.from_iterable(lists)))
+
+
+def _settle(labels: Any, where: str) -> Any:
+    """Get a list, a tuple or an array from whatever holds labels."""
+    if isinstance(labels, np.ma.MaskedArray):
+        return labels.tolist()  # None where masked
+    if isinstance(labels, list | tuple | np.ndarray):
+        return labels
+    if isinstance(labels, str | bytes | Mapping | AbstractSet):
+        raise TypeError(f"{where} is of type {type(labels).__name__}; expected a list of labels")
+    native = nw.from_native(labels, allow_series=True, pass_through=True)
+    if isinstance(native, nw.DataFrame | nw.LazyFrame):
+        raise TypeError(f"{where} is a DataFrame; pass the one column that holds the labels")
+    if isinstance(native, nw.Series):
+        # As an array, integers with a gap would be floats, which blurs the large ones.
+        gaps = native.dtype.is_integer() and native.null_count() > 0
+        return native.to_list() if gaps else native.to_numpy()
+    if hasattr(labels, "__array__"):
+        return np.asarray(labels)
+    if isinstance(labels, Iterable):
+        return list(labels)
+    raise TypeError(f"{where} is of type {type(labels).__name__}; expected a list of labels")
+
+
+def _to_objects(labels: Any) -> NDArray[Any]:
+    return np.fromiter(labels, np.object_, len(labels))
+
+
+def _to_column(
+    values: NDArray[Any], missing_label: Any, sequences: Sequences, name: str
+) -> LabelColumn:
+    """Find the missing labels; the others must be of one kind."""
+    if values.dtype.kind == "T":
+        values = values.astype(np.object_)
+    families = _families(values)
+    missing = families == Family.MISSING
+    if missing_label is not None:
+        same = np.flatnonzero(families == family_of_type(type(missing_label)))
+        missing[same] = values[same] == missing_label
+    labels = _to_labels(values, families, ~missing, sequences, name)
+    if not missing.any():
+        return LabelColumn(labels)
+    return LabelColumn(labels, missing, mark=values[int(missing.argmax())])
+
+
+def _families(values: NDArray[Any]) -> NDArray[np.int8]:
+    """Kind of each value, (N,) numbers of `Family`."""
+    families = np.full(len(values), family_of_dtype(values.dtype), np.int8)
+    if values.dtype.kind == "O":
+        labels = values.tolist()
+        family_of = {cls: int(family_of_type(cls)) for cls in set(map(type, labels))}
+        if set(family_of.values()) != {Family.TEXT}:
+            found = map(family_of.__getitem__, map(type, labels))
+            families = np.fromiter(found, np.int8, len(labels))
+    others = np.flatnonzero(families == Family.OTHER)
+    gone = np.fromiter(map(is_missing, values[others]), np.bool_, len(others))
+    families[others[gone]] = Family.MISSING
+    floats = np.flatnonzero(families == Family.FLOAT)
+    numbers = values[floats].astype(np.float64)
+    families[floats[np.isnan(numbers)]] = Family.MISSING
+    if (families == Family.MISSING).any():
+        whole = (np.rint(numbers) == numbers) & (np.abs(numbers) < LARGEST_FLOAT)
+        families[floats[whole]] = Family.INTEGER
+    return families
+
+
+def _to_labels(
+    values: NDArray[Any],
+    families: NDArray[np.int8],
+    known: NDArray[np.bool_],
+    sequences: Sequences,
+    name: str,
+) -> NDArray[Any]:
+    """Check that the known labels are of one kind, and give the array the dtype of that kind."""
+    if not known.any():
+        return np.zeros(len(values), np.int64)
+    first = int(known.argmax())
+    family = families[first]
+    wrong = known & ((families != family) | (families >= Family.FLOAT))
+    if wrong.any():
+        position = int(wrong.argmax())
+        if families[position] >= Family.FLOAT:
+            raise _bad_label(values, position, sequences, name)
+        raise ValueError(
+            f"{name} mixes kinds of labels: {place(sequences, first, name)} is {values[first]!r} "
+            f"and {place(sequences, position, name)} is {values[position]!r}; make all of them "
+            "strings, or all integers"
+        )
+    if values.dtype.kind in "Uiub":
+        return values
+    if not known.all():
+        values = values.copy()
+        values[~known] = values[first]
+    dtypes = {Family.TEXT: np.object_, Family.BOOL: np.bool_, Family.INTEGER: np.int64}
+    return values.astype(dtypes[Family(family)], copy=False)
+
+
+def _bad_label(values: NDArray[Any], position: int, sequences: Sequences, name: str) -> Exception:
+    label = values[position]
+    where = place(sequences, position, name)
+    if isinstance(label, float | np.floating):
+        return ValueError(f"Unknown label type: {where} is the float {label}; {CONVERT}")
+    if isinstance(label, list | tuple | np.ndarray):
+        return ValueError(
+            f"{where} is a {type(label).__name__}, not a label; {_expected(sequences, name)}"
+        )
+    return TypeError(f"Unknown label type: {where} is {label!r}; {CONVERT}")
+
+
+def _expected(sequences: Sequences, name: str) -> str:
+    if sequences.flat:
+        return f"X is flat, so {name} is 1-D, one label for every row"
+    return (
+        f"X is a list of sequences, so {name} is a list with one list of labels for every sequence"
+    )

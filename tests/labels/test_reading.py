@@ -1,0 +1,345 @@
+"""Reading labels: every form of y gives one column; what cannot be a label is named."""
+
+import datetime
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.encode import encode
+from hedgerow.labels import read_labels
+from hedgerow.labels.column import family_of_dtype
+
+LISTED = encode([np.zeros((2, 1)), np.zeros((1, 1))])
+FLAT = encode(np.zeros((3, 1)), groups=[0, 0, 1])
+
+
+def refuses(error, message, y, sequences=LISTED):
+    with pytest.raises(error, match=re.escape(message)):
+        read_labels(y, sequences)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [["B", "O"], ["B"]],
+        (("B", "O"), ("B",)),
+        [np.array(["B", "O"]), np.array(["B"])],
+        [np.array(["B", "O"], object), ["B"]],
+        [pd.Series(["B", "O"]), pd.Series(["B"])],
+        [pd.Series(["B", "O"], dtype="category"), pd.Series(["B"], dtype="category")],
+        [pl.Series(["B", "O"]), pl.Series(["B"])],
+        pd.Series([["B", "O"], ["B"]]),
+        pl.Series([["B", "O"], ["B"]]),
+        np.array([["B", "O"], ["B"]], object),
+    ],
+)
+def test_all_forms_of_y_for_a_list_agree(y):
+    assert read_labels(y, LISTED).values.tolist() == ["B", "O", "B"]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["B", "O", "B"],
+        ("B", "O", "B"),
+        np.array(["B", "O", "B"]),
+        np.array(["B", "O", "B"], object),
+        pd.Series(["B", "O", "B"], index=[7, 8, 9]),
+        pl.Series(["B", "O", "B"]),
+        pl.Series(["B", "O", "B"], dtype=pl.Categorical),
+    ],
+)
+def test_all_forms_of_y_for_flat_input_agree(y):
+    assert read_labels(y, FLAT).values.tolist() == ["B", "O", "B"]
+
+
+def test_generators_are_labels():
+    assert read_labels((list("BO"[:n]) for n in (2, 1)), LISTED).values.tolist() == ["B", "O", "B"]
+    assert read_labels((iter("BO"[:n]) for n in (2, 1)), LISTED).values.tolist() == ["B", "O", "B"]
+    assert read_labels(iter("BOB"), FLAT).values.tolist() == ["B", "O", "B"]
+
+
+def test_a_matrix_of_labels_goes_with_a_stack():
+    column = read_labels(np.array([[1, 2], [3, 4]]), encode(np.zeros((2, 2, 1))))
+    assert column.values.tolist() == [1, 2, 3, 4]
+
+
+class Holder:
+    """Has an array inside, and nothing else."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+def test_anything_with_an_array_inside_is_labels():
+    assert read_labels(Holder(np.array([3, 1, 2])), FLAT).values.tolist() == [3, 1, 2]
+
+
+def test_no_labels():
+    refuses(ValueError, "requires y to be passed, but the target y is None", None)
+
+
+@pytest.mark.parametrize("y", ["BOB", {"a": 1}, {1, 2}, 3])
+def test_y_of_a_wrong_type(y):
+    refuses(TypeError, f"y is of type {type(y).__name__}; X is a list of sequences", y)
+    refuses(TypeError, f"y is of type {type(y).__name__}; X is flat", y, FLAT)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame({"y": [1, 2, 3]}), pl.DataFrame({"y": [1, 2, 3]})])
+def test_y_a_frame(frame):
+    refuses(TypeError, "y is a DataFrame; pass the one column", frame, FLAT)
+
+
+@pytest.mark.parametrize("y", [["B", "O", "B"], [1, 2, 3], np.array([1, 2, 3]), pd.Series([1, 2])])
+def test_flat_labels_for_a_list(y):
+    refuses(ValueError, "but X is not; X is a list of sequences, so y is a list with one list", y)
+
+
+def test_nested_labels_for_flat_input():
+    refuses(ValueError, "y[0] is a list, not a label; X is flat", [["B"], ["O"], ["B"]], FLAT)
+    refuses(ValueError, "y has shape (3, 1); X is flat, so y is 1-D", np.zeros((3, 1), int), FLAT)
+
+
+def test_part_of_y_of_a_wrong_type():
+    refuses(TypeError, "y[1] is of type str; expected a list of labels", [["B", "O"], "B"])
+    refuses(TypeError, "y[1] is of type int; expected a list of labels", [["B", "O"], 3])
+    refuses(ValueError, "y[1] has shape (1, 1); X is a list", [["B", "O"], np.array([["B"]])])
+
+
+def test_lengths_differ():
+    refuses(ValueError, "y has 1 sequences but X has 2; pass one list", [["B", "O"]])
+    refuses(ValueError, "y has 0 sequences but X has 2; pass one list", [])
+    refuses(ValueError, "y[1] has 2 labels but X[1] has 1 positions", [["B", "O"], ["B", "B"]])
+    refuses(ValueError, "y has 2 labels but X has 3 rows; pass one label", ["B", "O"], FLAT)
+
+
+@pytest.mark.parametrize("y", [[[0.5, 1.0], [2.0]], [np.array([0.5, 1.0]), np.array([2.0])]])
+def test_floats_are_no_labels(y):
+    refuses(ValueError, "Unknown label type: y[0][0] is the float 0.5; labels are strings or", y)
+
+
+@pytest.mark.parametrize(
+    ("y", "place"),
+    [
+        ([["B", None], ["B"]], "y[0][1] is missing (None)"),
+        ([["B", "O"], [float("nan")]], "y[1][0] is missing (nan)"),
+        ([[1, 2], [pd.NA]], "y[1][0] is missing (<NA>)"),
+        ([np.array([1.0, np.nan]), np.array([1.0])], "y[0][1] is missing (nan)"),
+        ([pl.Series([1, None]), pl.Series([1])], "y[0][1] is missing (None)"),
+        ([pd.Series(["B", np.nan], dtype=object), pd.Series(["B"])], "y[0][1] is missing (nan)"),
+    ],
+)
+def test_missing_labels_are_named(y, place):
+    with pytest.raises(ValueError, match=re.escape(f"{place}; every position needs a label")):
+        read_labels(y, LISTED).require_all(LISTED)
+
+
+def test_missing_labels_are_named_by_the_name_of_the_labels():
+    column = read_labels(["?", "B", "?"], FLAT, name="known", missing_label="?")
+    with pytest.raises(ValueError, match=re.escape("known[0] is missing (?); every position")):
+        column.require_all(FLAT, "known")
+
+
+def test_columns_without_gaps_have_all_labels():
+    column = read_labels(["B", "O", "B"], FLAT, missing_label="?")
+    assert column.missing is None
+    assert column.require_all(FLAT) is column
+
+
+def known(y, sequences=FLAT, **options):
+    """Read labels, with None at the missing places, and their kind."""
+    column = read_labels(y, sequences, **options)
+    missing = np.zeros(len(column.values), bool) if column.missing is None else column.missing
+    labels = zip(column.values.tolist(), missing.tolist(), strict=True)
+    return [None if gap else label for label, gap in labels], family_of_dtype(
+        column.values.dtype
+    ).name
+
+
+BIG = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    ("y", "labels", "family"),
+    [
+        (["B", None, "O"], ["B", None, "O"], "TEXT"),
+        ([None, "B", float("nan")], [None, "B", None], "TEXT"),
+        (["B", pd.NaT, np.datetime64("NaT")], ["B", None, None], "TEXT"),
+        (np.array(["B", np.nan, "O"], object), ["B", None, "O"], "TEXT"),
+        (pd.Series(["B", None, "O"]), ["B", None, "O"], "TEXT"),
+        (pd.Series(["B", None, "O"], dtype="string"), ["B", None, "O"], "TEXT"),
+        (pd.Series(["B", None, "O"], dtype="category"), ["B", None, "O"], "TEXT"),
+        (pl.Series(["B", None, "O"]), ["B", None, "O"], "TEXT"),
+        (pl.Series(["B", None, "O"], dtype=pl.Categorical), ["B", None, "O"], "TEXT"),
+        (np.ma.array(["B", "?", "O"], mask=[0, 1, 0]), ["B", None, "O"], "TEXT"),
+        ([1, pd.NA, -2], [1, None, -2], "INTEGER"),
+        ([np.int8(1), None, 2], [1, None, 2], "INTEGER"),
+        (pd.Series([1, None, BIG], dtype="Int64"), [1, None, BIG], "INTEGER"),
+        (pl.Series([1, None, BIG]), [1, None, BIG], "INTEGER"),
+        (np.ma.array([1, 0, BIG], mask=[0, 1, 0]), [1, None, BIG], "INTEGER"),
+        ([True, None, np.False_], [True, None, False], "BOOL"),
+        (pd.Series([True, None, False], dtype="boolean"), [True, None, False], "BOOL"),
+        (pd.Series([True, None, False]), [True, None, False], "BOOL"),
+        (pl.Series([True, None, False]), [True, None, False], "BOOL"),
+    ],
+)
+def test_all_forms_of_missing_labels_agree(y, labels, family):
+    assert known(y) == (labels, family)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [["B", None], ["B"]],
+        [np.array(["B", None]), np.array(["B"])],
+        [pd.Series(["B", None]), pd.Series(["B"])],
+        [pl.Series(["B", None]), pl.Series(["B"])],
+        pl.Series([["B", None], ["B"]]),
+        np.array([["B", None], ["B"]], object),
+    ],
+)
+def test_all_forms_of_missing_labels_in_a_list_agree(y):
+    assert known(y, LISTED) == (["B", None, "B"], "TEXT")
+
+
+def test_a_sequence_may_have_no_label_at_all():
+    assert known([[None, None], ["B"]], LISTED) == ([None, None, "B"], "TEXT")
+    assert known([np.full(2, np.nan), np.array(["B"])], LISTED) == ([None, None, "B"], "TEXT")
+    assert known([None, pd.NA, np.nan])[0] == [None] * 3
+    assert known(np.full(3, "NaT", "M8[D]"))[0] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([1.0, np.nan, -3.0]),
+        np.array([1.0, np.nan, -3.0], np.float32),
+        pd.Series([1, None, -3]),
+        pd.Series([1, None, -3], dtype="Float64"),
+        pl.Series([1.0, None, -3.0]),
+        [1.0, float("nan"), -3.0],
+        [1, None, -3.0],
+        np.ma.masked_invalid([1.0, np.nan, -3.0]),
+    ],
+)
+def test_integers_that_a_gap_turned_into_floats_are_integers_again(y):
+    assert known(y) == ([1, None, -3], "INTEGER")
+
+
+def test_integers_and_floats_with_gaps_in_different_sequences():
+    assert known([np.array([1.0, np.nan]), np.array([2])], LISTED) == ([1, None, 2], "INTEGER")
+    assert known([np.array([1.0, np.nan]), np.array([2.0])], LISTED) == ([1, None, 2], "INTEGER")
+
+
+@pytest.mark.parametrize("wrong", [0.5, np.inf, 2.0**53, 1e300])
+def test_other_floats_are_no_labels_beside_a_gap_either(wrong):
+    message = f"Unknown label type: y[2] is the float {wrong}; labels are"
+    refuses(ValueError, message, np.array([1.0, np.nan, wrong]), FLAT)
+    refuses(ValueError, message, [1, None, wrong], FLAT)
+
+
+@pytest.mark.parametrize(
+    ("y", "missing_label", "labels", "family"),
+    [
+        (["B", "?", None], "?", ["B", None, None], "TEXT"),
+        (np.array(["B", "?", "O"]), "?", ["B", None, "O"], "TEXT"),
+        (pl.Series(["B", "?", "O"]), "?", ["B", None, "O"], "TEXT"),
+        ([1, -1, 2], -1, [1, None, 2], "INTEGER"),
+        ([1, -1, 2], np.int8(-1), [1, None, 2], "INTEGER"),
+        (np.array([1, 255, 2], np.uint8), 255, [1, None, 2], "INTEGER"),
+        (np.array([1, 255, 2], np.uint8), -1, [1, 255, 2], "INTEGER"),
+        (np.array([1, -1, np.nan]), -1, [1, None, None], "INTEGER"),
+        ([True, False, True], False, [True, None, True], "BOOL"),
+        (["?", "?", "?"], "?", [None, None, None], "INTEGER"),
+        # A label of another kind is another label.
+        (["B", "-1", "O"], -1, ["B", "-1", "O"], "TEXT"),
+        ([0, 1, 2], True, [0, 1, 2], "INTEGER"),
+        (np.array([True, False, True]), 1, [True, False, True], "BOOL"),
+        # What stands for "unknown" may be of another kind than the labels.
+        (["B", -1, "O"], -1, ["B", None, "O"], "TEXT"),
+        ([1, "?", 2], "?", [1, None, 2], "INTEGER"),
+    ],
+)
+def test_one_label_may_stand_for_unknown(y, missing_label, labels, family):
+    assert known(y, missing_label=missing_label) == (labels, family)
+
+
+def test_a_label_for_unknown_does_not_excuse_floats():
+    with pytest.raises(ValueError, match=re.escape("y[0] is the float 1.0")):
+        read_labels([1.0, -1.0, 2.0], FLAT, missing_label=-1)
+
+
+@pytest.mark.parametrize("missing_label", [-1.0, np.nan, pd.NA, ["?"], b"?"])
+def test_missing_label_of_a_wrong_type(missing_label):
+    message = f"missing_label is {missing_label!r}; expected a string, an integer or a bool"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_labels(["B", "O", "B"], FLAT, missing_label=missing_label)
+
+
+@given(
+    st.one_of(
+        st.lists(st.one_of(st.none(), st.text(max_size=2)), min_size=1),
+        st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=1),
+        st.lists(st.one_of(st.none(), st.booleans()), min_size=1),
+    ),
+    st.sampled_from([None, float("nan"), pd.NA, pd.NaT, np.float32("nan")]),
+)
+def test_gaps_of_any_kind_are_where_they_were(labels, gap):
+    y = [gap if label is None else label for label in labels]
+    assert known(y, encode(np.zeros((len(y), 1))))[0] == labels
+
+
+@pytest.mark.parametrize(
+    ("y", "sequences", "message"),
+    [
+        (None, FLAT, "known is None; X is flat, so known is 1-D, one label for every row"),
+        (None, LISTED, "known is None; X is a list of sequences, so known is a list with"),
+        (3, FLAT, "known is of type int; X is flat, so known is 1-D"),
+        (pd.DataFrame({"y": [1]}), FLAT, "known is a DataFrame"),
+        (np.zeros((3, 1)), FLAT, "known has shape (3, 1); X is flat, so known is 1-D"),
+        (["B"], FLAT, "known has 1 labels but X has 3 rows"),
+        (["B", "B", 1], FLAT, "known mixes kinds of labels: known[0] is 'B' and known[2] is 1"),
+        (["B"], LISTED, "known is flat, known[0] is 'B', but X is not"),
+        ([["B"]], LISTED, "known has 1 sequences but X has 2"),
+        ([["B", "O"], "B"], LISTED, "known[1] is of type str"),
+        ([["B"], ["B"]], LISTED, "known[0] has 1 labels but X[0] has 2 positions"),
+        ([["B", "O"], np.zeros((1, 1))], LISTED, "known[1] has shape (1, 1)"),
+        ([["B", "O"], [0.5]], LISTED, "known[1][0] is the float 0.5"),
+    ],
+)
+def test_messages_use_the_name_of_the_labels(y, sequences, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        read_labels(y, sequences, name="known")
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([["B", "O"], [1]], "y[0][0] is 'B' and y[1][0] is 1"),
+        ([[1, True], [1]], "y[0][0] is 1 and y[0][1] is True"),
+        ([np.array([1, 2]), np.array(["B"])], "y[0][0] is 1 and y[1][0] is 'B'"),
+    ],
+)
+def test_mixed_labels_are_named(y, message):
+    refuses(ValueError, f"y mixes kinds of labels: {message}", y)
+
+
+@pytest.mark.parametrize("label", [b"B", datetime.date(2020, 1, 1), 1j])
+def test_other_objects_are_no_labels(label):
+    refuses(TypeError, f"Unknown label type: y[0][0] is {label!r}", [[label, label], [label]])
+
+
+def test_dates_and_bytes_in_arrays_are_no_labels():
+    dates = np.array(["2020-01-01"] * 3, "M8[D]")
+    refuses(TypeError, "Unknown label type: y[0] is ", dates, FLAT)
+    refuses(TypeError, "Unknown label type: y[0] is ", np.array([b"B"] * 3), FLAT)
+    dates[0] = "NaT"
+    refuses(TypeError, "Unknown label type: y[1] is ", dates, FLAT)

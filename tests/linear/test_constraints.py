@@ -1,0 +1,460 @@
+"""Constraints: nothing that is forbidden ever comes out, and nothing forbidden goes in."""
+
+import itertools
+import re
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+
+from hedgerow import LinearCRF
+from reference.linear import (
+    NaiveModel,
+    hide,
+    keeps_scheme,
+    make_data,
+    make_legal_data,
+    to_dicts,
+)
+
+LETTERS = ("a", "b", "c")
+RING = [("a", "b"), ("b", "b"), ("b", "c"), ("c", "a"), ("a", "a")]
+
+
+def keeps(labels, allowed=None, forbidden=(), start_labels=LETTERS, end_labels=LETTERS):
+    """Whether labels keep to rules, one by one."""
+    pairs = list(itertools.pairwise(labels))
+    return (
+        labels[0] in start_labels
+        and labels[-1] in end_labels
+        and not any(pair in forbidden for pair in pairs)
+        and (allowed is None or all(pair in allowed for pair in pairs))
+    )
+
+
+SCHEMES = {
+    "BIO": ("B-X", "B-Y", "I-X", "I-Y", "O"),
+    "IOB1": ("B-X", "I-X", "I-Y", "O"),
+    "BILOU": ("B-X", "I-X", "L-X", "O", "U-X", "U-Y"),
+    "BIOES": ("B-X", "E-X", "I-X", "O", "S-X", "S-Y"),
+}
+RULES = {
+    "allowed": {"allowed": RING},
+    "forbidden": {"forbidden": [("a", "a"), ("b", "c"), ("c", "c")]},
+    "start": {"start_labels": ["b"]},
+    "end": {"end_labels": ["a", "c"]},
+    "all": {
+        "allowed": RING,
+        "forbidden": [("a", "a")],
+        "start_labels": ["a"],
+        "end_labels": ["b", "c"],
+    },
+}
+# Of each kind of constraints: parameters, labels, and which labellings are legal.
+KINDS = {
+    **{
+        scheme: ({"constraints": scheme}, classes, lambda labels, s=scheme: keeps_scheme(s, labels))
+        for scheme, classes in SCHEMES.items()
+    },
+    **{
+        name: (rules, LETTERS, lambda labels, rules=rules: keeps(labels, **rules))
+        for name, rules in RULES.items()
+    },
+    "BIO and more": (
+        {"constraints": "BIO", "forbidden": [("O", "O")], "end_labels": ["O", "I-X"]},
+        SCHEMES["BIO"],
+        lambda labels: (
+            keeps_scheme("BIO", labels)
+            and ("O", "O") not in itertools.pairwise(labels)
+            and labels[-1] in ("O", "I-X")
+        ),
+    ),
+}
+MODELS = {
+    "order 1": {},
+    "order 0": {"order": 0},
+    "order 2": {"order": 2},
+    "edges": {"transition_attributes": True},
+    "order 2 and edges": {"order": 2, "transition_attributes": True},
+    "class_weight": {"class_weight": "balanced"},
+}
+by_kind = pytest.mark.parametrize("kind", KINDS)
+by_model = pytest.mark.parametrize("model", MODELS)
+
+
+@cache
+def train(kind, model, max_iter=4):
+    """A model and its data; labels are drawn at random, so that the model knows next to nothing."""
+    parameters, classes, legal = KINDS[kind]
+    X, y = make_legal_data(legal, classes, longest=4)
+    assert set(itertools.chain(*y)) == set(classes)
+    # One step without penalties goes far, and to nowhere in particular.
+    options = {"reg_lambda": 1e-6, "max_iter": max_iter, "tol": 0, "all_pairs": True}
+    return LinearCRF(**options, **parameters, **MODELS[model]).fit(X, y), X, y
+
+
+def new_data(n_sequences=12):
+    """Longer and other sequences than those of training."""
+    rng = np.random.default_rng(7)
+    return [rng.normal(size=(length, 3)) for length in rng.integers(3, 12, n_sequences)]
+
+
+@by_kind
+@by_model
+def test_only_legal_labellings_come_out(kind, model):
+    legal = KINDS[kind][2]
+    crf = train(kind, model)[0]
+    X = new_data()
+    found = [
+        *crf.predict(X),
+        *crf.predict(X, decode="marginal"),
+        *itertools.chain(*crf.sample(X, 10, random_state=0)),
+        *(labels for ranked in crf.predict_k_best(X, 10) for labels, _ in ranked),
+    ]
+    assert all(legal(labels.tolist()) for labels in found)
+    assert len({tuple(labels.tolist()) for labels in found}) > 50
+
+
+@by_kind
+@by_model
+def test_answers_equal_enumeration_of_what_is_legal(kind, model):
+    crf, X, y = train(kind, model)
+    naive, legal = NaiveModel(crf), KINDS[kind][2]
+    expected = list(map(naive.log_likelihood, to_dicts(X), y))
+    np.testing.assert_allclose(crf.log_likelihood(X, y), expected, rtol=1e-8, atol=1e-12)
+    few = slice(0, 4)
+    answers = zip(
+        to_dicts(X[few]),
+        crf.predict(X[few]),
+        crf.predict_marginals(X[few]),
+        crf.predict_pattern_marginals(X[few]),
+        crf.predict_k_best(X[few], 2000),
+        strict=True,
+    )
+    for positions, best, marginals, pattern_marginals, k_best in answers:
+        expected = naive.enumerate(positions)
+        every = itertools.product(naive.classes, repeat=len(positions))
+        assert {tuple(labels.tolist()) for labels, _ in k_best} == set(filter(legal, every))
+        assert sum(np.exp(log_prob) for _, log_prob in k_best) == pytest.approx(1, rel=1e-9)
+        assert best.tolist() == naive.best(positions)[0][0]
+        for found, same in (
+            (marginals, expected.marginals),
+            (pattern_marginals, expected.pattern_marginals),
+        ):
+            np.testing.assert_allclose(found, same, rtol=1e-8, atol=1e-13)
+            np.testing.assert_array_equal(found[same == 0], 0)
+        assert len(k_best) < len(naive.classes) ** len(positions)
+
+
+@by_kind
+@pytest.mark.parametrize("model", ["order 1", "order 2", "class_weight"])
+def test_training_normalises_over_what_is_legal(kind, model):
+    crf, X, y = train(kind, model, max_iter=12)
+    naive, weights = NaiveModel(crf), [None] * len(X)
+    if model == "class_weight":
+        counts = Counter(itertools.chain(*y))
+        share = counts.total() / len(counts)
+        weights = [[share / counts[label] for label in labels] for labels in y]
+    likelihood = sum(map(naive.log_likelihood, to_dicts(X), y, weights))
+    assert crf.loss_ == pytest.approx(naive.penalty(1e-6, 0) - likelihood, rel=1e-8)
+
+
+def test_what_is_forced_costs_nothing():
+    # Of two labels that take turns, and the first given, there is nothing to learn.
+    turns = {"allowed": [("a", "b"), ("b", "a")], "start_labels": "a"}
+    X, y = [np.ones((5, 1)), np.ones((2, 1))], [list("ababa"), list("ab")]
+    crf = LinearCRF(**turns).fit(X, y)
+    assert crf.loss_ == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(crf.log_likelihood(X, y), 0, atol=1e-12)
+    assert [labels.tolist() for labels in crf.predict(X)] == y
+    assert [len(found) for found in crf.predict_k_best(X, 5)] == [1, 1]
+
+
+@by_model
+def test_marginal_decoding_finds_the_legal_labelling_of_the_largest_sum(model):
+    for kind in ("BIO", "all"):
+        crf, X, _ = train(kind, model)
+        legal = KINDS[kind][2]
+        for x, labels in zip(X, crf.predict(X, decode="marginal"), strict=True):
+            marginals = crf.predict_proba([x])
+            sums = [
+                marginals[np.arange(len(x)), np.searchsorted(crf.classes_, every)].sum()
+                for every in itertools.product(crf.classes_.tolist(), repeat=len(x))
+                if legal(every)
+            ]
+            codes = np.searchsorted(crf.classes_, labels)
+            assert marginals[np.arange(len(x)), codes].sum() == pytest.approx(max(sums))
+
+
+def test_pairs_that_are_forbidden_have_no_weights():
+    X, y = make_legal_data(KINDS["forbidden"][2], LETTERS)
+    crf = LinearCRF(**RULES["forbidden"]).fit(X, y)
+    pairs = list(itertools.product(LETTERS, repeat=2))
+    expected = [pair for pair in pairs if pair not in RULES["forbidden"]["forbidden"]]
+    assert crf.label_patterns_ == expected
+    # Where a pattern is asked for, it has a weight that the penalty keeps at zero.
+    crf = LinearCRF(label_patterns=pairs, **RULES["forbidden"]).fit(X, y)
+    weights = dict(zip(crf.label_patterns_, crf.patterns()["weight"], strict=True))
+    assert [weights[pair] for pair in RULES["forbidden"]["forbidden"]] == [0, 0, 0]
+    assert not any(
+        pair in RULES["forbidden"]["forbidden"]
+        for labels in crf.predict(X)
+        for pair in itertools.pairwise(labels.tolist())
+    )
+
+
+def test_rules_that_forbid_nothing_change_nothing():
+    X, y = make_data(seed=4)
+    plain = LinearCRF().fit(X, y)
+    for rules in (
+        {"forbidden": []},
+        {"allowed": list(itertools.product(LETTERS, repeat=2))},
+        {"start_labels": LETTERS, "end_labels": set(LETTERS)},
+    ):
+        crf = LinearCRF(**rules).fit(X, y)
+        assert crf.loss_ == pytest.approx(plain.loss_, rel=1e-12)
+        np.testing.assert_allclose(crf.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
+        for decode in ("viterbi", "marginal"):
+            found, same = (np.concatenate(one.predict(X, decode=decode)) for one in (crf, plain))
+            np.testing.assert_array_equal(found, same)
+
+
+@pytest.mark.parametrize("number", [int, np.int64])
+def test_rules_for_labels_that_are_numbers(number):
+    X, y = make_legal_data(KINDS["all"][2], LETTERS)
+    y = [[LETTERS.index(label) for label in labels] for labels in y]
+    crf = LinearCRF(
+        allowed=[(number(LETTERS.index(j)), number(LETTERS.index(k))) for j, k in RING],
+        forbidden=np.array([[0, 0]]),
+        start_labels=number(0),
+        end_labels=np.array([1, 2]),
+    ).fit(X, y)
+    for labels in itertools.chain(*crf.sample(new_data(), 5, random_state=0)):
+        assert KINDS["all"][2]([LETTERS[label] for label in labels])
+
+
+def test_constraints_hold_for_partially_labelled_data_too():
+    X, y = make_legal_data(KINDS["BIO"][2], SCHEMES["BIO"])
+    crf = LinearCRF(constraints="BIO", order=2).fit(X, hide(y))
+    naive = NaiveModel(crf)
+    expected = naive.penalty(1, 0) - sum(map(naive.log_likelihood, to_dicts(X), hide(y)))
+    assert crf.loss_ == pytest.approx(expected, rel=1e-9)
+    for labels in crf.predict(X, decode="marginal"):
+        assert keeps_scheme("BIO", labels.tolist())
+
+
+# What is illegal has probability zero.
+
+
+@by_kind
+@by_model
+def test_illegal_labels_have_probability_zero(kind, model):
+    crf, X, _ = train(kind, model)
+    legal, classes = KINDS[kind][2], KINDS[kind][1]
+    x = X[0][:3]
+    every = list(itertools.product(classes, repeat=len(x)))
+    found = crf.log_likelihood([x] * len(every), every)
+    assert [value > -np.inf for value in found] == [bool(legal(labels)) for labels in every]
+    assert np.exp(found).sum() == pytest.approx(1, rel=1e-9)
+
+
+def test_labels_that_cannot_be_completed_have_probability_zero():
+    crf, *_ = train("all", "order 2")
+    x = np.ones((3, 3))
+    # Of three positions two labellings are legal: a b b and a b c.
+    log_probs = {"".join(labels): value for labels, value in crf.predict_k_best([x], 9)[0]}
+    assert log_probs.keys() == {"abb", "abc"}
+    y = [["a", None, "c"], ["a", None, "a"], [None] * 3, [None, "c", None], [None, "b", None]]
+    expected = [log_probs["abc"], -np.inf, 0, -np.inf, 0]
+    np.testing.assert_allclose(crf.log_likelihood([x] * 5, y), expected, rtol=1e-9, atol=1e-12)
+
+
+# What is refused.
+
+
+def refuses(message, X, y, error=ValueError, eval_set=None, **parameters):
+    with pytest.raises(error, match=re.escape(message)):
+        LinearCRF(**parameters).fit(X, y, eval_set=eval_set)
+
+
+X3, GOOD = [np.ones((3, 1)), np.zeros((2, 1))], [["O", "B-X", "I-X"], ["O", "O"]]
+RELAX = "; correct the labels or relax the constraints"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "y", "message"),
+    [
+        (
+            {"constraints": "BIO"},
+            [["O", "I-X", "O"], ["B-X", "O"]],
+            "y[0][1] is 'I-X' after 'O', which constraints='BIO' forbids",
+        ),
+        (
+            {"constraints": "BIO"},
+            [["O", "O", "O"], ["I-X", "B-X"]],
+            "y[1][0] is 'I-X' at the beginning of a sequence, which constraints='BIO' forbids",
+        ),
+        (
+            {"constraints": "BILOU"},
+            [["O", "U-X", "L-X"], ["O", "B-X"]],
+            "y[0][2] is 'L-X' after 'U-X', which constraints='BILOU' forbids",
+        ),
+        (
+            {"constraints": "BILOU"},
+            [["B-X", "L-X", "O"], ["O", "B-X"]],
+            "y[1][1] is 'B-X' at the end of a sequence, which constraints='BILOU' forbids",
+        ),
+        (
+            {"forbidden": [("B-X", "I-X")], "constraints": "BIO"},
+            GOOD,
+            "y[0][2] is 'I-X' after 'B-X', which the parameter forbidden forbids",
+        ),
+        (
+            {"allowed": [("O", "B-X"), ("B-X", "I-X")]},
+            GOOD,
+            "y[1][1] is 'O' after 'O', which the parameter allowed forbids",
+        ),
+        (
+            {"start_labels": ["B-X"]},
+            GOOD,
+            "y[0][0] is 'O' at the beginning of a sequence, which the parameter start_labels",
+        ),
+        (
+            {"end_labels": "O"},
+            GOOD,
+            "y[0][2] is 'I-X' at the end of a sequence, which the parameter end_labels forbids",
+        ),
+    ],
+)
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_training_labels_that_break_a_rule(parameters, y, message, order):
+    refuses(message, X3, y, order=order, **parameters)
+    rows, labels = np.concatenate(X3), np.concatenate(y)
+    flat = re.sub(r"y\[(\d)\]\[(\d)\]", lambda m: f"y[{3 * int(m[1]) + int(m[2])}]", message)
+    with pytest.raises(ValueError, match=re.escape(flat) + ".*" + re.escape(RELAX)):
+        LinearCRF(order=order, **parameters).fit(rows, labels, groups=[0, 0, 0, 1, 1])
+
+
+def test_an_eval_set_that_breaks_a_rule():
+    bad = [["O", "I-X", "O"], ["O", "O"]]
+    message = "in eval_set: y[0][1] is 'I-X' after 'O', which constraints='BIO' forbids"
+    refuses(message + RELAX, X3, GOOD, constraints="BIO", eval_set=(X3, bad))
+    bad = [["O", None, "I-X"], ["O", "O"]]
+    message = "in eval_set: no labelling of the sequence up to y[0][2] has the labels given there "
+    rules = {"forbidden": [("O", "B-X"), ("I-X", "I-X")], "constraints": "BIO"}
+    good = [["B-X", "I-X", "O"], ["O", "O"]]
+    refuses(message + "and keeps to constraints='BIO'", X3, good, eval_set=(X3, bad), **rules)
+
+
+def test_training_labels_that_cannot_be_completed():
+    rules = {"allowed": RING, "start_labels": ["a"]}
+    y = [["a", None, "c"], ["a", "b"]]
+    assert LinearCRF(**rules).fit(X3, y).score(X3, y) > 0
+    message = (
+        "no labelling of the sequence up to y[0][1] has the labels given there and keeps to the "
+        "parameter allowed and the parameter start_labels" + RELAX
+    )
+    refuses(message, X3, [[None, "c", None], ["a", "b"]], **rules)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"constraints": "BIOE"},
+            "constraints is 'BIOE'; expected 'BIO' or 'IOB1' or 'BILOU' or 'BIOES' or None",
+        ),
+        ({"constraints": ["BIO"]}, "constraints is ['BIO']; expected 'BIO' or"),
+        ({"allowed": "ab"}, "allowed is 'ab'; expected a list of pairs (label before, label)"),
+        ({"allowed": 5}, "allowed is 5; expected a list of pairs (label before, label)"),
+        ({"allowed": []}, "allowed is empty, which forbids every pair of labels; list the pairs"),
+        ({"allowed": ["O"]}, "allowed[0] is 'O'; expected a pair (label before, label)"),
+        (
+            {"forbidden": [("O", "O"), ("O", "O", "O")]},
+            "forbidden[1] is ('O', 'O', 'O'); expected a pair (label before, label)",
+        ),
+        (
+            {"forbidden": [("O", "I-Y")]},
+            "forbidden has the unknown label 'I-Y'; known labels: 'B-X', 'I-X', 'O'",
+        ),
+        ({"allowed": [(0, 1)]}, "allowed has the unknown label 0; known labels: 'B-X', 'I-X',"),
+        ({"start_labels": "B"}, "start_labels has the unknown label 'B'; known labels: 'B-X',"),
+        ({"start_labels": []}, "start_labels is empty, which forbids every sequence; name at"),
+        ({"end_labels": [["O"]]}, "end_labels has the unknown label ['O']; known labels: 'B-X',"),
+        ({"end_labels": {"O": 1}}, "end_labels is {'O': 1}; expected a label or a list of labels"),
+        (
+            {"constraints": "BIO", "start_labels": ["I-X"]},
+            "no label may begin a sequence under constraints='BIO' and the parameter start_labels",
+        ),
+        (
+            {"allowed": [("O", "O")], "start_labels": "O", "end_labels": "I-X"},
+            "no sequence can be labelled under the parameter allowed and the parameter "
+            "start_labels and the parameter end_labels: from the labels that may begin one ('O') "
+            "no way leads to those that may end one ('I-X'); relax the constraints",
+        ),
+    ],
+)
+def test_rules_that_make_no_sense(parameters, message):
+    refuses(message, X3, GOOD, **parameters)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "y", "message"),
+    [
+        (
+            "BIO",
+            [["N", "V", "D"], ["O", "O"]],
+            "constraints='BIO' does not fit the labels 'D', 'N', 'V'; expected 'O', or B or I with",
+        ),
+        ("BIO", [["B-X", "E-X", "O"], ["O", "O"]], "does not fit the labels 'E-X'; expected 'O'"),
+        (
+            "BILOU",
+            [["S-X", "O", "O"], ["O", "O"]],
+            "constraints='BILOU' does not fit the labels 'S-X'; expected 'O', or B, I, L or U with",
+        ),
+        ("BIOES", [["B-", "O", "O"], ["O", "O"]], "does not fit the labels 'B-'; expected"),
+        ("IOB1", [[0, 1, 2], [0, 0]], "constraints='IOB1' does not fit the labels 0, 1, 2; exp"),
+    ],
+)
+def test_labels_that_are_none_of_the_scheme(scheme, y, message):
+    refuses(message, X3, y, constraints=scheme)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_sequences_that_no_labelling_fits(order):
+    crf = LinearCRF(start_labels="B-X", end_labels=["O"], order=order)
+    crf.fit(X3, [["B-X", "I-X", "O"], ["B-X", "O"]])
+    X = [*X3, np.ones((1, 1)), np.ones((2, 1))]
+    message = (
+        r"no labelling of .*X\[2\].* keeps to the parameter start_labels and the parameter end"
+    )
+    y = [[None] * len(x) for x in X]
+    for ask in (
+        lambda: crf.predict(X),
+        lambda: crf.predict(X, decode="marginal"),
+        lambda: crf.predict_marginals(X),
+        lambda: crf.predict_proba(X),
+        lambda: crf.predict_pattern_marginals(X),
+        lambda: crf.predict_k_best(X, 3),
+        lambda: crf.sample(X),
+        lambda: crf.log_likelihood(X, [*y[:2], ["O"], y[3]]),
+        lambda: crf.log_likelihood(X, y),
+        lambda: crf.score(X, [*y[:2], ["O"], y[3]]),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask()
+    with pytest.raises(ValueError, match=r"no labelling of .*known\[2\]"):
+        crf.predict(X, known=y)
+    with pytest.raises(ValueError, match=r"no labelling of .*X\[5\]"):
+        crf.predict(np.concatenate(X), groups=[0, 0, 0, 1, 1, 2, 3, 3])
+    assert [len(labels) for labels in crf.predict([*X[:2], X[3]])] == [3, 2, 2]
+
+
+def test_chains_that_come_to_an_end():
+    # Nothing may follow c, so that no sequence of more than three positions can be labelled.
+    rules = {"allowed": [("a", "b"), ("b", "c")], "start_labels": "a"}
+    crf = LinearCRF(**rules).fit([np.ones((3, 1))], [["a", "b", "c"]])
+    assert crf.predict([np.zeros((3, 1))])[0].tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match=r"no labelling of .*X\[0\]\[3\].* keeps to the parameter"):
+        crf.predict([np.zeros((5, 1))])

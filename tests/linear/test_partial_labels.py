@@ -1,0 +1,305 @@
+"""Labels that are missing: training and measuring go by those that are there."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from hedgerow import LinearCRF
+from reference.linear import NaiveModel, hide, make_data, to_dicts
+
+X, Y = make_data(n_sequences=12, seed=4)
+NUMBERS = [["abc".index(label) for label in labels] for labels in Y]
+ROWS = np.concatenate(X)
+GROUPS = np.repeat(np.arange(len(X)), list(map(len, X)))
+PARTIAL = hide(Y)
+MODELS = {
+    "order 1": {},
+    "order 0": {"order": 0},
+    "order 2": {"order": 2},
+    "edges": {"transition_attributes": True},
+    "order 2 and edges": {"order": 2, "transition_attributes": True},
+    "all pairs": {"all_pairs": True, "reg_alpha": 0.1},
+}
+by_model = pytest.mark.parametrize("model", MODELS)
+
+
+def flatten(y):
+    return [label for labels in y for label in labels]
+
+
+def assert_same(first, second, tolerance=0.0):
+    assert first.loss_ == pytest.approx(second.loss_, rel=max(tolerance, 1e-15))
+    assert first.label_patterns_ == second.label_patterns_
+    for table in ("weights", "patterns", "transitions"):
+        one, two = getattr(first, table)(), getattr(second, table)()
+        np.testing.assert_allclose(one["weight"], two["weight"], atol=tolerance, rtol=0)
+
+
+# Ways to say that a label is missing.
+
+FORMS = {
+    "NaN": lambda labels: [np.nan if label is None else label for label in labels],
+    "pandas NA": lambda labels: [pd.NA if label is None else label for label in labels],
+    "pandas NaT": lambda labels: [pd.NaT if label is None else label for label in labels],
+    "array of objects": lambda labels: np.array(labels, dtype=object),
+    "masked array": lambda labels: np.ma.MaskedArray(
+        [label or "a" for label in labels], [label is None for label in labels]
+    ),
+    "pandas": pd.Series,
+    "pandas text": lambda labels: pd.Series(labels, dtype="string"),
+    "pandas categories": lambda labels: pd.Series(labels, dtype="category"),
+    "polars": pl.Series,
+    "polars text": lambda labels: pl.Series(labels, dtype=pl.String),
+    "polars categories": lambda labels: pl.Series(labels, dtype=pl.Categorical),
+}
+NUMBER_FORMS = {
+    "lists": lambda labels: labels,
+    "floats": lambda labels: np.array(labels, dtype=float),
+    "pandas floats": pd.Series,
+    "pandas integers": lambda labels: pd.Series(labels, dtype="Int64"),
+    "polars": lambda labels: pl.Series(labels, dtype=pl.Int64),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_missing_labels(form):
+    expected = LinearCRF(order=2).fit(X, PARTIAL)
+    change = FORMS[form]
+    assert_same(LinearCRF(order=2).fit(X, list(map(change, PARTIAL))), expected)
+    flat = LinearCRF(order=2).fit(ROWS, change(flatten(PARTIAL)), groups=GROUPS)
+    assert_same(flat, expected)
+    assert flat.classes_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("form", NUMBER_FORMS)
+def test_forms_of_missing_numbers(form):
+    partial = hide(NUMBERS)
+    expected = LinearCRF(order=2).fit(X, PARTIAL)
+    change = NUMBER_FORMS[form]
+    flat = LinearCRF(order=2).fit(ROWS, change(flatten(partial)), groups=GROUPS)
+    assert flat.classes_.dtype == np.int64
+    assert flat.classes_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(flat.weights()["weight"], expected.weights()["weight"])
+    listed = LinearCRF(order=2).fit(X, list(map(change, partial)))
+    np.testing.assert_array_equal(listed.weights()["weight"], expected.weights()["weight"])
+
+
+@pytest.mark.parametrize(
+    ("y", "mark"),
+    [(Y, "?"), (Y, ""), (NUMBERS, -1), (NUMBERS, 99), (NUMBERS, np.int8(-1))],
+    ids=["?", "empty", "-1", "99", "int8"],
+)
+def test_a_missing_label_of_the_users_own(y, mark):
+    expected = LinearCRF().fit(X, hide(y))
+    crf = LinearCRF(missing_label=mark).fit(X, hide(y, mark))
+    assert_same(crf, expected)
+    assert crf.classes_.tolist() == expected.classes_.tolist()
+    arrays = [np.array(labels) for labels in hide(y, mark)]
+    assert_same(LinearCRF(missing_label=mark).fit(X, arrays), expected)
+    # None still says the same.
+    both = [hide(y)[0], *hide(y, mark)[1:]]
+    assert_same(LinearCRF(missing_label=mark).fit(X, both), expected)
+    score = crf.score(X, hide(y, mark))
+    assert score == expected.score(X, hide(y))
+    found = crf.log_likelihood(X, hide(y, mark))
+    np.testing.assert_array_equal(found, expected.log_likelihood(X, hide(y)))
+    watched = LinearCRF(missing_label=mark).fit(X, hide(y, mark), eval_set=(X, hide(y, mark)))
+    assert watched.history_["eval_accuracy"][-1] == score
+
+
+def test_a_missing_label_that_does_not_occur_changes_nothing():
+    assert_same(LinearCRF(missing_label="?").fit(X, Y), LinearCRF().fit(X, Y))
+    assert_same(LinearCRF(missing_label=-1).fit(X, Y), LinearCRF().fit(X, Y))
+
+
+@pytest.mark.parametrize("mark", [0.5, np.nan, b"?", ["?"], pd.NA], ids=repr)
+def test_bad_missing_labels(mark):
+    message = re.escape(f"missing_label is {mark!r}; expected a string, an integer or a bool, as")
+    with pytest.raises(ValueError, match=message):
+        LinearCRF(missing_label=mark).fit(X, Y)
+    crf = LinearCRF().fit(X, Y).set_params(missing_label=mark)
+    for ask in (crf.score, crf.log_likelihood, lambda X, y: crf.predict(X, known=y)):
+        with pytest.raises(ValueError, match=message):
+            ask(X, Y)
+    assert len(crf.predict(X)) == len(X)
+
+
+# What is learnt.
+
+
+@by_model
+def test_the_loss_is_that_of_the_known_labels(model):
+    weights = np.linspace(0.5, 2, len(X))
+    parameters = {"reg_lambda": 0.3, **MODELS[model]}
+    crf = LinearCRF(**parameters).fit(X, PARTIAL, weights)
+    naive = NaiveModel(crf)
+    likelihood = weights @ list(map(naive.log_likelihood, to_dicts(X), PARTIAL))
+    penalty = naive.penalty(0.3, parameters.get("reg_alpha", 0))
+    assert crf.loss_ == pytest.approx(penalty - likelihood, rel=1e-9)
+
+
+@by_model
+def test_whole_weights_equal_repeated_sequences(model):
+    counts = np.arange(len(X)) % 3 + 1
+    where = np.repeat(np.arange(len(X)), counts)
+    options = {"tol": 0, "max_iter": 300, **MODELS[model], "min_pattern_count": 0}
+    weighted = LinearCRF(**options).fit(X, PARTIAL, counts)
+    repeated = LinearCRF(**options).fit([X[s] for s in where], [PARTIAL[s] for s in where])
+    assert weighted.loss_ == pytest.approx(repeated.loss_, rel=1e-9)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
+
+
+@by_model
+def test_sequences_without_any_label_change_nothing(model):
+    options = {"tol": 0, "max_iter": 40, **MODELS[model]}
+    plain = LinearCRF(**options).fit(X, Y)
+    more_x, more_y = X + X[:5], Y + [[None] * len(x) for x in X[:5]]
+    crf = LinearCRF(**options).fit(more_x, more_y)
+    assert crf.n_weights_ == plain.n_weights_
+    assert crf.loss_ == pytest.approx(plain.loss_, rel=1e-8)
+    np.testing.assert_allclose(crf.predict_proba(X), plain.predict_proba(X), atol=1e-4)
+    # To the likelihood they add exactly nothing.
+    np.testing.assert_array_equal(crf.log_likelihood(more_x, more_y)[len(X) :], 0)
+
+
+def test_attributes_of_unlabelled_positions():
+    # They are known by name, but have weights only for labels that they occur with, unless all do.
+    items = [[{"p": 1}, {"q": 1}], [{"r": 1}, {"p": 1}]]
+    y = [["a", None], [None, "b"]]
+    crf = LinearCRF().fit(items, y)
+    assert crf.attributes_ == ["p", "q", "r"]
+    table = crf.weights()
+    pairs = list(zip(table["attribute"], table["label"], strict=True))
+    assert pairs == [("p", "a"), ("p", "b"), ("(bias)", "a"), ("(bias)", "b")]
+    assert LinearCRF(all_pairs=True).fit(items, y).n_weights_ == 3 * 2 + 2 + 4
+    edges = LinearCRF(transition_attributes=True).fit(items, y)
+    assert len(edges.transitions()["weight"]) == 4
+    # They count as occurrences.
+    rare = [[{"p": 1}, {"q": 1}], [{"q": 1}, {"p": 1}]]
+    assert LinearCRF(min_count=2).fit(rare, y).attributes_ == ["p", "q"]
+
+
+def test_patterns_do_not_reach_across_a_missing_label():
+    items = [[{}] * 5, [{}] * 3]
+    y = [["a", "b", None, "a", "c"], [None, "c", "c"]]
+    assert LinearCRF(order=2).fit(items, y).label_patterns_ == [("a", "b"), ("a", "c"), ("c", "c")]
+    assert LinearCRF(order=2, min_pattern_count=2).fit(items, y).label_patterns_ == []
+    assert len(LinearCRF().fit(items, y).label_patterns_) == 9
+
+
+def chains(n_sequences, length, seed):
+    """States that mostly stay, seen through noisy numbers."""
+    rng = np.random.default_rng(seed)
+    moves = rng.random((n_sequences, length)) < 0.15
+    states = (rng.integers(2, size=(n_sequences, 1)) + np.cumsum(moves, axis=1)) % 2
+    values = rng.normal(2.0 * states[..., None] - 1, 1.5, size=(n_sequences, length, 2))
+    return list(values), np.array(["lo", "hi"])[states].tolist()
+
+
+def test_labels_that_are_few_teach_more_than_the_pieces_they_leave():
+    # Every third label is there: no pair of neighbours is, which is all that could be told of
+    # transitions if sequences were cut at the gaps.
+    train, test = chains(60, 15, seed=0), chains(40, 15, seed=1)
+    partial = [[label if t % 3 == 0 else None for t, label in enumerate(y)] for y in train[1]]
+    crf = LinearCRF(reg_lambda=0.1).fit(train[0], partial)
+    pieces = [x[::3] for x in train[0]], [y[::3] for y in train[1]]
+    ignoring = LinearCRF(reg_lambda=0.1).fit(
+        [row[None] for x in pieces[0] for row in x], [[label] for y in pieces[1] for label in y]
+    )
+    full = LinearCRF(reg_lambda=0.1).fit(*train)
+    assert ignoring.score(*test) < crf.score(*test) - 0.03
+    assert crf.score(*test) > full.score(*test) - 0.03
+    gain = crf.log_likelihood(*test).sum() - ignoring.log_likelihood(*test).sum()
+    assert gain > 50
+
+
+@by_model
+def test_all_labels_known_is_training_as_ever(model):
+    options = {"missing_label": "?", **MODELS[model]}
+    with_series = LinearCRF(**options).fit(X, [pd.Series(labels) for labels in Y])
+    assert_same(with_series, LinearCRF(**MODELS[model]).fit(X, Y))
+
+
+# What is measured.
+
+
+@by_model
+def test_likelihoods_sum_over_what_is_missing(model):
+    crf = LinearCRF(**MODELS[model]).fit(X, Y)
+    x, y = X[0], Y[0]
+    filled = [[y[0], label, *y[2:]] for label in "abc"]
+    expected = np.logaddexp.reduce(crf.log_likelihood([x] * 3, filled))
+    assert crf.log_likelihood([x], [[y[0], None, *y[2:]]])[0] == pytest.approx(expected, rel=1e-9)
+    # One label alone: its marginal.
+    for t, label in enumerate(y):
+        alone = [None] * len(y)
+        alone[t] = label
+        marginal = crf.predict_proba([x])[t, "abc".index(label)]
+        found = crf.log_likelihood([x], [alone])[0]
+        assert found == pytest.approx(np.log(marginal), rel=1e-9)
+    assert crf.log_likelihood([x, x], [[None] * len(y), y])[0] == 0
+
+
+def test_score_is_the_share_of_the_known_labels_that_are_right():
+    crf = LinearCRF(reg_lambda=5).fit(X, Y)
+    known = np.array([label is not None for label in flatten(PARTIAL)])
+    right = np.concatenate(crf.predict(X)) == np.concatenate(Y)
+    assert crf.score(X, PARTIAL) == pytest.approx(right[known].mean())
+    weights = np.linspace(0, 2, len(X))
+    expected = np.average(right[known], weights=weights[GROUPS][known])
+    assert crf.score(X, PARTIAL, weights) == pytest.approx(expected)
+    assert crf.score(ROWS, flatten(PARTIAL), groups=GROUPS) == crf.score(X, PARTIAL)
+
+
+def test_an_eval_set_is_measured_by_its_known_labels():
+    crf = LinearCRF().fit(X, Y, eval_set=(X, PARTIAL))
+    n_known = sum(label is not None for label in flatten(PARTIAL))
+    expected = -crf.log_likelihood(X, PARTIAL).sum() / n_known
+    assert crf.history_["eval_loss"][-1] == pytest.approx(expected, rel=1e-12)
+    assert crf.history_["eval_accuracy"][-1] == crf.score(X, PARTIAL)
+
+
+# What is refused.
+
+
+def test_labels_that_are_all_missing():
+    nothing = [[None] * len(labels) for labels in Y]
+    n = len(ROWS)
+    message = f"y has no label at any of its {n} positions, all are missing (None); training needs"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        LinearCRF().fit(X, nothing)
+    with pytest.raises(ValueError, match=re.escape(message.replace("None", "-1"))):
+        LinearCRF(missing_label=-1).fit(X, [[-1] * len(labels) for labels in Y])
+    with pytest.raises(ValueError, match=re.escape(message.replace("None", "nan"))):
+        LinearCRF().fit(ROWS, np.full(n, np.nan), groups=GROUPS)
+    crf = LinearCRF().fit(X, Y)
+    with pytest.raises(ValueError, match="every label of y is missing; score needs at least one"):
+        crf.score(X, nothing)
+    np.testing.assert_array_equal(crf.log_likelihood(X, nothing), 0)
+    message = "in eval_set: every label of y is missing; at least one is needed"
+    with pytest.raises(ValueError, match=message):
+        LinearCRF().fit(X, Y, eval_set=(X, nothing))
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"a": 2.0}, {}])
+def test_class_weights_need_all_labels(class_weight):
+    crf = LinearCRF(class_weight=class_weight)
+    y = [Y[0], [None] * len(Y[1]), *Y[2:]]
+    with pytest.raises(ValueError, match="class_weight") as raised:
+        crf.fit(X, y)
+    assert "[1][0] is missing (None)" in str(raised.value)
+    with pytest.raises(ValueError, match="class_weight") as raised:
+        crf.fit(ROWS[:3], ["a", "b", np.nan])
+    assert "[2] is missing (nan)" in str(raised.value)
+    # Labels to measure by may be missing.
+    assert crf.fit(X, Y, eval_set=(X, PARTIAL)).score(X, PARTIAL) > 0
+
+
+def test_kinds_of_labels_are_still_told_apart():
+    with pytest.raises(ValueError, match=r"y mixes kinds of labels: y\[0\]\[1\] is 'a' and y\[1\]"):
+        LinearCRF().fit([np.ones((2, 1)), np.ones((1, 1))], [[None, "a"], [1]])
+    with pytest.raises(ValueError, match=r"Unknown label type: y\[0\]\[0\] is the float 0\.5"):
+        LinearCRF().fit([np.ones((2, 1))], [[0.5, None]])
