@@ -822,3 +822,15 @@ def test_ctrl_c_ends_a_long_call_before_its_work_is_done(kernel):
     timer.join()
     assert np.isnan(numbers).any()
     assert (codes < 0).any()
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_an_impossible_label_of_weight_0_does_not_count(order):
+    arcs = np.array([[0.0, -np.inf], [0.0, 0.0]])
+    potentials = Potentials(np.zeros((3, 2)), arcs, np.array([0, 3]))
+    if order == 2:
+        automaton = Automaton.build(2, [(0, 1), (0, 1, 1)])
+        scores = automaton.arc_scores([-np.inf, 0.0])
+        potentials = Potentials(np.zeros((3, 2)), scores, np.array([0, 3]), None, automaton)
+    found = weighted_forward_backward(potentials, [0, 1, 1], [1.0, 0.0, 1.0])
+    assert np.isfinite(found.log_likelihoods).all()

@@ -57,27 +57,28 @@ struct Buckets {
   std::vector<int32_t> order;  // those of a negative key are left out
 };
 
-// The binary tree over the states. The cells of a state and of the subtrees below it are joined
-// pairwise to the cell of its own subtree: what arcs need are such subtrees, and runs of them.
+// A binary tree over the states. `by_subtree` joins the cells of a state and of the subtrees below
+// it, pairwise, to the cell of its own subtree: what arcs need are such subtrees, and runs of them,
+// but the tree is as deep as the failures are. Else all states are joined pairwise, and any range
+// takes no more than two cells for every doubling of the number of states.
 class CellTree {
  public:
   // failures: (S,) in preorder
-  explicit CellTree(const std::vector<int32_t>& failures) : tops_(failures.size()) {
+  CellTree(const std::vector<int32_t>& failures, bool by_subtree) : tops_(failures.size()) {
     const auto n_states = static_cast<int32_t>(failures.size());
     for (int32_t q = 0; q < n_states; ++q) cells_.push_back({-1, -1, q, q + 1});
+    std::vector<int32_t> parts(n_states);
+    if (!by_subtree) {
+      std::iota(parts.begin(), parts.end(), 0);
+      std::fill(tops_.begin(), tops_.end(), join_all(parts));
+      return;
+    }
     const Buckets children(failures, n_states);
-    std::vector<int32_t> parts;
     for (int32_t q = n_states - 1; q >= 0; --q) {
       parts.assign(1, q);
       for (int64_t i = children.offsets[q]; i < children.offsets[q + 1]; ++i)
         parts.push_back(tops_[children.order[i]]);
-      while (parts.size() > 1) {
-        size_t n_joined = 0;
-        for (size_t i = 0; i < parts.size(); i += 2)
-          parts[n_joined++] = i + 1 < parts.size() ? join(parts[i], parts[i + 1]) : parts[i];
-        parts.resize(n_joined);
-      }
-      tops_[q] = parts[0];
+      tops_[q] = join_all(parts);
     }
   }
 
@@ -108,13 +109,23 @@ class CellTree {
     int32_t begin, end;   // its states
   };
 
+  int32_t join_all(std::vector<int32_t>& parts) {
+    while (parts.size() > 1) {
+      size_t n_joined = 0;
+      for (size_t i = 0; i < parts.size(); i += 2)
+        parts[n_joined++] = i + 1 < parts.size() ? join(parts[i], parts[i + 1]) : parts[i];
+      parts.resize(n_joined);
+    }
+    return parts[0];
+  }
+
   int32_t join(int32_t left, int32_t right) {
     cells_.push_back({left, right, cells_[left].begin, cells_[right].end});
     return size() - 1;
   }
 
   std::vector<Cell> cells_;
-  std::vector<int32_t> tops_;  // (S,) cell of each state's subtree
+  std::vector<int32_t> tops_;  // (S,) a cell that has each state's subtree within
   std::vector<int32_t> waiting_;
 };
 
@@ -177,6 +188,10 @@ void Automaton::number_states(const AutomatonTables& tables) {
 }
 
 void Automaton::number_arcs(const AutomatonTables& tables) {
+  // Arcs of strings of two labels come right after those of one.
+  const int64_t n_pairs = int64_t{n_labels_} * n_labels_;
+  has_all_pairs_ =
+      tables.n_arcs >= n_labels_ + n_pairs && tables.sources[n_labels_ + n_pairs - 1] == n_labels_;
   std::vector<int32_t> sources(tables.n_arcs);
   targets_.resize(tables.n_arcs);
   pairs_.resize(tables.n_arcs);
@@ -184,12 +199,10 @@ void Automaton::number_arcs(const AutomatonTables& tables) {
     const int32_t before = tables.last_labels[tables.sources[a]];
     sources[a] = numbers_[tables.sources[a]];
     targets_[a] = numbers_[tables.targets[a]];
-    pairs_[a] = before < 0 ? n_labels_ * n_labels_ : before * n_labels_ + tables.labels[a];
+    if (has_all_pairs_)
+      pairs_[a] =
+          static_cast<int32_t>(before < 0 ? n_pairs : before * n_labels_ + tables.labels[a]);
   }
-  // Arcs of strings of two labels come right after those of one.
-  const int64_t n_pairs = int64_t{n_labels_} * n_labels_;
-  has_all_pairs_ =
-      tables.n_arcs >= n_labels_ + n_pairs && tables.sources[n_labels_ + n_pairs - 1] == n_labels_;
   Buckets by_source(sources, n_states_);
   arc_offsets_ = std::move(by_source.offsets);
   arcs_ = std::move(by_source.order);
@@ -203,17 +216,29 @@ void Automaton::build_program(const AutomatonTables& tables) {
   for (size_t i = 0; i < arcs_.size(); ++i) links[i] = tables.links[arcs_[i]];
   const Buckets below(links, tables.n_arcs);
 
-  CellTree tree(failures_);
-  std::vector<TermTable::Term> terms;
-  for (int32_t arc = 0; arc < tables.n_arcs; ++arc) {
-    const auto add = [&](int32_t cell) { terms.push_back({targets_[arc], cell, arc}); };
-    int32_t begin = source(arc);
-    for (int64_t j = below.offsets[arc]; j < below.offsets[arc + 1]; ++j) {
-      const int32_t other = source(arcs_[below.order[j]]);
-      tree.cover(source(arc), begin, other, add);
-      begin = ends_[other];
+  const auto build_terms_of = [&](CellTree& tree) {
+    std::vector<TermTable::Term> terms;
+    for (int32_t arc = 0; arc < tables.n_arcs; ++arc) {
+      const auto add = [&](int32_t cell) { terms.push_back({targets_[arc], cell, arc}); };
+      int32_t begin = source(arc);
+      for (int64_t j = below.offsets[arc]; j < below.offsets[arc + 1]; ++j) {
+        const int32_t other = source(arcs_[below.order[j]]);
+        tree.cover(source(arc), begin, other, add);
+        begin = ends_[other];
+      }
+      tree.cover(source(arc), begin, ends_[source(arc)], add);
     }
-    tree.cover(source(arc), begin, ends_[source(arc)], add);
+    return terms;
+  };
+  CellTree tree(failures_, true);
+  std::vector<TermTable::Term> terms = build_terms_of(tree);
+  if (terms.size() > 4 * targets_.size()) {  // too deep a tree, maybe
+    CellTree level(failures_, false);
+    std::vector<TermTable::Term> others = build_terms_of(level);
+    if (others.size() < terms.size()) {
+      terms = std::move(others);
+      tree = std::move(level);
+    }
   }
 
   // Only cells that some term needs, or that are part of such a cell, are kept, and renumbered.

@@ -74,7 +74,8 @@ class Automaton {
   // Where a labelling begins. States are numbered in preorder of the tree of failures.
   static constexpr int32_t kBegin = 0;
   int32_t target(int32_t arc) const { return targets_[arc]; }
-  // Place in an edge table (label before, label) that an arc reads; K * K for arcs from state 0.
+  // Place in an edge table (label before, label) that an arc reads, if there are all pairs; K * K
+  // for arcs from state 0.
   int32_t pair(int32_t arc) const { return pairs_[arc]; }
   // The arc taken from a state on a label.
   int32_t find_arc(int32_t state, int32_t label) const;

@@ -375,7 +375,8 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
           walk.fill_values(l, q);
           if (q == measure.observed) {
             const int32_t label = labels[position];
-            measure.log_likelihood.add(weights[position] * walk.log_prob(label));
+            if (weights[position] != 0.0)
+              measure.log_likelihood.add(weights[position] * walk.log_prob(label));
             observed_next = walk.target(label);
           }
           walk.normalize();

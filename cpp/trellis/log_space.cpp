@@ -214,7 +214,7 @@ void LogChain::weighted(int64_t sequence, const int32_t* labels, const double* w
     double sum = 0.0;
     const double largest = softmax_row(arcs, reached, stride_, row, sum);
     if (largest == -kInfinity) scores_.throw_no_path(sequence, t);
-    if (observed) {
+    if (observed && weights[t] != 0.0) {
       const double log_prob = arcs[labels[t]] + reached[labels[t]] - largest - std::log(sum);
       total.add(weights[t] * log_prob);
     }

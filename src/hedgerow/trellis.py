@@ -246,6 +246,8 @@ def k_best(
     log_probs : (k, S)
         Their log probabilities, -inf beyond `counts`.
     """
+    if k < 1:
+        raise ValueError(f"k is {k}; expected at least 1")
     scores = _Scores(_over_automaton(potentials))
     codes = np.zeros((k, potentials.n_positions), dtype=np.int32)
     counts = np.empty(potentials.n_sequences, dtype=np.int64)
@@ -263,6 +265,8 @@ def sample(
     """
     scores = _Scores(_over_automaton(potentials))
     numbers = np.ascontiguousarray(uniforms, dtype=np.float64)
+    if numbers.ndim != 2 or not ((numbers >= 0) & (numbers < 1)).all():
+        raise ValueError("uniforms must be numbers in [0, 1), a row for each sample")
     codes = np.empty(numbers.shape, dtype=np.int32)
     scores.bind(None, _core.fill_samples)(numbers, codes, count_threads(n_jobs))
     return codes

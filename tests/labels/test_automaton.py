@@ -226,3 +226,10 @@ def test_arcs_taken_checks_what_it_gets():
         automaton.arcs_taken(codes, np.array([0, 2]))
     with pytest.raises(ValueError, match="offsets must run from 0 to the number of positions"):
         automaton.arcs_taken(codes[:1], np.array([0, 2]))
+
+
+@pytest.mark.parametrize("n", [10, 100, 1000])
+def test_long_chains_of_failures_do_not_make_the_program_long(n):
+    # 0, 00, 000, ... each fails to the one before; arcs for the other labels leave only the last.
+    automaton = Automaton.build(50, [(0,) * n + (k,) for k in range(1, 50)])
+    assert automaton.program.n_terms <= 4 * automaton.n_arcs

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encode.codes import code_values, in_blocks
-from hedgerow.labels.column import Family, LabelColumn, family_of_dtype, place
+from hedgerow.labels.column import (
+    Family,
+    LabelColumn,
+    family_of_dtype,
+    family_of_type,
+    place,
+)
 from hedgerow.sequences import Sequences
 
 MAX_SHOWN = 10
@@ -129,6 +135,20 @@ class Labels:
             return np.fromiter(chain.from_iterable(found), np.int32, len(values))
         places = np.searchsorted(self.classes, values).clip(max=len(self.classes) - 1)
         return np.where(self.classes[places] == values, places, -1).astype(np.int32)
+
+    def read_codes(self, members: list[Any], name: str) -> list[int]:
+        """Codes of labels that a user lists in a parameter of that name."""
+        code_of = {label: code for code, label in enumerate(self.classes.tolist())}
+        family = family_of_dtype(self.classes.dtype)
+        codes = []
+        for label in members:
+            # True is no 1 here, though a dict takes it for one; a list is no label either.
+            if family_of_type(type(label)) != family or label not in code_of:
+                raise ValueError(
+                    f"{name} has the unknown label {label!r}; known labels: {self.shown()}"
+                )
+            codes.append(code_of[label])
+        return codes
 
     def shown(self) -> str:
         """List the labels for a message, the first few if there are many."""

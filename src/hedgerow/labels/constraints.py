@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels.classes import Labels, shorten
-from hedgerow.labels.column import family_of_dtype, family_of_type, place
+from hedgerow.labels.column import place
 from hedgerow.labels.schemes import SCHEMES, follow_scheme
 from hedgerow.parameters import check_choice
 from hedgerow.sequences import Sequences
@@ -283,7 +283,7 @@ def _read_pairs(name: str, pairs: Any, labels: Labels) -> NDArray[np.bool_]:
         before.append(pair[0])
         after.append(pair[1])
     flags = np.zeros((len(labels.classes), len(labels.classes)), np.bool_)
-    flags[_to_codes(before, name, labels), _to_codes(after, name, labels)] = True
+    flags[labels.read_codes(before, name), labels.read_codes(after, name)] = True
     return flags
 
 
@@ -293,7 +293,7 @@ def _read_set(name: str, members: Any, labels: Labels) -> NDArray[np.bool_]:
         raise ValueError(f"{name} is {members!r}; expected a label or a list of labels")
     if isinstance(members, str) or not isinstance(members, Iterable):
         members = [members]
-    codes = _to_codes(list(members), name, labels)
+    codes = labels.read_codes(list(members), name)
     if not codes:
         raise ValueError(
             f"{name} is empty, which forbids every sequence; name at least one label, or pass "
@@ -302,20 +302,6 @@ def _read_set(name: str, members: Any, labels: Labels) -> NDArray[np.bool_]:
     flags = np.zeros(len(labels.classes), np.bool_)
     flags[codes] = True
     return flags
-
-
-def _to_codes(members: list[Any], name: str, labels: Labels) -> list[int]:
-    code_of = {label: code for code, label in enumerate(labels.classes.tolist())}
-    family = family_of_dtype(labels.classes.dtype)
-    codes = []
-    for label in members:
-        # True is no 1 here, though a dict takes it for one; a list is no label either.
-        if family_of_type(type(label)) != family or label not in code_of:
-            raise ValueError(
-                f"{name} has the unknown label {label!r}; known labels: {labels.shown()}"
-            )
-        codes.append(code_of[label])
-    return codes
 
 
 def _check_satisfiable(constraints: Constraints, labels: Labels) -> None:

@@ -150,7 +150,9 @@ class Grammar:
     @cached_property
     def _forbidden(self) -> NDArray[np.int32]:
         """(n, 2) forbidden pairs."""
-        return np.argwhere(~self._allowed).astype(np.int32)
+        if self.constraints is None:
+            return np.empty((0, 2), dtype=np.int32)
+        return np.argwhere(~self.constraints.allowed).astype(np.int32)
 
     @cached_property
     def _pair_codes(self) -> NDArray[np.int32]:

@@ -117,22 +117,16 @@ class Patterns:
                 f"label_patterns is {label_patterns!r}; expected a list of tuples of labels, such "
                 "as [('a', 'b'), ('a', 'b', 'c')]"
             )
-        known = {label: code for code, label in enumerate(labels.classes.tolist())}
         found: dict[tuple[int, ...], None] = {}
         for place, pattern in enumerate(label_patterns):
             where = f"label_patterns[{place}]"
-            if isinstance(pattern, str) or not isinstance(pattern, Iterable):
+            if not isinstance(pattern, list | tuple | np.ndarray):
                 raise TypeError(f"{where} is {pattern!r}; expected a tuple of labels")
-            names = [name.item() if isinstance(name, np.generic) else name for name in pattern]
-            if not names:
+            codes = labels.read_codes(list(pattern), where)
+            if not codes:
                 raise ValueError(f"{where} is empty; a pattern has at least two labels")
-            for name in names:
-                if type(name) is not type(next(iter(known))) or name not in known:
-                    raise ValueError(
-                        f"{where} has the unknown label {name!r}; known labels: {labels.shown()}"
-                    )
-            if len(names) > 1:
-                found[tuple(known[name] for name in names)] = None
+            if len(codes) > 1:
+                found[tuple(codes)] = None
         return cls.of(found)
 
     def __len__(self) -> int:
