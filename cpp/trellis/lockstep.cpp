@@ -162,18 +162,15 @@ void Lockstep<Semiring>::scale_by_marginals(int64_t t, const Packed* alpha, Pack
   requires Semiring::kSums
 {
   const int n_labels = scores_.automaton.n_labels();
-  multiply_rows<Semiring>(scores_.automaton, alpha, bars_.data(), marginals);
+  Extent extent;
+  multiply_rows<Semiring>(scores_.automaton, alpha, bars_.data(), marginals, extent);
   Lanes total = broadcast(0.0);
   for (int k = 0; k < n_labels; ++k) total = SumProduct::add(total, marginals[k]);
   scale_ = invert<SumProduct>(total);
   scale<SumProduct>(scale_, n_labels, marginals, marginals);
-  if constexpr (Semiring::kLogarithms) {
+  refuse_beyond(t, extent);
+  if constexpr (Semiring::kLogarithms)
     for (double& value : scale_.values) value = std::log(value);
-  } else {
-    Extent extent;
-    measure_row<Semiring>(bars_.data(), n_states_, extent);
-    refuse_beyond(t, extent);
-  }
 }
 
 // reached[q] = factor[label of q] * scale / norm * beta[q]

@@ -186,16 +186,29 @@ HEDGEROW_CLONES void multiply_labels(const Automaton& automaton, const Packed* f
   }
 }
 
-// marginals[k] = sum over the states of label k of alpha * beta.
+// marginals[k] = sum over the states of label k of alpha * beta; and the extent of beta.
 template <class Semiring>
 HEDGEROW_CLONES void multiply_rows(const Automaton& automaton, const Packed* alpha,
-                                   const Packed* beta, Packed* marginals) {
+                                   const Packed* beta, Packed* marginals, Extent& extent) {
+  Measure<Semiring> measure;
   for (int k = 0; k < automaton.n_labels(); ++k) {
     Lanes sum = broadcast(0.0);
-    for (int32_t q = automaton.label_bounds[k]; q < automaton.label_bounds[k + 1]; ++q)
+    const int32_t end = automaton.label_bounds[k + 1];
+    int32_t q = automaton.label_bounds[k];
+    for (; q + 2 <= end; q += 2) {
+      const Lanes first = beta[q], second = beta[q + 1];
+      sum += Semiring::to_prob(Semiring::multiply(alpha[q], first));
+      sum += Semiring::to_prob(Semiring::multiply(alpha[q + 1], second));
+      measure.template add<0>(first);
+      measure.template add<1>(second);
+    }
+    if (q < end) {
       sum += Semiring::to_prob(Semiring::multiply(alpha[q], beta[q]));
+      measure.template add<0>(beta[q]);
+    }
     marginals[k] = sum;
   }
+  extent = measure.extent();
 }
 
 template <class Semiring>
