@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <new>
+#include <vector>
 
 #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && \
     defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -139,6 +141,24 @@ HEDGEROW_INLINE Lanes load(const double* p) {
   return out;
 }
 HEDGEROW_INLINE void store(double* p, Lanes a) { std::memcpy(p, &a, sizeof(a)); }
+
+// Allocates whole cache lines, so that lanes never lie across two of them.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  LineAllocator() = default;
+  template <class Other>
+  LineAllocator(const LineAllocator<Other>&) {}
+  T* allocate(size_t n) {
+    return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{kCacheLine}));
+  }
+  void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t{kCacheLine}); }
+  bool operator==(const LineAllocator&) const { return true; }
+  static constexpr size_t kCacheLine = 64;
+};
+
+// Numbers in padded rows.
+using PaddedVector = std::vector<double, LineAllocator<double>>;
 
 // Lanes in memory. What alignment Lanes have depends on the clone, so that none of them may live
 // where two clones meet: in arrays, in members, behind references.

@@ -125,8 +125,24 @@ def test_label_patterns_that_are_no_lists(label_patterns, message):
 
 @pytest.mark.parametrize("order", [0, 2])
 def test_an_order_and_label_patterns(order):
-    message = f"order is {order} and label_patterns are given; label_patterns take the place of"
+    message = f"order is {order} and label_patterns are given; these take the place of"
     refuses(ValueError, message, LinearCRF(order=order, label_patterns=[("a", "b")]).fit, X, Y)
+
+
+def test_a_pattern_count_and_label_patterns():
+    crf = LinearCRF(min_pattern_count=2, label_patterns=[("a", "b")])
+    refuses(ValueError, "min_pattern_count is 2 and label_patterns are given; these", crf.fit, X, Y)
+
+
+def test_more_labellings_than_there_are(fitted):
+    n_labels = len(fitted.classes_)
+    assert len(fitted.predict_k_best([X[0][:2]], 10**12)[0]) == n_labels**2
+
+
+def test_a_score_for_which_nothing_counts(fitted):
+    y = [Y[0], [None] * len(Y[1])]
+    message = "sample_weight is zero for every sequence that has a label"
+    refuses(ValueError, message, fitted.score, X[:2], y, [0.0, 1.0])
 
 
 @pytest.mark.parametrize("number", [0, -3, 1.0, "3", None, True, np.nan])

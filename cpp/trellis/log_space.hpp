@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/padded.hpp"
 
@@ -38,7 +39,7 @@ class LogChain {
   int stride_;
   double log_z_ = 0.0;
   double log_likelihood_ = 0.0;
-  std::vector<double> rows_;  // five padded scratch rows
+  PaddedVector rows_;  // five padded scratch rows
 };
 
 }  // namespace hedgerow

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "trellis/chain.hpp"
 
 namespace hedgerow {
@@ -33,8 +34,8 @@ class PaddedScores {
  private:
   const ChainScores& scores_;
   int stride_;
-  std::vector<double> constant_arcs_;
-  std::vector<double> arcs_;  // with edges: those of one position
+  PaddedVector constant_arcs_;
+  PaddedVector arcs_;  // with edges: those of one position
 };
 
 }  // namespace hedgerow

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "trellis/chain.hpp"
 
 namespace hedgerow {
@@ -22,11 +23,11 @@ struct ScaledArcs {
   explicit ScaledArcs(const ChainScores& scores);
 
   int stride;
-  double shift = 0.0;               // the largest arc
-  bool usable;                      // false: arcs differ by position, or lie too far apart
-  bool holes = false;               // some arc is -inf
-  std::vector<double> to_next;      // (K, stride) [label before, label]
-  std::vector<double> to_previous;  // (K, stride) [label, label before]
+  double shift = 0.0;        // the largest arc
+  bool usable;               // false: arcs differ by position, or lie too far apart
+  bool holes = false;        // some arc is -inf
+  PaddedVector to_next;      // (K, stride) [label before, label]
+  PaddedVector to_previous;  // (K, stride) [label, label before]
 };
 
 // One task's scratch. Pair posteriors are kept as a sum of outer products, from which they follow:
@@ -55,12 +56,12 @@ class ScaledChain {
   double log_z_ = 0.0;
   double log_likelihood_ = 0.0;
   int64_t block_rows_;
-  std::vector<double> block_;    // (block_rows, stride) factors exp(nodes) of a block of positions
-  std::vector<double> maxima_;   // (block_rows,) what was subtracted from their nodes
-  std::vector<double> rows_;     // four padded scratch rows
-  std::vector<double> waiting_;  // outer products not yet added: left rows, then right rows
-  std::vector<double> outer_;    // empty when no pair sums are wanted
-  std::vector<double> outer_before_;  // to go back to when a sequence turns out to need log space
+  PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions
+  std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
+  PaddedVector rows_;           // four padded scratch rows
+  PaddedVector waiting_;        // outer products not yet added: left rows, then right rows
+  PaddedVector outer_;          // empty when no pair sums are wanted
+  PaddedVector outer_before_;   // to go back to when a sequence turns out to need log space
 };
 
 }  // namespace hedgerow

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/padded.hpp"
 
@@ -20,7 +21,7 @@ class ViterbiChain {
  private:
   PaddedScores scores_;
   Stop& stop_;
-  std::vector<double> rows_;  // two padded scratch rows
+  PaddedVector rows_;         // two padded scratch rows
   std::vector<double> best_;  // (T, K) score of the best path that ends in k at t, less a constant
 };
 

@@ -68,7 +68,8 @@ class LinearCRF(SequenceModel):
         Leave out label patterns that occur less often than this in training. With 0 order 1 has all
         pairs, with 1 only those that occur.
     label_patterns : list of tuples of labels or None, default None
-        The label patterns that have weights, in place of those that `order` finds.
+        The label patterns that have weights, in place of those that `order` finds. Here and in the
+        constraints below every label must occur in y.
     constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
         Allow only labellings that keep to this scheme of chunk labels. Constraints hold in training
         too, where only labellings that are allowed compete.
@@ -302,11 +303,13 @@ class LinearCRF(SequenceModel):
             check_number("verbose", self.verbose, minimum=0, integer=True)
         check_number("order", self.order, minimum=0, integer=True)
         check_number("min_pattern_count", self.min_pattern_count, minimum=0, integer=True)
-        if self.label_patterns is not None and self.order != 1:
-            raise ValueError(
-                f"order is {self.order} and label_patterns are given; label_patterns take the "
-                "place of those that order finds: leave one of them out"
-            )
+        for name, default in (("order", 1), ("min_pattern_count", 0)):
+            value = getattr(self, name)
+            if self.label_patterns is not None and value != default:
+                raise ValueError(
+                    f"{name} is {value} and label_patterns are given; these take the place of the "
+                    "patterns that order and min_pattern_count find: leave one of them out"
+                )
         check_choice("all_pairs", self.all_pairs, (True, False))
         check_choice("transition_attributes", self.transition_attributes, (True, False))
         if isinstance(self.class_weight, str):
@@ -335,7 +338,7 @@ class LinearCRF(SequenceModel):
         sequence_weights = read_sample_weight(sample_weight, sequences)
         position_weights = None
         if self.class_weight is not None:
-            column.require_all(sequences, "class_weight cannot be used where")
+            column.require_all(sequences, "class_weight weighs the label of every position")
             position_weights = class_weights(self.class_weight, labels, codes)[codes]
             if sequence_weights is not None:
                 position_weights *= np.repeat(sequence_weights, sequences.lengths)

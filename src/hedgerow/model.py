@@ -167,7 +167,10 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
         found: list[list[tuple[NDArray[Any], float]]] = []
 
         def search(part: Potentials) -> None:
-            codes, counts, log_probs = trellis.k_best(part, int(k), n_jobs=self.n_jobs)
+            # There are K^T labellings: of short sequences fewer, perhaps, than were asked for.
+            longest = int(np.diff(part.offsets).max())
+            most = min(int(k), len(self.classes_) ** min(longest, 64))
+            codes, counts, log_probs = trellis.k_best(part, most, n_jobs=self.n_jobs)
             for s, (begin, end) in enumerate(pairwise(part.offsets.tolist())):
                 n_found = int(counts[s])
                 rows = labels.decode(codes[:n_found, begin:end])
@@ -247,6 +250,10 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
         if weights is None:
             return float(np.mean(right[given]))
         by_position = np.repeat(weights, question.sequences.lengths)
+        if not by_position[given].any():
+            raise ValueError(
+                "sample_weight is zero for every sequence that has a label; at least one must count"
+            )
         return float(np.average(right[given], weights=by_position[given]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -309,7 +316,14 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
         if question.known is not None:
             constraints.check(question.known, sequences, self._labels(), "known")
         nothing_known = np.full(sequences.n_positions, -1, dtype=np.int32)
-        constraints.check(nothing_known, sequences, self._labels(), "X")
+        dead_end = constraints.find_dead_end(nothing_known, sequences.offsets)
+        if dead_end is not None:
+            where = f"sequence {dead_end[0]}" if sequences.flat else f"X[{dead_end[0]}]"
+            raise ValueError(
+                f"{where}, of length {sequences.lengths[dead_end[0]]}, cannot be labelled: no "
+                f"labels of its positions up to {dead_end[1]} keep to the constraints; leave it "
+                "out or relax the constraints"
+            )
 
     def _labels(self) -> Labels:
         return Labels(self.classes_)

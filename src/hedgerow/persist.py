@@ -106,7 +106,9 @@ def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
             return value.item()
         if isinstance(value, Mapping):
             return {"pairs": [[pack(key), pack(item)] for key, item in value.items()]}
-        if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+        if isinstance(value, (set, frozenset)):
+            value = sorted(value, key=repr)  # the same model, the same file
+        if isinstance(value, (list, tuple, np.ndarray)):
             return [pack(item) for item in value]
         return value if isinstance(value, (bool, int, float, str)) else None
 

@@ -138,20 +138,20 @@ def test_floats_are_no_labels(y):
     ],
 )
 def test_missing_labels_are_named(y, place):
-    with pytest.raises(ValueError, match=re.escape(f"{place}; every position needs a label")):
-        read_labels(y, LISTED).require_all(LISTED)
+    with pytest.raises(ValueError, match=re.escape(f"all are needed, but {place}; fill it in")):
+        read_labels(y, LISTED).require_all(LISTED, "all are needed")
 
 
-def test_missing_labels_are_named_by_the_name_of_the_labels():
-    column = read_labels(["?", "B", "?"], FLAT, name="known", missing_label="?")
-    with pytest.raises(ValueError, match=re.escape("known[0] is missing (?); every position")):
-        column.require_all(FLAT, "known")
+def test_missing_labels_are_named_as_they_were_given():
+    column = read_labels(["?", "B", "?"], FLAT, missing_label="?")
+    with pytest.raises(ValueError, match=re.escape("y[0] is missing (?)")):
+        column.require_all(FLAT, "all are needed")
 
 
 def test_columns_without_gaps_have_all_labels():
     column = read_labels(["B", "O", "B"], FLAT, missing_label="?")
     assert column.missing is None
-    assert column.require_all(FLAT) is column
+    column.require_all(FLAT, "all are needed")
 
 
 def known(y, sequences=FLAT, **options):

@@ -192,7 +192,7 @@ def test_what_is_known_changes_what_is_found_beside_it():
     "form",
     [
         lambda labels: np.array(labels, dtype=object),
-        lambda labels: pd.Series(labels, dtype="str"),
+        lambda labels: pd.Series(labels, dtype="string"),
         lambda labels: pd.Series(labels, dtype="category"),
         lambda labels: pl.Series(labels),
         tuple,

@@ -126,6 +126,8 @@ class NaiveModel:
         """Log probability of the labels that are not None; with weights (T,) a weighted sum."""
         if weights is not None:
             return weighted_log_likelihood(self.chain(positions), self._codes(labels), weights)
+        if None not in labels:
+            return self.enumerate(positions).log_probs[self._codes(labels)]
         known = self.enumerate(positions, labels)
         return -np.inf if known is None else known.log_z - self.enumerate(positions).log_z
 

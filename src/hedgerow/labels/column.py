@@ -42,12 +42,13 @@ class LabelColumn:
     missing: NDArray[np.bool_] | None = None
     mark: Any = None
 
-    def require_all(self, sequences: Sequences, name: str = "y") -> LabelColumn:
-        """Return the column itself; raise ValueError if a label is missing."""
+    def require_all(self, sequences: Sequences, reason: str) -> None:
+        """Raise ValueError, with the reason, if a label is missing."""
         if self.missing is not None:
-            where = place(sequences, int(self.missing.argmax()), name)
-            raise ValueError(f"{where} is missing ({self.mark}); every position needs a label")
-        return self
+            where = place(sequences, int(self.missing.argmax()))
+            raise ValueError(
+                f"{reason}, but {where} is missing ({self.mark}); fill it in, or do without"
+            )
 
 
 def place(sequences: Sequences, position: int, name: str = "y") -> str:

@@ -85,7 +85,7 @@ def _patterns(state: State, n_labels: int) -> tuple[Patterns, NDArray[np.float64
 
 
 def _constraints(state: State, n_labels: int) -> Constraints | None:
-    if "constraints.allowed" not in state.tensors:
+    if not any(name.startswith("constraints.") for name in state.tensors):
         return None
     allowed = _array(state, "constraints.allowed", np.bool_, 2)
     start = _array(state, "constraints.start", np.bool_)
