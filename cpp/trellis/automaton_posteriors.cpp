@@ -59,6 +59,8 @@ class ForwardBackward {
   bool forward() {
     for (Path& path : paths_) path = Path();
     steps_.fill_begin(alphas_.boundary(0));
+    norms_.resize(steps_.group().longest + 1);
+    norms_[0] = broadcast(Semiring::kOne);
     for (int64_t block = 0; block < alphas_.n_blocks(); ++block)
       if (!fill_block(block, true)) return false;
     for (int l = 0; l < kLanes; ++l) {
@@ -73,20 +75,19 @@ class ForwardBackward {
 
   // The alphas of a block; at first sight also the sums along the paths.
   bool fill_block(int64_t block, bool first) {
-    const Packed* before = alphas_.boundary(block);
     const int64_t begin = alphas_.begin(block), end = alphas_.end(block);
-    norms_.resize(end - begin);
     factors_.resize((end - begin) * marginals_.size());
     alphas_.set_current(block);
+    steps_.load_alpha(alphas_.boundary(block));
     for (int64_t t = begin; t < end; ++t) {
       stop_.check();
       steps_.fill_factors(t, factors_at(t));
-      norms_[t - begin] = steps_.forward(t, factors_at(t), before, alphas_.row(t));
-      before = alphas_.row(t);
-      if (first && !follow(t, norms_[t - begin])) return false;
+      norms_[t + 1] = steps_.forward(t, factors_at(t), norms_[t], alphas_.row(t));
+      if (first && !follow(t, norms_[t + 1])) return false;
     }
-    if (first)
-      std::copy(before, before + scores_.automaton.n_states(), alphas_.boundary(block + 1));
+    if (first && end < steps_.group().longest)
+      std::copy(alphas_.row(end - 1), alphas_.row(end - 1) + scores_.automaton.n_states(),
+                alphas_.boundary(block + 1));
     return true;
   }
 
@@ -125,21 +126,21 @@ class ForwardBackward {
       stop_.check();
       const int64_t block = alphas_.block_of(t);
       if (block != alphas_.current()) fill_block(block, false);
-      steps_.begin_beta(t);
-      steps_.scale_by_marginals(t, alphas_.row(t), marginals_.data());
+      // Those of the edges are not kept.
+      if (scores_.edges) steps_.fill_factors(t, factors_at(t));
+      steps_.begin_beta(t, norms_[t + 1]);
+      steps_.reach_with_marginals(t, factors_at(t), norms_[t], norms_[t + 1], alphas_.row(t),
+                                  marginals_.data());
       for (int l = 0; l < kLanes; ++l)
         if (steps_.refused(l)) return false;
       if (out_.marginals) copy_marginals(t);
-      if (scores_.edges) steps_.fill_factors(t, factors_at(t));  // those of the edges are not kept
-      const Packed& norm = norms_[t - alphas_.begin(block)];
-      if (!need_terms_) {
-        steps_.backward(factors_at(t), norm);
-        continue;
+      if (need_terms_) {
+        const bool at_boundary = t == alphas_.begin(block);
+        steps_.load_alpha(at_boundary ? alphas_.boundary(block) : alphas_.row(t - 1));
+        steps_.add_term_sums(shares, term_sums_.data());
+        if (!term_probs_.empty()) copy_terms(t);
       }
-      const Packed* before =
-          t == alphas_.begin(block) ? alphas_.boundary(block) : alphas_.row(t - 1);
-      steps_.backward(factors_at(t), norm, before, shares, term_sums_.data());
-      if (!term_probs_.empty()) copy_terms(t);
+      steps_.backward();
     }
     return true;
   }
@@ -188,7 +189,7 @@ class ForwardBackward {
   Stop& stop_;
   Lockstep<Semiring> steps_;
   BlockRows alphas_;
-  Numbers norms_;      // (B,) of the current block
+  Numbers norms_;      // (T+1,) of alpha, from before the first position on
   Numbers factors_;    // (B, K) of the current block
   Numbers marginals_;  // (K,)
   bool need_terms_;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "large_pages.hpp"
 #include "parallel.hpp"
 #include "trellis/lockstep.hpp"
 
@@ -116,6 +117,7 @@ class BlockRows {
     if (size <= capacity) return;
     numbers.reset();
     numbers = std::make_unique_for_overwrite<Packed[]>(size);
+    prefer_large_pages(numbers.get(), size * sizeof(Packed));
     capacity = size;
   }
 

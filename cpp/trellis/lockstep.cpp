@@ -51,6 +51,7 @@ void Lockstep<Semiring>::open(const Group& group) {
   group_ = group;
   std::fill(bars_.begin(), bars_.end(), Packed(broadcast(Semiring::kZero)));
   std::fill(refused_, refused_ + kLanes, false);
+  rounding_ = broadcast(Semiring::kOne);
 }
 
 template <class Semiring>
@@ -59,19 +60,20 @@ void Lockstep<Semiring>::fill_factors(int64_t t, Packed* factors) {
   double shifts[kLanes] = {}, spreads[kLanes] = {};
   const double* rows[kLanes];
   Extent extent;
+  Packed n_bad;
   const auto row_of = [&](int l, const double* scores, int64_t size) {
     if (!lives(l, t)) return static_cast<const double*>(nothing_.data());
     return scores + (scores_.offsets[group_.sequences[l]] + t) * size;
   };
   for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.nodes, n_labels);
-  fill_factor_rows<Semiring>(rows, n_labels, factors, extent);
-  add_extent("a node", t, extent, shifts, spreads);
+  fill_factor_rows<Semiring>(rows, n_labels, factors, extent, n_bad);
+  add_extent("a node", t, extent, n_bad, shifts, spreads);
   // Edges into a first position are not read: no arc but those from state 0 is taken there.
   if (!pair_factors_.empty() && t > 0) {
     const int64_t n_pairs = n_labels * n_labels;
     for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.edges, n_pairs);
-    fill_factor_rows<Semiring>(rows, n_pairs, pair_factors_.data(), extent);
-    add_extent("an edge", t, extent, shifts, spreads);
+    fill_factor_rows<Semiring>(rows, n_pairs, pair_factors_.data(), extent, n_bad);
+    add_extent("an edge", t, extent, n_bad, shifts, spreads);
   }
   shifts_ = load(shifts) + broadcast(weights_.shift);
   if constexpr (!Semiring::kLogarithms)
@@ -81,11 +83,11 @@ void Lockstep<Semiring>::fill_factors(int64_t t, Packed* factors) {
 
 template <class Semiring>
 void Lockstep<Semiring>::add_extent(const char* what, int64_t t, const Extent& extent,
-                                    double* shifts, double* spreads) {
+                                    const Packed& n_bad, double* shifts, double* spreads) {
   for (int l = 0; l < kLanes; ++l) {
     if (!lives(l, t)) continue;
     const double largest = extent.largest.values[l];
-    if (extent.total.values[l] > 0)
+    if (n_bad.values[l] > 0)
       throw std::invalid_argument(std::string(what) + " score is NaN or +inf at position " +
                                   std::to_string(t) + " of sequence " +
                                   std::to_string(group_.sequences[l]) +
@@ -103,17 +105,30 @@ void Lockstep<Semiring>::fill_begin(Packed* alpha) const {
 }
 
 template <class Semiring>
-Lanes Lockstep<Semiring>::forward(int64_t t, const Packed* factors, const Packed* before,
+void Lockstep<Semiring>::load_alpha(const Packed* alpha) {
+  std::copy(alpha, alpha + n_states_, cells_.begin());
+  sum_cells<Semiring>(scores_.automaton, cells_.data());
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::scale_factors(const Packed* factors, Lanes by) {
+  scale<Semiring>(by, static_cast<int>(scaled_factors_.size()), factors, scaled_factors_.data());
+}
+
+template <class Semiring>
+Lanes Lockstep<Semiring>::forward(int64_t t, const Packed* factors, const Packed& norm_before,
                                   Packed* alpha) {
   const Automaton& automaton = scores_.automaton;
-  sum_cells<Semiring>(automaton, before, cells_.data());
   fill_rows<Semiring>(
       step_over(automaton.to_states, weights_.to_states, pair_factors_, cells_.data()),
       reached_.data());
+  scale_factors(factors, invert<Semiring>(norm_before));
   Extent extent;
-  multiply_and_measure<Semiring>(automaton, factors, reached_.data(), extent);
+  fill_alpha<Semiring>(automaton, scaled_factors_.data(), reached_.data(), alpha, cells_.data(),
+                       extent);
+  sum_cells<Semiring>(automaton, cells_.data());
   for (int l = 0; l < kLanes; ++l) {
-    const double total = extent.total.values[l];
+    const double total = extent.largest.values[l];
     if (!lives(l, t) || refused_[l]) continue;
     if (total == Semiring::kZero)
       throw NoPath("sequence " + std::to_string(group_.sequences[l]) +
@@ -123,17 +138,16 @@ Lanes Lockstep<Semiring>::forward(int64_t t, const Packed* factors, const Packed
         !(total >= kSmallest && extent.smallest.values[l] >= kSmallest * total))
       refused_[l] = true;
   }
-  scale<Semiring>(invert<Semiring>(extent.total), n_states_, reached_.data(), alpha);
-  return extent.total;
+  return extent.largest;
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::begin_beta(int64_t t) {
+void Lockstep<Semiring>::begin_beta(int64_t t, const Packed& norm) {
   double ending[kLanes];
   bool any = false;
   for (int l = 0; l < kLanes; ++l) {
     const bool ends = group_.live[l] && t == group_.lengths[l] - 1;
-    ending[l] = ends ? Semiring::kOne : Semiring::kZero;
+    ending[l] = ends ? Semiring::invert(norm.values[l]) : Semiring::kZero;
     any = any || ends;
   }
   if (!any) return;
@@ -141,51 +155,49 @@ void Lockstep<Semiring>::begin_beta(int64_t t) {
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::refuse_beyond(int64_t t, const Extent& extent) {
+void Lockstep<Semiring>::refuse_beyond(int64_t t, const Extent& extent, const Packed& scale) {
   if constexpr (Semiring::kLogarithms) return;
   for (int l = 0; l < kLanes; ++l)
-    if (lives(l, t) && !(extent.smallest.values[l] * scale_.values[l] >= kSmallest &&
-                         extent.largest.values[l] * scale_.values[l] <= 1.0 / kSmallest))
+    if (lives(l, t) && !(extent.smallest.values[l] * scale.values[l] >= kSmallest &&
+                         extent.largest.values[l] * scale.values[l] <= 1.0 / kSmallest))
       refused_[l] = true;
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::scale_by_largest(int64_t t) {
+void Lockstep<Semiring>::reach_by_largest(int64_t t, const Packed* factors) {
   Extent extent;
   measure_row<Semiring>(bars_.data(), n_states_, extent);
-  scale_ = invert<Semiring>(extent.largest);
-  refuse_beyond(t, extent);
+  const Packed scale = invert<Semiring>(extent.largest);
+  refuse_beyond(t, extent, scale);
+  scale_factors(factors, scale);
+  fill_reached<Semiring>(scores_.automaton, scaled_factors_.data(), bars_.data(), reached_.data());
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::scale_by_marginals(int64_t t, const Packed* alpha, Packed* marginals)
+void Lockstep<Semiring>::reach_with_marginals(int64_t t, const Packed* factors,
+                                              const Packed& norm_before, const Packed& norm,
+                                              const Packed* alpha, Packed* marginals)
   requires Semiring::kSums
 {
   const int n_labels = scores_.automaton.n_labels();
+  scale_factors(factors, Semiring::multiply(rounding_, invert<Semiring>(norm_before)));
   Extent extent;
-  multiply_rows<Semiring>(scores_.automaton, alpha, bars_.data(), marginals, extent);
-  Lanes total = broadcast(0.0);
-  for (int k = 0; k < n_labels; ++k) total = SumProduct::add(total, marginals[k]);
-  scale_ = invert<SumProduct>(total);
-  scale<SumProduct>(scale_, n_labels, marginals, marginals);
-  refuse_beyond(t, extent);
+  fill_reached_and_marginals<Semiring>(scores_.automaton, scaled_factors_.data(), alpha,
+                                       bars_.data(), reached_.data(), marginals, extent);
+  refuse_beyond(t, extent, norm);
+  Packed total(broadcast(0.0));
+  for (int k = 0; k < n_labels; ++k) total += marginals[k];
+  for (int l = 0; l < kLanes && !Semiring::kLogarithms; ++l)
+    if (lives(l, t) && !(total.values[l] > 0.5 && total.values[l] < 2.0)) refused_[l] = true;
+  rounding_ = invert<SumProduct>(total);
+  scale<SumProduct>(rounding_, n_labels, marginals, marginals);
   if constexpr (Semiring::kLogarithms)
-    for (double& value : scale_.values) value = std::log(value);
-}
-
-// reached[q] = factor[label of q] * scale / norm * beta[q]
-template <class Semiring>
-void Lockstep<Semiring>::fill_reached(const Packed* factors, const Packed& norm) {
-  scale<Semiring>(Semiring::multiply(scale_, invert<Semiring>(norm)),
-                  static_cast<int>(scaled_factors_.size()), factors, scaled_factors_.data());
-  multiply_labels<Semiring>(scores_.automaton, scaled_factors_.data(), bars_.data(),
-                            reached_.data());
+    for (double& value : rounding_.values) value = std::log(value);
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::backward(const Packed* factors, const Packed& norm) {
+void Lockstep<Semiring>::backward() {
   const Automaton& automaton = scores_.automaton;
-  fill_reached(factors, norm);
   fill_rows<Semiring>(
       step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
       bars_.data());
@@ -193,18 +205,12 @@ void Lockstep<Semiring>::backward(const Packed* factors, const Packed& norm) {
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::backward(const Packed* factors, const Packed& norm, const Packed* before,
-                                  const Packed& shares, double* sums)
+void Lockstep<Semiring>::add_term_sums(const Packed& shares, double* sums) const
   requires Semiring::kSums
 {
-  const Automaton& automaton = scores_.automaton;
-  fill_reached(factors, norm);
-  sum_cells<Semiring>(automaton, before, cells_.data());
-  const Step step =
-      step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data());
-  fill_rows<Semiring>(step, bars_.data());
-  add_term_probs<Semiring>(step, cells_.data(), shares, sums);
-  spread_cells<Semiring>(automaton, bars_.data());
+  add_term_probs<Semiring>(
+      step_over(scores_.automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
+      cells_.data(), shares, sums);
 }
 
 template <class Semiring>

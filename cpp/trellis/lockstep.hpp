@@ -26,9 +26,9 @@ struct TermWeights {
   std::vector<double> to_cells;   // (E,)
 };
 
-// Of the numbers of a row that are not 0.
+// The total of a row, or its largest number; and the smallest that is not 0.
 struct Extent {
-  Packed total, smallest, largest;
+  Packed largest, smallest;
 };
 
 // Which sequences share the lanes; what is in a lane that is not `live` does not matter.
@@ -65,41 +65,44 @@ class Lockstep {
   // What was subtracted from the scores of a path at the position of the factors.
   Lanes shifts() const { return shifts_; }
 
-  // Rows are (S,). Before the first position all weight is where a labelling begins.
+  // All rows are (S,). Before the first position all weight is where a labelling begins.
   void fill_begin(Packed* alpha) const;
+  // Takes up alpha_{t-1}, for a step forward or back from position t.
+  void load_alpha(const Packed* alpha);
   // alpha_t[q] = factor[label of q] * sum over the arcs into q of weight * sum of alpha_{t-1} over
-  // the states that take the arc; divided by its sum over q, which is returned. Throws NoPath.
-  Lanes forward(int64_t t, const Packed* factors, const Packed* before, Packed* alpha);
+  // the states that take the arc / norm of alpha_{t-1}; returns its norm, the sum over q. What has
+  // been taken up then is alpha_t. Throws NoPath.
+  Lanes forward(int64_t t, const Packed* factors, const Packed& norm_before, Packed* alpha);
 
-  // The row of beta that is to be taken back next: (S,)
+  // beta_t, of the position that is to be taken back next.
   const Packed* beta() const { return bars_.data(); }
-  // Sets beta, which all is 0, to 1 in the lanes that end at t.
-  void begin_beta(int64_t t);
   void set_beta(const Packed* beta) { std::copy(beta, beta + n_states_, bars_.begin()); }
-  // How beta_t is to be scaled on its way back: so that its largest number is 1, or
-  void scale_by_largest(int64_t t);
-  // so that the marginals, marginals[k] = sum over the states of label k of alpha_t beta_t, have a
-  // sum of 1. marginals: (K,)
-  void scale_by_marginals(int64_t t, const Packed* alpha, Packed* marginals)
+  // Sets beta_t, which all is 0 there, to 1 / norm in the lanes that end at t.
+  void begin_beta(int64_t t, const Packed& norm);
+  // reached[q] = factor[label of q] * beta_t[q], divided by the largest beta_t.
+  void reach_by_largest(int64_t t, const Packed* factors);
+  // reached[q] = factor[label of q] * beta_t[q] / norm of alpha_{t-1}, and
+  // marginals[k] = sum over the states of label k of alpha_t beta_t, scaled to a sum of 1: (K,).
+  // It is 1 by the choice of the norms, but for rounding, which the next position makes good.
+  void reach_with_marginals(int64_t t, const Packed* factors, const Packed& norm_before,
+                            const Packed& norm, const Packed* alpha, Packed* marginals)
     requires Semiring::kSums;
-  // From beta_t to beta_{t-1}[p] = sum over the arcs that p takes of weight * reached[target],
-  // where reached[q] = factor[label of q] * beta_t[q], scaled, / norm.
-  void backward(const Packed* factors, const Packed& norm);
-  // The same, and adds the posteriors of the terms, (sum of alpha_{t-1}) * weight * reached, to
-  // sums: (E,), in the order of to_cells; each lane counts by its share. With SumProduct the
-  // arc's weight is left out: it is the same at every position.
-  void backward(const Packed* factors, const Packed& norm, const Packed* before,
-                const Packed& shares, double* sums)
+  // beta_{t-1}[p] = sum over the arcs that p takes of weight * reached[target].
+  void backward();
+  // Adds the posteriors of the terms, (sum of alpha_{t-1}) * weight * reached, to sums: (E,), in
+  // the order of to_cells; each lane counts by its share. With SumProduct the arc's weight is left
+  // out: it is the same at every position.
+  void add_term_sums(const Packed& shares, double* sums) const
     requires Semiring::kSums;
-  // After the latter, the posteriors of this position alone. probs: (E,)
+  // The posteriors of this position alone. probs: (E,)
   void fill_term_probs(Packed* probs) const
     requires Semiring::kSums;
 
  private:
-  void refuse_beyond(int64_t t, const Extent& extent);
-  void fill_reached(const Packed* factors, const Packed& norm);
-  void add_extent(const char* what, int64_t t, const Extent& extent, double* shifts,
-                  double* spreads);
+  void scale_factors(const Packed* factors, Lanes scale);
+  void refuse_beyond(int64_t t, const Extent& extent, const Packed& scale);
+  void add_extent(const char* what, int64_t t, const Extent& extent, const Packed& n_bad,
+                  double* shifts, double* spreads);
 
   const AutomatonScores& scores_;
   const TermWeights& weights_;
@@ -107,7 +110,7 @@ class Lockstep {
   Group group_{};
   bool refused_[kLanes] = {};
   Packed shifts_{};
-  Packed scale_{};               // of beta
+  Packed rounding_{};            // what the sum of the last marginals lacked to 1, as a factor
   std::vector<double> nothing_;  // a row of -inf, for lanes that have ended
   Numbers scaled_factors_;       // (K,)
   Numbers pair_factors_;         // (K * K + 1,) of the edges, 1 at the end; empty without edges

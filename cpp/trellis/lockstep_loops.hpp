@@ -16,8 +16,7 @@ namespace {
 
 // Sums of two cells, parts before what they make up.
 template <class Semiring>
-HEDGEROW_CLONES void sum_cells(const Automaton& automaton, const Packed* alpha, Packed* cells) {
-  std::copy(alpha, alpha + automaton.n_states(), cells);
+HEDGEROW_CLONES void sum_cells(const Automaton& automaton, Packed* cells) {
   for (const Automaton::Cell cell : automaton.sums)
     cells[cell.sum] = Semiring::add(cells[cell.left], cells[cell.right]);
 }
@@ -113,34 +112,37 @@ HEDGEROW_CLONES void add_term_probs(const Step& step, const Packed* row_values,
     add_term_probs<Semiring, true>(step, row_values, shares, sums);
 }
 
-// Total, smallest and largest of numbers, zeros not counted as small; in two parts, so that one
-// addition need not wait for the last.
-template <class Semiring>
+// The smallest of numbers, zeros not counted, and their total or the largest of them; in two parts,
+// so that one addition need not wait for the last.
+enum class Wanted { kTotal, kLargest };
+
+template <class Semiring, Wanted kWanted>
 struct Measure {
-  Lanes total[2], smallest[2], largest[2];
+  Lanes sums[2], smallest[2];  // of the numbers, by the semiring's addition or by maximum
 
   HEDGEROW_INLINE Measure() {
     for (int p = 0; p < 2; ++p) {
-      total[p] = largest[p] = broadcast(Semiring::kZero);
+      sums[p] = broadcast(Semiring::kZero);
       smallest[p] = broadcast(kInfinity);
     }
   }
+  static HEDGEROW_INLINE Lanes join(Lanes a, Lanes b) {
+    return kWanted == Wanted::kTotal ? Semiring::add(a, b) : maximum(a, b);
+  }
   template <int kPart>
   HEDGEROW_INLINE void add(Lanes value) {
-    total[kPart] = Semiring::add(total[kPart], value);
-    largest[kPart] = maximum(value, largest[kPart]);
+    sums[kPart] = join(sums[kPart], value);
     if constexpr (!Semiring::kLogarithms)
       smallest[kPart] = minimum(one_if_zero(value), smallest[kPart]);
   }
   HEDGEROW_INLINE Extent extent() const {
-    return {Semiring::add(total[0], total[1]), minimum(smallest[0], smallest[1]),
-            maximum(largest[0], largest[1])};
+    return {join(sums[0], sums[1]), minimum(smallest[0], smallest[1])};
   }
 };
 
 template <class Semiring>
 HEDGEROW_CLONES void measure_row(const Packed* row, int n, Extent& extent) {
-  Measure<Semiring> measure;
+  Measure<Semiring, Wanted::kLargest> measure;
   int q = 0;
   for (; q + 2 <= n; q += 2) {
     measure.template add<0>(row[q]);
@@ -150,61 +152,71 @@ HEDGEROW_CLONES void measure_row(const Packed* row, int n, Extent& extent) {
   extent = measure.extent();
 }
 
-// row[q] = factor[label of q] * row[q], and its extent.
+// alpha[q] = cells[q] = factor[label of q] * reached[q], and its extent.
 template <class Semiring>
-HEDGEROW_CLONES void multiply_and_measure(const Automaton& automaton, const Packed* factors,
-                                          Packed* row, Extent& extent) {
-  Measure<Semiring> measure;
+HEDGEROW_CLONES void fill_alpha(const Automaton& automaton, const Packed* factors,
+                                const Packed* reached, Packed* alpha, Packed* cells,
+                                Extent& extent) {
+  Measure<Semiring, Wanted::kTotal> measure;
+  alpha[Automaton::kBegin] = cells[Automaton::kBegin] = broadcast(Semiring::kZero);
   for (int k = 0; k < automaton.n_labels(); ++k) {
     const Lanes factor = factors[k];
     const int32_t end = automaton.label_bounds[k + 1];
     int32_t q = automaton.label_bounds[k];
     for (; q + 2 <= end; q += 2) {
-      const Lanes first = Semiring::multiply(factor, row[q]);
-      const Lanes second = Semiring::multiply(factor, row[q + 1]);
-      row[q] = first;
-      row[q + 1] = second;
+      const Lanes first = Semiring::multiply(factor, reached[q]);
+      const Lanes second = Semiring::multiply(factor, reached[q + 1]);
+      alpha[q] = cells[q] = first;
+      alpha[q + 1] = cells[q + 1] = second;
       measure.template add<0>(first);
       measure.template add<1>(second);
     }
     if (q < end) {
-      row[q] = Semiring::multiply(factor, row[q]);
-      measure.template add<0>(row[q]);
+      alpha[q] = cells[q] = Semiring::multiply(factor, reached[q]);
+      measure.template add<0>(alpha[q]);
     }
   }
   extent = measure.extent();
 }
 
-// out[q] = factor[label of q] * row[q].
+// reached[q] = factor[label of q] * beta[q].
 template <class Semiring>
-HEDGEROW_CLONES void multiply_labels(const Automaton& automaton, const Packed* factors,
-                                     const Packed* row, Packed* out) {
+HEDGEROW_CLONES void fill_reached(const Automaton& automaton, const Packed* factors,
+                                  const Packed* beta, Packed* reached) {
   for (int k = 0; k < automaton.n_labels(); ++k) {
     const Lanes factor = factors[k];
     for (int32_t q = automaton.label_bounds[k]; q < automaton.label_bounds[k + 1]; ++q)
-      out[q] = Semiring::multiply(factor, row[q]);
+      reached[q] = Semiring::multiply(factor, beta[q]);
   }
 }
 
-// marginals[k] = sum over the states of label k of alpha * beta; and the extent of beta.
+// The same, and marginals[k] = sum over the states of label k of alpha * beta, and the extent of
+// beta.
 template <class Semiring>
-HEDGEROW_CLONES void multiply_rows(const Automaton& automaton, const Packed* alpha,
-                                   const Packed* beta, Packed* marginals, Extent& extent) {
-  Measure<Semiring> measure;
+HEDGEROW_CLONES void fill_reached_and_marginals(const Automaton& automaton, const Packed* factors,
+                                                const Packed* alpha, const Packed* beta,
+                                                Packed* reached, Packed* marginals,
+                                                Extent& extent) {
+  Measure<Semiring, Wanted::kLargest> measure;
   for (int k = 0; k < automaton.n_labels(); ++k) {
+    const Lanes factor = factors[k];
     Lanes sum = broadcast(0.0);
     const int32_t end = automaton.label_bounds[k + 1];
     int32_t q = automaton.label_bounds[k];
     for (; q + 2 <= end; q += 2) {
       const Lanes first = beta[q], second = beta[q + 1];
+      reached[q] = Semiring::multiply(factor, first);
+      reached[q + 1] = Semiring::multiply(factor, second);
       sum += Semiring::to_prob(Semiring::multiply(alpha[q], first));
       sum += Semiring::to_prob(Semiring::multiply(alpha[q + 1], second));
       measure.template add<0>(first);
       measure.template add<1>(second);
     }
     if (q < end) {
-      sum += Semiring::to_prob(Semiring::multiply(alpha[q], beta[q]));
-      measure.template add<0>(beta[q]);
+      const Lanes last = beta[q];
+      reached[q] = Semiring::multiply(factor, last);
+      sum += Semiring::to_prob(Semiring::multiply(alpha[q], last));
+      measure.template add<0>(last);
     }
     marginals[k] = sum;
   }
@@ -244,7 +256,7 @@ Lanes invert(Lanes a) {
 // score, the smallest that is finite, and how many are NaN or +inf.
 template <class Semiring>
 HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Packed* factors,
-                                      Extent& extent) {
+                                      Extent& extent, Packed& bad) {
   Lanes largest = broadcast(-kInfinity), smallest = broadcast(kInfinity), n_bad = broadcast(0.0);
   for (int64_t k = 0; k < n; ++k) {
     const double scores[kLanes] = {rows[0][k], rows[1][k], rows[2][k], rows[3][k]};
@@ -257,7 +269,8 @@ HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Pack
   const Lanes shift = if_finite(largest, broadcast(0.0));
   for (int64_t k = 0; k < n; ++k)
     factors[k] = Semiring::from_score(static_cast<Lanes>(factors[k]) - shift);
-  extent = {n_bad, smallest, largest};
+  extent = {largest, smallest};
+  bad = n_bad;
 }
 
 }  // namespace
