@@ -146,19 +146,20 @@ TermTable::TermTable(const std::vector<Term>& terms, int n_rows,
   // strings that follow them with one label more.
   std::stable_sort(rows.begin(), rows.end(),
                    [&](int32_t a, int32_t b) { return n_terms(a) < n_terms(b); });
+  int64_t n_before = 0;
   for (int64_t r = 0; r < n_rows; ++r) {
     const int n = n_terms(rows[r]);
-    if (runs.empty() || runs.back().n_terms != n)
-      runs.push_back({n, r, r, static_cast<int64_t>(columns.size())});
+    if (runs.empty() || runs.back().n_terms != n) runs.push_back({n, r, r, n_before});
     ++runs.back().end_row;
-    for (int64_t i = by_row.offsets[rows[r]]; i < by_row.offsets[rows[r] + 1]; ++i) {
-      const Term& term = terms[by_row.order[i]];
-      term_rows.push_back(term.row);
-      columns.push_back(term.column);
-      arcs.push_back(term.arc);
-      pairs.push_back(pairs_of_arcs[term.arc]);
-    }
+    n_before += n;
   }
+  std::vector<int64_t> next(by_row.offsets.begin(), by_row.offsets.end() - 1);
+  for_each_term([&](int32_t row, int64_t) {
+    const Term& term = terms[by_row.order[next[row]++]];
+    columns.push_back(term.column);
+    arcs.push_back(term.arc);
+    pairs.push_back(pairs_of_arcs[term.arc]);
+  });
 }
 
 Automaton::Automaton(const AutomatonTables& tables)

@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "simd.hpp"
+
 namespace hedgerow {
 
 // An automaton as it comes: S states, A arcs sorted by (source, label), K labels.
@@ -35,28 +37,42 @@ struct AutomatonTables {
 };
 
 // Sums to be formed in every step: row r is the sum over its terms, each a column and an arc whose
-// weight multiplies it. Rows of equally many terms stand together, so that no branch of the loops
-// over them is ever guessed wrong.
+// weight multiplies it. Rows of equally many terms make up a run, so that no branch of the loops
+// over them is guessed wrong. Within a run the terms of kLanes rows are interleaved, the first term
+// of each row, then the second of each; those of the rows that are left over come row by row.
 struct TermTable {
   struct Run {
     int n_terms;  // of each of its rows
     int64_t first_row, end_row;
     int64_t first_term;
   };
-
   struct Term {
     int32_t row, column, arc;
   };
+
   TermTable() = default;
   // pairs: (A,)
   TermTable(const std::vector<Term>& terms, int n_rows, const std::vector<int32_t>& pairs);
 
+  // Calls use(row, term) for all terms in order.
+  template <class Use>
+  void for_each_term(Use use) const {
+    for (const Run& run : runs) {
+      int64_t term = run.first_term;
+      for (int64_t r = run.first_row; r < run.end_row;) {
+        const int64_t n_rows = run.end_row - r >= kLanes ? kLanes : 1;
+        for (int i = 0; i < run.n_terms; ++i)
+          for (int64_t j = 0; j < n_rows; ++j) use(rows[r + j], term++);
+        r += n_rows;
+      }
+    }
+  }
+
   std::vector<Run> runs;
-  std::vector<int32_t> rows;       // in the order of the runs
-  std::vector<int32_t> term_rows;  // (E,)
-  std::vector<int32_t> columns;    // (E,) of all terms, in the order of the rows
-  std::vector<int32_t> arcs;       // (E,)
-  std::vector<int32_t> pairs;      // (E,) what of an edge table the arcs read
+  std::vector<int32_t> rows;     // in the order of the runs
+  std::vector<int32_t> columns;  // (E,) of all terms
+  std::vector<int32_t> arcs;     // (E,)
+  std::vector<int32_t> pairs;    // (E,) what of an edge table the arcs read
 };
 
 class Automaton {

@@ -134,13 +134,14 @@ class ForwardBackward {
       for (int l = 0; l < kLanes; ++l)
         if (steps_.refused(l)) return false;
       if (out_.marginals) copy_marginals(t);
-      if (need_terms_) {
-        const bool at_boundary = t == alphas_.begin(block);
-        steps_.load_alpha(at_boundary ? alphas_.boundary(block) : alphas_.row(t - 1));
-        steps_.add_term_sums(shares, term_sums_.data());
-        if (!term_probs_.empty()) copy_terms(t);
+      if (!need_terms_) {
+        steps_.backward();
+        continue;
       }
-      steps_.backward();
+      const bool at_boundary = t == alphas_.begin(block);
+      steps_.load_alpha(at_boundary ? alphas_.boundary(block) : alphas_.row(t - 1));
+      steps_.backward(shares, term_sums_.data());
+      if (!term_probs_.empty()) copy_terms(t);
     }
     return true;
   }

@@ -86,7 +86,7 @@ void Lockstep<Semiring>::add_extent(const char* what, int64_t t, const Extent& e
                                     const Packed& n_bad, double* shifts, double* spreads) {
   for (int l = 0; l < kLanes; ++l) {
     if (!lives(l, t)) continue;
-    const double largest = extent.largest.values[l];
+    const double largest = extent.size.values[l];
     if (n_bad.values[l] > 0)
       throw std::invalid_argument(std::string(what) + " score is NaN or +inf at position " +
                                   std::to_string(t) + " of sequence " +
@@ -128,7 +128,7 @@ Lanes Lockstep<Semiring>::forward(int64_t t, const Packed* factors, const Packed
                        extent);
   sum_cells<Semiring>(automaton, cells_.data());
   for (int l = 0; l < kLanes; ++l) {
-    const double total = extent.largest.values[l];
+    const double total = extent.size.values[l];
     if (!lives(l, t) || refused_[l]) continue;
     if (total == Semiring::kZero)
       throw NoPath("sequence " + std::to_string(group_.sequences[l]) +
@@ -138,7 +138,7 @@ Lanes Lockstep<Semiring>::forward(int64_t t, const Packed* factors, const Packed
         !(total >= kSmallest && extent.smallest.values[l] >= kSmallest * total))
       refused_[l] = true;
   }
-  return extent.largest;
+  return extent.size;
 }
 
 template <class Semiring>
@@ -159,7 +159,7 @@ void Lockstep<Semiring>::refuse_beyond(int64_t t, const Extent& extent, const Pa
   if constexpr (Semiring::kLogarithms) return;
   for (int l = 0; l < kLanes; ++l)
     if (lives(l, t) && !(extent.smallest.values[l] * scale.values[l] >= kSmallest &&
-                         extent.largest.values[l] * scale.values[l] <= 1.0 / kSmallest))
+                         extent.size.values[l] * scale.values[l] <= 1.0 / kSmallest))
       refused_[l] = true;
 }
 
@@ -167,7 +167,7 @@ template <class Semiring>
 void Lockstep<Semiring>::reach_by_largest(int64_t t, const Packed* factors) {
   Extent extent;
   measure_row<Semiring>(bars_.data(), n_states_, extent);
-  const Packed scale = invert<Semiring>(extent.largest);
+  const Packed scale = invert<Semiring>(extent.size);
   refuse_beyond(t, extent, scale);
   scale_factors(factors, scale);
   fill_reached<Semiring>(scores_.automaton, scaled_factors_.data(), bars_.data(), reached_.data());
@@ -205,12 +205,14 @@ void Lockstep<Semiring>::backward() {
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::add_term_sums(const Packed& shares, double* sums) const
+void Lockstep<Semiring>::backward(const Packed& shares, double* sums)
   requires Semiring::kSums
 {
-  add_term_probs<Semiring>(
-      step_over(scores_.automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
-      cells_.data(), shares, sums);
+  const Automaton& automaton = scores_.automaton;
+  fill_rows_and_sums<Semiring>(
+      step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
+      bars_.data(), {cells_.data(), shares, sums});
+  spread_cells<Semiring>(automaton, bars_.data());
 }
 
 template <class Semiring>
@@ -218,17 +220,12 @@ void Lockstep<Semiring>::fill_term_probs(Packed* probs) const
   requires Semiring::kSums
 {
   const TermTable& table = scores_.automaton.to_cells;
-  for (const TermTable::Run& run : table.runs) {
-    int64_t term = run.first_term;
-    for (int64_t r = run.first_row; r < run.end_row; ++r)
-      for (int i = 0; i < run.n_terms; ++i, ++term) {
-        const Lanes weight =
-            Semiring::multiply(broadcast(weights_.to_cells[term]), edge_factor(table.arcs[term]));
-        const Lanes value =
-            Semiring::multiply(cells_[table.rows[r]], reached_[table.columns[term]]);
-        probs[term] = Semiring::to_prob(Semiring::multiply(value, weight));
-      }
-  }
+  table.for_each_term([&](int32_t row, int64_t term) {
+    const Lanes weight =
+        Semiring::multiply(broadcast(weights_.to_cells[term]), edge_factor(table.arcs[term]));
+    const Lanes value = Semiring::multiply(cells_[row], reached_[table.columns[term]]);
+    probs[term] = Semiring::to_prob(Semiring::multiply(value, weight));
+  });
 }
 
 template class Lockstep<SumProduct>;

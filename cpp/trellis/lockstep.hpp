@@ -28,7 +28,7 @@ struct TermWeights {
 
 // The total of a row, or its largest number; and the smallest that is not 0.
 struct Extent {
-  Packed largest, smallest;
+  Packed size, smallest;
 };
 
 // Which sequences share the lanes; what is in a lane that is not `live` does not matter.
@@ -89,10 +89,10 @@ class Lockstep {
     requires Semiring::kSums;
   // beta_{t-1}[p] = sum over the arcs that p takes of weight * reached[target].
   void backward();
-  // Adds the posteriors of the terms, (sum of alpha_{t-1}) * weight * reached, to sums: (E,), in
-  // the order of to_cells; each lane counts by its share. With SumProduct the arc's weight is left
-  // out: it is the same at every position.
-  void add_term_sums(const Packed& shares, double* sums) const
+  // The same, and adds the posteriors of the terms, (sum of alpha_{t-1}) * weight * reached, to
+  // sums: (E,), in the order of to_cells; each lane counts by its share. With SumProduct the arc's
+  // weight is left out: it is the same at every position.
+  void backward(const Packed& shares, double* sums)
     requires Semiring::kSums;
   // The posteriors of this position alone. probs: (E,)
   void fill_term_probs(Packed* probs) const

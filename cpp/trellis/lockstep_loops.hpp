@@ -34,34 +34,80 @@ HEDGEROW_CLONES void spread_cells(const Automaton& automaton, Packed* bars) {
 // anything but local variables, for all that a compiler knows.
 struct Step {
   const TermTable& table;
-  int64_t n_terms;
   const int32_t* rows;
-  const int32_t* term_rows;    // (E,)
   const int32_t* columns;      // (E,)
   const int32_t* pairs;        // (E,)
   const double* weights;       // (E,)
   const Packed* pair_factors;  // (K * K + 1,) or null
   const Packed* values;        // of the columns
-
-  template <class Semiring, bool kEdges>
-  HEDGEROW_INLINE Lanes value(int64_t term) const {
-    const Lanes value = values[columns[term]];
-    if constexpr (!kEdges) return value;
-    return Semiring::multiply(value, pair_factors[pairs[term]]);
-  }
 };
 
-// out[row] = sum over its terms of weight * value of the column (* edge factor).
+Step step_over(const TermTable& table, const std::vector<double>& weights,
+               const Numbers& pair_factors, const Packed* values) {
+  return {table,
+          table.rows.data(),
+          table.columns.data(),
+          table.pairs.data(),
+          weights.data(),
+          pair_factors.empty() ? nullptr : pair_factors.data(),
+          values};
+}
+
+// Where the posteriors of the terms go, if they are wanted.
+struct TermSums {
+  const Packed* row_values;
+  const Packed& shares;  // how much each lane counts
+  double* sums;          // (E,)
+};
+
+// One term of a row: adds weight * value of the column (* edge factor) to the row's sum, and
+// returns the term's probability, at_row * weight * value, but for the weight where that can wait.
 template <class Semiring, bool kEdges>
-HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out) {
+HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lanes& sum) {
+  Lanes value = step.values[step.columns[term]];
+  if constexpr (kEdges) value = Semiring::multiply(value, step.pair_factors[step.pairs[term]]);
+  const Lanes weighted = Semiring::multiply(broadcast(step.weights[term]), value);
+  sum = Semiring::add(sum, weighted);
+  return Semiring::multiply(at_row, Semiring::kLogarithms ? weighted : value);
+}
+
+// out[row] = sum over its terms of weight * value of the column; with kSums also
+// sums[term] += sum over the lanes of its probability times the lane's share.
+template <class Semiring, bool kEdges, bool kSums>
+HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* wanted) {
+  static_assert(kLanes == 4);
   const Step step = given;
+  const Packed* row_values = kSums ? wanted->row_values : out;
+  double* sums = kSums ? wanted->sums : nullptr;
+  const Lanes share = kSums ? static_cast<Lanes>(wanted->shares) : broadcast(1.0);
+  const Lanes zero = broadcast(Semiring::kZero);
   for (const TermTable::Run run : step.table.runs) {
-    int64_t term = run.first_term;
-    for (int64_t r = run.first_row; r < run.end_row; ++r) {
-      Lanes sum = broadcast(Semiring::kZero);
-      for (const int64_t end = term + run.n_terms; term < end; ++term)
-        sum = Semiring::add(sum, Semiring::multiply(broadcast(step.weights[term]),
-                                                    step.value<Semiring, kEdges>(term)));
+    int64_t term = run.first_term, r = run.first_row;
+    for (; r + kLanes <= run.end_row; r += kLanes) {
+      const int32_t* rows = step.rows + r;
+      Lanes sum[kLanes] = {zero, zero, zero, zero}, at_row[kLanes] = {zero, zero, zero, zero};
+      if constexpr (kSums)
+        for (int j = 0; j < kLanes; ++j) at_row[j] = row_values[rows[j]];
+      for (int i = 0; i < run.n_terms; ++i, term += kLanes) {
+        const Lanes a = add_term<Semiring, kEdges>(step, term, at_row[0], sum[0]);
+        const Lanes b = add_term<Semiring, kEdges>(step, term + 1, at_row[1], sum[1]);
+        const Lanes c = add_term<Semiring, kEdges>(step, term + 2, at_row[2], sum[2]);
+        const Lanes d = add_term<Semiring, kEdges>(step, term + 3, at_row[3], sum[3]);
+        if constexpr (kSums)
+          store(sums + term, load(sums + term) + sum_each(share * Semiring::to_prob(a),
+                                                          share * Semiring::to_prob(b),
+                                                          share * Semiring::to_prob(c),
+                                                          share * Semiring::to_prob(d)));
+      }
+      for (int j = 0; j < kLanes; ++j) out[rows[j]] = sum[j];
+    }
+    for (; r < run.end_row; ++r) {
+      Lanes sum = zero, at_row = zero;
+      if constexpr (kSums) at_row = row_values[step.rows[r]];
+      for (int i = 0; i < run.n_terms; ++i, ++term) {
+        const Lanes prob = add_term<Semiring, kEdges>(step, term, at_row, sum);
+        if constexpr (kSums) sums[term] += sum_lanes(share * Semiring::to_prob(prob));
+      }
       out[step.rows[r]] = sum;
     }
   }
@@ -70,46 +116,17 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out) {
 template <class Semiring>
 HEDGEROW_CLONES void fill_rows(const Step& step, Packed* out) {
   if (step.pair_factors == nullptr)
-    fill_rows<Semiring, false>(step, out);
+    fill_rows<Semiring, false, false>(step, out, nullptr);
   else
-    fill_rows<Semiring, true>(step, out);
-}
-
-// Probability of a term, (value of the row) * weight * (value of the column), but for the weight
-// where that can wait.
-template <class Semiring, bool kEdges>
-HEDGEROW_INLINE Lanes term_prob(const Step& step, const Packed* row_values, int64_t term) {
-  const Lanes value =
-      Semiring::multiply(row_values[step.term_rows[term]], step.value<Semiring, kEdges>(term));
-  if constexpr (!Semiring::kLogarithms) return value;
-  return Semiring::to_prob(Semiring::multiply(value, broadcast(step.weights[term])));
-}
-
-// sums[term] += sum over the lanes of its probability times the lane's share. Four terms at a time.
-template <class Semiring, bool kEdges>
-HEDGEROW_INLINE void add_term_probs(const Step& given, const Packed* row_values,
-                                    const Packed& shares, double* sums) {
-  const Step step = given;
-  const Lanes share = shares;
-  int64_t term = 0;
-  for (; term + kLanes <= step.n_terms; term += kLanes) {
-    const Lanes a = share * term_prob<Semiring, kEdges>(step, row_values, term);
-    const Lanes b = share * term_prob<Semiring, kEdges>(step, row_values, term + 1);
-    const Lanes c = share * term_prob<Semiring, kEdges>(step, row_values, term + 2);
-    const Lanes d = share * term_prob<Semiring, kEdges>(step, row_values, term + 3);
-    store(sums + term, load(sums + term) + sum_each(a, b, c, d));
-  }
-  for (; term < step.n_terms; ++term)
-    sums[term] += sum_lanes(share * term_prob<Semiring, kEdges>(step, row_values, term));
+    fill_rows<Semiring, true, false>(step, out, nullptr);
 }
 
 template <class Semiring>
-HEDGEROW_CLONES void add_term_probs(const Step& step, const Packed* row_values,
-                                    const Packed& shares, double* sums) {
+HEDGEROW_CLONES void fill_rows_and_sums(const Step& step, Packed* out, const TermSums& wanted) {
   if (step.pair_factors == nullptr)
-    add_term_probs<Semiring, false>(step, row_values, shares, sums);
+    fill_rows<Semiring, false, true>(step, out, &wanted);
   else
-    add_term_probs<Semiring, true>(step, row_values, shares, sums);
+    fill_rows<Semiring, true, true>(step, out, &wanted);
 }
 
 // The smallest of numbers, zeros not counted, and their total or the largest of them; in two parts,
@@ -227,19 +244,6 @@ template <class Semiring>
 HEDGEROW_CLONES void scale(const Packed& by, int n, const Packed* row, Packed* out) {
   const Lanes factor = by;
   for (int q = 0; q < n; ++q) out[q] = Semiring::multiply(row[q], factor);
-}
-
-Step step_over(const TermTable& table, const std::vector<double>& weights,
-               const Numbers& pair_factors, const Packed* values) {
-  return {table,
-          static_cast<int64_t>(table.columns.size()),
-          table.rows.data(),
-          table.term_rows.data(),
-          table.columns.data(),
-          table.pairs.data(),
-          weights.data(),
-          pair_factors.empty() ? nullptr : pair_factors.data(),
-          values};
 }
 
 template <class Semiring>
