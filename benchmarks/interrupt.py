@@ -18,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import common
 
 from hedgerow import LinearCRF
+from hedgerow.labels import Patterns
+from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis import Potentials, forward_backward, viterbi
 
 
@@ -48,6 +50,10 @@ def main() -> None:
     far = 1e5 * nodes[:10_000]  # so far apart that log space is needed
     words = rng.integers(0, 10_000, (400, 500, 8)).astype(str).tolist()
     labels = rng.integers(0, 30, (400, 500)).tolist()
+    automaton = Automaton.build(300, Patterns.pairs(300))
+    over_automaton = Potentials(
+        nodes, rng.normal(size=automaton.n_arcs), np.array([0, 50_000, 100_000]), None, automaton
+    )
     calls: dict[str, Callable[[int], object]] = {
         "forward_backward": lambda n: forward_backward(
             Potentials(nodes, arcs, np.array([0, 100_000])), n_jobs=n
@@ -58,7 +64,10 @@ def main() -> None:
         "viterbi": lambda n: viterbi(
             Potentials(nodes, arcs, np.array([0, 50_000, 100_000])), n_jobs=n
         ),
+        "forward_backward_automaton": lambda n: forward_backward(over_automaton, n_jobs=n),
+        "viterbi_automaton": lambda n: viterbi(over_automaton, n_jobs=n),
         "fit": lambda n: LinearCRF(n_jobs=n).fit(words, labels),
+        "fit_order_2": lambda n: LinearCRF(order=2, n_jobs=n).fit(words, labels),
     }
     worst: dict[str, float | None] = {}
     for name, call in calls.items():
