@@ -7,13 +7,15 @@
 #include <cstdio>
 #include <functional>
 #include <random>
-#include <source_location>
 #include <string>
 #include <vector>
 
 namespace hedgerow::tests {
 
-using Place = std::source_location;
+struct Place {
+  const char* file;
+  int line;
+};
 
 inline int n_checks = 0;
 inline int n_failures = 0;
@@ -23,8 +25,7 @@ inline void check(bool holds, const std::string& what, Place place) {
   ++n_checks;
   if (holds) return;
   ++n_failures;
-  std::printf("%s:%d: failed: %s  [%s]\n", place.file_name(), static_cast<int>(place.line()),
-              what.c_str(), context.c_str());
+  std::printf("%s:%d: failed: %s  [%s]\n", place.file, place.line, what.c_str(), context.c_str());
 }
 
 inline void check_near(double got, double expected, double tolerance, const char* what,
@@ -48,11 +49,11 @@ void check_throws(const std::function<void()>& action, const std::string& part, 
   if (!holds) std::printf("  got: %s\n", message.c_str());
 }
 
-#define CHECK(condition) check((condition), #condition, Place::current())
+#define CHECK(condition) check((condition), #condition, Place{__FILE__, __LINE__})
 #define CHECK_NEAR(got, expected, tolerance) \
-  check_near((got), (expected), (tolerance), #got, Place::current())
+  check_near((got), (expected), (tolerance), #got, Place{__FILE__, __LINE__})
 #define CHECK_THROWS(Error, action, part) \
-  check_throws<Error>([&] { action; }, (part), Place::current())
+  check_throws<Error>([&] { action; }, (part), Place{__FILE__, __LINE__})
 
 inline std::mt19937_64 random_bits(20260101);
 

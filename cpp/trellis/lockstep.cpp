@@ -230,6 +230,12 @@ void Lockstep<Semiring>::fill_term_probs(Packed* probs) const
 
 template class Lockstep<SumProduct>;
 template class Lockstep<LogSum>;
-template class Lockstep<MaxPlus>;
+// A best path goes back only.
+template Lockstep<MaxPlus>::Lockstep(const AutomatonScores&, const TermWeights&);
+template void Lockstep<MaxPlus>::open(const Group&);
+template void Lockstep<MaxPlus>::fill_factors(int64_t, Packed*);
+template void Lockstep<MaxPlus>::begin_beta(int64_t, const Packed&);
+template void Lockstep<MaxPlus>::reach_by_largest(int64_t, const Packed*);
+template void Lockstep<MaxPlus>::backward();
 
 }  // namespace hedgerow
