@@ -59,8 +59,10 @@ MODELS = {
 
 
 def to_plain(value):
-    """Parameters as they are in a file, where all that holds labels is a list."""
-    if isinstance(value, (list, tuple, set, np.ndarray)):
+    """Parameters as they are in a file, where all that holds labels is a list, sets in order."""
+    if isinstance(value, set):
+        value = sorted(value)
+    if isinstance(value, (list, tuple, np.ndarray)):
         return [to_plain(item) for item in value]
     return value
 
