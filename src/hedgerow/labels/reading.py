@@ -160,7 +160,7 @@ def _to_column(
 
 def _families(values: NDArray[Any]) -> NDArray[np.int8]:
     """Kind of each value, (N,) numbers of `Family`."""
-    families = np.full(len(values), family_of_dtype(values.dtype), np.int8)
+    families: NDArray[np.int8] = np.full(len(values), family_of_dtype(values.dtype), np.int8)
     if values.dtype.kind == "O":
         labels = values.tolist()
         family_of = {cls: int(family_of_type(cls)) for cls in set(map(type, labels))}

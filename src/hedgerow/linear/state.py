@@ -49,7 +49,7 @@ def unpack_weights(state: State, n_labels: int) -> tuple[LinearWeights, _core.St
         require(False, f"attribute names ({error})")
     labels = _layout(state, "attributes.offsets", "attributes.labels", len(index), n_labels)
     pairs = None
-    edges = np.empty(0)
+    edges: NDArray[np.float64] = np.empty(0)
     if "edges.offsets" in state.tensors:
         n_pairs = n_labels * n_labels
         pairs = _layout(state, "edges.offsets", "edges.pairs", len(index), n_pairs)
