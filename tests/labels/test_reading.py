@@ -172,7 +172,7 @@ BIG = 2**53 + 1
     [
         (["B", None, "O"], ["B", None, "O"], "TEXT"),
         ([None, "B", float("nan")], [None, "B", None], "TEXT"),
-        (["B", pd.NaT, np.datetime64("NaT")], ["B", None, None], "TEXT"),
+        (["B", pd.NaT, np.datetime64("NaT", "ns")], ["B", None, None], "TEXT"),
         (np.array(["B", np.nan, "O"], object), ["B", None, "O"], "TEXT"),
         (pd.Series(["B", None, "O"]), ["B", None, "O"], "TEXT"),
         (pd.Series(["B", None, "O"], dtype="string"), ["B", None, "O"], "TEXT"),
