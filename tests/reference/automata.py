@@ -341,3 +341,22 @@ class PaperInference:
             if p[len(p) - (len(z) - 1) :] == z[:-1] and s[: len(z) - 1] == z[1:]
         )
         return total / (self.Z * self._w(t, z))
+
+
+def free_chain(nodes, patterns, weights):
+    """One sequence in which nothing is forbidden."""
+    every = frozenset(range(nodes.shape[1]))
+    known = (-1,) * len(nodes)
+    return PatternChain(nodes, patterns, np.array(weights), start=every, end=every, known=known)
+
+
+def arc_marginals(automaton, chain, exact):
+    """Probability of each arc at each position, (T, A), over all labellings."""
+    every = chain.labellings
+    offsets = np.arange(len(every) + 1) * every.shape[1]
+    taken = automaton.arcs_taken(every.ravel().astype(np.int32), offsets).reshape(every.shape)
+    probs = np.exp(list(exact.log_probs.values()))
+    found = np.zeros((every.shape[1], automaton.n_arcs))
+    for t in range(every.shape[1]):
+        np.add.at(found[t], taken[:, t], probs)
+    return found

@@ -1,0 +1,178 @@
+"""Inference over label automata at its limits: long, far apart, nearly nothing, nothing at all."""
+
+import itertools
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from hedgerow.labels.automaton import Automaton, pair_automaton
+from hedgerow.trellis import (
+    Potentials,
+    forward_backward,
+    k_best,
+    log_likelihood,
+    sample,
+    viterbi,
+    weighted_forward_backward,
+)
+from reference.automata import (
+    DenseChain,
+    arc_marginals,
+    enumerate_patterns,
+    free_chain,
+)
+
+examples = partial(settings, deadline=None, derandomize=True)
+
+
+def over_pairs(potentials):
+    """First-order potentials, over the automaton of all pairs."""
+    n_labels = potentials.nodes.shape[1]
+    arcs = np.concatenate([np.zeros(n_labels), potentials.arcs.ravel()])
+    return replace(potentials, arcs=arcs, automaton=pair_automaton(n_labels))
+
+
+@pytest.mark.parametrize(
+    ("n_positions", "scale", "edges"),
+    [(100_000, 1.0, False), (10_000, 500.0, False), (10_000, 1.0, True)],
+    ids=["scaled", "log space", "edges"],
+)
+def test_long_first_order_chains_equal_the_first_order_kernel(n_positions, scale, edges):
+    rng = np.random.default_rng(2)
+    chain = Potentials(
+        scale * rng.normal(size=(n_positions, 3)),
+        scale * rng.normal(size=(3, 3)),
+        np.array([0, n_positions]),
+        rng.normal(size=(n_positions, 3, 3)) if edges else None,
+    )
+    labels, weights = rng.integers(0, 3, n_positions), rng.random(n_positions)
+    one = forward_backward(chain, labels=labels)
+    two = forward_backward(over_pairs(chain), labels=labels)
+    np.testing.assert_allclose(two.log_z, one.log_z, rtol=1e-12)
+    np.testing.assert_allclose(two.log_likelihoods, one.log_likelihoods, rtol=1e-10)
+    np.testing.assert_allclose(two.marginals, one.marginals, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(two.arc_sums[3:].reshape(3, 3), one.arc_sums, rtol=1e-9)
+    assert two.arc_sums[:3].tolist() == pytest.approx(two.marginals[0].tolist(), rel=1e-12)
+    np.testing.assert_array_equal(viterbi(over_pairs(chain)), viterbi(chain))
+    one = weighted_forward_backward(chain, labels, weights)
+    two = weighted_forward_backward(over_pairs(chain), labels, weights)
+    np.testing.assert_allclose(two.log_likelihoods, one.log_likelihoods, rtol=1e-9)
+    np.testing.assert_allclose(two.marginals, one.marginals, rtol=1e-9, atol=1e-9)
+
+
+def test_first_order_chains_go_over_the_automaton_of_pairs():
+    rng = np.random.default_rng(3)
+    chain = Potentials(rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), np.array([0, 5, 9]))
+    for one, two in zip(k_best(chain, 6), k_best(over_pairs(chain), 6), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-12)
+    codes, counts, log_probs = k_best(chain, 6)
+    assert counts.tolist() == [6, 6]
+    for rank in range(6):
+        np.testing.assert_allclose(log_likelihood(chain, codes[rank]), log_probs[rank], rtol=1e-12)
+    uniforms = rng.random((4, 9))
+    np.testing.assert_array_equal(sample(chain, uniforms), sample(over_pairs(chain), uniforms))
+
+
+def test_thousands_of_positions_and_hundreds_of_states():
+    # More numbers than are kept at a time: the kernels go through the sequence block by block.
+    rng = np.random.default_rng(4)
+    n_positions, n_labels = 2_700, 5
+    patterns = [z for z in itertools.product(range(n_labels), repeat=5) if rng.random() < 0.7]
+    patterns += [(0, 1), (1, 1), (4, 3, 2)]
+    weights, nodes = rng.normal(size=len(patterns)), 2 * rng.normal(size=(n_positions, n_labels))
+    automaton = Automaton.build(n_labels, patterns)
+    assert n_positions * automaton.n_states > 2**21
+    arcs = automaton.arc_scores(weights)
+    potentials = Potentials(nodes, arcs, np.array([0, n_positions]), None, automaton)
+    dense = DenseChain(n_labels, patterns, weights, nodes)
+
+    result = forward_backward(potentials)
+    assert result.log_z[0] == pytest.approx(dense.log_z, rel=1e-12)
+    np.testing.assert_allclose(result.marginals, dense.marginals(), rtol=1e-9)
+    by_label = np.bincount(automaton.labels, result.arc_sums)
+    np.testing.assert_allclose(by_label, result.marginals.sum(axis=0), rtol=1e-10)
+
+    codes, counts, log_probs = k_best(potentials, 3)
+    assert counts.tolist() == [3]
+    np.testing.assert_array_equal(codes[0], viterbi(potentials))
+    best = dense.forward(np.maximum)[1]
+    assert log_probs[0, 0] == pytest.approx(best - result.log_z[0], rel=1e-10)
+    for row, expected in zip(codes, log_probs[:, 0], strict=True):
+        assert log_likelihood(potentials, row)[0] == pytest.approx(expected, rel=1e-10)
+
+    uniforms = rng.random((2, n_positions))
+    for row, numbers in zip(sample(potentials, uniforms), uniforms, strict=True):
+        np.testing.assert_array_equal(row, dense.sample(numbers))
+
+    weighted = weighted_forward_backward(potentials, codes[0], np.full(n_positions, 2.0))
+    assert weighted.log_likelihoods[0] == pytest.approx(2 * log_probs[0, 0], rel=1e-10)
+    np.testing.assert_allclose(weighted.marginals, 2 * result.marginals, rtol=1e-9)
+    np.testing.assert_allclose(weighted.arc_sums, 2 * result.arc_sums, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_positions", [5, 300])
+def test_nothing_is_lost_next_to_states_that_take_arcs_of_their_own(n_positions):
+    # Nearly all weight is on label 0, whose states have arcs of their own for the labels 1 and 2.
+    # What the others give to the shared arcs must not be a difference of two numbers close to 1.
+    rng = np.random.default_rng(5)
+    patterns = [(0, 1), (0, 0, 1), (0, 2), (0, 0, 0, 2), (2, 0, 1), (1, 0)]
+    nodes = rng.normal(size=(n_positions, 3)) - [0.0, 45.0, 70.0]
+    weights, automaton = rng.normal(size=6), Automaton.build(3, patterns)
+    arcs = automaton.arc_scores(weights)
+    potentials = Potentials(nodes, arcs, np.array([0, n_positions]), None, automaton)
+    result = forward_backward(potentials, arc_marginals=True)
+    expected = DenseChain(3, patterns, weights, nodes).marginals()
+    assert expected[:, 2].max() < 1e-25
+    np.testing.assert_allclose(result.marginals, expected, rtol=1e-10)
+    if n_positions <= 5:
+        chain = free_chain(nodes, patterns, weights)
+        wanted = arc_marginals(automaton, chain, enumerate_patterns(chain))
+        np.testing.assert_allclose(result.arc_marginals, wanted, rtol=1e-10)
+        np.testing.assert_allclose(result.arc_sums, wanted.sum(axis=0), rtol=1e-10)
+
+
+def test_paths_that_drift_apart_and_come_back():
+    # Two labels that never meet: scaled arithmetic alone would lose label 1 on the way.
+    nodes = np.zeros((4_001, 2))
+    nodes[:2_000, 0] = 1.0
+    nodes[2_000:4_000, 1] = 1.0
+    automaton = Automaton.build(2, [(0, 1), (1, 0), (0, 0, 0)])
+    arcs = automaton.arc_scores([-np.inf, -np.inf, 0.0])
+    potentials = Potentials(nodes, arcs, np.array([0, len(nodes)]), None, automaton)
+    result = forward_backward(potentials)
+    np.testing.assert_allclose(result.marginals, 0.5, rtol=1e-9)
+    assert result.log_z[0] == pytest.approx(2_000 + np.log(2), rel=1e-12)
+    codes = sample(potentials, np.array([[0.4], [0.6]]) + np.zeros(len(nodes)))
+    assert codes.tolist() == [[0] * len(nodes), [1] * len(nodes)]
+
+
+@pytest.mark.parametrize("offsets", [[0], [0, 0, 0]])
+def test_no_positions(offsets):
+    automaton = Automaton.build(2, [(0, 1, 1), (1, 0)])
+    potentials = Potentials(np.zeros((0, 2)), np.zeros(5), np.array(offsets), None, automaton)
+    n_sequences = len(offsets) - 1
+    result = forward_backward(potentials, labels=[], arc_marginals=True)
+    assert result.log_z.tolist() == result.log_likelihoods.tolist() == [0.0] * n_sequences
+    assert result.arc_sums.tolist() == [0.0] * 5
+    assert (result.marginals.shape, result.arc_marginals.shape) == ((0, 2), (0, 5))
+    assert weighted_forward_backward(potentials, [], []).arc_sums.tolist() == [0.0] * 5
+    assert viterbi(potentials).shape == (0,)
+    assert sample(potentials, np.zeros((3, 0))).shape == (3, 0)
+    codes, counts, log_probs = k_best(potentials, 2)
+    assert (codes.shape, counts.tolist()) == ((2, 0), [1] * n_sequences)
+    assert log_probs.tolist() == [[0.0] * n_sequences, [-np.inf] * n_sequences]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_an_impossible_label_of_weight_0_does_not_count(order):
+    arcs = np.array([[0.0, -np.inf], [0.0, 0.0]])
+    potentials = Potentials(np.zeros((3, 2)), arcs, np.array([0, 3]))
+    if order == 2:
+        automaton = Automaton.build(2, [(0, 1), (0, 1, 1)])
+        scores = automaton.arc_scores([-np.inf, 0.0])
+        potentials = Potentials(np.zeros((3, 2)), scores, np.array([0, 3]), None, automaton)
+    found = weighted_forward_backward(potentials, [0, 1, 1], [1.0, 0.0, 1.0])
+    assert np.isfinite(found.log_likelihoods).all()
