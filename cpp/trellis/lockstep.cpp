@@ -25,8 +25,13 @@ TermWeights::TermWeights(const AutomatonScores& scores, bool logarithms) {
   by_arc.assign(scores.arcs, scores.arcs + automaton.n_arcs());
   if (!logarithms)
     for (double& value : by_arc) value = std::exp(value - shift);
-  for (const int32_t arc : automaton.to_states.arcs) to_states.push_back(by_arc[arc]);
-  for (const int32_t arc : automaton.to_cells.arcs) to_cells.push_back(by_arc[arc]);
+  const auto spread_over = [&](const TermTable& table) {
+    std::vector<double> weights(table.arcs.size());
+    for (size_t e = 0; e < weights.size(); ++e) weights[e] = by_arc[table.arcs[e]];
+    return weights;
+  };
+  to_states = spread_over(automaton.to_states);
+  to_cells = spread_over(automaton.to_cells);
 }
 
 template <class Semiring>
