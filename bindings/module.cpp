@@ -1,7 +1,7 @@
 #include <cstdlib>
 
 #include "arrays.hpp"
-#include "trellis/no_path.hpp"
+#include "trellis/score_errors.hpp"
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif

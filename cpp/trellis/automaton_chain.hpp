@@ -10,7 +10,7 @@
 
 #include "parallel.hpp"
 #include "trellis/automaton.hpp"
-#include "trellis/no_path.hpp"
+#include "trellis/score_errors.hpp"
 
 namespace hedgerow {
 

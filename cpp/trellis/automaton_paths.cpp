@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <type_traits>
 
+#include "trellis/chunk_sums.hpp"
 #include "trellis/groups.hpp"
 #include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
@@ -342,14 +342,14 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
   const Automaton& automaton = scores.automaton;
   const int64_t n_labels = automaton.n_labels(), n_pairs = n_labels * n_labels;
   const Groups groups(scores);
-  std::vector<std::vector<double>> sums(groups.n_chunks());
-  for (auto& part : sums) part.assign(automaton.n_arcs(), 0.0);
+  ChunkSums arc_sums(out.arc_sums, automaton.n_arcs(), groups.n_chunks());
   for_each_walk(scores, n_threads, stop, groups, [&](int64_t chunk, auto& walk) {
     struct Measure {
       std::vector<double> mass, next;
       int32_t observed = Automaton::kBegin;
       ExactSum log_likelihood;
     } measures[kLanes];
+    double* sums = arc_sums.open(chunk);
     const Group& group = walk.group();
     for (Measure& measure : measures) {
       measure.mass.assign(automaton.n_states(), 0.0);
@@ -385,7 +385,7 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
             const int32_t arc = walk.arc(k);
             counts[k] += count;
             measure.next[automaton.target(arc)] += count;
-            sums[chunk][arc] += count;
+            if (sums) sums[arc] += count;
             if (pairs && t > 0) pairs[automaton.pair(arc)] += count;
           }
         }
@@ -397,10 +397,7 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
       if (group.live[l])
         out.log_likelihoods[group.sequences[l]] = measures[l].log_likelihood.value();
   });
-  if (!out.arc_sums) return;
-  std::fill(out.arc_sums, out.arc_sums + automaton.n_arcs(), 0.0);
-  for (const auto& part : sums)
-    for (size_t a = 0; a < part.size(); ++a) out.arc_sums[a] += part[a];
+  arc_sums.finish();
 }
 
 }  // namespace hedgerow

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "trellis/chunk_sums.hpp"
 #include "trellis/groups.hpp"
 #include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
@@ -231,21 +232,17 @@ void fill_posteriors(const AutomatonScores& scores, const int32_t* labels,
   const TermWeights weights(scores, SumProduct::kLogarithms);
   const TermWeights log_weights(scores, LogSum::kLogarithms);
   const Groups groups(scores);
-  const size_t n_arcs = scores.automaton.n_arcs();
-  std::vector<std::vector<double>> sums(groups.n_chunks());
+  ChunkSums arc_sums(out.arc_sums, scores.automaton.n_arcs(), groups.n_chunks());
   const auto make_worker = [&] {
     return std::make_unique<Worker>(scores, weights, log_weights, labels, out, stop);
   };
   groups.for_each_chunk(n_threads, stop, make_worker,
                         [&](Worker& worker, int64_t chunk, const Group* first, const Group* end) {
-                          if (out.arc_sums) sums[chunk].assign(n_arcs, 0.0);
+                          double* sums = arc_sums.open(chunk);
                           for (const Group* group = first; group != end; ++group)
-                            worker.run(*group, out.arc_sums ? sums[chunk].data() : nullptr);
+                            worker.run(*group, sums);
                         });
-  if (!out.arc_sums) return;
-  std::fill(out.arc_sums, out.arc_sums + n_arcs, 0.0);
-  for (const auto& part : sums)
-    for (size_t a = 0; a < n_arcs; ++a) out.arc_sums[a] += part[a];
+  arc_sums.finish();
 }
 
 }  // namespace hedgerow

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simd.hpp"
+#include "trellis/chunk_sums.hpp"
 #include "trellis/log_space.hpp"
 #include "trellis/scaled.hpp"
 #include "trellis/viterbi.hpp"
@@ -62,32 +63,6 @@ int64_t longest(const ChainScores& scores, int64_t first, int64_t end) {
   return length;
 }
 
-// Sums over chunks of a (K, K) table each.
-class PairSums {
- public:
-  PairSums(double* out, int n_labels, size_t n_chunks)
-      : out_(out), size_(static_cast<size_t>(n_labels) * n_labels), parts_(out ? n_chunks : 0) {}
-
-  // Zeros for a chunk to add to, or null when nobody asked.
-  double* open(int64_t chunk) {
-    if (out_ == nullptr) return nullptr;
-    parts_[chunk].assign(size_, 0.0);
-    return parts_[chunk].data();
-  }
-
-  void finish() {
-    if (out_ == nullptr) return;
-    std::fill(out_, out_ + size_, 0.0);
-    for (const auto& part : parts_)
-      for (size_t i = 0; i < size_; ++i) out_[i] += part[i];
-  }
-
- private:
-  double* out_;
-  size_t size_;
-  std::vector<std::vector<double>> parts_;
-};
-
 double* at(double* array, int64_t index) { return array == nullptr ? nullptr : array + index; }
 const int32_t* at(const int32_t* array, int64_t index) {
   return array == nullptr ? nullptr : array + index;
@@ -101,7 +76,7 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
   const ScaledArcs arcs(scores);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);
-  PairSums pair_sums(out.pair_sums, scores.n_labels, bounds.size() - 1);
+  ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1);
 
   for_each_chunk(scores, bounds, n_threads, stop, [&](int64_t chunk, int64_t first, int64_t end) {
     double* sums = pair_sums.open(chunk);
@@ -139,7 +114,7 @@ void fill_weighted_posteriors(const ChainScores& scores, const int32_t* labels,
   check_arcs(scores);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);
-  PairSums pair_sums(out.pair_sums, scores.n_labels, bounds.size() - 1);
+  ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1);
   for_each_chunk(scores, bounds, n_threads, stop, [&](int64_t chunk, int64_t first, int64_t end) {
     double* sums = pair_sums.open(chunk);
     LogChain chain(scores, stop);

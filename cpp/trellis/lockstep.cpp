@@ -92,11 +92,7 @@ void Lockstep<Semiring>::add_extent(const char* what, int64_t t, const Extent& e
   for (int l = 0; l < kLanes; ++l) {
     if (!lives(l, t)) continue;
     const double largest = extent.size.values[l];
-    if (n_bad.values[l] > 0)
-      throw std::invalid_argument(std::string(what) + " score is NaN or +inf at position " +
-                                  std::to_string(t) + " of sequence " +
-                                  std::to_string(group_.sequences[l]) +
-                                  "; scores must be finite numbers or -inf");
+    if (n_bad.values[l] > 0) throw_bad_score(what, t, group_.sequences[l]);
     if (largest == -kInfinity) continue;  // the factors are zeros, and forward finds no path
     shifts[l] += largest;
     spreads[l] += largest - extent.smallest.values[l];
@@ -135,10 +131,7 @@ Lanes Lockstep<Semiring>::forward(int64_t t, const Packed* factors, const Packed
   for (int l = 0; l < kLanes; ++l) {
     const double total = extent.size.values[l];
     if (!lives(l, t) || refused_[l]) continue;
-    if (total == Semiring::kZero)
-      throw NoPath("sequence " + std::to_string(group_.sequences[l]) +
-                   " has no labelling with a finite score: every path ends before position " +
-                   std::to_string(t) + "; allow more labels or arcs");
+    if (total == Semiring::kZero) throw_no_path(t, group_.sequences[l]);
     if (!Semiring::kLogarithms &&
         !(total >= kSmallest && extent.smallest.values[l] >= kSmallest * total))
       refused_[l] = true;

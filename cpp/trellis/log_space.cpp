@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "simd.hpp"
+#include "trellis/score_errors.hpp"
 #include "trellis/sums.hpp"
 
 namespace hedgerow {
@@ -112,7 +113,7 @@ void LogChain::forward(int64_t sequence, const int32_t* labels, double* log_alph
     }
     for (int64_t k = 0; k < n_labels; ++k) next[k] += nodes[k];
     const double largest = row_maximum(next, stride_);
-    if (largest == -kInfinity) scores_.throw_no_path(sequence, t);
+    if (largest == -kInfinity) throw_no_path(t, sequence);
     for (int64_t k = 0; k < n_labels; ++k) next[k] -= largest;
     std::swap(row, next);
     if (log_alphas != nullptr) std::copy(row, row + n_labels, log_alphas + t * n_labels);
@@ -213,7 +214,7 @@ void LogChain::weighted(int64_t sequence, const int32_t* labels, const double* w
   const auto spread = [&](int64_t t, double mass, const double* arcs, int64_t from, bool observed) {
     double sum = 0.0;
     const double largest = softmax_row(arcs, reached, stride_, row, sum);
-    if (largest == -kInfinity) scores_.throw_no_path(sequence, t);
+    if (largest == -kInfinity) throw_no_path(t, sequence);
     if (observed && weights[t] != 0.0) {
       const double log_prob = arcs[labels[t]] + reached[labels[t]] - largest - std::log(sum);
       total.add(weights[t] * log_prob);

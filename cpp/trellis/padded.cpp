@@ -1,11 +1,9 @@
 #include "trellis/padded.hpp"
 
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
 #include "simd.hpp"
-#include "trellis/no_path.hpp"
+#include "trellis/score_errors.hpp"
 
 namespace hedgerow {
 
@@ -33,9 +31,7 @@ void PaddedScores::check(int64_t sequence, Stop& stop) const {
   const int64_t n_labels = scores_.n_labels, n_pairs = n_labels * n_labels;
   const auto check_row = [&](const char* name, const double* row, int64_t n, int64_t t) {
     if (std::all_of(row, row + n, [](double x) { return x < kInfinity; })) return;
-    throw std::invalid_argument(std::string(name) + " score is NaN or +inf at position " +
-                                std::to_string(t) + " of sequence " + std::to_string(sequence) +
-                                "; scores must be finite numbers or -inf");
+    throw_bad_score(name, t, sequence);
   };
   for (int64_t t = 0; t < length(sequence); ++t) {
     if (t % kCheckEvery == 0) stop.check();
@@ -44,13 +40,6 @@ void PaddedScores::check(int64_t sequence, Stop& stop) const {
     if (scores_.edges != nullptr && t > 0)
       check_row("an edge", scores_.edges + position * n_pairs, n_pairs, t);
   }
-}
-
-void PaddedScores::throw_no_path(int64_t sequence, int64_t t) const {
-  throw NoPath("sequence " + std::to_string(sequence) +
-               " has no labelling with a finite score: every path ends before "
-               "position " +
-               std::to_string(t) + "; allow more labels or arcs");
 }
 
 }  // namespace hedgerow

@@ -28,8 +28,6 @@ class PaddedScores {
 
   // Throws std::invalid_argument for NaN or +inf, naming the place.
   void check(int64_t sequence, Stop& stop) const;
-  // Every path has ended before position t of the sequence.
-  [[noreturn]] void throw_no_path(int64_t sequence, int64_t t) const;
 
  private:
   const ChainScores& scores_;

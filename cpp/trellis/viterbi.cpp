@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simd.hpp"
+#include "trellis/score_errors.hpp"
 
 namespace hedgerow {
 namespace {
@@ -67,7 +68,7 @@ void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
       largest =
           viterbi_step(row, scores_.arcs_at(begin + t), nodes, largest, n_labels, stride, next);
     }
-    if (largest == -kInfinity) scores_.throw_no_path(sequence, t);
+    if (largest == -kInfinity) throw_no_path(t, sequence);
     std::swap(row, next);
     std::copy(row, row + n_labels, best_.begin() + t * n_labels);
   }

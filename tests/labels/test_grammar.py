@@ -78,7 +78,7 @@ def check_forms_agree(dense, dense_weights, sparse, sparse_weights, edges=None):
 def test_all_pairs_over_an_automaton_equal_the_first_order_kernel(data):
     n_labels = data.draw(st.integers(2, 6))
     constraints = data.draw(constraints_of(n_labels))
-    dense = replace(Grammar.first_order(n_labels), constraints=constraints)
+    dense = Grammar(n_labels, Patterns.pairs(n_labels), constraints)
     weights = 2 * np.random.default_rng(n_labels).normal(size=n_labels**2)
     check_forms_agree(dense, weights, with_a_longer_pattern(dense), np.append(weights, 0.0))
 
@@ -141,7 +141,7 @@ def test_pattern_sums_of_observed_arcs_are_counts():
 def test_what_is_forbidden_stays_forbidden_whatever_its_weight():
     allowed = np.array([[True, False], [True, True]])
     constraints = Constraints(allowed, np.array([True, False]), np.array([False, True]))
-    dense = replace(Grammar.first_order(2), constraints=constraints)
+    dense = Grammar(2, Patterns.pairs(2), constraints)
     weights = np.array([1.0, 2.0, 3.0, 4.0])
     assert dense.arcs(weights).tolist() == [[1.0, -np.inf], [3.0, 4.0]]
     longer = with_a_longer_pattern(dense)
@@ -160,7 +160,7 @@ def test_what_is_forbidden_stays_forbidden_whatever_its_weight():
 
 def test_nothing_is_restricted_without_constraints():
     nodes = np.zeros((2, 2))
-    Grammar.first_order(2).restrict(nodes, np.array([0, 2]))
+    Grammar(2, Patterns.pairs(2)).restrict(nodes, np.array([0, 2]))
     assert not nodes.any()
 
 

@@ -43,11 +43,6 @@ class Grammar:
     has_edges: bool = False
 
     @classmethod
-    def first_order(cls, n_labels: int) -> Grammar:
-        """All label pairs, nothing forbidden."""
-        return cls(n_labels, Patterns.pairs(n_labels))
-
-    @classmethod
     def learn(
         cls,
         labels: Labels,

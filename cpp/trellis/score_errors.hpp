@@ -1,0 +1,29 @@
+// What the kernels throw at scores that they cannot work with.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace hedgerow {
+
+// No labelling of a sequence has a finite score.
+struct NoPath : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+// what: "a node" or "an edge"; t: the position within the sequence
+[[noreturn]] inline void throw_bad_score(const char* what, int64_t t, int64_t sequence) {
+  throw std::invalid_argument(std::string(what) + " score is NaN or +inf at position " +
+                              std::to_string(t) + " of sequence " + std::to_string(sequence) +
+                              "; scores must be finite numbers or -inf");
+}
+
+// Every path has ended before position t.
+[[noreturn]] inline void throw_no_path(int64_t t, int64_t sequence) {
+  throw NoPath("sequence " + std::to_string(sequence) +
+               " has no labelling with a finite score: every path ends before position " +
+               std::to_string(t) + "; allow more labels or arcs");
+}
+
+}  // namespace hedgerow
