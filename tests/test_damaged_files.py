@@ -157,6 +157,7 @@ def put_together(tensors, content):
         ({"loss": None}, "the file does not hold a valid model: TypeError"),
         ({"loss": "low"}, "the file does not hold a valid model: ValueError"),
         ({"n_iter": None}, "the file does not hold a valid model: TypeError"),
+        ({"n_iter": np.inf}, "the file does not hold a valid model: OverflowError"),
         ({"history": 5}, "the file does not hold a valid model: TypeError"),
     ],
     ids=repr,

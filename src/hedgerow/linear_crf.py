@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,29 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core, persist, trellis
-from hedgerow.encode import check_schema, encode
-from hedgerow.labels import Grammar, Labels, read_constraints, read_labels
-from hedgerow.linear.attributes import attribute_rows, column_names, drop_rare
-from hedgerow.linear.evaluation import Evaluation
+from hedgerow.encode import encode
+from hedgerow.evaluation import Evaluation
+from hedgerow.labels import Grammar
+from hedgerow.labels.tables import Table
+from hedgerow.linear.attributes import attribute_rows, drop_rare
 from hedgerow.linear.lbfgs import Minimum, minimize
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.state import pack_weights, unpack_weights
-from hedgerow.linear.tables import (
-    attribute_table,
-    name_patterns,
-    pattern_table,
-    transition_table,
-)
-from hedgerow.linear.training_set import TrainingSet
+from hedgerow.linear.tables import attribute_table, transition_table
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
-from hedgerow.objectives import Targets
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.progress import Progress
-from hedgerow.sequences import Schema, Sequences, SparseRows, check_finite
+from hedgerow.sequences import Sequences, SparseRows, check_finite
+from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trellis import Potentials
-from hedgerow.weighting import class_weights, read_sample_weight
 
 
 class LinearCRF(SequenceModel):
@@ -204,15 +198,7 @@ class LinearCRF(SequenceModel):
         if init is not None:
             init._copy_weights(data, LinearWeights.from_vector(start, layout))
         n_threads = trellis.count_threads(self.n_jobs)
-        evaluation = None
-        if eval_set is not None:
-            evaluation = Evaluation(
-                eval_set,
-                data,
-                model=type(self).__name__,
-                missing_label=self.missing_label,
-                n_threads=n_threads,
-            )
+        evaluate = self._watch(eval_set, data, n_threads)
         loss = LinearLoss(
             rows,
             data.targets,
@@ -225,10 +211,8 @@ class LinearCRF(SequenceModel):
         with Progress(self.max_iter, self.verbose) as progress:
 
             def report(vector: NDArray[np.float64], value: float) -> None:
-                figures = {"loss": value}
-                if evaluation is not None:
-                    weights = LinearWeights.from_vector(vector, layout)
-                    figures |= evaluation.measure(weights)
+                weights = LinearWeights.from_vector(vector, layout)
+                figures = {"loss": value} | evaluate(weights)
                 for name, figure in figures.items():
                     history.setdefault(name, []).append(figure)
                 progress.update(figures)
@@ -245,8 +229,8 @@ class LinearCRF(SequenceModel):
         del loss
         _core.release_memory()
         self._warn_unless_converged(minimum)
-        weights = LinearWeights.from_vector(minimum.weights, layout)
-        self._set_fitted(data.labels.classes, data.schema, data.index, weights)
+        self._set_fitted(data.labels.classes, data.schema, data.index)
+        self._weights = LinearWeights.from_vector(minimum.weights, layout)
         self.loss_ = minimum.loss
         self.n_iter_ = minimum.n_iter
         self.history_ = history
@@ -264,7 +248,7 @@ class LinearCRF(SequenceModel):
         self._check_fitted()
         return self._weights.n_weights
 
-    def weights(self) -> dict[str, NDArray[Any]]:
+    def weights(self) -> Table:
         """Weights of attributes, as the columns of a table: attribute, label, weight.
 
         The attribute ``(bias)`` stands for the label's own weight. ``pandas.DataFrame(...)`` and
@@ -273,18 +257,7 @@ class LinearCRF(SequenceModel):
         self._check_fitted()
         return attribute_table(self._weights, self._index, self.classes_)
 
-    @property
-    def label_patterns_(self) -> list[tuple[Any, ...]]:
-        """The label patterns that have weights."""
-        self._check_fitted()
-        return name_patterns(self._grammar.patterns, self.classes_)
-
-    def patterns(self) -> dict[str, NDArray[Any]]:
-        """Weights of label patterns, as the columns of a table: pattern, weight."""
-        self._check_fitted()
-        return pattern_table(self._weights, self.classes_)
-
-    def transitions(self) -> dict[str, NDArray[Any]]:
+    def transitions(self) -> Table:
         """Weights of label pairs, as the columns of a table: from, to, weight.
 
         With ``transition_attributes`` a column ``attribute`` comes first; it is empty for the pairs
@@ -299,21 +272,9 @@ class LinearCRF(SequenceModel):
         check_number("max_iter", self.max_iter, minimum=1, integer=True)
         check_number("tol", self.tol, minimum=0)
         check_number("min_count", self.min_count, minimum=0, integer=True)
-        if not isinstance(self.verbose, bool):
-            check_number("verbose", self.verbose, minimum=0, integer=True)
-        check_number("order", self.order, minimum=0, integer=True)
-        check_number("min_pattern_count", self.min_pattern_count, minimum=0, integer=True)
-        for name, default in (("order", 1), ("min_pattern_count", 0)):
-            value = getattr(self, name)
-            if self.label_patterns is not None and value != default:
-                raise ValueError(
-                    f"{name} is {value} and label_patterns are given; these take the place of the "
-                    "patterns that order and min_pattern_count find: leave one of them out"
-                )
         check_choice("all_pairs", self.all_pairs, (True, False))
         check_choice("transition_attributes", self.transition_attributes, (True, False))
-        if isinstance(self.class_weight, str):
-            check_choice("class_weight", self.class_weight, ("balanced", None))
+        check_label_parameters(self)
 
     def _check_init(self, init: Any) -> None:
         if init is None:
@@ -331,51 +292,32 @@ class LinearCRF(SequenceModel):
     ) -> tuple[TrainingSet, SparseRows]:
         index = _core.StringIndex()
         sequences = encode(X, groups, index)
-        check_finite(sequences, type(self).__name__)
-        column = read_labels(y, sequences, missing_label=self.missing_label)
-        labels, codes = Labels.learn(column)
-        grammar = self._learn_grammar(labels, codes, sequences)
-        sequence_weights = read_sample_weight(sample_weight, sequences)
-        position_weights = None
-        if self.class_weight is not None:
-            column.require_all(sequences, "class_weight weighs the label of every position")
-            position_weights = class_weights(self.class_weight, labels, codes)[codes]
-            if sequence_weights is not None:
-                position_weights *= np.repeat(sequence_weights, sequences.lengths)
+        self._check_values(sequences)
+        data = read_training_set(
+            self, sequences, index, y, sample_weight, has_edges=self.transition_attributes
+        )
         rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
-        targets = Targets(
-            sequences.offsets,
-            codes,
-            len(labels.classes),
-            grammar.automaton,
-            sequence_weights,
-            position_weights,
-        )
-        return TrainingSet(sequences.schema, index, labels, grammar, targets), rows
+        return replace(data, index=index), rows
 
-    def _learn_grammar(
-        self, labels: Labels, codes: NDArray[np.int32], sequences: Sequences
-    ) -> Grammar:
-        constraints = read_constraints(
-            labels,
-            constraints=self.constraints,
-            allowed=self.allowed,
-            forbidden=self.forbidden,
-            start_labels=self.start_labels,
-            end_labels=self.end_labels,
+    def _watch(
+        self, eval_set: tuple[Any, ...] | None, data: TrainingSet, n_threads: int
+    ) -> Callable[[LinearWeights], dict[str, float]]:
+        """Figures to report on data set aside, as a function of the weights."""
+        if eval_set is None:
+            return lambda weights: {}
+        evaluation, sequences = Evaluation.read(
+            eval_set,
+            data,
+            lambda X, groups: self._read_alike(X, groups, data.schema, data.index),
+            missing_label=self.missing_label,
         )
-        if constraints is not None:
-            constraints.check(codes, sequences, labels)
-        return Grammar.learn(
-            labels,
-            codes,
-            sequences.offsets,
-            order=int(self.order),
-            min_pattern_count=int(self.min_pattern_count),
-            label_patterns=self.label_patterns,
-            constraints=constraints,
-            has_edges=self.transition_attributes,
-        )
+        rows = attribute_rows(sequences, data.index)
+
+        def measure(weights: LinearWeights) -> dict[str, float]:
+            parts = weights.potentials(rows, evaluation.offsets, n_threads)
+            return evaluation.measure(parts, n_threads)
+
+        return measure
 
     def _layout(self, data: TrainingSet, rows: SparseRows) -> LinearLayout:
         """Which weights there are, for labels, label pairs and label patterns."""
@@ -400,68 +342,27 @@ class LinearCRF(SequenceModel):
                 stacklevel=3,
             )
 
-    def _set_fitted(
-        self,
-        classes: NDArray[Any],
-        schema: Schema,
-        index: _core.StringIndex,
-        weights: LinearWeights,
-    ) -> None:
-        self.classes_ = classes
-        self._schema = schema
-        self._index = index
-        self._weights = weights
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if schema.kind == "columns":
-            self.n_features_in_ = schema.n_features
-            if schema.names is not None:
-                self.feature_names_in_ = np.array(column_names(schema), dtype=np.object_)
-
-    def _read(self, X: Any, groups: Any) -> Sequences:
-        sequences = encode(X, groups, self._index, grow=False)
-        check_schema(self._schema, sequences.schema, type(self).__name__)
+    def _check_values(self, sequences: Sequences) -> None:
         check_finite(sequences, type(self).__name__)
-        # Attributes have the names of the columns used to fit, also if X has none or others.
-        return replace(sequences, schema=self._schema)
 
     @property
     def _grammar(self) -> Grammar:
         return self._weights.layout.grammar
 
+    @property
+    def _pattern_weights(self) -> NDArray[np.float64]:
+        return self._weights.patterns
+
     def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
         rows = attribute_rows(sequences, self._index)
         return self._weights.potentials(rows, sequences.offsets, trellis.count_threads(self.n_jobs))
 
-    def _to_state(self) -> persist.State:
-        metadata = {
-            "parameters": persist.pack_parameters(self.get_params(deep=False)),
-            "classes": persist.pack_classes(self.classes_),
-            "schema": self._schema.to_json(),
-            "loss": self.loss_,
-            "n_iter": self.n_iter_,
-            "history": self.history_,
-        }
-        return persist.State(pack_weights(self._weights, self._index), metadata)
+    def _pack(self) -> persist.State:
+        figures = {"loss": self.loss_, "n_iter": self.n_iter_}
+        return persist.State(pack_weights(self._weights), figures)
 
-    @classmethod
-    def _from_state(cls, state: persist.State) -> LinearCRF:
-        metadata = state.metadata
-        known = cls().get_params(deep=False)
-        crf = cls(**persist.unpack_parameters(metadata, known))
-        classes = persist.unpack_classes(metadata)
-        weights, index = unpack_weights(state, len(classes))
-        try:
-            schema = Schema.from_json(metadata["schema"])
-            crf.loss_ = float(metadata["loss"])
-            crf.n_iter_ = int(metadata["n_iter"])
-            crf.history_ = dict(metadata["history"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise persist.ModelFileError(
-                f"the file does not hold a valid model: {error!r}"
-            ) from error
-        named = schema.names is None or len(schema.names) == schema.n_features
-        persist.require(named and schema.to_json() == metadata["schema"], "its columns")
-        crf._set_fitted(classes, schema, index, weights)
-        return crf
+    def _unpack(self, state: persist.State) -> None:
+        self._weights = unpack_weights(state, len(self._index), len(self.classes_))
+        with persist.expecting():
+            self.loss_ = float(state.metadata["loss"])
+            self.n_iter_ = int(state.metadata["n_iter"])

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from hedgerow import persist, trellis
-from hedgerow.labels import Grammar, Labels, pin_known, read_labels
+from hedgerow import trellis
+from hedgerow.estimator import Estimator
+from hedgerow.labels import pin_known
 from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Sequences
@@ -36,34 +33,14 @@ class Question:
     known: NDArray[np.int32] | None
 
 
-class SequenceModel(BaseEstimator):  # type: ignore[misc]
+class SequenceModel(Estimator):
     """Base of the estimators: prediction from the potentials that a subclass computes."""
 
     n_jobs: int | None
-    missing_label: Any
-    classes_: NDArray[Any]
-
-    @abstractmethod
-    def _read(self, X: Any, groups: Any) -> Sequences:
-        """Encode X and check it against what the model was fitted on."""
 
     @abstractmethod
     def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
         """Scores of all sequences, in one or more runs of consecutive ones."""
-
-    @property
-    @abstractmethod
-    def _grammar(self) -> Grammar:
-        """How the labels depend on each other."""
-
-    @abstractmethod
-    def _to_state(self) -> persist.State:
-        """Everything that a model file has to hold."""
-
-    @classmethod
-    @abstractmethod
-    def _from_state(cls, state: persist.State) -> SequenceModel:
-        """Rebuild a fitted model; raises `hedgerow.ModelFileError`."""
 
     def predict(
         self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode = "viterbi"
@@ -256,14 +233,6 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
             )
         return float(np.average(right[given], weights=by_position[given]))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file, which `hedgerow.load` reads.
-
-        The file is written beside its place and moved there when it is whole.
-        """
-        self._check_fitted()
-        persist.write(Path(path), type(self).__name__, self._to_state())
-
     def _decode(self, question: Question, decode: Decode) -> NDArray[np.int32]:
         if decode == "viterbi":
             best = self._answer(question, lambda part: trellis.viterbi(part, n_jobs=self.n_jobs))
@@ -323,17 +292,4 @@ class SequenceModel(BaseEstimator):  # type: ignore[misc]
                 f"{where}, of length {sequences.lengths[dead_end[0]]}, cannot be labelled: no "
                 f"labels of its positions up to {dead_end[1]} keep to the constraints; leave it "
                 "out or relax the constraints"
-            )
-
-    def _labels(self) -> Labels:
-        return Labels(self.classes_)
-
-    def _read_codes(self, y: Any, sequences: Sequences, name: str = "y") -> NDArray[np.int32]:
-        column = read_labels(y, sequences, name=name, missing_label=self.missing_label)
-        return self._labels().encode(column, sequences, name)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "classes_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet; call fit before using it"
             )

@@ -140,6 +140,27 @@ class Partial:
 
 
 @dataclass(frozen=True, eq=False)
+class Expectations:
+    """A loss, and what is expected of the labels with and without knowing them."""
+
+    loss: float
+    """Negative log-likelihood of the known labels, weights included."""
+    posteriors: Posteriors
+    """Of all labellings. With position weights their marginals and arc sums are weighted counts."""
+    given: Posteriors | None
+    """Of the labellings that agree with the known labels, for partially labelled sequences."""
+
+    def arc_slopes(self, targets: Targets) -> NDArray[np.float64]:
+        """How the loss changes with the scores of the arcs: expected minus observed counts."""
+        assert self.posteriors.arc_sums is not None
+        slopes = self.posteriors.arc_sums - targets.arc_counts
+        if self.given is not None:
+            assert self.given.arc_sums is not None
+            slopes -= self.given.arc_sums
+        return slopes
+
+
+@dataclass(frozen=True, eq=False)
 class Slopes:
     """A loss, and how it changes with the potentials."""
 
@@ -152,6 +173,38 @@ class Slopes:
     """(N, K, K), if the potentials have edges."""
 
 
+def expect(
+    potentials: Potentials,
+    targets: Targets,
+    *,
+    n_threads: int,
+    out: NDArray[np.float64] | None = None,
+) -> Expectations:
+    """Negative log-likelihood, and the expected counts that its slopes are made of.
+
+    Where labels are not known the likelihood is that of the known ones, the sum over all labellings
+    that agree with them. ``out`` (N, K), where given, receives the marginals.
+    """
+    posteriors = _posteriors(potentials, targets, n_threads, out)
+    assert posteriors.log_likelihoods is not None
+    partial, given = targets.partial, None
+    if partial is not None:
+        weights = targets.sequence_weights
+        given = forward_backward(
+            partial.restrict(potentials),
+            pairs="sum" if potentials.edges is None else "each",
+            weights=None if weights is None else weights[partial.sequences],
+            n_jobs=n_threads,
+        )
+        posteriors.log_likelihoods[partial.sequences] = (
+            given.log_z - posteriors.log_z[partial.sequences]
+        )
+    log_likelihoods = posteriors.log_likelihoods
+    if targets.position_weights is None and targets.sequence_weights is not None:
+        log_likelihoods = log_likelihoods * targets.sequence_weights
+    return Expectations(-float(log_likelihoods.sum()), posteriors, given)
+
+
 def likelihood(
     potentials: Potentials,
     targets: Targets,
@@ -161,21 +214,18 @@ def likelihood(
 ) -> Slopes:
     """Negative log-likelihood; its slopes are expected minus observed counts, p - mu.
 
-    Where labels are not known the likelihood is that of the known ones, the sum over all labellings
-    that agree with them; "observed" is then what is expected of these. ``out`` (N, K), where given,
-    receives the slopes of the nodes.
+    Where labels are not known "observed" is what is expected of the labellings that agree with the
+    known ones. ``out`` (N, K), where given, receives the slopes of the nodes.
     """
-    posteriors = _posteriors(potentials, targets, n_threads, out)
-    assert posteriors.log_likelihoods is not None
-    assert posteriors.arc_sums is not None
-    log_likelihoods = posteriors.log_likelihoods
-    nodes, arcs, edges = posteriors.marginals, posteriors.arc_sums, posteriors.pairs
+    expected = expect(potentials, targets, n_threads=n_threads, out=out)
+    nodes, edges = expected.posteriors.marginals, expected.posteriors.pairs
     if targets.partial is not None:
-        sums = _subtract_constrained(potentials, targets, posteriors, n_threads)
-        arcs = arcs - sums
-    if targets.position_weights is None and targets.sequence_weights is not None:
-        assert targets.weights is not None
-        log_likelihoods = log_likelihoods * targets.sequence_weights
+        assert expected.given is not None
+        positions = targets.partial.positions
+        nodes[positions] -= expected.given.marginals
+        if edges is not None and expected.given.pairs is not None:
+            edges[positions] -= expected.given.pairs
+    if targets.position_weights is None and targets.weights is not None:
         nodes *= targets.weights[:, None]
         if edges is not None:
             edges *= targets.weights[:, None, None]
@@ -184,7 +234,7 @@ def likelihood(
     if edges is not None:
         pair_codes = np.where(full >= 0, targets.pair_codes, -1)
         _subtract_observed(edges.reshape(len(edges), -1), pair_codes, targets.weights)
-    return Slopes(-float(log_likelihoods.sum()), nodes, arcs - targets.arc_counts, edges)
+    return Slopes(expected.loss, nodes, expected.arc_slopes(targets), edges)
 
 
 def log_likelihoods(
@@ -212,34 +262,6 @@ def _log_z_or_nothing(potentials: Potentials, n_threads: int) -> NDArray[np.floa
         half = potentials.n_sequences // 2
         parts = potentials.part(slice(0, half)), potentials.part(slice(half, None))
         return np.concatenate([_log_z_or_nothing(part, n_threads) for part in parts])
-
-
-def _subtract_constrained(
-    potentials: Potentials, targets: Targets, posteriors: Posteriors, n_threads: int
-) -> NDArray[np.float64]:
-    """Subtract, in place, what is expected of partially labelled sequences given their labels.
-
-    Sets their log-likelihoods: the log Z of the labellings that agree with the labels, less that of
-    all. Returns the arc sums to subtract, weighted by sequence.
-    """
-    partial = targets.partial
-    assert partial is not None
-    assert posteriors.log_likelihoods is not None
-    weights = targets.sequence_weights
-    constrained = forward_backward(
-        partial.restrict(potentials),
-        pairs="sum" if potentials.edges is None else "each",
-        weights=None if weights is None else weights[partial.sequences],
-        n_jobs=n_threads,
-    )
-    posteriors.log_likelihoods[partial.sequences] = (
-        constrained.log_z - posteriors.log_z[partial.sequences]
-    )
-    posteriors.marginals[partial.positions] -= constrained.marginals
-    if posteriors.pairs is not None and constrained.pairs is not None:
-        posteriors.pairs[partial.positions] -= constrained.pairs
-    assert constrained.arc_sums is not None
-    return constrained.arc_sums
 
 
 def _posteriors(

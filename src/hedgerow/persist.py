@@ -13,7 +13,8 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -23,6 +24,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
+
+from hedgerow import _core
+from hedgerow.sequences import Schema
 
 if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
@@ -98,6 +102,59 @@ def require(holds: object, what: str) -> None:
         raise ModelFileError(f"the file does not hold a valid model: {what}")
 
 
+@contextmanager
+def expecting(what: str | None = None) -> Iterator[None]:
+    """Turn the error of a value that makes no sense into a ModelFileError that says what it is.
+
+    Without `what` it says what the error was.
+    """
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ModelFileError(
+            f"the file does not hold a valid model: {what or repr(error)}"
+        ) from error
+
+
+def read_array(
+    state: State, name: str, dtype: type[np.generic], n_dimensions: int = 1
+) -> NDArray[Any]:
+    """One of the arrays; raises ModelFileError if it is missing or of another type."""
+    array = state.tensors.get(name)
+    require(array is not None, f"{name} is missing")
+    assert array is not None
+    require(array.dtype == dtype and array.ndim == n_dimensions, f"{name} has the wrong type")
+    return array
+
+
+def read_weights(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """One of the arrays, which holds finite numbers; raises ModelFileError."""
+    array = read_array(state, name, np.float64, len(shape))
+    require(array.shape == shape, f"{name} has the wrong shape")
+    require(np.isfinite(array).all(), f"{name} is not finite")
+    return array
+
+
+def pack_index(index: _core.StringIndex) -> dict[str, NDArray[Any]]:
+    """Names of attributes as arrays."""
+    text, offsets = index.to_arrays()
+    return {"names.text": text, "names.offsets": offsets}
+
+
+def unpack_index(state: State) -> _core.StringIndex:
+    """Read what `pack_index` wrote."""
+    text = read_array(state, "names.text", np.uint8)
+    offsets = read_array(state, "names.offsets", np.int64)
+    try:
+        return _core.StringIndex.from_arrays(text, offsets)
+    except ValueError as error:
+        raise ModelFileError(
+            f"the file does not hold a valid model: attribute names ({error})"
+        ) from error
+
+
 def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of an estimator as JSON values; a dict becomes a list of pairs."""
 
@@ -120,13 +177,11 @@ def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[
     packed = metadata.get("parameters")
     require(isinstance(packed, dict) and set(packed) <= set(known), "unknown parameters")
     assert isinstance(packed, dict)
-    try:
+    with expecting("its parameters"):
         return {
             name: dict(value["pairs"]) if isinstance(value, dict) else value
             for name, value in packed.items()
         }
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError("the file does not hold a valid model: its parameters") from error
 
 
 def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
@@ -136,17 +191,22 @@ def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
 
 def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
     """Read what `pack_classes` wrote under "classes"."""
-    try:
+    with expecting("its labels"):
         labels, dtype = metadata["classes"]["labels"], np.dtype(metadata["classes"]["dtype"])
         # The labels say how wide strings are, so that a file cannot ask for endless memory.
         classes = np.array(labels, dtype=np.str_ if dtype.kind == "U" else dtype)
         valid = classes.ndim == 1 and dtype.kind in "Uiub" and classes.tolist() == labels
         require(valid and len(classes) and (classes[:-1] < classes[1:]).all(), "its labels")
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError("the file does not hold a valid model: its labels") from error
     return classes
+
+
+def unpack_schema(metadata: dict[str, Any]) -> Schema:
+    """Read what `Schema.to_json` wrote under "schema"."""
+    with expecting():
+        schema = Schema.from_json(metadata["schema"])
+        named = schema.names is None or len(schema.names) == schema.n_features
+        require(named and schema.to_json() == metadata["schema"], "its columns")
+    return schema
 
 
 def _model_class(kind: str) -> type[SequenceModel]:

@@ -44,14 +44,15 @@ def class_weights(
     Parameters
     ----------
     class_weight
-        Weights by label, 1 for those left out; or "balanced": N / (K * count of the label).
+        Weights by label, 1 for those left out; or "balanced": N / (n * count of
+        the label), n being the number of labels that occur.
     labels, codes
         The labels, and those of the training positions (N,).
     """
     classes = labels.classes.tolist()
     if isinstance(class_weight, str):
         counts = np.bincount(codes, minlength=len(classes))
-        return len(codes) / (len(classes) * counts)
+        return len(codes) / (np.count_nonzero(counts) * counts.clip(min=1))
     if not isinstance(class_weight, Mapping):
         raise ValueError(
             f"class_weight is of type {type(class_weight).__name__}; expected a dict of weights by "

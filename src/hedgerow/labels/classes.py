@@ -59,12 +59,8 @@ class Labels:
         """
         if column.missing is None:
             return cls._learn(column.values)
+        column.require_any()
         known = ~column.missing
-        if not known.any():
-            raise ValueError(
-                f"y has no label at any of its {len(known)} positions, all are missing "
-                f"({column.mark}); training needs at least one label"
-            )
         labels, known_codes = cls._learn(column.values[known])
         codes = np.full(len(known), -1, np.int32)
         codes[known] = known_codes

@@ -42,6 +42,14 @@ class LabelColumn:
     missing: NDArray[np.bool_] | None = None
     mark: Any = None
 
+    def require_any(self) -> None:
+        """Raise ValueError if every label is missing."""
+        if self.missing is not None and self.missing.all():
+            raise ValueError(
+                f"y has no label at any of its {len(self.missing)} positions, all are missing "
+                f"({self.mark}); training needs at least one label"
+            )
+
     def require_all(self, sequences: Sequences, reason: str) -> None:
         """Raise ValueError, with the reason, if a label is missing."""
         if self.missing is not None:

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.labels import Patterns
+from hedgerow.labels.tables import Table, pair_table
 from hedgerow.linear.weights import LinearWeights
-
-Table = dict[str, NDArray[Any]]
 
 
 def attribute_table(
@@ -32,29 +30,16 @@ def transition_table(
     weights: LinearWeights, index: _core.StringIndex, classes: NDArray[Any]
 ) -> Table:
     """Columns from, to, weight; before them attribute, if transitions have attributes."""
-    codes, weight = weights.layout.grammar.pairs(weights.patterns)
-    table: Table = {}
+    plain = pair_table(weights.layout.grammar, weights.patterns, classes)
     layout = weights.layout.pairs
-    if layout is not None:
-        names = np.array([*index.names(), ""], dtype=np.object_)
-        plain = np.full(len(codes), len(names) - 1)
-        table["attribute"] = names[np.concatenate([plain, layout.attribute_of_weight()])]
-        codes = np.concatenate([codes, layout.outputs])
-        weight = np.concatenate([weight, weights.edges])
-    before, after = np.divmod(codes, len(classes))
-    return table | {"from": classes[before], "to": classes[after], "weight": weight}
-
-
-def pattern_table(weights: LinearWeights, classes: NDArray[Any]) -> Table:
-    """Columns pattern, a tuple of labels, and weight."""
-    names = name_patterns(weights.layout.grammar.patterns, classes)
+    if layout is None:
+        return plain
+    names = np.array([*index.names(), ""], dtype=np.object_)
+    no_attribute = np.full(len(plain["weight"]), len(names) - 1)
+    before, after = np.divmod(layout.outputs, len(classes))
     return {
-        "pattern": np.fromiter(names, np.object_, len(names)),
-        "weight": weights.patterns.copy(),
+        "attribute": names[np.concatenate([no_attribute, layout.attribute_of_weight()])],
+        "from": np.concatenate([plain["from"], classes[before]]),
+        "to": np.concatenate([plain["to"], classes[after]]),
+        "weight": np.concatenate([plain["weight"], weights.edges]),
     }
-
-
-def name_patterns(patterns: Patterns, classes: NDArray[Any]) -> list[tuple[Any, ...]]:
-    """Patterns as tuples of labels."""
-    names = classes.tolist()
-    return [tuple(names[code] for code in codes) for codes in patterns]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Labels
-from hedgerow.linear.training_set import TrainingSet
 from hedgerow.linear.weights import LinearWeights, WeightLayout
+from hedgerow.training import TrainingSet
 
 
 def copy_weights(

@@ -1,0 +1,144 @@
+"""What every CRF keeps of its training, but for scores: classes, columns, and label patterns."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from hedgerow import _core, persist
+from hedgerow.encode import check_schema, encode
+from hedgerow.labels import Grammar, Labels, read_labels
+from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_table
+from hedgerow.sequences import Schema, Sequences
+
+AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators: reading X and y as they were read in training, and model files."""
+
+    missing_label: Any
+    classes_: NDArray[Any]
+    history_: dict[str, list[float]]
+    _schema: Schema
+    _index: _core.StringIndex
+
+    @property
+    @abstractmethod
+    def _grammar(self) -> Grammar:
+        """How the labels depend on each other."""
+
+    @property
+    @abstractmethod
+    def _pattern_weights(self) -> NDArray[np.float64]:
+        """Weights of the label patterns, (P,)."""
+
+    @abstractmethod
+    def _check_values(self, sequences: Sequences) -> None:
+        """Raise ValueError if X holds numbers that this kind of model cannot take."""
+
+    @abstractmethod
+    def _pack(self) -> persist.State:
+        """What only this kind of model has to keep in its file."""
+
+    @abstractmethod
+    def _unpack(self, state: persist.State) -> None:
+        """Read what `_pack` wrote, all else being set; raises `hedgerow.ModelFileError`."""
+
+    @property
+    def label_patterns_(self) -> list[tuple[Any, ...]]:
+        """The label patterns that have weights."""
+        self._check_fitted()
+        return name_patterns(self._grammar.patterns, self.classes_)
+
+    def patterns(self) -> Table:
+        """Weights of label patterns, as the columns of a table: pattern, weight."""
+        self._check_fitted()
+        return pattern_table(self._grammar, self._pattern_weights, self.classes_)
+
+    def transitions(self) -> Table:
+        """Weights of label pairs, as the columns of a table: from, to, weight."""
+        self._check_fitted()
+        return pair_table(self._grammar, self._pattern_weights, self.classes_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, which `hedgerow.load` reads.
+
+        The file is written beside its place and moved there when it is whole.
+        """
+        self._check_fitted()
+        persist.write(Path(path), type(self).__name__, self._to_state())
+
+    def _to_state(self) -> persist.State:
+        """Everything that a model file has to hold."""
+        own = self._pack()
+        metadata = {
+            "parameters": persist.pack_parameters(self.get_params(deep=False)),
+            "classes": persist.pack_classes(self.classes_),
+            "schema": self._schema.to_json(),
+            **own.metadata,
+            "history": self.history_,
+        }
+        return persist.State(persist.pack_index(self._index) | own.tensors, metadata)
+
+    @classmethod
+    def _from_state(cls: type[AnyEstimator], state: persist.State) -> AnyEstimator:
+        """Rebuild a fitted model; raises `hedgerow.ModelFileError`."""
+        known = cls().get_params(deep=False)
+        model = cls(**persist.unpack_parameters(state.metadata, known))
+        model._set_fitted(
+            persist.unpack_classes(state.metadata),
+            persist.unpack_schema(state.metadata),
+            persist.unpack_index(state),
+        )
+        with persist.expecting():
+            model.history_ = dict(state.metadata["history"])
+        model._unpack(state)
+        return model
+
+    def _set_fitted(self, classes: NDArray[Any], schema: Schema, index: _core.StringIndex) -> None:
+        self.classes_ = classes
+        self._schema = schema
+        self._index = index
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if schema.kind == "columns":
+            self.n_features_in_ = schema.n_features
+            if schema.names is not None:
+                self.feature_names_in_ = np.array(schema.names, dtype=np.object_)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "classes_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet; call fit before using it"
+            )
+
+    def _read(self, X: Any, groups: Any) -> Sequences:
+        """Encode X and check it against what the model was fitted on."""
+        return self._read_alike(X, groups, self._schema, self._index)
+
+    def _read_alike(
+        self, X: Any, groups: Any, schema: Schema, index: _core.StringIndex
+    ) -> Sequences:
+        """Encode X and check it against what the model is being fitted on."""
+        sequences = encode(X, groups, index, grow=False)
+        check_schema(schema, sequences.schema, type(self).__name__)
+        self._check_values(sequences)
+        # Attributes have the names of the columns used to fit, also if X has none or others.
+        return replace(sequences, schema=schema)
+
+    def _labels(self) -> Labels:
+        return Labels(self.classes_)
+
+    def _read_codes(self, y: Any, sequences: Sequences, name: str = "y") -> NDArray[np.int32]:
+        column = read_labels(y, sequences, name=name, missing_label=self.missing_label)
+        return self._labels().encode(column, sequences, name)

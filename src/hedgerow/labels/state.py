@@ -1,0 +1,65 @@
+"""State: a grammar and its weights taken apart for a model file, and put together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels.constraints import Constraints
+from hedgerow.labels.grammar import Grammar
+from hedgerow.labels.patterns import Patterns
+from hedgerow.persist import State, read_array, read_weights, require
+
+
+def pack_grammar(grammar: Grammar, weights: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    """Arrays of a model file. ``weights`` (P,) of the label patterns."""
+    tensors: dict[str, NDArray[Any]] = {
+        "patterns.offsets": grammar.patterns.offsets,
+        "patterns.labels": grammar.patterns.labels,
+        "patterns.weights": weights,
+    }
+    if grammar.constraints is not None:
+        tensors["constraints.allowed"] = grammar.constraints.allowed
+        tensors["constraints.start"] = grammar.constraints.start
+        tensors["constraints.end"] = grammar.constraints.end
+    return tensors
+
+
+def unpack_grammar(
+    state: State, n_labels: int, *, has_edges: bool = False
+) -> tuple[Grammar, NDArray[np.float64]]:
+    """Read what `pack_grammar` wrote, checking every array; raises ModelFileError."""
+    patterns, weights = _patterns(state, n_labels)
+    return Grammar(n_labels, patterns, _constraints(state, n_labels), has_edges), weights
+
+
+def _patterns(state: State, n_labels: int) -> tuple[Patterns, NDArray[np.float64]]:
+    if "pairs.weights" in state.tensors:  # format 1 had all pairs, in a square
+        square = read_weights(state, "pairs.weights", (n_labels, n_labels))
+        return Patterns.pairs(n_labels), square.ravel()
+    offsets = read_array(state, "patterns.offsets", np.int64)
+    labels = read_array(state, "patterns.labels", np.int32)
+    require(len(offsets) and offsets[0] == 0, "patterns.offsets does not begin at 0")
+    require(offsets[-1] == len(labels), "patterns.offsets does not fit the patterns")
+    rises = (offsets[:-1] < offsets[1:]).all()  # else differences could wrap around
+    require(rises and (np.diff(offsets) >= 2).all(), "a pattern has fewer than two labels")
+    require(
+        not len(labels) or (labels.min() >= 0 and labels.max() < n_labels),
+        "patterns.labels is out of range",
+    )
+    patterns = Patterns(offsets, labels)
+    require(len(set(patterns)) == len(patterns), "a pattern occurs twice")
+    return patterns, read_weights(state, "patterns.weights", (len(patterns),))
+
+
+def _constraints(state: State, n_labels: int) -> Constraints | None:
+    if not any(name.startswith("constraints.") for name in state.tensors):
+        return None
+    allowed = read_array(state, "constraints.allowed", np.bool_, 2)
+    start = read_array(state, "constraints.start", np.bool_)
+    end = read_array(state, "constraints.end", np.bool_)
+    fits = allowed.shape == (n_labels, n_labels) and start.shape == end.shape == (n_labels,)
+    require(fits, "the constraints have the wrong shape")
+    return Constraints(allowed, start, end)

@@ -1,0 +1,32 @@
+"""Tables: weights of label patterns, as columns with the names that users know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels.grammar import Grammar
+from hedgerow.labels.patterns import Patterns
+
+Table = dict[str, NDArray[Any]]
+
+
+def name_patterns(patterns: Patterns, classes: NDArray[Any]) -> list[tuple[Any, ...]]:
+    """Patterns as tuples of labels."""
+    names = classes.tolist()
+    return [tuple(names[code] for code in codes) for codes in patterns]
+
+
+def pattern_table(grammar: Grammar, weights: NDArray[np.float64], classes: NDArray[Any]) -> Table:
+    """Columns pattern, a tuple of labels, and weight. ``weights`` (P,) of all patterns."""
+    names = name_patterns(grammar.patterns, classes)
+    return {"pattern": np.fromiter(names, np.object_, len(names)), "weight": weights.copy()}
+
+
+def pair_table(grammar: Grammar, weights: NDArray[np.float64], classes: NDArray[Any]) -> Table:
+    """Columns from, to, weight of those patterns that are pairs. ``weights`` (P,) of all."""
+    codes, pair_weights = grammar.pairs(weights)
+    before, after = np.divmod(codes, len(classes))
+    return {"from": classes[before], "to": classes[after], "weight": pair_weights}

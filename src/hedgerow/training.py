@@ -1,0 +1,161 @@
+"""Training sets: what every CRF has to know of its data, but for X, before it can be trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow import _core
+from hedgerow.labels import Constraints, Grammar, LabelColumn, Labels, read_constraints, read_labels
+from hedgerow.objectives import Targets
+from hedgerow.parameters import check_choice, check_number
+from hedgerow.sequences import Schema, Sequences
+from hedgerow.weighting import class_weights, read_sample_weight
+
+
+class LabelParameters(Protocol):
+    """An estimator, as far as its parameters are about labels; `LinearCRF` explains them."""
+
+    order: int
+    min_pattern_count: int
+    label_patterns: Any
+    constraints: str | None
+    allowed: Any
+    forbidden: Any
+    start_labels: Any
+    end_labels: Any
+    missing_label: Any
+    class_weight: Mapping[Any, float] | str | None
+    verbose: int
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """What is known of the training data but for their attributes, which are let go early.
+
+    Attributes
+    ----------
+    schema : Schema
+        What the columns of X are.
+    index : StringIndex
+        Names of the attributes.
+    labels : Labels
+        The classes.
+    grammar : Grammar
+        How the labels depend on each other.
+    targets : Targets
+        Labels of the positions, and how much each of them counts.
+    """
+
+    schema: Schema
+    index: _core.StringIndex
+    labels: Labels
+    grammar: Grammar
+    targets: Targets
+
+
+def check_label_parameters(crf: LabelParameters) -> None:
+    """Raise ValueError for a parameter that is wrong whatever the data are."""
+    if not isinstance(crf.verbose, bool):
+        check_number("verbose", crf.verbose, minimum=0, integer=True)
+    check_number("order", crf.order, minimum=0, integer=True)
+    check_number("min_pattern_count", crf.min_pattern_count, minimum=0, integer=True)
+    for name, default in (("order", 1), ("min_pattern_count", 0)):
+        value = getattr(crf, name)
+        if crf.label_patterns is not None and value != default:
+            raise ValueError(
+                f"{name} is {value} and label_patterns are given; these take the place of the "
+                "patterns that order and min_pattern_count find: leave one of them out"
+            )
+    if isinstance(crf.class_weight, str):
+        check_choice("class_weight", crf.class_weight, ("balanced", None))
+
+
+def read_training_set(
+    crf: LabelParameters,
+    sequences: Sequences,
+    index: _core.StringIndex,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    has_edges: bool = False,
+    labels: Labels | None = None,
+) -> TrainingSet:
+    """Read labels and weights, and learn what the labels are and which patterns they form.
+
+    Parameters
+    ----------
+    crf
+        The estimator, whose parameters say how to read them.
+    sequences, index
+        X, and the names of its attributes.
+    y, sample_weight
+        As the user gave them.
+    has_edges
+        Whether label pairs have scores that differ from position to position.
+    labels
+        The classes, if they are known already and y must have no others.
+    """
+    column = read_labels(y, sequences, missing_label=crf.missing_label)
+    if labels is None:
+        labels, codes = Labels.learn(column)
+    else:
+        column.require_any()
+        codes = labels.encode(column, sequences)
+    grammar = Grammar.learn(
+        labels,
+        codes,
+        sequences.offsets,
+        order=int(crf.order),
+        min_pattern_count=int(crf.min_pattern_count),
+        label_patterns=crf.label_patterns,
+        constraints=_read_constraints(crf, labels, codes, sequences),
+        has_edges=has_edges,
+    )
+    sequence_weights = read_sample_weight(sample_weight, sequences)
+    position_weights = _read_class_weight(crf, labels, column, codes, sequences)
+    if position_weights is not None and sequence_weights is not None:
+        position_weights *= np.repeat(sequence_weights, sequences.lengths)
+    targets = Targets(
+        sequences.offsets,
+        codes,
+        len(labels.classes),
+        grammar.automaton,
+        sequence_weights,
+        position_weights,
+    )
+    return TrainingSet(sequences.schema, index, labels, grammar, targets)
+
+
+def _read_constraints(
+    crf: LabelParameters, labels: Labels, codes: NDArray[np.int32], sequences: Sequences
+) -> Constraints | None:
+    constraints = read_constraints(
+        labels,
+        constraints=crf.constraints,
+        allowed=crf.allowed,
+        forbidden=crf.forbidden,
+        start_labels=crf.start_labels,
+        end_labels=crf.end_labels,
+    )
+    if constraints is not None:
+        constraints.check(codes, sequences, labels)
+    return constraints
+
+
+def _read_class_weight(
+    crf: LabelParameters,
+    labels: Labels,
+    column: LabelColumn,
+    codes: NDArray[np.int32],
+    sequences: Sequences,
+) -> NDArray[np.float64] | None:
+    """Weight of each position by its label, (N,), or None if all count the same."""
+    if crf.class_weight is None:
+        return None
+    column.require_all(sequences, "class_weight weighs the label of every position")
+    return class_weights(crf.class_weight, labels, codes)[codes]

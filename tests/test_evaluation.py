@@ -1,0 +1,80 @@
+"""Evaluation: reading data set aside, and figures from their potentials."""
+
+import re
+
+import numpy as np
+import pytest
+
+from hedgerow import LinearCRF, _core
+from hedgerow.encode import encode
+from hedgerow.evaluation import Evaluation
+from hedgerow.training import read_training_set
+from hedgerow.trellis import Potentials
+
+X = [np.zeros((2, 1)), np.zeros((1, 1)), np.zeros((3, 1))]
+Y = [["a", "b"], ["b"], ["b", "a", "a"]]
+
+
+def read(eval_set, reader=encode, **parameters):
+    data = read_training_set(LinearCRF(**parameters), encode(X), _core.StringIndex(), Y)
+    return Evaluation.read(eval_set, data, reader, missing_label="?")
+
+
+def test_labels_are_read_as_in_training():
+    evaluation, sequences = read((X[:2], [["b", "?"], ["a"]]))
+    assert evaluation.codes.tolist() == [1, -1, 0]
+    assert evaluation.offsets.tolist() == sequences.offsets.tolist() == [0, 2, 3]
+    assert evaluation.n_labels == 2
+
+
+def test_groups_go_to_the_reader():
+    evaluation, sequences = read((np.zeros((3, 1)), ["b", "a", "a"], [7, 7, 3]))
+    assert sequences.flat
+    assert evaluation.offsets.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("eval_set", "message"),
+    [
+        ((X, [["a", "d"], ["b"], ["b"] * 3]), "in eval_set: unknown label 'd' at y[0][1]"),
+        ((X[:1], [["b", "b"]]), "in eval_set: y[0][1] is 'b' after 'b', which the parameter"),
+        ((X[:1], [["?", None]]), "in eval_set: every label of y is missing; at least one is"),
+        ((X, Y, [1]), "in eval_set: groups goes with one flat X"),
+        ((X,), "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+    ],
+)
+def test_eval_sets_that_make_no_sense(eval_set, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        read(eval_set, forbidden=[("b", "b")])
+
+
+def test_errors_of_the_reader_keep_their_kind():
+    def reader(X, groups):
+        raise TypeError(f"X is {X!r}")
+
+    with pytest.raises(TypeError, match=r"^in eval_set: X is 5$"):
+        read((5, Y), reader)
+
+
+def test_figures_worked_by_hand():
+    # Without arcs the labels are independent: those that are known have the probabilities 3/4, 1/5
+    # and 1/2, and the first and the last of them are also the best.
+    evaluation = Evaluation(np.array([0, 2, 4]), np.array([0, 1, -1, 0], np.int32), 2)
+    nodes = np.log([[3.0, 1.0], [4.0, 1.0], [1.0, 9.0], [1.0, 1.0]])
+    potentials = Potentials(nodes, np.zeros((2, 2)), evaluation.offsets)
+    figures = evaluation.measure([potentials], 1)
+    assert figures == pytest.approx(
+        {"eval_loss": -np.log(3 / 4 * 1 / 5 * 1 / 2) / 3, "eval_accuracy": 2 / 3}
+    )
+
+
+@pytest.mark.parametrize("unknown", [[], [1, 4]])
+def test_figures_do_not_depend_on_how_sequences_are_cut_into_parts(unknown):
+    offsets = np.array([0, 2, 3, 6, 10])
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=10).astype(np.int32)
+    codes[unknown] = -1
+    evaluation = Evaluation(offsets, codes, 2)
+    whole = Potentials(rng.normal(size=(10, 2)), rng.normal(size=(2, 2)), offsets)
+    parts = (whole.part(cut) for cut in (slice(0, 1), slice(1, 3), slice(3, 4)))
+    assert evaluation.measure(parts, 1) == pytest.approx(evaluation.measure([whole], 1))
