@@ -1,5 +1,6 @@
 #include "arrays.hpp"
 #include "trellis/chain.hpp"
+#include "trellis/mixing.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -46,6 +47,24 @@ ChainPosteriors read_outputs(const Nodes& nodes, const Offsets& offsets,
         "weights must have an entry for each sequence");
   return {data_or_null(log_z),     data_or_null(log_likelihoods), data_or_null(marginals),
           data_or_null(pair_sums), data_or_null(pairs),           data_or_null(weights)};
+}
+
+MixingBounds read_bounds(const Nodes& nodes, const Offsets& offsets,
+                         const OptionalArray<const double, 1>& weights,
+                         const Array<float, 1>& node_gammas,
+                         const OptionalArray<float, 1>& edge_gammas,
+                         const OptionalArray<double, 2>& pair_curvature) {
+  const size_t n_positions = nodes.shape(0), n_labels = nodes.shape(1);
+  check(
+      node_gammas.shape(0) == n_positions && (!edge_gammas || edge_gammas->shape(0) == n_positions),
+      "node_gammas and edge_gammas must have an entry for each position");
+  check(!pair_curvature ||
+            (pair_curvature->shape(0) == n_labels && pair_curvature->shape(1) == n_labels),
+        "pair_curvature must have the shape of arcs");
+  check(!weights || weights->shape(0) + 1 == offsets.shape(0),
+        "weights must have an entry for each sequence");
+  return {node_gammas.data(), data_or_null(edge_gammas), data_or_null(pair_curvature),
+          data_or_null(weights)};
 }
 
 }  // namespace
@@ -104,6 +123,20 @@ void bind_trellis(nb::module_& module) {
       nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
       nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
       nb::arg("labels").noconvert(), nb::arg("n_threads"));
+  module.def(
+      "fill_mixing",
+      [](Nodes nodes, Arcs arcs, Offsets offsets, OptionalArray<const double, 1> weights,
+         Array<float, 1> node_gammas, OptionalArray<float, 1> edge_gammas,
+         OptionalArray<double, 2> pair_curvature, int n_threads) {
+        const ChainScores scores = read_scores(nodes, arcs, {}, offsets);
+        const MixingBounds out =
+            read_bounds(nodes, offsets, weights, node_gammas, edge_gammas, pair_curvature);
+        run_kernel([&](Stop& stop) { fill_mixing(scores, out, n_threads, stop); });
+      },
+      nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(), nb::arg("offsets").noconvert(),
+      nb::arg("weights").noconvert().none(), nb::arg("node_gammas").noconvert(),
+      nb::arg("edge_gammas").noconvert().none(), nb::arg("pair_curvature").noconvert().none(),
+      nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

@@ -55,6 +55,10 @@ HEDGEROW_INLINE Lanes keep_lanes(Lanes a, int64_t n, double outside) {
 HEDGEROW_INLINE Lanes one_if_zero(Lanes a) { return a == broadcast(0.0) ? broadcast(1.0) : a; }
 // a, or b where a is -inf.
 HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) { return a == broadcast(-kInfinity) ? b : a; }
+// The larger of a and least, but -inf where a is -inf.
+HEDGEROW_INLINE Lanes raise_finite(Lanes a, double least) {
+  return a == broadcast(-kInfinity) ? a : maximum(a, broadcast(least));
+}
 // 0 where a is below infinity, 1 where it is infinite or no number.
 HEDGEROW_INLINE Lanes one_if_bad(Lanes a) {
   return a < broadcast(kInfinity) ? broadcast(0.0) : broadcast(1.0);
@@ -122,6 +126,10 @@ HEDGEROW_INLINE Lanes one_if_zero(Lanes a) {
 }
 HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x == -kInfinity ? y : x; });
+}
+HEDGEROW_INLINE Lanes raise_finite(Lanes a, double least) {
+  return each(a, broadcast(least),
+              [](double x, double y) { return x == -kInfinity || x > y ? x : y; });
 }
 HEDGEROW_INLINE Lanes one_if_bad(Lanes a) {
   for (int i = 0; i < kLanes; ++i) a.v[i] = a.v[i] < kInfinity ? 0.0 : 1.0;

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.encode import encode
-from hedgerow.sequences import Schema, check_finite
+from hedgerow.sequences import Schema, check_finite, check_not_infinite
 
 lengths_of_sequences = st.lists(st.integers(1, 5), min_size=1, max_size=8)
 
@@ -101,3 +101,26 @@ def test_numbers_too_large_to_add_up_are_named():
     with pytest.raises(ValueError, match=message):
         check_finite(sequences, "LinearCRF")
     check_finite(encode([np.full((2, 2), 3e38, dtype=np.float32)]), "LinearCRF")
+
+
+def test_check_not_infinite_takes_nan_and_numbers_of_any_size():
+    check_not_infinite(encode([np.array([[np.nan, -1e200], [1e308, 0.0]])]))
+    check_not_infinite(encode(scipy.sparse.csr_array([[np.nan, 1e200]])))
+    check_not_infinite(encode(np.ones((3, 2), np.int8)))
+
+
+def test_check_not_infinite_names_sequence_position_and_column():
+    frames = [pd.DataFrame({"word": ["a"] * 20, "speed": [np.nan] * 20}) for _ in range(4)]
+    frames[3].loc[7, "speed"] = np.inf
+    message = (
+        "X[3] has inf at position 7, column 'speed'; TreeCRF needs finite numbers, or NaN for "
+        "missing ones: clip or drop it"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_not_infinite(encode(frames), "TreeCRF")
+
+
+def test_check_not_infinite_looks_at_sparse_values():
+    rows = scipy.sparse.csr_array([[0.0, np.nan], [-np.inf, 2.0]])
+    with pytest.raises(ValueError, match="X has -inf at row 1, column 0; the model needs"):
+        check_not_infinite(encode(rows))

@@ -77,6 +77,7 @@ inline double largest_difference(const std::vector<double>& a, const std::vector
 void test_trellis();
 void test_automaton();
 void test_linear();
+void test_bins();
 void test_numbers();
 void test_strings();
 void test_parallel();

@@ -8,6 +8,7 @@ int main() {
   test_trellis();
   test_automaton();
   test_linear();
+  test_bins();
   test_numbers();
   test_strings();
   test_parallel();

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow.linear_crf import LinearCRF
     from hedgerow.persist import ModelFileError, load
+    from hedgerow.tree_crf import TreeCRF
 
-__all__ = ["LinearCRF", "ModelFileError", "load"]
+__all__ = ["LinearCRF", "ModelFileError", "TreeCRF", "load"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "LinearCRF": "hedgerow.linear_crf",
     "ModelFileError": "hedgerow.persist",
+    "TreeCRF": "hedgerow.tree_crf",
     "load": "hedgerow.persist",
 }
 

@@ -42,6 +42,16 @@ def fill_viterbi(
     labels: NDArray[np.int32],
     n_threads: int,
 ) -> None: ...
+def fill_mixing(
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+    node_gammas: NDArray[np.float32],
+    edge_gammas: NDArray[np.float32] | None,
+    pair_curvature: NDArray[np.float64] | None,
+    n_threads: int,
+) -> None: ...
 
 class Automaton:
     n_terms: int
@@ -195,3 +205,107 @@ class StringIndex:
 def walk_items(
     sequences: list[Any], index: StringIndex, grow: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]: ...
+def fill_bins(
+    values: NDArray[np.float64],
+    cut_offsets: NDArray[np.int64],
+    cuts: NDArray[np.float64],
+    bins: NDArray[np.uint8],
+    n_threads: int,
+) -> None: ...
+def fill_entry_bins(
+    values: NDArray[np.float64],
+    columns: NDArray[np.int32],
+    cut_offsets: NDArray[np.int64],
+    cuts: NDArray[np.float64],
+    bins: NDArray[np.uint8],
+    n_threads: int,
+) -> None: ...
+
+class Bins:
+    def __init__(
+        self,
+        dense: NDArray[np.uint8],
+        entry_offsets: NDArray[np.int64] | None,
+        attributes: NDArray[np.int32] | None,
+        attribute_bins: NDArray[np.uint8] | None,
+        n_bins: NDArray[np.int32],
+        default_bins: NDArray[np.uint8],
+        categorical: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+    ) -> None: ...
+
+class TreeData:
+    def __init__(self, bins: Bins, before: int, after: int) -> None: ...
+
+class Examples:
+    def __init__(
+        self,
+        expected: NDArray[np.float64],
+        probabilities: NDArray[np.float64],
+        expected_is_weighted: bool,
+        codes: NDArray[np.int32],
+        weights: NDArray[np.float64] | None,
+        partial_positions: NDArray[np.int64] | None,
+        partial_observed: NDArray[np.float64] | None,
+        gammas: NDArray[np.float32] | None,
+        label_gammas: NDArray[np.float32] | None,
+        trim: float,
+        selected: NDArray[np.uint8] | None,
+        negative_ratio: float,
+        key: int,
+        n_threads: int,
+    ) -> None: ...
+    @staticmethod
+    def of_lists(
+        offsets: NDArray[np.int64],
+        positions: NDArray[np.int32],
+        gradients: NDArray[np.float32],
+        curvatures: NDArray[np.float32],
+    ) -> Examples: ...
+    def of_label(
+        self, label: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]: ...
+
+def count_right(
+    probabilities: NDArray[np.float64], codes: NDArray[np.int32], n_threads: int
+) -> int: ...
+def grow_trees(
+    data: TreeData,
+    examples: Examples,
+    max_leaves: int,
+    max_depth: int,
+    min_child_weight: float,
+    min_split_gain: float,
+    reg_lambda: float,
+    max_step: float,
+    learning_rate: float,
+    colsample_bytree: float,
+    colsample_bynode: float,
+    key: int,
+    n_threads: int,
+) -> dict[str, NDArray[Any]]: ...
+
+class Forest:
+    def __init__(
+        self,
+        tree_offsets: NDArray[np.int64],
+        tree_labels: NDArray[np.int32],
+        columns: NDArray[np.int32],
+        offsets: NDArray[np.int32],
+        cuts: NDArray[np.uint8],
+        missing_left: NDArray[np.uint8],
+        sets: NDArray[np.int32],
+        lefts: NDArray[np.int32],
+        values: NDArray[np.float32],
+        left_sets: NDArray[np.uint8],
+        n_dense: int,
+        n_attributes: int,
+        n_labels: int,
+    ) -> None: ...
+    def add_scores(
+        self,
+        bins: Bins,
+        scores: NDArray[np.float64],
+        out: NDArray[np.float64],
+        n_threads: int,
+    ) -> None: ...

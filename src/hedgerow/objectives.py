@@ -54,6 +54,18 @@ class Targets:
     sequence_weights: NDArray[np.float64] | None = None
     position_weights: NDArray[np.float64] | None = None
 
+    @property
+    def n_known(self) -> int:
+        """Number of positions whose label is known."""
+        return int(np.sum(self.codes >= 0))
+
+    @property
+    def total_weight(self) -> float:
+        """How much all positions whose label is known count together."""
+        if self.weights is None:
+            return float(self.n_known)
+        return float(self.weights[self.codes >= 0].sum())
+
     def part(self, sequences: slice) -> Targets:
         """Only some consecutive sequences."""
         offsets = self.offsets[sequences.start : sequences.stop + 1]

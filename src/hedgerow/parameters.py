@@ -22,3 +22,10 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         expected = " or ".join(map(repr, choices))
         raise ValueError(f"{name} is {value!r}; expected {expected}")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a number above 0 and at most 1."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (is_number and 0 < value <= 1):
+        raise ValueError(f"{name} is {value!r}; expected a number above 0 and at most 1")

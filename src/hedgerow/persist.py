@@ -166,7 +166,8 @@ def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, (set, frozenset)):
             value = sorted(value, key=repr)  # the same model, the same file
         if isinstance(value, (list, tuple, np.ndarray)):
-            return [pack(item) for item in value]
+            # What is called cannot be kept.
+            return None if any(map(callable, value)) else [pack(item) for item in value]
         return value if isinstance(value, (bool, int, float, str)) else None
 
     return {name: pack(value) for name, value in parameters.items()}
@@ -211,8 +212,9 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
 
 def _model_class(kind: str) -> type[SequenceModel]:
     from hedgerow.linear_crf import LinearCRF
+    from hedgerow.tree_crf import TreeCRF
 
-    classes: dict[str, type[SequenceModel]] = {"LinearCRF": LinearCRF}
+    classes: dict[str, type[SequenceModel]] = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}
     if kind not in classes:
         raise ModelFileError(
             f"it holds a {kind!r}, which this version of hedgerow does not know; upgrade hedgerow"

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Categorical", "Schema", "SchemaJSON", "Sequences", "SparseRows", "check_finite"]
+__all__ = [
+    "Categorical",
+    "Schema",
+    "SchemaJSON",
+    "Sequences",
+    "SparseRows",
+    "check_finite",
+    "check_not_infinite",
+]
 
-# Values looked at in one go by check_finite: small enough to stay in the cache.
+# Values checked in one go: small enough to stay in the cache.
 BLOCK = 1 << 18
 # Numbers beyond this would overflow once they are multiplied by weights and added up.
 LARGEST = 1e100
@@ -95,6 +104,14 @@ class SparseRows:
     values: NDArray[np.float64] | None
     n_columns: int
 
+    def part(self, begin: int, end: int) -> SparseRows:
+        """Rows `begin` to `end`, as views where possible."""
+        first, last = int(self.indptr[begin]), int(self.indptr[end])
+        values = None if self.values is None else self.values[first:last]
+        return SparseRows(
+            self.indptr[begin : end + 1] - first, self.indices[first:last], values, self.n_columns
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Categorical:
@@ -158,6 +175,29 @@ class Sequences:
         """Number of positions of each sequence, (S,)."""
         return np.diff(self.offsets)
 
+    def part(self, first: int, stop: int) -> Sequences:
+        """Only the sequences `first` to `stop`, as views where possible."""
+        begin, end = int(self.offsets[first]), int(self.offsets[stop])
+        return replace(
+            self,
+            offsets=self.offsets[first : stop + 1] - begin,
+            dense=None if self.dense is None else self.dense[begin:end],
+            sparse=None if self.sparse is None else self.sparse.part(begin, end),
+            categorical=tuple(
+                replace(column, codes=column.codes[begin:end]) for column in self.categorical
+            ),
+        )
+
+    def batches(self, n_positions: int) -> Iterator[Sequences]:
+        """All sequences, in runs of consecutive ones of about so many positions."""
+        first = 0
+        while first < self.n_sequences:
+            goal = self.offsets[first] + n_positions
+            stop = int(np.searchsorted(self.offsets, goal, side="right")) - 1
+            stop = min(max(stop, first + 1), self.n_sequences)
+            yield self.part(first, stop)
+            first = stop
+
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
         """Give an array over positions the shape of what the user handed in.
 
@@ -197,41 +237,74 @@ def check_finite(sequences: Sequences, model: str = "the model") -> None:
     model : str
         Who asks, for the message.
     """
+    cell = _first_unusable(sequences, _are_finite)
+    if cell is not None:
+        need = "needs finite numbers: impute or drop it"
+        if np.isfinite(cell.value):
+            need = f"takes numbers up to {LARGEST:g}: scale the column"
+        raise _refused(sequences, cell, f"{model} {need}")
+
+
+def check_not_infinite(sequences: Sequences, model: str = "the model") -> None:
+    """Raise ValueError if a number of X is infinite; NaN, for missing, will do.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        What to look at: its dense and its sparse values.
+    model : str
+        Who asks, for the message.
+    """
+    cell = _first_unusable(sequences, _are_not_infinite)
+    if cell is not None:
+        need = "needs finite numbers, or NaN for missing ones: clip or drop it"
+        raise _refused(sequences, cell, f"{model} {need}")
+
+
+class _Cell(NamedTuple):
+    row: int
+    column: int
+    value: float
+
+
+def _first_unusable(
+    sequences: Sequences, are_usable: Callable[[NDArray[Any]], NDArray[np.bool_]]
+) -> _Cell | None:
     dense, sparse = sequences.dense, sequences.sparse
     if dense is not None and dense.dtype.kind == "f":
         step = max(1, BLOCK // dense.shape[1])
         for start in range(0, len(dense), step):
-            finite = _are_usable(dense[start : start + step])
-            if not finite.all():
-                row, column = divmod(int(finite.argmin()), dense.shape[1])
+            usable = are_usable(dense[start : start + step])
+            if not usable.all():
+                row, column = divmod(int(usable.argmin()), dense.shape[1])
                 row += start
                 number = int(np.flatnonzero(sequences.schema.numeric)[column])
-                raise _not_finite(sequences, model, row, number, float(dense[row, column]))
+                return _Cell(row, number, float(dense[row, column]))
     if sparse is not None and sparse.values is not None:
         for start in range(0, len(sparse.values), BLOCK):
-            finite = _are_usable(sparse.values[start : start + BLOCK])
-            if not finite.all():
-                entry = start + int(finite.argmin())
+            usable = are_usable(sparse.values[start : start + BLOCK])
+            if not usable.all():
+                entry = start + int(usable.argmin())
                 row = int(np.searchsorted(sparse.indptr, entry, side="right")) - 1
-                number, value = int(sparse.indices[entry]), float(sparse.values[entry])
-                raise _not_finite(sequences, model, row, number, value)
+                return _Cell(row, int(sparse.indices[entry]), float(sparse.values[entry]))
+    return None
 
 
-def _are_usable(values: NDArray[Any]) -> NDArray[np.bool_]:
+def _are_finite(values: NDArray[Any]) -> NDArray[np.bool_]:
     single = values.dtype.itemsize <= 4  # its range ends before LARGEST
-    usable: NDArray[np.bool_] = np.isfinite(values) if single else np.abs(values) < LARGEST
+    finite: NDArray[np.bool_] = np.isfinite(values) if single else np.abs(values) < LARGEST
+    return finite
+
+
+def _are_not_infinite(values: NDArray[Any]) -> NDArray[np.bool_]:
+    usable: NDArray[np.bool_] = ~np.isinf(values)
     return usable
 
 
-def _not_finite(
-    sequences: Sequences, model: str, row: int, column: int, value: float
-) -> ValueError:
-    what = "NaN" if np.isnan(value) else str(value)
-    sequence, position = sequences.locate(row)
-    where = f"X has {what} at row {row}"
+def _refused(sequences: Sequences, cell: _Cell, why: str) -> ValueError:
+    what = "NaN" if np.isnan(cell.value) else str(cell.value)
+    sequence, position = sequences.locate(cell.row)
+    where = f"X has {what} at row {cell.row}"
     if not sequences.flat:
         where = f"X[{sequence}] has {what} at position {position}"
-    need = "needs finite numbers: impute or drop it"
-    if np.isfinite(value):
-        need = f"takes numbers up to {LARGEST:g}: scale the column"
-    return ValueError(f"{where}, {sequences.schema.column(column)}; {model} {need}")
+    return ValueError(f"{where}, {sequences.schema.column(cell.column)}; {why}")

@@ -82,17 +82,6 @@ def attribute_blocks(rows: SparseRows) -> _core.AttributeBlocks:
     return _core.AttributeBlocks(rows.indptr, rows.indices, rows.values, rows.n_columns)
 
 
-def slice_rows(rows: SparseRows, start: int, stop: int) -> SparseRows:
-    """Rows `start` to `stop`, as views where possible."""
-    first, last = int(rows.indptr[start]), int(rows.indptr[stop])
-    return SparseRows(
-        rows.indptr[start : stop + 1] - first,
-        rows.indices[first:last],
-        None if rows.values is None else rows.values[first:last],
-        rows.n_columns,
-    )
-
-
 def _number(names: list[str], index: _core.StringIndex, grow: bool) -> NDArray[np.int32]:
     find = index.add if grow else index.find
     return np.fromiter(map(find, names), np.int32, len(names))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Grammar
-from hedgerow.linear.attributes import slice_rows
 from hedgerow.sequences import SparseRows
 from hedgerow.trellis import Potentials
 
@@ -197,6 +196,6 @@ def batches(
         yield Batch(
             slice(first, last),
             offsets[first : last + 1] - start,
-            slice_rows(rows, start, stop),
+            rows.part(start, stop),
         )
         first = last

@@ -1,0 +1,64 @@
+#include "trees/bins.hpp"
+
+#include "arrays.hpp"
+
+namespace hedgerow::bindings {
+namespace {
+
+using Offsets = Array<const int64_t, 1>;
+using Values = Array<const double, 1>;
+
+// The search never leaves a column's cuts, whatever their order.
+Cuts read_cuts(const Offsets& offsets, const Values& cuts) {
+  check(offsets.shape(0) >= 1 && offsets.data()[0] >= 0, "cut offsets must begin at 0 or later");
+  for (size_t c = 1; c < offsets.shape(0); ++c) {
+    const int64_t begin = offsets.data()[c - 1], end = offsets.data()[c];
+    check(begin <= end && end <= static_cast<int64_t>(cuts.shape(0)),
+          "cut offsets must not fall, nor pass the number of cuts");
+    check(end - begin <= kMaxCuts, "a column has more than 254 cuts");
+  }
+  return {offsets.data(), cuts.data()};
+}
+
+}  // namespace
+
+void bind_bins(nb::module_& module) {
+  module.def(
+      "fill_bins",
+      [](Array<const double, 2> values, Offsets cut_offsets, Values cuts, Array<uint8_t, 2> bins,
+         int n_threads) {
+        const Cuts read = read_cuts(cut_offsets, cuts);
+        check(cut_offsets.shape(0) == values.shape(1) + 1,
+              "cut offsets must have an entry more than values has columns");
+        check(bins.shape(0) == values.shape(0) && bins.shape(1) >= values.shape(1),
+              "bins must have the rows of values, and at least its columns");
+        run_kernel([&](Stop& stop) {
+          fill_bins(read, values.data(), static_cast<int64_t>(values.shape(0)),
+                    static_cast<int64_t>(values.shape(1)), bins.data(),
+                    static_cast<int64_t>(bins.shape(1)), n_threads, stop);
+        });
+      },
+      nb::arg("values").noconvert(), nb::arg("cut_offsets").noconvert(),
+      nb::arg("cuts").noconvert(), nb::arg("bins").noconvert(), nb::arg("n_threads"));
+  module.def(
+      "fill_entry_bins",
+      [](Values values, Array<const int32_t, 1> columns, Offsets cut_offsets, Values cuts,
+         Array<uint8_t, 1> bins, int n_threads) {
+        const Cuts read = read_cuts(cut_offsets, cuts);
+        const auto n_columns = static_cast<int64_t>(cut_offsets.shape(0)) - 1;
+        check(columns.shape(0) == values.shape(0) && bins.shape(0) == values.shape(0),
+              "columns and bins must have an entry for each value");
+        for (size_t e = 0; e < columns.shape(0); ++e)
+          check(columns.data()[e] >= 0 && columns.data()[e] < n_columns,
+                "a column is out of range");
+        run_kernel([&](Stop& stop) {
+          fill_entry_bins(read, values.data(), columns.data(),
+                          static_cast<int64_t>(values.shape(0)), bins.data(), n_threads, stop);
+        });
+      },
+      nb::arg("values").noconvert(), nb::arg("columns").noconvert(),
+      nb::arg("cut_offsets").noconvert(), nb::arg("cuts").noconvert(), nb::arg("bins").noconvert(),
+      nb::arg("n_threads"));
+}
+
+}  // namespace hedgerow::bindings

@@ -1,0 +1,119 @@
+#include "trees/data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+namespace hedgerow {
+
+Room::Room(const Windows& windows, int64_t n_positions)
+    : reach_before_(windows.before), reach_after_(windows.after) {
+  if (windows.before == 0 && windows.after == 0) return;
+  before_.resize(n_positions);
+  after_.resize(n_positions);
+  for (int64_t s = 0; s < windows.n_sequences; ++s) {
+    const int64_t begin = windows.offsets[s], end = windows.offsets[s + 1];
+    for (int64_t t = begin; t < end; ++t) {
+      before_[t] = static_cast<uint8_t>(std::min<int64_t>(t - begin, windows.before));
+      after_[t] = static_cast<uint8_t>(std::min<int64_t>(end - 1 - t, windows.after));
+    }
+  }
+}
+
+TreeData::TreeData(const BinTable& bins, const Windows& windows)
+    : bins_(bins), windows_(windows), room_(windows, bins.n_positions) {
+  choose_sparse_columns();
+  number_slots();
+  list_entries();
+}
+
+// A dense column is worth listing if at least half of its positions are in one bin.
+void TreeData::choose_sparse_columns() {
+  std::vector<std::array<int64_t, 256>> counts(bins_.n_dense);
+  for (auto& count : counts) count.fill(0);
+  for (int64_t t = 0; t < bins_.n_positions; ++t) {
+    const uint8_t* row = bins_.dense + t * bins_.n_dense;
+    for (int32_t c = 0; c < bins_.n_dense; ++c) ++counts[c][row[c]];
+  }
+  is_sparse_.assign(bins_.n_columns(), 1);
+  column_defaults_.resize(bins_.n_columns());
+  for (int32_t c = 0; c < bins_.n_dense; ++c) {
+    const auto most = std::max_element(counts[c].begin(), counts[c].end());
+    column_defaults_[c] = static_cast<uint8_t>(most - counts[c].begin());
+    is_sparse_[c] = 2 * *most >= bins_.n_positions;
+  }
+  std::copy_n(bins_.default_bins, bins_.n_attributes, column_defaults_.begin() + bins_.n_dense);
+}
+
+void TreeData::number_slots() {
+  int64_t n_slots = 0;
+  first_slots_.assign(bins_.n_columns(), -1);
+  for (int32_t c = 0; c < bins_.n_columns(); ++c) {
+    if (!is_sparse_[c]) continue;
+    first_slots_[c] = static_cast<int32_t>(n_slots);
+    n_slots += bins_.n_bins[c];
+    if (n_slots * n_offsets() > std::numeric_limits<int32_t>::max())
+      throw std::length_error("too many bins of sparse columns for one tree learner");
+  }
+  slot_columns_.reserve(n_slots);
+  for (int32_t c = 0; c < bins_.n_columns(); ++c)
+    if (is_sparse_[c]) slot_columns_.insert(slot_columns_.end(), bins_.n_bins[c], c);
+
+  for (int32_t c = 0; c < bins_.n_dense; ++c) {
+    if (is_sparse_[c]) continue;
+    for (int o = 0; o < n_offsets(); ++o) {
+      full_features_.push_back({static_cast<int32_t>(o * bins_.n_dense + c),
+                                static_cast<int32_t>(n_full_bins_), c, o - windows_.before});
+      n_full_bins_ += bins_.n_bins[c] + 1;
+    }
+  }
+}
+
+void TreeData::list_entries() {
+  if (n_slots() == 0) {
+    entry_offsets_.assign(bins_.n_positions + 1, 0);
+    return;
+  }
+  std::vector<int32_t> sparse_dense;
+  for (int32_t c = 0; c < bins_.n_dense; ++c)
+    if (is_sparse_[c]) sparse_dense.push_back(c);
+  entry_offsets_.reserve(bins_.n_positions + 1);
+  entry_offsets_.push_back(0);
+  for (int64_t t = 0; t < bins_.n_positions; ++t) {
+    const uint8_t* row = bins_.dense + t * bins_.n_dense;
+    for (const int32_t c : sparse_dense)
+      if (row[c] != column_defaults_[c]) entries_.push_back(slot_of(c, row[c]));
+    if (bins_.entry_offsets != nullptr) {
+      for (int64_t e = bins_.entry_offsets[t]; e < bins_.entry_offsets[t + 1]; ++e)
+        entries_.push_back(slot_of(bins_.n_dense + bins_.attributes[e], bins_.attribute_bins[e]));
+    }
+    entry_offsets_.push_back(static_cast<int64_t>(entries_.size()));
+  }
+  entries_.shrink_to_fit();
+}
+
+uint8_t TreeData::bin_at(int64_t position, int32_t column) const {
+  if (column < bins_.n_dense) return bins_.dense[position * bins_.n_dense + column];
+  const int32_t* begin = entries_.data() + entry_offsets_[position];
+  const int32_t* end = entries_.data() + entry_offsets_[position + 1];
+  const int32_t* found = std::lower_bound(begin, end, first_slots_[column]);
+  if (found == end || slot_columns_[*found] != column) return column_defaults_[column];
+  return slot_bin(column, *found);
+}
+
+const uint8_t* TreeData::window(int64_t position, uint8_t* scratch) const {
+  const int64_t width = bins_.n_dense;
+  if (room_.holds_all(position)) return bins_.dense + (position - windows_.before) * width;
+  for (int o = 0; o < n_offsets(); ++o) {
+    const int offset = o - windows_.before;
+    if (room_.holds(position, offset))
+      std::memcpy(scratch + o * width, bins_.dense + (position + offset) * width, width);
+    else
+      std::memset(scratch + o * width, 0, width);
+  }
+  return scratch;
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,131 @@
+// What the tree learner reads: the bin of every column at every position.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hedgerow {
+
+// Bins of N positions. Bin 0 is a missing value, bins 1 .. n_bins[c] are the values of column c in
+// order. Columns 0 .. n_dense - 1 have a byte at every position; columns from n_dense on are
+// attributes, kept where they differ from their default.
+struct BinTable {
+  int64_t n_positions;
+  int32_t n_dense;
+  int32_t n_attributes;
+  const uint8_t* dense;           // (N, n_dense)
+  const int64_t* entry_offsets;   // (N + 1,), or null if there are no attributes
+  const int32_t* attributes;      // attribute of each entry, rising within a position
+  const uint8_t* attribute_bins;  // bin of each entry
+  const int32_t* n_bins;          // (n_dense + n_attributes,)
+  const uint8_t* default_bins;    // (n_attributes,) bin where there is no entry
+  const uint8_t* categorical;     // (n_dense + n_attributes,) 1 if the order of bins means nothing
+
+  int32_t n_columns() const { return n_dense + n_attributes; }
+};
+
+// Sequences, and how far a feature may look to either side of a position.
+struct Windows {
+  int64_t n_sequences;
+  const int64_t* offsets;  // (n_sequences + 1,)
+  int before;
+  int after;
+
+  int n_offsets() const { return before + after + 1; }
+};
+
+// How many positions of the same sequence stand before and after each one, as far as the window
+// reaches.
+class Room {
+ public:
+  Room(const Windows& windows, int64_t n_positions);
+
+  bool holds(int64_t position, int offset) const {
+    if (offset == 0) return true;
+    return offset < 0 ? -offset <= before_[position] : offset <= after_[position];
+  }
+  bool holds_all(int64_t position) const {
+    return reach_before_ == 0 && reach_after_ == 0
+               ? true
+               : before_[position] == reach_before_ && after_[position] == reach_after_;
+  }
+
+ private:
+  int reach_before_;
+  int reach_after_;
+  std::vector<uint8_t> before_;  // (N,), empty without a window
+  std::vector<uint8_t> after_;
+};
+
+// A feature is a column seen at an offset: the bin of position t is the column's bin at t + offset,
+// and missing where the sequence ends before that. Nothing is copied for a window.
+//
+// Columns come in two kinds. Full ones are read at every position. Sparse ones have one bin at most
+// positions, their default; only the others are listed, as entries of a position, and what an
+// example adds to the default bin is found by subtraction. Pixels, one-hot columns and attributes
+// are sparse.
+class TreeData {
+ public:
+  TreeData(const BinTable& bins, const Windows& windows);
+
+  const BinTable& bins() const { return bins_; }
+  const Windows& windows() const { return windows_; }
+  const Room& room() const { return room_; }
+  int n_offsets() const { return windows_.n_offsets(); }
+  int64_t n_features() const { return static_cast<int64_t>(bins_.n_columns()) * n_offsets(); }
+
+  // The bin of a column at a position.
+  uint8_t bin_at(int64_t position, int32_t column) const;
+  // The bin of a feature.
+  uint8_t bin_at(int64_t position, int32_t column, int offset) const {
+    return room_.holds(position, offset) ? bin_at(position + offset, column) : uint8_t{0};
+  }
+
+  // Full columns: where[f] is the place of feature f's byte behind the first byte of the window,
+  // base[f] the place of its bin 0 in a histogram.
+  struct FullFeature {
+    int32_t where;
+    int32_t base;
+    int32_t column;
+    int32_t offset;
+  };
+  const std::vector<FullFeature>& full_features() const { return full_features_; }
+  int64_t n_full_bins() const { return n_full_bins_; }
+  // The bytes of all columns at all offsets of a position's window, in order of offset. They are
+  // put together in `scratch` (n_offsets * n_dense bytes) where the window leaves the sequence.
+  const uint8_t* window(int64_t position, uint8_t* scratch) const;
+
+  // Sparse columns: every bin but the default has a slot.
+  int32_t n_slots() const { return static_cast<int32_t>(slot_columns_.size()); }
+  int32_t slot_column(int32_t slot) const { return slot_columns_[slot]; }
+  int32_t first_slot(int32_t column) const { return first_slots_[column]; }
+  uint8_t default_bin(int32_t column) const { return column_defaults_[column]; }
+  uint8_t slot_bin(int32_t column, int32_t slot) const {
+    const int32_t bin = slot - first_slots_[column];
+    return static_cast<uint8_t>(bin + (bin >= column_defaults_[column] ? 1 : 0));
+  }
+  const int64_t* entry_offsets() const { return entry_offsets_.data(); }
+  const int32_t* entries() const { return entries_.data(); }
+
+ private:
+  void choose_sparse_columns();
+  void number_slots();
+  void list_entries();
+  int32_t slot_of(int32_t column, uint8_t bin) const {
+    return first_slots_[column] + bin - (bin > column_defaults_[column] ? 1 : 0);
+  }
+
+  BinTable bins_;
+  Windows windows_;
+  Room room_;
+  std::vector<uint8_t> is_sparse_;        // by column
+  std::vector<uint8_t> column_defaults_;  // by column
+  std::vector<int32_t> first_slots_;      // by column, -1 for full ones
+  std::vector<int32_t> slot_columns_;
+  std::vector<FullFeature> full_features_;
+  int64_t n_full_bins_ = 0;
+  std::vector<int64_t> entry_offsets_;  // (N + 1,)
+  std::vector<int32_t> entries_;        // slots, rising within a position
+};
+
+}  // namespace hedgerow

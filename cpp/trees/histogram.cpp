@@ -1,0 +1,99 @@
+#include "trees/histogram.hpp"
+
+#include <algorithm>
+
+#include "simd.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr size_t kAhead = 8;             // examples whose rows are fetched early
+constexpr int64_t kBlockBins = 1 << 13;  // bins that are filled in one pass: 128 KiB
+
+}  // namespace
+
+HistogramBuilder::HistogramBuilder(const TreeData& data)
+    : data_(data),
+      slots_(static_cast<size_t>(data.n_slots()) * data.n_offsets()),
+      scratch_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()) {}
+
+void HistogramBuilder::fill(std::span<const Example> examples, Histogram& histogram) {
+  histogram.full.assign(data_.n_full_bins(), Sum{});
+  histogram.outside.assign(data_.n_offsets(), Sum{});
+  histogram.sparse.clear();
+  add_full(examples, histogram.full);
+  if (data_.n_slots() == 0) return;
+  add_sparse(examples, histogram.outside);
+  for (size_t place = 0; place < slots_.size(); ++place) {
+    if (slots_[place].is_empty()) continue;
+    histogram.sparse.push_back({static_cast<int32_t>(place), slots_[place]});
+    slots_[place] = Sum{};
+  }
+}
+
+void HistogramBuilder::split(Histogram& histogram, std::span<const Example> some,
+                             Histogram& of_some) {
+  of_some.full.assign(data_.n_full_bins(), Sum{});
+  of_some.outside.assign(data_.n_offsets(), Sum{});
+  of_some.sparse.clear();
+  add_full(some, of_some.full);
+  for (size_t i = 0; i < histogram.full.size(); ++i) histogram.full[i] -= of_some.full[i];
+  if (data_.n_slots() == 0) return;
+  add_sparse(some, of_some.outside);
+  for (size_t o = 0; o < histogram.outside.size(); ++o) histogram.outside[o] -= of_some.outside[o];
+  size_t n_left = 0;
+  for (SlotSum& slot : histogram.sparse) {
+    Sum& sum = slots_[slot.place];
+    if (!sum.is_empty()) {
+      of_some.sparse.push_back({slot.place, sum});
+      slot.sum -= sum;
+      sum = Sum{};
+    }
+    if (!slot.sum.is_empty()) histogram.sparse[n_left++] = slot;
+  }
+  histogram.sparse.resize(n_left);
+}
+
+// Features go in blocks whose bins stay in the cache.
+void HistogramBuilder::add_full(std::span<const Example> examples, std::vector<Sum>& sums) {
+  const auto& features = data_.full_features();
+  size_t first = 0;
+  while (first < features.size()) {
+    size_t last = first + 1;
+    while (last < features.size() && features[last].base - features[first].base < kBlockBins)
+      ++last;
+    for (const Example& example : examples) {
+      const uint8_t* window = data_.window(example.position, scratch_.data());
+      const Sum amount{example.gradient, example.curvature};
+      for (size_t f = first; f < last; ++f)
+        sums[features[f].base + window[features[f].where]] += amount;
+    }
+    first = last;
+  }
+}
+
+void HistogramBuilder::add_sparse(std::span<const Example> examples, std::vector<Sum>& outside) {
+  const int64_t* offsets = data_.entry_offsets();
+  const int32_t* entries = data_.entries();
+  const int before = data_.windows().before;
+  const int64_t n_slots = data_.n_slots();
+  for (size_t i = 0; i < examples.size(); ++i) {
+    const Example& example = examples[i];
+    if (i + kAhead < examples.size())
+      HEDGEROW_PREFETCH(entries + offsets[examples[i + kAhead].position]);
+    const Sum amount{example.gradient, example.curvature};
+    for (int o = 0; o < data_.n_offsets(); ++o) {
+      if (!data_.room().holds(example.position, o - before)) {
+        outside[o] += amount;
+        continue;
+      }
+      const int64_t row = example.position + o - before;
+      Sum* slots = slots_.data() + o * n_slots;
+      const int32_t* end = entries + offsets[row + 1];
+      for (const int32_t* entry = entries + offsets[row]; entry < end; ++entry)
+        slots[*entry] += amount;
+    }
+  }
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,71 @@
+// Histograms: what the examples of a tree node add up to, bin by bin.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trees/data.hpp"
+
+namespace hedgerow {
+
+// A position whose score of one label should change: by how much the loss rises with it, and how
+// that changes. Whole numbers of a tree's own small units, so that sums are exact in any order and
+// a histogram less another is what counting would have given.
+struct Example {
+  int32_t position;
+  int32_t gradient;
+  int32_t curvature;  // at least 1: nothing is there only where the sum is 0
+};
+
+struct Sum {
+  int64_t gradient = 0;
+  int64_t curvature = 0;
+
+  Sum& operator+=(const Sum& other) {
+    gradient += other.gradient;
+    curvature += other.curvature;
+    return *this;
+  }
+  Sum& operator-=(const Sum& other) {
+    gradient -= other.gradient;
+    curvature -= other.curvature;
+    return *this;
+  }
+  friend Sum operator+(Sum a, const Sum& b) { return a += b; }
+  friend Sum operator-(Sum a, const Sum& b) { return a -= b; }
+  bool is_empty() const { return curvature == 0; }
+};
+
+struct SlotSum {
+  int32_t place;  // (offset + before) * n_slots + slot
+  Sum sum;
+};
+
+struct Histogram {
+  std::vector<Sum> full;        // (n_full_bins,) of TreeData
+  std::vector<SlotSum> sparse;  // of the slots that have examples, by place
+  std::vector<Sum> outside;     // (n_offsets,) examples whose window ends before that offset
+};
+
+// Makes histograms; one to a thread.
+class HistogramBuilder {
+ public:
+  explicit HistogramBuilder(const TreeData& data);
+
+  void fill(std::span<const Example> examples, Histogram& histogram);
+
+  // Given all examples' histogram and some of the examples: theirs, while `histogram` becomes that
+  // of the others.
+  void split(Histogram& histogram, std::span<const Example> some, Histogram& of_some);
+
+ private:
+  void add_full(std::span<const Example> examples, std::vector<Sum>& sums);
+  void add_sparse(std::span<const Example> examples, std::vector<Sum>& outside);
+
+  const TreeData& data_;
+  std::vector<Sum> slots_;        // (n_offsets * n_slots,), all zero between calls
+  std::vector<uint8_t> scratch_;  // a window
+};
+
+}  // namespace hedgerow

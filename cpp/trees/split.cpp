@@ -1,0 +1,180 @@
+#include "trees/split.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hedgerow {
+namespace {
+
+constexpr double kSmallestGain = 1e-6;  // less is rounding
+
+void insert(BinSet& set, int bin) { set[bin >> 6] |= uint64_t{1} << (bin & 63); }
+
+// Looks at one feature after the other and keeps the best split.
+class Search {
+ public:
+  Search(const Sum& total, const SplitRules& rules) : total_(total), rules_(rules) {
+    node_score_ = score(total);
+    best_.gain = std::max(rules.min_split_gain, kSmallestGain);
+  }
+
+  // `bins` are the sums of bins 0 .. n_bins of a feature.
+  void look_at(int32_t column, int32_t offset, bool categorical, const Sum* bins, int n_bins) {
+    column_ = column;
+    offset_ = offset;
+    if (categorical)
+      cut_categories(bins, n_bins);
+    else
+      cut_values(bins, n_bins);
+  }
+
+  Split take() const { return best_.exists() ? best_ : Split{}; }
+
+ private:
+  double score(const Sum& sum) const {
+    const double gradient = static_cast<double>(sum.gradient) * rules_.gradient_unit;
+    return gradient * gradient / (weight(sum) + rules_.reg_lambda);
+  }
+  double weight(const Sum& sum) const {
+    return static_cast<double>(sum.curvature) * rules_.curvature_unit;
+  }
+
+  // Is there a better split with `left` on the left?
+  bool improves(const Sum& left) {
+    const Sum right = total_ - left;
+    if (left.is_empty() || right.is_empty()) return false;
+    if (weight(left) < rules_.min_child_weight || weight(right) < rules_.min_child_weight)
+      return false;
+    const double gain = score(left) + score(right) - node_score_;
+    if (gain < best_.gain) return false;
+    if (gain == best_.gain && !comes_first()) return false;
+    best_.gain = gain;
+    best_.column = column_;
+    best_.offset = offset_;
+    best_.left = left;
+    return true;
+  }
+
+  // Of two features that gain the same the first is taken, whatever order they are looked at in.
+  bool comes_first() const {
+    return best_.exists() && std::pair(column_, offset_) < std::pair(best_.column, best_.offset);
+  }
+
+  void cut_values(const Sum* bins, int n_bins) {
+    const Sum missing = bins[0];
+    int cut = -1;
+    bool missing_left = false;
+    Sum left;
+    for (int bin = 1; bin <= n_bins; ++bin) {
+      if (bins[bin].is_empty()) continue;
+      left += bins[bin];
+      if (improves(left)) cut = bin, missing_left = false;
+      if (!missing.is_empty() && improves(left + missing)) cut = bin, missing_left = true;
+    }
+    if (cut < 0) return;
+    // Nothing is missing here: what will be goes to the heavier side.
+    if (missing.is_empty()) missing_left = 2 * best_.left.curvature > total_.curvature;
+    best_.categorical = false;
+    best_.left_bins = {};
+    for (int bin = missing_left ? 0 : 1; bin <= cut; ++bin) insert(best_.left_bins, bin);
+  }
+
+  void cut_categories(const Sum* bins, int n_bins) {
+    const Sum missing = bins[0];
+    std::array<std::pair<double, int>, 256> order;
+    int n_seen = 0;
+    for (int bin = 1; bin <= n_bins; ++bin) {
+      if (bins[bin].is_empty()) continue;
+      const double gradient = static_cast<double>(bins[bin].gradient) * rules_.gradient_unit;
+      order[n_seen++] = {gradient / (weight(bins[bin]) + rules_.reg_lambda), bin};
+    }
+    std::sort(order.begin(), order.begin() + n_seen);
+    int cut = -1;
+    bool missing_left = false;
+    Sum left;
+    for (int i = 0; i < n_seen; ++i) {
+      left += bins[order[i].second];
+      if (improves(left)) cut = i, missing_left = false;
+      if (!missing.is_empty() && improves(left + missing)) cut = i, missing_left = true;
+    }
+    if (cut < 0) return;
+    if (missing.is_empty()) missing_left = 2 * best_.left.curvature > total_.curvature;
+    best_.categorical = true;
+    best_.left_bins = {};
+    for (int i = 0; i <= cut; ++i) insert(best_.left_bins, order[i].second);
+    // Categories that do not occur here go the way of missing values.
+    if (!missing_left) return;
+    for (int bin = 0; bin <= n_bins; ++bin)
+      if (bins[bin].is_empty() || bin == 0) insert(best_.left_bins, bin);
+  }
+
+  Sum total_;
+  SplitRules rules_;
+  double node_score_;
+  Split best_;
+  int32_t column_ = 0;
+  int32_t offset_ = 0;
+};
+
+bool has_entries(const TreeData& data, const Histogram& histogram, int32_t column, int o) {
+  const int32_t first = o * data.n_slots() + data.first_slot(column);
+  const auto found =
+      std::lower_bound(histogram.sparse.begin(), histogram.sparse.end(), first,
+                       [](const SlotSum& slot, int32_t place) { return slot.place < place; });
+  return found != histogram.sparse.end() && found->place < first + data.bins().n_bins[column];
+}
+
+}  // namespace
+
+Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
+                 const SplitRules& rules, const FeatureChoice& choice) {
+  Search search(total, rules);
+  const BinTable& table = data.bins();
+  const int before = data.windows().before, n_offsets = data.n_offsets();
+  const auto allows = [&](int32_t column, int32_t offset) {
+    return choice.allows(static_cast<int64_t>(column) * n_offsets + offset + before);
+  };
+  for (const TreeData::FullFeature& feature : data.full_features())
+    if (allows(feature.column, feature.offset))
+      search.look_at(feature.column, feature.offset, table.categorical[feature.column],
+                     histogram.full.data() + feature.base, table.n_bins[feature.column]);
+
+  std::array<Sum, 256> bins;
+  // Where the window ends, every sparse column is missing. One of those that have no entry here
+  // speaks for all of them: the first, as it would be taken among equals.
+  for (int o = 0; o < n_offsets; ++o) {
+    if (histogram.outside[o].is_empty()) continue;
+    for (int32_t column = 0; column < table.n_columns(); ++column) {
+      if (data.first_slot(column) < 0 || data.default_bin(column) == 0) continue;
+      if (!allows(column, o - before)) continue;
+      if (!has_entries(data, histogram, column, o)) {
+        std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
+        bins[0] = histogram.outside[o];
+        bins[data.default_bin(column)] = total - histogram.outside[o];
+        search.look_at(column, o - before, table.categorical[column], bins.data(),
+                       table.n_bins[column]);
+      }
+      break;
+    }
+  }
+  for (size_t i = 0; i < histogram.sparse.size();) {
+    const int32_t o = histogram.sparse[i].place / data.n_slots();
+    const int32_t column = data.slot_column(histogram.sparse[i].place % data.n_slots());
+    const int32_t end = o * data.n_slots() + data.first_slot(column) + table.n_bins[column];
+    const uint8_t usual = data.default_bin(column);
+    std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
+    bins[usual] = total - histogram.outside[o];
+    for (; i < histogram.sparse.size() && histogram.sparse[i].place < end; ++i) {
+      const SlotSum& slot = histogram.sparse[i];
+      bins[data.slot_bin(column, slot.place - o * data.n_slots())] = slot.sum;
+      bins[usual] -= slot.sum;
+    }
+    bins[0] += histogram.outside[o];
+    if (allows(column, o - before))
+      search.look_at(column, o - before, table.categorical[column], bins.data(),
+                     table.n_bins[column]);
+  }
+  return search.take();
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,51 @@
+// A batch of chains cut into tasks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "parallel.hpp"
+#include "trellis/chain.hpp"
+
+namespace hedgerow {
+
+// Runs of consecutive sequences, one task each: cut by the data alone, so that sums over a chunk,
+// added in chunk order, are the same for any number of threads.
+inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
+  constexpr int64_t kMaxChunks = 64;
+  constexpr int64_t kMinChunkWork = 1 << 14;  // positions x labels
+  const int64_t n_positions = scores.offsets[scores.n_sequences];
+  const int64_t target =
+      std::max(n_positions / kMaxChunks + 1, kMinChunkWork / scores.n_labels + 1);
+  std::vector<int64_t> bounds{0};
+  for (int64_t s = 0; s < scores.n_sequences; ++s)
+    if (s + 1 == scores.n_sequences ||
+        scores.offsets[s + 1] - scores.offsets[bounds.back()] >= target)
+      bounds.push_back(s + 1);
+  return bounds;
+}
+
+// task(chunk, first sequence, end sequence) for every chunk, the longest first.
+template <class Task>
+void for_each_chunk(const ChainScores& scores, const std::vector<int64_t>& bounds, int n_threads,
+                    Stop& stop, Task task) {
+  std::vector<int64_t> order(bounds.size() - 1);
+  std::iota(order.begin(), order.end(), 0);
+  const auto size = [&](int64_t c) {
+    return scores.offsets[bounds[c + 1]] - scores.offsets[bounds[c]];
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return size(a) > size(b); });
+  parallel_for(static_cast<int64_t>(order.size()), n_threads, stop,
+               [&](int64_t i) { task(order[i], bounds[order[i]], bounds[order[i] + 1]); });
+}
+
+inline int64_t longest(const ChainScores& scores, int64_t first, int64_t end) {
+  int64_t length = 0;
+  for (int64_t s = first; s < end; ++s) length = std::max(length, scores.length(s));
+  return length;
+}
+
+}  // namespace hedgerow

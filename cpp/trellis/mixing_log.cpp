@@ -1,0 +1,149 @@
+#include "trellis/mixing_log.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trellis/score_errors.hpp"
+
+namespace hedgerow {
+namespace {
+
+// row -> exp(row - its maximum), over whole lanes; returns the maximum, -inf if there is nothing.
+HEDGEROW_INLINE double exponentiate(double* row, int64_t size, double& sum) {
+  Lanes largest = broadcast(-kInfinity), sums = broadcast(0.0);
+  for (int64_t k = 0; k < size; k += kLanes) largest = maximum(load(row + k), largest);
+  const double shift = max_lane(largest);
+  if (shift == -kInfinity) return shift;
+  for (int64_t k = 0; k < size; k += kLanes) {
+    const Lanes entries = exp_nonpositive(load(row + k) - broadcast(shift));
+    store(row + k, entries);
+    sums += entries;
+  }
+  sum = sum_lanes(sums);
+  return shift;
+}
+
+// out = a + b + shift
+HEDGEROW_INLINE void add_rows(const double* a, const double* b, double shift, int stride,
+                              double* out) {
+  for (int k = 0; k < stride; k += kLanes)
+    store(out + k, load(a + k) + load(b + k) + broadcast(shift));
+}
+
+// log_sums[i] = log sum_j exp(arcs[i, j] + message[j]), and the rate
+//   1 - sum_j min_i P(j | i), where P(j | i) = exp(arcs[i, j] + message[j] - log_sums[i]),
+// over all i that are possible: nodes[i] and log_sums[i] are finite. scratch: two rows.
+HEDGEROW_CLONES
+float fill_log_sums(const double* arcs, const double* message, const double* nodes, int n_labels,
+                    int stride, double* scratch, double* log_sums) {
+  double* smallest = scratch;
+  double* terms = scratch + stride;
+  std::fill(smallest, smallest + stride, 1.0);
+  for (int i = 0; i < n_labels; ++i, arcs += stride) {
+    add_rows(arcs, message, 0.0, stride, terms);
+    double sum = 0.0;
+    const double largest = exponentiate(terms, stride, sum);
+    log_sums[i] = largest + std::log(sum);
+    if (largest == -kInfinity || nodes[i] == -kInfinity) continue;
+    const Lanes per_sum = broadcast(1.0 / sum);
+    for (int k = 0; k < stride; k += kLanes)
+      store(smallest + k, minimum(load(terms + k) * per_sum, load(smallest + k)));
+  }
+  double overlap = 0.0;
+  for (int j = 0; j < n_labels; ++j) overlap += smallest[j];
+  return static_cast<float>(std::clamp(1.0 - overlap, 0.0, 1.0));
+}
+
+// message = nodes + log_sums less the largest, which is returned.
+double fill_message(const double* nodes, const double* log_sums, int n_labels, double* message) {
+  double largest = -kInfinity;
+  for (int k = 0; k < n_labels; ++k) {
+    message[k] = nodes[k] + log_sums[k];
+    largest = std::max(largest, message[k]);
+  }
+  if (largest == -kInfinity) return largest;
+  for (int k = 0; k < n_labels; ++k) message[k] -= largest;
+  return largest;
+}
+
+}  // namespace
+
+LogMixing::LogMixing(const ChainScores& scores, int64_t longest)
+    : scores_(scores),
+      stride_(padded(scores.n_labels)),
+      to_next_(static_cast<size_t>(scores.n_labels) * stride_, -kInfinity),
+      to_previous_(to_next_),
+      befores_(longest * stride_, -kInfinity),
+      afters_(longest * stride_, -kInfinity),
+      rows_(3 * stride_),
+      pairs_(to_next_.size()) {
+  const int64_t n_labels = scores.n_labels;
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k)
+      to_next_[j * stride_ + k] = to_previous_[k * stride_ + j] = scores.arcs[j * n_labels + k];
+}
+
+void LogMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {
+  forward(sequence, rates.to_previous, stop);
+  backward(sequence, rates.to_next, stop);
+}
+
+// before_t[j] = nodes[t, j] + log sum_i exp(before_{t-1}[i] + arcs[i, j])
+void LogMixing::forward(int64_t sequence, float* to_previous, Stop& stop) {
+  const int n_labels = scores_.n_labels;
+  double* log_sums = rows_.data();
+  double* scratch = log_sums + stride_;
+  std::fill(log_sums, log_sums + n_labels, 0.0);
+  for (int64_t t = 0; t < scores_.length(sequence); ++t) {
+    stop.check();
+    const double* nodes = scores_.nodes + (scores_.offsets[sequence] + t) * n_labels;
+    double* before = befores_.data() + t * stride_;
+    for (int k = 0; k < n_labels; ++k)
+      if (!(nodes[k] < kInfinity)) throw_bad_score("a node", t, sequence);
+    to_previous[t] = t == 0 ? 0.0f
+                            : fill_log_sums(to_previous_.data(), before - stride_, nodes, n_labels,
+                                            stride_, scratch, log_sums);
+    if (fill_message(nodes, log_sums, n_labels, before) == -kInfinity) throw_no_path(t, sequence);
+  }
+}
+
+// after_t[i] = nodes[t, i] + log sum_j exp(arcs[i, j] + after_{t+1}[j])
+void LogMixing::backward(int64_t sequence, float* to_next, Stop& stop) {
+  const int n_labels = scores_.n_labels;
+  const int64_t length = scores_.length(sequence);
+  double* log_sums = rows_.data();
+  double* scratch = log_sums + stride_;
+  std::fill(log_sums, log_sums + n_labels, 0.0);
+  for (int64_t t = length - 1; t >= 0; --t) {
+    stop.check();
+    const double* nodes = scores_.nodes + (scores_.offsets[sequence] + t) * n_labels;
+    double* after = afters_.data() + t * stride_;
+    to_next[t] = t + 1 == length ? 0.0f
+                                 : fill_log_sums(to_next_.data(), after + stride_, nodes, n_labels,
+                                                 stride_, scratch, log_sums);
+    fill_message(nodes, log_sums, n_labels, after);
+  }
+}
+
+// P(y_{t-1} = i, y_t = j) = exp(before_{t-1}[i] + arcs[i, j] + after_t[j]) / their sum
+HEDGEROW_CLONES
+void LogMixing::add_pairs(int64_t length, const float* edge_gammas, double weight, double* sums,
+                          Stop& stop) {
+  const int64_t n_labels = scores_.n_labels, stride = stride_;
+  for (int64_t t = 1; t < length; ++t) {
+    stop.check();
+    const double* before = befores_.data() + (t - 1) * stride;
+    const double* after = afters_.data() + t * stride;
+    for (int64_t i = 0; i < n_labels; ++i)
+      add_rows(to_next_.data() + i * stride, after, before[i], stride_, pairs_.data() + i * stride);
+    double total = 0.0;
+    exponentiate(pairs_.data(), n_labels * stride, total);
+    for (int64_t i = 0; i < n_labels; ++i)
+      for (int64_t j = 0; j < n_labels; ++j) {
+        const double prob = pairs_[i * stride + j] / total;
+        sums[i * n_labels + j] += weight * edge_gammas[t] * prob * (1.0 - prob);
+      }
+  }
+}
+
+}  // namespace hedgerow

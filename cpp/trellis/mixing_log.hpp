@@ -1,0 +1,38 @@
+// Mixing rates in log space: slower than mixing_scaled.hpp, right for any scores.
+#pragma once
+
+#include <cstdint>
+
+#include "parallel.hpp"
+#include "simd.hpp"
+#include "trellis/chain.hpp"
+#include "trellis/mixing_scaled.hpp"
+
+namespace hedgerow {
+
+class LogMixing {
+ public:
+  // longest: positions of the longest sequence
+  LogMixing(const ChainScores& scores, int64_t longest);
+
+  // Throws std::invalid_argument for NaN, +inf, or a sequence without any path.
+  void fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);
+  // Adds weight edge_gammas[t] P (1 - P) of the pairs of the sequence whose rates went last.
+  // edge_gammas: (T,), the first is not read; sums: (K, K)
+  void add_pairs(int64_t length, const float* edge_gammas, double weight, double* sums, Stop& stop);
+
+ private:
+  void forward(int64_t sequence, float* to_previous, Stop& stop);
+  void backward(int64_t sequence, float* to_next, Stop& stop);
+
+  const ChainScores& scores_;
+  int stride_;
+  PaddedVector to_next_;      // (K, stride) arcs [label before, label], -inf in the padding
+  PaddedVector to_previous_;  // (K, stride) the same transposed
+  PaddedVector befores_;      // (T, stride) log messages of the labels up to t, largest entry 0
+  PaddedVector afters_;       // (T, stride) log messages of the labels from t on, largest entry 0
+  PaddedVector rows_;         // three padded scratch rows
+  PaddedVector pairs_;        // (K, stride) scratch
+};
+
+}  // namespace hedgerow

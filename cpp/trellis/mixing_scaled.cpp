@@ -1,0 +1,289 @@
+#include "trellis/mixing_scaled.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hedgerow {
+namespace {
+
+constexpr float kFloor = 0x1p-86f;
+constexpr double kLogFloor = -59.6;       // its logarithm, a little above
+constexpr float kReliable = 0x1p-54f;     // 2^32 floors
+constexpr double kSmallestArc = 0x1p-40;  // times kFloor it is still a normal float
+constexpr int kWaitingRows = 32;          // outer products that are added at one go
+
+// folds[v] takes in factor * row, for kVectors * kFloats columns.
+template <class Fold, int kVectors>
+HEDGEROW_INLINE void fold_row(float factor, const float* row, Floats* folds) {
+  const Floats factors = broadcast(factor);
+  for (int v = 0; v < kVectors; ++v)
+    folds[v] = Fold::add(factors * load(row + v * kFloats), folds[v]);
+}
+
+// out[c] = sum_r or min_r x[r] * matrix[r, c], for kVectors * kFloats columns. The rows are dealt
+// out to several parts, so that one addition need not wait for the last.
+template <class Fold, int kVectors, int kParts>
+HEDGEROW_INLINE void fold_columns(const float* x, const float* matrix, int n_rows, int stride,
+                                  float* out) {
+  Floats folds[kParts][kVectors];
+  for (int p = 0; p < kParts; ++p)
+    for (int v = 0; v < kVectors; ++v) folds[p][v] = Fold::start();
+  int r = 0;
+  for (; r + kParts <= n_rows; r += kParts)
+    for (int p = 0; p < kParts; ++p)
+      fold_row<Fold, kVectors>(x[r + p], matrix + static_cast<int64_t>(r + p) * stride, folds[p]);
+  for (; r < n_rows; ++r)
+    fold_row<Fold, kVectors>(x[r], matrix + static_cast<int64_t>(r) * stride, folds[0]);
+  for (int v = 0; v < kVectors; ++v) {
+    Floats total = folds[0][v];
+    for (int p = 1; p < kParts; ++p) total = Fold::add(folds[p][v], total);
+    store(out + v * kFloats, total);
+  }
+}
+
+// The same for all columns of a padded matrix.
+template <class Fold>
+HEDGEROW_INLINE void fold(const float* x, const float* matrix, int n_rows, int stride, float* out) {
+  for (int c = 0; c < stride; c += 4 * kFloats) {
+    switch (std::min(4, (stride - c) / kFloats)) {
+      case 1: fold_columns<Fold, 1, 4>(x, matrix + c, n_rows, stride, out + c); break;
+      case 2: fold_columns<Fold, 2, 4>(x, matrix + c, n_rows, stride, out + c); break;
+      case 3: fold_columns<Fold, 3, 2>(x, matrix + c, n_rows, stride, out + c); break;
+      default: fold_columns<Fold, 4, 2>(x, matrix + c, n_rows, stride, out + c); break;
+    }
+  }
+}
+
+HEDGEROW_INLINE float dot(const float* a, const float* b, int stride) {
+  Floats sums = broadcast(0.0f);
+  for (int c = 0; c < stride; c += kFloats) sums += load(a + c) * load(b + c);
+  return fold_lanes<Sum>(sums);
+}
+
+// exp(x) for x <= 0, but at least kFloor, and 0 for -inf.
+HEDGEROW_INLINE Lanes floored_exp(Lanes x) { return exp_nonpositive(raise_finite(x, kLogFloor)); }
+
+// factors = exp(nodes - max nodes); false where a node is NaN or +inf, or all are -inf.
+HEDGEROW_INLINE bool fill_factor_row(const double* nodes, const Row& row, bool room,
+                                     float* factors) {
+  const Lanes rest = row.rest > 0 ? row.load_rest(nodes, room, -kInfinity) : broadcast(-kInfinity);
+  Lanes largest = rest, bad = one_if_bad(rest);
+  for (int k = 0; k < row.whole; k += kLanes) {
+    largest = maximum(load(nodes + k), largest);
+    bad += one_if_bad(load(nodes + k));
+  }
+  const double shift = max_lane(largest);
+  if (max_lane(bad) > 0.0 || shift == -kInfinity) return false;
+  for (int k = 0; k < row.whole; k += kLanes)
+    store_as_floats(factors + k, floored_exp(load(nodes + k) - broadcast(shift)));
+  if (row.rest > 0) store_as_floats(factors + row.whole, floored_exp(rest - broadcast(shift)));
+  return true;
+}
+
+// message = factors * sums, largest entry 1, and per_sum = 1 / sums, infinite for what is
+// impossible. `message` may be `factors`. False where no label is possible or a sum not reliable.
+HEDGEROW_INLINE bool fill_message(const float* factors, const float* sums, int stride,
+                                  float* message, float* per_sum) {
+  const Floats zero = broadcast(0.0f), one = broadcast(1.0f);
+  Floats largest = zero, smallest = one;
+  for (int c = 0; c < stride; c += kFloats) {
+    const Floats factor = load(factors + c);
+    const Floats sum = if_positive(factor, load(sums + c), zero);
+    const Floats product = factor * sum;
+    largest = maximum(product, largest);
+    smallest = minimum(if_positive(sum, sum, one), smallest);
+    store(message + c, product);
+    store(per_sum + c, one / sum);
+  }
+  const float norm = fold_lanes<Largest>(largest);
+  if (!(norm > 0.0f) || fold_lanes<Smallest>(smallest) < kReliable) return false;
+  const Floats per_norm = broadcast(1.0f / norm), floor = broadcast(kFloor);
+  for (int c = 0; c < stride; c += kFloats) {
+    const Floats entry = load(message + c);
+    store(message + c, if_positive(entry, maximum(entry * per_norm, floor), zero));
+  }
+  return true;
+}
+
+// 1 - sum_j min_i P(j | i), where P(j | i) = matrix[i, j] message[j] / sum[i]. What is impossible
+// has an infinite 1 / sum, and infinity or infinity * 0 is never the smallest.
+HEDGEROW_INLINE float mixing_rate(const float* per_sum, const float* matrix, const float* message,
+                                  int n_labels, int stride, float* smallest) {
+  fold<Smallest>(per_sum, matrix, n_labels, stride, smallest);
+  return std::clamp(1.0f - dot(smallest, message, stride), 0.0f, 1.0f);
+}
+
+// outer += sum over rows w of left_w right_w^T, for 4 rows and kVectors * kFloats columns: in
+// single precision over the rows that wait, in double precision over all.
+template <int kVectors>
+HEDGEROW_INLINE void add_outer_block(const float* left, const float* right, int n_rows, int stride,
+                                     double* outer) {
+  Floats sums[4][kVectors];
+  for (int j = 0; j < 4; ++j)
+    for (int v = 0; v < kVectors; ++v) sums[j][v] = broadcast(0.0f);
+  for (int w = 0; w < n_rows; ++w)
+    for (int j = 0; j < 4; ++j)
+      fold_row<Sum, kVectors>(left[w * stride + j], right + w * stride, sums[j]);
+  for (int j = 0; j < 4; ++j)
+    for (int v = 0; v < kVectors; ++v) {
+      float row[kFloats];
+      store(row, sums[j][v]);
+      double* out = outer + static_cast<int64_t>(j) * stride + v * kFloats;
+      for (int c = 0; c < kFloats; ++c) out[c] += row[c];
+    }
+}
+
+HEDGEROW_INLINE void add_outer(const float* left, const float* right, int n_rows, int stride,
+                               double* outer) {
+  for (int j = 0; j < stride; j += 4) {
+    double* rows = outer + static_cast<int64_t>(j) * stride;
+    int c = 0;
+    for (; c + 2 * kFloats <= stride; c += 2 * kFloats)
+      add_outer_block<2>(left + j, right + c, n_rows, stride, rows + c);
+    if (c < stride) add_outer_block<1>(left + j, right + c, n_rows, stride, rows + c);
+  }
+}
+
+}  // namespace
+
+MixingArcs::MixingArcs(const ChainScores& scores) : stride(padded_floats(scores.n_labels)) {
+  const int64_t n_labels = scores.n_labels;
+  const double shift = *std::max_element(scores.arcs, scores.arcs + n_labels * n_labels);
+  usable = shift > -kInfinity;
+  if (!usable) return;
+  to_next.assign(n_labels * stride, 0.0f);
+  to_previous.assign(n_labels * stride, 0.0f);
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k) {
+      const double arc = scores.arcs[j * n_labels + k];
+      const double factor = std::exp(arc - shift);
+      if (arc > -kInfinity && factor < kSmallestArc) usable = false;
+      to_next[j * stride + k] = to_previous[k * stride + j] = static_cast<float>(factor);
+    }
+}
+
+ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, int64_t longest,
+                           bool pairs)
+    : scores_(scores), arcs_(arcs), pairs_(pairs) {
+  if (!arcs.usable) return;
+  const size_t stride = arcs.stride;
+  befores_.resize(longest * stride);
+  afters_.resize(longest * stride);
+  rows_.resize(3 * stride);
+  if (!pairs) return;
+  norms_.resize(longest);
+  waiting_.resize(4 * kWaitingRows * stride);
+  linear_.resize(stride * stride);
+  square_.resize(stride * stride);
+}
+
+bool ScaledMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {
+  const double* nodes = scores_.nodes + scores_.offsets[sequence] * scores_.n_labels;
+  const int64_t length = scores_.length(sequence);
+  return fill_factors(nodes, length) && backward(length, rates.to_next, stop) &&
+         forward(length, rates.to_previous, stop);
+}
+
+HEDGEROW_CLONES
+bool ScaledMixing::fill_factors(const double* nodes, int64_t length) {
+  const Row row(scores_.n_labels);
+  const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
+  for (int64_t t = 0; t < length; ++t)
+    if (!fill_factor_row(nodes + t * row.size, row, t < n_roomy,
+                         befores_.data() + t * arcs_.stride))
+      return false;
+  return true;
+}
+
+// sum_t[i] = sum_j to_next[i, j] after_{t+1}[j], after_t[i] = exp(nodes[t, i]) sum_t[i]:
+//   P(y_{t+1} = j | y_t = i) = to_next[i, j] after_{t+1}[j] / sum_t[i].
+HEDGEROW_CLONES
+bool ScaledMixing::backward(int64_t length, float* to_next, Stop& stop) {
+  const int n_labels = scores_.n_labels, stride = arcs_.stride;
+  float* sums = rows_.data();
+  float* per_sum = sums + stride;
+  float* smallest = per_sum + stride;
+  std::fill(sums, sums + stride, 1.0f);
+  for (int64_t t = length - 1; t >= 0; --t) {
+    if (t % kCheckEvery == 0) stop.check();
+    const float* factors = befores_.data() + t * stride;
+    float* after = afters_.data() + t * stride;
+    const float* next = after + stride;
+    const bool last = t + 1 == length;
+    if (!last) fold<Sum>(next, arcs_.to_previous.data(), n_labels, stride, sums);
+    if (!fill_message(factors, sums, stride, after, per_sum)) return false;
+    to_next[t] =
+        last ? 0.0f : mixing_rate(per_sum, arcs_.to_next.data(), next, n_labels, stride, smallest);
+  }
+  return true;
+}
+
+// sum_t[j] = sum_i before_{t-1}[i] to_next[i, j], before_t[j] = exp(nodes[t, j]) sum_t[j]:
+//   P(y_{t-1} = i | y_t = j) = before_{t-1}[i] to_next[i, j] / sum_t[j].
+HEDGEROW_CLONES
+bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
+  const int n_labels = scores_.n_labels, stride = arcs_.stride;
+  float* sums = rows_.data();
+  float* per_sum = sums + stride;
+  float* smallest = per_sum + stride;
+  if (length > 0) to_previous[0] = 0.0f;
+  for (int64_t t = 1; t < length; ++t) {
+    if (t % kCheckEvery == 0) stop.check();
+    float* before = befores_.data() + t * stride;
+    const float* previous = before - stride;
+    fold<Sum>(previous, arcs_.to_next.data(), n_labels, stride, sums);
+    if (pairs_) {
+      norms_[t] = dot(sums, afters_.data() + t * stride, stride);
+      if (!(norms_[t] >= kReliable)) return false;
+    }
+    if (!fill_message(before, sums, stride, before, per_sum)) return false;
+    to_previous[t] =
+        mixing_rate(per_sum, arcs_.to_previous.data(), previous, n_labels, stride, smallest);
+  }
+  return true;
+}
+
+HEDGEROW_CLONES
+void ScaledMixing::add_pairs(int64_t length, const float* edge_gammas, double weight) {
+  const int stride = arcs_.stride;
+  const int64_t n_waiting = static_cast<int64_t>(kWaitingRows) * stride;
+  for (int64_t t = 1; t < length; ++t) {
+    const float* before = befores_.data() + (t - 1) * stride;
+    const float* after = afters_.data() + t * stride;
+    float* rows = waiting_.data() + static_cast<int64_t>(n_waiting_) * stride;
+    const Floats factor = broadcast(static_cast<float>(weight * edge_gammas[t]));
+    const Floats per_norm = broadcast(1.0f / norms_[t]);
+    for (int c = 0; c < stride; c += kFloats) {
+      const Floats left = load(before + c), right = load(after + c) * per_norm;
+      store(rows + c, factor * left);
+      store(rows + n_waiting + c, right);
+      store(rows + 2 * n_waiting + c, factor * left * left);
+      store(rows + 3 * n_waiting + c, right * right);
+    }
+    if (++n_waiting_ == kWaitingRows) add_waiting();
+  }
+}
+
+HEDGEROW_CLONES
+void ScaledMixing::add_waiting() {
+  const int stride = arcs_.stride;
+  const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;
+  const float* rows = waiting_.data();
+  add_outer(rows, rows + size, n_waiting_, stride, linear_.data());
+  add_outer(rows + 2 * size, rows + 3 * size, n_waiting_, stride, square_.data());
+  n_waiting_ = 0;
+}
+
+void ScaledMixing::add_pair_curvature(double* sums) {
+  if (!arcs_.usable) return;
+  add_waiting();
+  const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k) {
+      const int64_t at = j * stride + k;
+      const double arc = arcs_.to_next[at];
+      sums[j * n_labels + k] += std::max(0.0, arc * linear_[at] - arc * arc * square_[at]);
+    }
+}
+
+}  // namespace hedgerow

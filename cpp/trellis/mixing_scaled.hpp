@@ -1,0 +1,70 @@
+// Mixing rates in scaled probability space and single precision: fast, for most chains.
+//
+// Messages have a largest entry of 1; what is possible is never below kFloor, so that 0 always
+// means impossible. What the floor adds to a sum is lost in rounding as long as the sum is at least
+// kReliable; where it is not, the sequence is left to log space. Without forbidden arcs that never
+// happens.
+#pragma once
+
+#include <cstdint>
+
+#include "parallel.hpp"
+#include "simd_float.hpp"
+#include "trellis/chain.hpp"
+
+namespace hedgerow {
+
+// Rates of one sequence of T positions.
+struct MixingRates {
+  float* to_next;      // (T,) alpha_{t,t+1}, 0 at the last position
+  float* to_previous;  // (T,) alpha_{t,t-1}, 0 at the first position
+};
+
+// exp(arcs - their maximum) and its transpose, rows padded with zeros; made once a batch.
+struct MixingArcs {
+  explicit MixingArcs(const ChainScores& scores);
+
+  int stride;
+  bool usable;               // false: some lie too far apart
+  PaddedFloats to_next;      // (K, stride) [label before, label]
+  PaddedFloats to_previous;  // (K, stride) [label, label before]
+};
+
+// One task's scratch. With P_t(i, j) = before_{t-1}[i] to_next[i, j] after_t[j] / norm_t the
+// curvature of pairs is, as
+//   sum_t w_t P_t (1 - P_t) = to_next * linear - to_next^2 * square,
+// kept as two sums of outer products, of w before and after / norm, and of w before^2 and
+// (after / norm)^2. A probability within 1e-7 of 1 counts as 1.
+class ScaledMixing {
+ public:
+  // longest: positions of the longest sequence; pairs: whether the curvature of pairs is wanted
+  ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, int64_t longest, bool pairs);
+
+  // False when the sequence needs log space.
+  bool fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);
+  // Of the sequence whose rates went last; edge_gammas: (T,), the first is not read.
+  void add_pairs(int64_t length, const float* edge_gammas, double weight);
+
+  // Adds the curvature of the pairs of all sequences. sums: (K, K)
+  void add_pair_curvature(double* sums);
+
+ private:
+  bool fill_factors(const double* nodes, int64_t length);
+  bool backward(int64_t length, float* to_next, Stop& stop);
+  bool forward(int64_t length, float* to_previous, Stop& stop);
+  void add_waiting();
+
+  const ChainScores& scores_;
+  const MixingArcs& arcs_;
+  bool pairs_;
+  int n_waiting_ = 0;
+  PaddedFloats befores_;  // (T, stride) exp(nodes), then the messages of the labels up to t
+  PaddedFloats afters_;   // (T, stride) messages of the labels from t on
+  PaddedFloats norms_;    // (T,) sum_ij before_{t-1}[i] to_next[i, j] after_t[j]
+  PaddedFloats rows_;     // three padded scratch rows
+  PaddedFloats waiting_;  // (4, kWaitingRows, stride) outer products not yet added
+  PaddedVector linear_;   // (stride, stride)
+  PaddedVector square_;   // (stride, stride)
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,1 @@
+"""Boosted trees as potentials: what training them needs to know about a chain."""

@@ -1,0 +1,244 @@
+"""Booster: one round of boosting after another.
+
+A round measures what the model expects of the training labels, grows a tree for each label from the
+difference to what was observed, moves the weights of label patterns, and makes sure that the loss
+did not rise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.boosting.curvature import Curvature, measure_curvature
+from hedgerow.boosting.sampling import Purpose, draw_key, select_positions
+from hedgerow.boosting.settings import Settings
+from hedgerow.boosting.transitions import bound_step, exact_step
+from hedgerow.labels import Grammar
+from hedgerow.objectives import Expectations, Targets, expect
+from hedgerow.trees.columns import Columns
+from hedgerow.trees.forest import Forest
+from hedgerow.trellis import Potentials, forward_backward
+
+__all__ = ["Booster", "Model", "score_positions"]
+
+# A step that raises the loss is halved this often before it is given up.
+MAX_HALVINGS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What boosting learns: trees for the labels, and a weight for each label pattern, (P,)."""
+
+    forest: Forest
+    weights: NDArray[np.float64]
+
+
+def score_positions(
+    forest: Forest,
+    columns: Columns,
+    bins: _core.Bins,
+    grammar: Grammar,
+    offsets: NDArray[np.int64],
+    n_threads: int,
+) -> NDArray[np.float64]:
+    """Scores of the labels, (N, K): the sums of their trees, and -inf where one is forbidden."""
+    scores = np.zeros((int(offsets[-1]), forest.n_labels))
+    grammar.restrict(scores, offsets)
+    if forest.n_trees:
+        forest.walker(columns).add_scores(bins, scores, scores, n_threads)
+    return scores
+
+
+class Booster:
+    """The state of a training.
+
+    Parameters
+    ----------
+    columns, bins, data
+        The columns of X, their bins at the training positions, and these laid out for growing.
+    targets, grammar
+        The training labels, and how labels depend on each other.
+    settings
+        How to go about it.
+    start
+        The model to go on from.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        bins: _core.Bins,
+        data: _core.TreeData,
+        targets: Targets,
+        grammar: Grammar,
+        settings: Settings,
+        start: Model,
+    ) -> None:
+        self.columns = columns
+        self.bins = bins
+        self.data = data
+        self.targets = targets
+        self.grammar = grammar
+        self.settings = settings
+        self.n_rounds = start.forest.n_rounds
+        self.weights = start.weights
+        self.scores = score_positions(
+            start.forest, columns, bins, grammar, targets.offsets, settings.n_threads
+        )
+        self._next_scores = np.empty_like(self.scores)
+        self._marginals = np.empty_like(self.scores)
+        self.expected = self._expect(self.scores, self.weights)
+
+    @property
+    def loss(self) -> float:
+        """Negative log-likelihood of the training labels."""
+        return self.expected.loss
+
+    def count_right(self) -> int:
+        """How many training positions have their own label as the most probable one."""
+        return _core.count_right(self._probabilities(), self.targets.codes, self.settings.n_threads)
+
+    def advance(self) -> Forest | None:
+        """Do one round; returns its trees, or None if there is nothing left to learn."""
+        settings, number = self.settings, self.n_rounds
+        curvature = None
+        if settings.newton:
+            curvature = measure_curvature(
+                settings.curvature,
+                self._potentials(self.scores, self.weights),
+                self.grammar,
+                self.expected.posteriors,
+                weights=self.targets.sequence_weights,
+                n_threads=settings.n_threads,
+            )
+        trees = self._grow(curvature, number)
+        slopes = self.grammar.pattern_sums(self.expected.arc_slopes(self.targets))
+        step = bound_step(
+            slopes,
+            self._pattern_curvatures(curvature),
+            reg_lambda=settings.reg_lambda,
+            max_step=settings.max_step,
+        )
+        if not (settings.draws or trees.values.any() or step.any()):
+            return None
+        accepted = self._move(trees, settings.learning_rate * step)
+        if accepted is None and not settings.draws:
+            return None
+        self.n_rounds += 1
+        return accepted if accepted is not None else trees.scale(0.0)
+
+    def _grow(self, curvature: Curvature | None, number: int) -> Forest:
+        settings, targets = self.settings, self.targets
+        posteriors, given = self.expected.posteriors, self.expected.given
+        gammas = None if curvature is None else curvature.nodes
+        examples = _core.Examples(
+            posteriors.marginals,
+            self._probabilities(),
+            targets.position_weights is not None,
+            targets.codes,
+            targets.weights,
+            None if targets.partial is None else targets.partial.positions,
+            None if given is None else given.marginals,
+            gammas if gammas is not None and gammas.ndim == 1 else None,
+            gammas if gammas is not None and gammas.ndim == 2 else None,
+            settings.trim,
+            select_positions(
+                targets.offsets,
+                settings.subsample,
+                draw_key(settings.seed, number, Purpose.SEQUENCES),
+            ),
+            settings.negative_ratio,
+            draw_key(settings.seed, number, Purpose.EXAMPLES),
+            settings.n_threads,
+        )
+        arrays = _core.grow_trees(
+            self.data,
+            examples,
+            settings.max_leaves,
+            settings.max_depth,
+            settings.min_child_weight,
+            settings.min_split_gain,
+            settings.reg_lambda,
+            settings.max_step,
+            settings.learning_rate,
+            settings.colsample_bytree,
+            settings.colsample_bynode,
+            draw_key(settings.seed, number, Purpose.COLUMNS),
+            settings.n_threads,
+        )
+        return Forest(targets.n_labels, **arrays)
+
+    def _pattern_curvatures(self, curvature: Curvature | None) -> NDArray[np.float64]:
+        """Bound on the second derivative of the loss by each pattern's weight, (P,).
+
+        The sum over positions of gamma p (1 - p). Patterns of an automaton have only the sum n of
+        their probabilities at hand, for which it is at most gamma (n - n^2 / N).
+        """
+        counts = self.targets.offsets[1:] - self.targets.offsets[:-1]
+        n_edges = float((counts - 1).clip(min=0).sum())
+        if curvature is None:
+            return np.full(len(self.weights), n_edges)
+        if curvature.pairs is not None:
+            return self.grammar.pattern_sums(curvature.pairs)
+        assert self.expected.posteriors.arc_sums is not None
+        expected = self.grammar.pattern_sums(self.expected.posteriors.arc_sums)
+        variances = (expected - expected**2 / max(n_edges, 1.0)).clip(min=0)
+        return curvature.edge_gamma * variances
+
+    def _move(self, trees: Forest, step: NDArray[np.float64]) -> Forest | None:
+        """Go the way of trees and weights, or half of it, and so on until the loss is no higher.
+
+        Returns the trees as they were added, or None if no step was short enough.
+        """
+        loss = self.loss
+        for halvings in range(MAX_HALVINGS):
+            shorter = trees if halvings == 0 else trees.scale(0.5**halvings)
+            shorter.walker(self.columns).add_scores(
+                self.bins, self.scores, self._next_scores, self.settings.n_threads
+            )
+            if self.settings.transition_step == "exact":
+                step = exact_step(
+                    self._measure_weights, self.weights, reg_lambda=self.settings.reg_lambda
+                )
+                weights = self.weights + step
+            else:
+                weights = self.weights + 0.5**halvings * step
+            expected = self._expect(self._next_scores, weights)
+            if expected.loss <= loss:
+                self.scores, self._next_scores = self._next_scores, self.scores
+                self.weights, self.expected = weights, expected
+                return shorter
+        self.expected = self._expect(self.scores, self.weights)
+        return None
+
+    def _measure_weights(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Loss and its slopes at some weights, with the scores that are being tried."""
+        expected = self._expect(self._next_scores, weights)
+        return expected.loss, self.grammar.pattern_sums(expected.arc_slopes(self.targets))
+
+    def _potentials(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Potentials:
+        return Potentials(
+            scores,
+            self.grammar.arcs(weights),
+            self.targets.offsets,
+            automaton=self.grammar.automaton,
+        )
+
+    def _expect(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Expectations:
+        return expect(
+            self._potentials(scores, weights),
+            self.targets,
+            n_threads=self.settings.n_threads,
+            out=self._marginals,
+        )
+
+    def _probabilities(self) -> NDArray[np.float64]:
+        """Marginals of the labels, (N, K)."""
+        if self.targets.position_weights is None:
+            return self.expected.posteriors.marginals
+        potentials = self._potentials(self.scores, self.weights)
+        return forward_backward(potentials, pairs=None, n_jobs=self.settings.n_threads).marginals

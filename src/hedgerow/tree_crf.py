@@ -1,0 +1,527 @@
+"""TreeCRF: a conditional random field whose potentials are boosted trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from hedgerow import _core, persist, trellis
+from hedgerow.boosting.booster import Booster, Model, score_positions
+from hedgerow.boosting.loop import Evaluate, boost
+from hedgerow.boosting.monitor import Callback, Metric, Monitor
+from hedgerow.boosting.settings import CurvatureKind, Settings, TransitionStep
+from hedgerow.boosting.warm_start import copy_model
+from hedgerow.encode import encode
+from hedgerow.evaluation import Evaluation
+from hedgerow.labels import Grammar
+from hedgerow.labels.state import pack_grammar, unpack_grammar
+from hedgerow.labels.tables import Table
+from hedgerow.model import SequenceModel
+from hedgerow.parameters import check_choice, check_number, check_share
+from hedgerow.progress import Progress
+from hedgerow.sequences import Sequences, check_not_infinite
+from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
+from hedgerow.trees.columns import Columns, check_max_bins
+from hedgerow.trees.columns_state import pack_columns, unpack_columns
+from hedgerow.trees.forest import Forest
+from hedgerow.trees.forest_state import pack_forest, unpack_forest
+from hedgerow.trellis import Potentials
+
+# Positions that are scored at one go in prediction, in whole sequences.
+BATCH = 1 << 16
+MAX_LEAVES = 1 << 15
+MAX_REACH = 255
+
+
+class TreeCRF(SequenceModel):
+    """Conditional random field whose scores are sums of boosted trees.
+
+    Every round grows one tree for each label, by second-order boosting with a bound on the
+    curvature that takes the dependence of labels into account (Chen et al. 2015), or by first-order
+    boosting (Dietterich et al. 2008). Scores of label patterns are learnt beside the trees.
+
+    X may hold numbers, NaN for missing ones, text and categories, sparse matrices, or dicts of
+    attributes. A category that did not occur in training counts as missing; so do positions of a
+    window beyond the end of a sequence. An attribute that a position does not have is 0.
+
+    Parameters
+    ----------
+    n_rounds : int, default 200
+        Number of rounds.
+    learning_rate : float or None, default None
+        Every step is shortened by this factor. None: 0.3, or 1 for first-order boosting. Steps that
+        would raise the training loss are shortened further.
+    max_depth : int or None, default 6
+        Most splits on the way to a leaf; None: any number.
+    max_leaves : int or None, default None
+        Most leaves of a tree; the split that gains most is made first. None: as `max_depth` allows.
+    min_child_weight : float, default 1.0
+        Least sum of curvatures in a leaf. In first-order boosting that is the number of examples.
+    min_split_gain : float, default 0.0
+        Least gain of a split.
+    reg_lambda : float, default 1.0
+        Added to the sum of curvatures of a leaf, which makes its step shorter.
+    max_step : float or None, default None
+        Most that a leaf moves a score in a round, before the learning rate. None: no limit.
+    max_bins : int, default 255
+        Most bins that the values of a column are put into, 2 to 255.
+    window : int or (int, int), default 0
+        How many positions before and after its own a tree looks at; a pair says both apart. It
+        takes no more memory than without.
+    colsample_bytree, colsample_bynode : float, default 1.0
+        Share of the features, columns at all positions of the window, that a tree may use; and that
+        a split may.
+    newton : bool, default True
+        Whether to use curvature. False is first-order boosting.
+    curvature : {"mixing", "exact", "length"}, default "mixing"
+        How far the labels of a sequence depend on each other: by the mixing rates of neighbouring
+        labels; by brute force, in time that grows with the square of a sequence's length; or as
+        much as can be.
+    transition_step : {"bound", "exact"}, default "bound"
+        How the weights of label patterns move: by the same bound as the trees, or by a few steps of
+        L-BFGS a round, which takes more time and gives a lower loss.
+    trim : float, default 0.01
+        Leave out examples, a position and a label, whose probability is this close to what was
+        observed. They hardly change a tree and are most of its work. 0: keep all.
+    subsample : float, default 1.0
+        Share of the sequences that a round learns from, drawn anew every time.
+    stratified : bool, default False
+        Whether to keep all examples of the labels that were observed and only some of the others,
+        which then count for more: with many labels most examples are of labels that were not.
+    negative_ratio : float, default 3.0
+        How many of the others, for each one that was observed.
+    early_stopping_rounds : int or None, default None
+        Stop when the `eval_set` has not done better for so many rounds, and keep the rounds up to
+        the best one.
+    early_stopping_metric : {"loss", "accuracy"}, default "loss"
+        What to do better at.
+    callbacks : list of callables or None, default None
+        Called after every round with a `hedgerow.boosting.monitor.Round`; returning True ends
+        training.
+    order : int, default 1
+        How many labels before it a label depends on directly. 1: every pair of neighbouring labels
+        has a weight. m > 1: every label pattern of 2 to m + 1 labels that occurs in training has
+        one. 0: labels do not depend on each other, which makes this LogitBoost.
+    min_pattern_count : int, default 0
+        Leave out label patterns that occur less often than this in training. With 0 order 1 has all
+        pairs, with 1 only those that occur.
+    label_patterns : list of tuples of labels or None, default None
+        The label patterns that have weights, in place of those that `order` finds. Here and in the
+        constraints below every label must occur in y.
+    constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
+        Allow only labellings that keep to this scheme of chunk labels, in training too.
+    allowed, forbidden : list of (label before, label) or None, default None
+        Pairs of neighbouring labels that may occur, all others being forbidden; pairs that may not.
+    start_labels, end_labels : list of labels or None, default None
+        Labels that may begin a sequence, and that may end one.
+    missing_label : str, int or None, default None
+        A label that says, as None and NaN always do, that the label of a position is not known; -1
+        is common. Training then maximises the probability of the labels that are known.
+    class_weight : dict, "balanced" or None, default None
+        How much a position counts in training, by its label: a weight for each label (1 for those
+        left out), or "balanced" for weights inversely proportional to how often a label occurs. The
+        term log P(y_t | labels before) of the likelihood is multiplied by the weight. All labels
+        must be known.
+    n_jobs : int or None, default None
+        Number of threads; None or -1 is all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default None
+        Seed of what is drawn at random, if anything is.
+    verbose : int, default 0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : (K,) array
+        The labels, sorted.
+    n_rounds_ : int
+        Number of rounds that the model has.
+    best_round_ : int or None
+        Number of rounds at which the `eval_set` did best.
+    loss_ : float
+        Negative log-likelihood of the training labels at the end, a position.
+    history_ : dict of lists
+        After every round ``loss`` (negative log-likelihood, a position) and ``accuracy`` (by the
+        most probable label of each position) on the training data; with an `eval_set` also
+        ``eval_loss`` and ``eval_accuracy`` (of `predict`).
+    feature_importances_ : (n_features_in_,) array
+        Share of all gain that the splits on each column have.
+    label_patterns_ : list of tuples of labels
+        The label patterns that have weights.
+
+    Examples
+    --------
+    >>> from hedgerow import TreeCRF
+    >>> X = [[[0.1], [0.9], [0.2]], [[0.8], [0.1]]]
+    >>> y = [["low", "high", "low"], ["high", "low"]]
+    >>> crf = TreeCRF(n_rounds=20, min_child_weight=0).fit(X, y)
+    >>> [labels.tolist() for labels in crf.predict(X)]
+    [['low', 'high', 'low'], ['high', 'low']]
+    """
+
+    def __init__(
+        self,
+        *,
+        n_rounds: int = 200,
+        learning_rate: float | None = None,
+        max_depth: int | None = 6,
+        max_leaves: int | None = None,
+        min_child_weight: float = 1.0,
+        min_split_gain: float = 0.0,
+        reg_lambda: float = 1.0,
+        max_step: float | None = None,
+        max_bins: int = 255,
+        window: int | tuple[int, int] = 0,
+        colsample_bytree: float = 1.0,
+        colsample_bynode: float = 1.0,
+        newton: bool = True,
+        curvature: CurvatureKind = "mixing",
+        transition_step: TransitionStep = "bound",
+        trim: float = 0.01,
+        subsample: float = 1.0,
+        stratified: bool = False,
+        negative_ratio: float = 3.0,
+        early_stopping_rounds: int | None = None,
+        early_stopping_metric: Metric = "loss",
+        callbacks: Sequence[Callback] | None = None,
+        order: int = 1,
+        min_pattern_count: int = 0,
+        label_patterns: Any = None,
+        constraints: str | None = None,
+        allowed: Any = None,
+        forbidden: Any = None,
+        start_labels: Any = None,
+        end_labels: Any = None,
+        missing_label: Any = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.min_child_weight = min_child_weight
+        self.min_split_gain = min_split_gain
+        self.reg_lambda = reg_lambda
+        self.max_step = max_step
+        self.max_bins = max_bins
+        self.window = window
+        self.colsample_bytree = colsample_bytree
+        self.colsample_bynode = colsample_bynode
+        self.newton = newton
+        self.curvature = curvature
+        self.transition_step = transition_step
+        self.trim = trim
+        self.subsample = subsample
+        self.stratified = stratified
+        self.negative_ratio = negative_ratio
+        self.early_stopping_rounds = early_stopping_rounds
+        self.early_stopping_metric = early_stopping_metric
+        self.callbacks = callbacks
+        self.order = order
+        self.min_pattern_count = min_pattern_count
+        self.label_patterns = label_patterns
+        self.constraints = constraints
+        self.allowed = allowed
+        self.forbidden = forbidden
+        self.start_labels = start_labels
+        self.end_labels = end_labels
+        self.missing_label = missing_label
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
+        eval_set: tuple[Any, ...] | None = None,
+        init: TreeCRF | None = None,
+    ) -> TreeCRF:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X
+            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts; or one
+            flat array, DataFrame or sparse matrix, cut into sequences by `groups`.
+        y
+            A list of label lists, or flat labels for a flat X. None or NaN stands for a label that
+            is not known.
+        sample_weight : (S,), optional
+            How much each sequence counts.
+        groups : (N,), optional
+            For a flat X, the sequence of each row; without it a flat X is one sequence.
+        eval_set : (X, y) or (X, y, groups), optional
+            Data to report on after each round, see ``history_``.
+        init : fitted TreeCRF, optional
+            Go on from this model: its trees stay, and `n_rounds` more are added. On the same data
+            that gives what one longer training would have given, bit for bit. Its labels and the
+            bins of its columns stay too.
+        """
+        self._check_parameters()
+        self._check_init(init, eval_set)
+        data, sequences, columns = self._read_training(X, y, sample_weight, groups, init)
+        settings = self._settings()
+        start = self._start(init, data)
+        bins = columns.bins(sequences, settings.n_threads)
+        del sequences
+        evaluate = self._watch(eval_set, data, columns, start, settings)
+        tree_data = _core.TreeData(bins, *self._window())
+        booster = Booster(columns, bins, tree_data, data.targets, data.grammar, settings, start)
+        history: dict[str, list[float]] = {}
+        if init is not None:  # rounds that were not kept are not gone on from
+            history = {name: v[: init.n_rounds_] for name, v in init.history_.items()}
+        with Progress(self.n_rounds, self.verbose) as progress:
+            monitor = Monitor(
+                history,
+                progress,
+                self.callbacks or (),
+                self.early_stopping_rounds,
+                self.early_stopping_metric,
+            )
+            model = boost(booster, start.forest, self.n_rounds, monitor, evaluate)
+        self._set_fitted(data.labels.classes, data.schema, data.index)
+        self._columns = columns
+        self._fitted_grammar = data.grammar
+        self._set_model(model)
+        kept = history.get("loss", [])[: model.forest.n_rounds]
+        self.loss_ = kept[-1] if kept else booster.loss / data.targets.total_weight
+        self.best_round_ = monitor.best_round
+        self.history_ = history
+        del booster, tree_data, bins
+        _core.release_memory()
+        return self
+
+    @property
+    def n_rounds_(self) -> int:
+        """Number of rounds that the model has."""
+        self._check_fitted()
+        return self._model.forest.n_rounds
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of all gain that the splits on each column have, (number of columns,).
+
+        Columns are those of X, or ``attributes`` of dicts. `importances` has them by offset.
+        """
+        self._check_fitted()
+        origins, gains = self._columns.of_schema(), self._gains()[1].sum(axis=0)
+        n_features = len(origins) if self._schema.kind == "items" else self._schema.n_features
+        sums = np.zeros(n_features)
+        np.add.at(sums, origins, gains)
+        shares: NDArray[np.float64] = sums / max(sums.sum(), np.finfo(np.float64).tiny)
+        return shares
+
+    def importances(self) -> Table:
+        """Gain of the splits on each column, as the columns of a table: feature, offset, gain.
+
+        The offset says where in the window the column is looked at. Only what is in use is listed,
+        the largest gain first.
+        """
+        self._check_fitted()
+        offsets, gains = self._gains()
+        rows, columns = np.nonzero(gains)
+        order = np.argsort(-gains[rows, columns], kind="stable")
+        names = np.array(self._columns.column_names(), dtype=np.object_)
+        return {
+            "feature": names[columns[order]],
+            "offset": offsets[rows[order]],
+            "gain": gains[rows, columns][order],
+        }
+
+    def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        return self._model.forest.importances(self._columns.n_columns)
+
+    def _check_parameters(self) -> None:
+        check_number("n_rounds", self.n_rounds, minimum=1, integer=True)
+        if self.learning_rate is not None:
+            check_number("learning_rate", self.learning_rate, minimum=0)
+        for name in ("max_depth", "max_leaves"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), minimum=1, integer=True)
+        if self.max_leaves is not None and self.max_leaves > MAX_LEAVES:
+            raise ValueError(f"max_leaves is {self.max_leaves}; expected at most {MAX_LEAVES}")
+        for name in ("min_child_weight", "min_split_gain", "reg_lambda", "trim"):
+            check_number(name, getattr(self, name), minimum=0)
+        for name in ("colsample_bytree", "colsample_bynode", "subsample"):
+            check_share(name, getattr(self, name))
+        for name in ("max_step", "negative_ratio"):
+            value = getattr(self, name)
+            if value is not None:
+                check_number(name, value, minimum=0)
+                if value == 0:
+                    raise ValueError(f"{name} is 0; expected more than 0")
+        check_max_bins(self.max_bins)
+        self._window()
+        for name in ("newton", "stratified"):
+            check_choice(name, getattr(self, name), (True, False))
+        check_choice("curvature", self.curvature, ("mixing", "exact", "length"))
+        check_choice("transition_step", self.transition_step, ("bound", "exact"))
+        if self.early_stopping_rounds is not None:
+            check_number(
+                "early_stopping_rounds", self.early_stopping_rounds, minimum=1, integer=True
+            )
+        check_choice("early_stopping_metric", self.early_stopping_metric, ("loss", "accuracy"))
+        for callback in self.callbacks or ():
+            if not callable(callback):
+                raise TypeError(f"callbacks holds {callback!r}, which cannot be called")
+        check_label_parameters(self)
+
+    def _window(self) -> tuple[int, int]:
+        """How far the window reaches before and after a position."""
+        window = self.window
+        sides = (window, window) if not isinstance(window, (tuple, list)) else tuple(window)
+        if len(sides) != 2:
+            raise ValueError(f"window is {window!r}; expected a number or (before, after)")
+        for side in sides:
+            check_number("window", side, minimum=0, integer=True)
+            if side > MAX_REACH:
+                raise ValueError(f"window is {window!r}; expected at most {MAX_REACH} positions")
+        return int(sides[0]), int(sides[1])
+
+    def _check_init(self, init: Any, eval_set: Any) -> None:
+        if self.early_stopping_rounds is not None and eval_set is None:
+            raise ValueError(
+                "early_stopping_rounds needs an eval_set to stop by; pass fit(..., eval_set=(X, y))"
+            )
+        if init is None:
+            return
+        if not isinstance(init, TreeCRF):
+            raise TypeError(f"init is of type {type(init).__name__}; expected a fitted TreeCRF")
+        init._check_fitted()
+
+    def _settings(self) -> Settings:
+        rate = self.learning_rate
+        if rate is None:
+            rate = 0.3 if self.newton else 1.0
+        max_depth = MAX_LEAVES if self.max_depth is None else min(int(self.max_depth), MAX_LEAVES)
+        max_leaves = 1 << min(max_depth, 15) if self.max_leaves is None else int(self.max_leaves)
+        seed = self.random_state
+        if seed is None or not isinstance(seed, (int, np.integer)):
+            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
+        return Settings(
+            learning_rate=float(rate),
+            max_leaves=max_leaves,
+            max_depth=max_depth,
+            min_child_weight=float(self.min_child_weight),
+            min_split_gain=float(self.min_split_gain),
+            reg_lambda=float(self.reg_lambda),
+            max_step=np.inf if self.max_step is None else float(self.max_step),
+            colsample_bytree=float(self.colsample_bytree),
+            colsample_bynode=float(self.colsample_bynode),
+            newton=bool(self.newton),
+            curvature=self.curvature,
+            transition_step=self.transition_step,
+            trim=float(self.trim),
+            subsample=float(self.subsample),
+            negative_ratio=float(self.negative_ratio) if self.stratified else 0.0,
+            seed=int(seed),
+            n_threads=trellis.count_threads(self.n_jobs),
+        )
+
+    def _read_training(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        groups: Any,
+        init: TreeCRF | None,
+    ) -> tuple[TrainingSet, Sequences, Columns]:
+        if init is not None:
+            sequences = self._read_alike(X, groups, init._schema, init._index)
+            data = read_training_set(
+                self, sequences, init._index, y, sample_weight, labels=init._labels()
+            )
+            return data, sequences, init._columns
+        index = _core.StringIndex()
+        sequences = encode(X, groups, index)
+        self._check_values(sequences)
+        data = read_training_set(self, sequences, index, y, sample_weight)
+        return data, sequences, Columns.learn(sequences, index, int(self.max_bins))
+
+    def _start(self, init: TreeCRF | None, data: TrainingSet) -> Model:
+        if init is None:
+            nothing = Forest.join(data.targets.n_labels, [])
+            return Model(nothing, np.zeros(len(data.grammar.patterns)))
+        return copy_model(init._model, init._grammar, data.grammar)
+
+    def _watch(
+        self,
+        eval_set: tuple[Any, ...] | None,
+        data: TrainingSet,
+        columns: Columns,
+        start: Model,
+        settings: Settings,
+    ) -> Evaluate:
+        """Figures to report on data set aside, as a function of the trees of a round."""
+        if eval_set is None:
+            return lambda trees, weights: {}
+        evaluation, sequences = Evaluation.read(
+            eval_set,
+            data,
+            lambda X, groups: self._read_alike(X, groups, data.schema, data.index),
+            missing_label=self.missing_label,
+        )
+        grammar, n_threads = data.grammar, settings.n_threads
+        bins, offsets = columns.bins(sequences, n_threads), evaluation.offsets
+        scores = score_positions(start.forest, columns, bins, grammar, offsets, n_threads)
+
+        def measure(trees: Forest, weights: NDArray[np.float64]) -> dict[str, float]:
+            trees.walker(columns).add_scores(bins, scores, scores, n_threads)
+            arcs = grammar.arcs(weights)
+            part = Potentials(scores, arcs, offsets, automaton=grammar.automaton)
+            return evaluation.measure([part], n_threads)
+
+        return measure
+
+    def _set_model(self, model: Model) -> None:
+        self._model = model
+        self._walker = model.forest.walker(self._columns)
+
+    def _check_values(self, sequences: Sequences) -> None:
+        check_not_infinite(sequences, type(self).__name__)
+
+    @property
+    def _grammar(self) -> Grammar:
+        return self._fitted_grammar
+
+    @property
+    def _pattern_weights(self) -> NDArray[np.float64]:
+        return self._model.weights
+
+    def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
+        n_threads, grammar = trellis.count_threads(self.n_jobs), self._grammar
+        arcs = grammar.arcs(self._model.weights)
+        for part in sequences.batches(BATCH):
+            bins = self._columns.bins(part, n_threads)
+            nodes = np.zeros((part.n_positions, len(self.classes_)))
+            grammar.restrict(nodes, part.offsets)
+            self._walker.add_scores(bins, nodes, nodes, n_threads)
+            yield Potentials(nodes, arcs, part.offsets, automaton=grammar.automaton)
+
+    def _pack(self) -> persist.State:
+        tensors, metadata = pack_columns(self._columns)
+        grammar = pack_grammar(self._grammar, self._model.weights)
+        figures = {"loss": self.loss_, "best_round": self.best_round_}
+        return persist.State(
+            tensors | pack_forest(self._model.forest) | grammar, figures | metadata
+        )
+
+    def _unpack(self, state: persist.State) -> None:
+        self._columns = unpack_columns(state, self._schema, self._index)
+        n_labels = len(self.classes_)
+        self._fitted_grammar, weights = unpack_grammar(state, n_labels)
+        with persist.expecting():
+            self.loss_ = float(state.metadata["loss"])
+            best = state.metadata["best_round"]
+            self.best_round_ = None if best is None else int(best)
+            self._set_model(Model(unpack_forest(state, n_labels), weights))

@@ -1,0 +1,1 @@
+"""Trees: the columns they split, as bins."""

@@ -1,0 +1,314 @@
+"""Columns: what trees split, every column of X as at most 255 ordered bins.
+
+Bin 0 is for what is missing; the values of a column have the bins 1 to ``n_bins``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.encode import check_schema
+from hedgerow.linear.attributes import column_names
+from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
+from hedgerow.trees.cuts import MAX_BINS, PRESENCE, ColumnCuts, cut_attributes, cut_dense
+from hedgerow.trees.entries import (
+    dense_blocks,
+    keep_entries,
+    presence_entries,
+    read_entries,
+)
+
+# A text column of more categories becomes sparse: an attribute for each.
+MAX_CATEGORIES = 254
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """N positions of S sequences as bins of D dense columns and of A sparse attributes.
+
+    Attributes
+    ----------
+    dense : (N, D) uint8, C-contiguous
+        Bin of each dense column; 0 is missing.
+    indptr : (N + 1,) int64, or None without attributes
+        Position t holds the entries ``indptr[t]`` to ``indptr[t + 1]``.
+    attributes : (nnz,) int32, or None
+        Attribute of each entry, 0 to A - 1, rising within a position.
+    attribute_bins : (nnz,) uint8, or None
+        Bin of each entry; entries in the attribute's default bin are left out.
+    offsets : (S + 1,) int64
+        Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
+    """
+
+    dense: NDArray[np.uint8]
+    indptr: NDArray[np.int64] | None
+    attributes: NDArray[np.int32] | None
+    attribute_bins: NDArray[np.uint8] | None
+    offsets: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What the C columns are and where their bins end.
+
+    First come the D dense columns: the numeric columns of X, then its text columns of at most
+    `MAX_CATEGORIES` categories. Then come the A sparse attributes: those of items, or the columns
+    of a sparse X, or one for each category of the other text columns.
+
+    Attributes
+    ----------
+    schema : Schema
+        The columns of the X that this was learned from.
+    index : StringIndex or None
+        Names of the attributes of items; None for columns.
+    sparse : bool
+        The numeric columns of X are sparse attributes, or X holds items.
+    cut_offsets : (C + 1,) int64
+        Column c has the cuts ``cut_offsets[c]`` to ``cut_offsets[c + 1]``; a dense text column
+        has none.
+    cuts : (cut_offsets[-1],) float64
+        Rising within a column. The bin of a value is 1 + the number of cuts that are <= it.
+    categories : tuple of lists of str
+        For each text column of X its categories, sorted. Category k has bin k + 1 if the column
+        is dense.
+    """
+
+    schema: Schema
+    index: _core.StringIndex | None
+    sparse: bool
+    cut_offsets: NDArray[np.int64]
+    cuts: NDArray[np.float64]
+    categories: tuple[list[str], ...]
+
+    @classmethod
+    def learn(
+        cls,
+        sequences: Sequences,
+        index: _core.StringIndex | None,
+        max_bins: int,
+        random_state_seed: int = 0,
+    ) -> Columns:
+        """Choose the cuts of all columns.
+
+        Parameters
+        ----------
+        sequences
+            Training data, without infinite numbers.
+        index
+            Names of the attributes, if X holds items.
+        max_bins
+            Most bins of a column of numbers, from 2 to 255.
+        random_state_seed
+            For the choice of the rows that are looked at, if there are very many.
+        """
+        check_max_bins(max_bins)
+        index = index if sequences.schema.kind == "items" else None
+        categories = tuple(column.categories for column in sequences.categorical)
+        parts: list[ColumnCuts] = []
+        if sequences.dense is not None:
+            parts.append(cut_dense(sequences.dense, max_bins, random_state_seed))
+        n_dense_text = sum(map(is_dense, categories))
+        parts.append(ColumnCuts(np.zeros(n_dense_text, np.int64), np.empty(0)))
+        if sequences.sparse is not None:
+            n_attributes = sequences.sparse.n_columns if index is None else len(index)
+            rows = read_entries(sequences, n_attributes)
+            parts.append(cut_attributes(rows, n_attributes, max_bins))
+        n_presence = sum(len(names) for names in categories if not is_dense(names))
+        parts.append(ColumnCuts(np.ones(n_presence, np.int64), np.full(n_presence, PRESENCE)))
+        counts = np.concatenate([part.counts for part in parts])
+        return cls(
+            sequences.schema,
+            index,
+            sequences.sparse is not None,
+            np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
+            np.concatenate([part.values for part in parts]),
+            categories,
+        )
+
+    def bin(self, sequences: Sequences, n_threads: int) -> Binned:
+        """Find the bin of every value, of the training data and of new data alike.
+
+        Categories and attributes that were not there when the columns were learned are missing
+        and absent. The result does not depend on `n_threads`.
+        """
+        check_schema(self.schema, sequences.schema)
+        dense = np.empty((sequences.n_positions, self.n_dense), np.uint8)
+        if self.n_numeric:
+            self._fill_numeric(sequences, dense, n_threads)
+        numbers = [
+            _number_categories(column, known)
+            for column, known in zip(sequences.categorical, self.categories, strict=True)
+        ]
+        pairs = zip(numbers, self.categories, strict=True)
+        dense_text = [codes for codes, known in pairs if is_dense(known)]
+        for place, codes in enumerate(dense_text, self.n_numeric):
+            dense[:, place] = codes + 1
+        if self.n_attributes == 0:
+            return Binned(dense, None, None, None, sequences.offsets)
+        if self.sparse:
+            rows = read_entries(sequences, self.n_attributes)
+        else:
+            rows = self._presence_rows(numbers)
+        bins = self._bin_entries(rows, n_threads)
+        keep = bins != self.default_bins[rows.indices]
+        rows = keep_entries(rows, keep)
+        return Binned(dense, rows.indptr, rows.indices, bins[keep], sequences.offsets)
+
+    def bins(self, sequences: Sequences, n_threads: int) -> _core.Bins:
+        """The same as the kernels want it."""
+        binned = self.bin(sequences, n_threads)
+        return _core.Bins(
+            binned.dense,
+            binned.indptr,
+            binned.attributes,
+            binned.attribute_bins,
+            self.n_bins,
+            self.default_bins,
+            self.categorical.astype(np.uint8),
+            binned.offsets,
+        )
+
+    def of_schema(self) -> NDArray[np.int64]:
+        """Column of X, or attribute of items, that each of the C columns comes from, (C,)."""
+        if self.index is not None:
+            return np.arange(self.n_columns)
+        numeric = np.array(self.schema.numeric, dtype=np.bool_)
+        text = np.flatnonzero(~numeric)
+        dense = [
+            place for place, names in zip(text, self.categories, strict=True) if is_dense(names)
+        ]
+        large = [
+            np.full(len(names), place)
+            for place, names in zip(text, self.categories, strict=True)
+            if not is_dense(names)
+        ]
+        return np.concatenate([np.flatnonzero(numeric), np.array(dense, np.int64), *large])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, C."""
+        return len(self.cut_offsets) - 1
+
+    @property
+    def n_numeric(self) -> int:
+        """Number of dense columns of numbers; they come first."""
+        return 0 if self.sparse else sum(self.schema.numeric)
+
+    @property
+    def n_dense(self) -> int:
+        """Number of dense columns, D."""
+        return self.n_numeric + sum(map(is_dense, self.categories))
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of sparse attributes, A."""
+        return self.n_columns - self.n_dense
+
+    @cached_property
+    def categorical(self) -> NDArray[np.bool_]:
+        """Which columns hold categories, whose bins have no order, (C,)."""
+        places = np.arange(self.n_columns)
+        return (places >= self.n_numeric) & (places < self.n_dense)
+
+    @cached_property
+    def n_bins(self) -> NDArray[np.int32]:
+        """Number of bins of each column, that for missing values not counted, (C,)."""
+        n_bins = (1 + np.diff(self.cut_offsets)).astype(np.int32)
+        sizes = [len(names) for names in self.categories if is_dense(names)]
+        n_bins[self.categorical] = np.maximum(1, np.array(sizes, np.int32))
+        return n_bins
+
+    @cached_property
+    def default_bins(self) -> NDArray[np.uint8]:
+        """Bin of each sparse attribute where it is absent, which means 0, (A,)."""
+        return self._attribute_bins_of(0.0)
+
+    def column_names(self) -> list[str]:
+        """Name of each column; ``column=value`` for a category that is an attribute."""
+        if self.index is not None:
+            return self.index.names()[: self.n_columns]
+        names = column_names(self.schema)
+        numeric = [name for name, flag in zip(names, self.schema.numeric, strict=True) if flag]
+        text = [name for name, flag in zip(names, self.schema.numeric, strict=True) if not flag]
+        pairs = list(zip(text, self.categories, strict=True))
+        dense = [name for name, known in pairs if is_dense(known)]
+        presence = [f"{n}={value}" for n, known in pairs if not is_dense(known) for value in known]
+        return numeric + dense + presence
+
+    def threshold(self, column: int, bin: int) -> float:
+        """Return the value below which the bins 1 to `bin` of a column lie."""
+        if not 0 <= column < self.n_columns:
+            raise IndexError(f"column is {column}; expected 0 to {self.n_columns - 1}")
+        first, end = self.cut_offsets[column : column + 2].tolist()
+        if not 1 <= bin <= end - first:
+            raise ValueError(
+                f"column {column} has {end - first} cuts and none above bin {bin}; "
+                f"expected a bin from 1 to {end - first}"
+            )
+        return float(self.cuts[first + bin - 1])
+
+    @cached_property
+    def _bins_of_one(self) -> NDArray[np.uint8]:
+        return self._attribute_bins_of(1.0)
+
+    def _attribute_bins_of(self, value: float) -> NDArray[np.uint8]:
+        """Bin of one value in each sparse attribute, (A,)."""
+        cuts_below = np.concatenate([[0], np.cumsum(self.cuts <= value)])
+        return (1 + np.diff(cuts_below[self.cut_offsets[self.n_dense :]])).astype(np.uint8)
+
+    def _fill_numeric(self, sequences: Sequences, bins: NDArray[np.uint8], n_threads: int) -> None:
+        cut_offsets = self.cut_offsets[: self.n_numeric + 1]
+        start = 0
+        for block in dense_blocks(sequences):
+            stop = start + len(block)
+            _core.fill_bins(block, cut_offsets, self.cuts, bins[start:stop], n_threads)
+            start = stop
+
+    def _presence_rows(self, numbers: list[NDArray[np.int32]]) -> SparseRows:
+        """Rows of the categories of large text columns, from their numbers, each (N,)."""
+        columns, first = [], 0
+        for codes, known in zip(numbers, self.categories, strict=True):
+            if not is_dense(known):
+                columns.append(np.where(codes < 0, -1, codes + first).astype(np.int32))
+                first += len(known)
+        return presence_entries(np.stack(columns, axis=1), self.n_attributes)
+
+    def _bin_entries(self, rows: SparseRows, n_threads: int) -> NDArray[np.uint8]:
+        if rows.values is None:
+            return self._bins_of_one[rows.indices]
+        bins = np.empty(len(rows.indices), np.uint8)
+        cut_offsets = self.cut_offsets[self.n_dense :]
+        _core.fill_entry_bins(rows.values, rows.indices, cut_offsets, self.cuts, bins, n_threads)
+        return bins
+
+
+def check_max_bins(max_bins: Any) -> None:
+    """Raise ValueError unless columns can have at most so many bins."""
+    is_number = isinstance(max_bins, Integral) and not isinstance(max_bins, bool)
+    if not (is_number and 2 <= max_bins <= MAX_BINS):
+        raise ValueError(f"max_bins is {max_bins!r}; expected an integer from 2 to {MAX_BINS}")
+
+
+def is_dense(categories: list[str]) -> bool:
+    """Whether a text column of these categories is a dense column, not an attribute for each."""
+    return len(categories) <= MAX_CATEGORIES
+
+
+def _number_categories(column: Categorical, known: list[str]) -> NDArray[np.int32]:
+    """Place of each value in `known`, (N,); -1 for what is missing there or here."""
+    if column.categories == known:
+        return column.codes
+    places = [bisect_left(known, category) for category in column.categories]
+    found = [
+        place if known[place : place + 1] == [category] else -1
+        for place, category in zip(places, column.categories, strict=True)
+    ]
+    return np.array([*found, -1], np.int32)[column.codes]

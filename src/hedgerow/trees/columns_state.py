@@ -1,0 +1,85 @@
+"""State: columns taken apart for a model file, and put together again."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.persist import State, read_array, require
+from hedgerow.sequences import Schema
+from hedgerow.trees.columns import Columns, is_dense
+from hedgerow.trees.cuts import MAX_BINS, PRESENCE
+
+
+def pack_columns(columns: Columns) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays and metadata for a model file."""
+    tensors: dict[str, NDArray[Any]] = {
+        "cuts.offsets": columns.cut_offsets,
+        "cuts.values": columns.cuts,
+    }
+    metadata = {
+        "sparse": columns.sparse,
+        "categories": list(columns.categories),
+    }
+    return tensors, metadata
+
+
+def unpack_columns(state: State, schema: Schema, index: _core.StringIndex) -> Columns:
+    """Read what `pack_columns` wrote, checking everything; raises ModelFileError."""
+    offsets, cuts = _cuts(state)
+    n_columns = len(offsets) - 1
+    categories = _categories(state.metadata)
+    sparse = state.metadata.get("sparse")
+    require(isinstance(sparse, bool), "whether its columns are sparse")
+    assert isinstance(sparse, bool)
+    require(len(categories) == schema.numeric.count(False), "categories of its text columns")
+    require(not (sparse and categories), "sparse columns and text columns")
+
+    is_items = schema.kind == "items"
+    columns = Columns(schema, index if is_items else None, sparse, offsets, cuts, categories)
+    if is_items:
+        require(sparse, "attributes that are not sparse")
+        require(len(index) == n_columns, "cuts.offsets does not fit the attribute names")
+    else:
+        n_numeric = schema.numeric.count(True)
+        n_presence = sum(len(names) for names in categories if not is_dense(names))
+        n_dense_text = sum(map(is_dense, categories))
+        fits = n_columns == n_numeric + n_dense_text + n_presence
+        require(fits, "cuts.offsets does not fit the columns")
+        if categories:
+            counts = np.diff(offsets[n_numeric:])
+            uncut, presence = counts[:n_dense_text], cuts[offsets[columns.n_dense] :]
+            require((uncut == 0).all(), "cuts of a text column")
+            require((counts[n_dense_text:] == 1).all(), "cuts of a category")
+            require((presence == PRESENCE).all(), "cuts of a category")
+    return columns
+
+
+def _cuts(state: State) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    offsets = read_array(state, "cuts.offsets", np.int64)
+    cuts = read_array(state, "cuts.values", np.float64)
+    require(len(offsets) and offsets[0] == 0, "cuts.offsets does not begin at 0")
+    require(offsets[-1] == len(cuts), "cuts.offsets does not end with the cuts")
+    require((offsets[:-1] <= offsets[1:]).all(), "cuts.offsets falls")
+    require((np.diff(offsets) < MAX_BINS).all(), "a column has too many cuts")
+    require(np.isfinite(cuts).all(), "cuts.values is not finite")
+    rises = cuts[:-1] < cuts[1:]
+    starts = offsets[(offsets > 0) & (offsets < len(cuts))]
+    rises[starts - 1] = True
+    require(rises.all(), "cuts.values does not rise within a column")
+    return offsets, cuts
+
+
+def _categories(metadata: dict[str, Any]) -> tuple[list[str], ...]:
+    categories = metadata.get("categories")
+    require(isinstance(categories, list), "its categories")
+    assert isinstance(categories, list)
+    for names in categories:
+        require(isinstance(names, list), "its categories")
+        require(all(isinstance(name, str) for name in names), "a category that is not text")
+        require(all(low < high for low, high in pairwise(names)), "categories out of order")
+    return tuple(categories)

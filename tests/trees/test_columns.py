@@ -1,0 +1,323 @@
+"""Columns: every value in its bin, as NumPy's search would have it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hedgerow import _core
+from hedgerow.encode import encode
+from hedgerow.trees import cuts
+from hedgerow.trees.columns import Columns
+from reference.columns import column_cuts, learn, midpoints, search
+
+LIBRARIES = pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+
+few_values = st.sampled_from([-2.5, -1.0, 0.0, 1.0, 1.0000000000000002, 7.0, np.nan])
+any_values = st.floats(allow_infinity=False, width=64)
+matrices = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 40), st.integers(1, 3)),
+    elements=st.one_of(few_values, any_values),
+    fill=few_values,
+)
+
+
+def bins_of(X, max_bins=255):
+    """Dense bins of a column, or of several."""
+    X = np.asarray(X)
+    columns, sequences = learn(X.reshape(len(X), -1), max_bins)
+    return columns.bin(sequences, 1).dense.squeeze(axis=1 if X.ndim == 1 else ())
+
+
+@given(matrices, st.integers(2, 255))
+def test_dense_bins_are_those_of_a_search(X, max_bins):
+    columns, sequences = learn(X, max_bins)
+    bins = columns.bin(sequences, 2).dense
+    assert bins.dtype == np.uint8
+    assert bins.flags.c_contiguous
+    for c in range(X.shape[1]):
+        column = column_cuts(columns, c)
+        known = np.unique(X[~np.isnan(X[:, c]), c])
+        assert np.isfinite(column).all()
+        assert (np.diff(column) > 0).all()
+        assert columns.n_bins[c] == max(1, min(len(known), max_bins)) == len(column) + 1
+        np.testing.assert_array_equal(bins[:, c], search(X[:, c], column))
+        assert np.isin(np.arange(1, len(column) + 2), bins[:, c]).all() or not len(known)
+        if len(known) <= max_bins:
+            np.testing.assert_array_equal(search(known, column), 1 + np.arange(len(known)))
+            np.testing.assert_array_equal(column, midpoints(known))
+
+
+@given(matrices, matrices)
+def test_new_values_are_searched_among_the_old_cuts(X, new):
+    columns, _ = learn(X[:, :1], 4)
+    bins = columns.bin(encode(new[:, :1]), 1).dense[:, 0]
+    np.testing.assert_array_equal(bins, search(new[:, 0], column_cuts(columns, 0)))
+
+
+@pytest.mark.parametrize("max_bins", [2, 3, 10, 254, 255])
+def test_many_values_are_spread_evenly(max_bins):
+    values = np.random.default_rng(0).normal(size=10_000)
+    counts = np.bincount(bins_of(values, max_bins))[1:]
+    assert len(counts) == max_bins
+    assert counts.max() - counts.min() <= 2
+
+
+@pytest.mark.parametrize("max_bins", [2, 3, 10, 255])
+def test_a_frequent_value_has_its_own_bin_and_leaves_bins_to_the_others(max_bins):
+    values = np.concatenate([np.zeros(100_000), np.linspace(-1, -0.1, 500), np.linspace(1, 2, 500)])
+    bins = bins_of(values, max_bins)
+    assert bins.max() == max_bins
+    if max_bins > 2:
+        assert len(np.unique(values[bins == bins[0]])) == 1
+        sizes = np.bincount(bins)[1:]
+        assert np.delete(sizes, bins[0] - 1).max() <= 2 * 1000 / (max_bins - 2) + 2
+
+
+@given(
+    st.lists(st.one_of(st.integers(1, 3), st.integers(1, 1000)), max_size=60),
+    st.lists(st.integers(1, 50), min_size=1, max_size=60),
+    st.integers(2, 20),
+)
+def test_gaps_make_as_many_bins_as_there_may_be(below, above, max_bins):
+    counts = np.array([*below, 0, *above])  # an attribute is absent nowhere
+    gaps = cuts._choose_gaps(counts, max_bins)
+    assert gaps.sum() + 1 == min(len(counts), max_bins)
+
+
+def test_missing_constant_and_empty_columns():
+    X = np.array([[np.nan, 3.0, np.nan], [1.0, 3.0, np.nan], [2.0, 3.0, np.nan]])
+    columns, sequences = learn(X)
+    assert columns.n_bins.tolist() == [2, 1, 1]
+    assert columns.cuts.tolist() == [1.5]
+    assert columns.bin(sequences, 1).dense.tolist() == [[0, 1, 0], [1, 1, 0], [2, 1, 0]]
+    assert columns.bin(encode([[np.nan, -9.0, 4.0]]), 1).dense.tolist() == [[0, 1, 1]]
+
+
+def test_one_row():
+    columns, sequences = learn(np.array([[5.0, np.nan]]))
+    assert columns.bin(sequences, 3).dense.tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.0, 5e-324],
+        [-5e-324, -0.0, 5e-324],
+        [1.0, np.nextafter(1, 2), np.nextafter(1, 0)],
+        [-1.7e308, 1.7e308, np.nextafter(1.7e308, 2e308)],
+        [5e-324, 1e-323, 1.5e-323, 2e-323],
+    ],
+)
+def test_floats_that_touch_or_lie_far_apart(values):
+    ranks = np.unique(np.array(values), return_inverse=True)[1] + 1
+    np.testing.assert_array_equal(bins_of(values), ranks)
+
+
+def test_huge_integers():
+    values = np.array([2**63 - 1, -(2**63), 2**62, 0], np.int64)
+    assert bins_of(values).tolist() == [4, 1, 3, 2]
+    assert bins_of(np.array([2**64 - 1, 2**63, 1], np.uint64)).tolist() == [3, 2, 1]
+    # They are float64 for the search, and these two are one number then.
+    assert bins_of(np.array([2**60, 2**60 + 1, 0], np.int64)).tolist() == [2, 2, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint8, np.int32, bool])
+def test_every_dtype_has_the_bins_of_float64(dtype):
+    X = np.random.default_rng(0).normal(scale=30, size=(500, 3)).astype(dtype)
+    columns, sequences = learn(X, 50)
+    wide, wide_sequences = learn(X.astype(np.float64), 50)
+    np.testing.assert_array_equal(columns.cuts, wide.cuts)
+    bins = columns.bin(sequences, 1).dense
+    np.testing.assert_array_equal(bins, wide.bin(wide_sequences, 1).dense)
+
+
+def test_many_rows_are_sampled_alike_every_time(monkeypatch):
+    monkeypatch.setattr(cuts, "MAX_ROWS", 1000)
+    X = np.random.default_rng(0).normal(size=(5000, 2))
+    sequences = encode(X)
+    first, again, other = (Columns.learn(sequences, None, 16, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.cuts, again.cuts)
+    assert (first.cuts != other.cuts).any()
+    counts = np.bincount(first.bin(sequences, 1).dense[:, 0])[1:]
+    assert counts.min() > 200
+    assert counts.max() < 450
+
+
+def test_blocks_and_threads_change_nothing(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    X[::7, 2] = np.nan
+    columns, sequences = learn(X, 100)
+    whole = columns.bin(sequences, 1).dense
+    monkeypatch.setattr("hedgerow.trees.entries.BLOCK", 1000)
+    monkeypatch.setattr(cuts, "BLOCK", 1)
+    np.testing.assert_array_equal(learn(X, 100)[0].cuts, columns.cuts)
+    for n_threads in (1, 2, 3):
+        np.testing.assert_array_equal(columns.bin(sequences, n_threads).dense, whole)
+
+
+def test_list_and_flat_forms_are_equal():
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    flat, sequences = learn(X)
+    parts, part_sequences = learn([X[:4], X[4:]])
+    np.testing.assert_array_equal(flat.cuts, parts.cuts)
+    binned = parts.bin(part_sequences, 1)
+    np.testing.assert_array_equal(binned.dense, flat.bin(sequences, 1).dense)
+    assert binned.offsets.tolist() == [0, 4, 10]
+    assert (binned.indptr, binned.attributes, binned.attribute_bins) == (None, None, None)
+
+
+def test_thresholds_lie_between_bins():
+    columns, sequences = learn(np.array([[1.0], [2.0], [4.0]]))
+    assert [columns.threshold(0, b) for b in (1, 2)] == [1.5, 3.0]
+    bins = columns.bin(sequences, 1).dense[:, 0]
+    assert (sequences.dense[bins <= 2] < columns.threshold(0, 2)).all()
+    with pytest.raises(ValueError, match="column 0 has 2 cuts and none above bin 3; expected a"):
+        columns.threshold(0, 3)
+    with pytest.raises(IndexError, match="column is 1; expected 0 to 0"):
+        columns.threshold(1, 1)
+
+
+@pytest.mark.parametrize("max_bins", [1, 256, 2.0, None, True])
+def test_max_bins_has_limits(max_bins):
+    message = f"max_bins is {max_bins!r}; expected an integer from 2 to 255"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        learn(np.zeros((2, 1)), max_bins)
+
+
+def test_other_columns_are_refused():
+    columns, _ = learn(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="X has 3 features, but CRF is expecting 2 features"):
+        columns.bin(encode(np.zeros((2, 3))), 1)
+
+
+@LIBRARIES
+def test_text_columns_follow_the_numbers(library):
+    frame = library.DataFrame({"w": ["b", None, "a"], "n": [1.0, 2.0, 3.0], "v": ["x", "x", "x"]})
+    columns, sequences = learn(frame)
+    assert columns.column_names() == ["n", "w", "v"]
+    assert columns.categorical.tolist() == [False, True, True]
+    assert columns.n_bins.tolist() == [3, 2, 1]
+    assert columns.bin(sequences, 1).dense.tolist() == [[1, 2, 1], [2, 0, 1], [3, 1, 1]]
+
+
+@LIBRARIES
+def test_categories_are_matched_by_their_text(library):
+    columns, _ = learn(library.DataFrame({"w": ["b", "d", "a"]}))
+    new = encode(library.DataFrame({"w": ["d", "c", "e", "", "b", None]}))
+    assert columns.bin(new, 1).dense[:, 0].tolist() == [3, 0, 0, 0, 2, 0]
+
+
+def test_categories_of_every_kind_of_frame():
+    columns, _ = learn(pd.DataFrame({"w": ["b", "a"]}))
+    for frame in (
+        pd.DataFrame({"w": pd.Categorical(["b", None, "a"], categories=["b", "a", "z"])}),
+        pl.DataFrame({"w": ["b", None, "a"]}, schema={"w": pl.Categorical}),
+        pl.DataFrame({"w": ["b", None, "a"]}, schema={"w": pl.Enum(["z", "b", "a"])}),
+    ):
+        assert columns.bin(encode(frame), 1).dense[:, 0].tolist() == [2, 0, 1]
+
+
+def test_a_text_column_without_any_text():
+    columns, sequences = learn(pd.DataFrame({"w": pd.Series([None, None], dtype="string")}))
+    assert columns.categories == ([],)
+    assert columns.n_bins.tolist() == [1]
+    assert columns.bin(sequences, 1).dense.tolist() == [[0], [0]]
+    new = encode(pd.DataFrame({"w": ["a"]}))
+    assert columns.bin(new, 1).dense.tolist() == [[0]]
+
+
+@LIBRARIES
+@pytest.mark.parametrize(("n_categories", "dense"), [(254, True), (255, False)])
+def test_text_columns_of_many_categories_are_attributes(library, n_categories, dense):
+    words = [f"w{i:03}" for i in range(n_categories)]
+    columns, sequences = learn(library.DataFrame({"w": words, "n": np.arange(n_categories)}))
+    assert (columns.n_dense, columns.n_attributes) == ((2, 0) if dense else (1, 255))
+    binned = columns.bin(sequences, 1)
+    if dense:
+        assert binned.dense[:, 1].tolist() == list(range(1, 255))
+        assert columns.column_names() == ["n", "w"]
+        return
+    assert columns.column_names()[:2] == ["n", "w=w000"]
+    assert not columns.categorical.any()
+    assert columns.threshold(1, 1) == 0.5
+    assert binned.attributes.tolist() == list(range(255))
+    assert set(binned.attribute_bins.tolist()) == {2}
+    assert set(columns.default_bins.tolist()) == {1}
+    new = encode(library.DataFrame({"w": ["w254", None, "x", "w001"], "n": [1, 2, 3, 4]}))
+    binned = columns.bin(new, 1)
+    assert binned.indptr.tolist() == [0, 1, 1, 1, 2]
+    assert binned.attributes.tolist() == [254, 1]
+
+
+def test_several_large_text_columns_number_their_categories_in_turn():
+    words = [str(i) for i in range(300)]
+    frame = pd.DataFrame({"a": words, "s": ["x"] * 300, "b": words[::-1]})
+    columns, sequences = learn(frame)
+    assert columns.column_names()[0] == "s"
+    names = columns.column_names()[1:]
+    binned = columns.bin(sequences, 1)
+    assert binned.indptr.tolist() == list(range(0, 601, 2))
+    assert [names[a] for a in binned.attributes[:4]] == ["a=0", "b=299", "a=1", "b=298"]
+
+
+def test_names_of_columns_without_names():
+    assert learn(np.zeros((1, 2)))[0].column_names() == ["x0", "x1"]
+    assert learn(pd.DataFrame({0: [1.0], 1: ["a"]}))[0].column_names() == ["x0", "x1"]
+    assert learn(scipy.sparse.csr_array((1, 2)))[0].column_names() == ["x0", "x1"]
+
+
+def fill(function, **changes):
+    """Call a kernel with good arrays, or some that are not."""
+    good = {
+        "values": np.zeros((2, 2)) if function is _core.fill_bins else np.zeros(2),
+        "columns": np.zeros(2, np.int32),
+        "cut_offsets": np.array([0, 1, 3]),
+        "cuts": np.array([0.0, 0.0, 1.0]),
+        "bins": np.zeros((2, 2) if function is _core.fill_bins else 2, np.uint8),
+        "n_threads": 1,
+    }
+    if function is _core.fill_bins:
+        del good["columns"]
+    function(**{**good, **changes})
+
+
+@pytest.mark.parametrize(
+    ("function", "changes", "message"),
+    [
+        ("fill_bins", {"cut_offsets": np.array([0, 1])}, "cut offsets must have an entry more"),
+        ("fill_bins", {"cut_offsets": np.empty(0, np.int64)}, "cut offsets must begin at 0"),
+        ("fill_bins", {"cut_offsets": np.array([-1, 1, 3])}, "cut offsets must begin at 0"),
+        ("fill_bins", {"cut_offsets": np.array([0, 2, 1])}, "cut offsets must not fall"),
+        ("fill_bins", {"cut_offsets": np.array([0, 1, 4])}, "nor pass the number of cuts"),
+        (
+            "fill_bins",
+            {"cut_offsets": np.array([0, 0, 255]), "cuts": np.arange(255.0)},
+            "a column has more than 254 cuts",
+        ),
+        ("fill_bins", {"bins": np.zeros((1, 2), np.uint8)}, "bins must have the rows of values"),
+        ("fill_bins", {"bins": np.zeros((2, 1), np.uint8)}, "bins must have the rows of values"),
+        ("fill_entry_bins", {"columns": np.array([0, 2], np.int32)}, "a column is out of range"),
+        ("fill_entry_bins", {"columns": np.array([-1, 0], np.int32)}, "a column is out of range"),
+        ("fill_entry_bins", {"columns": np.zeros(1, np.int32)}, "an entry for each value"),
+        ("fill_entry_bins", {"bins": np.zeros(3, np.uint8)}, "an entry for each value"),
+        ("fill_entry_bins", {"cut_offsets": np.array([0, 9, 3])}, "cut offsets must not fall"),
+    ],
+)
+def test_kernels_refuse_what_does_not_fit(function, changes, message):
+    fill(getattr(_core, function))
+    with pytest.raises(ValueError, match=message):
+        fill(getattr(_core, function), **changes)
+
+
+def test_bins_may_have_more_columns_than_values():
+    bins = np.full((2, 3), 9, np.uint8)
+    fill(_core.fill_bins, values=np.array([[-1.0, 0.5], [np.nan, np.inf]]), bins=bins)
+    assert bins.tolist() == [[1, 2, 9], [0, 3, 9]]

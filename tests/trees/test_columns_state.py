@@ -1,0 +1,176 @@
+"""Columns in model files: equal after a round trip, and refused in words if they make no sense."""
+
+import json
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from hedgerow import ModelFileError, _core
+from hedgerow.encode import encode
+from hedgerow.persist import State
+from hedgerow.trees.columns_state import pack_columns, unpack_columns
+from reference.columns import learn
+
+FRAME = pd.DataFrame(
+    {
+        "n": np.arange(300) % 7 / 4,
+        "word": [f"mot été {i}" for i in range(300)],
+        "kind": ["a", None, "b\udcff"] * 100,
+        "flag": [True, False, True] * 100,
+    }
+)
+ITEMS = [[{"mot": "été", "n": 2.5}, {"n": -1.0}], [["mot:été"]]]
+SPARSE = scipy.sparse.csr_array([[0.0, 2.0], [1.0, -3.0]])
+
+
+def state_of(columns):
+    tensors, metadata = pack_columns(columns)
+    return State(tensors, json.loads(json.dumps(metadata)))
+
+
+def learned(X):
+    return learn(X, index=_core.StringIndex())
+
+
+@pytest.mark.parametrize("X", [FRAME, [FRAME[:1], FRAME[1:]], ITEMS, SPARSE, np.eye(3), [[[], []]]])
+@pytest.mark.parametrize("copy", [state_of, lambda columns: pickle.loads(pickle.dumps(columns))])
+def test_round_trip(X, copy):
+    columns, sequences = learned(X)
+    again = copy(columns)
+    again = unpack_columns(again) if isinstance(again, State) else again
+    assert again.schema == columns.schema
+    assert again.categories == columns.categories
+    assert again.column_names() == columns.column_names()
+    for name in ("cut_offsets", "cuts", "n_bins", "categorical", "default_bins"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(columns, name))
+    before, after = columns.bin(sequences, 1), again.bin(sequences, 1)
+    for name in ("dense", "indptr", "attributes", "attribute_bins"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+
+
+def test_names_that_came_after_learning_are_not_saved():
+    index = _core.StringIndex()
+    columns, _ = learn(ITEMS, index=index)
+    encode([[["later"]]], index=index)
+    again = unpack_columns(state_of(columns))
+    assert again.column_names() == columns.column_names() == ["mot:été", "n"]
+
+
+def refuses(state, message):
+    with pytest.raises(ModelFileError, match=re.escape(message)):
+        unpack_columns(state)
+
+
+def with_schema(**changes):
+    return lambda tensors, metadata: metadata["schema"].update(changes)
+
+
+def with_metadata(**changes):
+    return lambda tensors, metadata: metadata.update(changes)
+
+
+def with_tensors(**changes):
+    named = {name.replace("_", "."): value for name, value in changes.items()}
+    return lambda tensors, metadata: tensors.update(named)
+
+
+def without(name):
+    return lambda tensors, metadata: (
+        tensors.pop(name, None),
+        metadata.pop(name, None),
+    )
+
+
+def with_cut(number, value):
+    def change(tensors, metadata):
+        tensors["cuts.values"] = tensors["cuts.values"].copy()
+        tensors["cuts.values"][number] = value
+
+    return change
+
+
+def with_offset(number, value):
+    def change(tensors, metadata):
+        tensors["cuts.offsets"] = tensors["cuts.offsets"].copy()
+        tensors["cuts.offsets"][number] = value
+
+    return change
+
+
+def without_last_cut(tensors, metadata):
+    tensors["cuts.values"] = tensors["cuts.values"][:-1]
+    tensors["cuts.offsets"] = np.append(tensors["cuts.offsets"][:-1], len(tensors["cuts.values"]))
+
+
+MANY = np.arange(255.0)
+
+
+@pytest.mark.parametrize(
+    ("X", "change", "message"),
+    [
+        (SPARSE, without("cuts.offsets"), "cuts.offsets is missing"),
+        (SPARSE, without("cuts.values"), "cuts.values is missing"),
+        (SPARSE, with_tensors(cuts_values=np.zeros(3, np.float32)), "cuts.values has the wrong"),
+        (SPARSE, with_tensors(cuts_values=np.zeros((3, 1))), "cuts.values has the wrong type"),
+        (SPARSE, with_tensors(cuts_offsets=np.zeros(0, np.int64)), "does not begin at 0"),
+        (SPARSE, with_offset(0, 1), "cuts.offsets does not begin at 0"),
+        (SPARSE, with_offset(-1, 2), "cuts.offsets does not end with the cuts"),
+        (SPARSE, with_offset(1, 9), "cuts.offsets falls"),
+        (SPARSE, with_offset(1, -(2**63)), "cuts.offsets falls"),
+        (
+            SPARSE,
+            with_tensors(cuts_values=MANY, cuts_offsets=np.array([0, 255, 255])),
+            "a column has too many cuts",
+        ),
+        (SPARSE, with_cut(0, np.nan), "cuts.values is not finite"),
+        (SPARSE, with_cut(0, np.inf), "cuts.values is not finite"),
+        (SPARSE, with_cut(1, 1.0), "cuts.values does not rise within a column"),
+        (SPARSE, with_tensors(cuts_offsets=np.array([0, 1, 2, 3])), "does not fit the columns"),
+        (SPARSE, with_tensors(cuts_offsets=np.array([0]), cuts_values=np.empty(0)), "its columns"),
+        (SPARSE, without("sparse"), "whether its columns are sparse"),
+        (SPARSE, with_metadata(sparse=1), "whether its columns are sparse"),
+        (SPARSE, without("categories"), "its categories"),
+        (SPARSE, with_metadata(categories={}), "its categories"),
+        (SPARSE, with_metadata(categories=[["a"]]), "categories of its text columns"),
+        (SPARSE, without("schema"), "its columns"),
+        (SPARSE, with_schema(n_features=10**15), "its columns"),
+        (SPARSE, with_schema(n_features=-1), "its columns"),
+        (SPARSE, with_schema(n_features=True), "its columns"),
+        (SPARSE, with_schema(n_features=None), "its columns"),
+        (SPARSE, with_schema(names=["a"]), "names of its columns"),
+        (SPARSE, with_schema(names=["a", 1]), "names of its columns"),
+        (SPARSE, with_schema(names="ab"), "names of its columns"),
+        (SPARSE, with_schema(kind="rows"), "its columns"),
+        (SPARSE, with_schema(kind=[]), "its columns"),
+        (SPARSE, with_schema(text=None), "its columns"),
+        (SPARSE, with_schema(text=[[]]), "its columns"),
+        (SPARSE, with_schema(text=[5]), "its columns"),
+        (SPARSE, with_schema(text=[0]), "categories of its text columns"),
+        (SPARSE, with_schema(kind="items"), "columns of items"),
+        (FRAME, with_metadata(sparse=True), "sparse columns and text columns"),
+        (FRAME, with_metadata(categories=[["a"]]), "categories of its text columns"),
+        (FRAME, with_metadata(categories=[["a"], ["b"]]), "cuts.offsets does not fit the columns"),
+        (FRAME, with_metadata(categories=[["a"], "b"]), "its categories"),
+        (FRAME, with_metadata(categories=[["a"], [1]]), "a category that is not text"),
+        (FRAME, with_metadata(categories=[["a"], ["b", "a"]]), "categories out of order"),
+        (FRAME, with_metadata(categories=[["a"], ["b", "b"]]), "categories out of order"),
+        (FRAME, with_offset(3, 8), "cuts of a text column"),
+        (FRAME, without_last_cut, "cuts of a category"),
+        (FRAME, with_cut(-1, 0.75), "cuts of a category"),
+        (ITEMS, with_metadata(sparse=False), "attributes that are not sparse"),
+        (ITEMS, without("names.text"), "names.text is missing"),
+        (ITEMS, without("names.offsets"), "names.offsets is missing"),
+        (ITEMS, with_tensors(names_text=np.array([255] * 9, np.uint8)), "attribute names ("),
+        (ITEMS, with_tensors(names_offsets=np.array([0, 8, 10])), "attribute names ("),
+        (ITEMS, with_tensors(names_offsets=np.array([0, 10])), "does not fit the attribute names"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(X, change, message):
+    state = state_of(learned(X)[0])
+    unpack_columns(state)
+    change(state.tensors, state.metadata)
+    refuses(state, message)
