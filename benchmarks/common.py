@@ -28,6 +28,7 @@ Record = dict[str, Any]
 Tag = Callable[[Sequence[Any]], Sequence[Sequence[Any]]]
 
 SIDES = ("crfsuite", "hedgerow")
+PACKAGES = ("hedgerow", "numpy", "python-crfsuite", "xgboost", "xgboost-cpu")
 
 
 def log(message: str) -> None:
@@ -63,6 +64,16 @@ def peak_memory_mib() -> float:
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
 
+def forget_peak_memory() -> None:
+    """Start the peak anew from what is in use now, where the system can (Linux).
+
+    Reading a file may take more for a moment than the work that is to be measured.
+    """
+    forget = Path("/proc/self/clear_refs")
+    if forget.exists():
+        forget.write_text("5")
+
+
 def machine_facts() -> Record:
     """Facts without which the seconds mean little. Call it before the work starts."""
     return {
@@ -71,7 +82,7 @@ def machine_facts() -> Record:
         "load_average": [round(load, 2) for load in os.getloadavg()],
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("hedgerow", "numpy", "python-crfsuite")},
+        "versions": {name: version(name) for name in PACKAGES if version(name)},
     }
 
 
@@ -176,14 +187,13 @@ def tag_record(tag: Tag, X_test: Sequence[Any], passes: int = 5) -> Record:
     }
 
 
-def side_parser(description: str | None, iterations: int) -> argparse.ArgumentParser:
-    """Options of a script that compares the two sides."""
+def side_parser(description: str | None, sides: Sequence[str] = SIDES) -> argparse.ArgumentParser:
+    """Options of a script that compares two sides, the peer's first."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--iterations", type=int, default=iterations)
-    parser.add_argument("--jobs", type=int, help="threads of hedgerow (CRFsuite has one)")
+    parser.add_argument("--jobs", type=int, help="threads; all cores unless given (CRFsuite: one)")
     parser.add_argument("--repeat", type=int, default=1, help="pairs of runs; medians are given")
-    parser.add_argument("--only", choices=SIDES, help="run one side alone")
-    parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=sides, help="run one side alone")
+    parser.add_argument("--side", choices=sides, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     return parser
 
@@ -202,9 +212,13 @@ def run_side(side: str) -> Record:
     return record
 
 
-def run_sides(options: argparse.Namespace, score: Callable[[Record], Record]) -> dict[str, Record]:
+def run_sides(
+    options: argparse.Namespace,
+    score: Callable[[Record], Record],
+    sides: Sequence[str] = SIDES,
+) -> dict[str, Record]:
     """Medians for each side over alternating runs; ``score`` turns predictions into figures."""
-    runs: dict[str, list[Record]] = {side: [] for side in SIDES if options.only in (None, side)}
+    runs: dict[str, list[Record]] = {side: [] for side in sides if options.only in (None, side)}
     for _ in range(options.repeat):
         for side, records in runs.items():
             record = run_side(side)
@@ -217,11 +231,21 @@ def run_sides(options: argparse.Namespace, score: Callable[[Record], Record]) ->
     }
 
 
-def ratios(sides: dict[str, Record], names: Sequence[str]) -> Record:
-    """CRFsuite's figure over hedgerow's: above 1 where hedgerow needs less."""
-    if len(sides) < len(SIDES):
+def ratios(sides: dict[str, Record], names: Sequence[str], peer: str = "crfsuite") -> Record:
+    """The peer's figure over hedgerow's: above 1 where hedgerow needs less."""
+    if peer not in sides or "hedgerow" not in sides:
         return {}
-    return {name: sides["crfsuite"][name] / sides["hedgerow"][name] for name in names}
+    return {name: sides[peer][name] / sides["hedgerow"][name] for name in names}
+
+
+def error_rate(truth: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> float:
+    """Share of positions whose label is wrong."""
+    pairs = [
+        (t, p)
+        for labels, others in zip(truth, predicted, strict=True)
+        for t, p in zip(labels, others, strict=True)
+    ]
+    return sum(t != p for t, p in pairs) / len(pairs)
 
 
 def print_json(document: Record) -> None:

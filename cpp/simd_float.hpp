@@ -1,6 +1,9 @@
 // Eight floats at a time, where single precision is enough. See simd.hpp.
 #pragma once
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -36,10 +39,36 @@ HEDGEROW_INLINE Floats if_positive(Floats x, Floats a, Floats b) {
   return x > broadcast(0.0f) ? a : b;
 }
 HEDGEROW_INLINE float lane(const Floats& a, int i) { return a[i]; }
+
+// Lanes kept as four floats.
+using HalfFloats = float __attribute__((vector_size(16)));
 HEDGEROW_INLINE void store_as_floats(float* p, Lanes a) {
-  using Half = float __attribute__((vector_size(16)));
-  const Half half = __builtin_convertvector(a, Half);
+  const HalfFloats half = __builtin_convertvector(a, HalfFloats);
   std::memcpy(p, &half, sizeof(half));
+}
+HEDGEROW_INLINE Lanes load_from_floats(const float* p) {
+  HalfFloats half;
+  std::memcpy(&half, p, sizeof(half));
+  return __builtin_convertvector(half, Lanes);
+}
+
+// exp(x) for x <= 0 within 2 ulp; 0 below -87, where a normal float ends. As for Lanes.
+HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {
+  using Bits = int32_t __attribute__((vector_size(32)));
+  const Floats limit = broadcast(-87.0f);
+  const Floats round_bits = broadcast(0x1.8p23f);
+  const Floats clipped = maximum(x, limit);
+  const Floats shifted = clipped * 1.44269504f + round_bits;
+  const Floats n = shifted - round_bits;
+  const Floats r = (clipped - n * 0.693359375f) + n * 2.12194440e-4f;
+  // exp(r) by its Taylor polynomial of degree 7 (remainder < 6e-9), summed pairwise.
+  const Floats r2 = r * r;
+  const Floats a = (1.0f + r) + r2 * (1.0f / 2 + r * (1.0f / 6));
+  const Floats b = (1.0f / 24 + r * (1.0f / 120)) + r2 * (1.0f / 720 + r * (1.0f / 5040));
+  const Floats polynomial = a + r2 * r2 * b;
+  const Bits exponent = (std::bit_cast<Bits>(shifted) << 23) + 0x3F800000;
+  const Floats result = polynomial * std::bit_cast<Floats>(exponent);
+  return x < limit ? broadcast(0.0f) : result;
 }
 
 #else
@@ -78,6 +107,11 @@ HEDGEROW_INLINE Floats if_positive(Floats x, Floats a, Floats b) {
 HEDGEROW_INLINE void store_as_floats(float* p, Lanes a) {
   for (int i = 0; i < kLanes; ++i) p[i] = static_cast<float>(a.v[i]);
 }
+HEDGEROW_INLINE Lanes load_from_floats(const float* p) { return Lanes{{p[0], p[1], p[2], p[3]}}; }
+HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {
+  for (int i = 0; i < kFloats; ++i) x.v[i] = x.v[i] < -87.0f ? 0.0f : std::exp(x.v[i]);
+  return x;
+}
 
 #endif
 
@@ -104,14 +138,15 @@ struct Smallest {
 
 template <class Fold>
 HEDGEROW_INLINE float fold_lanes(Floats a) {
+  Floats folded = a;
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
-  a = Fold::add(a, __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3));
-  a = Fold::add(a, __builtin_shufflevector(a, a, 2, 3, 0, 1, 6, 7, 4, 5));
-  a = Fold::add(a, __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6));
+  folded = Fold::add(folded, __builtin_shufflevector(folded, folded, 4, 5, 6, 7, 0, 1, 2, 3));
+  folded = Fold::add(folded, __builtin_shufflevector(folded, folded, 2, 3, 0, 1, 6, 7, 4, 5));
+  folded = Fold::add(folded, __builtin_shufflevector(folded, folded, 1, 0, 3, 2, 5, 4, 7, 6));
 #else
-  for (int i = 1; i < kFloats; ++i) a = Fold::add(broadcast(lane(a, i)), a);
+  for (int i = 1; i < kFloats; ++i) folded = Fold::add(broadcast(lane(a, i)), folded);
 #endif
-  return lane(a, 0);
+  return lane(folded, 0);
 }
 
 }  // namespace hedgerow

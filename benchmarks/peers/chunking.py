@@ -75,7 +75,8 @@ def side_record(options: argparse.Namespace, folder: Path) -> common.Record:
 
 
 def main() -> None:
-    parser = common.side_parser(__doc__, iterations=100)
+    parser = common.side_parser(__doc__)
+    parser.add_argument("--iterations", type=int, default=100)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds conll2000/")
     options = parser.parse_args()
     folder = options.data / "conll2000"

@@ -15,13 +15,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
 
-def split_words() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-    """X and y of folds 1 to 9, then of fold 0; arrays (n_letters, 128) and arrays of letters."""
+def split_words(held: int = 0) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    """X and y of nine folds, then of the one held out.
+
+    X are arrays (n_letters, 128), y arrays of letters.
+    """
     from hedgerow.datasets import load_ocr
 
     X, y, fold = load_ocr()
-    test = [i for i, f in enumerate(fold) if f == 0]
-    train = [i for i, f in enumerate(fold) if f != 0]
+    test = [i for i, f in enumerate(fold) if f == held]
+    train = [i for i, f in enumerate(fold) if f != held]
     return [X[i] for i in train], [y[i] for i in train], [X[i] for i in test], [y[i] for i in test]
 
 
@@ -43,17 +46,16 @@ def side_record(options: argparse.Namespace) -> common.Record:
 
 
 def main() -> None:
-    options = common.side_parser(__doc__, iterations=200).parse_args()
+    parser = common.side_parser(__doc__)
+    parser.add_argument("--iterations", type=int, default=200)
+    options = parser.parse_args()
     if options.side:
         common.write_side(options.folder, side_record(options))
         return
     machine = common.machine_facts()
 
     def score(record: common.Record) -> common.Record:
-        truth = [str(label) for word in split_words()[3] for label in word]
-        predicted = [label for word in record["predicted"] for label in word]
-        wrong = sum(t != p for t, p in zip(truth, predicted, strict=True))
-        return {"error": wrong / len(truth)}
+        return {"error": common.error_rate(split_words()[3], record["predicted"])}
 
     sides = common.run_sides(options, score)
     names = ("train_seconds", "train_cpu_seconds", "tag_seconds")

@@ -75,6 +75,7 @@ inline double largest_difference(const std::vector<double>& a, const std::vector
 }
 
 void test_trellis();
+void test_mixing();
 void test_automaton();
 void test_linear();
 void test_bins();

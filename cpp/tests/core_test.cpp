@@ -6,6 +6,7 @@
 int main() {
   using namespace hedgerow::tests;
   test_trellis();
+  test_mixing();
   test_automaton();
   test_linear();
   test_bins();

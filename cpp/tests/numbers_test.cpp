@@ -1,10 +1,11 @@
-// Four lanes at a time, and sums that keep every digit.
+// Lanes of doubles and of floats, and sums that keep every digit.
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "simd.hpp"
+#include "simd_float.hpp"
 #include "tests/check.hpp"
 #include "trellis/sums.hpp"
 
@@ -42,6 +43,31 @@ void test_lanes() {
   CHECK(sum_lanes(keep_lanes(lanes, 2, 10.0)) == 22.0);
 }
 
+void test_floats() {
+  context = "floats";
+  CHECK(padded_floats(1) == 8 && padded_floats(8) == 8 && padded_floats(9) == 16);
+  const float numbers[] = {3.0f, -1.0f, 7.0f, 2.0f, 0.0f, 6.0f, -4.0f, 5.0f, 9.0f};
+  const Floats floats = load(numbers);
+  CHECK(fold_lanes<Sum>(floats) == 18.0f);
+  CHECK(fold_lanes<Largest>(floats) == 7.0f && fold_lanes<Smallest>(floats) == -4.0f);
+  CHECK(fold_lanes<Sum>(if_positive(floats, broadcast(1.0f), broadcast(0.0f))) == 5.0f);
+  CHECK(lane(Smallest::add(broadcast(NAN), floats), 1) == -1.0f);
+  float out[kFloats] = {};
+  const double wide[] = {1.0, 0.5, -2.0, 0.1};
+  store_as_floats(out, load(wide));
+  CHECK(out[0] == 1.0f && out[1] == 0.5f && out[2] == -2.0f && out[3] == 0.1f && out[4] == 0.0f);
+  CHECK(lane(load_from_floats(numbers + 1), 2) == 2.0);
+  for (float x = 0.0f; x > -90.0f; x -= 0.37f) {
+    const double expected = x < -87.0f ? 0.0 : std::exp(double{x});
+    CHECK_NEAR(lane(exp_nonpositive(broadcast(x)), 5), expected, 2.5e-7 * expected);
+  }
+  CHECK(lane(exp_nonpositive(broadcast(-INFINITY)), 7) == 0.0f);
+  const Lanes raised = raise_finite(broadcast(-kInfinity), -3.0);
+  CHECK(lane(raised, 0) == -kInfinity);
+  CHECK(lane(raise_finite(broadcast(-5.0), -3.0), 1) == -3.0);
+  CHECK(lane(raise_finite(broadcast(-1.0), -3.0), 2) == -1.0);
+}
+
 // A row of n numbers goes to padded memory and back, at the end of its memory (no room) or before
 // it.
 void test_rows() {
@@ -68,6 +94,7 @@ void test_rows() {
 void test_numbers() {
   test_long_sums();
   test_lanes();
+  test_floats();
   test_rows();
 }
 

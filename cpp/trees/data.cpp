@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 
@@ -22,26 +21,45 @@ Room::Room(const Windows& windows, int64_t n_positions)
   }
 }
 
+void Room::fill_window(const BinTable& bins, int64_t position, uint8_t* out) const {
+  const int64_t width = bins.n_dense;
+  for (int offset = -reach_before_; offset <= reach_after_; ++offset, out += width) {
+    if (holds(position, offset))
+      std::copy_n(bins.dense + (position + offset) * width, width, out);
+    else
+      std::fill_n(out, width, uint8_t{0});
+  }
+}
+
 TreeData::TreeData(const BinTable& bins, const Windows& windows)
     : bins_(bins), windows_(windows), room_(windows, bins.n_positions) {
+  transpose();
   choose_sparse_columns();
   number_slots();
   list_entries();
 }
 
+// Tile by tile, so that both sides stay in the cache.
+void TreeData::transpose() {
+  constexpr int64_t kTile = 64;
+  const int64_t n_positions = bins_.n_positions, n_dense = bins_.n_dense;
+  by_column_.resize(n_positions * n_dense);
+  for (int64_t t = 0; t < n_positions; t += kTile)
+    for (int64_t c = 0; c < n_dense; c += kTile)
+      for (int64_t column = c; column < std::min(c + kTile, n_dense); ++column)
+        for (int64_t row = t; row < std::min(t + kTile, n_positions); ++row)
+          by_column_[column * n_positions + row] = bins_.dense[row * n_dense + column];
+}
+
 // A dense column is worth listing if at least half of its positions are in one bin.
 void TreeData::choose_sparse_columns() {
-  std::vector<std::array<int64_t, 256>> counts(bins_.n_dense);
-  for (auto& count : counts) count.fill(0);
-  for (int64_t t = 0; t < bins_.n_positions; ++t) {
-    const uint8_t* row = bins_.dense + t * bins_.n_dense;
-    for (int32_t c = 0; c < bins_.n_dense; ++c) ++counts[c][row[c]];
-  }
   is_sparse_.assign(bins_.n_columns(), 1);
   column_defaults_.resize(bins_.n_columns());
   for (int32_t c = 0; c < bins_.n_dense; ++c) {
-    const auto most = std::max_element(counts[c].begin(), counts[c].end());
-    column_defaults_[c] = static_cast<uint8_t>(most - counts[c].begin());
+    std::array<int64_t, 256> counts{};
+    for (int64_t t = 0; t < bins_.n_positions; ++t) ++counts[column(c)[t]];
+    const auto most = std::max_element(counts.begin(), counts.end());
+    column_defaults_[c] = static_cast<uint8_t>(most - counts.begin());
     is_sparse_[c] = 2 * *most >= bins_.n_positions;
   }
   std::copy_n(bins_.default_bins, bins_.n_attributes, column_defaults_.begin() + bins_.n_dense);
@@ -54,12 +72,13 @@ void TreeData::number_slots() {
     if (!is_sparse_[c]) continue;
     first_slots_[c] = static_cast<int32_t>(n_slots);
     n_slots += bins_.n_bins[c];
-    if (n_slots * n_offsets() > std::numeric_limits<int32_t>::max())
+    if ((n_slots + 1) * n_offsets() > std::numeric_limits<int32_t>::max())
       throw std::length_error("too many bins of sparse columns for one tree learner");
   }
   slot_columns_.reserve(n_slots);
   for (int32_t c = 0; c < bins_.n_columns(); ++c)
     if (is_sparse_[c]) slot_columns_.insert(slot_columns_.end(), bins_.n_bins[c], c);
+  if (n_slots > 0) slot_columns_.push_back(-1);
 
   for (int32_t c = 0; c < bins_.n_dense; ++c) {
     if (is_sparse_[c]) continue;
@@ -89,31 +108,19 @@ void TreeData::list_entries() {
       for (int64_t e = bins_.entry_offsets[t]; e < bins_.entry_offsets[t + 1]; ++e)
         entries_.push_back(slot_of(bins_.n_dense + bins_.attributes[e], bins_.attribute_bins[e]));
     }
+    while (entries_.size() % kEntriesTogether != 0) entries_.push_back(filler());
     entry_offsets_.push_back(static_cast<int64_t>(entries_.size()));
   }
   entries_.shrink_to_fit();
 }
 
 uint8_t TreeData::bin_at(int64_t position, int32_t column) const {
-  if (column < bins_.n_dense) return bins_.dense[position * bins_.n_dense + column];
+  if (column < bins_.n_dense) return this->column(column)[position];
   const int32_t* begin = entries_.data() + entry_offsets_[position];
   const int32_t* end = entries_.data() + entry_offsets_[position + 1];
   const int32_t* found = std::lower_bound(begin, end, first_slots_[column]);
   if (found == end || slot_columns_[*found] != column) return column_defaults_[column];
   return slot_bin(column, *found);
-}
-
-const uint8_t* TreeData::window(int64_t position, uint8_t* scratch) const {
-  const int64_t width = bins_.n_dense;
-  if (room_.holds_all(position)) return bins_.dense + (position - windows_.before) * width;
-  for (int o = 0; o < n_offsets(); ++o) {
-    const int offset = o - windows_.before;
-    if (room_.holds(position, offset))
-      std::memcpy(scratch + o * width, bins_.dense + (position + offset) * width, width);
-    else
-      std::memset(scratch + o * width, 0, width);
-  }
-  return scratch;
 }
 
 }  // namespace hedgerow

@@ -45,10 +45,18 @@ class Room {
     return offset < 0 ? -offset <= before_[position] : offset <= after_[position];
   }
   bool holds_all(int64_t position) const {
-    return reach_before_ == 0 && reach_after_ == 0
-               ? true
-               : before_[position] == reach_before_ && after_[position] == reach_after_;
+    return before_.empty() ||
+           (before_[position] == reach_before_ && after_[position] == reach_after_);
   }
+
+  // The bytes of all dense columns at all offsets of a position's window, in order of offset: where
+  // they lie if the window is whole, else put together in `scratch`, 0 where there is nothing.
+  const uint8_t* window(const BinTable& bins, int64_t position, uint8_t* scratch) const {
+    if (holds_all(position)) return bins.dense + (position - reach_before_) * bins.n_dense;
+    fill_window(bins, position, scratch);
+    return scratch;
+  }
+  void fill_window(const BinTable& bins, int64_t position, uint8_t* out) const;
 
  private:
   int reach_before_;
@@ -74,6 +82,10 @@ class TreeData {
   int n_offsets() const { return windows_.n_offsets(); }
   int64_t n_features() const { return static_cast<int64_t>(bins_.n_columns()) * n_offsets(); }
 
+  // The bins of a dense column, (N,).
+  const uint8_t* column(int32_t column) const {
+    return by_column_.data() + column * bins_.n_positions;
+  }
   // The bin of a column at a position.
   uint8_t bin_at(int64_t position, int32_t column) const;
   // The bin of a feature.
@@ -91,12 +103,12 @@ class TreeData {
   };
   const std::vector<FullFeature>& full_features() const { return full_features_; }
   int64_t n_full_bins() const { return n_full_bins_; }
-  // The bytes of all columns at all offsets of a position's window, in order of offset. They are
-  // put together in `scratch` (n_offsets * n_dense bytes) where the window leaves the sequence.
-  const uint8_t* window(int64_t position, uint8_t* scratch) const;
 
-  // Sparse columns: every bin but the default has a slot.
+  // Sparse columns: every bin but the default has a slot. One slot more, the last, stands for
+  // nothing: it fills up the entries of a position to a multiple of kEntriesTogether.
+  static constexpr int kEntriesTogether = 4;
   int32_t n_slots() const { return static_cast<int32_t>(slot_columns_.size()); }
+  int32_t filler() const { return n_slots() - 1; }
   int32_t slot_column(int32_t slot) const { return slot_columns_[slot]; }
   int32_t first_slot(int32_t column) const { return first_slots_[column]; }
   uint8_t default_bin(int32_t column) const { return column_defaults_[column]; }
@@ -108,6 +120,7 @@ class TreeData {
   const int32_t* entries() const { return entries_.data(); }
 
  private:
+  void transpose();
   void choose_sparse_columns();
   void number_slots();
   void list_entries();
@@ -121,7 +134,8 @@ class TreeData {
   std::vector<uint8_t> is_sparse_;        // by column
   std::vector<uint8_t> column_defaults_;  // by column
   std::vector<int32_t> first_slots_;      // by column, -1 for full ones
-  std::vector<int32_t> slot_columns_;
+  std::vector<int32_t> slot_columns_;     // -1 for the filler
+  std::vector<uint8_t> by_column_;        // (n_dense, N), the dense bins again
   std::vector<FullFeature> full_features_;
   int64_t n_full_bins_ = 0;
   std::vector<int64_t> entry_offsets_;  // (N + 1,)

@@ -39,7 +39,7 @@ class Harvester {
         const double gradient = expected[k] * scale - seen;  // for a weight of 1
         if (std::abs(gradient) <= sampling_.trim) continue;
         out[k].push_back({static_cast<int32_t>(t), static_cast<float>(weight * gradient),
-                                   static_cast<float>(weight * curvature(t, k, p[k]))});
+                          static_cast<float>(weight * curvature(t, k, p[k]))});
       }
     }
   }
@@ -125,7 +125,8 @@ int64_t count_right(const double* probabilities, const int32_t* codes, int64_t n
     for (int64_t t = chunk * kChunk; t < end; ++t) {
       if (codes[t] < 0) continue;
       const double* p = probabilities + t * n_labels;
-      counts[chunk] += std::all_of(p, p + n_labels, [&](double other) { return other <= p[codes[t]]; });
+      counts[chunk] +=
+          std::all_of(p, p + n_labels, [&](double other) { return other <= p[codes[t]]; });
     }
   });
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});

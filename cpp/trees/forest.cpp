@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace hedgerow {
 namespace {
@@ -71,25 +69,22 @@ void check_trees(const TreeArrays& trees, int64_t n_nodes, int32_t n_columns, in
 Forest::Forest(const TreeArrays& trees, int32_t n_dense, int32_t n_attributes, int n_labels)
     : n_labels_(n_labels), n_dense_(n_dense), n_attributes_(n_attributes) {
   const int64_t n_nodes = trees.tree_offsets[trees.n_trees];
-  std::map<std::pair<int32_t, int32_t>, uint32_t> numbers;
   for (int64_t n = 0; n < n_nodes; ++n) {
     if (trees.columns[n] < 0) continue;
-    numbers.emplace(std::pair(trees.columns[n], trees.offsets[n]), 0);
     before_ = std::max(before_, -trees.offsets[n]);
     after_ = std::max(after_, trees.offsets[n]);
     has_sets_ |= trees.sets[n] >= 0;
   }
-  for (auto& [feature, number] : numbers) {  // by column: dense ones come first
-    number = static_cast<uint32_t>(features_.size());
-    features_.push_back({feature.first, feature.second});
-    n_dense_features_ += feature.first < n_dense;
-  }
-  const int64_t n_offsets = before_ + after_ + 1;
-  if (n_dense_features_ < static_cast<int32_t>(features_.size())) {
-    attribute_features_.assign(n_offsets * n_attributes, -1);
-    for (size_t f = n_dense_features_; f < features_.size(); ++f)
-      attribute_features_[(features_[f].offset + before_) * static_cast<int64_t>(n_attributes) +
-                          features_[f].column - n_dense] = static_cast<int32_t>(f);
+  const auto number_of = [&](int32_t column, int32_t offset) -> int32_t& {
+    return numbers_[static_cast<int64_t>(offset + before_) * n_attributes + column - n_dense];
+  };
+  for (int64_t n = 0; n < n_nodes; ++n) {
+    if (trees.columns[n] < n_dense) continue;
+    if (numbers_.empty()) numbers_.assign(static_cast<int64_t>(n_offsets()) * n_attributes, -1);
+    int32_t& number = number_of(trees.columns[n], trees.offsets[n]);
+    if (number >= 0) continue;
+    number = static_cast<int32_t>(n_offsets() * n_dense + attributes_.size());
+    attributes_.push_back({trees.columns[n] - n_dense, trees.offsets[n]});
   }
   nodes_.reserve(n_nodes);
   std::vector<int32_t> depths;
@@ -101,8 +96,10 @@ Forest::Forest(const TreeArrays& trees, int32_t n_dense, int32_t n_attributes, i
         nodes_.push_back({0, 255, 0, static_cast<uint16_t>(n - first)});
         continue;
       }
-      Node node{numbers.at(std::pair(trees.columns[n], trees.offsets[n])), trees.cuts[n], 0,
-                static_cast<uint16_t>(trees.lefts[n])};
+      const int32_t column = trees.columns[n], offset = trees.offsets[n];
+      const uint32_t feature = column < n_dense ? window_place(column, offset)
+                                                : static_cast<uint32_t>(number_of(column, offset));
+      Node node{feature, trees.cuts[n], 0, static_cast<uint16_t>(trees.lefts[n])};
       if (trees.sets[n] >= 0) {
         node.shift = 2;
       } else if (!trees.missing_left[n]) {
@@ -124,23 +121,21 @@ class Forest::Walk {
  public:
   Walk(const Forest& forest, const BinTable& bins, const Room& room, const double* scores,
        double* out)
-      : forest_(forest),
-        bins_(bins),
-        room_(room),
-        scores_(scores),
-        out_(out),
-        width_(std::max<size_t>(forest.features_.size(), 1)),
-        usual_(width_, 0),
-        rows_(kBlock * width_) {
-    for (size_t f = forest.n_dense_features_; f < forest.features_.size(); ++f)
-      usual_[f] = bins.default_bins[forest.features_[f].column - bins.n_dense];
+      : forest_(forest), bins_(bins), room_(room), scores_(scores), out_(out) {
+    const size_t dense_width = static_cast<size_t>(forest.n_offsets()) * bins.n_dense;
+    // A tree that is a single leaf reads a byte too.
+    width_ = std::max<size_t>(dense_width + forest.attributes_.size(), 1);
+    copies_.resize(kBlock * width_);
+    for (const Feature& feature : forest.attributes_)
+      usual_.push_back(bins.default_bins[feature.attribute]);
   }
 
   void operator()(int64_t begin, int64_t end) {
     const int n_labels = forest_.n_labels_;
     if (out_ != scores_)
       std::copy(scores_ + begin * n_labels, scores_ + end * n_labels, out_ + begin * n_labels);
-    for (int64_t t = begin; t < end; ++t) gather(t, rows_.data() + (t - begin) * width_);
+    for (int64_t t = begin; t < end; ++t)
+      rows_[t - begin] = find_row(t, copies_.data() + (t - begin) * width_);
     if (forest_.has_sets_)
       walk<true>(begin, end);
     else
@@ -148,53 +143,50 @@ class Forest::Walk {
   }
 
  private:
-  // The bins of all features in use at a position.
-  void gather(int64_t t, uint8_t* row) const {
-    std::memcpy(row, usual_.data(), width_);
-    const int32_t n_dense_features = forest_.n_dense_features_;
-    const Feature* features = forest_.features_.data();
-    for (int32_t f = 0; f < n_dense_features; ++f) {
-      const Feature feature = features[f];
-      row[f] = room_.holds(t, feature.offset)
-                   ? bins_.dense[(t + feature.offset) * bins_.n_dense + feature.column]
-                   : uint8_t{0};
-    }
-    if (forest_.attribute_features_.empty()) return;
+  // The bins of all features at a position, where they lie if possible, else put together in `row`.
+  const uint8_t* find_row(int64_t t, uint8_t* row) const {
+    if (usual_.empty() && bins_.n_dense > 0) return room_.window(bins_, t, row);
+    room_.fill_window(bins_, t, row);
+    if (!usual_.empty()) fill_attributes(t, row);
+    return row;
+  }
+
+  void fill_attributes(int64_t t, uint8_t* row) const {
+    uint8_t* attributes = row + forest_.n_offsets() * static_cast<int64_t>(bins_.n_dense);
+    std::copy(usual_.begin(), usual_.end(), attributes);
     for (int offset = -forest_.before_; offset <= forest_.after_; ++offset) {
-      const int32_t* numbers =
-          forest_.attribute_features_.data() +
-          (offset + forest_.before_) * static_cast<int64_t>(bins_.n_attributes);
       if (!room_.holds(t, offset)) continue;
-      const int64_t at = t + offset;
-      for (int64_t e = bins_.entry_offsets[at]; e < bins_.entry_offsets[at + 1]; ++e) {
-        const int32_t f = numbers[bins_.attributes[e]];
-        if (f >= 0) row[f] = bins_.attribute_bins[e];
+      const int32_t* numbers =
+          forest_.numbers_.data() +
+          (offset + forest_.before_) * static_cast<int64_t>(bins_.n_attributes);
+      const int64_t last = bins_.entry_offsets[t + offset + 1];
+      for (int64_t e = bins_.entry_offsets[t + offset]; e < last; ++e) {
+        const int32_t number = numbers[bins_.attributes[e]];
+        if (number >= 0) row[number] = bins_.attribute_bins[e];
       }
     }
     if (room_.holds_all(t)) return;
-    for (size_t f = n_dense_features; f < forest_.features_.size(); ++f)
-      if (!room_.holds(t, features[f].offset)) row[f] = 0;
+    for (size_t f = 0; f < usual_.size(); ++f)
+      if (!room_.holds(t, forest_.attributes_[f].offset)) attributes[f] = 0;
   }
 
   template <bool kSets>
   void walk(int64_t begin, int64_t end) {
     const int64_t n = end - begin;
     int64_t r = 0;
-    for (; r + kTogether <= n; r += kTogether)
-      walk_rows<kSets>(begin + r, rows_.data() + r * width_);
-    for (; r < n; ++r) walk_row<kSets>(begin + r, rows_.data() + r * width_);
+    for (; r + kTogether <= n; r += kTogether) walk_rows<kSets>(begin + r, rows_ + r);
+    for (; r < n; ++r) walk_row<kSets>(begin + r, rows_[r]);
   }
 
   // Some positions, one tree after the other.
   template <bool kSets>
-  void walk_rows(int64_t t, const uint8_t* rows) {
+  void walk_rows(int64_t t, const uint8_t* const* rows) {
     double* out = out_ + t * forest_.n_labels_;
     for (const Tree& tree : forest_.trees_) {
       const Node* nodes = forest_.nodes_.data() + tree.first;
       uint32_t at[kTogether] = {};
       for (int32_t d = 0; d < tree.depth; ++d)
-        for (int i = 0; i < kTogether; ++i)
-          at[i] = step<kSets>(nodes, tree.first, at[i], rows + i * width_);
+        for (int i = 0; i < kTogether; ++i) at[i] = step<kSets>(nodes, tree.first, at[i], rows[i]);
       const float* values = forest_.values_.data() + tree.first;
       for (int i = 0; i < kTogether; ++i)
         out[i * forest_.n_labels_ + tree.label] += static_cast<double>(values[at[i]]);
@@ -222,7 +214,7 @@ class Forest::Walk {
 
   template <bool kSets>
   uint32_t step(const Node* nodes, int64_t first, uint32_t at, const uint8_t* row) const {
-    const Node node = nodes[at];
+    const Node& node = nodes[at];
     const uint8_t bin = row[node.feature];
     if constexpr (kSets) {
       if (node.shift == 2) {
@@ -239,8 +231,9 @@ class Forest::Walk {
   const double* scores_;
   double* out_;
   size_t width_;
-  std::vector<uint8_t> usual_;  // bins of a position without entries
-  std::vector<uint8_t> rows_;   // (kBlock, width_)
+  std::vector<uint8_t> usual_;   // bins of the attributes in use at a position without entries
+  std::vector<uint8_t> copies_;  // (kBlock, width_)
+  const uint8_t* rows_[kBlock];
 };
 
 void Forest::add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,

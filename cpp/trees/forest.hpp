@@ -63,11 +63,18 @@ class Forest {
     int32_t depth;
     int32_t label;
   };
+  // An attribute that is asked for, and where in the window.
   struct Feature {
-    int32_t column;
+    int32_t attribute;
     int32_t offset;
   };
   class Walk;
+
+  int n_offsets() const { return before_ + after_ + 1; }
+  // Number of the byte of a dense column in a window.
+  uint32_t window_place(int32_t column, int32_t offset) const {
+    return static_cast<uint32_t>((offset + before_) * n_dense_ + column);
+  }
 
   int n_labels_;
   int32_t n_dense_;
@@ -79,10 +86,9 @@ class Forest {
   std::vector<float> values_;
   std::vector<int32_t> sets_;       // by node, if has_sets_
   std::vector<uint8_t> left_sets_;  // (n_sets, 32)
-  // Features in use, those of dense columns first.
-  std::vector<Feature> features_;
-  int32_t n_dense_features_ = 0;
-  std::vector<int32_t> attribute_features_;  // (n_offsets, n_attributes) feature, -1 if not in use
+  // Features are the bytes of all dense columns in the window, then the attributes in use.
+  std::vector<Feature> attributes_;
+  std::vector<int32_t> numbers_;  // (n_offsets, n_attributes) feature, -1 if not in use
 };
 
 }  // namespace hedgerow

@@ -175,15 +175,13 @@ class Grower {
       left += goes_left;
       right += !goes_left;
     };
-    const BinTable& bins = data_.bins();
-    if (split.column < bins.n_dense) {
-      const uint8_t* column = bins.dense + split.column;
+    if (split.column < data_.bins().n_dense) {
+      const uint8_t* column = data_.column(split.column);
       for (int64_t i = parent.begin; i < parent.end; ++i) {
         const Example example = examples_[i];
-        const uint8_t bin =
-            data_.room().holds(example.position, split.offset)
-                ? column[(example.position + static_cast<int64_t>(split.offset)) * bins.n_dense]
-                : uint8_t{0};
+        const uint8_t bin = data_.room().holds(example.position, split.offset)
+                                ? column[example.position + split.offset]
+                                : uint8_t{0};
         place(example, contains(split.left_bins, bin));
       }
     } else {

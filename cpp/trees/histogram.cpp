@@ -63,7 +63,7 @@ void HistogramBuilder::add_full(std::span<const Example> examples, std::vector<S
     while (last < features.size() && features[last].base - features[first].base < kBlockBins)
       ++last;
     for (const Example& example : examples) {
-      const uint8_t* window = data_.window(example.position, scratch_.data());
+      const uint8_t* window = data_.room().window(data_.bins(), example.position, scratch_.data());
       const Sum amount{example.gradient, example.curvature};
       for (size_t f = first; f < last; ++f)
         sums[features[f].base + window[features[f].where]] += amount;
@@ -90,10 +90,12 @@ void HistogramBuilder::add_sparse(std::span<const Example> examples, std::vector
       const int64_t row = example.position + o - before;
       Sum* slots = slots_.data() + o * n_slots;
       const int32_t* end = entries + offsets[row + 1];
-      for (const int32_t* entry = entries + offsets[row]; entry < end; ++entry)
-        slots[*entry] += amount;
+      for (const int32_t* entry = entries + offsets[row]; entry < end;
+           entry += TreeData::kEntriesTogether)
+        for (int i = 0; i < TreeData::kEntriesTogether; ++i) slots[entry[i]] += amount;
     }
   }
+  for (int o = 0; o < data_.n_offsets(); ++o) slots_[o * n_slots + data_.filler()] = Sum{};
 }
 
 }  // namespace hedgerow

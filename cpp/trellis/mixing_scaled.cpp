@@ -60,13 +60,12 @@ HEDGEROW_INLINE float dot(const float* a, const float* b, int stride) {
   return fold_lanes<Sum>(sums);
 }
 
-// exp(x) for x <= 0, but at least kFloor, and 0 for -inf.
-HEDGEROW_INLINE Lanes floored_exp(Lanes x) { return exp_nonpositive(raise_finite(x, kLogFloor)); }
-
-// factors = exp(nodes - max nodes); false where a node is NaN or +inf, or all are -inf.
-HEDGEROW_INLINE bool fill_factor_row(const double* nodes, const Row& row, bool room,
-                                     float* factors) {
-  const Lanes rest = row.rest > 0 ? row.load_rest(nodes, room, -kInfinity) : broadcast(-kInfinity);
+// out = nodes - max nodes, at least kLogFloor, -inf for -inf and in the padding; false where a node
+// is NaN or +inf, or all are -inf.
+HEDGEROW_INLINE bool shift_nodes(const double* nodes, const Row& row, bool room, int stride,
+                                 float* out) {
+  const Lanes nothing = broadcast(-kInfinity);
+  const Lanes rest = row.rest > 0 ? row.load_rest(nodes, room, -kInfinity) : nothing;
   Lanes largest = rest, bad = one_if_bad(rest);
   for (int k = 0; k < row.whole; k += kLanes) {
     largest = maximum(load(nodes + k), largest);
@@ -74,9 +73,11 @@ HEDGEROW_INLINE bool fill_factor_row(const double* nodes, const Row& row, bool r
   }
   const double shift = max_lane(largest);
   if (max_lane(bad) > 0.0 || shift == -kInfinity) return false;
+  store_as_floats(out + stride - kLanes, nothing);
   for (int k = 0; k < row.whole; k += kLanes)
-    store_as_floats(factors + k, floored_exp(load(nodes + k) - broadcast(shift)));
-  if (row.rest > 0) store_as_floats(factors + row.whole, floored_exp(rest - broadcast(shift)));
+    store_as_floats(out + k, raise_finite(load(nodes + k) - broadcast(shift), kLogFloor));
+  if (row.rest > 0)
+    store_as_floats(out + row.whole, raise_finite(rest - broadcast(shift), kLogFloor));
   return true;
 }
 
@@ -129,13 +130,15 @@ HEDGEROW_INLINE void add_outer_block(const float* left, const float* right, int 
       float row[kFloats];
       store(row, sums[j][v]);
       double* out = outer + static_cast<int64_t>(j) * stride + v * kFloats;
-      for (int c = 0; c < kFloats; ++c) out[c] += row[c];
+      for (int c = 0; c < kFloats; c += kLanes)
+        store(out + c, load(out + c) + load_from_floats(row + c));
     }
 }
 
-HEDGEROW_INLINE void add_outer(const float* left, const float* right, int n_rows, int stride,
-                               double* outer) {
-  for (int j = 0; j < stride; j += 4) {
+// The same for the first n_labels rows, and all columns.
+HEDGEROW_INLINE void add_outer(const float* left, const float* right, int n_rows, int n_labels,
+                               int stride, double* outer) {
+  for (int j = 0; j < n_labels; j += 4) {
     double* rows = outer + static_cast<int64_t>(j) * stride;
     int c = 0;
     for (; c + 2 * kFloats <= stride; c += 2 * kFloats)
@@ -187,11 +190,14 @@ bool ScaledMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& 
 HEDGEROW_CLONES
 bool ScaledMixing::fill_factors(const double* nodes, int64_t length) {
   const Row row(scores_.n_labels);
+  const int stride = arcs_.stride;
   const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
+  float* factors = befores_.data();
   for (int64_t t = 0; t < length; ++t)
-    if (!fill_factor_row(nodes + t * row.size, row, t < n_roomy,
-                         befores_.data() + t * arcs_.stride))
+    if (!shift_nodes(nodes + t * row.size, row, t < n_roomy, stride, factors + t * stride))
       return false;
+  for (int64_t i = 0; i < length * stride; i += kFloats)
+    store(factors + i, exp_nonpositive(load(factors + i)));
   return true;
 }
 
@@ -269,8 +275,8 @@ void ScaledMixing::add_waiting() {
   const int stride = arcs_.stride;
   const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;
   const float* rows = waiting_.data();
-  add_outer(rows, rows + size, n_waiting_, stride, linear_.data());
-  add_outer(rows + 2 * size, rows + 3 * size, n_waiting_, stride, square_.data());
+  add_outer(rows, rows + size, n_waiting_, scores_.n_labels, stride, linear_.data());
+  add_outer(rows + 2 * size, rows + 3 * size, n_waiting_, scores_.n_labels, stride, square_.data());
   n_waiting_ = 0;
 }
 

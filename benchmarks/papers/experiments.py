@@ -1,0 +1,63 @@
+"""How the scripts of a paper run their experiments.
+
+An experiment of a paper is a module ``PAPER_NAME`` with ``measure(part, options)``, which gives a
+record of one part, ``summarise(runs)``, which makes one record of all parts, and perhaps
+``draw(summary)``, which makes a picture. Each part runs in a fresh process, so that its peak memory
+is its own: the script starts itself again with ``--side NAME:PART``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import common
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options that all experiments have."""
+    parser.add_argument("--plots", type=Path, default=Path("plots"), help="where pictures go")
+    parser.add_argument("--jobs", type=int, help="threads; all cores unless given")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--side", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+
+
+def load_experiment(paper: str, name: str) -> ModuleType:
+    """Imported by name, so that a process holds nothing but what its own experiment needs."""
+    return import_module(f"{paper}_{name}")
+
+
+def run_part(paper: str, options: argparse.Namespace) -> None:
+    """What a fresh process does: one part of one experiment, its record left in the folder."""
+    name, part = options.side.split(":")
+    record = load_experiment(paper, name).measure(part, options)
+    record["peak_memory_mib"] = common.peak_memory_mib()
+    common.write_side(options.folder, record)
+
+
+def run_experiment(paper: str, name: str, parts: Sequence[str], repeats: int) -> common.Record:
+    """Run the parts in turn, the whole so often, and sum up their records."""
+    runs: dict[str, list[common.Record]] = {part: [] for part in parts}
+    for _ in range(repeats):
+        for part, records in runs.items():
+            records.append(common.run_side(f"{name}:{part}"))
+    summary: common.Record = load_experiment(paper, name).summarise(runs)
+    summary["peak_memory_mib"] = {
+        part: max(record["peak_memory_mib"] for record in records) for part, records in runs.items()
+    }
+    return summary
+
+
+def draw_plots(paper: str, results: dict[str, common.Record], folder: Path) -> None:
+    """A picture of each result whose experiment can draw one."""
+    for name, summary in results.items():
+        module = load_experiment(paper, name)
+        if hasattr(module, "draw"):
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{paper}_{name}.png"
+            module.draw(summary).savefig(path, dpi=150)
+            common.log(f"drew {path}")

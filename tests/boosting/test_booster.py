@@ -1,0 +1,312 @@
+"""One round after another: slopes, steps, and a loss that does not rise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow import TreeCRF, _core
+from hedgerow.boosting.booster import MAX_HALVINGS, Model, score_positions
+from hedgerow.objectives import expect
+from hedgerow.trees.forest import Forest
+from hedgerow.trellis import Potentials
+from reference.boosting import assert_same_forest, make_booster
+from reference.linear import hide, make_data
+from reference.model_files import to_chunks
+
+X, Y = make_data(n_sequences=8, longest=4, seed=2)
+CHUNKS = list(map(to_chunks, Y))
+HIDDEN = hide(Y)
+WEIGHTS = np.linspace(0.3, 2.0, len(X))
+# Labels, weights of sequences, and parameters.
+CASES = {
+    "plain": (Y, None, {}),
+    "sequence weights": (Y, WEIGHTS, {}),
+    "class weights": (Y, None, {"class_weight": {"a": 3.0, "b": 0.5}}),
+    "both weights": (Y, WEIGHTS, {"class_weight": {"a": 3.0, "b": 0.5}}),
+    "some known": (HIDDEN, None, {}),
+    "some known, weights": (HIDDEN, WEIGHTS, {}),
+    "a scheme": (CHUNKS, None, {"constraints": "BIO"}),
+    "ends": (Y, None, {"forbidden": [("c", "c"), ("a", "a")], "start_labels": ["b", "c"]}),
+    "a scheme, some known": (hide(CHUNKS), WEIGHTS, {"constraints": "BIO"}),
+    "a scheme, class weights": (CHUNKS, None, {"constraints": "BIO", "class_weight": "balanced"}),
+}
+
+
+def make_case(name, **parameters):
+    y, weights, more = CASES[name]
+    return make_booster(TreeCRF(**{"n_jobs": 1, **more, **parameters}), X, y, weights)
+
+
+def stir(booster, seed=0):
+    """Give a booster scores and weights that are nothing special."""
+    rng = np.random.default_rng(seed)
+    booster.scores += rng.normal(size=booster.scores.shape)
+    booster.weights = rng.normal(size=booster.weights.shape)
+    booster.expected = booster._expect(booster.scores, booster.weights)
+    return booster
+
+
+def loss_at(booster, scores, weights):
+    grammar = booster.grammar
+    potentials = Potentials(
+        scores, grammar.arcs(weights), booster.targets.offsets, automaton=grammar.automaton
+    )
+    return expect(potentials, booster.targets, n_threads=1).loss
+
+
+def central_differences(function, point, step=1e-5):
+    """How a function changes with each finite number of an array; 0 for the others."""
+    slopes = np.zeros(point.shape)
+    for index in np.ndindex(point.shape):
+        if np.isfinite(point[index]):
+            ends = []
+            for sign in (1, -1):
+                moved = point.copy()
+                moved[index] += sign * step
+                ends.append(function(moved))
+            slopes[index] = (ends[0] - ends[1]) / (2 * step)
+    return slopes
+
+
+def examples_of(booster, monkeypatch):
+    """Slopes and curvatures (N, K) that the next trees will be grown from, 0 where there are none.
+
+    The booster does its round.
+    """
+    slopes, curvatures = np.zeros((2, *booster.scores.shape))
+    grow = _core.grow_trees
+
+    def spy(data, examples, *rest):
+        for label in range(booster.targets.n_labels):
+            positions, gradients, bounds = examples.of_label(label)
+            slopes[positions, label] = gradients
+            curvatures[positions, label] = bounds
+        return grow(data, examples, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_core, "grow_trees", spy)
+        booster.advance()
+    return slopes, curvatures
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
+    booster = stir(make_case(name, order=order, trim=0))
+    weights = booster.weights
+    expected = central_differences(lambda s: loss_at(booster, s, weights), booster.scores)
+    slopes, _ = examples_of(booster, monkeypatch)
+    np.testing.assert_allclose(slopes, expected, atol=1e-6)
+
+
+@pytest.mark.xfail(reason="positions of weight 0 are left out, but their scores still count")
+def test_slopes_where_a_label_has_no_weight(monkeypatch):
+    # P(b at 0) depends on the score of what may follow it, whatever the weight of that position.
+    booster = stir(make_booster(TreeCRF(class_weight={"a": 0.0}, trim=0, n_jobs=1), X, Y))
+    weights = booster.weights
+    expected = central_differences(lambda s: loss_at(booster, s, weights), booster.scores)
+    slopes, _ = examples_of(booster, monkeypatch)
+    np.testing.assert_allclose(slopes, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_slopes_of_pattern_weights_are_those_of_the_loss(name, order):
+    booster = stir(make_case(name, order=order))
+    booster._next_scores[:] = booster.scores
+    expected = central_differences(
+        lambda weights: loss_at(booster, booster.scores, weights), booster.weights
+    )
+    loss, slopes = booster._measure_weights(booster.weights)
+    np.testing.assert_allclose(slopes, expected, atol=1e-6)
+    assert loss == pytest.approx(loss_at(booster, booster.scores, booster.weights), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["plain", "sequence weights", "some known"])
+def test_independent_positions_curve_as_in_logitboost(name, monkeypatch):
+    booster = stir(make_case(name, order=0, trim=0))
+    odds = np.exp(booster.scores)
+    p = odds / odds.sum(axis=1, keepdims=True)
+    weights = booster.targets.weights
+    by_position = np.ones(len(p)) if weights is None else weights
+    slopes, curvatures = examples_of(booster, monkeypatch)
+    expected = np.where(slopes != 0, by_position[:, None] * 2 * p * (1 - p), 0)
+    np.testing.assert_allclose(curvatures, expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["mixing", "exact", "length"])
+def test_dependent_positions_curve_more(kind, monkeypatch):
+    booster = stir(make_case("plain", curvature=kind, trim=0))
+    p = booster.expected.posteriors.marginals.copy()
+    _, curvatures = examples_of(booster, monkeypatch)
+    gammas = curvatures / (p * (1 - p))
+    lengths = np.diff(booster.targets.offsets)
+    longest = 2 * np.repeat(lengths, lengths)
+    assert (gammas >= 2 - 1e-5).all()
+    assert (gammas <= longest[:, None] * (1 + 1e-5)).all()
+    assert (gammas > 2.001).any()
+    if kind == "length":
+        np.testing.assert_allclose(gammas, np.tile(longest[:, None], 3), rtol=1e-5)
+
+
+def test_first_order_boosting_has_no_curvature(monkeypatch):
+    booster = stir(make_case("sequence weights", newton=False, trim=0))
+    weights = booster.targets.weights
+    _, curvatures = examples_of(booster, monkeypatch)
+    np.testing.assert_allclose(curvatures, np.tile(weights[:, None], 3), rtol=1e-6)
+
+
+# The loss.
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "learning_rate": st.sampled_from([0.1, 0.3, 1.0]),
+        "order": st.integers(0, 3),
+        "newton": st.booleans(),
+        "curvature": st.sampled_from(["mixing", "exact", "length"]),
+        "transition_step": st.sampled_from(["bound", "exact"]),
+        "trim": st.sampled_from([0.0, 0.01, 0.2]),
+        "max_depth": st.sampled_from([1, 3, None]),
+        "min_child_weight": st.sampled_from([0.0, 1.0]),
+        "reg_lambda": st.sampled_from([0.0, 1.0]),
+        "max_step": st.sampled_from([None, 0.5]),
+        "subsample": st.sampled_from([0.5, 1.0]),
+        "stratified": st.booleans(),
+        "window": st.sampled_from([0, 1]),
+    }
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(list(CASES)), OPTIONS)
+def test_no_round_raises_the_loss(name, options):
+    booster = make_case(name, random_state=0, **options)
+    losses = [booster.loss]
+    for _ in range(6):
+        if booster.advance() is None:
+            break
+        losses.append(booster.loss)
+    assert np.isfinite(losses).all()
+    assert (np.diff(losses) <= 0).all()
+    assert losses[-1] == pytest.approx(loss_at(booster, booster.scores, booster.weights), rel=1e-9)
+
+
+@pytest.mark.parametrize("learning_rate", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+@pytest.mark.parametrize("newton", [True, False])
+def test_no_round_raises_the_loss_by_default(order, newton, learning_rate):
+    X, y = make_data(n_sequences=30, longest=10, seed=order)
+    crf = TreeCRF(n_rounds=15, order=order, newton=newton, learning_rate=learning_rate, n_jobs=1)
+    crf.fit(X, y)
+    losses = [np.log(3), *crf.history_["loss"]]
+    assert (np.diff(losses) <= 0).all()
+    assert crf.loss_ < 0.8 * np.log(3)
+    expected = -crf.log_likelihood(X, y).sum() / sum(map(len, X))
+    assert crf.loss_ == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("transition_step", ["bound", "exact"])
+def test_steps_that_are_too_long_are_halved(transition_step):
+    options = {"transition_step": transition_step, "trim": 0, "max_step": None}
+    booster = make_case("plain", learning_rate=256.0, **options)
+    before, trees = booster.loss, booster.advance()
+    assert booster.loss < before
+    once = make_case("plain", learning_rate=1.0, **options).advance()
+    np.testing.assert_array_equal(trees.columns, once.columns)
+    ratios = np.unique(trees.values[once.values != 0] / once.values[once.values != 0])
+    assert len(ratios) == 1
+    assert ratios[0] in 2.0 ** np.arange(-3, 8)
+
+
+def test_a_round_that_cannot_help_changes_nothing():
+    booster = stir(make_case("plain", trim=0))
+    scores, weights, loss = booster.scores.copy(), booster.weights.copy(), booster.loss
+    marginals = booster.expected.posteriors.marginals.copy()
+    worse = booster._grow(None, 0).scale(-1.0)
+    assert booster._move(worse, np.zeros_like(weights)) is None
+    assert booster.loss == loss
+    np.testing.assert_array_equal(booster.scores, scores)
+    np.testing.assert_array_equal(booster.weights, weights)
+    np.testing.assert_array_equal(booster.expected.posteriors.marginals, marginals)
+
+
+def test_the_shortest_step_that_is_tried():
+    # The first step is 2^n times too long: it is found as long as there are halvings left.
+    booster = stir(make_case("plain", trim=0, learning_rate=0.01))
+    trees, still = booster._grow(None, 0), np.zeros_like(booster.weights)
+    state = booster.scores.copy(), booster.loss
+    for n, found in ((MAX_HALVINGS - 1, True), (MAX_HALVINGS + 12, False)):
+        moved = booster._move(trees.scale(2.0**n), still)
+        assert (moved is not None) == found
+        if found:
+            assert booster.loss < state[1]
+            booster.scores = state[0].copy()
+            booster.expected = booster._expect(booster.scores, booster.weights)
+
+
+def test_nothing_left_to_learn():
+    booster = make_booster(TreeCRF(n_jobs=1), X, [["a"] * len(labels) for labels in Y])
+    assert booster.advance() is None
+    assert booster.n_rounds == 0
+    trimmed = make_case("plain", order=0, trim=1.0)
+    assert trimmed.advance() is None
+
+
+def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
+    # The next round may draw something better.
+    booster = make_case("plain", order=0, trim=1.0, subsample=0.5, random_state=0)
+    trees = booster.advance()
+    assert booster.n_rounds == 1
+    assert not trees.values.any()
+    assert trees.n_rounds == 1
+
+
+def test_scores_are_the_sums_of_the_trees():
+    booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
+    forest = Forest.join(3, [booster.advance() for _ in range(5)])
+    found = score_positions(
+        forest, booster.columns, booster.bins, booster.grammar, booster.targets.offsets, 1
+    )
+    np.testing.assert_array_equal(found, booster.scores)
+    again = type(booster)(
+        booster.columns,
+        booster.bins,
+        booster.data,
+        booster.targets,
+        booster.grammar,
+        booster.settings,
+        Model(forest, booster.weights),
+    )
+    assert again.loss == booster.loss
+    assert again.n_rounds == 5
+    for _ in range(3):
+        assert_same_forest(again.advance(), booster.advance())
+
+
+def test_how_many_are_right():
+    booster = stir(make_case("plain"))
+    marginals = booster.expected.posteriors.marginals
+    assert booster.count_right() == (marginals.argmax(axis=1) == booster.targets.codes).sum()
+    weighted = stir(make_case("class weights"))
+    plain = stir(make_case("plain"))
+    assert weighted.count_right() == plain.count_right()  # by probability, not by weighted counts
+    partial = stir(make_case("some known"))
+    codes = partial.targets.codes
+    known = codes >= 0
+    right = partial.expected.posteriors.marginals.argmax(axis=1) == codes
+    assert partial.count_right() == right[known].sum()
+
+
+def test_settings_know_whether_anything_is_drawn():
+    plain = TreeCRF()._settings()
+    assert not plain.draws
+    for change in (
+        {"subsample": 0.5},
+        {"colsample_bytree": 0.5},
+        {"colsample_bynode": 0.9},
+        {"negative_ratio": 2.0},
+    ):
+        assert replace(plain, **change).draws

@@ -1,0 +1,278 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow import _core
+from hedgerow.boosting.curvature import by_length, exact, first_order, mixing
+from hedgerow.labels.automaton import Automaton, pair_automaton
+from hedgerow.trellis import NoPathError, Potentials, forward_backward
+from reference.chains import Chain, enumerate_chain
+from reference.curvature import (
+    absolute_row_sums,
+    exact_gammas,
+    mixing_gammas,
+    pair_events,
+    probabilities,
+)
+
+UNSURE = 1e-6  # H_ii from which on the oracle's differences of probabilities keep their digits
+
+
+@st.composite
+def chains(draw, node_scores, arc_scores):
+    """A short chain whose scores come from the given strategies; label 0 is always possible."""
+    n_positions = draw(st.integers(1, 5))
+    n_labels = draw(st.integers(1, 4))
+
+    def table(*shape, of):
+        size = int(np.prod(shape))
+        return np.array(draw(st.lists(of, min_size=size, max_size=size))).reshape(shape)
+
+    nodes = table(n_positions, n_labels, of=node_scores)
+    arcs = table(n_labels, n_labels, of=arc_scores)
+    nodes[:, 0] = np.where(np.isfinite(nodes[:, 0]), nodes[:, 0], 0.0)
+    if not np.isfinite(arcs[0, 0]):
+        arcs[0, 0] = 0.0
+    return Chain(nodes, arcs)
+
+
+moderate = st.floats(-4, 4)
+strong = st.floats(-30, 30)
+forbidden = st.just(-np.inf)
+any_chain = (
+    chains(moderate, moderate)
+    | chains(strong, moderate)
+    | chains(strong, strong)
+    | chains(moderate | forbidden, moderate | forbidden)
+    | chains(strong | forbidden, moderate | forbidden)
+    | chains(strong | forbidden, strong | forbidden)
+)
+
+
+def potentials_of(chain):
+    return Potentials(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]))
+
+
+def random_potentials(n_labels, lengths, scale=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    nodes = rng.normal(size=(offsets[-1], n_labels)) * scale
+    return Potentials(nodes, rng.normal(size=(n_labels, n_labels)) * scale, offsets)
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_chain)
+def test_mixing_is_what_the_paper_says(chain):
+    nodes, edges = mixing_gammas(chain)
+    found = mixing(potentials_of(chain), n_threads=1)
+    np.testing.assert_allclose(found.nodes, nodes, rtol=1e-4)
+    np.testing.assert_allclose(found.edges, edges, rtol=1e-4)
+    probs = enumerate_chain(chain).pairs
+    literal = (edges[:, None, None] * probs * (1 - probs)).sum(axis=0)
+    np.testing.assert_allclose(found.pairs, literal, rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_chain)
+def test_mixing_lies_between_exact_and_length(chain):
+    potentials = potentials_of(chain)
+    found = mixing(potentials, n_threads=1).nodes
+    tight = exact(potentials, n_threads=1)
+    assert (found[:, None] >= tight - 1e-4).all()
+    assert (found <= by_length(potentials.offsets)).all()
+    assert (found >= 2).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_chain)
+def test_exact_is_the_sum_over_the_covariance_matrix(chain):
+    gammas, diagonal = exact_gammas(chain)
+    found = exact(potentials_of(chain), n_threads=1)
+    unsure = diagonal > UNSURE
+    np.testing.assert_allclose(found[unsure], gammas[unsure], rtol=1e-7)
+    assert (found >= 2 - 1e-9).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(any_chain)
+def test_edge_gammas_bound_the_covariances_of_pairs(chain):
+    n_labels = chain.nodes.shape[1]
+    labellings, probs = probabilities(chain)
+    sums, diagonal = absolute_row_sums(pair_events(labellings, n_labels), probs)
+    gammas = np.repeat(mixing(potentials_of(chain), n_threads=1).edges[1:], n_labels**2)
+    assert (gammas * diagonal >= sums - 1e-6).all()
+
+
+def test_a_chain_worked_by_hand():
+    # exp(score) is 2 for (0, 0), else 1: P(y_1 = 0 | y_0) is 2/3 or 1/2, and the same backward.
+    # Both rates are 1 - (1/2 + 1/3) = 1/6, and node gammas 2 (1 + 1/6).
+    potentials = Potentials(np.zeros((2, 2)), np.log([[2.0, 1.0], [1.0, 1.0]]), np.array([0, 2]))
+    found = mixing(potentials, weights=[3.0], n_threads=1)
+    np.testing.assert_allclose(found.nodes, [7 / 3, 7 / 3], rtol=1e-6)
+    np.testing.assert_allclose(found.edges, [0, 2])
+    np.testing.assert_allclose(found.pairs, 6 * np.array([[6 / 25, 4 / 25], [4 / 25, 4 / 25]]))
+    np.testing.assert_allclose(exact(potentials, n_threads=1), np.full((2, 2), 7 / 3))
+
+
+@settings(max_examples=50, deadline=None)
+@given(chains(strong, st.just(0.5)))
+def test_independent_labels_have_gamma_two(chain):
+    potentials = potentials_of(chain)
+    np.testing.assert_allclose(mixing(potentials, n_threads=1).nodes, 2, rtol=1e-5)
+    np.testing.assert_allclose(exact(potentials, n_threads=1), 2, rtol=1e-9)
+
+
+def test_single_positions_have_gamma_two():
+    potentials = random_potentials(3, [1, 0, 1])
+    found = mixing(potentials, n_threads=1)
+    assert found.nodes.tolist() == [2, 2]
+    assert found.edges.tolist() == [0, 0]
+    assert not found.pairs.any()
+    np.testing.assert_allclose(exact(potentials, n_threads=1), 2)
+
+
+def test_one_label_is_no_curvature():
+    potentials = random_potentials(1, [5])
+    found = mixing(potentials, n_threads=1)
+    np.testing.assert_allclose(found.nodes, 2)
+    assert found.pairs[0, 0] == pytest.approx(0, abs=1e-5)
+    np.testing.assert_allclose(exact(potentials, n_threads=1), 2)
+
+
+@pytest.mark.parametrize("n_labels", [2, 7, 26, 33, 300])
+def test_single_and_double_precision_agree(n_labels):
+    # A label that is forbidden everywhere changes nothing, but its arcs lie so far below the others
+    # that the kernel takes to log space.
+    potentials = random_potentials(n_labels, [9, 400, 1, 17])
+    weights = [1.0, 0.5, 2.0, 0.0]
+    fast = mixing(potentials, weights=weights, n_threads=2)
+    nodes = np.pad(potentials.nodes, ((0, 0), (0, 1)), constant_values=-np.inf)
+    arcs = np.pad(potentials.arcs, (0, 1), constant_values=-1000.0)
+    slow = mixing(Potentials(nodes, arcs, potentials.offsets), weights=weights, n_threads=2)
+    np.testing.assert_allclose(fast.nodes, slow.nodes, rtol=1e-5)
+    np.testing.assert_allclose(fast.edges, slow.edges, rtol=1e-5)
+    np.testing.assert_allclose(fast.pairs, slow.pairs[:-1, :-1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 60.0])
+def test_threads_and_order_do_not_matter(scale):
+    potentials = random_potentials(11, [30] * 400, scale)
+    one = mixing(potentials, n_threads=1)
+    for n_threads in (2, 3):
+        found = mixing(potentials, n_threads=n_threads)
+        assert (found.nodes == one.nodes).all()
+        assert (found.edges == one.edges).all()
+        assert (found.pairs == one.pairs).all()
+    last = mixing(potentials.part(slice(399, 400)), n_threads=1)
+    assert (last.nodes == one.nodes[-30:]).all()
+    assert (last.edges == one.edges[-30:]).all()
+
+
+@pytest.mark.parametrize("extreme", [3.0, 300.0, 1e5])
+def test_a_long_sequence_of_extreme_scores(extreme):
+    potentials = random_potentials(3, [100_000], extreme)
+    potentials.arcs[1, 2] = -np.inf
+    found = mixing(potentials, n_threads=2)
+    assert (found.nodes >= 2).all()
+    assert (found.nodes <= 200_000).all()
+    assert np.isfinite(found.edges).all()
+    assert np.isfinite(found.pairs).all()
+    assert (found.pairs >= 0).all()
+
+
+def test_exact_in_small_batches_and_over_automata():
+    potentials = random_potentials(3, [4, 0, 6])
+    whole = exact(potentials, n_threads=2)
+    np.testing.assert_array_equal(exact(potentials, n_threads=2, batch=1), whole)
+    automaton = pair_automaton(3)
+    arcs = automaton.arc_scores(np.ravel(potentials.arcs))
+    over_pairs = Potentials(potentials.nodes, arcs, potentials.offsets, automaton=automaton)
+    np.testing.assert_allclose(exact(over_pairs, n_threads=2), whole, rtol=1e-9)
+    edges = np.broadcast_to(potentials.arcs, (10, 3, 3))
+    by_edges = Potentials(potentials.nodes, np.zeros((3, 3)), potentials.offsets, edges)
+    np.testing.assert_allclose(exact(by_edges, n_threads=2), whole, rtol=1e-9)
+
+
+def test_the_surrogate_of_all_pairs_is_the_chain_itself():
+    potentials = random_potentials(4, [5, 3])
+    potentials.arcs[2, 1] = -np.inf
+    automaton = pair_automaton(4)
+    arcs = automaton.arc_scores(np.ravel(potentials.arcs))
+    over_pairs = Potentials(potentials.nodes, arcs, potentials.offsets, automaton=automaton)
+    arc_sums = forward_backward(over_pairs, n_jobs=1).arc_sums
+    found = first_order(over_pairs, arc_sums)
+    np.testing.assert_allclose(found.arcs, potentials.arcs)
+    assert found.automaton is None
+    assert found.nodes is potentials.nodes
+    assert first_order(found, arc_sums) is found
+
+
+def test_the_surrogate_of_longer_patterns():
+    automaton = Automaton.build(2, [(0,), (0, 1), (1, 1), (0, 1, 1), (1, 1, 1)])
+    arcs = np.arange(automaton.n_arcs, dtype=float)
+    # of the strings 0, 1, 01, 11, 011, 111
+    arc_sums = np.array([9.0, 9.0, 2.0, 1.0, 3.0, 0.0])
+    potentials = Potentials(np.zeros((3, 2)), arcs, np.array([0, 3]), automaton=automaton)
+    found = first_order(potentials, arc_sums).arcs
+    # No arc ends in 00 or 10: they score as label 0 does. 11 is that of 11 and 011.
+    np.testing.assert_allclose(found, [[0, 2], [0, (3 * 1 + 4 * 3) / 4]])
+    uncounted = first_order(potentials, np.zeros(6)).arcs
+    np.testing.assert_allclose(uncounted, [[0, 2], [0, 5]])
+    arcs[[3, 4]] = -np.inf
+    assert first_order(potentials, arc_sums).arcs[1, 1] == 5
+    arcs[5] = -np.inf
+    assert first_order(potentials, arc_sums).arcs[1, 1] == -np.inf
+
+
+def test_by_length():
+    assert by_length(np.array([0, 2, 2, 5])).tolist() == [4, 4, 6, 6, 6]
+
+
+def test_refusals():
+    potentials = random_potentials(2, [3, 2])
+    automaton = pair_automaton(2)
+    over_pairs = Potentials(potentials.nodes, np.zeros(6), potentials.offsets, automaton=automaton)
+    with pytest.raises(ValueError, match="first-order chains without edges only"):
+        mixing(over_pairs, n_threads=1)
+    for wrong in (np.nan, np.inf):
+        nodes = potentials.nodes.copy()
+        nodes[4, 1] = wrong
+        with pytest.raises(ValueError, match=r"node score is NaN or \+inf at position 1 of seq"):
+            mixing(Potentials(nodes, potentials.arcs, potentials.offsets), n_threads=1)
+        arcs = np.array([[0.0, wrong], [0.0, 0.0]])
+        with pytest.raises(ValueError, match="from label 0 to label 1"):
+            mixing(Potentials(potentials.nodes, arcs, potentials.offsets), n_threads=1)
+    nodes = potentials.nodes.copy()
+    nodes[1] = -np.inf
+    with pytest.raises(NoPathError, match="sequence 0 has no labelling"):
+        mixing(Potentials(nodes, potentials.arcs, potentials.offsets), n_threads=1)
+    forbidden = np.full((2, 2), -np.inf)
+    with pytest.raises(NoPathError, match="sequence 0 has no labelling"):
+        mixing(Potentials(potentials.nodes, forbidden, potentials.offsets), n_threads=1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"weights": np.ones(3)}, "weights must have an entry for each sequence"),
+        ({"node_gammas": np.ones(4, np.float32)}, "must have an entry for each position"),
+        ({"edge_gammas": np.ones(6, np.float32)}, "must have an entry for each position"),
+        ({"pair_curvature": np.ones((2, 3))}, "pair_curvature must have the shape of arcs"),
+    ],
+)
+def test_the_kernel_checks_shapes(changed, message):
+    potentials = random_potentials(2, [3, 2])
+    arguments = {
+        "nodes": potentials.nodes,
+        "arcs": potentials.arcs,
+        "offsets": potentials.offsets,
+        "weights": None,
+        "node_gammas": np.empty(5, np.float32),
+        "edge_gammas": None,
+        "pair_curvature": None,
+        "n_threads": 1,
+    }
+    _core.fill_mixing(**arguments)
+    with pytest.raises(ValueError, match=message):
+        _core.fill_mixing(**(arguments | changed))

@@ -1,0 +1,131 @@
+"""How the weights of label patterns move in a round."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow import TreeCRF
+from hedgerow.boosting.transitions import EXACT_ITERATIONS, bound_step, exact_step
+from reference.linear import make_data
+
+NUMBERS = st.floats(-100, 100)
+
+
+def test_a_bound_step_worked_by_hand():
+    step = bound_step(
+        np.array([2.0, -1.0, 0.0, 30.0]),
+        np.array([3.0, 0.0, 5.0, 1.0]),
+        reg_lambda=1.0,
+        max_step=4.0,
+    )
+    assert step.tolist() == [-0.5, 1.0, 0.0, -4.0]
+
+
+def test_where_nothing_curves_nothing_moves():
+    step = bound_step(np.array([2.0, 1.0]), np.array([0.0, 4.0]), reg_lambda=0.0, max_step=np.inf)
+    assert step.tolist() == [0.0, -0.25]
+
+
+@given(
+    st.lists(st.tuples(NUMBERS, st.floats(0.01, 100)), min_size=1, max_size=5),
+    st.floats(0, 10),
+    st.floats(0.01, 10),
+    st.floats(-1, 1),
+)
+def test_a_bound_step_is_the_lowest_point_of_the_bound(numbers, reg_lambda, max_step, nudge):
+    slopes, curvatures = np.array(numbers).T
+
+    def bound(step):
+        return slopes * step + (curvatures + reg_lambda) / 2 * step**2
+
+    found = bound_step(slopes, curvatures, reg_lambda=reg_lambda, max_step=max_step)
+    other = (found + nudge).clip(-max_step, max_step)
+    assert (np.abs(found) <= max_step).all()
+    assert (bound(found) <= bound(other) + 1e-9).all()
+
+
+def quadratic(matrix, goal):
+    def measure(point):
+        away = point - goal
+        return float(away @ matrix @ away) / 2, matrix @ away
+
+    return measure
+
+
+def test_exact_steps_come_to_the_lowest_point():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4))
+    matrix, goal = root @ root.T + np.eye(4), rng.normal(size=4)
+    point = np.zeros(4)
+    for _ in range(20):
+        point = point + exact_step(quadratic(matrix, goal), point, reg_lambda=0.0)
+    np.testing.assert_allclose(point, goal, atol=1e-4)
+
+
+def test_an_exact_step_is_held_back_by_lambda():
+    # The loss is (w - 1)^2 / 2: with lambda the step from 0 is 1 / (1 + lambda).
+    measure = quadratic(np.eye(1), np.ones(1))
+    for reg_lambda in (0.0, 1.0, 4.0):
+        step = exact_step(measure, np.zeros(1), reg_lambda=reg_lambda)
+        assert step[0] == pytest.approx(1 / (1 + reg_lambda), rel=1e-4)
+    # It holds back the step, not the weights: from the minimum nothing moves.
+    assert exact_step(measure, np.ones(1), reg_lambda=4.0)[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_an_exact_step_never_makes_things_worse_and_is_short_of_work():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        root = rng.normal(size=(6, 6))
+        measure = quadratic(root @ root.T, rng.normal(size=6))
+        start = rng.normal(size=6)
+        calls = []
+
+        def counted(point, measure=measure, calls=calls):
+            calls.append(point)
+            return measure(point)
+
+        step = exact_step(counted, start, reg_lambda=0.1)
+        assert measure(start + step)[0] <= measure(start)[0]
+        assert len(calls) <= 10 * EXACT_ITERATIONS
+
+
+def test_no_patterns_no_step():
+    assert exact_step(lambda point: 1 / 0, np.zeros(0), reg_lambda=1.0).shape == (0,)
+    empty = np.zeros(0)
+    assert bound_step(empty, empty, reg_lambda=1.0, max_step=1.0).shape == (0,)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_exact_steps_give_a_lower_loss(order):
+    X, y = make_data(n_sequences=60, longest=8, seed=3)
+    losses = [
+        TreeCRF(
+            n_rounds=5, learning_rate=0.1, max_depth=2, order=order, transition_step=kind, trim=0
+        )
+        .fit(X, y)
+        .loss_
+        for kind in ("exact", "bound")
+    ]
+    assert losses[0] < losses[1]
+
+
+@pytest.mark.parametrize(("kind", "n_rounds"), [("exact", 40), ("bound", 600)])
+def test_weights_alone_come_to_the_maximum_of_the_likelihood(kind, n_rounds):
+    # Without attributes a first-order chain learns how often each pair occurs.
+    y = [list("aababbbaab"), list("abbaaabbab")]
+    X = [[{}] * 10, [{}] * 10]
+    crf = TreeCRF(
+        n_rounds=n_rounds,
+        learning_rate=1.0,
+        transition_step=kind,
+        trim=0,
+        reg_lambda=0.01,
+        max_step=None,
+    ).fit(X, y)
+    expected = np.concatenate(crf.predict_pattern_marginals(X)).sum(axis=0)
+    pairs = [pair for labels in y for pair in pairwise(labels)]
+    observed = [pairs.count(pattern) for pattern in crf.label_patterns_]
+    np.testing.assert_allclose(expected, observed, atol=0.05)

@@ -1,0 +1,63 @@
+"""What a TreeCRF is made of: boosters as `fit` makes them, and all arrays of a trained model."""
+
+import numpy as np
+
+from hedgerow import _core
+from hedgerow.boosting.booster import Booster
+from hedgerow.trees.forest import NODE_ARRAYS
+
+
+def make_booster(crf, X, y, sample_weight=None):
+    """The booster of a training that has not begun."""
+    crf._check_parameters()
+    data, sequences, columns = crf._read_training(X, y, sample_weight, None, None)
+    bins = columns.bins(sequences, 1)
+    return Booster(
+        columns,
+        bins,
+        _core.TreeData(bins, *crf._window()),
+        data.targets,
+        data.grammar,
+        crf._settings(),
+        crf._start(None, data),
+    )
+
+
+def forest_arrays(forest):
+    names = [*NODE_ARRAYS, "tree_offsets", "left_sets"]
+    return {name: getattr(forest, name) for name in names}
+
+
+def assert_same_forest(first, second):
+    for name, array in forest_arrays(first).items():
+        np.testing.assert_array_equal(array, getattr(second, name), err_msg=name)
+
+
+def assert_same_model(first, second):
+    """The same trees and weights, to the last bit."""
+    assert_same_forest(first._model.forest, second._model.forest)
+    np.testing.assert_array_equal(first._model.weights, second._model.weights)
+    assert first.label_patterns_ == second.label_patterns_
+    assert first.classes_.tolist() == second.classes_.tolist()
+
+
+def tree_of(crf, number):
+    """One tree as nested tuples (column, offset, left, right), leaves as numbers."""
+    forest = crf._model.forest
+    first = int(forest.tree_offsets[number])
+
+    def node(at):
+        if forest.columns[at] < 0:
+            return float(forest.values[at])
+        left = first + int(forest.lefts[at])
+        return int(forest.columns[at]), int(forest.offsets[at]), node(left), node(left + 1)
+
+    return node(first)
+
+
+def to_row_lengths(X):
+    return list(map(len, X))
+
+
+def group_ids(X):
+    return np.repeat(np.arange(len(X)), to_row_lengths(X))

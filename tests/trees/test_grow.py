@@ -1,0 +1,438 @@
+"""Growing: the same trees as the naive learner, split by split and bit by bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow import _core
+from reference.tables import make_table, tables, windows
+from reference.trees import Rules, Table, grow_tree, read_trees, walk
+
+rules = st.builds(
+    Rules,
+    max_leaves=st.sampled_from([1, 2, 3, 8, 1000]),
+    max_depth=st.sampled_from([0, 1, 2, 5]),
+    min_child_weight=st.sampled_from([0.0, 0.5, 1.0, 2.0]),
+    min_split_gain=st.sampled_from([0.0, 0.1, 1.0]),
+    reg_lambda=st.sampled_from([0.0, 0.5, 1.0]),
+    max_step=st.sampled_from([0.125, 1.0, 1e9]),
+    learning_rate=st.sampled_from([0.1, 1.0]),
+)
+
+
+def make_examples(table, rng, share=0.8, steps=None):
+    """Positions, gradients and curvatures of one label; of few different values with `steps`."""
+    positions = np.flatnonzero(rng.random(table.n_positions) < share).astype(np.int32)
+    n = len(positions)
+    gradients, curvatures = rng.normal(size=n), rng.random(n)
+    if steps:
+        gradients, curvatures = rng.integers(-steps, steps + 1, n), rng.integers(0, 3, n) / 4
+    return positions, gradients.astype(np.float32), curvatures.astype(np.float32)
+
+
+@st.composite
+def learned(draw, tables=tables()):  # noqa: B008
+    """A table, and the examples of some labels."""
+    table = draw(tables)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shares = draw(st.lists(st.sampled_from([0.0, 0.1, 0.6, 1.0]), min_size=1, max_size=3))
+    steps = draw(st.sampled_from([1, 3, None]))
+    return table, [make_examples(table, rng, share, steps) for share in shares]
+
+
+def list_examples(labels):
+    sizes = [len(positions) for positions, _, _ in labels]
+    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return _core.Examples.of_lists(offsets, *map(np.concatenate, zip(*labels, strict=True)))
+
+
+def grow(table, window, labels, rules, n_threads=1, key=0, bytree=1.0, bynode=1.0):
+    """Arrays of a tree for each label."""
+    data = _core.TreeData(table.to_kernel(), *window)
+    return _core.grow_trees(
+        data, list_examples(labels), *vars(rules).values(), bytree, bynode, key, n_threads
+    )
+
+
+def splits(nodes):
+    """What must be equal, of each node."""
+    return [
+        (n.column, n.offset, sorted(n.left_bins), n.left, n.gain, n.value, n.weight) for n in nodes
+    ]
+
+
+def assert_equal_arrays(first, second, but=()):
+    assert first.keys() == second.keys()
+    for name in first.keys() - set(but):
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+        assert first[name].dtype == second[name].dtype
+
+
+@settings(max_examples=300)
+@given(learned(), windows, rules)
+def test_trees_are_those_of_the_naive_learner(learned, window, rules):
+    table, labels = learned
+    found = read_trees(grow(table, window, labels, rules))
+    assert len(found) == len(labels)
+    for tree, label in zip(found, labels, strict=True):
+        assert splits(tree) == splits(grow_tree(table, window, *label, rules))
+
+
+@given(learned(), windows, rules)
+def test_examples_end_in_the_leaves_that_they_made(learned, window, rules):
+    table, labels = learned
+    for tree, label in zip(read_trees(grow(table, window, labels, rules)), labels, strict=True):
+        naive = grow_tree(table, window, *label, rules)
+        leaves = [walk(table, tree, position) for position in label[0]]
+        for number, node in enumerate(naive):
+            assert tree[number].column >= 0 or node.examples == [
+                i for i, leaf in enumerate(leaves) if leaf == number
+            ]
+            assert tree[number].left == -1 or tree[number].left > number
+
+
+@given(learned(), windows, rules)
+def test_a_window_equals_copies_of_its_columns(learned, window, rules):
+    table, labels = learned
+    seen = grow(table, window, labels, rules)
+    copied = grow(table.unfold(*window), (0, 0), labels, rules)
+    assert_equal_arrays(seen, copied, but=["columns", "offsets"])
+    reach = sum(window) + 1
+    is_split = seen["columns"] >= 0
+    numbers = seen["columns"] * reach + seen["offsets"] + window[0]
+    np.testing.assert_array_equal(numbers[is_split], copied["columns"][is_split])
+    assert not copied["offsets"].any()
+
+
+@given(learned(), windows, rules)
+def test_positions_without_examples_change_nothing_but_how_columns_are_kept(learned, window, rules):
+    table, labels = learned
+    n = table.n_positions
+    usual = np.concatenate([np.ones(table.n_dense, np.int64), table.defaults])
+    padded = replace(
+        table,
+        bins=np.concatenate([table.bins, np.tile(usual, (2 * n, 1))]),
+        offsets=np.append(table.offsets, 3 * n),
+    )
+    seen, sparse = (grow(t, window, labels, rules) for t in (table, padded))
+    assert_equal_arrays(seen, sparse)
+
+
+@given(learned(), windows, rules)
+def test_attributes_equal_dense_columns(learned, window, rules):
+    table, labels = learned
+    dense = replace(table, defaults=np.empty(0, np.int64))
+    sparse = replace(table, defaults=np.minimum(2, table.n_bins))
+    trees = [grow(t, window, labels, rules) for t in (table, dense, sparse)]
+    assert_equal_arrays(trees[0], trees[1])
+    assert_equal_arrays(trees[0], trees[2])
+
+
+@given(learned(), windows, rules, st.randoms(use_true_random=False))
+def test_the_order_of_examples_does_not_matter(learned, window, rules, random):
+    table, labels = learned
+    shuffled = []
+    for positions, gradients, curvatures in labels:
+        order = random.sample(range(len(positions)), len(positions))
+        shuffled.append((positions[order], gradients[order], curvatures[order]))
+    assert_equal_arrays(*(grow(table, window, each, rules) for each in (labels, shuffled)))
+
+
+@settings(max_examples=30)
+@given(learned(), windows, rules, st.sampled_from([(1.0, 1.0), (0.5, 1.0), (0.7, 0.7)]))
+def test_threads_change_nothing(learned, window, rules, shares):
+    table, labels = learned
+    one, two, three = (
+        grow(table, window, labels, rules, n_threads, 7, *shares) for n_threads in (1, 2, 3)
+    )
+    assert_equal_arrays(one, two)
+    assert_equal_arrays(one, three)
+
+
+def small_table(bins, n_bins=None, lengths=None, categorical=False):
+    """A table of dense columns, one for each list of `bins`."""
+    bins = np.array(bins, np.int64).reshape(len(bins), -1).T
+    n_bins = np.maximum(1, bins.max(axis=0)) if n_bins is None else np.full(bins.shape[1], n_bins)
+    lengths = [len(bins)] if lengths is None else lengths
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    flags = np.full(bins.shape[1], categorical)
+    return Table(bins, n_bins, flags, np.empty(0, np.int64), offsets)
+
+
+def all_of(gradients, curvatures=None):
+    """Examples of a label at positions 0, 1, ..."""
+    gradients = np.array(gradients, np.float32)
+    curvatures = np.ones(len(gradients)) if curvatures is None else curvatures
+    return np.arange(len(gradients), dtype=np.int32), gradients, np.array(curvatures, np.float32)
+
+
+def grow_one(table, label, window=(0, 0), key=0, bytree=1.0, bynode=1.0, **changes):
+    arrays = grow(table, window, [label], Rules(**changes), 1, key, bytree, bynode)
+    (tree,) = read_trees(arrays)
+    return tree
+
+
+def test_a_worked_example():
+    # Four positions; bins 1 1 2 3; gradients 1 1 -1 -3; curvatures 1; lambda 1.
+    #   1 | 2 3: 4/3 + 16/3 - 4/5 = 5.8667      1 2 | 3: 1/4 + 9/2 - 4/5 = 3.95
+    # and below, of 2 | 3 with -1 and -3: 1/2 + 9/2 - 16/3 < 0.
+    tree = grow_one(small_table([[1, 1, 2, 3]]), all_of([1, 1, -1, -3]))
+    assert [node.column for node in tree] == [0, -1, -1]
+    assert tree[0].left == 1
+    assert tree[0].left_bins == {1}  # both sides weigh the same: missing values go right
+    assert tree[0].gain == np.float32(4 / 3 + 16 / 3 - 4 / 5)
+    values = [np.float32(x) for x in (2 / 5, -2 / 3, 4 / 3)]
+    assert [node.value for node in tree] == values
+    assert [node.weight for node in tree] == [4, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("bins", "gradients", "left_bins"),
+    [
+        ([1, 1, 2], [1, 1, -1], {0, 1}),  # nothing is missing: with the heavier side
+        ([1, 2, 2], [1, -1, -1], {1}),
+        ([1, 2, 0], [1, -1, -1], {1}),  # with what it resembles
+        ([1, 2, 0], [1, -1, 1], {0, 1}),
+        ([0, 1, 1], [1, -1, -1], {1}),  # against all that is not
+        ([1, 3, 4], [1, -1, -1], {1}),
+        ([1, 3, 4], [1, 1, -1], {0, 1, 2, 3}),  # bin 2 does not occur and lies between
+    ],
+)
+def test_missing_values(bins, gradients, left_bins):
+    assert grow_one(small_table([bins]), all_of(gradients))[0].left_bins == left_bins
+
+
+@pytest.mark.parametrize(
+    ("bins", "gradients", "left_bins"),
+    [
+        ([1, 2, 3], [-1, 2, -1], {0, 1, 3, 4, 5}),  # unseen ones go with the heavier side
+        ([1, 2, 3, 3], [-1, 2, 2, 2], {1}),
+        ([1, 2, 3, 0], [-1, 2, -1, 2], {1, 3}),  # or with missing values
+        ([1, 2, 2, 0], [-1, 2, 2, -1], {0, 1, 3, 4, 5}),
+    ],
+)
+def test_categories(bins, gradients, left_bins):
+    table = small_table([bins], n_bins=5, categorical=True)
+    root = grow_one(table, all_of(gradients))[0]
+    assert root.left_bins == left_bins
+
+
+def test_254_categories():
+    gradients = np.where(np.arange(254) % 3 == 0, -1.0, 1.0)
+    table = small_table([np.arange(1, 255)], categorical=True)
+    root, *rest = grow_one(table, all_of(gradients), max_leaves=2)
+    expected = set((np.flatnonzero(gradients < 0) + 1).tolist())
+    assert root.left_bins == expected
+    assert [node.weight for node in rest] == [len(expected), 254 - len(expected)]
+
+
+def test_the_first_of_equal_splits_is_taken():
+    column = [1, 1, 2, 2]
+    gradients = all_of([1, 1, -1, -1])
+    assert grow_one(small_table([[1] * 4, column, column]), gradients)[0].column == 1
+    mirrored = small_table([[2, 2, 1, 1], column])
+    assert grow_one(mirrored, gradients)[0].column == 0
+    # A window of the same bin everywhere but at the ends: the first offset at which an end is seen.
+    flat = small_table([[1] * 4, [1] * 4], lengths=[2, 2])
+    root = grow_one(flat, all_of([1, -1, 1, -1]), window=(1, 1))[0]
+    assert (root.column, root.offset, root.left_bins) == (0, -1, {1})
+
+
+def test_ends_are_seen_through_any_column_without_missing_values():
+    # Column 0 misses a value that position 1 sees before it; column 1 misses none.
+    first = [0, 1, 1, 1, 1, 1, 1, 1]
+    table = small_table([first, [1] * 8], lengths=[2] * 4)
+    root = grow_one(table, all_of([1, -1] * 4), window=(1, 0))[0]
+    assert (root.column, root.offset, root.left_bins) == (1, -1, {1})
+    assert root.gain == np.float32(16 / 5 + 16 / 5)
+
+
+def test_one_row_one_bin_and_no_columns():
+    assert len(grow_one(small_table([[1]]), all_of([1.0]), window=(2, 2))) == 1
+    (leaf,) = grow_one(small_table([[1, 1, 1]]), all_of([1, -1, 3]))
+    assert leaf.value == np.float32(-3 / 4)
+    empty = Table(
+        np.empty((3, 0), np.int64),
+        np.empty(0, np.int64),
+        np.empty(0, np.bool_),
+        np.empty(0, np.int64),
+        np.array([0, 3]),
+    )
+    for share in (1.0, 0.5):
+        (leaf,) = grow_one(empty, all_of([1, -1, 3]), (1, 1), bytree=share, bynode=share)
+        assert leaf.value == np.float32(-3 / 4)
+
+
+def test_no_positions_at_all():
+    table = small_table([[]], n_bins=2)
+    (leaf,) = grow_one(table, all_of([]), window=(1, 1))
+    assert (leaf.value, leaf.weight, leaf.column) == (0, 0, -1)
+
+
+@pytest.mark.parametrize("reg_lambda", [0.0, 1.0])
+def test_a_label_without_examples_has_a_leaf_of_nothing(reg_lambda):
+    table = small_table([[1, 2, 1, 2]])
+    labels = [all_of([]), all_of([1, -1, 1, -1]), all_of([])]
+    trees = read_trees(grow(table, (0, 0), labels, Rules(reg_lambda=reg_lambda)))
+    assert [len(tree) for tree in trees] == [1, 3, 1]
+    assert [(t[0].value, t[0].weight, t[0].column) for t in trees[::2]] == [(0, 0, -1)] * 2
+
+
+def big_table(n=400):
+    kinds = ["few, some missing", "many", "mostly middle", "categories"]
+    return make_table(kinds, ["there or not", "negative"], [n // 4] * 4, np.random.default_rng(0))
+
+
+def test_300_labels():
+    table, rng = big_table(80), np.random.default_rng(1)
+    labels = [make_examples(table, rng, share=rng.random()) for _ in range(300)]
+    together = grow(table, (1, 1), labels, Rules(max_leaves=6), 2)
+    one, three = (grow(table, (1, 1), labels, Rules(max_leaves=6), n) for n in (1, 3))
+    assert_equal_arrays(together, one)
+    assert_equal_arrays(together, three)
+    trees = read_trees(together)
+    assert len(trees) == 300
+    for label in (0, 137, 299):
+        alone = grow_one(table, labels[label], (1, 1), max_leaves=6)
+        assert splits(trees[label]) == splits(alone)
+
+
+BIG = big_table()
+MANY = make_examples(BIG, np.random.default_rng(2), share=1.0)
+
+
+@pytest.mark.parametrize("max_leaves", [1, 2, 3, 10, 64])
+def test_max_leaves(max_leaves):
+    tree = grow_one(BIG, MANY, max_leaves=max_leaves)
+    assert sum(node.column < 0 for node in tree) == max_leaves
+    # Best first: a tree of fewer leaves is the beginning of a larger one.
+    larger = grow_one(BIG, MANY, max_leaves=max_leaves + 1)
+    assert [n.value for n in tree] == [n.value for n in larger[: len(tree)]]
+    assert len(larger) == len(tree) + 2
+
+
+@pytest.mark.parametrize("max_depth", [0, 1, 2, 4])
+def test_max_depth(max_depth):
+    tree = grow_one(BIG, MANY, max_depth=max_depth)
+    depths = [0] * len(tree)
+    for number, node in enumerate(tree):
+        if node.column >= 0:
+            depths[node.left] = depths[node.left + 1] = depths[number] + 1
+    assert max(depths) == max_depth
+
+
+def test_min_child_weight():
+    tree = grow_one(BIG, MANY, min_child_weight=10.0)
+    assert len(tree) > 10
+    assert min(node.weight for node in tree) >= 10
+    column = small_table([[1, 2]])
+    assert len(grow_one(column, all_of([1, -1]), min_child_weight=1.0)) == 3
+    assert len(grow_one(column, all_of([1, -1]), min_child_weight=1.0 + 1e-9)) == 1
+
+
+def test_min_split_gain():
+    least = 2.0
+    tree = grow_one(BIG, MANY, min_split_gain=least)
+    assert len(tree) > 10
+    assert min(node.gain for node in tree if node.column >= 0) > least
+    column = small_table([[1, 2]])  # a gain of 1/2 + 1/2
+    assert len(grow_one(column, all_of([1, -1]), min_split_gain=1.0)) == 1
+    assert len(grow_one(column, all_of([1, -1]), min_split_gain=0.999)) == 3
+
+
+def test_gains_that_are_only_rounding_make_no_split():
+    column = small_table([[1, 2, 3]])
+    assert len(grow_one(column, all_of([1e-4, -1e-4, 1e-4]))) == 1
+    assert len(grow_one(column, all_of([1e-2, -1e-2, 1e-2]))) == 5
+
+
+def test_max_step_and_learning_rate():
+    plain, clipped = grow_one(BIG, MANY), grow_one(BIG, MANY, max_step=0.3, learning_rate=0.5)
+    values = np.array([node.value for node in plain])
+    assert (np.abs(values) > 0.3).any()
+    assert (np.abs(values) < 0.3).any()
+    expected = np.clip(values, -0.3, 0.3) * 0.5
+    np.testing.assert_allclose([node.value for node in clipped], expected, rtol=1e-6)
+    assert [node.gain for node in clipped] == [node.gain for node in plain]
+
+
+def test_leaves_without_curvature_move_a_score_no_further_than_max_step():
+    tree = grow_one(small_table([[1, 2]]), all_of([1, -1], [0, 0]), reg_lambda=0.0, max_step=5.0)
+    assert [node.value for node in tree[1:]] == [-5, 5]
+
+
+def test_derivatives_of_any_size():
+    table = small_table([[1, 2, 3, 4]])
+    positions, gradients, curvatures = all_of([1, -1, 1, 0.5], [0.5, 0.25, 0.5, 1])
+    expected = [-1.5 / 2.25, -2, 2 / 3, 4, -1, -2, -0.5]
+    for power in (-9, 0, 60, 100):
+        scale = np.float32(2.0**power)
+        label = (positions, gradients * scale, curvatures * scale)
+        tree = grow_one(table, label, reg_lambda=0.0)
+        found = sorted(node.value for node in tree)
+        np.testing.assert_allclose(found, sorted(expected), rtol=1e-6)
+    label = (positions, gradients * np.float32(1e-38), curvatures * np.float32(1e-44))
+    (leaf,) = grow_one(table, label, reg_lambda=0.0, max_step=9.0)
+    assert leaf.value == -9
+
+
+def noise_table(n_columns, n_positions=60):
+    return make_table(["few"] * n_columns, [], [n_positions], np.random.default_rng(3))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.25, 0.5, 0.9])
+def test_a_tree_uses_no_more_than_its_share_of_features(share):
+    table = noise_table(5)
+    label = make_examples(table, np.random.default_rng(4), share=1.0)
+    allowed = max(1, round(share * 15))
+    used = [
+        {(node.column, node.offset) for node in tree if node.column >= 0}
+        for tree in (grow_one(table, label, (1, 1), key, bytree=share) for key in range(20))
+    ]
+    assert max(map(len, used)) <= allowed
+    assert set.union(*used) == {(c, o) for c in range(5) for o in (-1, 0, 1)} or share < 0.1
+    assert len({frozenset(features) for features in used}) > 1
+
+
+@pytest.mark.parametrize("level", ["bytree", "bynode"])
+def test_every_feature_is_chosen_equally_often(level):
+    n_columns, n_keys = 8, 400
+    table = noise_table(n_columns)
+    label = make_examples(table, np.random.default_rng(4), share=1.0)
+    for share in (1 / n_columns, 0.5):
+        roots = [
+            grow_one(table, label, (0, 0), key, max_leaves=2, reg_lambda=0.0, **{level: share})[0]
+            for key in range(n_keys)
+        ]
+        counts = np.bincount([root.column for root in roots], minlength=n_columns)
+        best = grow_one(table, label, max_leaves=2, reg_lambda=0.0)[0].column
+        sd = np.sqrt(n_keys * share * (1 - share))
+        assert abs(counts[best] - n_keys * share) < 4 * sd
+        if share < 0.5:
+            assert (np.abs(counts - n_keys * share) < 4 * sd).all()
+
+
+def test_features_of_nodes_are_chosen_anew():
+    table = noise_table(8, 200)
+    label = make_examples(table, np.random.default_rng(4), share=1.0)
+    used = {node.column for node in grow_one(table, label, bynode=1 / 8, reg_lambda=0.0)}
+    assert len(used) > 4
+
+
+def test_choices_come_from_the_key_and_the_label():
+    table = noise_table(8)
+    label = make_examples(table, np.random.default_rng(4), share=1.0)
+
+    def roots(key, level):
+        arrays = grow(table, (0, 0), [label] * 20, Rules(max_leaves=2), 2, key, **level)
+        return [tree[0].column for tree in read_trees(arrays)]
+
+    for level in ({"bytree": 0.2}, {"bynode": 0.2}):
+        assert roots(5, level) == roots(5, level)
+        assert roots(5, level) != roots(6, level)
+        assert len(set(roots(5, level))) > 2
+    assert roots(5, {"bytree": 0.2}) != roots(5, {"bynode": 0.2})
+    assert len(set(roots(2**64 - 1, {}))) == 1
