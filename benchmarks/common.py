@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +64,16 @@ def peak_memory_mib() -> float:
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
 
-def forget_peak_memory() -> None:
-    """Start the peak anew from what is in use now, where the system can (Linux).
+def memory_before_training_mib(library: str) -> float:
+    """MiB in use once a library's module is imported, from where the peak starts anew (Linux).
 
-    Reading a file may take more for a moment than the work that is to be measured.
+    Reading a file may take more for a moment than the training that is to be measured.
     """
+    import_module(library)
     forget = Path("/proc/self/clear_refs")
     if forget.exists():
         forget.write_text("5")
+    return peak_memory_mib()
 
 
 def machine_facts() -> Record:
@@ -127,6 +129,16 @@ def best_seconds(action: Callable[[], object], passes: int) -> float:
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Mean, and its standard error, of at least two values."""
     return statistics.mean(values), statistics.stdev(values) / len(values) ** 0.5
+
+
+def median_record(records: Sequence[Record]) -> Record:
+    """Medians over runs of the same thing; what is no number is taken from the first."""
+    return {
+        name: statistics.median(record[name] for record in records)
+        if isinstance(value, int | float)
+        else value
+        for name, value in records[0].items()
+    }
 
 
 def train_crfsuite(X: Any, y: Any, iterations: int, folder: Path) -> tuple[Record, Tag]:
@@ -225,10 +237,7 @@ def run_sides(
             record.update(score(record))
             del record["predicted"]
             records.append(record)
-    return {
-        side: {name: statistics.median(run[name] for run in records) for name in records[0]}
-        for side, records in runs.items()
-    }
+    return {side: median_record(records) for side, records in runs.items()}
 
 
 def ratios(sides: dict[str, Record], names: Sequence[str], peer: str = "crfsuite") -> Record:

@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import common
-import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import numpy as np
     import xgboost
+    from numpy.typing import NDArray
 
     from hedgerow import TreeCRF
 

@@ -114,7 +114,7 @@ void check_codes(const Codes& codes, size_t n_positions, size_t n_labels) {
 std::unique_ptr<Examples> read_examples(
     Array<const double, 2> expected, Array<const double, 2> probabilities,
     bool expected_is_weighted, Codes codes, OptionalArray<const double, 1> weights,
-    OptionalArray<const int64_t, 1> partial_positions,
+    OptionalArray<const double, 1> scales, OptionalArray<const int64_t, 1> partial_positions,
     OptionalArray<const double, 2> partial_observed, OptionalArray<const float, 1> gammas,
     OptionalArray<const float, 2> label_gammas, double trim,
     OptionalArray<const uint8_t, 1> selected, double negative_ratio, uint64_t key, int n_threads) {
@@ -122,7 +122,8 @@ std::unique_ptr<Examples> read_examples(
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check_same_shape(probabilities, n_positions, n_labels);
   check_codes(codes, n_positions, n_labels);
-  check(!weights || weights->shape(0) == n_positions, "weights must have one for each position");
+  for (const auto* each : {&weights, &scales})
+    check(!*each || (*each)->shape(0) == n_positions, "weights must have one for each position");
   check(!selected || selected->shape(0) == n_positions, "selected must have one for each position");
   check(!gammas || gammas->shape(0) == n_positions, "gammas must have one for each position");
   check(!label_gammas ||
@@ -147,6 +148,7 @@ std::unique_ptr<Examples> read_examples(
                             expected_is_weighted,
                             codes.data(),
                             data_or_null(weights),
+                            data_or_null(scales),
                             n_partial,
                             data_or_null(partial_positions),
                             data_or_null(partial_observed),
@@ -277,16 +279,15 @@ void bind_trees(nb::module_& module) {
           [](TreeData* self, const Bins& bins, int before, int after) {
             check(before >= 0 && before <= 255 && after >= 0 && after <= 255,
                   "a window reaches 0 to 255 positions to either side");
-            nb::gil_scoped_release no_gil;
-            new (self)
-                TreeData(bins.table, {bins.n_sequences(), bins.offsets.data(), before, after});
+            const Windows windows{bins.n_sequences(), bins.offsets.data(), before, after};
+            run_kernel([&](Stop& stop) { new (self) TreeData(bins.table, windows, stop); });
           },
           nb::keep_alive<1, 2>(), nb::arg("bins"), nb::arg("before"), nb::arg("after"));
   nb::class_<Examples>(module, "Examples", "What the trees of a round learn from.")
       .def(nb::new_(&read_examples), nb::arg("expected").noconvert(),
            nb::arg("probabilities").noconvert(), nb::arg("expected_is_weighted"),
            nb::arg("codes").noconvert(), nb::arg("weights").noconvert().none(),
-           nb::arg("partial_positions").noconvert().none(),
+           nb::arg("scales").noconvert().none(), nb::arg("partial_positions").noconvert().none(),
            nb::arg("partial_observed").noconvert().none(), nb::arg("gammas").noconvert().none(),
            nb::arg("label_gammas").noconvert().none(), nb::arg("trim"),
            nb::arg("selected").noconvert().none(), nb::arg("negative_ratio"), nb::arg("key"),

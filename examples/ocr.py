@@ -1,4 +1,4 @@
-"""Read handwritten words: each letter alone, then with one neighbour, then with three."""
+"""Read handwritten words: each letter alone, then with neighbours, by weights and by trees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from hedgerow import LinearCRF
+from hedgerow import LinearCRF, TreeCRF
 from hedgerow.datasets import load_ocr
 
 Words = list[NDArray[Any]]
@@ -35,6 +35,12 @@ def read_words(X: Words, y: Words, X_test: Words, order: int) -> Words:
     return crf.fit(X, y).predict(X_test)
 
 
+def read_words_by_trees(X: Words, y: Words, X_test: Words, order: int) -> Words:
+    """The same, with trees that look at several pixels at once."""
+    crf = TreeCRF(order=order, n_rounds=100, verbose=1)
+    return crf.fit(X, y).predict(X_test)
+
+
 def main() -> None:
     X, y, fold = load_ocr()
     train, test = np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
@@ -45,11 +51,13 @@ def main() -> None:
         flush=True,
     )
 
-    table, readings = [], []
+    table, readings = [], {}
     models = {
         "each letter alone": read_letters,
         "LinearCRF, order 1": partial(read_words, order=1),
         "LinearCRF, order 3": partial(read_words, order=3),
+        "TreeCRF, order 1": partial(read_words_by_trees, order=1),
+        "TreeCRF, order 3": partial(read_words_by_trees, order=3),
     }
     for name, read in models.items():
         print(f"training: {name}", flush=True)
@@ -58,13 +66,16 @@ def main() -> None:
         seconds = time.perf_counter() - begin
         error = np.mean(np.concatenate(reading) != np.concatenate(y_test))
         table.append(f"{name:<20}{error:>12.2%}{seconds:>10.1f}")
-        readings.append(["".join(word) for word in reading])
+        readings[name] = ["".join(word) for word in reading]
 
     print(f"\n{'model':<20}{'test error':>12}{'seconds':>10}", *table, sep="\n")
 
-    print("\nSome words that more neighbours put right:")
-    print(f"{'written':<16}", *(f"{name:<20}" for name in models), sep="")
-    rows = list(zip(["".join(word) for word in y_test], *readings, strict=True))
+    print("\nSome words that neighbours and trees put right:")
+    shown = ["each letter alone", "LinearCRF, order 1", "TreeCRF, order 3"]
+    print(f"{'written':<16}", *(f"{name:<20}" for name in shown), sep="")
+    rows = list(
+        zip(["".join(word) for word in y_test], *(readings[name] for name in shown), strict=True)
+    )
     mended = [row for row in rows if row[0] == row[3] and len({row[1], row[2], row[3]}) == 3]
     for written, *read in mended[:: len(mended) // 4][:4]:
         print(f"{written:<16}", *(f"{word:<20}" for word in read), sep="")

@@ -6,12 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 import hedgerow
 from hedgerow import LinearCRF, ModelFileError, persist
-from reference.model_files import FRAMES, ITEMS, Y
+from reference.model_files import FRAMES, ITEMS, Y, changed, mutants, put, put_together, take_apart
 
 
 def refuses(source, message):
@@ -100,22 +99,6 @@ def test_more_bytes_than_there_should_be(data):
     refuses(data + b"\0", "the file is damaged or truncated")
 
 
-def take_apart(data):
-    """The state of a saved model, without the keys that `persist.write` adds."""
-    size = int.from_bytes(data[:8], "little")
-    metadata = json.loads(data[8 : 8 + size])["__metadata__"]["hedgerow"]
-    content = json.loads(metadata.partition(" ")[2])
-    kind = content.pop("model")
-    del content["format"]
-    return kind, persist.State(load_tensors(data), content)
-
-
-def put_together(tensors, content):
-    """A file with a right checksum, whatever it holds."""
-    text = json.dumps(content)
-    return save_tensors(tensors, {"hedgerow": f"{persist._digest(text, tensors)} {text}"})
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -183,21 +166,6 @@ def test_a_column_schema_that_contradicts_itself(tmp_path):
         schema = {**state.metadata["schema"], **changes}
         content = {"format": 2, "model": kind, **state.metadata, "schema": schema}
         refuses(put_together(state.tensors, content), "does not hold a valid model: its columns")
-
-
-def changed(name, change):
-    def apply(tensors):
-        tensors[name] = change(tensors[name].copy())
-
-    return apply
-
-
-def put(position, value):
-    def change(array):
-        array[position] = value
-        return array
-
-    return change
 
 
 ALL_TENSORS = [
@@ -375,37 +343,6 @@ def test_half_a_character_in_the_metadata(data):
     header = json.dumps({"__metadata__": {"hedgerow": f"00 {text}"}}).encode()
     with pytest.raises(ModelFileError):
         hedgerow.load(len(header).to_bytes(8, "little") + header)
-
-
-def mutants(data, count):
-    """Damaged copies, each in one of six ways."""
-    rng = np.random.default_rng(0)
-
-    def place():
-        return int(rng.integers(len(data)))
-
-    for number in range(count):
-        mutant, at = bytearray(data), place()
-        size = int(rng.integers(1, 17))
-        match number % 6:
-            case 0:
-                mutant[at] ^= 1 << int(rng.integers(8))
-            case 1:
-                for _ in range(size):
-                    mutant[place()] = int(rng.integers(256))
-            case 2:
-                del mutant[at : at + size]
-            case 3:
-                mutant[at:at] = rng.bytes(size)
-            case 4:
-                del mutant[at:]
-            case 5:
-                other = place()
-                mutant[at : at + size], mutant[other : other + size] = (
-                    data[other : other + size],
-                    data[at : at + size],
-                )
-        yield bytes(mutant)
 
 
 def test_damaged_files_are_refused_or_do_no_harm(model, data):

@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow import _core
 from hedgerow.encode import encode
 from hedgerow.sequences import Schema, check_finite, check_not_infinite
 
@@ -124,3 +127,87 @@ def test_check_not_infinite_looks_at_sparse_values():
     rows = scipy.sparse.csr_array([[0.0, np.nan], [-np.inf, 2.0]])
     with pytest.raises(ValueError, match="X has -inf at row 1, column 0; the model needs"):
         check_not_infinite(encode(rows))
+
+
+def assert_equal_sequences(got, expected):
+    assert got.schema == expected.schema
+    assert got.flat == expected.flat
+    assert got.offsets.tolist() == expected.offsets.tolist()
+    assert got.offsets.dtype == np.int64
+    assert (got.dense is None, got.sparse is None) == (
+        expected.dense is None,
+        expected.sparse is None,
+    )
+    if got.dense is not None:
+        np.testing.assert_array_equal(got.dense, expected.dense)
+    if got.sparse is not None:
+        assert got.sparse.n_columns == expected.sparse.n_columns
+        for name in ("indptr", "indices", "values"):
+            np.testing.assert_array_equal(getattr(got.sparse, name), getattr(expected.sparse, name))
+
+
+def parts_of_every_kind(lengths, rng):
+    """The same sequences as arrays, as sparse matrices and as items with and without values."""
+    dense = [rng.integers(0, 3, (length, 2)).astype(float) for length in lengths]
+    yield encode, dense
+    yield encode, [scipy.sparse.csr_array(part) for part in dense]
+    for value in (1.0, 2.5):
+        index = _core.StringIndex()
+        items = [[{f"a{x:g}": value for x in row} for row in part] for part in dense]
+        encode(items, index=index)
+        yield partial(encode, index=index, grow=False), items
+
+
+@given(lengths_of_sequences, st.data())
+def test_a_part_holds_some_of_the_sequences(lengths, data):
+    first = data.draw(st.integers(0, len(lengths) - 1))
+    stop = data.draw(st.integers(first + 1, len(lengths)))
+    for encode_part, X in parts_of_every_kind(lengths, np.random.default_rng(0)):
+        sequences = encode_part(X)
+        part = sequences.part(first, stop)
+        expected = encode_part(X[first:stop])
+        assert part.n_sequences == stop - first
+        if sequences.sparse is not None and sequences.sparse.values is not None:
+            values = expected.sparse.values
+            ones = np.ones(len(expected.sparse.indices))
+            values = ones if values is None else values
+            expected = replace(expected, sparse=replace(expected.sparse, values=values))
+        assert_equal_sequences(part, expected)
+
+
+def test_a_part_is_a_view():
+    sequences = encode([np.zeros((3, 2)), np.ones((2, 2))])
+    part = sequences.part(1, 2)
+    assert np.shares_memory(part.dense, sequences.dense)
+    rows = encode([scipy.sparse.eye_array(3, format="csr")] * 2).sparse
+    piece = rows.part(2, 5)
+    assert (piece.indptr.tolist(), piece.indices.tolist()) == ([0, 1, 2, 3], [2, 0, 1])
+    assert np.shares_memory(piece.indices, rows.indices)
+    nothing = rows.part(4, 4)
+    assert (nothing.indptr.tolist(), len(nothing.indices)) == ([0], 0)
+
+
+def test_a_part_of_text_columns_keeps_all_categories():
+    frames = [pd.DataFrame({"w": ["b", "a"]}), pd.DataFrame({"w": ["c"]})]
+    (column,) = encode(frames).part(1, 2).categorical
+    assert (column.codes.tolist(), column.categories) == ([2], ["a", "b", "c"])
+    assert column.name == "w"
+
+
+@given(lengths_of_sequences, st.integers(1, 12))
+def test_batches_are_all_sequences_in_runs(lengths, n_positions):
+    X = [np.random.default_rng(s).normal(size=(length, 1)) for s, length in enumerate(lengths)]
+    sequences = encode(X)
+    batches = list(sequences.batches(n_positions))
+    np.testing.assert_array_equal(np.concatenate([b.dense for b in batches]), sequences.dense)
+    assert [int(length) for b in batches for length in b.lengths] == lengths
+    first = 0
+    for batch in batches:
+        first += batch.n_sequences
+        assert batch.n_positions <= n_positions or batch.n_sequences == 1
+        # No room is left for one more.
+        assert first == len(lengths) or batch.n_positions + lengths[first] > n_positions
+
+
+def test_batches_of_nothing():
+    assert list(encode([np.zeros((2, 1))]).part(0, 0).batches(10)) == []

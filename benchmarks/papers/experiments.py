@@ -52,6 +52,13 @@ def run_experiment(paper: str, name: str, parts: Sequence[str], repeats: int) ->
     return summary
 
 
+def prepare_plots() -> None:
+    """Before the work and not after, so that the absence of matplotlib shows in time."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+
+
 def draw_plots(paper: str, results: dict[str, common.Record], folder: Path) -> None:
     """A picture of each result whose experiment can draw one."""
     for name, summary in results.items():

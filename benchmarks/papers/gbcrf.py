@@ -35,7 +35,6 @@ def read_options() -> argparse.Namespace:
             module = experiments.load_experiment(PAPER, name)
             command.description = module.__doc__
             command.add_argument("--only", nargs="+", choices=module.PARTS, metavar="PART")
-            command.add_argument("--repeat", type=int, default=1, help="runs of every part")
             experiments.add_options(command)
             module.add_options(command)
     return parser.parse_args()
@@ -46,10 +45,11 @@ def main() -> None:
     if options.side:
         experiments.run_part(PAPER, options)
         return
+    experiments.prepare_plots()
     machine = common.machine_facts()
     name = options.experiment
     parts = options.only or experiments.load_experiment(PAPER, name).PARTS
-    summary = experiments.run_experiment(PAPER, name, parts, options.repeat)
+    summary = experiments.run_experiment(PAPER, name, parts, vars(options).get("repeat", 1))
     common.print_json(
         {
             "paper": "Chen, Singh, Taskar and Guestrin (2015), second-order boosting",

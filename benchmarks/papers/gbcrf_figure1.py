@@ -33,7 +33,7 @@ N_SHORTEST = 500
 QUICK_ROUNDS = 4
 QUICK_SHORTEST = 20
 
-LEGENDS = {"gbcrf": "second order (GBCRF)", "first_order": "first order (TreeCRF)"}
+LEGENDS = {"gbcrf": "second order", "first_order": "first order"}
 GAMMAS = {
     "length": "by length",
     "mixing": "by mixing rates",
@@ -76,7 +76,7 @@ def follow_gamma(
     words = sorted(X, key=len)[:n_shortest]
     every = 2 if options.quick else options.every
     crf, points = None, []
-    for before, after in pairwise([0, 1, *range(every, rounds + 1, every)]):
+    for before, after in pairwise(sorted({0, 1, *range(every, rounds + 1, every)})):
         crf = TreeCRF(n_rounds=after - before, **parameters).fit(X, y, init=crf)
         point = {"round": crf.n_rounds_, **measure_gammas(score_words(crf, words), options.jobs)}
         common.log(", ".join(f"{name} {figure:.4g}" for name, figure in point.items()))

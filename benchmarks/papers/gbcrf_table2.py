@@ -22,6 +22,7 @@ TREES: dict[str, dict[str, Any]] = {
     "first_order": {"order": 1, "newton": False},
     "gbcrf": {"order": 1},
     "gbcrf_order_3": {"order": 3},
+    "gbcrf_order_3_exact": {"order": 3, "transition_step": "exact"},
 }
 PARTS = ("linear", *TREES)
 # Cross-validation error of the paper, and its standard error.

@@ -46,9 +46,7 @@ def main() -> None:
     if options.side:
         experiments.run_part(PAPER, options)
         return
-    import matplotlib  # here, so that its absence shows before the work and not after
-
-    matplotlib.use("Agg")
+    experiments.prepare_plots()
     machine = common.machine_facts()
     names = EXPERIMENTS if options.experiment == "all" else (options.experiment,)
     results = {name: run_experiment(name, options) for name in names}

@@ -7,7 +7,6 @@ number of L-BFGS iterations. Within BIO no labelling may hold an I-X that does n
 from __future__ import annotations
 
 import argparse
-import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -70,13 +69,7 @@ def measure(part: str, options: argparse.Namespace) -> common.Record:
 
 
 def summarise(runs: dict[str, list[common.Record]]) -> common.Record:
-    models = [
-        {
-            "model": part,
-            **{name: statistics.median(run[name] for run in records) for name in records[0]},
-        }
-        for part, records in runs.items()
-    ]
+    models = [{"model": part, **common.median_record(records)} for part, records in runs.items()]
     return {
         "setting": "the same attributes, penalty and number of iterations; medians of "
         f"{len(next(iter(runs.values())))} runs, each in a fresh process",

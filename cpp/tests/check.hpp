@@ -79,6 +79,8 @@ void test_mixing();
 void test_automaton();
 void test_linear();
 void test_bins();
+void test_random();
+void test_trees();
 void test_numbers();
 void test_strings();
 void test_parallel();

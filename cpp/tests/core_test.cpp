@@ -10,6 +10,8 @@ int main() {
   test_automaton();
   test_linear();
   test_bins();
+  test_random();
+  test_trees();
   test_numbers();
   test_strings();
   test_parallel();

@@ -31,76 +31,79 @@ void Room::fill_window(const BinTable& bins, int64_t position, uint8_t* out) con
   }
 }
 
-TreeData::TreeData(const BinTable& bins, const Windows& windows)
+TreeData::TreeData(const BinTable& bins, const Windows& windows, Stop& stop)
     : bins_(bins), windows_(windows), room_(windows, bins.n_positions) {
-  transpose();
-  choose_sparse_columns();
+  transpose(stop);
+  choose_sparse_columns(stop);
   number_slots();
-  list_entries();
+  list_entries(stop);
 }
 
 // Tile by tile, so that both sides stay in the cache.
-void TreeData::transpose() {
+void TreeData::transpose(Stop& stop) {
   constexpr int64_t kTile = 64;
   const int64_t n_positions = bins_.n_positions, n_dense = bins_.n_dense;
   by_column_.resize(n_positions * n_dense);
-  for (int64_t t = 0; t < n_positions; t += kTile)
+  for (int64_t t = 0; t < n_positions; t += kTile) {
+    stop.check();
     for (int64_t c = 0; c < n_dense; c += kTile)
       for (int64_t column = c; column < std::min(c + kTile, n_dense); ++column)
         for (int64_t row = t; row < std::min(t + kTile, n_positions); ++row)
           by_column_[column * n_positions + row] = bins_.dense[row * n_dense + column];
+  }
 }
 
 // A dense column is worth listing if at least half of its positions are in one bin.
-void TreeData::choose_sparse_columns() {
-  is_sparse_.assign(bins_.n_columns(), 1);
+void TreeData::choose_sparse_columns(Stop& stop) {
+  is_full_.assign(bins_.n_columns(), 0);
+  first_bins_.assign(bins_.n_columns(), 1);
   column_defaults_.resize(bins_.n_columns());
   for (int32_t c = 0; c < bins_.n_dense; ++c) {
+    stop.check();
     std::array<int64_t, 256> counts{};
     for (int64_t t = 0; t < bins_.n_positions; ++t) ++counts[column(c)[t]];
     const auto most = std::max_element(counts.begin(), counts.end());
     column_defaults_[c] = static_cast<uint8_t>(most - counts.begin());
-    is_sparse_[c] = 2 * *most >= bins_.n_positions;
+    is_full_[c] = 2 * *most < bins_.n_positions;
+    if (counts[0] > 0 && column_defaults_[c] != 0) first_bins_[c] = 0;
   }
   std::copy_n(bins_.default_bins, bins_.n_attributes, column_defaults_.begin() + bins_.n_dense);
+  if (bins_.entry_offsets == nullptr) return;
+  for (int64_t e = 0; e < bins_.entry_offsets[bins_.n_positions]; ++e)
+    if (bins_.attribute_bins[e] == 0) first_bins_[bins_.n_dense + bins_.attributes[e]] = 0;
 }
 
 void TreeData::number_slots() {
-  int64_t n_slots = 0;
-  first_slots_.assign(bins_.n_columns(), -1);
+  first_slots_.push_back(0);
   for (int32_t c = 0; c < bins_.n_columns(); ++c) {
-    if (!is_sparse_[c]) continue;
-    first_slots_[c] = static_cast<int32_t>(n_slots);
-    n_slots += bins_.n_bins[c];
-    if ((n_slots + 1) * n_offsets() > std::numeric_limits<int32_t>::max())
+    // Bins from the first to the last, but for the default.
+    const int n_own =
+        bins_.n_bins[c] + 1 - first_bins_[c] - (column_defaults_[c] >= first_bins_[c]);
+    if (!is_full_[c]) slot_columns_.insert(slot_columns_.end(), n_own, c);
+    first_slots_.push_back(static_cast<int32_t>(slot_columns_.size()));
+    if (static_cast<int64_t>(slot_columns_.size() + 1) * n_offsets() >
+        std::numeric_limits<int32_t>::max())
       throw std::length_error("too many bins of sparse columns for one tree learner");
   }
-  slot_columns_.reserve(n_slots);
-  for (int32_t c = 0; c < bins_.n_columns(); ++c)
-    if (is_sparse_[c]) slot_columns_.insert(slot_columns_.end(), bins_.n_bins[c], c);
-  if (n_slots > 0) slot_columns_.push_back(-1);
+  slot_columns_.push_back(-1);
 
-  for (int32_t c = 0; c < bins_.n_dense; ++c) {
-    if (is_sparse_[c]) continue;
-    for (int o = 0; o < n_offsets(); ++o) {
+  for (int o = 0; o < n_offsets(); ++o)
+    for (int32_t c = 0; c < bins_.n_dense; ++c) {
+      if (!is_full_[c]) continue;
       full_features_.push_back({static_cast<int32_t>(o * bins_.n_dense + c),
                                 static_cast<int32_t>(n_full_bins_), c, o - windows_.before});
       n_full_bins_ += bins_.n_bins[c] + 1;
     }
-  }
 }
 
-void TreeData::list_entries() {
-  if (n_slots() == 0) {
-    entry_offsets_.assign(bins_.n_positions + 1, 0);
-    return;
-  }
+void TreeData::list_entries(Stop& stop) {
   std::vector<int32_t> sparse_dense;
   for (int32_t c = 0; c < bins_.n_dense; ++c)
-    if (is_sparse_[c]) sparse_dense.push_back(c);
+    if (!is_full_[c]) sparse_dense.push_back(c);
   entry_offsets_.reserve(bins_.n_positions + 1);
   entry_offsets_.push_back(0);
   for (int64_t t = 0; t < bins_.n_positions; ++t) {
+    if (t % 1024 == 0) stop.check();
     const uint8_t* row = bins_.dense + t * bins_.n_dense;
     for (const int32_t c : sparse_dense)
       if (row[c] != column_defaults_[c]) entries_.push_back(slot_of(c, row[c]));

@@ -1,8 +1,11 @@
 // What the tree learner reads: the bin of every column at every position.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "parallel.hpp"
 
 namespace hedgerow {
 
@@ -74,7 +77,7 @@ class Room {
 // are sparse.
 class TreeData {
  public:
-  TreeData(const BinTable& bins, const Windows& windows);
+  TreeData(const BinTable& bins, const Windows& windows, Stop& stop);
 
   const BinTable& bins() const { return bins_; }
   const Windows& windows() const { return windows_; }
@@ -104,36 +107,44 @@ class TreeData {
   const std::vector<FullFeature>& full_features() const { return full_features_; }
   int64_t n_full_bins() const { return n_full_bins_; }
 
-  // Sparse columns: every bin but the default has a slot. One slot more, the last, stands for
+  // Sparse columns: every bin but the default has a slot, that of missing values only where there
+  // are any. One slot more, the last, stands for
   // nothing: it fills up the entries of a position to a multiple of kEntriesTogether.
   static constexpr int kEntriesTogether = 4;
   int32_t n_slots() const { return static_cast<int32_t>(slot_columns_.size()); }
   int32_t filler() const { return n_slots() - 1; }
   int32_t slot_column(int32_t slot) const { return slot_columns_[slot]; }
+  bool has_sparse() const { return full_features_.size() < static_cast<size_t>(n_features()); }
+  bool is_full(int32_t column) const { return is_full_[column]; }
   int32_t first_slot(int32_t column) const { return first_slots_[column]; }
+  int32_t end_slot(int32_t column) const { return first_slots_[column + 1]; }
   uint8_t default_bin(int32_t column) const { return column_defaults_[column]; }
   uint8_t slot_bin(int32_t column, int32_t slot) const {
-    const int32_t bin = slot - first_slots_[column];
-    return static_cast<uint8_t>(bin + (bin >= column_defaults_[column] ? 1 : 0));
+    const int32_t bin = slot - first_slots_[column] + first_bins_[column];
+    const uint8_t usual = column_defaults_[column];
+    return static_cast<uint8_t>(bin + (usual >= first_bins_[column] && bin >= usual ? 1 : 0));
   }
   const int64_t* entry_offsets() const { return entry_offsets_.data(); }
   const int32_t* entries() const { return entries_.data(); }
 
  private:
-  void transpose();
-  void choose_sparse_columns();
+  void transpose(Stop& stop);
+  void choose_sparse_columns(Stop& stop);
   void number_slots();
-  void list_entries();
+  void list_entries(Stop& stop);
   int32_t slot_of(int32_t column, uint8_t bin) const {
-    return first_slots_[column] + bin - (bin > column_defaults_[column] ? 1 : 0);
+    const uint8_t usual = column_defaults_[column];
+    return first_slots_[column] + bin - first_bins_[column] -
+           (usual >= first_bins_[column] && bin > usual ? 1 : 0);
   }
 
   BinTable bins_;
   Windows windows_;
   Room room_;
-  std::vector<uint8_t> is_sparse_;        // by column
+  std::vector<uint8_t> is_full_;          // by column
   std::vector<uint8_t> column_defaults_;  // by column
-  std::vector<int32_t> first_slots_;      // by column, -1 for full ones
+  std::vector<uint8_t> first_bins_;       // by column: 0 if it has missing values, else 1
+  std::vector<int32_t> first_slots_;      // (n_columns + 1,)
   std::vector<int32_t> slot_columns_;     // -1 for the filler
   std::vector<uint8_t> by_column_;        // (n_dense, N), the dense bins again
   std::vector<FullFeature> full_features_;

@@ -31,15 +31,16 @@ class Harvester {
         observed = table_.partial_observed + (partial++ - table_.partial_positions) * n_labels;
       if (sampling_.selected != nullptr && !sampling_.selected[t]) continue;
       const double weight = table_.weights == nullptr ? 1.0 : table_.weights[t];
-      if (weight == 0.0) continue;
+      const double scale = table_.scales == nullptr ? 1.0 : table_.scales[t];
+      if (scale == 0.0) continue;
       const double* expected = table_.expected + t * n_labels;
-      const double scale = table_.expected_is_weighted ? 1.0 / weight : 1.0;
+      const double expected_weight = table_.expected_is_weighted ? 1.0 : weight;
       for (int k = 0; k < n_labels; ++k) {
         const double seen = observed != nullptr ? observed[k] : (k == code ? 1.0 : 0.0);
-        const double gradient = expected[k] * scale - seen;  // for a weight of 1
-        if (std::abs(gradient) <= sampling_.trim) continue;
-        out[k].push_back({static_cast<int32_t>(t), static_cast<float>(weight * gradient),
-                          static_cast<float>(weight * curvature(t, k, p[k]))});
+        const double gradient = expected_weight * expected[k] - weight * seen;
+        if (std::abs(gradient) <= sampling_.trim * scale) continue;
+        out[k].push_back({static_cast<int32_t>(t), static_cast<float>(gradient),
+                          static_cast<float>(scale * curvature(t, k, p[k]))});
       }
     }
   }
@@ -125,8 +126,7 @@ int64_t count_right(const double* probabilities, const int32_t* codes, int64_t n
     for (int64_t t = chunk * kChunk; t < end; ++t) {
       if (codes[t] < 0) continue;
       const double* p = probabilities + t * n_labels;
-      counts[chunk] +=
-          std::all_of(p, p + n_labels, [&](double other) { return other <= p[codes[t]]; });
+      counts[chunk] += std::max_element(p, p + n_labels) - p == codes[t];
     }
   });
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});

@@ -18,8 +18,8 @@ struct Derivatives {
 };
 
 // Marginals and labels of N positions over K labels, from which derivatives follow:
-//   gradient  = expected - weight * observed,   curvature = weight * gamma * p (1 - p),
-// or curvature = weight for first-order boosting.
+//   gradient  = expected - weight * observed,   curvature = scale * gamma * p (1 - p),
+// or curvature = scale for first-order boosting.
 struct MarginalTable {
   int64_t n_positions;
   int n_labels;
@@ -28,6 +28,7 @@ struct MarginalTable {
   bool expected_is_weighted;         // else the weight is still to be multiplied
   const int32_t* codes;              // (N,) label, -1 if only `partial` tells
   const double* weights;             // (N,), or null for 1
+  const double* scales;              // (N,) how much a position's curvature counts, or null for 1
   int64_t n_partial;                 // positions of partially labelled sequences
   const int64_t* partial_positions;  // (n_partial,) rising
   const double* partial_observed;    // (n_partial, K) probabilities given the known labels
@@ -38,7 +39,7 @@ struct MarginalTable {
 // Which examples take part. Those that move the loss least can be left out, and so can a share of
 // those of labels that were not observed, the others counting for more in their place.
 struct Sampling {
-  double trim;              // leave out |gradient| / weight <= trim
+  double trim;              // leave out |gradient| <= trim * scale
   const uint8_t* selected;  // (N,) 0 leaves a position out; null: all
   double negative_ratio;    // examples of labels not observed for each one that was; 0: all
   uint64_t key;

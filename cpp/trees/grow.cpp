@@ -23,9 +23,13 @@ struct Candidate {
   std::unique_ptr<Histogram> histogram;
 };
 
-// The largest gain is at the top; among equals the oldest node.
-struct ByGain {
+// Which node is split next. Best first, that of the largest gain, among equals the oldest. If all
+// will be split in the end, the youngest: then few histograms are open at a time.
+struct NextSplit {
+  bool best_first;
+
   bool operator()(const std::unique_ptr<Candidate>& a, const std::unique_ptr<Candidate>& b) const {
+    if (!best_first) return a->node < b->node;
     if (a->split.gain != b->split.gain) return a->split.gain < b->split.gain;
     return a->node > b->node;
   }
@@ -47,7 +51,11 @@ std::vector<uint8_t> choose_features(int64_t n, double share, uint64_t key) {
 class Grower {
  public:
   Grower(const TreeData& data, const GrowthRules& rules, Stop& stop)
-      : data_(data), rules_(rules), stop_(stop), builder_(data) {}
+      : data_(data),
+        rules_(rules),
+        stop_(stop),
+        builder_(data, stop),
+        open_(NextSplit{rules.max_depth >= 31 || rules.max_leaves < 1 << rules.max_depth}) {}
 
   GrownTree grow(const std::vector<Derivatives>& derivatives, uint64_t key) {
     start(derivatives, key);
@@ -58,7 +66,7 @@ class Grower {
       open_.pop();
       expand(*candidate);
     }
-    open_ = {};
+    while (!open_.empty()) open_.pop();
     return std::move(tree_);
   }
 
@@ -233,7 +241,8 @@ class Grower {
   std::vector<Example> aside_;
   std::vector<uint8_t> tree_features_;
   std::vector<uint8_t> node_features_;
-  std::priority_queue<std::unique_ptr<Candidate>, std::vector<std::unique_ptr<Candidate>>, ByGain>
+  std::priority_queue<std::unique_ptr<Candidate>, std::vector<std::unique_ptr<Candidate>>,
+                      NextSplit>
       open_;
   std::vector<std::unique_ptr<Histogram>> idle_;
 };

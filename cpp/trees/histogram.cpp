@@ -8,22 +8,20 @@ namespace hedgerow {
 namespace {
 
 constexpr size_t kAhead = 8;             // examples whose rows are fetched early
+constexpr size_t kBatch = 1 << 14;       // examples between two looks at the user's wish to stop
 constexpr int64_t kBlockBins = 1 << 13;  // bins that are filled in one pass: 128 KiB
 
 }  // namespace
 
-HistogramBuilder::HistogramBuilder(const TreeData& data)
+HistogramBuilder::HistogramBuilder(const TreeData& data, Stop& stop)
     : data_(data),
+      stop_(stop),
       slots_(static_cast<size_t>(data.n_slots()) * data.n_offsets()),
       scratch_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()) {}
 
 void HistogramBuilder::fill(std::span<const Example> examples, Histogram& histogram) {
-  histogram.full.assign(data_.n_full_bins(), Sum{});
-  histogram.outside.assign(data_.n_offsets(), Sum{});
-  histogram.sparse.clear();
-  add_full(examples, histogram.full);
-  if (data_.n_slots() == 0) return;
-  add_sparse(examples, histogram.outside);
+  add(examples, histogram);
+  if (!data_.has_sparse()) return;
   for (size_t place = 0; place < slots_.size(); ++place) {
     if (slots_[place].is_empty()) continue;
     histogram.sparse.push_back({static_cast<int32_t>(place), slots_[place]});
@@ -33,13 +31,9 @@ void HistogramBuilder::fill(std::span<const Example> examples, Histogram& histog
 
 void HistogramBuilder::split(Histogram& histogram, std::span<const Example> some,
                              Histogram& of_some) {
-  of_some.full.assign(data_.n_full_bins(), Sum{});
-  of_some.outside.assign(data_.n_offsets(), Sum{});
-  of_some.sparse.clear();
-  add_full(some, of_some.full);
+  add(some, of_some);
   for (size_t i = 0; i < histogram.full.size(); ++i) histogram.full[i] -= of_some.full[i];
-  if (data_.n_slots() == 0) return;
-  add_sparse(some, of_some.outside);
+  if (!data_.has_sparse()) return;
   for (size_t o = 0; o < histogram.outside.size(); ++o) histogram.outside[o] -= of_some.outside[o];
   size_t n_left = 0;
   for (SlotSum& slot : histogram.sparse) {
@@ -52,6 +46,19 @@ void HistogramBuilder::split(Histogram& histogram, std::span<const Example> some
     if (!slot.sum.is_empty()) histogram.sparse[n_left++] = slot;
   }
   histogram.sparse.resize(n_left);
+}
+
+// Leaves the sums of sparse columns in slots_.
+void HistogramBuilder::add(std::span<const Example> examples, Histogram& histogram) {
+  histogram.full.assign(data_.n_full_bins(), Sum{});
+  histogram.outside.assign(data_.n_offsets(), Sum{});
+  histogram.sparse.clear();
+  for (size_t first = 0; first < examples.size(); first += kBatch) {
+    stop_.check();
+    const auto batch = examples.subspan(first, std::min(kBatch, examples.size() - first));
+    add_full(batch, histogram.full);
+    if (data_.has_sparse()) add_sparse(batch, histogram.outside);
+  }
 }
 
 // Features go in blocks whose bins stay in the cache.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "parallel.hpp"
 #include "trees/data.hpp"
 
 namespace hedgerow {
@@ -51,7 +52,7 @@ struct Histogram {
 // Makes histograms; one to a thread.
 class HistogramBuilder {
  public:
-  explicit HistogramBuilder(const TreeData& data);
+  HistogramBuilder(const TreeData& data, Stop& stop);
 
   void fill(std::span<const Example> examples, Histogram& histogram);
 
@@ -60,10 +61,12 @@ class HistogramBuilder {
   void split(Histogram& histogram, std::span<const Example> some, Histogram& of_some);
 
  private:
+  void add(std::span<const Example> examples, Histogram& histogram);
   void add_full(std::span<const Example> examples, std::vector<Sum>& sums);
   void add_sparse(std::span<const Example> examples, std::vector<Sum>& outside);
 
   const TreeData& data_;
+  Stop& stop_;
   std::vector<Sum> slots_;        // (n_offsets * n_slots,), all zero between calls
   std::vector<uint8_t> scratch_;  // a window
 };

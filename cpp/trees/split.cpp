@@ -60,27 +60,40 @@ class Search {
     return best_.exists() && std::pair(column_, offset_) < std::pair(best_.column, best_.offset);
   }
 
-  void cut_values(const Sum* bins, int n_bins) {
-    const Sum missing = bins[0];
-    int cut = -1;
+  struct Cut {
+    int n_left = 0;  // bins on the left, of those that stand in a row; 0: no cut is better
     bool missing_left = false;
+  };
+
+  // The best place to cut n bins that stand in a row, bin_of(i) being the i-th.
+  template <class BinOf>
+  Cut find_cut(const Sum* bins, int n, BinOf bin_of) {
+    const Sum missing = bins[0];
+    Cut cut;
     Sum left;
-    for (int bin = 1; bin <= n_bins; ++bin) {
-      if (bins[bin].is_empty()) continue;
-      left += bins[bin];
-      if (improves(left)) cut = bin, missing_left = false;
-      if (!missing.is_empty() && improves(left + missing)) cut = bin, missing_left = true;
+    for (int i = 0; i < n; ++i) {
+      const Sum& bin = bins[bin_of(i)];
+      if (bin.is_empty()) continue;
+      left += bin;
+      if (improves(left)) cut = {i + 1, false};
+      if (!missing.is_empty() && improves(left + missing)) cut = {i + 1, true};
     }
-    if (cut < 0) return;
     // Nothing is missing here: what will be goes to the heavier side.
-    if (missing.is_empty()) missing_left = 2 * best_.left.curvature > total_.curvature;
-    best_.categorical = false;
-    best_.left_bins = {};
-    for (int bin = missing_left ? 0 : 1; bin <= cut; ++bin) insert(best_.left_bins, bin);
+    if (missing.is_empty()) cut.missing_left = 2 * best_.left.curvature > total_.curvature;
+    return cut;
   }
 
+  void cut_values(const Sum* bins, int n_bins) {
+    const Cut cut = find_cut(bins, n_bins, [](int i) { return i + 1; });
+    if (cut.n_left == 0) return;
+    best_.categorical = false;
+    best_.left_bins = {};
+    for (int bin = cut.missing_left ? 0 : 1; bin <= cut.n_left; ++bin) insert(best_.left_bins, bin);
+  }
+
+  // Categories stand in the order of the steps they would take as leaves; those that do not occur
+  // here go the way of missing values.
   void cut_categories(const Sum* bins, int n_bins) {
-    const Sum missing = bins[0];
     std::array<std::pair<double, int>, 256> order;
     int n_seen = 0;
     for (int bin = 1; bin <= n_bins; ++bin) {
@@ -89,23 +102,14 @@ class Search {
       order[n_seen++] = {gradient / (weight(bins[bin]) + rules_.reg_lambda), bin};
     }
     std::sort(order.begin(), order.begin() + n_seen);
-    int cut = -1;
-    bool missing_left = false;
-    Sum left;
-    for (int i = 0; i < n_seen; ++i) {
-      left += bins[order[i].second];
-      if (improves(left)) cut = i, missing_left = false;
-      if (!missing.is_empty() && improves(left + missing)) cut = i, missing_left = true;
-    }
-    if (cut < 0) return;
-    if (missing.is_empty()) missing_left = 2 * best_.left.curvature > total_.curvature;
+    const Cut cut = find_cut(bins, n_seen, [&](int i) { return order[i].second; });
+    if (cut.n_left == 0) return;
     best_.categorical = true;
     best_.left_bins = {};
-    for (int i = 0; i <= cut; ++i) insert(best_.left_bins, order[i].second);
-    // Categories that do not occur here go the way of missing values.
-    if (!missing_left) return;
+    for (int i = 0; i < cut.n_left; ++i) insert(best_.left_bins, order[i].second);
+    if (!cut.missing_left) return;
     for (int bin = 0; bin <= n_bins; ++bin)
-      if (bins[bin].is_empty() || bin == 0) insert(best_.left_bins, bin);
+      if (bin == 0 || bins[bin].is_empty()) insert(best_.left_bins, bin);
   }
 
   Sum total_;
@@ -118,10 +122,11 @@ class Search {
 
 bool has_entries(const TreeData& data, const Histogram& histogram, int32_t column, int o) {
   const int32_t first = o * data.n_slots() + data.first_slot(column);
+  const int32_t end = o * data.n_slots() + data.end_slot(column);
   const auto found =
       std::lower_bound(histogram.sparse.begin(), histogram.sparse.end(), first,
                        [](const SlotSum& slot, int32_t place) { return slot.place < place; });
-  return found != histogram.sparse.end() && found->place < first + data.bins().n_bins[column];
+  return found != histogram.sparse.end() && found->place < end;
 }
 
 }  // namespace
@@ -145,7 +150,7 @@ Split find_split(const TreeData& data, const Histogram& histogram, const Sum& to
   for (int o = 0; o < n_offsets; ++o) {
     if (histogram.outside[o].is_empty()) continue;
     for (int32_t column = 0; column < table.n_columns(); ++column) {
-      if (data.first_slot(column) < 0 || data.default_bin(column) == 0) continue;
+      if (data.is_full(column) || data.default_bin(column) == 0) continue;
       if (!allows(column, o - before)) continue;
       if (!has_entries(data, histogram, column, o)) {
         std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
@@ -160,7 +165,7 @@ Split find_split(const TreeData& data, const Histogram& histogram, const Sum& to
   for (size_t i = 0; i < histogram.sparse.size();) {
     const int32_t o = histogram.sparse[i].place / data.n_slots();
     const int32_t column = data.slot_column(histogram.sparse[i].place % data.n_slots());
-    const int32_t end = o * data.n_slots() + data.first_slot(column) + table.n_bins[column];
+    const int32_t end = o * data.n_slots() + data.end_slot(column);
     const uint8_t usual = data.default_bin(column);
     std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
     bins[usual] = total - histogram.outside[o];

@@ -245,6 +245,7 @@ class Examples:
         expected_is_weighted: bool,
         codes: NDArray[np.int32],
         weights: NDArray[np.float64] | None,
+        scales: NDArray[np.float64] | None,
         partial_positions: NDArray[np.int64] | None,
         partial_observed: NDArray[np.float64] | None,
         gammas: NDArray[np.float32] | None,

@@ -66,6 +66,16 @@ class Targets:
             return float(self.n_known)
         return float(self.weights[self.codes >= 0].sum())
 
+    @cached_property
+    def mean_weights(self) -> NDArray[np.float64] | None:
+        """How much each sequence counts, (S,), in the mean over its positions; None if all do 1."""
+        if self.position_weights is None:
+            return self.sequence_weights
+        lengths = np.diff(self.offsets)
+        sums = np.add.reduceat(np.append(self.position_weights, 0.0), self.offsets[:-1])
+        means: NDArray[np.float64] = np.where(lengths > 0, sums, 0.0) / lengths.clip(min=1)
+        return means
+
     def part(self, sequences: slice) -> Targets:
         """Only some consecutive sequences."""
         offsets = self.offsets[sequences.start : sequences.stop + 1]

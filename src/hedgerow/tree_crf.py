@@ -65,8 +65,9 @@ class TreeCRF(SequenceModel):
         Least gain of a split.
     reg_lambda : float, default 1.0
         Added to the sum of curvatures of a leaf, which makes its step shorter.
-    max_step : float or None, default None
-        Most that a leaf moves a score in a round, before the learning rate. None: no limit.
+    max_step : float or None, default 2.0
+        Most that a leaf moves a score in a round, before the learning rate. Where nothing is known
+        yet, many labels and few examples would else make for leaps. None: no limit.
     max_bins : int, default 255
         Most bins that the values of a column are put into, 2 to 255.
     window : int or (int, int), default 0
@@ -84,9 +85,10 @@ class TreeCRF(SequenceModel):
     transition_step : {"bound", "exact"}, default "bound"
         How the weights of label patterns move: by the same bound as the trees, or by a few steps of
         L-BFGS a round, which takes more time and gives a lower loss.
-    trim : float, default 0.01
+    trim : float or None, default None
         Leave out examples, a position and a label, whose probability is this close to what was
-        observed. They hardly change a tree and are most of its work. 0: keep all.
+        observed. They hardly change a tree and are most of its work. None: 0.01, or less if there
+        are more than 25 labels, a quarter of what each has when nothing is known. 0: keep all.
     subsample : float, default 1.0
         Share of the sequences that a round learns from, drawn anew every time.
     stratified : bool, default False
@@ -100,8 +102,8 @@ class TreeCRF(SequenceModel):
     early_stopping_metric : {"loss", "accuracy"}, default "loss"
         What to do better at.
     callbacks : list of callables or None, default None
-        Called after every round with a `hedgerow.boosting.monitor.Round`; returning True ends
-        training.
+        Called after every round with a `hedgerow.boosting.monitor.Round`; training ends when one of
+        them returns something true.
     order : int, default 1
         How many labels before it a label depends on directly. 1: every pair of neighbouring labels
         has a weight. m > 1: every label pattern of 2 to m + 1 labels that occurs in training has
@@ -172,7 +174,7 @@ class TreeCRF(SequenceModel):
         min_child_weight: float = 1.0,
         min_split_gain: float = 0.0,
         reg_lambda: float = 1.0,
-        max_step: float | None = None,
+        max_step: float | None = 2.0,
         max_bins: int = 255,
         window: int | tuple[int, int] = 0,
         colsample_bytree: float = 1.0,
@@ -180,7 +182,7 @@ class TreeCRF(SequenceModel):
         newton: bool = True,
         curvature: CurvatureKind = "mixing",
         transition_step: TransitionStep = "bound",
-        trim: float = 0.01,
+        trim: float | None = None,
         subsample: float = 1.0,
         stratified: bool = False,
         negative_ratio: float = 3.0,
@@ -270,16 +272,14 @@ class TreeCRF(SequenceModel):
         self._check_parameters()
         self._check_init(init, eval_set)
         data, sequences, columns = self._read_training(X, y, sample_weight, groups, init)
-        settings = self._settings()
+        settings = self._settings(data.targets.n_labels)
         start = self._start(init, data)
         bins = columns.bins(sequences, settings.n_threads)
         del sequences
         evaluate = self._watch(eval_set, data, columns, start, settings)
         tree_data = _core.TreeData(bins, *self._window())
         booster = Booster(columns, bins, tree_data, data.targets, data.grammar, settings, start)
-        history: dict[str, list[float]] = {}
-        if init is not None:  # rounds that were not kept are not gone on from
-            history = {name: v[: init.n_rounds_] for name, v in init.history_.items()}
+        history = {} if init is None else init._history_to_go_on(eval_set is not None)
         with Progress(self.n_rounds, self.verbose) as progress:
             monitor = Monitor(
                 history,
@@ -288,13 +288,12 @@ class TreeCRF(SequenceModel):
                 self.early_stopping_rounds,
                 self.early_stopping_metric,
             )
-            model = boost(booster, start.forest, self.n_rounds, monitor, evaluate)
+            trained = boost(booster, start.forest, self.n_rounds, monitor, evaluate)
         self._set_fitted(data.labels.classes, data.schema, data.index)
         self._columns = columns
         self._fitted_grammar = data.grammar
-        self._set_model(model)
-        kept = history.get("loss", [])[: model.forest.n_rounds]
-        self.loss_ = kept[-1] if kept else booster.loss / data.targets.total_weight
+        self._set_model(trained.model)
+        self.loss_ = trained.loss
         self.best_round_ = monitor.best_round
         self.history_ = history
         del booster, tree_data, bins
@@ -343,18 +342,17 @@ class TreeCRF(SequenceModel):
 
     def _check_parameters(self) -> None:
         check_number("n_rounds", self.n_rounds, minimum=1, integer=True)
-        if self.learning_rate is not None:
-            check_number("learning_rate", self.learning_rate, minimum=0)
         for name in ("max_depth", "max_leaves"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), minimum=1, integer=True)
         if self.max_leaves is not None and self.max_leaves > MAX_LEAVES:
             raise ValueError(f"max_leaves is {self.max_leaves}; expected at most {MAX_LEAVES}")
         for name in ("min_child_weight", "min_split_gain", "reg_lambda", "trim"):
-            check_number(name, getattr(self, name), minimum=0)
+            if name != "trim" or self.trim is not None:
+                check_number(name, getattr(self, name), minimum=0)
         for name in ("colsample_bytree", "colsample_bynode", "subsample"):
             check_share(name, getattr(self, name))
-        for name in ("max_step", "negative_ratio"):
+        for name in ("learning_rate", "max_step", "negative_ratio"):
             value = getattr(self, name)
             if value is not None:
                 check_number(name, value, minimum=0)
@@ -371,21 +369,27 @@ class TreeCRF(SequenceModel):
                 "early_stopping_rounds", self.early_stopping_rounds, minimum=1, integer=True
             )
         check_choice("early_stopping_metric", self.early_stopping_metric, ("loss", "accuracy"))
+        if not isinstance(self.callbacks, (list, tuple, type(None))):
+            raise TypeError(f"callbacks is {self.callbacks!r}; expected a list of callables")
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks holds {callback!r}, which cannot be called")
+        if isinstance(self.random_state, (int, np.integer)):
+            check_number("random_state", self.random_state, minimum=0, integer=True)
         check_label_parameters(self)
 
     def _window(self) -> tuple[int, int]:
         """How far the window reaches before and after a position."""
         window = self.window
-        sides = (window, window) if not isinstance(window, (tuple, list)) else tuple(window)
-        if len(sides) != 2:
-            raise ValueError(f"window is {window!r}; expected a number or (before, after)")
-        for side in sides:
-            check_number("window", side, minimum=0, integer=True)
-            if side > MAX_REACH:
-                raise ValueError(f"window is {window!r}; expected at most {MAX_REACH} positions")
+        sides = tuple(window) if isinstance(window, (tuple, list, np.ndarray)) else (window, window)
+        numbers = all(
+            isinstance(side, (int, np.integer)) and not isinstance(side, bool) for side in sides
+        )
+        if len(sides) != 2 or not numbers or min(sides) < 0 or max(sides) > MAX_REACH:
+            raise ValueError(
+                f"window is {window!r}; expected how many positions to look at on either side, "
+                f"0 to {MAX_REACH}, or (before, after)"
+            )
         return int(sides[0]), int(sides[1])
 
     def _check_init(self, init: Any, eval_set: Any) -> None:
@@ -399,7 +403,16 @@ class TreeCRF(SequenceModel):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted TreeCRF")
         init._check_fitted()
 
-    def _settings(self) -> Settings:
+    def _history_to_go_on(self, is_watched: bool) -> dict[str, list[float]]:
+        """What was noted of the rounds that were kept, as far as it will be noted from here on."""
+        n_noted = len(self.history_.get("loss", ()))
+        return {
+            name: list(figures[: self.n_rounds_])
+            for name, figures in self.history_.items()
+            if len(figures) == n_noted and (is_watched or not name.startswith("eval_"))
+        }
+
+    def _settings(self, n_labels: int) -> Settings:
         rate = self.learning_rate
         if rate is None:
             rate = 0.3 if self.newton else 1.0
@@ -421,7 +434,7 @@ class TreeCRF(SequenceModel):
             newton=bool(self.newton),
             curvature=self.curvature,
             transition_step=self.transition_step,
-            trim=float(self.trim),
+            trim=min(0.01, 0.25 / n_labels) if self.trim is None else float(self.trim),
             subsample=float(self.subsample),
             negative_ratio=float(self.negative_ratio) if self.stratified else 0.0,
             seed=int(seed),
@@ -486,6 +499,16 @@ class TreeCRF(SequenceModel):
     def _set_model(self, model: Model) -> None:
         self._model = model
         self._walker = model.forest.walker(self._columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made when needed."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_walker"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "_model"):
+            self._set_model(self._model)
 
     def _check_values(self, sequences: Sequences) -> None:
         check_not_infinite(sequences, type(self).__name__)

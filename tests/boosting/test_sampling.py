@@ -98,7 +98,7 @@ def test_a_subsample_is_of_whole_sequences_and_new_in_every_round(monkeypatch):
 @pytest.mark.parametrize("ratio", [0.3, 0.8])
 def test_stratified_keeps_what_was_observed_and_some_of_the_rest(monkeypatch, ratio):
     everything, codes = examples_of(TreeCRF(trim=0, order=0), monkeypatch)
-    n_draws = 40
+    n_draws = 25
     for label in range(3):
         gradients, counts = [], []
         positions, full, _ = everything[label]
@@ -115,8 +115,8 @@ def test_stratified_keeps_what_was_observed_and_some_of_the_rest(monkeypatch, ra
             np.testing.assert_allclose(curvatures[~is_seen], upscale * 4 / 9, rtol=1e-6)
             gradients.append(slopes[~is_seen].sum())
             counts.append((~is_seen).sum())
-        assert np.mean(gradients) == pytest.approx(full[~seen].sum(), rel=0.15)
-        assert np.mean(counts) == pytest.approx(min(ratio * seen.sum(), (~seen).sum()), rel=0.15)
+        assert np.mean(gradients) == pytest.approx(full[~seen].sum(), rel=0.2)
+        assert np.mean(counts) == pytest.approx(min(ratio * seen.sum(), (~seen).sum()), rel=0.2)
 
 
 def test_a_ratio_that_asks_for_more_than_there_is_keeps_everything(monkeypatch):

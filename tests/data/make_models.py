@@ -5,7 +5,9 @@ A file of a new format gets a new name here. Old files stay: what they hold must
 
 from pathlib import Path
 
-from hedgerow import LinearCRF
+import pandas as pd
+
+from hedgerow import LinearCRF, TreeCRF
 
 X = [
     [{"word": "the", "n": 0.5}, {"word": "old", "n": -1}, {"word": "man", "tags": ["a", "b"]}],
@@ -13,6 +15,10 @@ X = [
 ]
 Y = [["D", "A", "N"], ["N", "V"]]
 CHUNKS = [["B-NP", "I-NP", "I-NP"], ["B-NP", "O"]]
+FRAMES = [
+    pd.DataFrame({"size": [0.5, -1.0, None], "word": ["the", "man", None]}),
+    pd.DataFrame({"size": [2.0, 0.5], "word": ["man", "sleeps"]}),
+]
 
 
 def linear_crf_1() -> LinearCRF:
@@ -38,5 +44,34 @@ def linear_crf_2() -> LinearCRF:
     ).fit([*X, *more], chunks)
 
 
+def tree_crf_2() -> TreeCRF:
+    """Splits of numbers and categories in a window, label patterns, constraints, draws."""
+    more = [
+        pd.DataFrame({"size": [0.1 * n, 1.0, None, 3.0], "word": ["the", "old", "man", "sleeps"]})
+        for n in range(10)
+    ]
+    chunks = [
+        ["B-NP", "I-NP", "O", "B-NP"] if n % 3 else ["O", "B-NP", "O", "O"] for n in range(10)
+    ]
+    return TreeCRF(
+        n_rounds=6,
+        learning_rate=0.5,
+        max_depth=3,
+        max_leaves=5,
+        min_child_weight=0.1,
+        min_split_gain=0.0,
+        reg_lambda=1.0,
+        max_step=None,
+        max_bins=20,
+        window=(1, 0),
+        trim=0.0,
+        colsample_bytree=0.8,
+        order=2,
+        constraints="BIO",
+        random_state=1,
+    ).fit([*FRAMES, *more], [["B-NP", "I-NP", "O"], ["B-NP", "O"], *chunks])
+
+
 if __name__ == "__main__":
     linear_crf_2().save(Path(__file__).parent / "linear_crf_format_2.hedgerow")
+    tree_crf_2().save(Path(__file__).parent / "tree_crf_format_2.hedgerow")

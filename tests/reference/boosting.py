@@ -18,7 +18,7 @@ def make_booster(crf, X, y, sample_weight=None):
         _core.TreeData(bins, *crf._window()),
         data.targets,
         data.grammar,
-        crf._settings(),
+        crf._settings(data.targets.n_labels),
         crf._start(None, data),
     )
 
@@ -55,9 +55,6 @@ def tree_of(crf, number):
     return node(first)
 
 
-def to_row_lengths(X):
-    return list(map(len, X))
-
-
 def group_ids(X):
-    return np.repeat(np.arange(len(X)), to_row_lengths(X))
+    """For each row of all sequences together the number of its sequence."""
+    return np.repeat(np.arange(len(X)), list(map(len, X)))

@@ -1,8 +1,13 @@
-"""Data of models that are saved and loaded."""
+"""Data of models that are saved and loaded, and ways to change their files."""
+
+import json
 
 import numpy as np
 import pandas as pd
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
 
+from hedgerow import persist
 from reference.linear import make_data
 
 X, Y = make_data()
@@ -26,3 +31,65 @@ ITEMS = [
     [{"mot": "été", "n": value, "nested": {"🙂": ["a", "b"]}} for value in x[:, 0].tolist()]
     for x in X
 ]
+
+
+def take_apart(data):
+    """The state of a saved model, without the keys that `persist.write` adds."""
+    size = int.from_bytes(data[:8], "little")
+    metadata = json.loads(data[8 : 8 + size])["__metadata__"]["hedgerow"]
+    content = json.loads(metadata.partition(" ")[2])
+    kind = content.pop("model")
+    del content["format"]
+    return kind, persist.State(load_tensors(data), content)
+
+
+def put_together(tensors, content):
+    """A file with a right checksum, whatever it holds."""
+    text = json.dumps(content)
+    return save_tensors(tensors, {"hedgerow": f"{persist._digest(text, tensors)} {text}"})
+
+
+def changed(name, change):
+    def apply(tensors):
+        tensors[name] = change(tensors[name].copy())
+
+    return apply
+
+
+def put(position, value):
+    def change(array):
+        array[position] = value
+        return array
+
+    return change
+
+
+def mutants(data, count):
+    """Damaged copies, each in one of six ways."""
+    rng = np.random.default_rng(0)
+
+    def place():
+        return int(rng.integers(len(data)))
+
+    for number in range(count):
+        mutant, at = bytearray(data), place()
+        size = int(rng.integers(1, 17))
+        match number % 6:
+            case 0:
+                mutant[at] ^= 1 << int(rng.integers(8))
+            case 1:
+                for _ in range(size):
+                    mutant[place()] = int(rng.integers(256))
+            case 2:
+                del mutant[at : at + size]
+            case 3:
+                mutant[at:at] = rng.bytes(size)
+            case 4:
+                del mutant[at:]
+            case 5:
+                other = place()
+                mutant[at : at + size], mutant[other : other + size] = (
+                    data[other : other + size],
+                    data[at : at + size],
+                )
+        yield bytes(mutant)

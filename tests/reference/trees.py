@@ -233,6 +233,14 @@ def grow_tree(table, window, positions, gradients, curvatures, rules):
     return Grower(table, *window, positions, gradients, curvatures, rules).grow()
 
 
+def from_the_root(nodes, at=0):
+    """All nodes, each before those below it, left before right; nodes are numbered in any order."""
+    if nodes[at].column < 0:
+        return [at]
+    left = nodes[at].left
+    return [at, *from_the_root(nodes, left), *from_the_root(nodes, left + 1)]
+
+
 def walk(table, nodes, position):
     """Number of the leaf that a position comes to."""
     at = 0

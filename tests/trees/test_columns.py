@@ -15,7 +15,7 @@ from hedgerow import _core
 from hedgerow.encode import encode
 from hedgerow.trees import cuts
 from hedgerow.trees.columns import Columns
-from reference.columns import column_cuts, learn, midpoints, search
+from reference.columns import column_cuts, learn, midpoints, search, to_dense_bins
 
 LIBRARIES = pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 
@@ -272,6 +272,65 @@ def test_names_of_columns_without_names():
     assert learn(np.zeros((1, 2)))[0].column_names() == ["x0", "x1"]
     assert learn(pd.DataFrame({0: [1.0], 1: ["a"]}))[0].column_names() == ["x0", "x1"]
     assert learn(scipy.sparse.csr_array((1, 2)))[0].column_names() == ["x0", "x1"]
+
+
+def test_columns_of_x_that_columns_come_from():
+    words = [f"{i:03}" for i in range(255)]
+    frame = pd.DataFrame(
+        {"big": words, "n": np.arange(255), "few": ["a", "b", "c"] * 85, "huge": words, "m": 0.5}
+    )
+    columns, _ = learn(frame)
+    of_schema = columns.of_schema()
+    assert of_schema.tolist() == [1, 4, 2, *[0] * 255, *[3] * 255]
+    names = [name.split("=")[0] for name in columns.column_names()]
+    assert [frame.columns[place] for place in of_schema] == names
+    assert learn(np.zeros((2, 3)))[0].of_schema().tolist() == [0, 1, 2]
+    assert learn(scipy.sparse.csr_array((2, 3)))[0].of_schema().tolist() == [0, 1, 2]
+    assert learn(pd.DataFrame({"w": ["a"]}))[0].of_schema().tolist() == [0]
+    items, _ = learn([[["b", "a"], ["c"]]], index=_core.StringIndex())
+    assert items.of_schema().tolist() == [0, 1, 2]
+    assert learn([[[]]], index=_core.StringIndex())[0].of_schema().tolist() == []
+
+
+def every_kind_of_input():
+    words = [f"{i:03}" for i in range(255)]
+    yield [np.array([[1.0, np.nan], [2.0, 0.0]]), np.zeros((1, 2))]
+    yield pd.DataFrame({"n": np.arange(255), "few": ["a", None, "c"] * 85, "many": words})
+    yield scipy.sparse.csr_array([[0.0, 2.0], [1.0, -3.0], [np.nan, 0.0]])
+    yield [[{"n": 2.5, "a": 1}, {"n": -1.0}], [["a"]]]
+    yield [[[], []]]
+
+
+@pytest.mark.parametrize("X", list(every_kind_of_input()))
+def test_kernels_read_the_bins_as_they_are(X):
+    columns, sequences = learn(X, index=_core.StringIndex())
+    bins, binned = columns.bins(sequences, 2), columns.bin(sequences, 1)
+    table = binned.dense
+    if columns.n_attributes:
+        table = np.concatenate([table, to_dense_bins(columns, binned)], axis=1)
+    # A tree for each column and cut says on which side of it every value lies.
+    for c in range(columns.n_columns):
+        for cut in range(1, columns.n_bins[c] + 1, 17):
+            forest = _core.Forest(
+                np.array([0, 3]),
+                np.zeros(1, np.int32),
+                np.array([c, -1, -1], np.int32),
+                np.zeros(3, np.int32),
+                np.array([cut, 0, 0], np.uint8),
+                np.zeros(3, np.uint8),
+                np.full(3, -1, np.int32),
+                np.array([1, -1, -1], np.int32),
+                np.array([0, 1, 2], np.float32),
+                np.empty(0, np.uint8),
+                columns.n_dense,
+                columns.n_attributes,
+                1,
+            )
+            out = np.zeros((sequences.n_positions, 1))
+            forest.add_scores(bins, out, out, 1)
+            left = (table[:, c] >= 1) & (table[:, c] <= cut)
+            np.testing.assert_array_equal(out[:, 0], np.where(left, 1.0, 2.0))
+    _core.TreeData(bins, 1, 1)
 
 
 def fill(function, **changes):

@@ -12,6 +12,7 @@ import scipy.sparse
 from hedgerow import ModelFileError, _core
 from hedgerow.encode import encode
 from hedgerow.persist import State
+from hedgerow.sequences import Schema
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from reference.columns import learn
 
@@ -32,16 +33,28 @@ def state_of(columns):
     return State(tensors, json.loads(json.dumps(metadata)))
 
 
+def unpack(state, columns):
+    """Schema and names are kept elsewhere in the file."""
+    index = _core.StringIndex() if columns.index is None else columns.index
+    return unpack_columns(state, columns.schema, index)
+
+
 def learned(X):
     return learn(X, index=_core.StringIndex())
 
 
 @pytest.mark.parametrize("X", [FRAME, [FRAME[:1], FRAME[1:]], ITEMS, SPARSE, np.eye(3), [[[], []]]])
-@pytest.mark.parametrize("copy", [state_of, lambda columns: pickle.loads(pickle.dumps(columns))])
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda columns: unpack(state_of(columns), columns),
+        lambda columns: pickle.loads(pickle.dumps(columns)),
+    ],
+    ids=["state", "pickle"],
+)
 def test_round_trip(X, copy):
     columns, sequences = learned(X)
     again = copy(columns)
-    again = unpack_columns(again) if isinstance(again, State) else again
     assert again.schema == columns.schema
     assert again.categories == columns.categories
     assert again.column_names() == columns.column_names()
@@ -52,21 +65,24 @@ def test_round_trip(X, copy):
         np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
 
 
-def test_names_that_came_after_learning_are_not_saved():
+def test_names_and_schema_must_fit():
     index = _core.StringIndex()
     columns, _ = learn(ITEMS, index=index)
+    state = state_of(columns)
+    refuses(state, columns.schema, _core.StringIndex(), "does not fit the attribute names")
     encode([[["later"]]], index=index)
-    again = unpack_columns(state_of(columns))
-    assert again.column_names() == columns.column_names() == ["mot:été", "n"]
+    refuses(state, columns.schema, index, "cuts.offsets does not fit the attribute names")
+    text = Schema("columns", 2, None, (True, False))
+    refuses(state, text, index, "categories of its text columns")
+    numbers = Schema("columns", 3, None, (True, True, True))
+    refuses(state, numbers, index, "cuts.offsets does not fit the columns")
+    of_numbers = state_of(learned(np.eye(2))[0])
+    refuses(of_numbers, Schema("items", 0, None, ()), index, "attributes that are not sparse")
 
 
-def refuses(state, message):
+def refuses(state, schema, index, message):
     with pytest.raises(ModelFileError, match=re.escape(message)):
-        unpack_columns(state)
-
-
-def with_schema(**changes):
-    return lambda tensors, metadata: metadata["schema"].update(changes)
+        unpack_columns(state, schema, index)
 
 
 def with_metadata(**changes):
@@ -130,27 +146,12 @@ MANY = np.arange(255.0)
         (SPARSE, with_cut(0, np.inf), "cuts.values is not finite"),
         (SPARSE, with_cut(1, 1.0), "cuts.values does not rise within a column"),
         (SPARSE, with_tensors(cuts_offsets=np.array([0, 1, 2, 3])), "does not fit the columns"),
-        (SPARSE, with_tensors(cuts_offsets=np.array([0]), cuts_values=np.empty(0)), "its columns"),
+        (SPARSE, with_tensors(cuts_offsets=np.array([0]), cuts_values=np.empty(0)), "the columns"),
         (SPARSE, without("sparse"), "whether its columns are sparse"),
         (SPARSE, with_metadata(sparse=1), "whether its columns are sparse"),
         (SPARSE, without("categories"), "its categories"),
         (SPARSE, with_metadata(categories={}), "its categories"),
         (SPARSE, with_metadata(categories=[["a"]]), "categories of its text columns"),
-        (SPARSE, without("schema"), "its columns"),
-        (SPARSE, with_schema(n_features=10**15), "its columns"),
-        (SPARSE, with_schema(n_features=-1), "its columns"),
-        (SPARSE, with_schema(n_features=True), "its columns"),
-        (SPARSE, with_schema(n_features=None), "its columns"),
-        (SPARSE, with_schema(names=["a"]), "names of its columns"),
-        (SPARSE, with_schema(names=["a", 1]), "names of its columns"),
-        (SPARSE, with_schema(names="ab"), "names of its columns"),
-        (SPARSE, with_schema(kind="rows"), "its columns"),
-        (SPARSE, with_schema(kind=[]), "its columns"),
-        (SPARSE, with_schema(text=None), "its columns"),
-        (SPARSE, with_schema(text=[[]]), "its columns"),
-        (SPARSE, with_schema(text=[5]), "its columns"),
-        (SPARSE, with_schema(text=[0]), "categories of its text columns"),
-        (SPARSE, with_schema(kind="items"), "columns of items"),
         (FRAME, with_metadata(sparse=True), "sparse columns and text columns"),
         (FRAME, with_metadata(categories=[["a"]]), "categories of its text columns"),
         (FRAME, with_metadata(categories=[["a"], ["b"]]), "cuts.offsets does not fit the columns"),
@@ -162,15 +163,13 @@ MANY = np.arange(255.0)
         (FRAME, without_last_cut, "cuts of a category"),
         (FRAME, with_cut(-1, 0.75), "cuts of a category"),
         (ITEMS, with_metadata(sparse=False), "attributes that are not sparse"),
-        (ITEMS, without("names.text"), "names.text is missing"),
-        (ITEMS, without("names.offsets"), "names.offsets is missing"),
-        (ITEMS, with_tensors(names_text=np.array([255] * 9, np.uint8)), "attribute names ("),
-        (ITEMS, with_tensors(names_offsets=np.array([0, 8, 10])), "attribute names ("),
-        (ITEMS, with_tensors(names_offsets=np.array([0, 10])), "does not fit the attribute names"),
+        (ITEMS, with_offset(1, 0), "cuts.values does not rise within a column"),
     ],
 )
 def test_what_makes_no_sense_is_refused(X, change, message):
-    state = state_of(learned(X)[0])
-    unpack_columns(state)
+    columns, _ = learned(X)
+    state = state_of(columns)
+    unpack(state, columns)
     change(state.tensors, state.metadata)
-    refuses(state, message)
+    with pytest.raises(ModelFileError, match=re.escape(message)):
+        unpack(state, columns)

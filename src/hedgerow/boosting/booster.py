@@ -89,6 +89,7 @@ class Booster:
         self.scores = score_positions(
             start.forest, columns, bins, grammar, targets.offsets, settings.n_threads
         )
+        self._curvature_weights = _weigh_curvature(targets)
         self._next_scores = np.empty_like(self.scores)
         self._marginals = np.empty_like(self.scores)
         self.expected = self._expect(self.scores, self.weights)
@@ -112,7 +113,7 @@ class Booster:
                 self._potentials(self.scores, self.weights),
                 self.grammar,
                 self.expected.posteriors,
-                weights=self.targets.sequence_weights,
+                weights=self.targets.mean_weights,
                 n_threads=settings.n_threads,
             )
         trees = self._grow(curvature, number)
@@ -141,6 +142,7 @@ class Booster:
             targets.position_weights is not None,
             targets.codes,
             targets.weights,
+            self._curvature_weights,
             None if targets.partial is None else targets.partial.positions,
             None if given is None else given.marginals,
             gammas if gammas is not None and gammas.ndim == 1 else None,
@@ -176,10 +178,10 @@ class Booster:
         """Bound on the second derivative of the loss by each pattern's weight, (P,).
 
         The sum over positions of gamma p (1 - p). Patterns of an automaton have only the sum n of
-        their probabilities at hand, for which it is at most gamma (n - n^2 / N).
+        their probabilities at hand, for which it is at most gamma (n - n^2 / N); and one of each
+        length may end at the same position, so that so many move a score together.
         """
-        counts = self.targets.offsets[1:] - self.targets.offsets[:-1]
-        n_edges = float((counts - 1).clip(min=0).sum())
+        n_edges = self._count_edges()
         if curvature is None:
             return np.full(len(self.weights), n_edges)
         if curvature.pairs is not None:
@@ -187,7 +189,14 @@ class Booster:
         assert self.expected.posteriors.arc_sums is not None
         expected = self.grammar.pattern_sums(self.expected.posteriors.arc_sums)
         variances = (expected - expected**2 / max(n_edges, 1.0)).clip(min=0)
-        return curvature.edge_gamma * variances
+        n_lengths = max(self.grammar.patterns.longest - 1, 1)
+        return n_lengths * curvature.edge_gamma(self.targets.weights) * variances
+
+    def _count_edges(self) -> float:
+        """How many neighbouring positions there are, by the weight of their sequence."""
+        counts = (np.diff(self.targets.offsets) - 1).clip(min=0)
+        weights = self.targets.mean_weights
+        return float(counts.sum() if weights is None else np.einsum("s,s", counts, weights))
 
     def _move(self, trees: Forest, step: NDArray[np.float64]) -> Forest | None:
         """Go the way of trees and weights, or half of it, and so on until the loss is no higher.
@@ -242,3 +251,15 @@ class Booster:
             return self.expected.posteriors.marginals
         potentials = self._potentials(self.scores, self.weights)
         return forward_backward(potentials, pairs=None, n_jobs=self.settings.n_threads).marginals
+
+
+def _weigh_curvature(targets: Targets) -> NDArray[np.float64] | None:
+    """How much the curvature of each position counts, (N,).
+
+    As much as the position; but where that is nothing, scores still matter to its neighbours.
+    """
+    if targets.position_weights is None:
+        return targets.weights
+    assert targets.mean_weights is not None
+    means = np.repeat(targets.mean_weights, np.diff(targets.offsets))
+    return np.where(targets.position_weights > 0, targets.position_weights, means)

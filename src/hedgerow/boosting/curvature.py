@@ -37,13 +37,16 @@ class Curvature:
     pairs: NDArray[np.float64] | None
     """(K, K) sum over all positions of gamma p (1 - p), p the probability of a label pair."""
 
-    @property
-    def edge_gamma(self) -> float:
-        """Mean of `edges` over the positions that a label pair ends at; 2 if there are none."""
+    def edge_gamma(self, weights: NDArray[np.float64] | None) -> float:
+        """Mean of `edges` over the positions that a label pair ends at; 2 if there are none.
+
+        ``weights`` (N,) say how much each position counts.
+        """
         if self.edges is None:
             return 2.0
-        ends = self.edges > 0
-        return float(self.edges[ends].mean(dtype=np.float64)) if ends.any() else 2.0
+        counts = (self.edges > 0) * (1.0 if weights is None else weights)
+        total = float(counts.sum())
+        return float(np.einsum("n,n", self.edges, counts)) / total if total > 0 else 2.0
 
 
 def mixing(

@@ -63,12 +63,13 @@ class Monitor:
         for name, figure in figures.items():
             self.history.setdefault(name, []).append(figure)
         self.progress.update(figures)
-        enough = self._compare(number, figures)
+        enough = self.compare(number, figures)
         told = Round(number, MappingProxyType(figures))
         answers = [callback(told) for callback in self.callbacks]
-        return enough or any(answer is True for answer in answers)
+        return enough or any(map(bool, answers))
 
-    def _compare(self, number: int, figures: dict[str, float]) -> bool:
+    def compare(self, number: int, figures: dict[str, float]) -> bool:
+        """Look whether a round is the best so far; returns whether patience is at an end."""
         if f"eval_{self.metric}" not in figures:
             return False
         figure = figures[f"eval_{self.metric}"]

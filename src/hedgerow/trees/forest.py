@@ -102,7 +102,13 @@ class Forest:
         n_trees = n_rounds * self.n_labels
         n_nodes = int(self.tree_offsets[n_trees])
         arrays = {name: getattr(self, name)[:n_nodes] for name in NODE_ARRAYS}
-        return replace(self, tree_offsets=self.tree_offsets[: n_trees + 1], **arrays)
+        n_sets = int(arrays["sets"].max(initial=-1)) + 1
+        return replace(
+            self,
+            tree_offsets=self.tree_offsets[: n_trees + 1],
+            left_sets=self.left_sets[: 32 * n_sets],
+            **arrays,
+        )
 
     def scale(self, factor: float) -> Forest:
         """The same trees with all values multiplied."""

@@ -1,0 +1,555 @@
+// Trees against plain loops over all positions, columns and offsets.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "parallel.hpp"
+#include "tests/check.hpp"
+#include "trees/data.hpp"
+#include "trees/examples.hpp"
+#include "trees/forest.hpp"
+#include "trees/grow.hpp"
+#include "trees/histogram.hpp"
+#include "trees/split.hpp"
+
+namespace hedgerow::tests {
+namespace {
+
+// Random bins of columns that are spread out, or mostly in one bin, or missing here and there, or
+// categories; and of attributes.
+struct Table {
+  int64_t n_positions;
+  int32_t n_dense, n_attributes;
+  std::vector<int64_t> offsets{0};
+  std::vector<uint8_t> all;  // (N, n_columns)
+  std::vector<uint8_t> dense, attribute_bins, default_bins, categorical;
+  std::vector<int64_t> entry_offsets{0};
+  std::vector<int32_t> attributes, n_bins;
+
+  Table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n_attributes)
+      : n_dense(n_dense), n_attributes(n_attributes) {
+    for (const int64_t length : lengths) offsets.push_back(offsets.back() + length);
+    n_positions = offsets.back();
+    std::vector<uint8_t> usual;
+    for (int32_t c = 0; c < n_columns(); ++c) {
+      n_bins.push_back(c % 5 == 4 ? 255 : 1 + static_cast<int32_t>(below(6)));
+      usual.push_back(static_cast<uint8_t>(below(n_bins[c] + 1)));
+      categorical.push_back(c % 3 == 2);
+    }
+    for (int64_t i = 0; i < n_positions * n_columns(); ++i) {
+      const auto c = static_cast<int32_t>(i % n_columns());
+      const bool is_usual = uniform(0, 1) < 0.4 * (c % 3);
+      const bool is_missing = c % 2 == 0 && uniform(0, 1) < 0.2;
+      const auto other = static_cast<uint8_t>(is_missing ? 0 : 1 + below(n_bins[c]));
+      all.push_back(is_usual ? usual[c] : other);
+    }
+    default_bins.assign(usual.begin() + n_dense, usual.end());
+    for (int64_t t = 0; t < n_positions; ++t) {
+      for (int32_t c = 0; c < n_columns(); ++c) {
+        const uint8_t bin = at(t, c);
+        if (c < n_dense) {
+          dense.push_back(bin);
+        } else if (bin != usual[c]) {
+          attributes.push_back(c - n_dense);
+          attribute_bins.push_back(bin);
+        }
+      }
+      entry_offsets.push_back(static_cast<int64_t>(attributes.size()));
+    }
+  }
+
+  int32_t n_columns() const { return n_dense + n_attributes; }
+  uint8_t at(int64_t t, int32_t column) const { return all[t * n_columns() + column]; }
+  // What a feature sees.
+  uint8_t at(int64_t t, int32_t column, int offset) const {
+    const auto end = std::upper_bound(offsets.begin(), offsets.end(), t);
+    const bool inside = t + offset >= end[-1] && t + offset < *end;
+    return inside ? at(t + offset, column) : uint8_t{0};
+  }
+  BinTable bins() const {
+    return {n_positions,
+            n_dense,
+            n_attributes,
+            dense.data(),
+            n_attributes == 0 ? nullptr : entry_offsets.data(),
+            attributes.data(),
+            attribute_bins.data(),
+            n_bins.data(),
+            default_bins.data(),
+            categorical.data()};
+  }
+  Windows windows(int before, int after) const {
+    return {static_cast<int64_t>(offsets.size()) - 1, offsets.data(), before, after};
+  }
+};
+
+std::vector<Example> random_examples(int64_t n_positions, double share) {
+  std::vector<Example> examples;
+  for (int64_t t = 0; t < n_positions; ++t)
+    if (uniform(0, 1) < share)
+      examples.push_back({static_cast<int32_t>(t), static_cast<int32_t>(below(2000)) - 1000,
+                          static_cast<int32_t>(1 + below(1000))});
+  return examples;
+}
+
+std::vector<Derivatives> random_derivatives(int64_t n_positions, double share) {
+  std::vector<Derivatives> derivatives;
+  for (const Example& e : random_examples(n_positions, share))
+    derivatives.push_back({e.position, static_cast<float>(e.gradient) / 512.0f,
+                           static_cast<float>(e.curvature) / 1024.0f});
+  return derivatives;
+}
+
+void check_room(const Table& table, int before, int after) {
+  const Room room(table.windows(before, after), table.n_positions);
+  const BinTable bins = table.bins();
+  std::vector<uint8_t> scratch((before + after + 1) * table.n_dense);
+  bool holds = true, whole = true, bytes = true;
+  for (size_t s = 0; s + 1 < table.offsets.size(); ++s) {
+    const int64_t begin = table.offsets[s], end = table.offsets[s + 1];
+    for (int64_t t = begin; t < end; ++t) {
+      bool all = true;
+      const uint8_t* window = room.window(bins, t, scratch.data());
+      for (int offset = -before; offset <= after; ++offset) {
+        const bool inside = t + offset >= begin && t + offset < end;
+        holds &= room.holds(t, offset) == inside;
+        all &= inside;
+        for (int32_t c = 0; c < table.n_dense; ++c)
+          bytes &= window[(offset + before) * table.n_dense + c] == table.at(t, c, offset);
+      }
+      whole &= room.holds_all(t) == all;
+    }
+  }
+  CHECK(holds);
+  CHECK(whole);
+  CHECK(bytes);
+}
+
+void check_lookups(const Table& table, const TreeData& data) {
+  const int before = data.windows().before;
+  bool equal = true;
+  for (int64_t t = 0; t < table.n_positions; ++t)
+    for (int32_t c = 0; c < table.n_columns(); ++c) {
+      equal &= data.bin_at(t, c) == table.at(t, c);
+      for (int o = 0; o < data.n_offsets(); ++o)
+        equal &= data.bin_at(t, c, o - before) == table.at(t, c, o - before);
+    }
+  CHECK(equal);
+}
+
+// Sums by column, offset and bin.
+using Sums = std::map<std::tuple<int32_t, int, int>, std::pair<int64_t, int64_t>>;
+
+Sums count(const Table& table, const TreeData& data, std::span<const Example> examples) {
+  Sums sums;
+  for (int32_t c = 0; c < table.n_columns(); ++c)
+    for (int o = 0; o < data.n_offsets(); ++o)
+      for (const Example& e : examples) {
+        const int offset = o - data.windows().before;
+        auto& [gradient, curvature] = sums[{c, offset, table.at(e.position, c, offset)}];
+        gradient += e.gradient;
+        curvature += e.curvature;
+      }
+  return sums;
+}
+
+// What a histogram says, with what it leaves to subtraction worked out.
+Sums read(const Table& table, const TreeData& data, const Histogram& histogram, const Sum& total) {
+  Sums sums;
+  const auto put = [&](int32_t c, int offset, int bin, const Sum& sum) {
+    if (sum.is_empty()) return;
+    auto& [gradient, curvature] = sums[{c, offset, bin}];
+    gradient += sum.gradient;
+    curvature += sum.curvature;
+  };
+  std::vector<uint8_t> is_full(table.n_columns(), 0);
+  for (const TreeData::FullFeature& f : data.full_features()) {
+    is_full[f.column] = 1;
+    for (int bin = 0; bin <= table.n_bins[f.column]; ++bin)
+      put(f.column, f.offset, bin, histogram.full[f.base + bin]);
+  }
+  for (int o = 0; o < data.n_offsets(); ++o) {
+    const int offset = o - data.windows().before;
+    std::vector<Sum> usual(table.n_columns(), total - histogram.outside[o]);
+    for (const SlotSum& slot : histogram.sparse) {
+      if (slot.place / data.n_slots() != o) continue;
+      const int32_t number = slot.place % data.n_slots(), c = data.slot_column(number);
+      put(c, offset, data.slot_bin(c, number), slot.sum);
+      usual[c] -= slot.sum;
+    }
+    for (int32_t c = 0; c < table.n_columns(); ++c) {
+      if (is_full[c]) continue;
+      put(c, offset, data.default_bin(c), usual[c]);
+      put(c, offset, 0, histogram.outside[o]);
+    }
+  }
+  return sums;
+}
+
+Sum add_up(std::span<const Example> examples) {
+  Sum total;
+  for (const Example& e : examples) total += {e.gradient, e.curvature};
+  return total;
+}
+
+bool are_equal(const Histogram& a, const Histogram& b) {
+  const auto same = [](const Sum& x, const Sum& y) {
+    return x.gradient == y.gradient && x.curvature == y.curvature;
+  };
+  return std::equal(a.full.begin(), a.full.end(), b.full.begin(), b.full.end(), same) &&
+         std::equal(a.outside.begin(), a.outside.end(), b.outside.begin(), b.outside.end(), same) &&
+         std::equal(a.sparse.begin(), a.sparse.end(), b.sparse.begin(), b.sparse.end(),
+                    [&](const SlotSum& x, const SlotSum& y) {
+                      return x.place == y.place && same(x.sum, y.sum);
+                    });
+}
+
+// Counting gives what counting one by one gives, and subtraction gives what counting gives.
+void check_histograms(const Table& table, const TreeData& data) {
+  Stop stop(nullptr);
+  HistogramBuilder builder(data, stop);
+  std::vector<Example> left, right;
+  const std::vector<Example> examples = random_examples(table.n_positions, 0.8);
+  for (const Example& e : examples) (below(3) == 0 ? left : right).push_back(e);
+  Histogram all, of_left, of_right, of_some, nothing;
+  builder.fill(examples, all);
+  CHECK(read(table, data, all, add_up(examples)) == count(table, data, examples));
+  builder.fill(left, of_left);
+  builder.fill(right, of_right);
+  builder.split(all, left, of_some);
+  CHECK(are_equal(of_some, of_left));
+  CHECK(are_equal(all, of_right));
+  builder.split(all, right, of_some);
+  builder.fill({}, nothing);
+  CHECK(are_equal(of_some, of_right));
+  CHECK(are_equal(all, nothing));
+  CHECK(nothing.sparse.empty());
+}
+
+// Grown trees as arrays, as they are handed to a forest.
+struct Arrays {
+  std::vector<int64_t> tree_offsets{0};
+  std::vector<int32_t> labels, columns, offsets, sets, lefts;
+  std::vector<uint8_t> cuts, missing_left, left_sets;
+  std::vector<float> values;
+
+  explicit Arrays(const std::vector<GrownTree>& trees) {
+    for (const GrownTree& tree : trees) {
+      labels.push_back(static_cast<int32_t>(labels.size()));
+      for (const TreeNode& node : tree) add(node);
+      tree_offsets.push_back(static_cast<int64_t>(columns.size()));
+    }
+  }
+  void add(const TreeNode& node) {
+    columns.push_back(node.column);
+    offsets.push_back(node.offset);
+    lefts.push_back(node.left);
+    values.push_back(node.value);
+    missing_left.push_back(contains(node.left_bins, 0));
+    int last = 0;
+    for (int bin = 1; bin < 256; ++bin)
+      if (contains(node.left_bins, static_cast<uint8_t>(bin))) last = bin;
+    const bool has_set = node.column >= 0 && node.categorical;
+    cuts.push_back(static_cast<uint8_t>(has_set ? 0 : last));
+    sets.push_back(has_set ? static_cast<int32_t>(left_sets.size() / 32) : -1);
+    if (!has_set) return;
+    for (const uint64_t word : node.left_bins)
+      for (int byte = 0; byte < 8; ++byte)
+        left_sets.push_back(static_cast<uint8_t>(word >> (8 * byte)));
+  }
+  int64_t n_nodes() const { return static_cast<int64_t>(columns.size()); }
+  TreeArrays view() const {
+    return {static_cast<int64_t>(labels.size()),
+            tree_offsets.data(),
+            labels.data(),
+            columns.data(),
+            offsets.data(),
+            cuts.data(),
+            missing_left.data(),
+            sets.data(),
+            lefts.data(),
+            values.data(),
+            static_cast<int64_t>(left_sets.size() / 32),
+            left_sets.data()};
+  }
+};
+
+int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {
+  int32_t at = 0;
+  while (tree[at].column >= 0) {
+    const uint8_t bin = table.at(t, tree[at].column, tree[at].offset);
+    at = tree[at].left + (contains(tree[at].left_bins, bin) ? 0 : 1);
+  }
+  return at;
+}
+
+bool are_equal(const GrownTree& a, const GrownTree& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TreeNode& x, const TreeNode& y) {
+                      return x.column == y.column && x.offset == y.offset && x.left == y.left &&
+                             x.left_bins == y.left_bins && x.value == y.value && x.gain == y.gain &&
+                             x.weight == y.weight;
+                    });
+}
+
+constexpr GrowthRules kRules{
+    .max_leaves = 20,
+    .max_depth = 6,
+    .min_child_weight = 0.5,
+    .min_split_gain = 0.0,
+    .reg_lambda = 1.0,
+    .max_step = 100.0,
+    .learning_rate = 0.5,
+    .colsample_bytree = 1.0,
+    .colsample_bynode = 1.0,
+};
+
+// The examples that come to a leaf are those it was made of, and a forest adds what the leaves say.
+void check_trees_of(const Table& table, const TreeData& data) {
+  std::vector<std::vector<Derivatives>> by_label;
+  for (const double share : {1.0, 0.5, 0.02, 0.0})
+    by_label.push_back(random_derivatives(table.n_positions, share));
+  const Examples examples(by_label);
+  Stop stop(nullptr);
+  const std::vector<GrownTree> trees = grow_trees(data, examples, kRules, 7, 1, stop);
+  const std::vector<GrownTree> again = grow_trees(data, examples, kRules, 7, 3, stop);
+  const auto n_labels = static_cast<int>(trees.size());
+  CHECK(n_labels == 4 && trees[3].size() == 1 && trees[3][0].value == 0.0f);
+  std::vector<double> expected(table.n_positions * n_labels, 0.25);
+  for (int k = 0; k < n_labels; ++k) {
+    CHECK(are_equal(trees[k], again[k]));
+    std::vector<double> gradients(trees[k].size()), weights(trees[k].size());
+    for (const Derivatives& d : examples.of_label(k)) {
+      const int32_t leaf = walk(table, trees[k], d.position);
+      gradients[leaf] += d.gradient;
+      weights[leaf] += d.curvature;
+    }
+    for (size_t n = 0; n < trees[k].size(); ++n) {
+      const TreeNode& node = trees[k][n];
+      if (node.column >= 0) {
+        CHECK(node.left > static_cast<int32_t>(n) && node.gain > 0.0f);
+        continue;
+      }
+      CHECK_NEAR(node.weight, weights[n], 1e-5);
+      CHECK_NEAR(node.value, -0.5 * gradients[n] / (weights[n] + 1.0), 1e-5);
+      CHECK(trees[k].size() == 1 || weights[n] >= 0.5 - 1e-6);
+    }
+    for (int64_t t = 0; t < table.n_positions; ++t)
+      expected[t * n_labels + k] += trees[k][walk(table, trees[k], t)].value;
+  }
+  const Arrays arrays(trees);
+  check_trees(arrays.view(), arrays.n_nodes(), table.n_columns(), n_labels);
+  const Forest forest(arrays.view(), table.n_dense, table.n_attributes, n_labels);
+  const auto n_sequences = static_cast<int64_t>(table.offsets.size()) - 1;
+  for (const int n_threads : {1, 3}) {
+    std::vector<double> scores(expected.size(), 0.25), out(expected.size(), NAN);
+    forest.add_scores(table.bins(), n_sequences, table.offsets.data(), scores.data(), out.data(),
+                      n_threads, stop);
+    CHECK(out == expected);
+    forest.add_scores(table.bins(), n_sequences, table.offsets.data(), scores.data(), scores.data(),
+                      n_threads, stop);
+    CHECK(scores == expected);
+  }
+}
+
+void check_table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n_attributes,
+                 int before, int after) {
+  const Table table(lengths, n_dense, n_attributes);
+  context = std::to_string(table.n_positions) + " positions, " + std::to_string(n_dense) + "+" +
+            std::to_string(n_attributes) + " columns, window " + std::to_string(before) + "+" +
+            std::to_string(after);
+  Stop stop(nullptr);
+  const TreeData data(table.bins(), table.windows(before, after), stop);
+  check_room(table, before, after);
+  check_lookups(table, data);
+  check_histograms(table, data);
+  check_trees_of(table, data);
+}
+
+void test_random_tables() {
+  const std::vector<std::vector<int64_t>> all_lengths{{}, {1}, {1, 3, 2}, {40, 1, 1, 600}};
+  const std::vector<std::pair<int32_t, int32_t>> all_columns{{1, 0}, {0, 3}, {6, 0}, {6, 4}};
+  for (const auto& lengths : all_lengths)
+    for (const auto& [n_dense, n_attributes] : all_columns)
+      for (const auto& [before, after] : {std::pair(0, 0), std::pair(2, 1), std::pair(0, 3)})
+        check_table(lengths, n_dense, n_attributes, before, after);
+  check_table({20000, 15000}, 2, 1, 1, 0);  // examples are counted in batches
+}
+
+// Bins 1 1 2 3 and a missing one; gradients 1 1 -1 -3 and 2; curvatures 1; lambda 1.
+//   1, missing | 2 3: 16/4 + 16/3 - 0 = 9.3333      1 | 2 3, missing: 4/3 + 4/4 = 2.3333
+//   1 2, missing | 3: 9/5 + 9/2 = 6.3               1 2 | 3, missing: 1/4 + 1/3 = 0.5833
+//   1 2 3 | missing:  4/5 + 4/2 = 2.8
+void test_worked_split() {
+  context = "worked split";
+  const std::vector<uint8_t> dense{1, 1, 2, 3, 0};
+  const std::vector<int32_t> n_bins{3};
+  const uint8_t categorical = 0;
+  const std::vector<int64_t> offsets{0, 5};
+  const BinTable bins{
+      5, 1, 0, dense.data(), nullptr, nullptr, nullptr, n_bins.data(), nullptr, &categorical};
+  Stop stop(nullptr);
+  const TreeData data(bins, {1, offsets.data(), 0, 0}, stop);
+  const std::vector<Example> examples{{0, 2, 4}, {1, 2, 4}, {2, -2, 4}, {3, -6, 4}, {4, 4, 4}};
+  HistogramBuilder builder(data, stop);
+  Histogram histogram;
+  builder.fill(examples, histogram);
+  SplitRules rules{1.0, 0.0, 0.0, 0.5, 0.25};
+  const Split split = find_split(data, histogram, add_up(examples), rules, {});
+  CHECK(split.exists() && split.column == 0 && split.offset == 0 && !split.categorical);
+  CHECK_NEAR(split.gain, 16.0 / 4 + 16.0 / 3, 1e-12);
+  CHECK(split.left_bins[0] == 0b0011 && split.left_bins[1] == 0);
+  CHECK(split.left.gradient == 8 && split.left.curvature == 12);
+
+  rules.min_child_weight = 2.5;
+  CHECK(!find_split(data, histogram, add_up(examples), rules, {}).exists());
+  rules.min_child_weight = 2.0;
+  CHECK(find_split(data, histogram, add_up(examples), rules, {}).exists());
+  rules.min_split_gain = split.gain;
+  CHECK(!find_split(data, histogram, add_up(examples), rules, {}).exists());
+  const uint8_t none = 0;
+  CHECK(!find_split(data, histogram, add_up(examples), {1.0, 0.0, 0.0, 0.5, 0.25}, {&none, nullptr})
+             .exists());
+}
+
+void test_fixed_point() {
+  for (const float scale : {1e-44f, 1e-20f, 0.01f, 1.0f, 1e30f}) {
+    context = "scale " + std::to_string(scale);
+    std::vector<Derivatives> derivatives;
+    for (int i = 0; i < 100; ++i)
+      derivatives.push_back({i, scale * static_cast<float>(uniform(-1, 1)),
+                             scale * static_cast<float>(uniform(0, 1)) * (i % 3 == 0 ? 0 : 1)});
+    const FixedPoint fixed = to_fixed_point(derivatives);
+    int exponent;
+    CHECK(std::frexp(fixed.gradient_unit, &exponent) == 0.5);
+    CHECK(std::frexp(fixed.curvature_unit, &exponent) == 0.5);
+    CHECK(fixed.examples.size() == derivatives.size());
+    int64_t largest = 0;
+    for (size_t i = 0; i < derivatives.size(); ++i) {
+      const Example& e = fixed.examples[i];
+      CHECK(e.position == static_cast<int>(i) && e.curvature >= 1);
+      largest = std::max<int64_t>(largest, std::abs(int64_t{e.gradient}));
+      CHECK_NEAR(e.gradient * fixed.gradient_unit, derivatives[i].gradient,
+                 0.5 * fixed.gradient_unit);
+      CHECK_NEAR(e.curvature * fixed.curvature_unit, derivatives[i].curvature,
+                 (e.curvature == 1 ? 1.0 : 0.5) * fixed.curvature_unit);
+    }
+    CHECK(largest >= int64_t{1} << 29 && largest <= int64_t{1} << 30);
+  }
+  context = "nothing to scale";
+  CHECK(to_fixed_point({}).examples.empty());
+  const Derivatives zero{3, 0.0f, 0.0f};
+  const FixedPoint fixed = to_fixed_point({&zero, 1});
+  CHECK(fixed.examples[0].gradient == 0 && fixed.examples[0].curvature == 1);
+  // The largest float that is less than a power of two does not pass the range of an int32.
+  const Derivatives edge{0, -std::nextafter(2.0f, 0.0f), std::nextafter(2.0f, 0.0f)};
+  const Example largest = to_fixed_point({&edge, 1}).examples[0];
+  CHECK(largest.gradient == -((int64_t{1} << 30) - 64) && largest.curvature == -largest.gradient);
+}
+
+void test_count_right() {
+  context = "count right";
+  const std::vector<double> p{0.5, 0.5, 0.2, 0.8, 0.9, 0.1, 0.3, 0.7};
+  const std::vector<int32_t> codes{1, 0, 0, -1};
+  Stop stop(nullptr);
+  CHECK(count_right(p.data(), codes.data(), 4, 2, 1, stop) == 1);
+  CHECK(count_right(p.data(), codes.data(), 0, 2, 3, stop) == 0);
+  constexpr int64_t kMany = 10000;
+  std::vector<double> many;
+  std::vector<int32_t> labels;
+  int64_t expected = 0;
+  for (int64_t t = 0; t < kMany; ++t) {
+    labels.push_back(static_cast<int32_t>(below(3)));
+    for (int k = 0; k < 3; ++k) many.push_back(uniform(0, 1));
+    const auto first = many.end() - 3;
+    expected += std::max_element(first, many.end()) - first == labels.back();
+  }
+  for (const int n_threads : {1, 3})
+    CHECK(count_right(many.data(), labels.data(), kMany, 3, n_threads, stop) == expected);
+}
+
+// Two labels; positions 1 and 3 are known in part, position 2 is left out, position 4 weighs none.
+void test_examples_with_partial_positions() {
+  context = "partial positions";
+  const std::vector<double> p{0.25, 0.75, 0.5, 0.5, 0.5, 0.5, 0.125, 0.875, 0.5, 0.5};
+  const std::vector<int32_t> codes{1, -1, 0, -1, 0};
+  const std::vector<double> weights{2, 1, 1, 4, 0};
+  const std::vector<int64_t> partial{1, 3};
+  const std::vector<double> observed{0.25, 0.75, 0.125, 0.875};
+  const std::vector<float> gammas{1, 2, 1, 1, 1};
+  const std::vector<uint8_t> selected{1, 1, 0, 1, 1};
+  MarginalTable table{.n_positions = 5,
+                      .n_labels = 2,
+                      .expected = p.data(),
+                      .probabilities = p.data(),
+                      .expected_is_weighted = false,
+                      .codes = codes.data(),
+                      .weights = weights.data(),
+                      .scales = weights.data(),
+                      .n_partial = 2,
+                      .partial_positions = partial.data(),
+                      .partial_observed = observed.data(),
+                      .gammas = gammas.data(),
+                      .gammas_by_label = false};
+  Stop stop(nullptr);
+  const Examples all(table, {-1.0, selected.data(), 0.0, 0}, 2, stop);
+  const std::vector<Derivatives>& first = all.of_label(0);
+  CHECK(all.n_labels() == 2 && first.size() == 3 && all.of_label(1).size() == 3);
+  const auto is = [](const Derivatives& d, int32_t position, float gradient, float curvature) {
+    return d.position == position && d.gradient == gradient && d.curvature == curvature;
+  };
+  CHECK(is(first[0], 0, 0.5f, 2.0f * 0.25f * 0.75f));
+  CHECK(is(first[1], 1, 0.25f, 2.0f * 0.5f * 0.5f));
+  CHECK(is(first[2], 3, 0.0f, 4.0f * 0.125f * 0.875f));
+  CHECK(is(all.of_label(1)[0], 0, -0.5f, 2.0f * 0.25f * 0.75f));
+  const Examples moved(table, {0.0, selected.data(), 0.0, 0}, 1, stop);
+  CHECK(moved.of_label(0).size() == 2 && moved.of_label(1).size() == 2);
+  table.gammas = nullptr;  // first order
+  const Examples plain(table, {0.0, nullptr, 0.0, 0}, 1, stop);
+  CHECK(plain.of_label(0).size() == 3 && is(plain.of_label(0)[2], 2, -0.5f, 1.0f));
+}
+
+// Arrays that are no trees, whatever they hold, are refused before anything is read by them.
+void test_damaged_trees() {
+  context = "damaged trees";
+  const Table table({30}, 2, 1);
+  Stop stop(nullptr);
+  const TreeData data(table.bins(), table.windows(1, 1), stop);
+  const Examples examples({random_derivatives(30, 1.0), random_derivatives(30, 1.0)});
+  const std::vector<GrownTree> trees = grow_trees(data, examples, kRules, 0, 1, stop);
+  const auto refuses = [&](auto change, const char* part) {
+    Arrays arrays(trees);
+    change(arrays);
+    CHECK_THROWS(std::invalid_argument,
+                 check_trees(arrays.view(), arrays.n_nodes(), table.n_columns(), 2), part);
+  };
+  refuses([](Arrays& a) { a.tree_offsets[1] = int64_t{1} << 62; }, "tree 0: it has no nodes");
+  refuses([](Arrays& a) { a.tree_offsets[1] = -1; }, "tree 0: it has no nodes");
+  refuses([](Arrays& a) { a.tree_offsets[2] += 1; }, "trees do not begin at 0 and end at");
+  refuses([](Arrays& a) { a.lefts[0] = 0; }, "children do not come after their parent");
+  refuses([](Arrays& a) { a.lefts[0] = 1 << 30; }, "children do not come after their parent");
+  refuses([](Arrays& a) { a.columns[0] = 3; }, "a column is out of range");
+  refuses([](Arrays& a) { a.offsets[0] = 256; }, "an offset is out of range");
+  refuses([](Arrays& a) { a.sets[0] = 1000; }, "a set of bins is out of range");
+  refuses([](Arrays& a) { a.labels[1] = 2; }, "tree 1: its label is out of range");
+  refuses([](Arrays& a) { a.values[1] = NAN; }, "a value is not finite");
+}
+
+}  // namespace
+
+void test_trees() {
+  test_random_tables();
+  test_worked_split();
+  test_fixed_point();
+  test_count_right();
+  test_examples_with_partial_positions();
+  test_damaged_trees();
+}
+
+}  // namespace hedgerow::tests

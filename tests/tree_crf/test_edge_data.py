@@ -1,0 +1,183 @@
+"""Data at the edge of what can be learnt from."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hedgerow import TreeCRF
+from reference.linear import make_data, to_dicts
+
+X, Y = make_data(n_sequences=20, longest=6)
+
+
+def make(**parameters):
+    return TreeCRF(**{"n_rounds": 5, "min_child_weight": 0, "n_jobs": 1, **parameters})
+
+
+def test_columns_that_tell_nothing_do_not_matter():
+    more = [
+        np.column_stack([np.full(len(x), np.nan), x, np.full(len(x), 7.0), np.zeros(len(x))])
+        for x in X
+    ]
+    crf, plain = make().fit(more, Y), make().fit(X, Y)
+    assert crf.history_ == plain.history_
+    np.testing.assert_array_equal(crf.predict_proba(more), plain.predict_proba(X))
+    assert crf.feature_importances_[[0, 4, 5]].tolist() == [0, 0, 0]
+    other = [np.column_stack([np.ones(len(x)), x, -x[:, 0], x[:, 1]]) for x in X]
+    np.testing.assert_array_equal(crf.predict_proba(other), plain.predict_proba(X))
+
+
+@pytest.mark.parametrize("value", [np.nan, 0.0, -3.0])
+def test_nothing_but_columns_that_tell_nothing(value):
+    blank = [np.full((len(x), 3), value) for x in X]
+    crf = make().fit(blank, Y)
+    assert not crf.feature_importances_.any()
+    assert crf.importances()["gain"].tolist() == []
+    assert crf.loss_ < np.log(3)
+    np.testing.assert_array_equal(crf.predict_proba(X), crf.predict_proba(blank))
+
+
+def test_whether_a_value_is_missing_can_be_all_that_tells():
+    x = np.where(np.arange(40) % 3 == 0, np.nan, 1.0)
+    labels = np.where(np.isnan(x), "gone", "there")
+    crf = make(order=0).fit(x[:, None], labels)
+    assert crf.score(x[:, None], labels) == 1
+    assert crf.predict([[np.nan], [5.0], [-5.0]]).tolist() == ["gone", "there", "there"]
+
+
+def test_values_missing_only_in_prediction():
+    crf = make().fit(X, Y)
+    gaps = [np.full_like(x, np.nan) for x in X]
+    assert np.isfinite(crf.predict_proba(gaps)).all()
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_one_row(order):
+    crf = make(order=order).fit([[[1.0, 2.0]]], [["a"]])
+    assert crf.predict([[[3.0, 4.0], [5.0, np.nan]]])[0].tolist() == ["a", "a"]
+    assert crf.n_rounds_ == 0
+    two = make(order=order).fit([[[1.0]], [[2.0]]], [["a"], ["b"]])
+    assert two.predict([[[1.0]], [[2.0]]])[1].tolist() == ["b"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *({}, {"newton": False}, {"order": 0}, {"order": 2}, {"class_weight": {"only": 3}}),
+        *({"subsample": 0.5}, {"transition_step": "exact"}, {"curvature": "exact"}),
+    ],
+    ids=str,
+)
+def test_one_label_alone_is_predicted_with_certainty(parameters):
+    same = [["only"] * len(labels) for labels in Y]
+    crf = make(**parameters).fit(X, same, eval_set=(X, same))
+    assert crf.loss_ == 0
+    assert [labels.tolist() for labels in crf.predict(X)] == same
+    np.testing.assert_array_equal(crf.log_likelihood(X, same), 0)
+    np.testing.assert_array_equal(crf.predict_proba(X), 1)
+    assert [len(found) for found in crf.predict_k_best(X, 3)] == [1] * len(X)
+
+
+def test_fewer_values_than_bins_and_more():
+    rows = np.arange(1000.0)[:, None]
+    labels = np.where(rows[:, 0] % 2 < 1, "even", "odd")
+    few = make(max_bins=2, order=0).fit(rows, labels)
+    many = make(max_bins=255, order=0).fit(rows, labels)
+    assert many.loss_ < few.loss_
+    coarse = make(max_bins=255, order=0).fit(rows // 500, labels)
+    assert coarse._columns.n_bins.tolist() == [2]
+    assert few._columns.n_bins.tolist() == [2]
+    assert many._columns.n_bins.tolist() == [255]
+    assert coarse.loss_ == pytest.approx(few.loss_)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_three_hundred_labels(order):
+    labels = np.arange(900) % 300
+    rows = np.column_stack([labels // 20, labels % 20]).astype(np.float64)
+    groups = np.arange(900) // 9
+    crf = make(
+        n_rounds=2, order=order, learning_rate=1.0, reg_lambda=0.1, trim=0, max_step=None
+    ).fit(rows, labels, groups=groups)
+    assert crf.classes_.tolist() == list(range(300))
+    assert crf.score(rows, labels, groups=groups) > 0.9
+    assert (np.diff(crf.history_["loss"]) <= 0).all()
+    assert crf.predict_proba(rows, groups=groups).sum(axis=1) == pytest.approx(1)
+
+
+def test_many_labels_with_the_usual_parameters():
+    labels = np.arange(600) % 200
+    crf = TreeCRF(n_rounds=3, order=0).fit(labels[:, None], labels)
+    assert crf.feature_importances_.tolist() == [1]
+
+
+def test_sequences_of_one_position_have_no_transitions_to_learn():
+    rows, labels = np.concatenate(X)[:, None], np.concatenate(Y)[:, None]
+    crf, order_0 = make().fit(rows, labels), make(order=0).fit(rows, labels)
+    assert not crf.transitions()["weight"].any()
+    expected = order_0.predict_proba(rows)
+    np.testing.assert_allclose(crf.predict_proba(rows), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1, 700]])
+def test_two_labels(labels):
+    y = [[labels[label == "a"] for label in sequence] for sequence in Y]
+    crf = make(n_rounds=20).fit(X, y)
+    assert crf.classes_.tolist() == labels
+    assert crf.score(X, y) > 0.9
+    assert crf.predict(X)[0].dtype == crf.classes_.dtype
+    first, second = (
+        crf._model.forest.values[crf._model.forest.tree_offsets[i] :][:1] for i in (0, 1)
+    )
+    np.testing.assert_allclose(first, -second, rtol=1e-5)  # the trees mirror each other
+
+
+def test_empty_dicts():
+    items = [[{}] * len(labels) for labels in Y]
+    crf = make().fit(items, Y)
+    assert crf.feature_importances_.shape == (0,)
+    assert crf.loss_ < np.log(3)
+    np.testing.assert_array_equal(crf.predict_proba(to_dicts(X)), crf.predict_proba(items))
+    some = [[{"p": 1.0} if label == "a" else {} for label in labels] for labels in Y]
+    assert make(n_rounds=30).fit(some, Y).loss_ < crf.loss_
+
+
+def test_values_far_apart_and_close_together():
+    values = np.array([1e300, -1e300, 5e-324, -5e-324, 1.0, np.nextafter(1.0, 2)])
+    rows, labels = np.tile(values, 5)[:, None], np.tile(list("abcdef"), 5)
+    crf = make(n_rounds=30, order=0, learning_rate=1.0).fit(rows, labels)
+    assert crf.score(rows, labels) == 1
+
+
+def test_large_integers_keep_apart():
+    values = 2**53 + np.array([0, 2, 4])
+    rows, labels = np.tile(values, 5)[:, None].astype(np.float64), np.tile(list("aba"), 5)
+    assert make(n_rounds=30, order=0).fit(rows, labels).score(rows, labels) == 1
+
+
+def test_a_column_whose_every_text_is_new():
+    frame = pd.DataFrame({"id": [f"id{n}" for n in range(1000)], "x": np.arange(1000) % 2})
+    labels = np.where(frame["x"] == 1, "p", "q")
+    crf = make(order=0, min_child_weight=5.0).fit(frame, labels)
+    assert crf.feature_importances_.tolist() == [0, 1]
+    assert crf.score(frame.assign(id="other"), labels) == 1
+
+
+def test_a_long_sequence():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20_000, 2))
+    labels = np.where(rows[:, 0] > 0, "p", "n")
+    crf = make(n_rounds=5, learning_rate=1.0, max_depth=2).fit(rows, labels)
+    assert crf.score(rows, labels) > 0.99
+    assert np.isfinite(crf.log_likelihood(rows, labels)).all()
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_batches_of_scores_do_not_matter(monkeypatch, size):
+    crf = make(window=2).fit(X, Y)
+    expected = crf.predict_proba(X), crf.log_likelihood(X, Y), np.concatenate(crf.predict(X))
+    monkeypatch.setattr("hedgerow.tree_crf.BATCH", size)
+    np.testing.assert_array_equal(crf.predict_proba(X), expected[0])
+    np.testing.assert_array_equal(crf.log_likelihood(X, Y), expected[1])
+    np.testing.assert_array_equal(np.concatenate(crf.predict(X)), expected[2])
+    assert len(crf.predict_k_best(X, 2)) == len(crf.sample(X)) == len(X)

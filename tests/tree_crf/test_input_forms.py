@@ -1,0 +1,229 @@
+"""The same data in any form give the same model; a window is columns copied from neighbours."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from hedgerow import TreeCRF
+from reference.boosting import assert_same_forest, assert_same_model, group_ids
+from reference.linear import make_data, to_dicts
+
+LIBRARIES = pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+OPTIONS = {"n_rounds": 6, "max_depth": 3, "min_child_weight": 0.1, "n_jobs": 1}
+X, Y = make_data(n_sequences=20, longest=6)
+LABELS = np.concatenate(Y)
+
+
+def fit(X, y=Y, **options):
+    more = {name: options.pop(name) for name in ("groups",) if name in options}
+    return TreeCRF(**(OPTIONS | options)).fit(X, y, **more)
+
+
+def named(library, x):
+    return library.DataFrame({f"x{j}": column for j, column in enumerate(np.asarray(x).T)})
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return fit(X)
+
+
+# Each form: X, whether it is flat, and whether it is sparse.
+FORMS = {
+    "nested lists": (lambda X: [x.tolist() for x in X], False, False),
+    "array of objects": (lambda X: np.array([*X, None], dtype=object)[:-1], False, False),
+    "generator": (lambda X: (x for x in X), False, False),
+    "column by column": (lambda X: [np.asfortranarray(x) for x in X], False, False),
+    "pandas": (lambda X: [named(pd, x) for x in X], False, False),
+    "polars": (lambda X: [named(pl, x) for x in X], False, False),
+    "csr arrays": (lambda X: [sparse.csr_array(x) for x in X], False, True),
+    "csc matrices": (lambda X: [sparse.csc_matrix(x) for x in X], False, True),
+    "flat array": (np.concatenate, True, False),
+    "flat pandas": (lambda X: named(pd, np.concatenate(X)), True, False),
+    "flat polars": (lambda X: named(pl, np.concatenate(X)), True, False),
+    "flat coo array": (lambda X: sparse.coo_array(np.concatenate(X)), True, True),
+    "dicts": (to_dicts, False, True),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_give_the_same_model(plain, form):
+    change, flat, is_sparse = FORMS[form]
+    extra = {"groups": group_ids(X)} if flat else {}
+    crf = fit(change(X), LABELS if flat else Y, **extra)
+    assert crf.history_ == plain.history_
+    if not is_sparse:  # where a cut is put may differ there, but not what it parts
+        assert_same_model(crf, plain)
+    labels, marginals = crf.predict(change(X), **extra), crf.predict_marginals(change(X), **extra)
+    if not flat:
+        assert list(map(len, labels)) == list(map(len, X))
+        labels, marginals = np.concatenate(labels), np.concatenate(marginals)
+    np.testing.assert_array_equal(labels, np.concatenate(plain.predict(X)))
+    np.testing.assert_array_equal(marginals, plain.predict_proba(X))
+
+
+def test_a_stack_of_sequences():
+    stack, y = np.stack([X[0]] * 3) + np.arange(3)[:, None, None], [Y[0]] * 3
+    crf, listed = fit(stack, np.array(y)), fit(list(stack), y)
+    assert_same_model(crf, listed)
+    np.testing.assert_array_equal(crf.predict(stack), crf.predict(list(stack)))
+
+
+def test_any_dense_form_will_do_for_a_model_of_a_sparse_one_and_the_other_way_round(plain):
+    on_sparse = fit([sparse.csr_array(x) for x in X])
+    expected = plain.predict_proba(X)
+    np.testing.assert_array_equal(plain.predict_proba([sparse.csr_array(x) for x in X]), expected)
+    np.testing.assert_array_equal(on_sparse.predict_proba(X), expected)
+
+
+def test_missing_values_of_sparse_matrices_are_stored_ones():
+    gaps = [np.where(np.random.default_rng(3).random(x.shape) < 0.3, np.nan, x) for x in X]
+    crf, dense = fit([sparse.csr_array(x) for x in gaps]), fit(gaps)
+    assert crf.history_ == dense.history_
+    np.testing.assert_array_equal(crf.predict_proba(gaps), dense.predict_proba(gaps))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.bool_])
+def test_numbers_of_any_kind(dtype):
+    given = [(3 * np.abs(x)).astype(dtype) for x in X]
+    crf, same = fit(given), fit([x.astype(np.float64) for x in given])
+    assert_same_model(crf, same)
+
+
+# A window.
+
+
+def copy_window(x, before, after):
+    """Columns of neighbours beside a position's own, NaN beyond the ends."""
+    parts = []
+    for offset in range(-before, after + 1):
+        moved = np.full(x.shape, np.nan)
+        for t in range(len(x)):
+            if 0 <= t + offset < len(x):
+                moved[t] = x[t + offset]
+        parts.append(moved)
+    # All offsets of a column side by side: of equal splits the first is taken.
+    return np.stack(parts, axis=2).reshape(len(x), -1)
+
+
+@pytest.mark.parametrize("window", [0, 1, 2, (0, 1), (2, 0), (3, 1), (0, 9)])
+@pytest.mark.parametrize("gaps", [False, True], ids=["whole", "missing"])
+def test_a_window_equals_copied_columns(window, gaps):
+    given = X
+    if gaps:
+        rng = np.random.default_rng(0)
+        given = [np.where(rng.random(x.shape) < 0.2, np.nan, x) for x in X]
+    before, after = window if isinstance(window, tuple) else (window, window)
+    copied = [copy_window(x, before, after) for x in given]
+    crf, same = fit(given, window=window), fit(copied)
+    assert crf.history_ == same.history_
+    np.testing.assert_array_equal(crf.predict_proba(given), same.predict_proba(copied))
+    ours, theirs = crf._model.forest, same._model.forest
+    splits = ours.columns >= 0
+    place = ours.columns * (before + after + 1) + ours.offsets + before
+    np.testing.assert_array_equal(place[splits], theirs.columns[splits])
+    assert crf.feature_importances_.sum() == pytest.approx(1)
+    for alone in given[:3]:  # the next sequence is out of sight
+        part = np.concatenate(same.predict_marginals([copy_window(alone, before, after)]))
+        np.testing.assert_array_equal(crf.predict_proba([alone]), part)
+
+
+@pytest.mark.parametrize("form", [to_dicts, lambda X: [sparse.csr_array(x) for x in X]])
+def test_a_window_of_sparse_data_equals_one_of_dense_data(form):
+    crf, same = fit(form(X), window=(2, 1)), fit(X, window=(2, 1))
+    assert crf.history_ == same.history_
+    np.testing.assert_array_equal(crf.predict_proba(form(X)), same.predict_proba(X))
+
+
+def test_the_forms_of_a_window():
+    assert_same_model(fit(X, window=(2, 2)), fit(X, window=2))
+    assert_same_model(fit(X, window=[1, 2]), fit(X, window=(np.int64(1), np.uint8(2))))
+
+
+def test_a_window_wider_than_any_sequence():
+    crf = fit(X, window=255)
+    assert crf.importances()["offset"].max() < 6
+    assert fit([x[:1] for x in X], [y[:1] for y in Y], window=3).score(X, Y) > 0
+
+
+# Text and categories.
+
+
+def make_text(n_categories, n_rows=200, seed=0):
+    """Words, and labels that depend on their numbers."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_categories, n_rows)
+    words = [f"w{code:04d}" for code in codes]
+    return words, np.where(codes % 3 == 0, "p", np.where(codes % 3 == 1, "q", "r")), codes
+
+
+@LIBRARIES
+def test_text_and_categories(library):
+    words, labels, codes = make_text(12)
+    frame = library.DataFrame({"n": codes / 7, "word": words})
+    typed = (
+        frame.astype({"word": "category"})
+        if library is pd
+        else frame.cast({"word": pl.Categorical})
+    )
+    crf = fit(frame, labels, order=0)
+    assert_same_model(fit(typed, labels, order=0), crf)
+    np.testing.assert_array_equal(crf.predict(typed), crf.predict(frame))
+    assert crf.score(frame, labels) == 1
+    assert crf.feature_names_in_.tolist() == ["n", "word"]
+
+
+def test_a_category_is_split_in_one_go():
+    words, labels, codes = make_text(12)
+    text = fit(pd.DataFrame({"word": words}), labels, order=0, n_rounds=1, max_depth=1)
+    number = fit(codes[:, None], labels, order=0, n_rounds=1, max_depth=1)
+    assert text.loss_ < number.loss_
+    assert text.history_["accuracy"][0] == 1
+
+
+@LIBRARIES
+@pytest.mark.parametrize("n_categories", [12, 1000], ids=["few", "many"])
+def test_unknown_categories_are_missing(library, n_categories):
+    words, labels, codes = make_text(n_categories, n_rows=2000)
+    crf = fit(library.DataFrame({"word": words, "n": codes % 3}), labels)
+    for n in range(3):
+        unknown = library.DataFrame({"word": ["new"], "n": [n]})
+        missing = library.DataFrame({"word": ["new", None], "n": [n, n]})[1:]
+        np.testing.assert_array_equal(crf.predict_proba(unknown), crf.predict_proba(missing))
+
+
+def test_a_column_of_a_thousand_words_is_an_attribute_for_each():
+    words, labels, _ = make_text(1000, n_rows=3000)
+    frame = pd.DataFrame({"noise": np.arange(3000) % 7, "word": words})
+    crf = fit(frame, labels, order=0, max_depth=None, max_leaves=50, n_rounds=4, max_step=None)
+    dicts = [{"noise": n % 7, f"word={word}": 1} for n, word in enumerate(words)]
+    same = fit([dicts], [labels], order=0, max_depth=None, max_leaves=50, n_rounds=4, max_step=None)
+    assert crf.history_["loss"] == pytest.approx(same.history_["loss"], rel=1e-6)
+    assert crf.feature_importances_.shape == (2,)
+    assert crf.feature_importances_[1] > 0.9
+    names = set(crf.importances()["feature"])
+    assert names - {"noise"} <= {f"word={word}" for word in words}
+
+
+def test_dicts_of_strings_numbers_and_flags():
+    items = [
+        [{"w": "the", "n": 1.5, "up": False}, {"w": "old", "n": 0, "up": True}, {"w": "man"}],
+        [{"w": "man", "up": True}, {}],
+    ]
+    y = [["D", "A", "N"], ["N", "A"]]
+    crf = fit(items, y, min_child_weight=0, n_rounds=30)
+    assert crf.score(items, y) == 1
+    assert set(crf.importances()["feature"]) <= {"w:the", "w:old", "w:man", "n", "up"}
+    new = crf.predict_proba([[{"w": "woman", "other": 3.0}, {"w": "man"}]])
+    np.testing.assert_array_equal(new, crf.predict_proba([[{}, {"w": "man"}]]))
+
+
+def test_the_trees_do_not_depend_on_the_names_of_columns():
+    one, two = fit([named(pd, x) for x in X]), fit(X)
+    assert_same_forest(one._model.forest, two._model.forest)
+    assert one.n_features_in_ == two.n_features_in_ == 3
+    assert one.feature_names_in_.tolist() == ["x0", "x1", "x2"]
+    assert not hasattr(two, "feature_names_in_")
+    assert not hasattr(fit(to_dicts(X)), "n_features_in_")

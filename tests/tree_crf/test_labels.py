@@ -1,0 +1,265 @@
+"""Weights of sequences and labels, missing labels, label patterns, and all kinds of answers."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hedgerow import TreeCRF
+from reference.automata import PatternChain, enumerate_patterns
+from reference.boosting import assert_same_model
+from reference.linear import _rules, hide, make_data
+from reference.model_files import to_chunks
+
+X, Y = make_data(n_sequences=20, longest=5)
+CHUNKS = list(map(to_chunks, Y))
+# All values are in any part of it, so that columns have the same bins.
+COARSE = [np.sign(x) for x in X]
+PATTERNS = [("a", "b"), ("b", "c"), ("a", "b", "c"), ("c", "c", "a")]
+
+
+def make(**parameters):
+    return TreeCRF(
+        **{
+            "n_rounds": 8,
+            "learning_rate": 0.3,
+            "max_depth": 3,
+            "min_child_weight": 0.1,
+            "trim": 0,
+            "max_step": None,
+            "n_jobs": 1,
+            **parameters,
+        }
+    )
+
+
+# Weights.
+
+
+WEIGHTING = [
+    *({}, {"order": 0}, {"order": 0, "newton": False}, {"newton": False}),
+    {"transition_step": "exact"},
+    {"label_patterns": PATTERNS},
+]
+
+
+@pytest.mark.parametrize("parameters", WEIGHTING, ids=str)
+def test_a_weight_of_two_is_a_sequence_twice(parameters):
+    weights = np.ones(len(X))
+    weights[:5] = 2
+    weighted = make(**parameters).fit(COARSE, Y, weights)
+    twice = make(**parameters).fit([*COARSE, *COARSE[:5]], [*Y, *Y[:5]])
+    assert weighted.loss_ == pytest.approx(twice.loss_, rel=1e-5)
+    np.testing.assert_allclose(weighted.predict_proba(X), twice.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("parameters", WEIGHTING, ids=str)
+def test_a_weight_of_zero_leaves_a_sequence_out(parameters):
+    weights = np.array([0.0 if 3 <= s < 9 else 1.0 for s in range(len(X))])
+    kept = np.flatnonzero(weights)
+    weighted = make(**parameters).fit(COARSE, Y, weights)
+    without = make(**parameters).fit([COARSE[s] for s in kept], [Y[s] for s in kept])
+    assert weighted.loss_ == pytest.approx(without.loss_, rel=1e-5)
+    np.testing.assert_allclose(weighted.predict_proba(X), without.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("parameters", [*WEIGHTING, {"label_patterns": PATTERNS}], ids=str)
+def test_equal_weights_matter_only_beside_lambda(parameters):
+    plain = make(reg_lambda=1.0, **parameters).fit(X, Y)
+    more = {"reg_lambda": 8.0, "min_child_weight": 0.8, "min_split_gain": 8e-6}
+    heavy = make(**more, **parameters).fit(X, Y, np.full(len(X), 8.0))
+    assert heavy.loss_ == pytest.approx(plain.loss_, rel=1e-5)
+    np.testing.assert_allclose(heavy.predict_proba(X), plain.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_equal_class_weights_matter_only_beside_lambda(order):
+    plain = make(reg_lambda=1.0, order=order).fit(X, Y)
+    more = {"reg_lambda": 8.0, "min_child_weight": 0.8, "min_split_gain": 8e-6}
+    heavy = make(class_weight=dict.fromkeys("abc", 8.0), order=order, **more).fit(X, Y)
+    np.testing.assert_allclose(heavy.predict_proba(X), plain.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_class_weights_move_the_balance(order):
+    counts = {}
+    for weight in (0.1, 1.0, 10.0):
+        crf = make(order=order, class_weight={"a": weight}).fit(X, Y)
+        counts[weight] = crf.predict_proba(X)[:, 0].sum()
+    assert counts[0.1] < counts[1.0] < counts[10.0]
+
+
+def test_class_weights_of_one_are_none():
+    plain, same = make().fit(X, Y), make(class_weight={"a": 1, "b": 1.0}).fit(X, Y)
+    assert same.loss_ == pytest.approx(plain.loss_, rel=1e-6)
+    np.testing.assert_allclose(same.predict_proba(X), plain.predict_proba(X), atol=1e-6)
+    counts = np.unique(np.concatenate(Y), return_counts=True)[1]
+    balanced = {label: sum(counts) / (3 * n) for label, n in zip("abc", counts, strict=True)}
+    assert_same_model(
+        make(class_weight="balanced").fit(X, Y), make(class_weight=balanced).fit(X, Y)
+    )
+
+
+def test_class_weights_without_order_are_weights_of_rows():
+    rows, labels = np.concatenate(X)[:, None], np.concatenate(Y)[:, None]
+    by_class = make(order=0, class_weight={"a": 3.0, "b": 0.5}).fit(X, Y)
+    weights = np.select([labels[:, 0] == "a", labels[:, 0] == "b"], [3.0, 0.5], 1.0)
+    by_row = make(order=0).fit(rows, labels, weights)
+    assert by_class.loss_ == pytest.approx(by_row.loss_, rel=1e-6)
+    np.testing.assert_allclose(by_class.predict_proba(X), by_row.predict_proba(rows), atol=1e-6)
+
+
+# Missing labels.
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_missing_labels(order):
+    partial = hide(Y)
+    crf = make(order=order).fit(X, partial)
+    n_known = sum(label is not None for labels in partial for label in labels)
+    assert crf.loss_ == pytest.approx(-crf.log_likelihood(X, partial).sum() / n_known)
+    assert (np.diff(crf.history_["loss"]) <= 0).all()
+    assert crf.score(X, Y) > 0.55
+    marked = make(order=order, missing_label="?").fit(X, hide(Y, "?"))
+    assert_same_model(marked, crf)
+    nan = [[np.nan if label is None else label for label in labels] for labels in partial]
+    assert_same_model(make(order=order).fit(X, nan), crf)
+
+
+def test_without_order_a_position_of_which_nothing_is_known_counts_for_nothing():
+    rows, labels = np.concatenate(X)[:, None], np.concatenate(Y)[:, None]
+    hidden = np.arange(len(rows)) % 4 == 0
+    y = np.where(hidden[:, None], None, labels.astype(object))
+    options = {"order": 0, "trim": 1e-9}  # their slopes are 0 but for rounding
+    unknown, weighted = make(**options).fit(rows, y), make(**options).fit(rows, labels, ~hidden)
+    assert unknown.loss_ == pytest.approx(weighted.loss_, rel=1e-9)
+    np.testing.assert_allclose(unknown.predict_proba(rows), weighted.predict_proba(rows), rtol=1e-6)
+
+
+# Patterns and constraints.
+
+
+def test_patterns_and_transitions():
+    crf = make(order=2).fit(X, Y)
+    table = crf.patterns()
+    assert list(table) == ["pattern", "weight"]
+    assert table["pattern"].tolist() == crf.label_patterns_
+    assert {len(pattern) for pattern in crf.label_patterns_} == {2, 3}
+    pairs = make().fit(X, Y)
+    assert pairs.label_patterns_ == [(j, k) for j in "abc" for k in "abc"]
+    assert list(pairs.transitions()) == ["from", "to", "weight"]
+    np.testing.assert_array_equal(pairs.transitions()["weight"], pairs.patterns()["weight"])
+    given = make(label_patterns=[("a", "b"), ("c", "a", "b")]).fit(X, Y)
+    assert given.label_patterns_ == [("a", "b"), ("c", "a", "b")]
+    assert make(order=0).fit(X, Y).label_patterns_ == []
+    assert make(min_pattern_count=10**6).fit(X, Y).label_patterns_ == []
+
+
+def test_order_learns_what_labels_alone_tell():
+    # Two labels that follow their grandfathers; X says nothing.
+    rng = np.random.default_rng(0)
+    y = []
+    for _ in range(60):
+        labels = rng.integers(0, 2, 2).tolist()
+        for _ in range(10):
+            labels.append(labels[-2] if rng.random() < 0.9 else 1 - labels[-2])
+        y.append(labels)
+    blank = [np.zeros((12, 1))] * 60
+    losses = [
+        make(order=order, n_rounds=25, transition_step="exact").fit(blank, y).loss_
+        for order in (0, 1, 2)
+    ]
+    assert losses[1] > 0.95 * losses[0]
+    assert losses[2] < 0.7 * losses[0]
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_constraints_hold(order):
+    crf = make(order=order, constraints="BIO").fit(X, CHUNKS)
+    assert (np.diff(crf.history_["loss"]) <= 0).all()
+    for labels in [*crf.predict(X), *(row for draws in crf.sample(X, 5) for row in draws)]:
+        assert labels[0] != "I-X"
+        assert not any(a == "O" and b == "I-X" for a, b in pairwise(labels))
+    assert crf.log_likelihood(X[1:2], [["I-X"]])[0] == -np.inf
+
+
+# Answers, against enumeration of all labellings.
+
+MODELS = {
+    "order 0": (Y, {"order": 0}),
+    "order 1": (Y, {}),
+    "order 2": (Y, {"order": 2, "window": 1}),
+    "some pairs": (Y, {"label_patterns": [("a", "b")]}),
+    "constraints": (CHUNKS, {"constraints": "BIO"}),
+    "constraints, order 2": (CHUNKS, {"constraints": "BIO", "order": 2}),
+}
+
+
+def enumerate_all(crf, x, known=None):
+    """All labellings of one sequence, from the trees' scores and the weights of patterns."""
+    classes = crf.classes_.tolist()
+    part = next(iter(crf._potentials(crf._read([x], None))))
+    nodes = np.where(np.isfinite(part.nodes), part.nodes, 0.0)  # the rules forbid what is not
+    codes = None
+    if known is not None:
+        codes = tuple(-1 if label is None else classes.index(label) for label in known)
+    return enumerate_patterns(
+        PatternChain(
+            nodes,
+            [tuple(map(classes.index, pattern)) for pattern in crf.label_patterns_],
+            crf.patterns()["weight"],
+            known=codes,
+            **_rules(crf, classes),
+        )
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_answers_equal_enumeration(name):
+    y, parameters = MODELS[name]
+    crf = make(**parameters).fit(X, y)
+    classes = crf.classes_.tolist()
+    for x, labels in zip(X[:6], y[:6], strict=True):
+        found = enumerate_all(crf, x)
+        np.testing.assert_allclose(crf.predict_marginals([x])[0], found.marginals, atol=1e-9)
+        codes = tuple(map(classes.index, labels))
+        expected = found.log_probs[codes]
+        assert crf.log_likelihood([x], [labels])[0] == pytest.approx(expected, abs=1e-9)
+        best = [([classes[k] for k in row], score - found.log_z) for score, row in found.best[:3]]
+        ranked = crf.predict_k_best([x], 3)[0]
+        assert [p for _, p in ranked] == pytest.approx([p for _, p in best], abs=1e-9)
+        assert ranked[0][0].tolist() == crf.predict([x])[0].tolist() == best[0][0]
+        known = [labels[0], *[None] * (len(labels) - 1)]
+        given = enumerate_all(crf, x, known)
+        marginals = crf.predict_marginals([x], known=[known])[0]
+        np.testing.assert_allclose(marginals, given.marginals, atol=1e-9)
+        kept = [classes[k] for k in given.best[0][1]]
+        assert crf.predict([x], known=[known])[0].tolist() == kept
+        assert kept[0] == labels[0]
+
+
+def test_samples_are_as_frequent_as_they_are_probable():
+    crf = make().fit(X, Y)
+    drawn = crf.sample(X[:1], 4000, random_state=0)[0]
+    shares = np.stack([(drawn == label).mean(axis=0) for label in crf.classes_], axis=1)
+    np.testing.assert_allclose(shares, crf.predict_marginals(X[:1])[0], atol=0.04)
+
+
+def test_all_that_is_known_comes_back():
+    crf = make(order=2).fit(X, Y)
+    assert [labels.tolist() for labels in crf.predict(X, known=Y)] == Y
+    assert crf.log_likelihood(X, [[None] * len(y) for y in Y]) == pytest.approx(0)
+    np.testing.assert_array_equal(
+        np.concatenate(crf.predict(X, decode="marginal")),
+        crf.classes_[crf.predict_proba(X).argmax(axis=1)],
+    )
+
+
+def test_scores_of_weighted_sequences():
+    crf = make().fit(X, Y)
+    right = [np.mean(a == b) for a, b in zip(crf.predict(X), map(np.array, Y), strict=True)]
+    sizes = np.array(list(map(len, X)))
+    assert crf.score(X, Y) == pytest.approx(np.average(right, weights=sizes))
+    weights = np.linspace(0, 1, len(X))
+    expected = np.average(right, weights=sizes * weights)
+    assert crf.score(X, Y, weights) == pytest.approx(expected)

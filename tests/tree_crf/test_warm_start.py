@@ -1,0 +1,199 @@
+"""Training that goes on from another model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import hedgerow
+from hedgerow import LinearCRF, TreeCRF
+from hedgerow.boosting.booster import Model
+from hedgerow.boosting.warm_start import copy_model
+from hedgerow.labels import Grammar
+from hedgerow.labels.patterns import Patterns
+from hedgerow.trees.forest import Forest
+from reference.boosting import assert_same_model
+from reference.linear import hide, make_data, to_dicts
+from reference.model_files import to_chunks
+
+X, Y = make_data(n_sequences=25, longest=6)
+OTHER_X, OTHER_Y = make_data(n_sequences=10, seed=1)
+FRAMES = [
+    pd.DataFrame(x, columns=list("pqr")).assign(
+        sign=np.where(x[:, 0] > 0, "plus", "minus"), text=[f"{value:.1f}" for value in x[:, 1]]
+    )
+    for x in X
+]
+CHUNKS = list(map(to_chunks, Y))
+CASES = {
+    "plain": (X, Y, {}),
+    "columns": (X, Y, {"colsample_bytree": 0.7, "colsample_bynode": 0.7, "random_state": 5}),
+    "sequences": (X, Y, {"subsample": 0.5, "random_state": 6}),
+    "stratified": (X, Y, {"stratified": True, "negative_ratio": 0.7, "random_state": 7}),
+    "all draws": (
+        X,
+        Y,
+        {
+            "subsample": 0.6,
+            "stratified": True,
+            "negative_ratio": 0.7,
+            "colsample_bytree": 0.7,
+            "colsample_bynode": 0.7,
+            "random_state": 8,
+        },
+    ),
+    "first-order": (X, Y, {"newton": False}),
+    "exact steps": (X, Y, {"transition_step": "exact"}),
+    "exact curvature": (X, Y, {"curvature": "exact"}),
+    "order 0": (X, Y, {"order": 0}),
+    "order 2": (X, Y, {"order": 2}),
+    "window": (X, Y, {"window": (1, 2)}),
+    "class weights": (X, Y, {"class_weight": "balanced"}),
+    "partial labels": (X, hide(Y), {}),
+    "constraints": (X, CHUNKS, {"constraints": "BIO"}),
+    "dicts": (to_dicts(X), Y, {}),
+    "categories": (FRAMES, Y, {}),
+    "long steps": (X, Y, {"learning_rate": 30.0, "max_step": None}),
+}
+
+
+def make(n_rounds, **parameters):
+    return TreeCRF(**{"n_rounds": n_rounds, "min_child_weight": 0.1, "n_jobs": 1, **parameters})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_two_trainings_are_one(name, tmp_path):
+    X, y, parameters = CASES[name]
+    whole = make(12, **parameters).fit(X, y, eval_set=(X, y))
+    assert whole.n_rounds_ == 12
+    half = make(5, **parameters).fit(X, y, eval_set=(X, y))
+    half.save(tmp_path / "half")
+    for init in (half, hedgerow.load(tmp_path / "half")):
+        both = make(7, **parameters).fit(X, y, eval_set=(X, y), init=init)
+        assert_same_model(both, whole)
+        assert both.history_ == whole.history_
+        assert both.loss_ == whole.loss_
+        both.n_rounds = 12
+        both.save(tmp_path / "both")
+        whole.save(tmp_path / "whole")
+        assert (tmp_path / "both").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert half.n_rounds_ == 5
+
+
+def test_many_trainings_are_one():
+    parameters = CASES["all draws"][2]
+    whole = make(6, **parameters).fit(X, Y)
+    crf = None
+    for _ in range(6):
+        crf = make(1, **parameters).fit(X, Y, init=crf)
+    assert_same_model(crf, whole)
+
+
+def test_a_model_can_go_on_from_itself():
+    crf = make(4).fit(X, Y)
+    assert crf.fit(X, Y, init=crf) is crf
+    assert crf.n_rounds_ == 8
+    assert_same_model(crf, make(8).fit(X, Y))
+
+
+def test_the_model_to_start_from_stays_as_it_is():
+    init, twin = make(4).fit(X, Y), make(4).fit(X, Y)
+    history = {name: list(figures) for name, figures in init.history_.items()}
+    make(3, order=2).fit(OTHER_X, OTHER_Y, init=init)
+    assert_same_model(init, twin)
+    assert init.history_ == history
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_new_data(order):
+    init = make(8, order=order).fit(X, Y)
+    before = -init.log_likelihood(OTHER_X, OTHER_Y).sum() / sum(map(len, OTHER_X))
+    crf = make(8, order=order).fit(OTHER_X, OTHER_Y, init=init)
+    old, new = init._model.forest, crf._model.forest
+    assert crf.n_rounds_ == 16
+    np.testing.assert_array_equal(new.values[: len(old.values)], old.values)
+    assert crf._columns is init._columns
+    found = -crf.log_likelihood(OTHER_X, OTHER_Y).sum() / sum(map(len, OTHER_X))
+    assert crf.loss_ == pytest.approx(found)
+    assert found < before
+    assert (np.diff([before, *crf.history_["loss"][8:]]) <= 1e-12).all()
+
+
+def test_fewer_labels_than_before():
+    init = make(3).fit(X, Y)
+    crf = make(3).fit([X[0][:1]], [["a"]], init=init)
+    assert crf.classes_.tolist() == ["a", "b", "c"]
+    assert crf.n_rounds_ == 6
+
+
+def test_patterns_of_a_higher_order_are_added():
+    init = make(5).fit(X, Y)
+    crf = make(1, order=3, learning_rate=1e-9).fit(X, Y, init=init)
+    old, new = (
+        dict(zip(model.label_patterns_, model.patterns()["weight"], strict=True))
+        for model in (init, crf)
+    )
+    assert max(map(len, new)) == 4
+    for pattern, weight in new.items():
+        assert weight == pytest.approx(old.get(pattern, 0.0), abs=1e-7)
+    longer = make(8, order=3).fit(X, Y, init=init)
+    assert longer.loss_ < init.loss_
+    assert longer.n_rounds_ == 13
+
+
+def test_weights_are_copied_by_pattern():
+    old = Grammar(3, Patterns.from_rows([np.array([[0, 1], [2, 2]]), np.array([[0, 1, 2]])]))
+    new = Grammar(3, Patterns.from_rows([np.array([[2, 2], [1, 1]]), np.array([[0, 1, 2]])]))
+    model = Model(Forest.join(3, []), np.array([1.0, 2.0, 3.0]))
+    copied = copy_model(model, old, new)
+    assert copied.weights.tolist() == [2.0, 0.0, 3.0]
+    assert copied.forest is model.forest
+    assert model.weights.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_another_window_and_other_trees():
+    init = make(4, max_depth=2).fit(X, Y)
+    crf = make(4, window=2, max_depth=4, max_bins=3).fit(X, Y, init=init)
+    assert set(init.importances()["offset"]) == {0}
+    assert set(crf.importances()["offset"]) > {0}
+    np.testing.assert_array_equal(crf._columns.cuts, init._columns.cuts)
+
+
+def test_rounds_that_were_not_kept_are_not_gone_on_from():
+    stopped = make(40, early_stopping_rounds=3, learning_rate=1.0).fit(
+        X, Y, eval_set=(OTHER_X, OTHER_Y)
+    )
+    assert stopped.n_rounds_ < len(stopped.history_["loss"])
+    crf = make(2, learning_rate=1.0).fit(X, Y, eval_set=(OTHER_X, OTHER_Y), init=stopped)
+    assert crf.n_rounds_ == stopped.n_rounds_ + 2
+    assert {len(figures) for figures in crf.history_.values()} == {crf.n_rounds_}
+    assert_same_model(crf, make(stopped.n_rounds_ + 2, learning_rate=1.0).fit(X, Y))
+
+
+@pytest.mark.parametrize(
+    ("init", "error", "message"),
+    [
+        ({}, TypeError, "init is of type dict; expected a fitted TreeCRF"),
+        (LinearCRF(), TypeError, "init is of type LinearCRF; expected a fitted TreeCRF"),
+        (TreeCRF(), NotFittedError, "this TreeCRF is not fitted yet; call fit before using it"),
+    ],
+)
+def test_what_cannot_be_gone_on_from(init, error, message):
+    with pytest.raises(error, match=message):
+        make(1).fit(X, Y, init=init)
+
+
+def test_data_that_do_not_fit():
+    init = make(1).fit(X, Y)
+    with pytest.raises(ValueError, match=r"unknown label 'z' at y\[0\]\[0\]; known labels: 'a',"):
+        make(1).fit(X, [["z"] * len(labels) for labels in Y], init=init)
+    with pytest.raises(ValueError, match="X has 2 features, but TreeCRF is expecting 3 features"):
+        make(1).fit([x[:, :2] for x in X], Y, init=init)
+    with pytest.raises(ValueError, match="X holds dicts or attribute strings, but TreeCRF was"):
+        make(1).fit(to_dicts(X), Y, init=init)
+    with pytest.raises(ValueError, match="y has no label at any of its"):
+        make(1).fit(X, [[None] * len(labels) for labels in Y], init=init)
+    framed = make(1).fit(FRAMES, Y)
+    renamed = [frame.rename(columns={"q": "s"}) for frame in FRAMES]
+    with pytest.raises(ValueError, match="column 'q' of the X used to fit is missing"):
+        make(1).fit(renamed, Y, init=framed)

@@ -1,0 +1,183 @@
+"""Calls of the tree kernels that make no sense, refused in words."""
+
+import numpy as np
+import pytest
+
+from hedgerow import _core
+
+INT32, UINT8, FLOAT32 = np.int32, np.uint8, np.float32
+
+# Three positions of two sequences; two dense columns of 3 and 2 bins, two attributes of 2 and 4.
+BINS = {
+    "dense": np.array([[1, 2], [3, 0], [2, 1]], UINT8),
+    "entry_offsets": np.array([0, 2, 2, 3]),
+    "attributes": np.array([0, 1, 1], INT32),
+    "attribute_bins": np.array([2, 4, 0], UINT8),
+    "n_bins": np.array([3, 2, 2, 4], INT32),
+    "default_bins": np.array([1, 2], UINT8),
+    "categorical": np.zeros(4, UINT8),
+    "offsets": np.array([0, 1, 3]),
+}
+NO_ENTRIES = {"entry_offsets": None, "attributes": None, "attribute_bins": None}
+SWAPPED = {"attributes": np.array([1, 0, 1], INT32), "attribute_bins": np.array([4, 2, 0], UINT8)}
+REPEATED = {"attributes": np.array([1, 1, 1], INT32), "attribute_bins": np.array([4, 3, 0], UINT8)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"offsets": np.array([0, 1])}, "offsets must run from 0 to the number of positions"),
+        ({"offsets": np.array([1, 3])}, "offsets must run from 0 to the number of positions"),
+        ({"offsets": np.empty(0, np.int64)}, "offsets must run from 0 to the number of"),
+        ({"offsets": np.array([0, 2, 1, 3])}, "offsets must not fall"),
+        ({"n_bins": np.array([3, 2, 2], INT32)}, "n_bins and categorical must have an entry"),
+        ({"categorical": np.zeros(3, UINT8)}, "n_bins and categorical must have an entry"),
+        ({"default_bins": np.array([1], UINT8)}, "n_bins and categorical must have an entry"),
+        (NO_ENTRIES, "attributes need entry offsets, attributes and their bins"),
+        ({"entry_offsets": None}, "attributes need entry offsets, attributes and their bins"),
+        ({"attributes": None}, "attributes need entry offsets, attributes and their bins"),
+        ({"attribute_bins": None}, "attributes need entry offsets, attributes and their bins"),
+        ({"n_bins": np.array([3, 0, 2, 4], INT32)}, "a column needs 1 to 255 bins"),
+        ({"n_bins": np.array([3, 2, 2, 256], INT32)}, "a column needs 1 to 255 bins"),
+        ({"default_bins": np.array([3, 2], UINT8)}, "a default bin is out of range"),
+        ({"dense": np.array([[1, 3], [3, 0], [2, 1]], UINT8)}, "a bin is larger than its column's"),
+        ({"entry_offsets": np.array([0, 2, 3])}, "entries do not fit the positions"),
+        ({"attribute_bins": np.array([2, 4], UINT8)}, "entries do not fit the positions"),
+        ({"entry_offsets": np.array([1, 2, 2, 3])}, "entry offsets must run from 0 to the"),
+        ({"entry_offsets": np.array([0, 2, 2, 2])}, "entry offsets must run from 0 to the"),
+        ({"entry_offsets": np.array([0, 2, 1, 3])}, "entry offsets must not fall"),
+        ({"entry_offsets": np.array([0, 9, 9, 3])}, "entry offsets must not fall"),
+        ({"entry_offsets": np.array([0, -(2**62), 0, 3])}, "entry offsets must not fall"),
+        ({"attributes": np.array([0, 2, 1], INT32)}, "an attribute is out of range"),
+        ({"attributes": np.array([-1, 1, 1], INT32)}, "an attribute is out of range"),
+        (SWAPPED, "attributes must rise within a position"),
+        (REPEATED, "attributes must rise within a position"),
+        ({"attribute_bins": np.array([3, 4, 0], UINT8)}, "a bin that is out of range, or the def"),
+        ({"attribute_bins": np.array([1, 4, 0], UINT8)}, "a bin that is out of range, or the def"),
+    ],
+)
+def test_bins(changes, message):
+    _core.Bins(**BINS)
+    with pytest.raises(ValueError, match=message):
+        _core.Bins(**(BINS | changes))
+
+
+@pytest.mark.parametrize(("before", "after"), [(-1, 0), (0, -1), (256, 0), (0, 256)])
+def test_windows(before, after):
+    with pytest.raises(ValueError, match="a window reaches 0 to 255 positions to either side"):
+        _core.TreeData(_core.Bins(**BINS), before, after)
+
+
+def test_the_widest_window():
+    examples = _core.Examples.of_lists(
+        np.array([0, 3]), np.arange(3, dtype=INT32), np.ones(3, FLOAT32), np.ones(3, FLOAT32)
+    )
+    grow(_core.TreeData(_core.Bins(**BINS), 255, 255), examples)
+
+
+P = np.full((3, 2), 0.5)
+EXAMPLES = {
+    "expected": P,
+    "probabilities": P,
+    "expected_is_weighted": False,
+    "codes": np.array([0, 1, -1], INT32),
+    "weights": np.ones(3),
+    "scales": np.ones(3),
+    "partial_positions": np.array([0, 2]),
+    "partial_observed": P[:2],
+    "gammas": np.ones(3, FLOAT32),
+    "label_gammas": None,
+    "trim": 0.0,
+    "selected": np.ones(3, UINT8),
+    "negative_ratio": 0.0,
+    "key": 0,
+    "n_threads": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"probabilities": P[:2]}, "tables of positions and labels must have the same shape"),
+        ({"probabilities": np.zeros((3, 3))}, "tables of positions and labels must have the same"),
+        ({"codes": np.zeros(2, INT32)}, "codes must have an entry for each position"),
+        ({"codes": np.array([0, 2, 0], INT32)}, "a label code is out of range"),
+        ({"weights": np.ones(2)}, "weights must have one for each position"),
+        ({"scales": np.ones(4)}, "weights must have one for each position"),
+        ({"selected": np.ones(4, UINT8)}, "selected must have one for each position"),
+        ({"gammas": np.ones(2, FLOAT32)}, "gammas must have one for each position"),
+        ({"label_gammas": np.ones((3, 1), FLOAT32)}, "gammas must have one for each position and"),
+        ({"label_gammas": np.ones((2, 2), FLOAT32)}, "gammas must have one for each position and"),
+        ({"partial_observed": None}, "partial positions and observations go together"),
+        ({"partial_positions": None}, "partial positions and observations go together"),
+        ({"partial_observed": P}, "tables of positions and labels must have the same shape"),
+        ({"partial_positions": np.array([2, 0])}, "partial positions must rise and be in range"),
+        ({"partial_positions": np.array([0, 0])}, "partial positions must rise and be in range"),
+        ({"partial_positions": np.array([0, 3])}, "partial positions must rise and be in range"),
+        ({"partial_positions": np.array([-1, 0])}, "partial positions must rise and be in range"),
+    ],
+)
+def test_examples(changes, message):
+    _core.Examples(**EXAMPLES)
+    with pytest.raises(ValueError, match=message):
+        _core.Examples(**(EXAMPLES | changes))
+
+
+LISTS = {
+    "offsets": np.array([0, 1, 3]),
+    "positions": np.array([0, 0, 2], INT32),
+    "gradients": np.ones(3, FLOAT32),
+    "curvatures": np.ones(3, FLOAT32),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"offsets": np.array([0, 1])}, "offsets must run from 0 to the number of positions"),
+        ({"offsets": np.array([0, 4, 3])}, "offsets must not fall"),
+        ({"gradients": np.ones(2, FLOAT32)}, "an entry for each position"),
+        ({"curvatures": np.ones(2, FLOAT32)}, "an entry for each position"),
+        ({"positions": np.array([0, -1, 2], INT32)}, "a position is negative"),
+        ({"gradients": np.array([0, np.nan, 2], FLOAT32)}, "derivatives must be finite"),
+        ({"gradients": np.array([0, np.inf, 2], FLOAT32)}, "derivatives must be finite"),
+        ({"curvatures": np.array([0, np.inf, 2], FLOAT32)}, "derivatives must be finite"),
+        ({"curvatures": np.array([0, -1, 2], FLOAT32)}, "and curvatures not negative"),
+    ],
+)
+def test_lists_of_examples(changes, message):
+    _core.Examples.of_lists(**LISTS)
+    with pytest.raises(ValueError, match=message):
+        _core.Examples.of_lists(**(LISTS | changes))
+
+
+@pytest.mark.parametrize("label", [-1, 2])
+def test_labels(label):
+    with pytest.raises(ValueError, match="the label is out of range"):
+        _core.Examples.of_lists(**LISTS).of_label(label)
+
+
+def test_count_right():
+    with pytest.raises(ValueError, match="codes must have an entry for each position"):
+        _core.count_right(P, np.zeros(2, INT32), 1)
+    with pytest.raises(ValueError, match="a label code is out of range"):
+        _core.count_right(P, np.array([0, 0, 2], INT32), 1)
+
+
+def grow(data, examples, max_leaves=4):
+    return _core.grow_trees(data, examples, max_leaves, 9, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0, 1)
+
+
+@pytest.mark.parametrize("max_leaves", [0, -1, 2**15 + 1, 2**30 + 1, 2**31 - 1])
+def test_numbers_of_leaves(max_leaves):
+    data, examples = _core.TreeData(_core.Bins(**BINS), 0, 0), _core.Examples.of_lists(**LISTS)
+    grow(data, examples, 2**15)
+    with pytest.raises(ValueError, match="max_leaves is out of range"):
+        grow(data, examples, max_leaves)
+
+
+def test_examples_without_a_position():
+    data = _core.TreeData(_core.Bins(**BINS), 0, 0)
+    beyond = LISTS | {"positions": np.array([0, 0, 3], INT32)}
+    with pytest.raises(ValueError, match="an example has no position"):
+        grow(data, _core.Examples.of_lists(**beyond))
