@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import common
 
-from hedgerow import LinearCRF
+from hedgerow import LinearCRF, TreeCRF
 from hedgerow.labels import Patterns
 from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis import Potentials, forward_backward, viterbi
@@ -50,6 +50,8 @@ def main() -> None:
     far = 1e5 * nodes[:10_000]  # so far apart that log space is needed
     words = rng.integers(0, 10_000, (400, 500, 8)).astype(str).tolist()
     labels = rng.integers(0, 30, (400, 500)).tolist()
+    numbers = rng.normal(size=(200, 1000, 40)).astype(np.float32)
+    states = rng.integers(0, 3, (200, 1000))
     automaton = Automaton.build(300, Patterns.pairs(300))
     over_automaton = Potentials(
         nodes, rng.normal(size=automaton.n_arcs), np.array([0, 50_000, 100_000]), None, automaton
@@ -68,6 +70,8 @@ def main() -> None:
         "viterbi_automaton": lambda n: viterbi(over_automaton, n_jobs=n),
         "fit": lambda n: LinearCRF(n_jobs=n).fit(words, labels),
         "fit_order_2": lambda n: LinearCRF(order=2, n_jobs=n).fit(words, labels),
+        "fit_trees": lambda n: TreeCRF(window=7, n_jobs=n).fit(numbers, states),
+        "fit_trees_attributes": lambda n: TreeCRF(n_jobs=n).fit(words, labels),
     }
     worst: dict[str, float | None] = {}
     for name, call in calls.items():

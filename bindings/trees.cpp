@@ -318,7 +318,8 @@ void bind_trees(nb::module_& module) {
         for (int k = 0; k < examples.n_labels(); ++k)
           for (const Derivatives& d : examples.of_label(k))
             check(d.position < data.bins().n_positions, "an example has no position");
-        check(max_leaves >= 1 && 2 * max_leaves - 1 <= kMaxTreeNodes, "max_leaves is out of range");
+        check(max_leaves >= 1 && max_leaves <= kMaxTreeNodes / 2, "max_leaves is out of range");
+        check(max_depth >= 0, "max_depth is negative");
         const GrowthRules rules{max_leaves,     max_depth,        min_child_weight,
                                 min_split_gain, reg_lambda,       max_step,
                                 learning_rate,  colsample_bytree, colsample_bynode};

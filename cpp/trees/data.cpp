@@ -93,6 +93,8 @@ void TreeData::number_slots() {
       full_features_.push_back({static_cast<int32_t>(o * bins_.n_dense + c),
                                 static_cast<int32_t>(n_full_bins_), c, o - windows_.before});
       n_full_bins_ += bins_.n_bins[c] + 1;
+      if (n_full_bins_ > std::numeric_limits<int32_t>::max())
+        throw std::length_error("too many bins of columns in a window for one tree learner");
     }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -75,6 +75,9 @@ Forest::Forest(const TreeArrays& trees, int32_t n_dense, int32_t n_attributes, i
     after_ = std::max(after_, trees.offsets[n]);
     has_sets_ |= trees.sets[n] >= 0;
   }
+  if (static_cast<int64_t>(n_offsets()) * n_dense + n_attributes >
+      std::numeric_limits<int32_t>::max())
+    throw std::invalid_argument("too many columns in the window of the trees");
   const auto number_of = [&](int32_t column, int32_t offset) -> int32_t& {
     return numbers_[static_cast<int64_t>(offset + before_) * n_attributes + column - n_dense];
   };

@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 #include <queue>
+#include <utility>
 
 #include "random.hpp"
 
@@ -35,15 +36,18 @@ struct NextSplit {
   }
 };
 
-// Marks a share of n features, at least one.
-std::vector<uint8_t> choose_features(int64_t n, double share, uint64_t key) {
-  const auto n_chosen = std::max<int64_t>(1, std::llround(share * static_cast<double>(n)));
-  std::vector<uint64_t> draws(n);
-  for (int64_t f = 0; f < n; ++f) draws[f] = derive_key(key, static_cast<uint64_t>(f));
-  std::vector<uint64_t> ranked = draws;
-  std::nth_element(ranked.begin(), ranked.begin() + (n_chosen - 1), ranked.end());
+// Marks a share of the n features, or of those that are marked already; at least one.
+std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& among, double share,
+                                     uint64_t key) {
+  std::vector<std::pair<uint64_t, int64_t>> draws;
+  for (int64_t f = 0; f < n; ++f)
+    if (among.empty() || among[f]) draws.emplace_back(derive_key(key, static_cast<uint64_t>(f)), f);
+  const auto n_chosen =
+      std::max<int64_t>(1, std::llround(share * static_cast<double>(draws.size())));
   std::vector<uint8_t> chosen(n);
-  for (int64_t f = 0; f < n; ++f) chosen[f] = draws[f] <= ranked[n_chosen - 1];
+  if (draws.empty()) return chosen;
+  std::nth_element(draws.begin(), draws.begin() + (n_chosen - 1), draws.end());
+  for (int64_t i = 0; i < n_chosen; ++i) chosen[draws[i].second] = 1;
   return chosen;
 }
 
@@ -79,7 +83,7 @@ class Grower {
     key_ = key;
     tree_features_.clear();
     if (rules_.colsample_bytree < 1.0)
-      tree_features_ = choose_features(data_.n_features(), rules_.colsample_bytree,
+      tree_features_ = choose_features(data_.n_features(), {}, rules_.colsample_bytree,
                                        derive_key(key, kTreeColumns));
     Sum total;
     for (const Example& example : examples_) total += {example.gradient, example.curvature};
@@ -156,15 +160,15 @@ class Grower {
 
   void consider(std::unique_ptr<Candidate> candidate) {
     if (candidate->histogram == nullptr) return;
-    FeatureChoice choice;
-    if (!tree_features_.empty()) choice.of_tree = tree_features_.data();
+    const uint8_t* features = tree_features_.empty() ? nullptr : tree_features_.data();
     if (rules_.colsample_bynode < 1.0) {
       const uint64_t key = derive_key(derive_key(key_, kNodeColumns), candidate->node);
-      node_features_ = choose_features(data_.n_features(), rules_.colsample_bynode, key);
-      choice.of_node = node_features_.data();
+      node_features_ =
+          choose_features(data_.n_features(), tree_features_, rules_.colsample_bynode, key);
+      features = node_features_.data();
     }
     candidate->split =
-        find_split(data_, *candidate->histogram, candidate->total, split_rules_, choice);
+        find_split(data_, *candidate->histogram, candidate->total, split_rules_, features);
     if (candidate->split.exists())
       open_.push(std::move(candidate));
     else

@@ -120,24 +120,28 @@ class Search {
   int32_t offset_ = 0;
 };
 
-bool has_entries(const TreeData& data, const Histogram& histogram, int32_t column, int o) {
+// The first slot of a column that has examples at an offset, or null.
+const SlotSum* first_entry(const TreeData& data, const Histogram& histogram, int32_t column,
+                           int o) {
   const int32_t first = o * data.n_slots() + data.first_slot(column);
-  const int32_t end = o * data.n_slots() + data.end_slot(column);
   const auto found =
       std::lower_bound(histogram.sparse.begin(), histogram.sparse.end(), first,
                        [](const SlotSum& slot, int32_t place) { return slot.place < place; });
-  return found != histogram.sparse.end() && found->place < end;
+  const bool is_own =
+      found != histogram.sparse.end() && found->place < o * data.n_slots() + data.end_slot(column);
+  return is_own ? &*found : nullptr;
 }
 
 }  // namespace
 
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
-                 const SplitRules& rules, const FeatureChoice& choice) {
+                 const SplitRules& rules, const uint8_t* features) {
   Search search(total, rules);
   const BinTable& table = data.bins();
   const int before = data.windows().before, n_offsets = data.n_offsets();
   const auto allows = [&](int32_t column, int32_t offset) {
-    return choice.allows(static_cast<int64_t>(column) * n_offsets + offset + before);
+    return features == nullptr ||
+           features[static_cast<int64_t>(column) * n_offsets + offset + before];
   };
   for (const TreeData::FullFeature& feature : data.full_features())
     if (allows(feature.column, feature.offset))
@@ -145,21 +149,24 @@ Split find_split(const TreeData& data, const Histogram& histogram, const Sum& to
                      histogram.full.data() + feature.base, table.n_bins[feature.column]);
 
   std::array<Sum, 256> bins;
-  // Where the window ends, every sparse column is missing. One of those that have no entry here
-  // speaks for all of them: the first, as it would be taken among equals.
+  // Where the window ends, every sparse column is missing, and each that misses nothing else offers
+  // the same split. The first of them speaks for all, as it would be taken among equals; if it has
+  // entries, it is looked at below.
   for (int o = 0; o < n_offsets; ++o) {
     if (histogram.outside[o].is_empty()) continue;
     for (int32_t column = 0; column < table.n_columns(); ++column) {
       if (data.is_full(column) || data.default_bin(column) == 0) continue;
       if (!allows(column, o - before)) continue;
-      if (!has_entries(data, histogram, column, o)) {
+      const SlotSum* entry = first_entry(data, histogram, column, o);
+      if (entry == nullptr) {
         std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
         bins[0] = histogram.outside[o];
         bins[data.default_bin(column)] = total - histogram.outside[o];
         search.look_at(column, o - before, table.categorical[column], bins.data(),
                        table.n_bins[column]);
+        break;
       }
-      break;
+      if (data.slot_bin(column, entry->place - o * data.n_slots()) != 0) break;
     }
   }
   for (size_t i = 0; i < histogram.sparse.size();) {

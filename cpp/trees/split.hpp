@@ -31,20 +31,11 @@ struct SplitRules {
   double curvature_unit;  // and its curvature
 };
 
-// Which features may be used: one byte each, or all of them.
-struct FeatureChoice {
-  const uint8_t* of_tree = nullptr;
-  const uint8_t* of_node = nullptr;
-
-  bool allows(int64_t feature) const {
-    return (of_tree == nullptr || of_tree[feature]) && (of_node == nullptr || of_node[feature]);
-  }
-};
-
 // The split of the largest gain, G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H +
 // lambda), over all features, bins and directions of missing values; among equals that of the first
-// column, offset and bin. Bins of categories are cut in order of their gradient.
+// column, offset and bin. Bins of categories are cut in order of their gradient. `features` has a
+// byte for each feature, by column and offset, that is 0 if it may not be used; null: all may.
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
-                 const SplitRules& rules, const FeatureChoice& choice);
+                 const SplitRules& rules, const uint8_t* features);
 
 }  // namespace hedgerow

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
 FORMAT = 2
+MAX_FEATURES = 10**8
 
 
 class ModelFileError(ValueError):
@@ -204,6 +205,8 @@ def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
 def unpack_schema(metadata: dict[str, Any]) -> Schema:
     """Read what `Schema.to_json` wrote under "schema"."""
     with expecting():
+        # Its columns are counted first, so that a file cannot ask for endless memory.
+        require(0 <= metadata["schema"]["n_features"] <= MAX_FEATURES, "its number of columns")
         schema = Schema.from_json(metadata["schema"])
         named = schema.names is None or len(schema.names) == schema.n_features
         require(named and schema.to_json() == metadata["schema"], "its columns")

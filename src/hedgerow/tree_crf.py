@@ -62,7 +62,7 @@ class TreeCRF(SequenceModel):
     min_child_weight : float, default 1.0
         Least sum of curvatures in a leaf. In first-order boosting that is the number of examples.
     min_split_gain : float, default 0.0
-        Least gain of a split.
+        A split must gain more than this.
     reg_lambda : float, default 1.0
         Added to the sum of curvatures of a leaf, which makes its step shorter.
     max_step : float or None, default 2.0
@@ -74,8 +74,8 @@ class TreeCRF(SequenceModel):
         How many positions before and after its own a tree looks at; a pair says both apart. It
         takes no more memory than without.
     colsample_bytree, colsample_bynode : float, default 1.0
-        Share of the features, columns at all positions of the window, that a tree may use; and that
-        a split may.
+        Share of the features, columns at all positions of the window, that a tree may use; and of
+        these, that a split may.
     newton : bool, default True
         Whether to use curvature. False is first-order boosting.
     curvature : {"mixing", "exact", "length"}, default "mixing"

@@ -12,6 +12,9 @@ from hedgerow.labels import Labels
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Sequences
 
+# Beyond this weights no longer fit the single precision of trees.
+LARGEST = 1e12
+
 
 def read_sample_weight(
     sample_weight: ArrayLike | None, sequences: Sequences
@@ -25,11 +28,12 @@ def read_sample_weight(
             f"sample_weight has shape {weights.shape} but X has {sequences.n_sequences} "
             "sequences; pass one weight for each sequence"
         )
-    bad = ~(np.isfinite(weights) & (weights >= 0))
+    bad = ~((weights >= 0) & (weights <= LARGEST))
     if bad.any():
         place = int(bad.argmax())
         raise ValueError(
-            f"sample_weight[{place}] is {weights[place]}; weights must be finite and not negative"
+            f"sample_weight[{place}] is {weights[place]}; weights must be finite and not negative, "
+            f"and at most {LARGEST:g}"
         )
     if not weights.any():
         raise ValueError("sample_weight is zero for every sequence; at least one must count")
@@ -65,4 +69,6 @@ def class_weights(
                 f"{', '.join(map(repr, classes[:10]))}{', ...' if len(classes) > 10 else ''}"
             )
         check_number(f"class_weight[{label!r}]", weight, minimum=0)
+        if weight > LARGEST:
+            raise ValueError(f"class_weight[{label!r}] is {weight!r}; expected at most {LARGEST:g}")
     return np.array([class_weight.get(label, 1.0) for label in classes], dtype=np.float64)

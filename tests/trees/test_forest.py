@@ -232,18 +232,6 @@ def test_joining_adds_up_scores_in_order():
         np.testing.assert_array_equal(getattr(alone, name), getattr(first, name))
 
 
-def test_first_rounds():
-    forest, table = make_forest(n_rounds=5)
-    parts = [make_forest(seed, n_rounds=1)[0] for seed in range(4)]
-    joined = Forest.join(2, parts)
-    for n_rounds in range(5):
-        shorter = joined.first_rounds(n_rounds)
-        assert shorter.n_rounds == n_rounds
-        expected = add_scores(Forest.join(2, parts[:n_rounds]), table)
-        np.testing.assert_array_equal(add_scores(shorter, table), expected)
-    assert forest.first_rounds(5).tree_offsets.tolist() == forest.tree_offsets.tolist()
-
-
 def test_scaling():
     forest, table = make_forest()
     np.testing.assert_array_equal(

@@ -97,19 +97,6 @@ class Forest:
         """Number of rounds."""
         return self.n_trees // self.n_labels
 
-    def first_rounds(self, n_rounds: int) -> Forest:
-        """Only the trees of the first rounds."""
-        n_trees = n_rounds * self.n_labels
-        n_nodes = int(self.tree_offsets[n_trees])
-        arrays = {name: getattr(self, name)[:n_nodes] for name in NODE_ARRAYS}
-        n_sets = int(arrays["sets"].max(initial=-1)) + 1
-        return replace(
-            self,
-            tree_offsets=self.tree_offsets[: n_trees + 1],
-            left_sets=self.left_sets[: 32 * n_sets],
-            **arrays,
-        )
-
     def scale(self, factor: float) -> Forest:
         """The same trees with all values multiplied."""
         return replace(self, values=self.values * np.float32(factor))
