@@ -18,9 +18,8 @@ class Harvester {
   Harvester(const MarginalTable& table, const Sampling& sampling)
       : table_(table), sampling_(sampling) {}
 
-  void fill(int64_t begin, int64_t end, ByLabel& out) const {
+  void add(int64_t begin, int64_t end, ByLabel& out) const {
     const int n_labels = table_.n_labels;
-    out.resize(n_labels);
     const int64_t* partial = std::lower_bound(table_.partial_positions,
                                               table_.partial_positions + table_.n_partial, begin);
     for (int64_t t = begin; t < end; ++t) {
@@ -91,10 +90,15 @@ Examples::Examples(const MarginalTable& table, const Sampling& sampling, int n_t
   const Harvester harvester(table, sampling);
   const int64_t n_chunks = (table.n_positions + kChunk - 1) / kChunk;
   std::vector<ByLabel> harvests(n_chunks);
-  parallel_for(n_chunks, n_threads, stop, [&](int64_t chunk) {
-    stop.check();
-    const int64_t begin = chunk * kChunk;
-    harvester.fill(begin, std::min(begin + kChunk, table.n_positions), harvests[chunk]);
+  parallel_for_each_thread(n_chunks, n_threads, stop, [&] {
+    // Grows once; what is kept of a chunk is as long as it has to be.
+    return [&, scratch = ByLabel(table.n_labels)](int64_t chunk) mutable {
+      stop.check();
+      for (std::vector<Derivatives>& part : scratch) part.clear();
+      const int64_t begin = chunk * kChunk;
+      harvester.add(begin, std::min(begin + kChunk, table.n_positions), scratch);
+      harvests[chunk] = scratch;
+    };
   });
   by_label_.resize(table.n_labels);
   parallel_for(table.n_labels, n_threads, stop, [&](int64_t label) {
@@ -133,16 +137,16 @@ int64_t count_right(const double* probabilities, const int32_t* codes, int64_t n
 }
 
 FixedPoint to_fixed_point(std::span<const Derivatives> derivatives) {
-  float largest_gradient = 0.0f, largest_curvature = 0.0f;
+  double gradient_sum = 0.0, curvature_sum = 0.0;
   for (const Derivatives& d : derivatives) {
-    largest_gradient = std::max(largest_gradient, std::abs(d.gradient));
-    largest_curvature = std::max(largest_curvature, d.curvature);
+    gradient_sum += std::abs(d.gradient);
+    curvature_sum += d.curvature;
   }
   // A power of two, so that it is exact to go from one to the other.
-  const auto unit_for = [](float largest) {
-    return std::ldexp(1.0, largest > 0.0f ? std::ilogb(largest) - 29 : -29);
+  const auto unit_for = [](double sum, int n_bits) {
+    return std::ldexp(1.0, (sum > 0.0 ? std::ilogb(sum) + 1 : 0) - n_bits);
   };
-  FixedPoint out{{}, unit_for(largest_gradient), unit_for(largest_curvature)};
+  FixedPoint out{{}, unit_for(gradient_sum, 30), unit_for(curvature_sum, 31)};
   const double gradients = 1.0 / out.gradient_unit, curvatures = 1.0 / out.curvature_unit;
   out.examples.reserve(derivatives.size());
   for (const Derivatives& d : derivatives) {

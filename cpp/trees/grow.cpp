@@ -86,7 +86,7 @@ class Grower {
       tree_features_ = choose_features(data_.n_features(), {}, rules_.colsample_bytree,
                                        derive_key(key, kTreeColumns));
     Sum total;
-    for (const Example& example : examples_) total += {example.gradient, example.curvature};
+    for (const Example& example : examples_) total += Sum(example);
     n_leaves_ = 1;
     tree_.clear();
     add_node(total);
@@ -153,7 +153,7 @@ class Grower {
 
   bool may_split(const Candidate& candidate) const {
     const double weight =
-        static_cast<double>(candidate.total.curvature) * split_rules_.curvature_unit;
+        static_cast<double>(candidate.total.curvature()) * split_rules_.curvature_unit;
     return candidate.depth < rules_.max_depth && candidate.end - candidate.begin >= 2 &&
            weight >= 2.0 * rules_.min_child_weight && rules_.max_leaves > 1;
   }
@@ -208,8 +208,8 @@ class Grower {
   }
 
   void add_node(const Sum& total) {
-    const double gradient = static_cast<double>(total.gradient) * split_rules_.gradient_unit;
-    const double weight = static_cast<double>(total.curvature) * split_rules_.curvature_unit;
+    const double gradient = static_cast<double>(total.gradient()) * split_rules_.gradient_unit;
+    const double weight = static_cast<double>(total.curvature()) * split_rules_.curvature_unit;
     const double divisor = weight + rules_.reg_lambda;
     const double step = divisor > 0.0 ? -gradient / divisor : 0.0;
     TreeNode node;

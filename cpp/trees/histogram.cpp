@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kAhead = 8;             // examples whose rows are fetched early
 constexpr size_t kBatch = 1 << 14;       // examples between two looks at the user's wish to stop
-constexpr int64_t kBlockBins = 1 << 13;  // bins that are filled in one pass: 128 KiB
+constexpr int64_t kBlockBins = 1 << 13;  // bins that are filled in one pass: 64 KiB
 
 }  // namespace
 
@@ -71,7 +71,7 @@ void HistogramBuilder::add_full(std::span<const Example> examples, std::vector<S
       ++last;
     for (const Example& example : examples) {
       const uint8_t* window = data_.room().window(data_.bins(), example.position, scratch_.data());
-      const Sum amount{example.gradient, example.curvature};
+      const Sum amount(example);
       for (size_t f = first; f < last; ++f)
         sums[features[f].base + window[features[f].where]] += amount;
     }
@@ -88,7 +88,7 @@ void HistogramBuilder::add_sparse(std::span<const Example> examples, std::vector
     const Example& example = examples[i];
     if (i + kAhead < examples.size())
       HEDGEROW_PREFETCH(entries + offsets[examples[i + kAhead].position]);
-    const Sum amount{example.gradient, example.curvature};
+    const Sum amount(example);
     for (int o = 0; o < data_.n_offsets(); ++o) {
       if (!data_.room().holds(example.position, o - before)) {
         outside[o] += amount;

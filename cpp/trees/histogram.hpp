@@ -19,23 +19,33 @@ struct Example {
   int32_t curvature;  // at least 1: nothing is there only where the sum is 0
 };
 
-struct Sum {
-  int64_t gradient = 0;
-  int64_t curvature = 0;
+// Sum of the gradients and curvatures of some examples of a tree, in one number: 2^32 gradients
+// plus curvatures. Units are such that the curvatures of all examples stay below 2^32 and the
+// gradients between -2^31 and 2^31; so nothing runs over, and both are added and subtracted at one
+// go.
+class Sum {
+ public:
+  Sum() = default;
+  explicit Sum(const Example& example)
+      : both_(static_cast<int64_t>(example.gradient) * (int64_t{1} << 32) + example.curvature) {}
 
-  Sum& operator+=(const Sum& other) {
-    gradient += other.gradient;
-    curvature += other.curvature;
+  int64_t gradient() const { return both_ >> 32; }
+  int64_t curvature() const { return both_ & 0xFFFFFFFF; }
+  bool is_empty() const { return curvature() == 0; }
+
+  Sum& operator+=(Sum other) {
+    both_ += other.both_;
     return *this;
   }
-  Sum& operator-=(const Sum& other) {
-    gradient -= other.gradient;
-    curvature -= other.curvature;
+  Sum& operator-=(Sum other) {
+    both_ -= other.both_;
     return *this;
   }
-  friend Sum operator+(Sum a, const Sum& b) { return a += b; }
-  friend Sum operator-(Sum a, const Sum& b) { return a -= b; }
-  bool is_empty() const { return curvature == 0; }
+  friend Sum operator+(Sum a, Sum b) { return a += b; }
+  friend Sum operator-(Sum a, Sum b) { return a -= b; }
+
+ private:
+  int64_t both_ = 0;
 };
 
 struct SlotSum {

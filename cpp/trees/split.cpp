@@ -32,11 +32,11 @@ class Search {
 
  private:
   double score(const Sum& sum) const {
-    const double gradient = static_cast<double>(sum.gradient) * rules_.gradient_unit;
+    const double gradient = static_cast<double>(sum.gradient()) * rules_.gradient_unit;
     return gradient * gradient / (weight(sum) + rules_.reg_lambda);
   }
   double weight(const Sum& sum) const {
-    return static_cast<double>(sum.curvature) * rules_.curvature_unit;
+    return static_cast<double>(sum.curvature()) * rules_.curvature_unit;
   }
 
   // Is there a better split with `left` on the left?
@@ -79,7 +79,7 @@ class Search {
       if (!missing.is_empty() && improves(left + missing)) cut = {i + 1, true};
     }
     // Nothing is missing here: what will be goes to the heavier side.
-    if (missing.is_empty()) cut.missing_left = 2 * best_.left.curvature > total_.curvature;
+    if (missing.is_empty()) cut.missing_left = 2 * best_.left.curvature() > total_.curvature();
     return cut;
   }
 
@@ -98,7 +98,7 @@ class Search {
     int n_seen = 0;
     for (int bin = 1; bin <= n_bins; ++bin) {
       if (bins[bin].is_empty()) continue;
-      const double gradient = static_cast<double>(bins[bin].gradient) * rules_.gradient_unit;
+      const double gradient = static_cast<double>(bins[bin].gradient()) * rules_.gradient_unit;
       order[n_seen++] = {gradient / (weight(bins[bin]) + rules_.reg_lambda), bin};
     }
     std::sort(order.begin(), order.begin() + n_seen);

@@ -53,7 +53,7 @@ class TreeCRF(SequenceModel):
     n_rounds : int, default 200
         Number of rounds.
     learning_rate : float or None, default None
-        Every step is shortened by this factor. None: 0.3, or 1 for first-order boosting. Steps that
+        Every step is shortened by this factor. None: 0.5, or 1 for first-order boosting. Steps that
         would raise the training loss are shortened further.
     max_depth : int or None, default 6
         Most splits on the way to a leaf; None: any number.
@@ -65,7 +65,7 @@ class TreeCRF(SequenceModel):
         A split must gain more than this.
     reg_lambda : float, default 1.0
         Added to the sum of curvatures of a leaf, which makes its step shorter.
-    max_step : float or None, default 2.0
+    max_step : float or None, default 1.0
         Most that a leaf moves a score in a round, before the learning rate. Where nothing is known
         yet, many labels and few examples would else make for leaps. None: no limit.
     max_bins : int, default 255
@@ -90,7 +90,8 @@ class TreeCRF(SequenceModel):
         observed. They hardly change a tree and are most of its work. None: 0.01, or less if there
         are more than 25 labels, a quarter of what each has when nothing is known. 0: keep all.
     subsample : float, default 1.0
-        Share of the sequences that a round learns from, drawn anew every time.
+        Share of the sequences that a round learns from, drawn anew every time. Half of them often
+        give a better model in less time.
     stratified : bool, default False
         Whether to keep all examples of the labels that were observed and only some of the others,
         which then count for more: with many labels most examples are of labels that were not.
@@ -174,7 +175,7 @@ class TreeCRF(SequenceModel):
         min_child_weight: float = 1.0,
         min_split_gain: float = 0.0,
         reg_lambda: float = 1.0,
-        max_step: float | None = 2.0,
+        max_step: float | None = 1.0,
         max_bins: int = 255,
         window: int | tuple[int, int] = 0,
         colsample_bytree: float = 1.0,
@@ -415,7 +416,7 @@ class TreeCRF(SequenceModel):
     def _settings(self, n_labels: int) -> Settings:
         rate = self.learning_rate
         if rate is None:
-            rate = 0.3 if self.newton else 1.0
+            rate = 0.5 if self.newton else 1.0
         max_depth = MAX_LEAVES if self.max_depth is None else min(int(self.max_depth), MAX_LEAVES)
         max_leaves = 1 << min(max_depth, 15) if self.max_leaves is None else int(self.max_leaves)
         seed = self.random_state

@@ -122,8 +122,8 @@ class Grower:
     nodes: list = field(default_factory=list)
 
     def grow(self):
-        self.g, self.g_unit = to_whole_units(self.gradients)
-        self.h, self.h_unit = to_whole_units(self.curvatures)
+        self.g, self.g_unit = to_whole_units(self.gradients, 30)
+        self.h, self.h_unit = to_whole_units(self.curvatures, 31)
         self.h = [max(h, 1) for h in self.h]
         self.features = [
             (column, offset, self.table.look(column, offset)[self.positions].tolist())
@@ -219,12 +219,12 @@ class Grower:
         return gradient / (weight + self.rules.reg_lambda)
 
 
-def to_whole_units(values):
+def to_whole_units(values, n_bits):
     """Whole numbers, and the power of two that they are multiples of."""
     values = np.asarray(values, np.float32).astype(np.float64)
-    largest = np.abs(values).max(initial=0.0)
-    exponent = np.frexp(largest)[1] - 1 if largest > 0 else 0
-    unit = float(np.ldexp(1.0, exponent - 29))
+    total = sum(np.abs(values).tolist())
+    exponent = np.frexp(total)[1] if total > 0 else 0
+    unit = float(np.ldexp(1.0, exponent - n_bits))
     return [int(v) for v in np.rint(values / unit)], unit
 
 
