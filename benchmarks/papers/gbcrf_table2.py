@@ -22,7 +22,6 @@ TREES: dict[str, dict[str, Any]] = {
     "first_order": {"order": 1, "newton": False},
     "gbcrf": {"order": 1},
     "gbcrf_order_3": {"order": 3},
-    "gbcrf_order_3_exact": {"order": 3, "transition_step": "exact"},
 }
 PARTS = ("linear", *TREES)
 # Cross-validation error of the paper, and its standard error.
@@ -56,7 +55,7 @@ def add_fold_options(parser: argparse.ArgumentParser) -> None:
 
 
 def tree_trainer(options: argparse.Namespace, rounds: int | None, **parameters: Any) -> Train:
-    parameters |= {
+    parameters |= trees_common.OCR_SETTINGS | {
         "n_rounds": QUICK_ROUNDS if options.quick else rounds or options.rounds,
         "max_depth": options.depth,
         "n_jobs": options.jobs,

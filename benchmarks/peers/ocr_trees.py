@@ -64,8 +64,7 @@ def measure_xgboost(options: argparse.Namespace) -> common.Record:
 
 def measure_hedgerow(options: argparse.Namespace) -> common.Record:
     X, y, X_test, _ = read_words(options)
-    parameters = {"n_rounds": options.rounds, "max_depth": MAX_DEPTH, "n_jobs": options.jobs}
-    crf, trained = trees_common.fit_trees(X, y, **(parameters | dict(options.settings)))
+    crf, trained = trees_common.fit_trees(X, y, **settings(options))
     n_letters = sum(len(word) for word in X_test)
     return {
         **trained,
@@ -73,6 +72,12 @@ def measure_hedgerow(options: argparse.Namespace) -> common.Record:
         "single_word_milliseconds": single_word(lambda word: crf.predict([word]), X_test),
         "predicted": [word.tolist() for word in crf.predict(X_test)],
     }
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Parameters of TreeCRF; the others are at their defaults."""
+    fixed = {"n_rounds": options.rounds, "max_depth": MAX_DEPTH, "n_jobs": options.jobs}
+    return trees_common.OCR_SETTINGS | fixed | dict(options.settings)
 
 
 def throughput(action: Callable[[], object], n_letters: int) -> common.Record:
@@ -116,7 +121,7 @@ def main() -> None:
             "rounds": options.rounds,
             "trees": "one for each of 26 letters a round, on both sides",
             "max_depth": MAX_DEPTH,
-            "settings": dict(options.settings),
+            "settings": settings(options),
             "jobs": options.jobs,
             "repeat": options.repeat,
             "quick": options.quick,
