@@ -41,6 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--patience", type=int, default=30, help="rounds without a better loss")
     parser.add_argument("--window", type=int, default=7, help="residues on either side")
     parser.add_argument("--reg-lambda", type=float, default=1.0, help="of the linear CRF")
+    parser.add_argument("--iterations", type=int, default=100, help="of L-BFGS, linear CRF")
     trees_common.add_settings(parser)
 
 
@@ -159,10 +160,14 @@ def measure_linear(
     }
     wide = {name: part.cut(part.windows(options.window, 0.0)) for name, part in scaled.items()}
     labels = {name: part.cut(part.codes) for name, part in scaled.items()}
-    parameters: dict[str, Any] = {"reg_lambda": options.reg_lambda, "n_jobs": options.jobs}
-    if options.quick:
-        parameters |= {"max_iter": QUICK_ROUNDS, "tol": 0}
-    crf, record = train_linear(wide["train"], labels["train"], **parameters)
+    crf, record = train_linear(
+        wide["train"],
+        labels["train"],
+        reg_lambda=options.reg_lambda,
+        max_iter=QUICK_ROUNDS if options.quick else options.iterations,
+        tol=0,
+        n_jobs=options.jobs,
+    )
     record["dev_accuracy"] = float(crf.score(wide["dev"], labels["dev"]))
     return record, np.concatenate(crf.predict(wide["test"]))
 

@@ -80,6 +80,7 @@ void test_automaton();
 void test_linear();
 void test_bins();
 void test_random();
+void test_examples();
 void test_trees();
 void test_numbers();
 void test_strings();

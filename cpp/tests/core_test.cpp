@@ -11,6 +11,7 @@ int main() {
   test_linear();
   test_bins();
   test_random();
+  test_examples();
   test_trees();
   test_numbers();
   test_strings();

@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from hedgerow import _core, persist, trellis
 from hedgerow.boosting.booster import Booster, Model, score_positions
 from hedgerow.boosting.loop import Evaluate, boost
 from hedgerow.boosting.monitor import Callback, Metric, Monitor
-from hedgerow.boosting.settings import CurvatureKind, Settings, TransitionStep
+from hedgerow.boosting.settings import (
+    CurvatureKind,
+    Settings,
+    TransitionStep,
+    check_tree_parameters,
+    read_window,
+)
 from hedgerow.boosting.warm_start import copy_model
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
@@ -21,11 +26,10 @@ from hedgerow.labels import Grammar
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import Table
 from hedgerow.model import SequenceModel
-from hedgerow.parameters import check_choice, check_number, check_share
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, check_not_infinite
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
-from hedgerow.trees.columns import Columns, check_max_bins
+from hedgerow.trees.columns import Columns
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
@@ -33,8 +37,6 @@ from hedgerow.trellis import Potentials
 
 # Positions that are scored at one go in prediction, in whole sequences.
 BATCH = 1 << 16
-MAX_LEAVES = 1 << 15
-MAX_REACH = 255
 
 
 class TreeCRF(SequenceModel):
@@ -270,15 +272,16 @@ class TreeCRF(SequenceModel):
             that gives what one longer training would have given, bit for bit. Its labels and the
             bins of its columns stay too.
         """
-        self._check_parameters()
+        check_tree_parameters(self)
+        check_label_parameters(self)
         self._check_init(init, eval_set)
         data, sequences, columns = self._read_training(X, y, sample_weight, groups, init)
-        settings = self._settings(data.targets.n_labels)
+        settings = Settings.read(self, data.targets.n_labels)
         start = self._start(init, data)
         bins = columns.bins(sequences, settings.n_threads)
         del sequences
         evaluate = self._watch(eval_set, data, columns, start, settings)
-        tree_data = _core.TreeData(bins, *self._window())
+        tree_data = _core.TreeData(bins, *read_window(self.window))
         booster = Booster(columns, bins, tree_data, data.targets, data.grammar, settings, start)
         history = {} if init is None else init._history_to_go_on(eval_set is not None)
         with Progress(self.n_rounds, self.verbose) as progress:
@@ -341,58 +344,6 @@ class TreeCRF(SequenceModel):
     def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         return self._model.forest.importances(self._columns.n_columns)
 
-    def _check_parameters(self) -> None:
-        check_number("n_rounds", self.n_rounds, minimum=1, integer=True)
-        for name in ("max_depth", "max_leaves"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), minimum=1, integer=True)
-        if self.max_leaves is not None and self.max_leaves > MAX_LEAVES:
-            raise ValueError(f"max_leaves is {self.max_leaves}; expected at most {MAX_LEAVES}")
-        for name in ("min_child_weight", "min_split_gain", "reg_lambda", "trim"):
-            if name != "trim" or self.trim is not None:
-                check_number(name, getattr(self, name), minimum=0)
-        for name in ("colsample_bytree", "colsample_bynode", "subsample"):
-            check_share(name, getattr(self, name))
-        for name in ("learning_rate", "max_step", "negative_ratio"):
-            value = getattr(self, name)
-            if value is not None:
-                check_number(name, value, minimum=0)
-                if value == 0:
-                    raise ValueError(f"{name} is 0; expected more than 0")
-        check_max_bins(self.max_bins)
-        self._window()
-        for name in ("newton", "stratified"):
-            check_choice(name, getattr(self, name), (True, False))
-        check_choice("curvature", self.curvature, ("mixing", "exact", "length"))
-        check_choice("transition_step", self.transition_step, ("bound", "exact"))
-        if self.early_stopping_rounds is not None:
-            check_number(
-                "early_stopping_rounds", self.early_stopping_rounds, minimum=1, integer=True
-            )
-        check_choice("early_stopping_metric", self.early_stopping_metric, ("loss", "accuracy"))
-        if not isinstance(self.callbacks, (list, tuple, type(None))):
-            raise TypeError(f"callbacks is {self.callbacks!r}; expected a list of callables")
-        for callback in self.callbacks or ():
-            if not callable(callback):
-                raise TypeError(f"callbacks holds {callback!r}, which cannot be called")
-        if isinstance(self.random_state, (int, np.integer)):
-            check_number("random_state", self.random_state, minimum=0, integer=True)
-        check_label_parameters(self)
-
-    def _window(self) -> tuple[int, int]:
-        """How far the window reaches before and after a position."""
-        window = self.window
-        sides = tuple(window) if isinstance(window, (tuple, list, np.ndarray)) else (window, window)
-        numbers = all(
-            isinstance(side, (int, np.integer)) and not isinstance(side, bool) for side in sides
-        )
-        if len(sides) != 2 or not numbers or min(sides) < 0 or max(sides) > MAX_REACH:
-            raise ValueError(
-                f"window is {window!r}; expected how many positions to look at on either side, "
-                f"0 to {MAX_REACH}, or (before, after)"
-            )
-        return int(sides[0]), int(sides[1])
-
     def _check_init(self, init: Any, eval_set: Any) -> None:
         if self.early_stopping_rounds is not None and eval_set is None:
             raise ValueError(
@@ -412,35 +363,6 @@ class TreeCRF(SequenceModel):
             for name, figures in self.history_.items()
             if len(figures) == n_noted and (is_watched or not name.startswith("eval_"))
         }
-
-    def _settings(self, n_labels: int) -> Settings:
-        rate = self.learning_rate
-        if rate is None:
-            rate = 0.5 if self.newton else 1.0
-        max_depth = MAX_LEAVES if self.max_depth is None else min(int(self.max_depth), MAX_LEAVES)
-        max_leaves = 1 << min(max_depth, 15) if self.max_leaves is None else int(self.max_leaves)
-        seed = self.random_state
-        if seed is None or not isinstance(seed, (int, np.integer)):
-            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
-        return Settings(
-            learning_rate=float(rate),
-            max_leaves=max_leaves,
-            max_depth=max_depth,
-            min_child_weight=float(self.min_child_weight),
-            min_split_gain=float(self.min_split_gain),
-            reg_lambda=float(self.reg_lambda),
-            max_step=np.inf if self.max_step is None else float(self.max_step),
-            colsample_bytree=float(self.colsample_bytree),
-            colsample_bynode=float(self.colsample_bynode),
-            newton=bool(self.newton),
-            curvature=self.curvature,
-            transition_step=self.transition_step,
-            trim=min(0.01, 0.25 / n_labels) if self.trim is None else float(self.trim),
-            subsample=float(self.subsample),
-            negative_ratio=float(self.negative_ratio) if self.stratified else 0.0,
-            seed=int(seed),
-            n_threads=trellis.count_threads(self.n_jobs),
-        )
 
     def _read_training(
         self,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
 from hedgerow.boosting.booster import MAX_HALVINGS, Model, score_positions
+from hedgerow.boosting.settings import Settings
 from hedgerow.objectives import expect
 from hedgerow.trees.forest import Forest
 from hedgerow.trellis import Potentials
@@ -300,7 +301,7 @@ def test_how_many_are_right():
 
 
 def test_settings_know_whether_anything_is_drawn():
-    plain = TreeCRF()._settings(3)
+    plain = Settings.read(TreeCRF(), 3)
     assert not plain.draws
     for change in (
         {"subsample": 0.5},

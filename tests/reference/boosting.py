@@ -4,21 +4,22 @@ import numpy as np
 
 from hedgerow import _core
 from hedgerow.boosting.booster import Booster
+from hedgerow.boosting.settings import Settings, check_tree_parameters, read_window
 from hedgerow.trees.forest import NODE_ARRAYS
 
 
 def make_booster(crf, X, y, sample_weight=None):
     """The booster of a training that has not begun."""
-    crf._check_parameters()
+    check_tree_parameters(crf)
     data, sequences, columns = crf._read_training(X, y, sample_weight, None, None)
     bins = columns.bins(sequences, 1)
     return Booster(
         columns,
         bins,
-        _core.TreeData(bins, *crf._window()),
+        _core.TreeData(bins, *read_window(crf.window)),
         data.targets,
         data.grammar,
-        crf._settings(data.targets.n_labels),
+        Settings.read(crf, data.targets.n_labels),
         crf._start(None, data),
     )
 

@@ -1,14 +1,28 @@
-"""Settings of a boosting run, checked and with defaults filled in."""
+"""Settings of a boosting run: parameters of `TreeCRF`, checked and with defaults filled in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-__all__ = ["CurvatureKind", "Settings", "TransitionStep"]
+import numpy as np
+from sklearn.utils import check_random_state
+
+from hedgerow.parameters import check_choice, check_number, check_share
+from hedgerow.trees.columns import check_max_bins
+from hedgerow.trellis import count_threads
+
+if TYPE_CHECKING:
+    from hedgerow.tree_crf import TreeCRF
+
+__all__ = ["CurvatureKind", "Settings", "TransitionStep", "check_tree_parameters", "read_window"]
 
 CurvatureKind = Literal["mixing", "exact", "length"]
 TransitionStep = Literal["bound", "exact"]
+
+LOG_MAX_LEAVES = 15
+MAX_LEAVES = 1 << LOG_MAX_LEAVES
+MAX_REACH = 255
 
 
 @dataclass(frozen=True)
@@ -34,8 +48,92 @@ class Settings:
     seed: int
     n_threads: int
 
+    @classmethod
+    def read(cls, crf: TreeCRF, n_labels: int) -> Settings:
+        """Fill in what the parameters, which have been checked, leave open."""
+        rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
+        if rate is None:
+            rate = 0.5 if crf.newton else 1.0
+        if trim is None:
+            trim = min(0.01, 0.25 / n_labels)
+        if not isinstance(seed, (int, np.integer)):
+            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
+        max_depth = MAX_LEAVES if crf.max_depth is None else min(int(crf.max_depth), MAX_LEAVES)
+        max_leaves = crf.max_leaves
+        if max_leaves is None:
+            max_leaves = 1 << min(max_depth, LOG_MAX_LEAVES)
+        return cls(
+            learning_rate=float(rate),
+            max_leaves=int(max_leaves),
+            max_depth=max_depth,
+            min_child_weight=float(crf.min_child_weight),
+            min_split_gain=float(crf.min_split_gain),
+            reg_lambda=float(crf.reg_lambda),
+            max_step=np.inf if crf.max_step is None else float(crf.max_step),
+            colsample_bytree=float(crf.colsample_bytree),
+            colsample_bynode=float(crf.colsample_bynode),
+            newton=bool(crf.newton),
+            curvature=crf.curvature,
+            transition_step=crf.transition_step,
+            trim=float(trim),
+            subsample=float(crf.subsample),
+            negative_ratio=float(crf.negative_ratio) if crf.stratified else 0.0,
+            seed=int(seed),
+            n_threads=count_threads(crf.n_jobs),
+        )
+
     @property
     def draws(self) -> bool:
         """Whether a round depends on random numbers, so that the next may fare better."""
         sampled = min(self.subsample, self.colsample_bytree, self.colsample_bynode) < 1
         return sampled or self.negative_ratio > 0
+
+
+def check_tree_parameters(crf: TreeCRF) -> None:
+    """Raise ValueError or TypeError for a parameter of trees or rounds that is wrong."""
+    check_number("n_rounds", crf.n_rounds, minimum=1, integer=True)
+    for name in ("max_depth", "max_leaves", "early_stopping_rounds"):
+        if getattr(crf, name) is not None:
+            check_number(name, getattr(crf, name), minimum=1, integer=True)
+    if crf.max_leaves is not None and crf.max_leaves > MAX_LEAVES:
+        raise ValueError(f"max_leaves is {crf.max_leaves}; expected at most {MAX_LEAVES}")
+    for name in ("min_child_weight", "min_split_gain", "reg_lambda"):
+        check_number(name, getattr(crf, name), minimum=0)
+    if crf.trim is not None:
+        check_number("trim", crf.trim, minimum=0)
+    for name in ("colsample_bytree", "colsample_bynode", "subsample"):
+        check_share(name, getattr(crf, name))
+    for name in ("learning_rate", "max_step", "negative_ratio"):
+        value = getattr(crf, name)
+        if value is not None:
+            check_number(name, value, minimum=0)
+            if value == 0:
+                raise ValueError(f"{name} is 0; expected more than 0")
+    check_max_bins(crf.max_bins)
+    read_window(crf.window)
+    for name in ("newton", "stratified"):
+        check_choice(name, getattr(crf, name), (True, False))
+    check_choice("curvature", crf.curvature, ("mixing", "exact", "length"))
+    check_choice("transition_step", crf.transition_step, ("bound", "exact"))
+    check_choice("early_stopping_metric", crf.early_stopping_metric, ("loss", "accuracy"))
+    if isinstance(crf.random_state, (int, np.integer)):
+        check_number("random_state", crf.random_state, minimum=0, integer=True)
+    if not isinstance(crf.callbacks, (list, tuple, type(None))):
+        raise TypeError(f"callbacks is {crf.callbacks!r}; expected a list of callables")
+    for callback in crf.callbacks or ():
+        if not callable(callback):
+            raise TypeError(f"callbacks holds {callback!r}, which cannot be called")
+
+
+def read_window(window: Any) -> tuple[int, int]:
+    """How far a window reaches before and after a position."""
+    sides = tuple(window) if isinstance(window, (tuple, list, np.ndarray)) else (window, window)
+    are_numbers = all(
+        isinstance(side, (int, np.integer)) and not isinstance(side, bool) for side in sides
+    )
+    if len(sides) != 2 or not are_numbers or min(sides) < 0 or max(sides) > MAX_REACH:
+        raise ValueError(
+            f"window is {window!r}; expected how many positions to look at on either side, "
+            f"0 to {MAX_REACH}, or (before, after)"
+        )
+    return int(sides[0]), int(sides[1])
