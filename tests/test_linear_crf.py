@@ -182,35 +182,6 @@ def test_parameters_may_be_numpy_scalars(parameters):
 
 
 @pytest.mark.parametrize(
-    ("method", "args"),
-    [
-        ("predict", (X,)),
-        ("predict_marginals", (X,)),
-        ("predict_proba", (X,)),
-        ("predict_pattern_marginals", (X,)),
-        ("predict_k_best", (X, 2)),
-        ("sample", (X,)),
-        ("log_likelihood", (X, Y)),
-        ("score", (X, Y)),
-        ("save", ("nowhere",)),
-        ("weights", ()),
-        ("transitions", ()),
-        ("patterns", ()),
-    ],
-)
-def test_methods_need_a_fitted_model(method, args):
-    message = "this LinearCRF is not fitted yet; call fit before using it"
-    refuses(NotFittedError, message, getattr(LinearCRF(), method), *args)
-
-
-@pytest.mark.parametrize("name", ["attributes_", "n_weights_", "label_patterns_"])
-def test_attributes_need_a_fitted_model(name):
-    with pytest.raises(NotFittedError, match="this LinearCRF is not fitted yet"):
-        getattr(LinearCRF(), name)
-    assert not hasattr(LinearCRF(), name)
-
-
-@pytest.mark.parametrize(
     ("X", "y", "message"),
     [
         ([], [], "X is empty; expected at least one sequence"),

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
 
 from hedgerow import TreeCRF
 from reference.linear import make_data, to_dicts
@@ -165,35 +164,6 @@ def test_parameters_may_be_numpy_scalars(parameters):
     plain = {name: value.item() for name, value in parameters.items()}
     crf = make(**parameters).fit(X, Y)
     assert crf.loss_ == make(**plain).fit(X, Y).loss_
-
-
-@pytest.mark.parametrize(
-    ("method", "args"),
-    [
-        ("predict", (X,)),
-        ("predict_marginals", (X,)),
-        ("predict_proba", (X,)),
-        ("predict_pattern_marginals", (X,)),
-        ("predict_k_best", (X, 2)),
-        ("sample", (X,)),
-        ("log_likelihood", (X, Y)),
-        ("score", (X, Y)),
-        ("save", ("nowhere",)),
-        ("importances", ()),
-        ("transitions", ()),
-        ("patterns", ()),
-    ],
-)
-def test_methods_need_a_fitted_model(method, args):
-    message = "this TreeCRF is not fitted yet; call fit before using it"
-    refuses(NotFittedError, message, getattr(TreeCRF(), method), *args)
-
-
-@pytest.mark.parametrize("name", ["feature_importances_", "n_rounds_", "label_patterns_"])
-def test_attributes_need_a_fitted_model(name):
-    with pytest.raises(NotFittedError, match="this TreeCRF is not fitted yet"):
-        getattr(TreeCRF(), name)
-    assert not hasattr(TreeCRF(), name)
 
 
 def spoil(value, sequence=0, position=1, column=2):

@@ -9,20 +9,20 @@ import argparse
 
 import common
 from gbcrf_table2 import (
-    add_fold_options,
+    add_options,
     chosen_folds,
     measure_folds,
     summarise_folds,
     tree_trainer,
 )
 
-PARTS = ("1", "2", "3", "4", "5")
+__all__ = ["PARTS", "add_options", "measure", "summarise"]
 
-add_options = add_fold_options
+PARTS = ("1", "2", "3", "4", "5")
 
 
 def measure(part: str, options: argparse.Namespace) -> common.Record:
-    fit = tree_trainer(options, None, order=int(part))
+    fit = tree_trainer(options, order=int(part))
     return {
         "fits": measure_folds(f"order {part}", fit, chosen_folds(options), train_on_one=True),
     }

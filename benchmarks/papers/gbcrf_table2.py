@@ -18,10 +18,10 @@ from high_order_training import train
 from peers.ocr_linear import split_words
 
 TREES: dict[str, dict[str, Any]] = {
-    "logitboost": {"order": 0},
-    "first_order": {"order": 1, "newton": False},
-    "gbcrf": {"order": 1},
-    "gbcrf_order_3": {"order": 3},
+    "logitboost": {"order": 0, "learning_rate": 0.3, "max_depth": 8, "n_rounds": 300},
+    "first_order": {"order": 1, "newton": False, "n_rounds": 1000},
+    "gbcrf": {"order": 1, "learning_rate": 0.3, "n_rounds": 500},
+    "gbcrf_order_3": {"order": 3, "n_rounds": 300},
 }
 PARTS = ("linear", *TREES)
 # Cross-validation error of the paper, and its standard error.
@@ -41,25 +41,14 @@ Train = Callable[[Any, Any], tuple[Any, common.Record]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add_fold_options(parser)
-    for method in TREES:
-        flag = f"--{method.replace('_', '-')}-rounds"
-        parser.add_argument(flag, type=int, help=f"rounds of {method}, where they differ")
-
-
-def add_fold_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--depth", type=int, default=6)
     parser.add_argument("--folds", type=int, nargs="+", choices=range(N_FOLDS), metavar="FOLD")
     trees_common.add_settings(parser)
 
 
-def tree_trainer(options: argparse.Namespace, rounds: int | None, **parameters: Any) -> Train:
-    parameters |= trees_common.OCR_SETTINGS | {
-        "n_rounds": QUICK_ROUNDS if options.quick else rounds or options.rounds,
-        "max_depth": options.depth,
-        "n_jobs": options.jobs,
-    }
+def tree_trainer(options: argparse.Namespace, **parameters: Any) -> Train:
+    parameters = trees_common.OCR_SETTINGS | {"n_jobs": options.jobs} | parameters
+    if options.quick:
+        parameters["n_rounds"] = QUICK_ROUNDS
     return partial(trees_common.fit_trees, **(parameters | dict(options.settings)))
 
 
@@ -105,7 +94,7 @@ def measure(part: str, options: argparse.Namespace) -> common.Record:
     if part == "linear":
         fit = linear_trainer(options, folds[0])
         return {"fits": measure_folds(part, fit, folds), "reg_lambda": fit.keywords["reg_lambda"]}
-    fit = tree_trainer(options, getattr(options, f"{part}_rounds"), **TREES[part])
+    fit = tree_trainer(options, **TREES[part])
     return {"fits": measure_folds(part, fit, folds)}
 
 

@@ -161,28 +161,3 @@ def test_ctrl_c_ends_a_long_fit_and_leaves_the_model_as_it_was(parameters):
     timer.join()
     for before, now in zip(kept, tables(crf), strict=True):
         np.testing.assert_array_equal(before, now)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_fit_in_a_forked_child():
-    code = """
-        import os
-        import numpy as np
-        from hedgerow import LinearCRF
-        rng = np.random.default_rng(0)
-        rows = rng.normal(size=(3000, 4))
-        labels = rng.integers(0, 3, 3000)
-        groups = np.arange(3000) // 10
-        def fit():
-            return LinearCRF(n_jobs=4, max_iter=5, tol=0).fit(rows, labels, groups=groups)
-        before = fit()
-        child = os.fork()
-        if child == 0:
-            again = fit()
-            same = again.loss_ == before.loss_
-            same &= (again.predict_proba(rows) == before.predict_proba(rows)).all()
-            os._exit(0 if same else 1)
-        raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
-    assert done.returncode == 0

@@ -58,11 +58,6 @@ def test_parameters_are_kept_as_given():
         crf.set_params(depth=3)
 
 
-def test_parameters_have_names():
-    with pytest.raises(TypeError, match="positional argument"):
-        LinearCRF(1.0)
-
-
 def test_clone_has_the_parameters_and_nothing_else():
     crf = LinearCRF(**PARAMETERS).fit(X, Y)
     twin = clone(crf)

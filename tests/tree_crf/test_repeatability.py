@@ -2,9 +2,7 @@
 
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -136,28 +134,3 @@ def test_ctrl_c_ends_a_long_fit_and_leaves_the_model_as_it_was():
     timer.join()
     assert crf.n_rounds_ == 2
     np.testing.assert_array_equal(crf.predict_proba(rows[:50]), expected)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_fit_in_a_forked_child():
-    code = """
-        import os
-        import numpy as np
-        from hedgerow import TreeCRF
-        rng = np.random.default_rng(0)
-        rows = rng.normal(size=(3000, 4))
-        labels = rng.integers(0, 3, 3000)
-        groups = np.arange(3000) // 10
-        def fit():
-            return TreeCRF(n_jobs=2, n_rounds=3).fit(rows, labels, groups=groups)
-        before = fit()
-        child = os.fork()
-        if child == 0:
-            again = fit()
-            same = again.loss_ == before.loss_
-            same &= (again.predict_proba(rows) == before.predict_proba(rows)).all()
-            os._exit(0 if same else 1)
-        raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
-    assert done.returncode == 0

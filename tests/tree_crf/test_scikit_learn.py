@@ -84,11 +84,6 @@ def test_every_parameter_is_documented_with_its_default():
     assert documented == {name: repr(value) for name, value in TreeCRF().get_params().items()}
 
 
-def test_parameters_have_names():
-    with pytest.raises(TypeError, match="positional argument"):
-        TreeCRF(100)
-
-
 def test_clone_has_the_parameters_and_nothing_else():
     crf = TreeCRF(**PARAMETERS).fit(X, Y)
     twin = clone(crf)

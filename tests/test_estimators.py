@@ -1,0 +1,87 @@
+"""What holds of every estimator, whatever its scores are made of."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from hedgerow import LinearCRF, TreeCRF
+from reference.linear import make_data
+
+X, Y = make_data()
+ESTIMATORS = [LinearCRF, TreeCRF]
+OWN_TABLES = {LinearCRF: "weights", TreeCRF: "importances"}
+OWN_ATTRIBUTES = {
+    LinearCRF: ["attributes_", "n_weights_"],
+    TreeCRF: ["feature_importances_", "n_rounds_"],
+}
+SMALL = {LinearCRF: "max_iter=5, tol=0", TreeCRF: "n_rounds=3"}
+
+
+@pytest.mark.parametrize(
+    ("method", "args"),
+    [
+        ("predict", (X,)),
+        ("predict_marginals", (X,)),
+        ("predict_proba", (X,)),
+        ("predict_pattern_marginals", (X,)),
+        ("predict_k_best", (X, 2)),
+        ("sample", (X,)),
+        ("log_likelihood", (X, Y)),
+        ("score", (X, Y)),
+        ("save", ("nowhere",)),
+        ("transitions", ()),
+        ("patterns", ()),
+        ("own table", ()),
+    ],
+)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_methods_need_a_fitted_model(estimator, method, args):
+    message = f"this {estimator.__name__} is not fitted yet; call fit before using it"
+    name = OWN_TABLES[estimator] if method == "own table" else method
+    with pytest.raises(NotFittedError, match=message):
+        getattr(estimator(), name)(*args)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_attributes_need_a_fitted_model(estimator):
+    for name in ("label_patterns_", *OWN_ATTRIBUTES[estimator]):
+        with pytest.raises(NotFittedError, match=f"this {estimator.__name__} is not fitted yet"):
+            getattr(estimator(), name)
+        assert not hasattr(estimator(), name)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_parameters_have_names(estimator):
+    with pytest.raises(TypeError, match="positional argument"):
+        estimator(100)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_fit_in_a_forked_child(estimator):
+    name = estimator.__name__
+    code = f"""
+        import os
+        import numpy as np
+        from hedgerow import {name}
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(3000, 4))
+        labels = rng.integers(0, 3, 3000)
+        groups = np.arange(3000) // 10
+        def fit():
+            return {name}(n_jobs=4, {SMALL[estimator]}).fit(rows, labels, groups=groups)
+        before = fit()
+        child = os.fork()
+        if child == 0:
+            again = fit()
+            same = again.loss_ == before.loss_
+            same &= (again.predict_proba(rows) == before.predict_proba(rows)).all()
+            os._exit(0 if same else 1)
+        raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
+    assert done.returncode == 0
