@@ -9,10 +9,14 @@ from tqdm.auto import tqdm
 
 
 class Progress:
-    """A progress bar with the latest figures, or nothing if not verbose."""
+    """A progress bar with the latest figures, or nothing if not verbose.
+
+    Nobody watching, no bar is made: making one takes a lock of the whole process, which Ctrl-C at
+    that moment would leave closed.
+    """
 
     def __init__(self, total: int, verbose: int) -> None:
-        self._bar = tqdm(total=total, disable=verbose < 1, unit="it", dynamic_ncols=True)
+        self._bar = tqdm(total=total, unit="it", dynamic_ncols=True) if verbose >= 1 else None
 
     def __enter__(self) -> Progress:
         return self
@@ -23,6 +27,8 @@ class Progress:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._bar is None:
+            return
         if kind is None:  # training may end before its last step: the bar ends full all the same
             self._bar.total = self._bar.n
             self._bar.refresh()
@@ -30,6 +36,8 @@ class Progress:
 
     def update(self, figures: Mapping[str, float]) -> None:
         """Note that one more step is done."""
+        if self._bar is None:
+            return
         shown = {name: f"{value:.6g}" for name, value in figures.items()}
         self._bar.set_postfix(shown, refresh=False)
         self._bar.update()
