@@ -27,10 +27,11 @@ class Sum {
  public:
   Sum() = default;
   explicit Sum(const Example& example)
-      : both_(static_cast<int64_t>(example.gradient) * (int64_t{1} << 32) + example.curvature) {}
+      : both_((static_cast<uint64_t>(example.gradient) << 32) +
+              static_cast<uint64_t>(example.curvature)) {}
 
-  int64_t gradient() const { return both_ >> 32; }
-  int64_t curvature() const { return both_ & 0xFFFFFFFF; }
+  int64_t gradient() const { return static_cast<int64_t>(both_) >> 32; }
+  int64_t curvature() const { return static_cast<int64_t>(both_ & 0xFFFFFFFF); }
   bool is_empty() const { return curvature() == 0; }
 
   Sum& operator+=(Sum other) {
@@ -45,7 +46,7 @@ class Sum {
   friend Sum operator-(Sum a, Sum b) { return a -= b; }
 
  private:
-  int64_t both_ = 0;
+  uint64_t both_ = 0;  // a filler's sum, which nobody reads, may wrap around
 };
 
 struct SlotSum {
