@@ -1,6 +1,7 @@
 """TreeCRF is an estimator like others."""
 
 import copy
+import inspect
 import pickle
 import re
 
@@ -78,8 +79,8 @@ def test_parameters_are_kept_as_given():
 
 
 def test_every_parameter_is_documented_with_its_default():
-    documented = {}
-    for names, default in re.findall(r"^    ([\w, ]+) : .*default (.*)$", TreeCRF.__doc__, re.M):
+    documented, text = {}, inspect.getdoc(TreeCRF)
+    for names, default in re.findall(r"^([\w, ]+) : .*default (.*)$", text, re.M):
         documented |= dict.fromkeys(names.split(", "), default.replace('"', "'"))
     assert documented == {name: repr(value) for name, value in TreeCRF().get_params().items()}
 

@@ -101,7 +101,7 @@ def _cut_valued(
     # Each attribute's values, and one 0 for all the positions that lack it.
     owners = np.concatenate([rows.indices[present & usable], attributes])
     values = np.concatenate([rows.values[present & usable], np.zeros(len(attributes))])
-    counts = np.ones(len(values), np.int64)
+    counts: NDArray[np.int64] = np.ones(len(values), np.int64)
     counts[len(values) - len(attributes) :] = len(rows.indptr) - 1 - n_present[attributes]
 
     order = np.lexsort((values, owners))
@@ -158,7 +158,7 @@ def _find_heavy(counts: NDArray[np.int64], max_bins: int) -> tuple[NDArray[np.bo
     With H heavy values, size = (sum of the light counts) / (max_bins - H), and a value is heavy if
     it occurs more often than that: the more are heavy, the smaller is the size.
     """
-    heavy = np.zeros(len(counts), np.bool_)
+    heavy: NDArray[np.bool_] = np.zeros(len(counts), np.bool_)
     while True:
         size = float(counts[~heavy].sum() / max(1, max_bins - heavy.sum()))
         heavier = counts > size
