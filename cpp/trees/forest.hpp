@@ -43,7 +43,7 @@ class Forest {
   int32_t n_attributes() const { return n_attributes_; }
 
   // out[t, k] = scores[t, k] + the values of label k's trees at position t, added one after the
-  // other in order. Both (N, K), which may be the same; `windows` only says where sequences begin
+  // other in order. Both (N, K), which may be the same; the offsets say where sequences begin
   // and end.
   void add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,
                   const double* scores, double* out, int n_threads, Stop& stop) const;

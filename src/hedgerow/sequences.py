@@ -62,6 +62,10 @@ class Schema:
             return f"attribute number {number}"
         return f"column {number if self.names is None else repr(self.names[number])}"
 
+    def column_names(self) -> list[str]:
+        """Name each column: ``x0``, ``x1``, ... where X has no names."""
+        return list(self.names) if self.names else [f"x{j}" for j in range(self.n_features)]
+
     def to_json(self) -> SchemaJSON:
         """Return the schema as a dict of plain JSON values."""
         return {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.sequences import Schema, Sequences, SparseRows
+from hedgerow.sequences import Sequences, SparseRows
 
 # Cells of a dense X that are looked at in one go.
 BLOCK = 1 << 20
@@ -35,7 +35,7 @@ def attribute_rows(
         assert sequences.sparse is not None
         return sequences.sparse
 
-    names = column_names(sequences.schema)
+    names = sequences.schema.column_names()
     numeric = [name for name, flag in zip(names, sequences.schema.numeric, strict=True) if flag]
     parts = []
     if sequences.sparse is not None:
@@ -51,11 +51,6 @@ def attribute_rows(
         )
     rows = parts[0] if len(parts) == 1 else _side_by_side(parts)
     return SparseRows(rows.indptr, rows.indices, rows.values, len(index))
-
-
-def column_names(schema: Schema) -> list[str]:
-    """Name of each column's attribute."""
-    return list(schema.names) if schema.names else [f"x{j}" for j in range(schema.n_features)]
 
 
 def drop_rare(

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.encode import check_schema
-from hedgerow.linear.attributes import column_names
 from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE, ColumnCuts, cut_attributes, cut_dense
 from hedgerow.trees.entries import (
@@ -94,7 +93,6 @@ class Columns:
         sequences: Sequences,
         index: _core.StringIndex | None,
         max_bins: int,
-        random_state_seed: int = 0,
     ) -> Columns:
         """Choose the cuts of all columns.
 
@@ -106,15 +104,13 @@ class Columns:
             Names of the attributes, if X holds items.
         max_bins
             Most bins of a column of numbers, from 2 to 255.
-        random_state_seed
-            For the choice of the rows that are looked at, if there are very many.
         """
         check_max_bins(max_bins)
         index = index if sequences.schema.kind == "items" else None
         categories = tuple(column.categories for column in sequences.categorical)
         parts: list[ColumnCuts] = []
         if sequences.dense is not None:
-            parts.append(cut_dense(sequences.dense, max_bins, random_state_seed))
+            parts.append(cut_dense(sequences.dense, max_bins))
         n_dense_text = sum(map(is_dense, categories))
         parts.append(ColumnCuts(np.zeros(n_dense_text, np.int64), np.empty(0)))
         if sequences.sparse is not None:
@@ -235,25 +231,13 @@ class Columns:
         """Name of each column; ``column=value`` for a category that is an attribute."""
         if self.index is not None:
             return self.index.names()[: self.n_columns]
-        names = column_names(self.schema)
+        names = self.schema.column_names()
         numeric = [name for name, flag in zip(names, self.schema.numeric, strict=True) if flag]
         text = [name for name, flag in zip(names, self.schema.numeric, strict=True) if not flag]
         pairs = list(zip(text, self.categories, strict=True))
         dense = [name for name, known in pairs if is_dense(known)]
         presence = [f"{n}={value}" for n, known in pairs if not is_dense(known) for value in known]
         return numeric + dense + presence
-
-    def threshold(self, column: int, bin: int) -> float:
-        """Return the value below which the bins 1 to `bin` of a column lie."""
-        if not 0 <= column < self.n_columns:
-            raise IndexError(f"column is {column}; expected 0 to {self.n_columns - 1}")
-        first, end = self.cut_offsets[column : column + 2].tolist()
-        if not 1 <= bin <= end - first:
-            raise ValueError(
-                f"column {column} has {end - first} cuts and none above bin {bin}; "
-                f"expected a bin from 1 to {end - first}"
-            )
-        return float(self.cuts[first + bin - 1])
 
     @cached_property
     def _bins_of_one(self) -> NDArray[np.uint8]:

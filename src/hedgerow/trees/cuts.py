@@ -39,12 +39,12 @@ class ColumnCuts(NamedTuple):
     values: NDArray[np.float64]
 
 
-def cut_dense(dense: NDArray[Any], max_bins: int, seed: int) -> ColumnCuts:
+def cut_dense(dense: NDArray[Any], max_bins: int) -> ColumnCuts:
     """Find the cuts of the columns of an array (N, C); NaN is missing."""
     n_rows, n_columns = dense.shape
     rows: slice | NDArray[np.int64] = slice(None)
     if n_rows > MAX_ROWS:
-        drawn = np.random.default_rng(seed).choice(n_rows, MAX_ROWS, replace=False, shuffle=False)
+        drawn = np.random.default_rng(0).choice(n_rows, MAX_ROWS, replace=False, shuffle=False)
         rows = np.sort(drawn)
     step = max(1, BLOCK // min(n_rows, MAX_ROWS))
     cuts = []
