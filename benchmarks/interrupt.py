@@ -70,7 +70,13 @@ def main() -> None:
         "viterbi_automaton": lambda n: viterbi(over_automaton, n_jobs=n),
         "fit": lambda n: LinearCRF(n_jobs=n).fit(words, labels),
         "fit_order_2": lambda n: LinearCRF(order=2, n_jobs=n).fit(words, labels),
+        "fit_accuracy": lambda n: LinearCRF(objective="accuracy", warm_iter=1, n_jobs=n).fit(
+            words, labels
+        ),
         "fit_trees": lambda n: TreeCRF(window=7, n_jobs=n).fit(numbers, states),
+        "fit_trees_accuracy": lambda n: TreeCRF(
+            objective="accuracy", warm_rounds=0, order=2, n_jobs=n
+        ).fit(numbers, states),
         "fit_trees_attributes": lambda n: TreeCRF(n_jobs=n).fit(words, labels),
     }
     worst: dict[str, float | None] = {}

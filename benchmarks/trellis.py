@@ -1,12 +1,14 @@
 """Speed of the trellis kernels, as a share of this machine's multiply-add peak.
 
 The peak is measured in the same run by a large matrix product in double precision. A
-forward-backward pass needs 3 K^2 multiply-adds a position: forward, backward and pair sums.
+forward-backward pass needs 3 K^2 multiply-adds a position: forward, backward and pair sums. The
+tangent pass, which carries a direction along, is given as a multiple of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from functools import partial
 
 import common
@@ -14,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from hedgerow.trellis import Potentials, forward_backward, viterbi
+from hedgerow.labels.automaton import Automaton
+from hedgerow.trellis import Potentials, forward_backward, tangent, viterbi
 
 LABELS = (2, 5, 26, 100)
 SEQUENCE_LENGTHS = (25, 1000)
@@ -22,6 +25,7 @@ JOBS = (1, 2)
 LONG_LABELS = (5, 26)
 LONG_LENGTHS = (10**3, 10**4, 10**5, 10**6)
 MATRIX_SIZE = 2000
+TANGENT_LABELS = 5  # of the automaton of order 3
 
 
 def multiply_add_peak(n_threads: int, passes: int) -> float:
@@ -81,6 +85,48 @@ def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[c
     return records
 
 
+def times_forward_backward(potentials: Potentials, passes: int) -> common.Record:
+    """Seconds of a tangent pass over those of a forward-backward pass (one thread)."""
+    rng = np.random.default_rng(1)
+    nodes = rng.standard_normal(potentials.nodes.shape)
+    arcs = rng.standard_normal(potentials.arcs.shape)
+    marginals, out = forward_backward(potentials).marginals, np.empty_like(nodes)
+    move = partial(tangent, potentials, marginals, nodes, out=out, n_jobs=1)
+    both = common.best_seconds(partial(forward_backward, potentials, out=out, n_jobs=1), passes)
+    return {
+        "tangent_over_forward_backward": common.best_seconds(move, passes) / both,
+        "with_a_direction_of_arcs": common.best_seconds(partial(move, arcs), passes) / both,
+        "without_pairs": common.best_seconds(partial(move, pairs=None), passes) / both,
+    }
+
+
+def tangents(n_positions: int, passes: int) -> list[common.Record]:
+    """Tangent passes over first-order chains, and over the automaton of all strings of 4 labels."""
+    records = []
+    for n_labels in LABELS:
+        total = n_positions if n_labels < 100 else n_positions // 10
+        scores, arcs = random_trellis(total, n_labels)
+        for length in SEQUENCE_LENGTHS:
+            common.log(f"tangent K={n_labels} T={length}")
+            offsets = even_offsets(total, length)
+            potentials = Potentials(scores[: offsets[-1]], arcs, offsets)
+            ratios = times_forward_backward(potentials, passes)
+            records.append({"order": 1, "n_labels": n_labels, "length": length, **ratios})
+    strings = [
+        string for n in (2, 3, 4) for string in itertools.product(range(TANGENT_LABELS), repeat=n)
+    ]
+    automaton = Automaton.build(TANGENT_LABELS, strings)
+    scores, _ = random_trellis(n_positions, TANGENT_LABELS)
+    arcs = np.random.default_rng(2).standard_normal(automaton.n_arcs)
+    for length in SEQUENCE_LENGTHS:
+        common.log(f"tangent K={TANGENT_LABELS} order 3 T={length}")
+        offsets = even_offsets(n_positions, length)
+        potentials = Potentials(scores[: offsets[-1]], arcs, offsets, None, automaton)
+        ratios = times_forward_backward(potentials, passes)
+        records.append({"order": 3, "n_labels": TANGENT_LABELS, "length": length, **ratios})
+    return records
+
+
 def scaling(n_positions: int, passes: int) -> list[common.Record]:
     """Nanoseconds a position as sequences grow, the number of positions held (one thread)."""
     records = []
@@ -121,6 +167,7 @@ def main() -> None:
         {
             "multiply_adds_per_second_peak": peaks,
             "throughput": throughput(options.positions, peaks, options.passes),
+            "tangents": tangents(options.positions, options.passes),
             "scaling": scaling(options.long_positions, options.passes),
             "peak_memory_mib": common.peak_memory_mib(),
             "machine": machine,

@@ -49,6 +49,12 @@ inline void check_labels(const Array<const int32_t, 1>& labels, size_t n_positio
           "a label code lies outside 0 .. number of labels - 1");
 }
 
+// Rows of the same shape as those of nodes.
+template <class T>
+void check_rows(const Array<const double, 2>& nodes, const Array<T, 2>& rows, const char* message) {
+  check(rows.shape(0) == nodes.shape(0) && rows.shape(1) == nodes.shape(1), message);
+}
+
 // Edges, or marginals of label pairs.
 template <class T>
 void check_edges(const Array<T, 3>& edges, size_t n_positions, size_t n_labels) {
@@ -85,5 +91,6 @@ void bind_linear(nb::module_& module);
 void bind_items(nb::module_& module);
 void bind_bins(nb::module_& module);
 void bind_trees(nb::module_& module);
+void bind_objectives(nb::module_& module);
 
 }  // namespace hedgerow::bindings

@@ -1,5 +1,6 @@
 #include "arrays.hpp"
 #include "trellis/automaton_chain.hpp"
+#include "trellis/tangent.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -143,6 +144,37 @@ void bind_automaton(nb::module_& module) {
       nb::arg("labels").noconvert(), nb::arg("weights").noconvert(),
       nb::arg("log_likelihoods").noconvert(), nb::arg("marginals").noconvert(),
       nb::arg("arc_sums").noconvert().none(), nb::arg("pairs").noconvert().none(),
+      nb::arg("n_threads"));
+  module.def(
+      "fill_automaton_tangents",
+      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
+         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
+         Array<const double, 2> marginals, Array<const double, 2> node_moves,
+         OptionalArray<const double, 1> arc_moves, OptionalArray<const uint8_t, 1> wanted,
+         Array<double, 2> marginal_slopes, OptionalArray<double, 1> arc_sum_slopes,
+         OptionalArray<double, 2> arc_slopes, OptionalArray<double, 3> pair_slopes, int n_threads) {
+        const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
+        check_rows(nodes, marginals, "marginals must have the shape of nodes");
+        check_rows(nodes, node_moves, "the direction of nodes must have their shape");
+        check(!arc_moves || arc_moves->shape(0) == arcs.shape(0),
+              "the direction of arcs must have their shape");
+        check(!wanted || wanted->shape(0) + 1 == offsets.shape(0),
+              "wanted must have an entry for each sequence");
+        const AutomatonPosteriors out = read_outputs(scores, {}, {}, marginal_slopes,
+                                                     arc_sum_slopes, arc_slopes, pair_slopes, {});
+        const Direction direction{marginals.data(), node_moves.data(), data_or_null(arc_moves)};
+        run_kernel([&](Stop& stop) {
+          fill_tangents(scores, direction, data_or_null(wanted),
+                        {out.marginals, out.arc_sums, out.arc_marginals, out.pairs}, n_threads,
+                        stop);
+        });
+      },
+      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
+      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
+      nb::arg("marginals").noconvert(), nb::arg("node_moves").noconvert(),
+      nb::arg("arc_moves").noconvert().none(), nb::arg("wanted").noconvert().none(),
+      nb::arg("marginal_slopes").noconvert(), nb::arg("arc_sum_slopes").noconvert().none(),
+      nb::arg("arc_slopes").noconvert().none(), nb::arg("pair_slopes").noconvert().none(),
       nb::arg("n_threads"));
   module.def(
       "fill_automaton_viterbi",

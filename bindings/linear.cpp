@@ -146,6 +146,7 @@ void bind_linear(nb::module_& module) {
           },
           nb::arg("step").noconvert(), nb::arg("change").noconvert(), nb::arg("n_threads"))
       .def("clear", &InverseHessian::clear)
+      .def_prop_ro("is_empty", &InverseHessian::is_empty)
       .def(
           "fill_direction",
           [](const InverseHessian& hessian, Vector gradient, Array<double, 1> direction,

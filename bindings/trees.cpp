@@ -116,8 +116,9 @@ std::unique_ptr<Examples> read_examples(
     bool expected_is_weighted, Codes codes, OptionalArray<const double, 1> weights,
     OptionalArray<const double, 1> scales, OptionalArray<const int64_t, 1> partial_positions,
     OptionalArray<const double, 2> partial_observed, OptionalArray<const float, 1> gammas,
-    OptionalArray<const float, 2> label_gammas, double trim,
-    OptionalArray<const uint8_t, 1> selected, double negative_ratio, uint64_t key, int n_threads) {
+    OptionalArray<const float, 2> label_gammas, OptionalArray<const double, 2> gradients,
+    double trim, OptionalArray<const uint8_t, 1> selected, double negative_ratio, uint64_t key,
+    int n_threads) {
   const size_t n_positions = expected.shape(0), n_labels = expected.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check_same_shape(probabilities, n_positions, n_labels);
@@ -129,6 +130,7 @@ std::unique_ptr<Examples> read_examples(
   check(!label_gammas ||
             (label_gammas->shape(0) == n_positions && label_gammas->shape(1) == n_labels),
         "gammas must have one for each position and label");
+  if (gradients) check_same_shape(*gradients, n_positions, n_labels);
   check(partial_positions.has_value() == partial_observed.has_value(),
         "partial positions and observations go together");
   int64_t n_partial = 0;
@@ -153,7 +155,8 @@ std::unique_ptr<Examples> read_examples(
                             data_or_null(partial_positions),
                             data_or_null(partial_observed),
                             label_gammas ? label_gammas->data() : data_or_null(gammas),
-                            label_gammas.has_value()};
+                            label_gammas.has_value(),
+                            data_or_null(gradients)};
   std::unique_ptr<Examples> examples;
   run_kernel([&](Stop& stop) {
     examples = std::make_unique<Examples>(
@@ -289,9 +292,9 @@ void bind_trees(nb::module_& module) {
            nb::arg("codes").noconvert(), nb::arg("weights").noconvert().none(),
            nb::arg("scales").noconvert().none(), nb::arg("partial_positions").noconvert().none(),
            nb::arg("partial_observed").noconvert().none(), nb::arg("gammas").noconvert().none(),
-           nb::arg("label_gammas").noconvert().none(), nb::arg("trim"),
-           nb::arg("selected").noconvert().none(), nb::arg("negative_ratio"), nb::arg("key"),
-           nb::arg("n_threads"))
+           nb::arg("label_gammas").noconvert().none(), nb::arg("gradients").noconvert().none(),
+           nb::arg("trim"), nb::arg("selected").noconvert().none(), nb::arg("negative_ratio"),
+           nb::arg("key"), nb::arg("n_threads"))
       .def_static("of_lists", &list_examples, nb::arg("offsets").noconvert(),
                   nb::arg("positions").noconvert(), nb::arg("gradients").noconvert(),
                   nb::arg("curvatures").noconvert())

@@ -1,6 +1,7 @@
 #include "arrays.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/mixing.hpp"
+#include "trellis/tangent.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -123,6 +124,33 @@ void bind_trellis(nb::module_& module) {
       nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
       nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
       nb::arg("labels").noconvert(), nb::arg("n_threads"));
+  module.def(
+      "fill_tangents",
+      [](Nodes nodes, Arcs arcs, Offsets offsets, Array<const double, 2> marginals,
+         Array<const double, 2> node_moves, OptionalArray<const double, 2> arc_moves,
+         Array<double, 2> marginal_slopes, OptionalArray<double, 2> pair_sum_slopes,
+         OptionalArray<double, 3> pair_slopes, Array<uint8_t, 1> refused, int n_threads) {
+        const ChainScores scores = read_scores(nodes, arcs, {}, offsets);
+        check_rows(nodes, marginals, "marginals must have the shape of nodes");
+        check_rows(nodes, node_moves, "the direction of nodes must have their shape");
+        check(!arc_moves ||
+                  (arc_moves->shape(0) == nodes.shape(1) && arc_moves->shape(1) == nodes.shape(1)),
+              "the direction of arcs must have their shape");
+        check(refused.shape(0) + 1 == offsets.shape(0),
+              "refused must have an entry for each sequence");
+        const ChainPosteriors out =
+            read_outputs(nodes, offsets, {}, {}, marginal_slopes, pair_sum_slopes, pair_slopes, {});
+        const Direction direction{marginals.data(), node_moves.data(), data_or_null(arc_moves)};
+        run_kernel([&](Stop& stop) {
+          fill_tangents(scores, direction, {out.marginals, out.pair_sums, out.pairs},
+                        refused.data(), n_threads, stop);
+        });
+      },
+      nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(), nb::arg("offsets").noconvert(),
+      nb::arg("marginals").noconvert(), nb::arg("node_moves").noconvert(),
+      nb::arg("arc_moves").noconvert().none(), nb::arg("marginal_slopes").noconvert(),
+      nb::arg("pair_sum_slopes").noconvert().none(), nb::arg("pair_slopes").noconvert().none(),
+      nb::arg("refused").noconvert(), nb::arg("n_threads"));
   module.def(
       "fill_mixing",
       [](Nodes nodes, Arcs arcs, Offsets offsets, OptionalArray<const double, 1> weights,

@@ -53,6 +53,10 @@ HEDGEROW_INLINE Lanes keep_lanes(Lanes a, int64_t n, double outside) {
 }
 
 HEDGEROW_INLINE Lanes one_if_zero(Lanes a) { return a == broadcast(0.0) ? broadcast(1.0) : a; }
+// a, or 0 where b is not positive.
+HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
+  return b > broadcast(0.0) ? a : broadcast(0.0);
+}
 // a, or b where a is -inf.
 HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) { return a == broadcast(-kInfinity) ? b : a; }
 // The larger of a and least, but -inf where a is -inf.
@@ -109,6 +113,9 @@ HEDGEROW_INLINE Lanes operator-(Lanes a, Lanes b) {
 HEDGEROW_INLINE Lanes operator*(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x * y; });
 }
+HEDGEROW_INLINE Lanes operator/(Lanes a, Lanes b) {
+  return each(a, b, [](double x, double y) { return x / y; });
+}
 HEDGEROW_INLINE Lanes& operator+=(Lanes& a, Lanes b) { return a = a + b; }
 HEDGEROW_INLINE Lanes maximum(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x > y ? x : y; });
@@ -123,6 +130,9 @@ HEDGEROW_INLINE Lanes keep_lanes(Lanes a, int64_t n, double outside) {
 HEDGEROW_INLINE Lanes one_if_zero(Lanes a) {
   for (int i = 0; i < kLanes; ++i) a.v[i] = a.v[i] == 0.0 ? 1.0 : a.v[i];
   return a;
+}
+HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
+  return each(a, b, [](double x, double y) { return y > 0.0 ? x : 0.0; });
 }
 HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x == -kInfinity ? y : x; });
@@ -220,6 +230,18 @@ struct Row {
     double lanes[kLanes] = {outside, outside, outside, outside};
     for (int i = 0; i < rest; ++i) lanes[i] = row[whole + i];
     return load(lanes);
+  }
+
+  // The lanes from column k on, zeros outside the row.
+  HEDGEROW_INLINE Lanes load_at(const double* row, int k, bool room) const {
+    return k < whole ? load(row + k) : load_rest(row, room, 0.0);
+  }
+
+  // Writes the lanes from column k on. Where there is room, what lies behind the row is
+  // overwritten.
+  HEDGEROW_INLINE void store_at(double* row, int k, bool room, Lanes lanes) const {
+    if (k < whole || room) return store(row + k, lanes);
+    for (int i = 0; i < rest; ++i) row[whole + i] = lane(lanes, i);
   }
 
   // Copies a row to padded memory, zeros in the padding.

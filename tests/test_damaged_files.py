@@ -104,7 +104,7 @@ def test_more_bytes_than_there_should_be(data):
     [
         (
             {"format": 99},
-            "it has format 99 and this version of hedgerow reads up to format 2; upgrade hedgerow",
+            "it has format 99 and this version of hedgerow reads up to format 3; upgrade hedgerow",
         ),
         ({"format": 0}, "the file does not hold a valid model: its format"),
         ({"format": None}, "the file does not hold a valid model: its format"),
@@ -141,6 +141,8 @@ def test_more_bytes_than_there_should_be(data):
         ({"schema": {"n_features": -1}}, "not hold a valid model: its number of columns"),
         ({"loss": None}, "the file does not hold a valid model: TypeError"),
         ({"loss": "low"}, "the file does not hold a valid model: ValueError"),
+        ({"decode": "best"}, "the file does not hold a valid model: how it decodes"),
+        ({"decode": []}, "the file does not hold a valid model: how it decodes"),
         ({"n_iter": None}, "the file does not hold a valid model: TypeError"),
         ({"n_iter": np.inf}, "the file does not hold a valid model: OverflowError"),
         ({"history": 5}, "the file does not hold a valid model: TypeError"),
@@ -149,14 +151,14 @@ def test_more_bytes_than_there_should_be(data):
 )
 def test_metadata_that_make_no_sense(data, changes, message):
     kind, state = take_apart(data)
-    content = {"format": 2, "model": kind, **state.metadata, **changes}
+    content = {"format": 3, "model": kind, **state.metadata, **changes}
     refuses(put_together(state.tensors, content), message)
 
 
 @pytest.mark.parametrize("name", ["schema", "loss", "n_iter", "history", "classes", "parameters"])
 def test_metadata_that_are_missing(data, name):
     kind, state = take_apart(data)
-    content = {"format": 2, "model": kind, **state.metadata}
+    content = {"format": 3, "model": kind, **state.metadata}
     del content[name]
     refuses(put_together(state.tensors, content), "the file does not hold a valid model: ")
 
@@ -166,7 +168,7 @@ def test_a_column_schema_that_contradicts_itself(tmp_path):
     kind, state = take_apart((tmp_path / "model").read_bytes())
     for changes in ({"n_features": 3}, {"names": ["p", "q"]}, {"text": [7]}, {"kind": "rows"}):
         schema = {**state.metadata["schema"], **changes}
-        content = {"format": 2, "model": kind, **state.metadata, "schema": schema}
+        content = {"format": 3, "model": kind, **state.metadata, "schema": schema}
         refuses(put_together(state.tensors, content), "does not hold a valid model: its columns")
 
 
@@ -329,7 +331,7 @@ def test_constraints_that_leave_nothing_are_an_error_when_used(data, tmp_path):
 def test_a_checksum_that_does_not_match(data):
     message = "the file is damaged: its checksum does not match"
     kind, state = take_apart(data)
-    text = json.dumps({"format": 2, "model": kind, **state.metadata})
+    text = json.dumps({"format": 3, "model": kind, **state.metadata})
     refuses(save_tensors(state.tensors, {"hedgerow": f"{'0' * 64} {text}"}), message)
     flipped = bytearray(data)
     flipped[-1] ^= 1
@@ -340,7 +342,7 @@ def test_half_a_character_in_the_metadata(data):
     # JSON can name half of a surrogate pair, which no encoding can write.
     kind, state = take_apart(data)
     text = json.dumps(
-        {"format": 2, "model": kind, **state.metadata, "more": "\ud83d"}, ensure_ascii=False
+        {"format": 3, "model": kind, **state.metadata, "more": "\ud83d"}, ensure_ascii=False
     )
     header = json.dumps({"__metadata__": {"hedgerow": f"00 {text}"}}).encode()
     with pytest.raises(ModelFileError):

@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from hedgerow import LinearCRF, _core
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
+from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
 from hedgerow.training import read_training_set
 from hedgerow.trellis import Potentials
 
@@ -17,7 +19,7 @@ Y = [["a", "b"], ["b"], ["b", "a", "a"]]
 
 def read(eval_set, reader=encode, **parameters):
     data = read_training_set(LinearCRF(**parameters), encode(X), _core.StringIndex(), Y)
-    return Evaluation.read(eval_set, data, reader, missing_label="?")
+    return Evaluation.read(eval_set, data, reader, missing_label="?", objective="likelihood")
 
 
 def test_labels_are_read_as_in_training():
@@ -56,25 +58,35 @@ def test_errors_of_the_reader_keep_their_kind():
         read((5, Y), reader)
 
 
-def test_figures_worked_by_hand():
+@pytest.mark.parametrize(
+    ("objective", "loss"),
+    [
+        ("likelihood", -np.log(3 / 4 * 1 / 5 * 1 / 2)),
+        (Pointwise(), -np.log(3 / 4 * 1 / 5 * 1 / 2)),
+        (ExpectedAccuracy(), -(3 / 4 + 1 / 5 + 1 / 2)),
+        (Accuracy(2.0), -expit([1.0, -1.2, 0.0]).sum()),
+    ],
+    ids=str,
+)
+def test_figures_worked_by_hand(objective, loss):
     # Without arcs the labels are independent: those that are known have the probabilities 3/4, 1/5
     # and 1/2, and the first and the last of them are also the best.
-    evaluation = Evaluation(np.array([0, 2, 4]), np.array([0, 1, -1, 0], np.int32), 2)
+    offsets, codes = np.array([0, 2, 4]), np.array([0, 1, -1, 0], np.int32)
+    evaluation = Evaluation(offsets, codes, 2, None, objective)
     nodes = np.log([[3.0, 1.0], [4.0, 1.0], [1.0, 9.0], [1.0, 1.0]])
     potentials = Potentials(nodes, np.zeros((2, 2)), evaluation.offsets)
     figures = evaluation.measure([potentials], 1)
-    assert figures == pytest.approx(
-        {"eval_loss": -np.log(3 / 4 * 1 / 5 * 1 / 2) / 3, "eval_accuracy": 2 / 3}
-    )
+    assert figures == pytest.approx({"eval_loss": loss / 3, "eval_accuracy": 2 / 3})
 
 
 @pytest.mark.parametrize("unknown", [[], [1, 4]])
-def test_figures_do_not_depend_on_how_sequences_are_cut_into_parts(unknown):
+@pytest.mark.parametrize("objective", ["likelihood", Accuracy(4.0)], ids=str)
+def test_figures_do_not_depend_on_how_sequences_are_cut_into_parts(unknown, objective):
     offsets = np.array([0, 2, 3, 6, 10])
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=10).astype(np.int32)
     codes[unknown] = -1
-    evaluation = Evaluation(offsets, codes, 2)
+    evaluation = Evaluation(offsets, codes, 2, None, objective)
     whole = Potentials(rng.normal(size=(10, 2)), rng.normal(size=(2, 2)), offsets)
     parts = (whole.part(cut) for cut in (slice(0, 1), slice(1, 3), slice(3, 4)))
     assert evaluation.measure(parts, 1) == pytest.approx(evaluation.measure([whole], 1))

@@ -289,9 +289,9 @@ def test_unknown_labels(fitted):
     refuses(ValueError, "unknown label 0 at y[0][0]", fitted.score, X, numbers)
 
 
-@pytest.mark.parametrize("decode", ["Viterbi", "posterior", None])
+@pytest.mark.parametrize("decode", ["Viterbi", "posterior", 0])
 def test_bad_decode(fitted, decode):
-    message = f"decode is {decode!r}; expected 'viterbi' or 'marginal'"
+    message = f"decode is {decode!r}; expected 'viterbi', 'marginal' or None"
     refuses(ValueError, message, fitted.predict, X, decode=decode)
 
 

@@ -184,7 +184,7 @@ def test_a_file_is_readable_without_hedgerow_and_holds_no_pickle(data):
     assert len(digest) == 64
     assert metadata == {}
     content = json.loads(text)
-    assert (content["format"], content["model"]) == (2, "LinearCRF")
+    assert (content["format"], content["model"]) == (3, "LinearCRF")
     for trace in (b"pickle", b"numpy", b"__reduce__", b"builtins", b"c__main__"):
         assert trace not in data
 
@@ -210,6 +210,12 @@ KEPT = {
         [["B-NP", "I-NP", "I-NP"], ["B-NP", "O"]],
         [-0.4961952082267693, -0.43863292949598254],
     ),
+    "linear_crf_format_3": (
+        "9eaf34262c3ecc1a75ffe06187f9663f3e9c256cad44a6f4038f15a98a636ac4",
+        make_models.linear_crf_3,
+        [["D", "A", "N"], ["N", "V"]],
+        [-1.3735023845303955, -0.9675994399739067],
+    ),
 }
 
 
@@ -224,6 +230,7 @@ def test_files_of_older_versions_load(name):
     assert loaded.get_params() == {k: to_plain(v) for k, v in fitted.get_params().items()}
     assert loaded.attributes_ == fitted.attributes_
     assert loaded.label_patterns_ == fitted.label_patterns_
+    assert loaded.decode_ == fitted.decode_
     found = fitted.log_likelihood(X, labels)
     np.testing.assert_allclose(found, log_likelihoods, rtol=1e-6)
 

@@ -22,6 +22,7 @@ class InverseHessian {
   // the gradient does not rise are left out: they would make the model indefinite.
   void push(const double* step, const double* change, int n_threads, Stop& stop);
   void clear() { pairs_.clear(); }
+  bool is_empty() const { return pairs_.empty(); }
 
   // direction = -H gradient, by the two-loop recursion (Nocedal 1980); -gradient when nothing is
   // remembered. All: (n_weights,)

@@ -30,11 +30,11 @@ struct ByLength {
 
 using Numbered = std::map<String, int32_t, ByLength>;
 
-String without_first(const String& s) { return String(s.begin() + 1, s.end()); }
-String without_last(const String& s) { return String(s.begin(), s.end() - 1); }
+inline String without_first(const String& s) { return String(s.begin() + 1, s.end()); }
+inline String without_last(const String& s) { return String(s.begin(), s.end() - 1); }
 
 // The longest suffix that has a number; -1 if there is none.
-int32_t longest_suffix(String s, const Numbered& numbered) {
+inline int32_t longest_suffix(String s, const Numbered& numbered) {
   for (;; s = without_first(s)) {
     const auto found = numbered.find(s);
     if (found != numbered.end()) return found->second;
@@ -102,7 +102,7 @@ struct Kind {
   bool edges;
 };
 
-Grammar random_grammar(int n_labels, int longest, int n_patterns, const Kind& kind) {
+inline Grammar random_grammar(int n_labels, int longest, int n_patterns, const Kind& kind) {
   std::map<String, double, ByLength> patterns;
   const auto add = [&](const String& s) {
     const bool hole = s.size() == 2 && uniform(0, 1) < kind.holes;
@@ -240,7 +240,7 @@ struct Posteriors {
   bool operator==(const Posteriors&) const = default;
 };
 
-Posteriors posteriors_of(const Batch& batch, int n_threads = 1) {
+inline Posteriors posteriors_of(const Batch& batch, int n_threads = 1) {
   Stop stop(nullptr);
   Posteriors found(batch);
   fill_posteriors(batch.scores(), batch.labels.data(), found.out(batch.weights.data()), n_threads,
@@ -248,7 +248,8 @@ Posteriors posteriors_of(const Batch& batch, int n_threads = 1) {
   return found;
 }
 
-Posteriors weighted_of(const Batch& batch, const std::vector<double>& weights, int n_threads = 1) {
+inline Posteriors weighted_of(const Batch& batch, const std::vector<double>& weights,
+                              int n_threads = 1) {
   Stop stop(nullptr);
   Posteriors found(batch);
   AutomatonPosteriors out = found.out(nullptr);
@@ -268,7 +269,7 @@ struct Paths {
   bool operator==(const Paths&) const = default;
 };
 
-Paths best_of(const Batch& batch, int64_t n_best, int n_threads = 1) {
+inline Paths best_of(const Batch& batch, int64_t n_best, int n_threads = 1) {
   Stop stop(nullptr);
   Paths found{std::vector<int32_t>(n_best * batch.n_positions(), -1),
               std::vector<int64_t>(batch.n_sequences(), -1),
@@ -278,15 +279,15 @@ Paths best_of(const Batch& batch, int64_t n_best, int n_threads = 1) {
   return found;
 }
 
-std::vector<int32_t> viterbi_of(const Batch& batch, int n_threads = 1) {
+inline std::vector<int32_t> viterbi_of(const Batch& batch, int n_threads = 1) {
   Stop stop(nullptr);
   std::vector<int32_t> found(batch.n_positions(), -1);
   fill_viterbi(batch.scores(), found.data(), n_threads, stop);
   return found;
 }
 
-std::vector<int32_t> samples_of(const Batch& batch, const std::vector<double>& uniforms,
-                                int n_threads = 1) {
+inline std::vector<int32_t> samples_of(const Batch& batch, const std::vector<double>& uniforms,
+                                       int n_threads = 1) {
   Stop stop(nullptr);
   std::vector<int32_t> found(uniforms.size(), -1);
   const int64_t n =
@@ -295,7 +296,7 @@ std::vector<int32_t> samples_of(const Batch& batch, const std::vector<double>& u
   return found;
 }
 
-std::vector<double> random_uniforms(int64_t n) {
+inline std::vector<double> random_uniforms(int64_t n) {
   std::vector<double> uniforms;
   for (int64_t i = 0; i < n; ++i) uniforms.push_back(uniform(0, 1));
   return uniforms;

@@ -77,11 +77,13 @@ inline double largest_difference(const std::vector<double>& a, const std::vector
 void test_trellis();
 void test_mixing();
 void test_automaton();
+void test_tangent();
 void test_linear();
 void test_bins();
 void test_random();
 void test_examples();
 void test_trees();
+void test_accuracy();
 void test_numbers();
 void test_strings();
 void test_parallel();

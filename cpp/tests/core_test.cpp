@@ -8,11 +8,13 @@ int main() {
   test_trellis();
   test_mixing();
   test_automaton();
+  test_tangent();
   test_linear();
   test_bins();
   test_random();
   test_examples();
   test_trees();
+  test_accuracy();
   test_numbers();
   test_strings();
   test_parallel();

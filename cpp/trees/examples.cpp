@@ -34,9 +34,12 @@ class Harvester {
       if (scale == 0.0) continue;
       const double* expected = table_.expected + t * n_labels;
       const double expected_weight = table_.expected_is_weighted ? 1.0 : weight;
+      const double* gradients =
+          table_.gradients == nullptr ? nullptr : table_.gradients + t * n_labels;
       for (int k = 0; k < n_labels; ++k) {
         const double seen = observed != nullptr ? observed[k] : (k == code ? 1.0 : 0.0);
-        const double gradient = expected_weight * expected[k] - weight * seen;
+        const double gradient =
+            gradients != nullptr ? gradients[k] : expected_weight * expected[k] - weight * seen;
         if (std::abs(gradient) <= sampling_.trim * scale) continue;
         out[k].push_back({static_cast<int32_t>(t), static_cast<float>(gradient),
                           static_cast<float>(scale * curvature(t, k, p[k]))});

@@ -19,7 +19,7 @@ struct Derivatives {
 
 // Marginals and labels of N positions over K labels, from which derivatives follow:
 //   gradient  = expected - weight * observed,   curvature = scale * gamma * p (1 - p),
-// or curvature = scale for first-order boosting.
+// or curvature = scale for first-order boosting. Gradients of another loss may be given instead.
 struct MarginalTable {
   int64_t n_positions;
   int n_labels;
@@ -34,6 +34,7 @@ struct MarginalTable {
   const double* partial_observed;    // (n_partial, K) probabilities given the known labels
   const float* gammas;               // (N,), or (N, K) with gammas_by_label; null: first order
   bool gammas_by_label;
+  const double* gradients;  // (N, K), or null: as above
 };
 
 // Which examples take part. Those that move the loss least can be left out, and so can a share of

@@ -3,6 +3,7 @@
 // from every state, and then forward, label by label.
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>

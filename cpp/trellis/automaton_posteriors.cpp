@@ -142,7 +142,9 @@ class ForwardBackward {
       const bool at_boundary = t == alphas_.begin(block);
       steps_.load_alpha(at_boundary ? alphas_.boundary(block) : alphas_.row(t - 1));
       steps_.backward(shares, term_sums_.data());
-      if (!term_probs_.empty()) copy_terms(t);
+      if (term_probs_.empty()) continue;
+      steps_.fill_term_probs(term_probs_.data());
+      copy_terms(scores_, steps_.group(), t, term_probs_.data(), out_.arc_marginals, out_.pairs);
     }
     return true;
   }
@@ -153,27 +155,6 @@ class ForwardBackward {
       if (!steps_.lives(l, t)) continue;
       double* row = out_.marginals + (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels;
       for (int64_t k = 0; k < n_labels; ++k) row[k] = lane(marginals_[k], l);
-    }
-  }
-
-  void copy_terms(int64_t t) {
-    const Automaton& automaton = scores_.automaton;
-    const int64_t n_pairs = int64_t{automaton.n_labels()} * automaton.n_labels();
-    steps_.fill_term_probs(term_probs_.data());
-    for (int l = 0; l < kLanes; ++l) {
-      if (!steps_.lives(l, t)) continue;
-      const int64_t position = scores_.offsets[steps_.group().sequences[l]] + t;
-      double* arcs =
-          out_.arc_marginals ? out_.arc_marginals + position * automaton.n_arcs() : nullptr;
-      double* pairs = out_.pairs ? out_.pairs + position * n_pairs : nullptr;
-      if (arcs) std::fill(arcs, arcs + automaton.n_arcs(), 0.0);
-      if (pairs) std::fill(pairs, pairs + n_pairs, 0.0);
-      for (int e = 0; e < automaton.n_terms(); ++e) {
-        const int32_t arc = automaton.to_cells.arcs[e];
-        if (arcs) arcs[arc] += lane(term_probs_[e], l);
-        if (pairs && t > 0 && automaton.pair(arc) < n_pairs)
-          pairs[automaton.pair(arc)] += lane(term_probs_[e], l);
-      }
     }
   }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "large_pages.hpp"
@@ -18,9 +17,11 @@ namespace hedgerow {
 // All depends on the data alone, so that sums over a chunk, added in chunk order, are the same for
 // any number of threads.
 struct Groups {
-  explicit Groups(const AutomatonScores& scores) {
-    std::vector<int64_t> order(scores.n_sequences);
-    std::iota(order.begin(), order.end(), 0);
+  // wanted: (S,) 0 for the sequences to leave out; null: none
+  explicit Groups(const AutomatonScores& scores, const uint8_t* wanted = nullptr) {
+    std::vector<int64_t> order;
+    for (int64_t s = 0; s < scores.n_sequences; ++s)
+      if (wanted == nullptr || wanted[s] != 0) order.push_back(s);
     std::stable_sort(order.begin(), order.end(),
                      [&](int64_t a, int64_t b) { return scores.length(a) > scores.length(b); });
     int64_t work = 0;
@@ -78,6 +79,28 @@ void run_group(const Group& group, Fast fast, Refused refused, Slow slow) {
     for (int l = 0; l < kLanes; ++l)
       if (refused(l)) kept.live[l] = false, left.live[l] = true;
   if (any(left)) slow(left);
+}
+
+// Writes what a group's position has for each term, (E,) in the order of to_cells, as a sum for
+// each arc and for each label pair. arcs: (N, A), pairs: (N, K, K); either may be null
+inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_t t,
+                       const Packed* values, double* arcs, double* pairs) {
+  const Automaton& automaton = scores.automaton;
+  const int64_t n_pairs = int64_t{automaton.n_labels()} * automaton.n_labels();
+  for (int l = 0; l < kLanes; ++l) {
+    if (!group.live[l] || t >= group.lengths[l]) continue;
+    const int64_t position = scores.offsets[group.sequences[l]] + t;
+    double* by_arc = arcs ? arcs + position * automaton.n_arcs() : nullptr;
+    double* by_pair = pairs ? pairs + position * n_pairs : nullptr;
+    if (by_arc) std::fill(by_arc, by_arc + automaton.n_arcs(), 0.0);
+    if (by_pair) std::fill(by_pair, by_pair + n_pairs, 0.0);
+    for (int e = 0; e < automaton.n_terms(); ++e) {
+      const int32_t arc = automaton.to_cells.arcs[e];
+      if (by_arc) by_arc[arc] += values[e].values[l];
+      if (by_pair && t > 0 && automaton.pair(arc) < n_pairs)
+        by_pair[automaton.pair(arc)] += values[e].values[l];
+    }
+  }
 }
 
 // Rows of numbers, one for each position of a group. A long group keeps the rows of one block of

@@ -117,12 +117,16 @@ void Lockstep<Semiring>::scale_factors(const Packed* factors, Lanes by) {
 }
 
 template <class Semiring>
-Lanes Lockstep<Semiring>::forward(int64_t t, const Packed* factors, const Packed& norm_before,
-                                  Packed* alpha) {
-  const Automaton& automaton = scores_.automaton;
+void Lockstep<Semiring>::reach() {
   fill_rows<Semiring>(
-      step_over(automaton.to_states, weights_.to_states, pair_factors_, cells_.data()),
+      step_over(scores_.automaton.to_states, weights_.to_states, pair_factors_, cells_.data()),
       reached_.data());
+}
+
+template <class Semiring>
+Lanes Lockstep<Semiring>::arrive(int64_t t, const Packed* factors, const Packed& norm_before,
+                                 Packed* alpha) {
+  const Automaton& automaton = scores_.automaton;
   scale_factors(factors, invert<Semiring>(norm_before));
   Extent extent;
   fill_alpha<Semiring>(automaton, scaled_factors_.data(), reached_.data(), alpha, cells_.data(),
@@ -203,13 +207,13 @@ void Lockstep<Semiring>::backward() {
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::backward(const Packed& shares, double* sums)
+void Lockstep<Semiring>::backward(const Packed* row_values, const Packed& shares, double* sums)
   requires Semiring::kSums
 {
   const Automaton& automaton = scores_.automaton;
   fill_rows_and_sums<Semiring>(
       step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
-      bars_.data(), {cells_.data(), shares, sums});
+      bars_.data(), {row_values, shares, sums});
   spread_cells<Semiring>(automaton, bars_.data());
 }
 

@@ -72,7 +72,13 @@ class Lockstep {
   // alpha_t[q] = factor[label of q] * sum over the arcs into q of weight * sum of alpha_{t-1} over
   // the states that take the arc / norm of alpha_{t-1}; returns its norm, the sum over q. What has
   // been taken up then is alpha_t. Throws NoPath.
-  Lanes forward(int64_t t, const Packed* factors, const Packed& norm_before, Packed* alpha);
+  Lanes forward(int64_t t, const Packed* factors, const Packed& norm_before, Packed* alpha) {
+    reach();
+    return arrive(t, factors, norm_before, alpha);
+  }
+  // The two parts of it: reached[q] = the sum over the arcs into q, and all the rest.
+  void reach();
+  Lanes arrive(int64_t t, const Packed* factors, const Packed& norm_before, Packed* alpha);
 
   // beta_t, of the position that is to be taken back next.
   const Packed* beta() const { return bars_.data(); }
@@ -93,10 +99,23 @@ class Lockstep {
   // sums: (E,), in the order of to_cells; each lane counts by its share. With SumProduct the arc's
   // weight is left out: it is the same at every position.
   void backward(const Packed& shares, double* sums)
+    requires Semiring::kSums
+  {
+    backward(cells_.data(), shares, sums);
+  }
+  // With other numbers in place of the sums of alpha_{t-1}: (C,)
+  void backward(const Packed* row_values, const Packed& shares, double* sums)
     requires Semiring::kSums;
   // The posteriors of this position alone. probs: (E,)
   void fill_term_probs(Packed* probs) const
     requires Semiring::kSums;
+
+  // What the last steps have left, for those who take the same steps with other numbers.
+  const Packed* cells() const { return cells_.data(); }
+  const Packed* reached() const { return reached_.data(); }
+  const Packed* scaled_factors() const { return scaled_factors_.data(); }
+  const Numbers& pair_factors() const { return pair_factors_; }
+  Lanes rounding() const { return rounding_; }
 
  private:
   void scale_factors(const Packed* factors, Lanes scale);

@@ -42,6 +42,19 @@ def fill_viterbi(
     labels: NDArray[np.int32],
     n_threads: int,
 ) -> None: ...
+def fill_tangents(
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    marginals: NDArray[np.float64],
+    node_moves: NDArray[np.float64],
+    arc_moves: NDArray[np.float64] | None,
+    marginal_slopes: NDArray[np.float64],
+    pair_sum_slopes: NDArray[np.float64] | None,
+    pair_slopes: NDArray[np.float64] | None,
+    refused: NDArray[np.uint8],
+    n_threads: int,
+) -> None: ...
 def fill_mixing(
     nodes: NDArray[np.float64],
     arcs: NDArray[np.float64],
@@ -97,6 +110,22 @@ def fill_weighted_automaton_posteriors(
     marginals: NDArray[np.float64],
     arc_sums: NDArray[np.float64] | None,
     pairs: NDArray[np.float64] | None,
+    n_threads: int,
+) -> None: ...
+def fill_automaton_tangents(
+    automaton: Automaton,
+    nodes: NDArray[np.float64],
+    arcs: NDArray[np.float64],
+    edges: NDArray[np.float64] | None,
+    offsets: NDArray[np.int64],
+    marginals: NDArray[np.float64],
+    node_moves: NDArray[np.float64],
+    arc_moves: NDArray[np.float64] | None,
+    wanted: NDArray[np.uint8] | None,
+    marginal_slopes: NDArray[np.float64],
+    arc_sum_slopes: NDArray[np.float64] | None,
+    arc_slopes: NDArray[np.float64] | None,
+    pair_slopes: NDArray[np.float64] | None,
     n_threads: int,
 ) -> None: ...
 def fill_automaton_viterbi(
@@ -188,6 +217,8 @@ class InverseHessian:
         self, step: NDArray[np.float64], change: NDArray[np.float64], n_threads: int
     ) -> None: ...
     def clear(self) -> None: ...
+    @property
+    def is_empty(self) -> bool: ...
     def fill_direction(
         self, gradient: NDArray[np.float64], direction: NDArray[np.float64], n_threads: int
     ) -> None: ...
@@ -250,6 +281,7 @@ class Examples:
         partial_observed: NDArray[np.float64] | None,
         gammas: NDArray[np.float32] | None,
         label_gammas: NDArray[np.float32] | None,
+        gradients: NDArray[np.float64] | None,
         trim: float,
         selected: NDArray[np.uint8] | None,
         negative_ratio: float,
@@ -285,6 +317,19 @@ def grow_trees(
     key: int,
     n_threads: int,
 ) -> dict[str, NDArray[Any]]: ...
+def sum_accuracy(
+    marginals: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    sharpness: float,
+) -> float: ...
+def fill_accuracy_gradient(
+    marginals: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    sharpness: float,
+    gradient: NDArray[np.float64],
+) -> None: ...
 
 class Forest:
     def __init__(

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from hedgerow import _core, persist
+from hedgerow.decoding import Decode
 from hedgerow.encode import check_schema, encode
 from hedgerow.labels import Grammar, Labels, read_labels
 from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_table
@@ -27,6 +28,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     missing_label: Any
     classes_: NDArray[Any]
+    decode_: Decode
     history_: dict[str, list[float]]
     _schema: Schema
     _index: _core.StringIndex
@@ -85,6 +87,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "classes": persist.pack_classes(self.classes_),
             "schema": self._schema.to_json(),
             **own.metadata,
+            "decode": self.decode_,
             "history": self.history_,
         }
         return persist.State(persist.pack_index(self._index) | own.tensors, metadata)
@@ -98,14 +101,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             persist.unpack_classes(state.metadata),
             persist.unpack_schema(state.metadata),
             persist.unpack_index(state),
+            persist.unpack_decode(state.metadata),
         )
         with persist.expecting():
             model.history_ = dict(state.metadata["history"])
         model._unpack(state)
         return model
 
-    def _set_fitted(self, classes: NDArray[Any], schema: Schema, index: _core.StringIndex) -> None:
+    def _set_fitted(
+        self, classes: NDArray[Any], schema: Schema, index: _core.StringIndex, decode: Decode
+    ) -> None:
         self.classes_ = classes
+        self.decode_ = decode
         self._schema = schema
         self._index = index
         for name in ("n_features_in_", "feature_names_in_"):

@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import trellis
-from hedgerow.labels import read_labels
-from hedgerow.objectives import Targets, log_likelihoods
+from hedgerow.decoding import decode_marginals
+from hedgerow.labels import Constraints, read_labels
+from hedgerow.objectives import (
+    Choice,
+    Objective,
+    Targets,
+    log_likelihoods,
+    max_margin,
+    measure_loss,
+)
 from hedgerow.sequences import Sequences
 from hedgerow.training import TrainingSet
 from hedgerow.trellis import Potentials
@@ -29,11 +37,17 @@ class Evaluation:
         Label of each position, -1 if it is not known.
     n_labels : int
         Number of labels, K.
+    constraints : Constraints or None
+        What is forbidden.
+    objective : Choice
+        What the model is trained for.
     """
 
     offsets: NDArray[np.int64]
     codes: NDArray[np.int32]
     n_labels: int
+    constraints: Constraints | None
+    objective: Choice
 
     @classmethod
     def read(
@@ -43,6 +57,7 @@ class Evaluation:
         read: Callable[[Any, Any], Sequences],
         *,
         missing_label: Any,
+        objective: Choice,
     ) -> tuple[Evaluation, Sequences]:
         """Check an ``eval_set``; returns its X beside it, for the model to score.
 
@@ -56,6 +71,8 @@ class Evaluation:
             Turns X and groups into sequences, and checks them against those of training.
         missing_label
             A label that says that a label is not known.
+        objective
+            What the model is trained for.
         """
         if not isinstance(eval_set, (tuple, list)) or len(eval_set) not in (2, 3):
             raise ValueError("eval_set must be (X, y), or (X, y, groups) for a flat X")
@@ -63,6 +80,8 @@ class Evaluation:
         try:
             sequences = read(X, groups)
             column = read_labels(y, sequences, missing_label=missing_label)
+            if objective == "max_margin":
+                column.require_all(sequences, "objective='max_margin' compares whole labellings")
             codes = data.labels.encode(column, sequences)
             if data.grammar.constraints is not None:
                 data.grammar.constraints.check(codes, sequences, data.labels)
@@ -70,20 +89,46 @@ class Evaluation:
                 raise ValueError("every label of y is missing; at least one is needed")
         except (TypeError, ValueError) as error:
             raise type(error)(f"in eval_set: {error}") from error
-        return cls(sequences.offsets, codes, len(data.labels.classes)), sequences
+        n_labels, constraints = len(data.labels.classes), data.grammar.constraints
+        return cls(sequences.offsets, codes, n_labels, constraints, objective), sequences
 
     def measure(self, parts: Iterable[Potentials], n_threads: int) -> dict[str, float]:
-        """Negative log-likelihood a labelled position, and share of those labelled right.
+        """Loss a labelled position, and share of those labelled right by default.
 
         ``parts`` are the scores of all sequences, in one or more runs of consecutive ones.
         """
+        if isinstance(self.objective, str):
+            loss, n_right = self._measure_labellings(parts, n_threads)
+        else:
+            loss, n_right = self._measure_marginals(self.objective, parts, n_threads)
+        n_known = int(np.sum(self.codes >= 0))
+        return {"eval_loss": loss / n_known, "eval_accuracy": n_right / n_known}
+
+    def _measure_labellings(self, parts: Iterable[Potentials], n_threads: int) -> tuple[float, int]:
+        """Loss, and number of labels that are right in the most probable labellings."""
         loss, n_right, begin = 0.0, 0, 0
         for part in parts:
             codes = self.codes[begin : begin + part.n_positions]
             targets = Targets(part.offsets, codes, self.n_labels, part.automaton)
-            best = trellis.viterbi(part, n_jobs=n_threads)
-            loss -= float(log_likelihoods(part, targets, n_threads=n_threads).sum())
-            n_right += int(np.sum(best == codes))
+            if self.objective == "max_margin":
+                loss += max_margin(part, targets, n_threads=n_threads).loss
+            else:
+                loss -= float(log_likelihoods(part, targets, n_threads=n_threads).sum())
+            n_right += int(np.sum(trellis.viterbi(part, n_jobs=n_threads) == codes))
             begin += part.n_positions
-        n_known = int(np.sum(self.codes >= 0))
-        return {"eval_loss": loss / n_known, "eval_accuracy": n_right / n_known}
+        return loss, n_right
+
+    def _measure_marginals(
+        self, objective: Objective, parts: Iterable[Potentials], n_threads: int
+    ) -> tuple[float, int]:
+        """Loss, and number of labels that are right in the light of their marginals."""
+        marginals = np.empty((len(self.codes), self.n_labels))
+        begin = 0
+        for part in parts:
+            out = marginals[begin : begin + part.n_positions]
+            trellis.forward_backward(part, pairs=None, out=out, n_jobs=n_threads)
+            begin += part.n_positions
+        targets = Targets(self.offsets, self.codes, self.n_labels)
+        loss = measure_loss(objective, marginals, targets)
+        best = decode_marginals(marginals, self.offsets, self.constraints, n_jobs=n_threads)
+        return loss, int(np.sum(best == self.codes))

@@ -12,18 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core, persist, trellis
+from hedgerow.decoding import Decode
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
 from hedgerow.labels.tables import Table
 from hedgerow.linear.attributes import attribute_rows, drop_rare
-from hedgerow.linear.lbfgs import Minimum, minimize
+from hedgerow.linear.lbfgs import Minimum
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.tables import attribute_table, transition_table
+from hedgerow.linear.train import train
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
+from hedgerow.objectives import Choice, Objective, is_labelwise, read_objective
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, SparseRows, check_finite
@@ -34,7 +37,7 @@ from hedgerow.trellis import Potentials
 class LinearCRF(SequenceModel):
     """Conditional random field with linear potentials, trained by L-BFGS.
 
-    Minimises the negative log-likelihood, summed over sequences, plus
+    Minimises a loss, unless told otherwise the negative log-likelihood, summed over sequences, plus
     ``reg_lambda / 2 * |w|^2 + reg_alpha * |w|_1``. (CRFsuite's ``c2=1`` is ``reg_lambda=2``, its
     ``c1`` is ``reg_alpha``.)
 
@@ -44,10 +47,27 @@ class LinearCRF(SequenceModel):
         Strength of the L2 penalty.
     reg_alpha : float, default 0.0
         Strength of the L1 penalty, which sets weights to exactly zero.
+    objective : str or object, default "likelihood"
+        What the model is trained for: "likelihood", the probability of whole labellings;
+        "pointwise", the product of the probabilities of all labels; "accuracy", the number of
+        positions whose own label is the most probable one (Gross et al. 2006), which pays where
+        labels are noisy; "expected_accuracy", the sum of the probabilities of all labels;
+        "max_margin", that the score of a labelling exceeds those of all others by the number of
+        labels they get wrong; or an object with the methods value and gradient, see
+        `hedgerow.objectives.Objective`. Positions whose label is not known count only for the
+        likelihood of the others; for "max_margin" all labels must be known.
+    sharpness : float, default 15.0
+        How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
+        counts as 0.73. Training begins with an eighth of it.
+    warm_iter : int or None, default None
+        Most iterations for the likelihood, to start from, before those for the objective. None:
+        `max_iter`, or none at all with `init`.
     max_iter : int, default 1000
-        Most iterations of L-BFGS.
-    tol : float, default 1e-5
-        Stop when ten iterations have lowered the loss by less than this share of it. 0: never.
+        Most iterations of L-BFGS for the objective; of the bundle method for "max_margin".
+    tol : float or None, default None
+        Stop when ten iterations have lowered the loss by less than this share of it; for
+        "max_margin", when the loss is known to be within this share of the lowest. 0: never. None:
+        1e-5, and 0.01 for "max_margin".
     min_count : int, default 0
         Leave out attributes that occur at fewer than this many training positions.
     all_pairs : bool, default False
@@ -95,8 +115,11 @@ class LinearCRF(SequenceModel):
         The labels, sorted.
     attributes_ : list of str
         Names of the attributes that can have weights.
+    decode_ : {"viterbi", "marginal"}
+        How `predict` decodes unless it is told.
     loss_ : float
-        Loss at the end of training, penalties included.
+        Loss at the end of training, penalties included: the negative log-likelihood, or the value
+        of the objective with the sign changed.
     n_iter_ : int
         Number of iterations done.
     n_weights_ : int
@@ -104,8 +127,8 @@ class LinearCRF(SequenceModel):
     label_patterns_ : list of tuples of labels
         The label patterns that have weights.
     history_ : dict of lists
-        ``loss`` after each iteration; with an ``eval_set`` also ``eval_loss`` (its negative
-        log-likelihood without penalties, a position) and ``eval_accuracy``.
+        ``loss`` after each iteration, of what it was for; with an ``eval_set`` also ``eval_loss``
+        (of the objective, without penalties, a position) and ``eval_accuracy`` (of `predict`).
 
     Examples
     --------
@@ -122,8 +145,11 @@ class LinearCRF(SequenceModel):
         *,
         reg_lambda: float = 1.0,
         reg_alpha: float = 0.0,
+        objective: str | Objective = "likelihood",
+        sharpness: float = 15.0,
+        warm_iter: int | None = None,
         max_iter: int = 1000,
-        tol: float = 1e-5,
+        tol: float | None = None,
         min_count: int = 0,
         all_pairs: bool = False,
         order: int = 1,
@@ -143,6 +169,9 @@ class LinearCRF(SequenceModel):
     ) -> None:
         self.reg_lambda = reg_lambda
         self.reg_alpha = reg_alpha
+        self.objective = objective
+        self.sharpness = sharpness
+        self.warm_iter = warm_iter
         self.max_iter = max_iter
         self.tol = tol
         self.min_count = min_count
@@ -191,6 +220,7 @@ class LinearCRF(SequenceModel):
             Start from its weights; those of attributes or labels it does not know start at zero.
         """
         self._check_parameters()
+        objective = read_objective(self.objective, self.sharpness, margin=True)
         self._check_init(init)
         data, rows = self._read_training(X, y, sample_weight, groups)
         layout = self._layout(data, rows)
@@ -198,7 +228,7 @@ class LinearCRF(SequenceModel):
         if init is not None:
             init._copy_weights(data, LinearWeights.from_vector(start, layout))
         n_threads = trellis.count_threads(self.n_jobs)
-        evaluate = self._watch(eval_set, data, n_threads)
+        evaluate = self._watch(eval_set, data, objective, n_threads)
         loss = LinearLoss(
             rows,
             data.targets,
@@ -208,7 +238,9 @@ class LinearCRF(SequenceModel):
         )
         del rows  # the loss has its own copy, made for its purpose
         history: dict[str, list[float]] = {"loss": []}
-        with Progress(self.max_iter, self.verbose) as progress:
+        warm_iter = self._count_warm_iterations(objective, init)
+        tol = self._tolerance(objective)
+        with Progress(warm_iter + self.max_iter, self.verbose) as progress:
 
             def report(vector: NDArray[np.float64], value: float) -> None:
                 weights = LinearWeights.from_vector(vector, layout)
@@ -217,19 +249,21 @@ class LinearCRF(SequenceModel):
                     history.setdefault(name, []).append(figure)
                 progress.update(figures)
 
-            minimum = minimize(
+            minimum = train(
                 loss,
                 start,
+                objective,
                 reg_alpha=float(self.reg_alpha),
                 max_iter=self.max_iter,
-                tol=float(self.tol),
-                n_threads=n_threads,
+                warm_iter=warm_iter,
+                tol=tol,
                 report=report,
             )
         del loss
         _core.release_memory()
-        self._warn_unless_converged(minimum)
-        self._set_fitted(data.labels.classes, data.schema, data.index)
+        self._warn_unless_converged(minimum, tol)
+        decode: Decode = "marginal" if is_labelwise(objective) else "viterbi"
+        self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._weights = LinearWeights.from_vector(minimum.weights, layout)
         self.loss_ = minimum.loss
         self.n_iter_ = minimum.n_iter
@@ -270,11 +304,28 @@ class LinearCRF(SequenceModel):
         check_number("reg_lambda", self.reg_lambda, minimum=0)
         check_number("reg_alpha", self.reg_alpha, minimum=0)
         check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        check_number("tol", self.tol, minimum=0)
+        if self.warm_iter is not None:
+            check_number("warm_iter", self.warm_iter, minimum=0, integer=True)
+        if self.tol is not None:
+            check_number("tol", self.tol, minimum=0)
+        if isinstance(self.objective, str) and self.objective == "max_margin":
+            self._check_margin_parameters()
         check_number("min_count", self.min_count, minimum=0, integer=True)
         check_choice("all_pairs", self.all_pairs, (True, False))
         check_choice("transition_attributes", self.transition_attributes, (True, False))
         check_label_parameters(self)
+
+    def _check_margin_parameters(self) -> None:
+        if self.reg_alpha > 0:
+            raise ValueError(
+                f"reg_alpha is {self.reg_alpha} and objective is 'max_margin', whose training "
+                "knows no L1 penalty; leave one of them out"
+            )
+        if self.reg_lambda == 0:
+            raise ValueError(
+                f"reg_lambda is {self.reg_lambda} and objective is 'max_margin', which needs a "
+                "penalty; pass a reg_lambda above 0"
+            )
 
     def _check_init(self, init: Any) -> None:
         if init is None:
@@ -282,6 +333,18 @@ class LinearCRF(SequenceModel):
         if not isinstance(init, LinearCRF):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted LinearCRF")
         init._check_fitted()
+
+    def _tolerance(self, objective: Choice) -> float:
+        if self.tol is not None:
+            return float(self.tol)
+        return 0.01 if objective == "max_margin" else 1e-5
+
+    def _count_warm_iterations(self, objective: Choice, init: LinearCRF | None) -> int:
+        if objective == "likelihood":
+            return 0
+        if self.warm_iter is not None:
+            return int(self.warm_iter)
+        return self.max_iter if init is None else 0
 
     def _copy_weights(self, data: TrainingSet, start: LinearWeights) -> None:
         """Lend this model's weights to one that is to be trained on `data`."""
@@ -300,7 +363,11 @@ class LinearCRF(SequenceModel):
         return replace(data, index=index), rows
 
     def _watch(
-        self, eval_set: tuple[Any, ...] | None, data: TrainingSet, n_threads: int
+        self,
+        eval_set: tuple[Any, ...] | None,
+        data: TrainingSet,
+        objective: Choice,
+        n_threads: int,
     ) -> Callable[[LinearWeights], dict[str, float]]:
         """Figures to report on data set aside, as a function of the weights."""
         if eval_set is None:
@@ -310,6 +377,7 @@ class LinearCRF(SequenceModel):
             data,
             lambda X, groups: self._read_alike(X, groups, data.schema, data.index),
             missing_label=self.missing_label,
+            objective=objective,
         )
         rows = attribute_rows(sequences, data.index)
 
@@ -333,11 +401,11 @@ class LinearCRF(SequenceModel):
             pairs = layout_of(data.targets.pair_codes, n_labels * n_labels)
         return LinearLayout(layout_of(data.targets.codes, n_labels), pairs, data.grammar)
 
-    def _warn_unless_converged(self, minimum: Minimum) -> None:
-        if self.tol > 0 and not minimum.converged:
+    def _warn_unless_converged(self, minimum: Minimum, tol: float) -> None:
+        if tol > 0 and not minimum.converged:
             warnings.warn(
-                f"L-BFGS stopped after max_iter={self.max_iter} iterations before the loss settled "
-                f"to tol={self.tol}; raise max_iter, or set tol=0 if this is what you want",
+                f"training stopped after max_iter={self.max_iter} iterations before the loss "
+                f"settled to tol={tol}; raise max_iter, or set tol=0 if this is what you want",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -6,13 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from hedgerow import trellis
+from hedgerow.decoding import Decode, decode_marginals
 from hedgerow.estimator import Estimator
 from hedgerow.labels import pin_known
 from hedgerow.objectives import Targets, log_likelihoods
@@ -21,7 +22,6 @@ from hedgerow.sequences import Sequences
 from hedgerow.trellis import NoPathError, Potentials
 from hedgerow.weighting import read_sample_weight
 
-Decode = Literal["viterbi", "marginal"]
 Answer = TypeVar("Answer")
 
 
@@ -43,7 +43,7 @@ class SequenceModel(Estimator):
         """Scores of all sequences, in one or more runs of consecutive ones."""
 
     def predict(
-        self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode = "viterbi"
+        self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode | None = None
     ) -> Any:
         """Label every position.
 
@@ -60,15 +60,16 @@ class SequenceModel(Estimator):
             "viterbi" gives the most probable labelling of each sequence as a whole, "marginal" the
             most probable label of each position, which makes the fewest errors on average. Under
             constraints the latter is the labelling, of those that are allowed, whose labels have
-            the largest sum of probabilities.
+            the largest sum of probabilities. None: ``decode_``, which is "marginal" for models
+            trained for an objective of the marginals, such as accuracy, and else "viterbi".
 
         Returns
         -------
         list of arrays, or one array for a flat X
             Labels of the kind used to fit.
         """
-        if decode not in ("viterbi", "marginal"):
-            raise ValueError(f"decode is {decode!r}; expected 'viterbi' or 'marginal'")
+        if decode not in ("viterbi", "marginal", None):
+            raise ValueError(f"decode is {decode!r}; expected 'viterbi', 'marginal' or None")
         question = self._ask(X, groups, known)
         return question.sequences.mirror(self._labels().decode(self._decode(question, decode)))
 
@@ -222,7 +223,7 @@ class SequenceModel(Estimator):
         given = codes >= 0
         if not given.any():
             raise ValueError("every label of y is missing; score needs at least one")
-        right = self._decode(question, "viterbi") == codes
+        right = self._decode(question, None) == codes
         weights = read_sample_weight(sample_weight, question.sequences)
         if weights is None:
             return float(np.mean(right[given]))
@@ -233,21 +234,17 @@ class SequenceModel(Estimator):
             )
         return float(np.average(right[given], weights=by_position[given]))
 
-    def _decode(self, question: Question, decode: Decode) -> NDArray[np.int32]:
-        if decode == "viterbi":
+    def _decode(self, question: Question, decode: Decode | None) -> NDArray[np.int32]:
+        if (decode or self.decode_) == "viterbi":
             best = self._answer(question, lambda part: trellis.viterbi(part, n_jobs=self.n_jobs))
             return np.concatenate(best)
-        marginals = self._marginals(question)
-        constraints = self._grammar.constraints
-        if constraints is None:
-            codes: NDArray[np.int32] = marginals.argmax(axis=1).astype(np.int32)
-            return codes
-        offsets = question.sequences.offsets
-        constraints.restrict(marginals, offsets)
-        if question.known is not None:
-            pin_known(marginals, question.known)
-        arcs = np.where(constraints.allowed, 0.0, -np.inf)
-        return trellis.viterbi(Potentials(marginals, arcs, offsets), n_jobs=self.n_jobs)
+        return decode_marginals(
+            self._marginals(question),
+            question.sequences.offsets,
+            self._grammar.constraints,
+            known=question.known,
+            n_jobs=self.n_jobs,
+        )
 
     def _marginals(self, question: Question) -> NDArray[np.float64]:
         parts = self._answer(

@@ -26,12 +26,13 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from hedgerow import _core
+from hedgerow.decoding import Decode
 from hedgerow.sequences import Schema
 
 if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
-FORMAT = 2
+FORMAT = 3
 MAX_FEATURES = 10**8
 
 
@@ -200,6 +201,13 @@ def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
         valid = classes.ndim == 1 and dtype.kind in "Uiub" and classes.tolist() == labels
         require(valid and len(classes) and (classes[:-1] < classes[1:]).all(), "its labels")
     return classes
+
+
+def unpack_decode(metadata: dict[str, Any]) -> Decode:
+    """How the model decodes; up to format 2 all did it in the same way."""
+    decode: Decode = metadata.get("decode", "viterbi")
+    require(decode in ("viterbi", "marginal"), "how it decodes")
+    return decode
 
 
 def unpack_schema(metadata: dict[str, Any]) -> Schema:

@@ -30,6 +30,7 @@ class LabelParameters(Protocol):
     end_labels: Any
     missing_label: Any
     class_weight: Mapping[Any, float] | str | None
+    objective: Any
     verbose: int
 
 
@@ -101,6 +102,8 @@ def read_training_set(
         The classes, if they are known already and y must have no others.
     """
     column = read_labels(y, sequences, missing_label=crf.missing_label)
+    if crf.objective == "max_margin":
+        column.require_all(sequences, "objective='max_margin' compares whole labellings")
     if labels is None:
         labels, codes = Labels.learn(column)
     else:

@@ -12,6 +12,7 @@ from hedgerow import _core, persist, trellis
 from hedgerow.boosting.booster import Booster, Model, score_positions
 from hedgerow.boosting.loop import Evaluate, boost
 from hedgerow.boosting.monitor import Callback, Metric, Monitor
+from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import (
     CurvatureKind,
     Settings,
@@ -20,12 +21,14 @@ from hedgerow.boosting.settings import (
     read_window,
 )
 from hedgerow.boosting.warm_start import copy_model
+from hedgerow.decoding import Decode
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import Table
 from hedgerow.model import SequenceModel
+from hedgerow.objectives import Choice, Objective, is_labelwise, read_objective, stages
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, check_not_infinite
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
@@ -99,9 +102,22 @@ class TreeCRF(SequenceModel):
         which then count for more: with many labels most examples are of labels that were not.
     negative_ratio : float, default 3.0
         How many of the others, for each one that was observed.
+    objective : str or object, default "likelihood"
+        What the model is trained for: "likelihood", the probability of whole labellings;
+        "pointwise", the product of the probabilities of all labels; "accuracy", the number of
+        positions whose own label is the most probable one (Gross et al. 2006), which pays where
+        labels are noisy; "expected_accuracy", the sum of the probabilities of all labels; or an
+        object with the methods value and gradient, see `hedgerow.objectives.Objective`. Positions
+        whose label is not known count only for the likelihood of the others.
+    sharpness : float, default 5.0
+        How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
+        counts as 0.73. Training begins with an eighth of it.
+    warm_rounds : int or None, default None
+        So many of the rounds are for the likelihood, to start from; all others for the objective.
+        None: a fifth of them, or those of `init`.
     early_stopping_rounds : int or None, default None
         Stop when the `eval_set` has not done better for so many rounds, and keep the rounds up to
-        the best one.
+        the best one. In the first `warm_rounds` it does not stop.
     early_stopping_metric : {"loss", "accuracy"}, default "loss"
         What to do better at.
     callbacks : list of callables or None, default None
@@ -146,12 +162,15 @@ class TreeCRF(SequenceModel):
         Number of rounds that the model has.
     best_round_ : int or None
         Number of rounds at which the `eval_set` did best.
+    decode_ : {"viterbi", "marginal"}
+        How `predict` decodes unless it is told.
     loss_ : float
-        Negative log-likelihood of the training labels at the end, a position.
+        Loss of the training labels at the end, a position: the negative log-likelihood, or the
+        value of the objective with the sign changed.
     history_ : dict of lists
-        After every round ``loss`` (negative log-likelihood, a position) and ``accuracy`` (by the
+        After every round ``loss`` (of what the round was for, a position) and ``accuracy`` (by the
         most probable label of each position) on the training data; with an `eval_set` also
-        ``eval_loss`` and ``eval_accuracy`` (of `predict`).
+        ``eval_loss`` (of the objective) and ``eval_accuracy`` (of `predict`).
     feature_importances_ : (n_features_in_,) array
         Share of all gain that the splits on each column have.
     label_patterns_ : list of tuples of labels
@@ -189,6 +208,9 @@ class TreeCRF(SequenceModel):
         subsample: float = 1.0,
         stratified: bool = False,
         negative_ratio: float = 3.0,
+        objective: str | Objective = "likelihood",
+        sharpness: float = 5.0,
+        warm_rounds: int | None = None,
         early_stopping_rounds: int | None = None,
         early_stopping_metric: Metric = "loss",
         callbacks: Sequence[Callback] | None = None,
@@ -225,6 +247,9 @@ class TreeCRF(SequenceModel):
         self.subsample = subsample
         self.stratified = stratified
         self.negative_ratio = negative_ratio
+        self.objective = objective
+        self.sharpness = sharpness
+        self.warm_rounds = warm_rounds
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
         self.callbacks = callbacks
@@ -273,6 +298,7 @@ class TreeCRF(SequenceModel):
             bins of its columns stay too.
         """
         check_tree_parameters(self)
+        objective = read_objective(self.objective, self.sharpness, margin=False)
         check_label_parameters(self)
         self._check_init(init, eval_set)
         data, sequences, columns = self._read_training(X, y, sample_weight, groups, init)
@@ -280,9 +306,12 @@ class TreeCRF(SequenceModel):
         start = self._start(init, data)
         bins = columns.bins(sequences, settings.n_threads)
         del sequences
-        evaluate = self._watch(eval_set, data, columns, start, settings)
+        evaluate = self._watch(eval_set, data, columns, start, settings, objective)
+        schedule = self._schedule(objective, init)
         tree_data = _core.TreeData(bins, *read_window(self.window))
-        booster = Booster(columns, bins, tree_data, data.targets, data.grammar, settings, start)
+        booster = Booster(
+            columns, bins, tree_data, data.targets, data.grammar, settings, schedule, start
+        )
         history = {} if init is None else init._history_to_go_on(eval_set is not None)
         with Progress(self.n_rounds, self.verbose) as progress:
             monitor = Monitor(
@@ -291,12 +320,17 @@ class TreeCRF(SequenceModel):
                 self.callbacks or (),
                 self.early_stopping_rounds,
                 self.early_stopping_metric,
+                schedule.warm_rounds,
             )
             trained = boost(booster, start.forest, self.n_rounds, monitor, evaluate)
-        self._set_fitted(data.labels.classes, data.schema, data.index)
+        decode: Decode = "marginal" if is_labelwise(objective) else "viterbi"
+        self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._columns = columns
         self._fitted_grammar = data.grammar
         self._set_model(trained.model)
+        self._n_warm_rounds = self.n_rounds_
+        if schedule.stages:
+            self._n_warm_rounds = min(schedule.warm_rounds, self.n_rounds_)
         self.loss_ = trained.loss
         self.best_round_ = monitor.best_round
         self.history_ = history
@@ -390,6 +424,17 @@ class TreeCRF(SequenceModel):
             return Model(nothing, np.zeros(len(data.grammar.patterns)))
         return copy_model(init._model, init._grammar, data.grammar)
 
+    def _schedule(self, objective: Choice, init: TreeCRF | None) -> Schedule:
+        """What each round is for; rounds of `init` that were for the likelihood are warm ones."""
+        if isinstance(objective, str):
+            return Schedule()
+        if self.warm_rounds is None:
+            warm_rounds = int(self.n_rounds) // 5 if init is None else 0
+        else:
+            warm_rounds = int(self.warm_rounds)
+        done = 0 if init is None else init._n_warm_rounds
+        return Schedule(max(warm_rounds, done), stages(objective))
+
     def _watch(
         self,
         eval_set: tuple[Any, ...] | None,
@@ -397,6 +442,7 @@ class TreeCRF(SequenceModel):
         columns: Columns,
         start: Model,
         settings: Settings,
+        objective: Choice,
     ) -> Evaluate:
         """Figures to report on data set aside, as a function of the trees of a round."""
         if eval_set is None:
@@ -406,6 +452,7 @@ class TreeCRF(SequenceModel):
             data,
             lambda X, groups: self._read_alike(X, groups, data.schema, data.index),
             missing_label=self.missing_label,
+            objective=objective,
         )
         grammar, n_threads = data.grammar, settings.n_threads
         bins, offsets = columns.bins(sequences, n_threads), evaluation.offsets
@@ -457,7 +504,11 @@ class TreeCRF(SequenceModel):
     def _pack(self) -> persist.State:
         tensors, metadata = pack_columns(self._columns)
         grammar = pack_grammar(self._grammar, self._model.weights)
-        figures = {"loss": self.loss_, "best_round": self.best_round_}
+        figures = {
+            "loss": self.loss_,
+            "best_round": self.best_round_,
+            "warm_rounds": self._n_warm_rounds,
+        }
         return persist.State(
             tensors | pack_forest(self._model.forest) | grammar, figures | metadata
         )
@@ -471,3 +522,6 @@ class TreeCRF(SequenceModel):
             best = state.metadata["best_round"]
             self.best_round_ = None if best is None else int(best)
             self._set_model(Model(unpack_forest(state, n_labels), weights))
+            # Up to format 2 all rounds were for the likelihood.
+            self._n_warm_rounds = int(state.metadata.get("warm_rounds", self.n_rounds_))
+            persist.require(0 <= self._n_warm_rounds <= self.n_rounds_, "its warm rounds")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hedgerow import TreeCRF, _core
 from hedgerow.boosting.booster import MAX_HALVINGS, Model, score_positions
 from hedgerow.boosting.settings import Settings
-from hedgerow.objectives import expect
+from hedgerow.objectives import expect, expect_labelwise
 from hedgerow.trees.forest import Forest
 from hedgerow.trellis import Potentials
 from reference.boosting import assert_same_forest, make_booster
@@ -22,6 +22,7 @@ CHUNKS = list(map(to_chunks, Y))
 HIDDEN = hide(Y)
 WEIGHTS = np.linspace(0.3, 2.0, len(X))
 # Labels, weights of sequences, and parameters.
+OBJECTIVES = ["likelihood", "pointwise", "expected_accuracy", "accuracy"]
 CASES = {
     "plain": (Y, None, {}),
     "sequence weights": (Y, WEIGHTS, {}),
@@ -38,7 +39,8 @@ CASES = {
 
 def make_case(name, **parameters):
     y, weights, more = CASES[name]
-    return make_booster(TreeCRF(**{"n_jobs": 1, **more, **parameters}), X, y, weights)
+    crf = TreeCRF(**{"n_jobs": 1, "warm_rounds": 0, **more, **parameters})
+    return make_booster(crf, X, y, weights)
 
 
 def stir(booster, seed=0):
@@ -55,7 +57,9 @@ def loss_at(booster, scores, weights):
     potentials = Potentials(
         scores, grammar.arcs(weights), booster.targets.offsets, automaton=grammar.automaton
     )
-    return expect(potentials, booster.targets, n_threads=1).loss
+    if booster.objective == "likelihood":
+        return expect(potentials, booster.targets, n_threads=1).loss
+    return expect_labelwise(booster.objective, potentials, booster.targets, n_threads=1).loss
 
 
 def central_differences(function, point, step=1e-5):
@@ -103,6 +107,24 @@ def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
     np.testing.assert_allclose(slopes, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("objective", OBJECTIVES[1:])
+@pytest.mark.parametrize("name", CASES)
+def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order, monkeypatch):
+    booster = stir(make_case(name, objective=objective, order=order, trim=0))
+    weights = booster.weights
+    expected = central_differences(lambda s: loss_at(booster, s, weights), booster.scores)
+    by_pattern = central_differences(lambda w: loss_at(booster, booster.scores, w), weights)
+    steps = booster._measure_slopes()[1].copy()
+    slopes, _ = examples_of(booster, monkeypatch)
+    units = booster.targets.weights
+    by_unit = slopes if units is None else slopes / units[:, None]
+    assert np.abs(by_unit).max() == pytest.approx(1)
+    unit = np.abs(expected).max() / np.abs(slopes).max()
+    np.testing.assert_allclose(slopes * unit, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(steps * unit, by_pattern, rtol=1e-5, atol=1e-6)
+
+
 def test_slopes_where_a_label_has_no_weight(monkeypatch):
     # P(b at 0) depends on the score of what may follow it, whatever the weight of that position.
     booster = stir(make_booster(TreeCRF(class_weight={"a": 0.0}, trim=0, n_jobs=1), X, Y))
@@ -113,9 +135,10 @@ def test_slopes_where_a_label_has_no_weight(monkeypatch):
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", CASES)
-def test_slopes_of_pattern_weights_are_those_of_the_loss(name, order):
-    booster = stir(make_case(name, order=order))
+def test_slopes_of_pattern_weights_are_those_of_the_loss(name, objective, order):
+    booster = stir(make_case(name, objective=objective, order=order))
     booster._next_scores[:] = booster.scores
     expected = central_differences(
         lambda weights: loss_at(booster, booster.scores, weights), booster.weights
@@ -163,6 +186,7 @@ def test_first_order_boosting_has_no_curvature(monkeypatch):
 
 OPTIONS = st.fixed_dictionaries(
     {
+        "objective": st.sampled_from(OBJECTIVES),
         "learning_rate": st.sampled_from([0.1, 0.3, 1.0]),
         "order": st.integers(0, 3),
         "newton": st.booleans(),
@@ -180,7 +204,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(list(CASES)), OPTIONS)
 def test_no_round_raises_the_loss(name, options):
     booster = make_case(name, random_state=0, **options)
@@ -225,7 +249,7 @@ def test_a_round_that_cannot_help_changes_nothing():
     booster = stir(make_case("plain", trim=0))
     scores, weights, loss = booster.scores.copy(), booster.weights.copy(), booster.loss
     marginals = booster.expected.posteriors.marginals.copy()
-    worse = booster._grow(None, 0).scale(-1.0)
+    worse = booster._grow(None, None, 0).scale(-1.0)
     assert booster._move(worse, np.zeros_like(weights)) is None
     assert booster.loss == loss
     np.testing.assert_array_equal(booster.scores, scores)
@@ -236,7 +260,7 @@ def test_a_round_that_cannot_help_changes_nothing():
 def test_the_shortest_step_that_is_tried():
     # The first step is 2^n times too long: it is found as long as there are halvings left.
     booster = stir(make_case("plain", trim=0, learning_rate=0.01))
-    trees, still = booster._grow(None, 0), np.zeros_like(booster.weights)
+    trees, still = booster._grow(None, None, 0), np.zeros_like(booster.weights)
     state = booster.scores.copy(), booster.loss
     for n, found in ((MAX_HALVINGS - 1, True), (MAX_HALVINGS + 12, False)):
         moved = booster._move(trees.scale(2.0**n), still)
@@ -278,6 +302,7 @@ def test_scores_are_the_sums_of_the_trees():
         booster.targets,
         booster.grammar,
         booster.settings,
+        booster.schedule,
         Model(forest, booster.weights),
     )
     assert again.loss == booster.loss

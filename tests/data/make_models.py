@@ -44,6 +44,11 @@ def linear_crf_2() -> LinearCRF:
     ).fit([*X, *more], chunks)
 
 
+def linear_crf_3() -> LinearCRF:
+    """Trained for an objective of the marginals, which decides how it decodes."""
+    return LinearCRF(objective="pointwise", warm_iter=5, max_iter=10, tol=0).fit(X, Y)
+
+
 def tree_crf_2() -> TreeCRF:
     """Splits of numbers and categories in a window, label patterns, constraints, draws."""
     more = [
@@ -72,6 +77,13 @@ def tree_crf_2() -> TreeCRF:
     ).fit([*FRAMES, *more], [["B-NP", "I-NP", "O"], ["B-NP", "O"], *chunks])
 
 
+def tree_crf_3() -> TreeCRF:
+    """Trained for an objective of the marginals, after some rounds for the likelihood."""
+    return TreeCRF(
+        n_rounds=8, warm_rounds=3, objective="pointwise", min_child_weight=0.1, random_state=1
+    ).fit(FRAMES, Y)
+
+
 if __name__ == "__main__":
-    linear_crf_2().save(Path(__file__).parent / "linear_crf_format_2.hedgerow")
-    tree_crf_2().save(Path(__file__).parent / "tree_crf_format_2.hedgerow")
+    linear_crf_3().save(Path(__file__).parent / "linear_crf_format_3.hedgerow")
+    tree_crf_3().save(Path(__file__).parent / "tree_crf_format_3.hedgerow")

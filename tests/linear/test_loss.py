@@ -7,6 +7,7 @@ import pytest
 
 from hedgerow import LinearCRF
 from hedgerow.linear.loss import LinearLoss
+from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
 from reference.linear import NaiveModel, hide, make_data, to_dicts
 
 TRIPLES = [("a", "b"), ("c", "c"), ("a", "b", "c"), ("b", "b", "b"), ("a", "c", "a", "b")]
@@ -145,12 +146,12 @@ def test_loss_of_a_model_worked_by_hand():
     assert crf.loss_ == pytest.approx(np.log1p(np.exp(-1)) + reg_lambda / 4, rel=1e-9)
 
 
-def build_loss(crf, X, y, sample_weight=None):
+def build_loss(crf, X, y, sample_weight=None, objective="likelihood"):
     """The loss that `fit` minimises, and its number of weights."""
     data, rows = crf._read_training(X, y, sample_weight, None)
     layout = crf._layout(data, rows)
     loss = LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=2)
-    return loss, sum(layout.sizes)
+    return loss.of(objective), sum(layout.sizes)
 
 
 def all_weights(crf):
@@ -163,9 +164,24 @@ def all_weights(crf):
 @KINDS
 @WEIGHTED
 def test_gradient_equals_central_differences(parameters, partial, weighted):
+    check_gradient("likelihood", parameters, partial, weighted)
+
+
+@KINDS
+@pytest.mark.parametrize("objective", [Pointwise(), ExpectedAccuracy(), Accuracy(4.0)], ids=str)
+def test_gradient_of_objectives_of_the_marginals(objective, parameters, partial):
+    check_gradient(objective, parameters, partial, weighted=True)
+
+
+@kinds(*(name for name, (_, partial) in ALL_KINDS.items() if not partial))
+def test_gradient_of_the_margin_where_it_has_one(parameters, partial):
+    check_gradient("max_margin", parameters, partial, weighted=True)
+
+
+def check_gradient(objective, parameters, partial, weighted):
     X, y = make_labelled(parameters, partial, n_sequences=6, seed=1)
     crf = LinearCRF(reg_lambda=0.3, **parameters)
-    loss, n_weights = build_loss(crf, X, y, make_weights(weighted, len(X)))
+    loss, n_weights = build_loss(crf, X, y, make_weights(weighted, len(X)), objective)
     weights = np.random.default_rng(0).normal(size=n_weights)
     _, gradient = loss(weights)
     step = 1e-5
@@ -178,18 +194,33 @@ def test_gradient_equals_central_differences(parameters, partial, weighted):
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize("objective", ["likelihood", Pointwise(), Accuracy(4.0), "max_margin"])
+@kinds("plain", "class_weight", "order-2")
+def test_a_sequence_of_weight_two_counts_as_two(parameters, partial, objective):
+    X, y = make_labelled(parameters, partial, n_sequences=10)
+    crf = LinearCRF(reg_lambda=0.1, **parameters)
+    weighted, n_weights = build_loss(crf, X, y, [2.0] * 4 + [1.0] * 6, objective)
+    copied, _ = build_loss(crf, X + X[:4], y + y[:4], None, objective)
+    weights = np.random.default_rng(1).normal(size=n_weights)
+    (value, gradient), (total, sums) = weighted(weights), copied(weights)
+    assert value == pytest.approx(total, rel=1e-10)
+    np.testing.assert_allclose(gradient, sums, rtol=1e-8, atol=1e-8)
+
+
 @kinds(
     *["plain", "edges-all_pairs", "class_weight", "class_weight-edges"],
     *["order-2", "order-2-edges", "order-2-class_weight", "partial-order-2-forbidden"],
 )
-def test_gradient_of_a_large_training_set(parameters, partial):
+@pytest.mark.parametrize("objective", ["likelihood", Accuracy(4.0)], ids=str)
+def test_gradient_of_a_large_training_set(parameters, partial, objective):
     # As many copies as no block or batch holds: everything but the penalty is multiplied.
     X, y = make_labelled(parameters, partial, n_sequences=40)
     n_copies = 200_000 // sum(map(len, X))
     crf = LinearCRF(reg_lambda=0, **parameters)
     sample_weight = np.linspace(0, 2, len(X))
-    small, n_weights = build_loss(crf, X, y, sample_weight)
-    large, _ = build_loss(crf, X * n_copies, y * n_copies, np.tile(sample_weight, n_copies))
+    small, n_weights = build_loss(crf, X, y, sample_weight, objective)
+    copied = X * n_copies, y * n_copies, np.tile(sample_weight, n_copies)
+    large, _ = build_loss(crf, *copied, objective)
     weights = np.random.default_rng(1).normal(size=n_weights)
     (value, gradient), (total, sums) = small(weights), large(weights)
     assert total == pytest.approx(n_copies * value, rel=1e-10)

@@ -24,7 +24,10 @@ X, Y = make_data(n_sequences=24)
 PARAMETERS = {
     "reg_lambda": 0.5,
     "reg_alpha": 0.1,
-    "max_iter": 77,
+    "objective": "accuracy",
+    "sharpness": 4.0,
+    "warm_iter": 5,
+    "max_iter": 377,
     "tol": 1e-4,
     "min_count": 2,
     "all_pairs": True,

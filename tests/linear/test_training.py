@@ -192,7 +192,7 @@ def test_verbose_writes_a_bar(capsys):
 @pytest.mark.parametrize("reg_alpha", [0.0, 0.3])
 def test_max_iter_ends_training_with_a_warning(reg_alpha):
     crf = LinearCRF(max_iter=3, reg_alpha=reg_alpha)
-    message = "L-BFGS stopped after max_iter=3 iterations before the loss settled to tol=1e-05"
+    message = "training stopped after max_iter=3 iterations before the loss settled to tol=1e-05"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         crf.fit(X, Y)
     assert caught[0].filename == __file__

@@ -84,7 +84,7 @@ def test_every_weight_that_both_models_have_is_copied(all_pairs):
     layout = new._layout(data, rows)
     start = LinearWeights.from_vector(np.zeros(sum(layout.sizes)), layout)
     copy_weights(init._weights, init._index, init._labels(), data, start)
-    new._set_fitted(data.labels.classes, data.schema, data.index)
+    new._set_fitted(data.labels.classes, data.schema, data.index, "viterbi")
     new._weights = start
     old, copied = table_of(init), table_of(new)
     assert len(old.keys() & copied.keys()) > 10

@@ -5,12 +5,14 @@ import numpy as np
 from hedgerow import _core
 from hedgerow.boosting.booster import Booster
 from hedgerow.boosting.settings import Settings, check_tree_parameters, read_window
+from hedgerow.objectives import read_objective
 from hedgerow.trees.forest import NODE_ARRAYS
 
 
 def make_booster(crf, X, y, sample_weight=None):
     """The booster of a training that has not begun."""
     check_tree_parameters(crf)
+    objective = read_objective(crf.objective, crf.sharpness, margin=False)
     data, sequences, columns = crf._read_training(X, y, sample_weight, None, None)
     bins = columns.bins(sequences, 1)
     return Booster(
@@ -20,6 +22,7 @@ def make_booster(crf, X, y, sample_weight=None):
         data.targets,
         data.grammar,
         Settings.read(crf, data.targets.n_labels),
+        crf._schedule(objective, None),
         crf._start(None, data),
     )
 

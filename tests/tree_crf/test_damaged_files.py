@@ -188,6 +188,9 @@ def test_arrays_that_make_no_sense(data, tmp_path, case):
         ({"best_round": "first"}, "ValueError"),
         ({"best_round": [1]}, "TypeError"),
         ({"best_round": np.inf}, "OverflowError"),
+        ({"warm_rounds": "some"}, "ValueError"),
+        ({"warm_rounds": -1}, "its warm rounds"),
+        ({"warm_rounds": 10**9}, "its warm rounds"),
         ({"history": 5}, "TypeError"),
         ({"sparse": None}, "whether its columns are sparse"),
         ({"sparse": True}, "sparse columns and text columns"),
@@ -204,7 +207,7 @@ def test_arrays_that_make_no_sense(data, tmp_path, case):
 )
 def test_metadata_that_make_no_sense(data, changes, message):
     kind, state = take_apart(data)
-    content = {"format": 2, "model": kind, **state.metadata, **changes}
+    content = {"format": 3, "model": kind, **state.metadata, **changes}
     with pytest.raises(ModelFileError, match=f"does not hold a valid model: .*{message}"):
         hedgerow.load(put_together(state.tensors, content))
 
@@ -212,14 +215,14 @@ def test_metadata_that_make_no_sense(data, changes, message):
 @pytest.mark.parametrize("name", ["loss", "best_round", "history", "sparse", "categories"])
 def test_metadata_that_are_missing(data, name):
     kind, state = take_apart(data)
-    content = {"format": 2, "model": kind, **state.metadata}
+    content = {"format": 3, "model": kind, **state.metadata}
     del content[name]
     refuses(put_together(state.tensors, content), "the file does not hold a valid model: ")
 
 
 def test_a_file_of_another_kind_of_model(data):
     _, state = take_apart(data)
-    content = {"format": 2, "model": "LinearCRF", **state.metadata}
+    content = {"format": 3, "model": "LinearCRF", **state.metadata}
     refuses(put_together(state.tensors, content), "the file does not hold a valid model: ")
 
 
@@ -253,7 +256,7 @@ def signed_mutants(data, count):
                 case 4:
                     array = rng.permuted(array, axis=0)
             tensors[name] = array
-        yield put_together(tensors, {"format": 2, "model": kind, **metadata})
+        yield put_together(tensors, {"format": 3, "model": kind, **metadata})
 
 
 def test_damaged_files_are_refused_or_do_no_harm(model, data):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import hedgerow
 from data import make_models
@@ -146,6 +147,21 @@ def test_a_file_of_an_older_version_loads():
     assert set(loaded.importances()["offset"]) == {-1, 0}
     assert set(loaded.importances()["feature"]) == {"size", "word"}
     assert loaded.log_likelihood(frames[1:], [["O", "I-NP"]])[0] == -np.inf
+
+
+def test_a_file_of_format_3_remembers_what_its_rounds_were_for():
+    path = Path(__file__).parents[1] / "data" / "tree_crf_format_3.hedgerow"
+    data, X, y = path.read_bytes(), make_models.FRAMES, make_models.Y
+    digest = "34c7febf237b7a29be1f96c7268dd320aa678755d18f290620a6c04edc419e0f"
+    assert hashlib.sha256(data).hexdigest() == digest
+    loaded = hedgerow.load(data)
+    assert (loaded.decode_, loaded.n_rounds_) == ("marginal", 8)
+    log_likelihoods = [-0.006871392356704198, -0.005261056898490939]
+    np.testing.assert_allclose(loaded.log_likelihood(X, y), log_likelihoods, rtol=1e-12)
+    fitted = make_models.tree_crf_3()
+    np.testing.assert_allclose(fitted.log_likelihood(X, y), log_likelihoods, rtol=1e-5)
+    more = clone(fitted).set_params(n_rounds=2)
+    assert_same_model(clone(more).fit(X, y, init=loaded), clone(more).fit(X, y, init=fitted))
 
 
 def test_the_kept_file_can_be_made_again():

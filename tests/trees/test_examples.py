@@ -24,6 +24,7 @@ class Marginals:
     partial_observed: np.ndarray | None = None
     gammas: np.ndarray | None = None
     label_gammas: np.ndarray | None = None
+    gradients: np.ndarray | None = None
     trim: float = -1.0
     selected: np.ndarray | None = None
     negative_ratio: float = 0.0
@@ -49,7 +50,7 @@ class Marginals:
         if self.partial_positions is not None:
             observed[self.partial_positions] = self.partial_observed
         expected = self.expected * (1 if self.expected_is_weighted else weights)
-        gradients = expected - weights * observed
+        gradients = expected - weights * observed if self.gradients is None else self.gradients
         if self.gammas is None and self.label_gammas is None:
             return gradients, np.broadcast_to(scales, gradients.shape), scales
         gammas = self.label_gammas if self.gammas is None else self.gammas[:, None]

@@ -15,13 +15,21 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.boosting.curvature import Curvature, measure_curvature
 from hedgerow.boosting.sampling import Purpose, draw_key, select_positions
+from hedgerow.boosting.schedule import RoundObjective, Schedule
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import bound_step, exact_step
 from hedgerow.labels import Grammar
-from hedgerow.objectives import Expectations, Targets, expect
+from hedgerow.objectives import (
+    Expectations,
+    Objective,
+    Targets,
+    expect,
+    expect_labelwise,
+    loss_direction,
+)
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
-from hedgerow.trellis import Potentials, forward_backward
+from hedgerow.trellis import Potentials, forward_backward, tangent
 
 __all__ = ["Booster", "Model", "score_positions"]
 
@@ -64,6 +72,8 @@ class Booster:
         The training labels, and how labels depend on each other.
     settings
         How to go about it.
+    schedule
+        What each round is trained for.
     start
         The model to go on from.
     """
@@ -76,6 +86,7 @@ class Booster:
         targets: Targets,
         grammar: Grammar,
         settings: Settings,
+        schedule: Schedule,
         start: Model,
     ) -> None:
         self.columns = columns
@@ -84,6 +95,7 @@ class Booster:
         self.targets = targets
         self.grammar = grammar
         self.settings = settings
+        self.schedule = schedule
         self.n_rounds = start.forest.n_rounds
         self.weights = start.weights
         self.scores = score_positions(
@@ -92,11 +104,13 @@ class Booster:
         self._curvature_weights = _weigh_curvature(targets)
         self._next_scores = np.empty_like(self.scores)
         self._marginals = np.empty_like(self.scores)
+        self._gradients: NDArray[np.float64] | None = None
+        self.objective: RoundObjective = schedule.objective_of(self.n_rounds)
         self.expected = self._expect(self.scores, self.weights)
 
     @property
     def loss(self) -> float:
-        """Negative log-likelihood of the training labels."""
+        """What the last round had to lower, over all training positions."""
         return self.expected.loss
 
     def count_right(self) -> int:
@@ -106,6 +120,8 @@ class Booster:
     def advance(self) -> Forest | None:
         """Do one round; returns its trees, or None if there is nothing left to learn."""
         settings, number = self.settings, self.n_rounds
+        self._turn_to(self.schedule.objective_of(number))
+        gradients, slopes = self._measure_slopes()
         curvature = None
         if settings.newton:
             curvature = measure_curvature(
@@ -116,23 +132,79 @@ class Booster:
                 weights=self.targets.mean_weights,
                 n_threads=settings.n_threads,
             )
-        trees = self._grow(curvature, number)
-        slopes = self.grammar.pattern_sums(self.expected.arc_slopes(self.targets))
+        trees = self._grow(curvature, gradients, number)
         step = bound_step(
             slopes,
             self._pattern_curvatures(curvature),
             reg_lambda=settings.reg_lambda,
             max_step=settings.max_step,
         )
-        if not (settings.draws or trees.values.any() or step.any()):
+        stuck = not (trees.values.any() or step.any())
+        if stuck and not (settings.draws or self.schedule.changes_after(number)):
             return None
         accepted = self._move(trees, settings.learning_rate * step)
-        if accepted is None and not settings.draws:
+        if accepted is None and not (settings.draws or self.schedule.changes_after(number)):
             return None
         self.n_rounds += 1
         return accepted if accepted is not None else trees.scale(0.0)
 
-    def _grow(self, curvature: Curvature | None, number: int) -> Forest:
+    def _turn_to(self, objective: RoundObjective) -> None:
+        """Go on with another objective, where it is another."""
+        if objective is not self.objective:
+            self.objective = objective
+            self.expected = self._expect(self.scores, self.weights)
+
+    def _measure_slopes(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+        """How the loss changes with the scores, (N, K), and with the weights of patterns, (P,).
+
+        The likelihood's slopes by scores are not needed as an array. All others are scaled so that
+        the steepest is 1, as it is for the likelihood, whose curvature is taken for theirs.
+        """
+        if isinstance(self.objective, str):
+            return None, self.grammar.pattern_sums(self.expected.arc_slopes(self.targets))
+        if self._gradients is None:
+            self._gradients = np.empty_like(self._marginals)
+        slopes = self._follow(self.objective, self.scores, self.weights, self._gradients)
+        steepest = self._steepest(self._gradients)
+        if steepest > 0:
+            for part in (self._gradients, slopes):
+                np.divide(part, steepest, out=part)
+        return self._gradients, slopes
+
+    def _follow(
+        self,
+        objective: Objective,
+        scores: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        out: NDArray[np.float64] | None,
+    ) -> NDArray[np.float64]:
+        """How the loss changes with the weights of patterns, (P,), and in `out` with the scores.
+
+        The marginals must be those of these scores and weights.
+        """
+        tangents = tangent(
+            self._potentials(scores, weights),
+            self._marginals,
+            loss_direction(objective, self._marginals, self.targets),
+            out=out,
+            n_jobs=self.settings.n_threads,
+        )
+        assert tangents.arc_sums is not None
+        return self.grammar.pattern_sums(tangents.arc_sums)
+
+    def _steepest(self, slopes: NDArray[np.float64]) -> float:
+        """The largest slope of a position and label, for each unit that the position counts."""
+        if self._curvature_weights is None:
+            return max(float(slopes.max()), -float(slopes.min()))
+        weights = self._curvature_weights
+        largest = np.maximum(slopes.max(axis=1), -slopes.min(axis=1))
+        return float(
+            np.max(np.divide(largest, weights, where=weights > 0, out=np.zeros_like(weights)))
+        )
+
+    def _grow(
+        self, curvature: Curvature | None, gradients: NDArray[np.float64] | None, number: int
+    ) -> Forest:
         settings, targets = self.settings, self.targets
         posteriors, given = self.expected.posteriors, self.expected.given
         gammas = None if curvature is None else curvature.nodes
@@ -143,10 +215,11 @@ class Booster:
             targets.codes,
             targets.weights,
             self._curvature_weights,
-            None if targets.partial is None else targets.partial.positions,
+            None if given is None or targets.partial is None else targets.partial.positions,
             None if given is None else given.marginals,
             gammas if gammas is not None and gammas.ndim == 1 else None,
             gammas if gammas is not None and gammas.ndim == 2 else None,
+            gradients,
             settings.trim,
             select_positions(
                 targets.offsets,
@@ -227,7 +300,9 @@ class Booster:
     def _measure_weights(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Loss and its slopes at some weights, with the scores that are being tried."""
         expected = self._expect(self._next_scores, weights)
-        return expected.loss, self.grammar.pattern_sums(expected.arc_slopes(self.targets))
+        if isinstance(self.objective, str):
+            return expected.loss, self.grammar.pattern_sums(expected.arc_slopes(self.targets))
+        return expected.loss, self._follow(self.objective, self._next_scores, weights, None)
 
     def _potentials(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Potentials:
         return Potentials(
@@ -238,16 +313,17 @@ class Booster:
         )
 
     def _expect(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Expectations:
-        return expect(
-            self._potentials(scores, weights),
-            self.targets,
-            n_threads=self.settings.n_threads,
-            out=self._marginals,
+        potentials = self._potentials(scores, weights)
+        n_threads, out = self.settings.n_threads, self._marginals
+        if isinstance(self.objective, str):
+            return expect(potentials, self.targets, n_threads=n_threads, out=out)
+        return expect_labelwise(
+            self.objective, potentials, self.targets, n_threads=n_threads, out=out
         )
 
     def _probabilities(self) -> NDArray[np.float64]:
         """Marginals of the labels, (N, K)."""
-        if self.targets.position_weights is None:
+        if self.targets.position_weights is None or self.objective != "likelihood":
             return self.expected.posteriors.marginals
         potentials = self._potentials(self.scores, self.weights)
         return forward_backward(potentials, pairs=None, n_jobs=self.settings.n_threads).marginals

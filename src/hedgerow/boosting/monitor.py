@@ -46,6 +46,8 @@ class Monitor:
         How many rounds may pass without a better figure on the ``eval_set``.
     metric : {"loss", "accuracy"}
         Which figure it is.
+    warm_rounds : int
+        During so many rounds patience is endless: they only prepare the others.
     best_round : int or None
         Number of rounds at the best figure so far; None without an ``eval_set``.
     """
@@ -55,6 +57,7 @@ class Monitor:
     callbacks: Sequence[Callback]
     patience: int | None
     metric: Metric
+    warm_rounds: int = 0
     best_round: int | None = None
     _best: float = field(default=float("inf"))
 
@@ -76,4 +79,5 @@ class Monitor:
         loss = figure if self.metric == "loss" else -figure
         if self.best_round is None or loss < self._best:
             self.best_round, self._best = number, loss
-        return self.patience is not None and number - self.best_round >= self.patience
+        waited = number - max(self.best_round, self.warm_rounds)
+        return self.patience is not None and waited >= self.patience

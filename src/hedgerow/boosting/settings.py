@@ -115,6 +115,8 @@ def check_tree_parameters(crf: TreeCRF) -> None:
         check_choice(name, getattr(crf, name), (True, False))
     check_choice("curvature", crf.curvature, ("mixing", "exact", "length"))
     check_choice("transition_step", crf.transition_step, ("bound", "exact"))
+    if crf.warm_rounds is not None:
+        check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)
     check_choice("early_stopping_metric", crf.early_stopping_metric, ("loss", "accuracy"))
     if isinstance(crf.random_state, (int, np.integer)):
         check_number("random_state", crf.random_state, minimum=0, integer=True)

@@ -62,29 +62,41 @@ def minimize(
     tol: float,
     n_threads: int,
     report: Callable[[Vector, float], None],
+    metric: _core.InverseHessian | None = None,
 ) -> Minimum:
     """Minimise ``loss(w) + reg_alpha * |w|_1``; `loss` gives its value and gradient.
 
     Stops after `max_iter` iterations, or when ten iterations have lowered the loss by no more than
     `tol` times the loss; ``tol=0`` leaves only the first rule. ``report(w, loss)`` is called after
-    each iteration.
+    each iteration. ``metric`` is what is known of the curvature from another loss, and is taught in
+    turn; without an L1 penalty only.
     """
     iterations = Iterations(max_iter, tol, report)
     if reg_alpha == 0:
-        weights, value = _minimize_smooth(loss, start, iterations, n_threads)
+        metric = build_metric(len(start)) if metric is None else metric
+        weights, value = _minimize_smooth(loss, start, iterations, metric, n_threads)
     else:
         weights, value = _minimize_split(loss, start, reg_alpha, iterations)
     n_iter = len(iterations.losses)
     return Minimum(weights, value, n_iter, converged=n_iter < max_iter)
 
 
+def build_metric(n_weights: int) -> _core.InverseHessian:
+    """A model of the curvature that knows nothing yet."""
+    return _core.InverseHessian(n_weights, MEMORY)
+
+
 def _minimize_smooth(
-    loss: Loss, weights: Vector, iterations: Iterations, n_threads: int
+    loss: Loss,
+    weights: Vector,
+    iterations: Iterations,
+    inverse_hessian: _core.InverseHessian,
+    n_threads: int,
 ) -> tuple[Vector, float]:
     value, gradient = loss(weights)
-    inverse_hessian = _core.InverseHessian(len(weights), MEMORY)
     direction = np.empty_like(weights)
-    fresh = True  # the direction is the plain gradient's, of no known scale
+    # Whether the direction is the plain gradient's, of no known scale.
+    fresh = inverse_hessian.is_empty
     while len(iterations.losses) < iterations.max_iter and gradient.any():
         inverse_hessian.fill_direction(gradient, direction, n_threads)
         ray = _Ray(loss, weights, direction)

@@ -6,7 +6,9 @@ the positions of each attribute, the gradient with respect to the weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +16,19 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.linear.attributes import attribute_blocks
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
-from hedgerow.objectives import Targets, likelihood
+from hedgerow.objectives import (
+    Choice,
+    Objective,
+    Targets,
+    likelihood,
+    loss_direction,
+    max_margin,
+    measure_loss,
+)
 from hedgerow.sequences import SparseRows
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Potentials, forward_backward, tangent
+
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +67,7 @@ class Part:
 
 
 class LinearLoss:
-    """Negative log-likelihood plus ``reg_lambda / 2`` times the squared norm of the weights.
+    """Loss of an objective plus ``reg_lambda / 2`` times the squared norm of the weights.
 
     Parameters
     ----------
@@ -78,6 +90,7 @@ class LinearLoss:
         reg_lambda: float,
         n_threads: int,
     ) -> None:
+        self.targets = targets
         self.layout = layout
         self.reg_lambda = reg_lambda
         self.n_threads = n_threads
@@ -90,43 +103,77 @@ class LinearLoss:
         largest = max(part.n_positions for part in self.parts)
         self._nodes, self._slopes = np.empty((2, largest, targets.n_labels))
 
-    def __call__(self, vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Loss at the weights `vector`, and its gradient."""
-        weights = LinearWeights.from_vector(vector, self.layout)
-        gradient = self.reg_lambda * vector
-        sums = LinearWeights.from_vector(gradient, self.layout)
-        loss = 0.5 * self.reg_lambda * float(np.einsum("i,i->", vector, vector))
-        arcs = self.layout.grammar.arcs(weights.patterns)
-        arc_sums = np.zeros_like(arcs)
+    def of(
+        self, objective: Choice, *, penalised: bool = True
+    ) -> Callable[[Vector], tuple[float, Vector]]:
+        """The loss of an objective as a function of the weights: its value, and its gradient.
+
+        Without the penalty if `penalised` is False.
+        """
+        strength = self.reg_lambda if penalised else 0.0
+
+        def measure(vector: Vector) -> tuple[float, Vector]:
+            weights = LinearWeights.from_vector(vector, self.layout)
+            gradient = strength * vector
+            penalty = 0.5 * strength * float(np.einsum("i,i->", vector, vector))
+            sums = _Sums(self.layout, gradient)
+            if isinstance(objective, str):
+                loss = self._add_labellings(objective, weights, sums)
+            else:
+                loss = self._add_marginals(objective, weights, sums)
+            sums.finish()
+            return penalty + loss, gradient
+
+        return measure
+
+    def _add_labellings(self, objective: str, weights: LinearWeights, sums: _Sums) -> float:
+        """Add the gradient of an objective of whole labellings; returns the loss."""
+        measure = max_margin if objective == "max_margin" else likelihood
+        arcs, loss = self._arcs(weights), 0.0
         for part in self.parts:
-            loss += self._add_part(weights, arcs, part, sums, arc_sums)
-        sums.patterns[:] += self.layout.grammar.pattern_sums(arc_sums)
-        return loss, gradient
+            potentials = self._potentials(weights, arcs, part)
+            out = self._slopes[: part.n_positions]
+            slopes = measure(potentials, part.targets, n_threads=self.n_threads, out=out)
+            sums.add(part, slopes.nodes, slopes.arcs, slopes.edges, self.n_threads)
+            loss += slopes.loss
+        return loss
 
-    def _add_part(
-        self,
-        weights: LinearWeights,
-        arcs: NDArray[np.float64],
-        part: Part,
-        sums: LinearWeights,
-        arc_sums: NDArray[np.float64],
-    ) -> float:
-        """Add a part's gradient to `sums` and `arc_sums`; returns its loss."""
-        potentials = self._potentials(weights, arcs, part)
-        out = self._slopes[: part.n_positions]
-        slopes = likelihood(potentials, part.targets, n_threads=self.n_threads, out=out)
-        sums.biases[:] += slopes.nodes.sum(axis=0)
-        arc_sums += slopes.arcs
-        part.add_gradient(self.layout.labels, slopes.nodes, sums.attributes, self.n_threads)
-        if self.layout.pairs is not None:
-            assert slopes.edges is not None
-            by_pair = slopes.edges.reshape(part.n_positions, -1)
-            part.add_gradient(self.layout.pairs, by_pair, sums.edges, self.n_threads)
-        return slopes.loss
+    def _add_marginals(self, objective: Objective, weights: LinearWeights, sums: _Sums) -> float:
+        """Add the gradient of an objective of all marginals; returns the loss.
 
-    def _potentials(
-        self, weights: LinearWeights, arcs: NDArray[np.float64], part: Part
-    ) -> Potentials:
+        It may be any function of them, so all have to be known before any slope is.
+        """
+        arcs = self._arcs(weights)
+        marginals = np.empty((len(self.targets.codes), self.targets.n_labels))
+        ends = accumulate((part.n_positions for part in self.parts), initial=0)
+        places = [slice(*ends) for ends in pairwise(ends)]
+        for part, place in zip(self.parts, places, strict=True):
+            forward_backward(
+                self._potentials(weights, arcs, part),
+                pairs=None,
+                out=marginals[place],
+                n_jobs=self.n_threads,
+            )
+        loss = measure_loss(objective, marginals, self.targets)
+        direction = loss_direction(objective, marginals, self.targets)
+        for part, place in zip(self.parts, places, strict=True):
+            tangents = tangent(
+                self._potentials(weights, arcs, part),
+                marginals[place],
+                direction[place],
+                pairs="sum" if self.layout.pairs is None else "each",
+                out=self._slopes[: part.n_positions],
+                n_jobs=self.n_threads,
+            )
+            assert tangents.arc_sums is not None
+            nodes, edges = tangents.marginals, tangents.pairs
+            sums.add(part, nodes, tangents.arc_sums, edges, self.n_threads)
+        return loss
+
+    def _arcs(self, weights: LinearWeights) -> Vector:
+        return self.layout.grammar.arcs(weights.patterns)
+
+    def _potentials(self, weights: LinearWeights, arcs: Vector, part: Part) -> Potentials:
         grammar = self.layout.grammar
         nodes = part.fill_scores(
             self.layout.labels,
@@ -143,3 +190,33 @@ class LinearLoss:
             part.fill_scores(self.layout.pairs, weights.edges, None, out, self.n_threads)
             edges = out.reshape(-1, n_labels, n_labels)
         return Potentials(nodes, arcs, part.targets.offsets, edges, grammar.automaton)
+
+
+class _Sums:
+    """The gradient with respect to the weights, summed over the parts."""
+
+    def __init__(self, layout: LinearLayout, gradient: Vector) -> None:
+        self._layout = layout
+        self._sums = LinearWeights.from_vector(gradient, layout)
+        self._arc_sums = np.zeros_like(layout.grammar.arcs(self._sums.patterns))
+
+    def add(
+        self,
+        part: Part,
+        nodes: Vector,
+        arcs: Vector,
+        edges: Vector | None,
+        n_threads: int,
+    ) -> None:
+        """Add the slopes of a part's potentials."""
+        self._sums.biases[:] += nodes.sum(axis=0)
+        self._arc_sums += arcs
+        part.add_gradient(self._layout.labels, nodes, self._sums.attributes, n_threads)
+        if self._layout.pairs is not None:
+            assert edges is not None
+            by_pair = edges.reshape(part.n_positions, -1)
+            part.add_gradient(self._layout.pairs, by_pair, self._sums.edges, n_threads)
+
+    def finish(self) -> None:
+        """Share out the sums over arcs to the label patterns."""
+        self._sums.patterns[:] += self._layout.grammar.pattern_sums(self._arc_sums)

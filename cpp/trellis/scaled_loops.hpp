@@ -1,0 +1,210 @@
+// The loops over rows of a scaled chain, inlined into the kernels that are compiled for several
+// machines. Rows are padded to whole vectors with zeros.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "simd.hpp"
+#include "trellis/scaled.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr int kWaitingRows = 8;             // outer products that are added at one go
+constexpr int64_t kBlockNumbers = 1 << 11;  // factors made at one go: they stay in the cache
+
+// Positions whose factors are made at one go, a power of two.
+inline int64_t block_rows(int stride) {
+  return std::max<int64_t>(16, std::bit_floor<uint64_t>(kBlockNumbers / stride));
+}
+
+// out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns. Few columns are split over
+// several partial sums, so that one addition need not wait for the last.
+template <int kVectors, int kParts>
+HEDGEROW_INLINE void multiply_columns(const double* x, const double* matrix, int n_rows, int stride,
+                                      double* out) {
+  Lanes sums[kParts][kVectors];
+  for (int p = 0; p < kParts; ++p)
+    for (int v = 0; v < kVectors; ++v) sums[p][v] = broadcast(0.0);
+  int r = 0;
+  for (; r + kParts <= n_rows; r += kParts)
+    for (int p = 0; p < kParts; ++p) {
+      const Lanes factor = broadcast(x[r + p]);
+      const double* row = matrix + static_cast<int64_t>(r + p) * stride;
+      for (int v = 0; v < kVectors; ++v) sums[p][v] += factor * load(row + v * kLanes);
+    }
+  for (; r < n_rows; ++r) {
+    const Lanes factor = broadcast(x[r]);
+    const double* row = matrix + static_cast<int64_t>(r) * stride;
+    for (int v = 0; v < kVectors; ++v) sums[0][v] += factor * load(row + v * kLanes);
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    Lanes total = sums[0][v];
+    for (int p = 1; p < kParts; ++p) total += sums[p][v];
+    store(out + v * kLanes, total);
+  }
+}
+
+// out = x^T matrix, for x of n_rows entries and padded rows.
+HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows, int stride,
+                              double* out) {
+  for (int c = 0; c < stride; c += 8 * kLanes) {
+    const double* columns = matrix + c;
+    switch (std::min(8, (stride - c) / kLanes)) {
+      case 1: multiply_columns<1, 4>(x, columns, n_rows, stride, out + c); break;
+      case 2: multiply_columns<2, 4>(x, columns, n_rows, stride, out + c); break;
+      case 3: multiply_columns<3, 2>(x, columns, n_rows, stride, out + c); break;
+      case 4: multiply_columns<4, 2>(x, columns, n_rows, stride, out + c); break;
+      case 5: multiply_columns<5, 1>(x, columns, n_rows, stride, out + c); break;
+      case 6: multiply_columns<6, 1>(x, columns, n_rows, stride, out + c); break;
+      case 7: multiply_columns<7, 1>(x, columns, n_rows, stride, out + c); break;
+      default: multiply_columns<8, 1>(x, columns, n_rows, stride, out + c); break;
+    }
+  }
+}
+
+// out[c] = sum_r x[r] * matrix[r, c] and also[c] = sum_r y[r] * matrix[r, c], the matrix read once.
+template <int kVectors, int kParts>
+HEDGEROW_INLINE void multiply_two_columns(const double* x, const double* y, const double* matrix,
+                                          int n_rows, int stride, double* out, double* also) {
+  Lanes sums[kParts][2][kVectors];
+  for (int p = 0; p < kParts; ++p)
+    for (int v = 0; v < kVectors; ++v) sums[p][0][v] = sums[p][1][v] = broadcast(0.0);
+  const auto add_row = [&](int r, int p) {
+    const Lanes first = broadcast(x[r]), second = broadcast(y[r]);
+    const double* row = matrix + static_cast<int64_t>(r) * stride;
+    for (int v = 0; v < kVectors; ++v) {
+      const Lanes entries = load(row + v * kLanes);
+      sums[p][0][v] += first * entries;
+      sums[p][1][v] += second * entries;
+    }
+  };
+  int r = 0;
+  for (; r + kParts <= n_rows; r += kParts)
+    for (int p = 0; p < kParts; ++p) add_row(r + p, p);
+  for (; r < n_rows; ++r) add_row(r, 0);
+  for (int v = 0; v < kVectors; ++v) {
+    Lanes totals[2] = {sums[0][0][v], sums[0][1][v]};
+    for (int p = 1; p < kParts; ++p)
+      for (int i = 0; i < 2; ++i) totals[i] += sums[p][i][v];
+    store(out + v * kLanes, totals[0]);
+    store(also + v * kLanes, totals[1]);
+  }
+}
+
+// out = x^T matrix and also = y^T matrix.
+HEDGEROW_INLINE void multiply_two(const double* x, const double* y, const double* matrix,
+                                  int n_rows, int stride, double* out, double* also) {
+  for (int c = 0; c < stride; c += 4 * kLanes) {
+    const double* columns = matrix + c;
+    switch (std::min(4, (stride - c) / kLanes)) {
+      case 1: multiply_two_columns<1, 4>(x, y, columns, n_rows, stride, out + c, also + c); break;
+      case 2: multiply_two_columns<2, 2>(x, y, columns, n_rows, stride, out + c, also + c); break;
+      case 3: multiply_two_columns<3, 2>(x, y, columns, n_rows, stride, out + c, also + c); break;
+      default: multiply_two_columns<4, 1>(x, y, columns, n_rows, stride, out + c, also + c); break;
+    }
+  }
+}
+
+// factors = exp(nodes - max nodes), 0 in the padding; returns the maximum.
+HEDGEROW_INLINE double fill_factor_row(const double* nodes, const Row& row, bool room,
+                                       double* factors) {
+  Lanes rest = broadcast(-kInfinity);
+  if (row.rest > 0) rest = row.load_rest(nodes, room, -kInfinity);
+  Lanes largest = rest;
+  for (int k = 0; k < row.whole; k += kLanes) largest = maximum(load(nodes + k), largest);
+  const double maximum_node = max_lane(largest);
+  const Lanes shift = broadcast(maximum_node);
+  for (int k = 0; k < row.whole; k += kLanes)
+    store(factors + k, exp_nonpositive(load(nodes + k) - shift));
+  if (row.rest > 0) store(factors + row.whole, exp_nonpositive(rest - shift));
+  return maximum_node;
+}
+
+// The same for a block of positions from `first` on: one row does not wait for another, as the rows
+// of alpha and beta do.
+HEDGEROW_INLINE void fill_factors(const double* nodes, const Row& row, int64_t first,
+                                  int64_t length, double* factors, double* maxima) {
+  const int stride = padded(row.size);
+  const int64_t end = std::min(first + block_rows(stride), length);
+  const int64_t n_roomy = length - row.rows_for_room();
+  for (int64_t t = first; t < end; ++t, factors += stride)
+    maxima[t - first] = fill_factor_row(nodes + t * row.size, row, t < n_roomy, factors);
+}
+
+// 1 in the padding of a row's last lanes, so that it does not look small.
+HEDGEROW_INLINE Lanes padding_ones(int n_labels) {
+  return keep_lanes(broadcast(0.0), n_labels - (padded(n_labels) - kLanes), 1.0);
+}
+
+// Is some row[i] < kSmallest although a path leads to it? The path comes from r with before[r] > 0
+// and matrix[r, i] > 0; nodes, where given, may forbid i.
+inline bool lost_path(const double* row, int n_labels, int stride, const double* before,
+                      const double* matrix, const double* nodes) {
+  for (int i = 0; i < n_labels; ++i) {
+    if (row[i] >= kSmallest || (nodes != nullptr && nodes[i] == -kInfinity)) continue;
+    if (before == nullptr) return true;
+    for (int r = 0; r < n_labels; ++r)
+      if (before[r] > 0 && matrix[static_cast<int64_t>(r) * stride + i] > 0) return true;
+  }
+  return false;
+}
+
+// outer += sum over rows w of before_w after_w^T, in blocks of 4 x 2 vectors held in registers.
+template <int kVectors>
+HEDGEROW_INLINE void add_outer_block(const double* before, const double* after, int n_rows,
+                                     int stride, double* outer) {
+  Lanes sums[4][kVectors];
+  for (int j = 0; j < 4; ++j)
+    for (int v = 0; v < kVectors; ++v)
+      sums[j][v] = load(outer + static_cast<int64_t>(j) * stride + v * kLanes);
+  for (int w = 0; w < n_rows; ++w)
+    for (int j = 0; j < 4; ++j) {
+      const Lanes factor = broadcast(before[w * stride + j]);
+      for (int v = 0; v < kVectors; ++v)
+        sums[j][v] += factor * load(after + w * stride + v * kLanes);
+    }
+  for (int j = 0; j < 4; ++j)
+    for (int v = 0; v < kVectors; ++v)
+      store(outer + static_cast<int64_t>(j) * stride + v * kLanes, sums[j][v]);
+}
+
+HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_rows, int stride,
+                               double* outer) {
+  for (int j = 0; j < stride; j += 4) {
+    double* rows = outer + static_cast<int64_t>(j) * stride;
+    int c = 0;
+    for (; c + 2 * kLanes <= stride; c += 2 * kLanes)
+      add_outer_block<2>(before + j, after + c, n_rows, stride, rows + c);
+    if (c < stride) add_outer_block<1>(before + j, after + c, n_rows, stride, rows + c);
+  }
+}
+
+// pairs[j, k] = before[j] * arcs[j, k] * after[k], without padding.
+HEDGEROW_INLINE void fill_pairs(const double* before, const double* arcs, const double* after,
+                                int n_labels, int stride, double* pairs) {
+  for (int j = 0; j < n_labels; ++j, arcs += stride, pairs += n_labels)
+    for (int k = 0; k < n_labels; ++k) pairs[k] = before[j] * arcs[k] * after[k];
+}
+
+// out = factor * row, over padded rows.
+HEDGEROW_INLINE void scale_row(double factor, const double* row, int stride, double* out) {
+  const Lanes factors = broadcast(factor);
+  for (int k = 0; k < stride; k += kLanes) store(out + k, factors * load(row + k));
+}
+
+// out = a * b entry by entry; returns the sum.
+HEDGEROW_INLINE double multiply_rows(const double* a, const double* b, int stride, double* out) {
+  Lanes sums = broadcast(0.0);
+  for (int k = 0; k < stride; k += kLanes) {
+    const Lanes entries = load(a + k) * load(b + k);
+    store(out + k, entries);
+    sums += entries;
+  }
+  return sum_lanes(sums);
+}
+
+}  // namespace
+}  // namespace hedgerow

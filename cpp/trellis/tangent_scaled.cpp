@@ -1,0 +1,260 @@
+#include "trellis/tangent_scaled.hpp"
+
+#include <algorithm>
+
+#include "large_pages.hpp"
+#include "simd.hpp"
+#include "trellis/scaled_loops.hpp"
+
+namespace hedgerow {
+namespace {
+
+// pairs[j, k] = alpha[j] psi[j, k] (slopes[j] ratio[k] + moved[k] + moves[j, k] ratio[k]), without
+// padding. moves: (K, K) or null
+HEDGEROW_INLINE void fill_pair_slopes(const double* alpha, const double* slopes,
+                                      const double* ratio, const double* moved, const double* arcs,
+                                      const double* moves, int n_labels, int stride,
+                                      double* pairs) {
+  for (int j = 0; j < n_labels; ++j, arcs += stride, pairs += n_labels) {
+    for (int k = 0; k < n_labels; ++k) {
+      const double slope = moves == nullptr ? slopes[j] : slopes[j] + moves[j * n_labels + k];
+      pairs[k] = alpha[j] * arcs[k] * (slope * ratio[k] + moved[k]);
+    }
+  }
+}
+
+// outer += (alpha_{t-1} a_{t-1}) r_t^T + alpha_{t-1} (r_t (v_t + b_t - means))^T over the rows that
+// wait, and plain += alpha_{t-1} r_t^T where given. waiting: four kinds of kWaitingRows rows
+HEDGEROW_INLINE void add_waiting(const double* waiting, int n_rows, int stride, double* outer,
+                                 double* plain) {
+  const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;
+  const double *carried = waiting, *ratios = waiting + size, *alphas = waiting + 2 * size,
+               *centred = waiting + 3 * size;
+  add_outer(carried, ratios, n_rows, stride, outer);
+  add_outer(alphas, centred, n_rows, stride, outer);
+  if (plain != nullptr) add_outer(alphas, ratios, n_rows, stride, plain);
+}
+
+}  // namespace
+
+MovedArcs::MovedArcs(const ChainScores& scores, const double* given)
+    : scaled(scores), moves(given) {
+  if (!scaled.usable || moves == nullptr) return;
+  const int64_t n_labels = scores.n_labels, stride = scaled.stride;
+  to_next.assign(n_labels * stride, 0.0);
+  to_previous.assign(n_labels * stride, 0.0);
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k)
+      to_next[j * stride + k] = to_previous[k * stride + j] =
+          scaled.to_next[j * stride + k] * moves[j * n_labels + k];
+}
+
+ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs,
+                             const Direction& direction, int64_t longest, bool pair_sums)
+    : scores_(scores),
+      arcs_(arcs),
+      direction_(direction),
+      block_rows_(block_rows(arcs.scaled.stride)) {
+  if (!arcs.scaled.usable) return;
+  const size_t stride = arcs.scaled.stride;
+  block_.resize(block_rows_ * stride);
+  maxima_.resize(block_rows_);
+  // Memory that nobody has touched costs nothing until it is needed.
+  constexpr size_t kLine = LineAllocator<double>::kCacheLine / sizeof(double);
+  const size_t n_numbers = 2 * longest * stride + kLine;
+  kept_ = std::make_unique_for_overwrite<double[]>(n_numbers);
+  prefer_large_pages(kept_.get(), n_numbers * sizeof(double));
+  const auto address = reinterpret_cast<uintptr_t>(kept_.get()) / sizeof(double);
+  alphas_ = kept_.get() + (kLine - address % kLine) % kLine;
+  ratios_ = alphas_ + longest * stride;
+  means_.resize(longest);
+  rows_.resize(4 * stride);
+  if (!pair_sums) return;
+  waiting_.resize(4 * kWaitingRows * stride);
+  outer_.resize(stride * stride);
+  if (arcs.moves != nullptr) plain_.resize(stride * stride);
+}
+
+struct ScaledTangent::Rows {
+  int64_t length;
+  const double* nodes;      // (T, K)
+  const double* marginals;  // (T, K)
+  const double* moves;      // (T, K)
+};
+
+ScaledTangent::Rows ScaledTangent::rows_of(int64_t sequence) const {
+  const int64_t begin = scores_.offsets[sequence] * scores_.n_labels;
+  return {scores_.length(sequence), scores_.nodes + begin, direction_.marginals + begin,
+          direction_.nodes + begin};
+}
+
+// alpha as in ScaledChain::forward, and, with m_t[k] = sum_j alpha_{t-1}[j] psi[j, k],
+//   a_t[k] = v_t[k] + sum_j alpha_{t-1}[j] (a_{t-1}[j] + u[j, k]) psi[j, k] / m_t[k] - mean_{t-1},
+// where the mean is that of v and u at t-1: it is taken out one position later, so that a_t need
+// not wait for the sum over its row.
+HEDGEROW_CLONES
+bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
+  const int n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
+  const Row row(n_labels);
+  const Lanes padding = padding_ones(n_labels);
+  const auto [length, nodes, marginals, moves] = rows_of(sequence);
+  const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
+  const bool arcs_move = arcs_.moves != nullptr;
+  double* reached = rows_.data();       // m_t
+  double* carried = reached + stride;   // alpha_t a_t
+  double* weighted = carried + stride;  // sum_j alpha_{t-1} a_{t-1} psi
+  double* moved = weighted + stride;    // sum_j alpha_{t-1} u psi
+  double per_sum = 1.0, mean = 0.0;
+
+  for (int64_t t = 0; t < length; ++t) {
+    const int64_t in_block = t & (block_rows_ - 1), at = t * n_labels;
+    const bool room = t < n_roomy;
+    if (t % kCheckEvery == 0) stop.check();
+    if (in_block == 0) fill_factors(nodes, row, t, length, block_.data(), maxima_.data());
+    if (!(maxima_[in_block] > -kInfinity)) return false;
+    const double* factors = block_.data() + in_block * stride;
+    double* alpha = alphas_ + t * stride;
+    double* ratio = ratios_ + t * stride;
+    if (t > 0) {
+      const double* before = alpha - stride;
+      multiply_two(before, carried, arcs_.scaled.to_next.data(), n_labels, stride, reached,
+                   weighted);
+      if (arcs_move) multiply(before, arcs_.to_next.data(), n_labels, stride, moved);
+    } else {
+      std::fill(reached, reached + stride, 1.0);
+      std::fill(weighted, weighted + stride, 0.0);
+      std::fill(moved, moved + stride, 0.0);
+    }
+    const Lanes inverse = broadcast(per_sum), mean_before = broadcast(mean);
+    Lanes sums = broadcast(0.0), means = broadcast(0.0), smallest = broadcast(1.0);
+    Lanes smallest_marginal = broadcast(1.0);
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes marginal = row.load_at(marginals + at, k, room);
+      const Lanes move = row.load_at(moves + at, k, room);
+      const Lanes entries = load(reached + k) * load(factors + k) * inverse;
+      const Lanes per_reached = broadcast(1.0) / one_if_zero(load(reached + k));
+      const Lanes share = marginal * per_reached;
+      Lanes gain = load(weighted + k);
+      means += where_positive(marginal, marginal * move);
+      if (arcs_move) {
+        gain += load(moved + k);
+        means += share * load(moved + k);
+      }
+      const Lanes slope = where_positive(marginal, move - mean_before + gain * per_reached);
+      store(alpha + k, entries);
+      store(ratio + k, share);
+      store(carried + k, entries * slope);
+      row.store_at(slopes + at, k, room, slope);
+      sums += entries;
+      smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
+      smallest_marginal = minimum(one_if_zero(marginal), smallest_marginal);
+    }
+    const double sum = sum_lanes(sums);
+    if (!(sum > 0.0) || min_lane(smallest_marginal) < kSmallestMarginal) return false;
+    if (min_lane(smallest) < kSmallest &&
+        lost_path(alpha, n_labels, stride, t > 0 ? alpha - stride : nullptr,
+                  arcs_.scaled.to_next.data(), nodes + at))
+      return false;
+    per_sum = 1.0 / sum;
+    mean = means_[t] = sum_lanes(means);
+  }
+  return true;
+}
+
+// With r_t[k] = p_t[k] / m_t[k], so that P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] psi[j, k] r_t[k]:
+//   b_{t-1}[j] = alpha_{t-1}[j] / p_{t-1}[j] sum_k psi[j, k] r_t[k] (v_t[k] + u[j, k] + b_t[k])
+// less the mean of v and u at t. With d_t = sum_k p_t[k] (a_t[k] + b_t[k]):
+//   dP(y_t = k) = p_t[k] (a_t[k] + b_t[k] - d_t)
+//   dP(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] psi[j, k] r_t[k]
+//                              (a_{t-1}[j] + u[j, k] + v_t[k] + b_t[k] - d_t - mean_{t-1}),
+// where the last term is what a_t is less than the mean of what leads there.
+HEDGEROW_CLONES
+void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, Stop& stop) {
+  const int n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
+  const int64_t n_pairs = static_cast<int64_t>(n_labels) * n_labels;
+  const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;  // of one kind of waiting rows
+  const Row row(n_labels);
+  const auto [length, nodes, marginals, moves] = rows_of(sequence);
+  const int64_t n_roomy = length - row.rows_for_room();
+  const bool pair_sums = !outer_.empty(), arcs_move = arcs_.moves != nullptr;
+  double* after = rows_.data();      // b_t
+  double* gains = after + stride;    // r_t (v_t + b_t)
+  double* centred = gains + stride;  // r_t (v_t + b_t - d_t - mean_{t-1})
+  double* moved = centred + stride;  // sum_k psi u r_t
+  int n_waiting = 0;
+  std::fill(after, after + stride, 0.0);
+  for (int64_t t = length - 1; t >= 0; --t) {
+    const int64_t at = t * n_labels;
+    const bool room = t < n_roomy;
+    if (t % kCheckEvery == 0) stop.check();
+    Lanes means = broadcast(0.0);
+    for (int k = 0; k < stride; k += kLanes)
+      means += row.load_at(marginals + at, k, room) *
+               (row.load_at(slopes + at, k, room) + load(after + k));
+    const Lanes mean = broadcast(sum_lanes(means));
+    const Lanes pair_mean = mean + broadcast(t > 0 ? means_[t - 1] : 0.0);
+    const double* ratio = ratios_ + t * stride;
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes marginal = row.load_at(marginals + at, k, room);
+      const Lanes slope = row.load_at(slopes + at, k, room), later = load(after + k);
+      row.store_at(slopes + at, k, false, marginal * ((slope + later) - mean));
+      if (t == 0) continue;
+      const Lanes share = load(ratio + k);
+      const Lanes gain = row.load_at(moves + at, k, room) + later;
+      store(gains + k, share * gain);
+      store(centred + k, share * (gain - pair_mean));
+    }
+    if (t == 0) break;
+
+    const double* alpha = alphas_ + (t - 1) * stride;
+    const double* slopes_before = slopes + at - n_labels;  // still a_{t-1}
+    const double* marginals_before = marginals + at - n_labels;
+    const bool room_before = t - 1 < n_roomy;
+    if (pairs != nullptr)
+      fill_pair_slopes(alpha, slopes_before, ratio, centred, arcs_.scaled.to_next.data(),
+                       arcs_.moves, n_labels, stride, pairs + t * n_pairs);
+    if (pair_sums) {
+      double* waiting = waiting_.data() + static_cast<int64_t>(n_waiting) * stride;
+      for (int k = 0; k < stride; k += kLanes) {
+        const Lanes entries = load(alpha + k);
+        store(waiting + k, entries * row.load_at(slopes_before, k, room_before));
+        store(waiting + size + k, load(ratio + k));
+        store(waiting + 2 * size + k, entries);
+        store(waiting + 3 * size + k, load(centred + k));
+      }
+      if (++n_waiting == kWaitingRows || t == 1) {
+        add_waiting(waiting_.data(), n_waiting, stride, outer_.data(),
+                    arcs_move ? plain_.data() : nullptr);
+        n_waiting = 0;
+      }
+    }
+    multiply(gains, arcs_.scaled.to_previous.data(), n_labels, stride, after);
+    if (arcs_move) multiply(ratio, arcs_.to_previous.data(), n_labels, stride, moved);
+    const Lanes mean_moves = broadcast(means_[t]);
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes marginal = row.load_at(marginals_before, k, room_before);
+      Lanes sums = load(after + k);
+      if (arcs_move) sums += load(moved + k);
+      const Lanes later = sums * (load(alpha + k) / one_if_zero(marginal)) - mean_moves;
+      store(after + k, where_positive(marginal, later));
+    }
+  }
+  if (pairs != nullptr && length > 0) std::fill(pairs, pairs + n_pairs, 0.0);
+}
+
+// Where psi is 0 the outer products mean nothing, and may be of any size.
+void ScaledTangent::add_pair_sums(double* pair_sums) const {
+  if (outer_.empty()) return;
+  const int64_t n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k) {
+      const int64_t at = j * stride + k;
+      const double factor = arcs_.scaled.to_next[at];
+      if (factor == 0.0) continue;
+      double sum = outer_[at];
+      if (arcs_.moves != nullptr) sum += arcs_.moves[j * n_labels + k] * plain_[at];
+      pair_sums[j * n_labels + k] += factor * sum;
+    }
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,45 @@
+"""Schedule: what each round is trained for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hedgerow.objectives import Objective
+
+__all__ = ["ROUNDS_A_STAGE", "RoundObjective", "Schedule"]
+
+RoundObjective = Objective | Literal["likelihood"]
+
+# Rounds of each stage but the last.
+ROUNDS_A_STAGE = 20
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Rounds for the likelihood first, then some for each objective in turn.
+
+    It depends on the number of a round alone, so that a training can be interrupted and go on.
+
+    Attributes
+    ----------
+    warm_rounds : int
+        How many rounds are for the likelihood.
+    stages : sequence of Objective
+        What the others are for; none: all rounds are for the likelihood.
+    """
+
+    warm_rounds: int = 0
+    stages: Sequence[Objective] = ()
+
+    def objective_of(self, number: int) -> RoundObjective:
+        """What the round after `number` rounds is for."""
+        if not self.stages or number < self.warm_rounds:
+            return "likelihood"
+        stage = (number - self.warm_rounds) // ROUNDS_A_STAGE
+        return self.stages[min(stage, len(self.stages) - 1)]
+
+    def changes_after(self, number: int) -> bool:
+        """Whether a later round is for something else."""
+        return bool(self.stages) and self.objective_of(number) is not self.stages[-1]

@@ -1,0 +1,274 @@
+"""Bundle method: for losses that are convex but not smooth, such as a hinge.
+
+Value and slope at a point make a plane that lies below all of the risk. The highest of the planes
+seen so far is a model of the risk, and the minimum of model plus penalty a lower bound, which tells
+how far away the minimum can be (Teo et al. 2010, Bundle Methods for Regularized Risk Minimization).
+While the planes are few, that minimum of the model is far off the mark. So the next point is not
+there but near the best one so far: where the model promises to close about half of the gap between
+the best loss and the bound (Lemaréchal et al. 1995, New Variants of Bundle Methods).
+
+With planes a_i w + b_i and a pull towards the best point c, the minimum of
+
+    max_i (a_i w + b_i) + lambda/2 |w|^2 + pull/2 |w - c|^2
+
+is at w = (pull c - sum_i s_i a_i) / (lambda + pull), where the shares s, which are not negative and
+sum to 1, minimise
+
+    |sum_i s_i a_i|^2 / (2 (lambda + pull)) - sum_i s_i (b_i + pull / (lambda + pull) a_i c).
+
+Whatever the shares, sum_i s_i b_i - |sum_i s_i a_i|^2 / (2 lambda) is a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.linear.lbfgs import Minimum
+
+Vector = NDArray[np.float64]
+Risk = Callable[[Vector], tuple[float, Vector]]
+
+# Planes that are remembered. On the OCR letters more make hardly any difference.
+MEMORY = 50
+# Share of the gap that the model has to promise to close, at least and at most; a pull that is
+# twice as strong about halves it.
+PROMISE = (0.35, 0.75)
+# How exact shares are, in terms of the loss, as a share of the gap.
+PRECISION = 0.01
+
+
+def minimize_bundle(
+    risk: Risk,
+    start: Vector,
+    *,
+    reg_lambda: float,
+    max_iter: int,
+    tol: float,
+    report: Callable[[Vector, float], None],
+    floor: float = -np.inf,
+) -> Minimum:
+    """Minimise ``risk(w) + reg_lambda / 2 * |w|^2``; `risk` gives its value and a subgradient.
+
+    Stops after `max_iter` iterations, each of which evaluates the risk once, or when the loss is
+    known to be within `tol` times itself of the minimum. ``report(w, loss)`` is called after each
+    iteration with the best weights so far. `floor` is a number that the risk is never less than, if
+    there is one; to know it helps at first.
+    """
+    if not reg_lambda > 0:
+        raise ValueError(
+            f"reg_lambda is {reg_lambda}; without a penalty there is no bound that tells when to "
+            "stop: pass a reg_lambda greater than 0"
+        )
+    bundle = _Bundle(risk, start, reg_lambda, floor)
+    n_iter = 0
+    while n_iter < max_iter and not bundle.is_within(tol):
+        bundle.evaluate(bundle.next_point())
+        n_iter += 1
+        report(bundle.best, bundle.loss)
+    return Minimum(bundle.best, bundle.loss, n_iter, converged=bundle.is_within(tol))
+
+
+class _Bundle:
+    """The best weights so far, their loss, and the bound that the planes give."""
+
+    def __init__(self, risk: Risk, start: Vector, reg_lambda: float, floor: float) -> None:
+        self._risk = risk
+        self._reg_lambda = reg_lambda
+        self._pull = reg_lambda
+        self._planes = _Planes(start)
+        self.loss = np.inf
+        self.bound = floor
+        if floor > -np.inf:
+            self._planes.add(np.zeros_like(start), floor)
+        self.evaluate(start)
+
+    @property
+    def best(self) -> Vector:
+        return self._planes.centre
+
+    def is_within(self, tol: float) -> bool:
+        """Whether no weights can have a loss that is less by more than `tol` times the best."""
+        return self.loss - self.bound <= tol * abs(self.loss)
+
+    def evaluate(self, point: Vector) -> None:
+        """Add the plane at a point, which may be the best one, and raise the bound."""
+        value, slope = self._risk(point)
+        planes, reg_lambda = self._planes, self._reg_lambda
+        loss = value + 0.5 * reg_lambda * _dot(point, point)
+        if loss < self.loss:
+            self.loss = loss
+            planes.move_centre(point)
+        planes.add(slope, value - _dot(slope, point))
+        shares = planes.bound_shares = self._solve(0.0, planes.bound_shares)
+        square = float(shares @ planes.gram @ shares)
+        self.bound = max(self.bound, float(shares @ planes.offsets) - square / (2 * reg_lambda))
+
+    def next_point(self) -> Vector:
+        """Where the model promises to close about half of the gap."""
+        planes, (least, most) = self._planes, PROMISE
+        for _ in range(20):
+            planes.step_shares = self._solve(self._pull, planes.step_shares)
+            promise = (self.loss - self._model()) / (self.loss - self.bound)
+            if least <= promise <= most:
+                break
+            self._pull *= 2.0 if promise > most else 0.5
+        total = self._reg_lambda + self._pull
+        point: Vector = np.einsum("i,ij->j", planes.step_shares / -total, planes.slopes)
+        point += self._pull / total * planes.centre
+        return point
+
+    def _solve(self, pull: float, shares: Vector) -> Vector:
+        """Shares of the planes in the minimum of model, penalty and pull, found from other ones."""
+        planes, total = self._planes, self._reg_lambda + pull
+        return _minimize_on_simplex(
+            planes.gram / total,
+            planes.offsets + pull / total * planes.at_centre,
+            shares,
+            PRECISION * min(self.loss - self.bound, abs(self.loss)),
+        )
+
+    def _model(self) -> float:
+        """The model plus penalty where the pull and the shares of the planes lead."""
+        planes, shares, pull = self._planes, self._planes.step_shares, self._pull
+        total = self._reg_lambda + pull
+        sums = planes.gram @ shares
+        values = (pull * planes.at_centre - sums) / total
+        square = pull**2 * planes.square - 2 * pull * (shares @ planes.at_centre) + shares @ sums
+        highest = float(np.max(values + planes.offsets))
+        return highest + 0.5 * self._reg_lambda * float(square) / total**2
+
+
+class _Planes:
+    """The m planes a_i w + b_i, at most `MEMORY`, and how they lie around a centre.
+
+    Attributes
+    ----------
+    slopes : (m, W), offsets : (m,)
+        a and b.
+    gram : (m, m)
+        Products of the slopes.
+    bound_shares, step_shares : (m,)
+        Shares of the planes in the bound and in the last step.
+    centre : (W,)
+        Some weights, the best ones.
+    square, at_centre : float and (m,)
+        Products of the centre with itself and with the slopes.
+    """
+
+    def __init__(self, centre: Vector) -> None:
+        self._slopes = np.empty((MEMORY, len(centre)))
+        self._ages = np.empty(0)
+        self.offsets = np.empty(0)
+        self.gram = np.empty((0, 0))
+        self.bound_shares = np.empty(0)
+        self.step_shares = np.empty(0)
+        self.at_centre = np.empty(0)
+        self.move_centre(centre)
+
+    @property
+    def slopes(self) -> Vector:
+        return self._slopes[: len(self.offsets)]
+
+    def move_centre(self, point: Vector) -> None:
+        """Look from another point."""
+        self.centre = point
+        self.square = _dot(point, point)
+        self.at_centre = np.einsum("ij,j->i", self.slopes, point)
+
+    def add(self, slope: Vector, offset: float) -> None:
+        """Add a plane, in the place of another if there are too many."""
+        slot = len(self.offsets)
+        if slot < MEMORY:
+            self._grow()
+        else:
+            slot = self._make_room()
+        self._ages += 1
+        self._ages[slot] = 0
+        self._slopes[slot] = slope
+        self.offsets[slot] = offset
+        self.gram[slot] = self.gram[:, slot] = np.einsum("ij,j->i", self.slopes, slope)
+        self.at_centre[slot] = _dot(slope, self.centre)
+
+    def _grow(self) -> None:
+        """One more plane, of which nothing is known yet; the first gets all shares."""
+        share = 1.0 if not len(self.offsets) else 0.0
+        self.bound_shares = np.append(self.bound_shares, share)
+        self.step_shares = np.append(self.step_shares, share)
+        self._ages = np.append(self._ages, 0)
+        self.offsets = np.append(self.offsets, 0.0)
+        self.at_centre = np.append(self.at_centre, 0.0)
+        self.gram = np.pad(self.gram, (0, 1))
+
+    def _make_room(self) -> int:
+        """Give up the plane that counts least; the next takes its shares. Returns its slot.
+
+        If it had a share in the last step, both are mixed in the ratio of their shares, so that the
+        model is as high as it was where the step led, and goes on rising.
+        """
+        slot, heir = np.lexsort((-self._ages, self.bound_shares, self.step_shares))[:2]
+        if self.step_shares[slot] > 0:
+            lost, kept = self.step_shares[[slot, heir]] / self.step_shares[[slot, heir]].sum()
+            self._slopes[heir] *= kept
+            self._slopes[heir] += lost * self._slopes[slot]
+            self.gram[heir] = kept * self.gram[heir] + lost * self.gram[slot]
+            self.gram[:, heir] = kept * self.gram[:, heir] + lost * self.gram[:, slot]
+            for numbers in (self.offsets, self.at_centre):
+                numbers[heir] = kept * numbers[heir] + lost * numbers[slot]
+        for shares in (self.bound_shares, self.step_shares):
+            shares[heir] += shares[slot]
+            shares[slot] = 0.0
+        return int(slot)
+
+
+def _minimize_on_simplex(hessian: Vector, linear: Vector, start: Vector, tol: float) -> Vector:
+    """Minimise ``s H s / 2 - linear s`` over shares s that are not negative and sum to 1.
+
+    An active-set method: the shares that are not zero go to their minimum, or as far towards it as
+    all stay positive; then the share with the lowest slope joins them. Ends within `tol` of the
+    minimum, or where rounding allows no more. The value never rises.
+    """
+    shares = start.copy()
+    used = shares > 0
+    for _ in range(10 * len(shares)):
+        slopes = hessian @ shares - linear
+        lowest = int(slopes.argmin())
+        if shares @ slopes - slopes[lowest] <= tol:
+            break
+        used[lowest] = True
+        while _move_used(hessian, linear, shares, used):
+            pass
+    shares /= shares.sum()
+    return shares
+
+
+def _move_used(hessian: Vector, linear: Vector, shares: Vector, used: NDArray[np.bool_]) -> bool:
+    """Move the shares that are used to their minimum; True if one of them got to zero before."""
+    places = np.flatnonzero(used)
+    slopes = (hessian @ shares - linear)[places]
+    n_used = len(places)
+    # Newton's step under the condition that it sums to zero. Planes may be alike: a little damping
+    # makes the step unique, and does not change where the steps end.
+    system = np.ones((n_used + 1, n_used + 1))
+    system[:-1, :-1] = hessian[np.ix_(places, places)]
+    damping = 1e-12 * (np.trace(hessian) / len(shares) + np.ptp(slopes))
+    system[np.arange(n_used), np.arange(n_used)] += damping
+    system[-1, -1] = 0.0
+    step = np.linalg.solve(system, np.append(-slopes, 0.0))[:-1]
+    falling = np.flatnonzero(step < 0)
+    reach = shares[places[falling]] / -step[falling]
+    if not len(falling) or reach.min() >= 1:
+        shares[places] = (shares[places] + step).clip(min=0)
+        return False
+    first = int(reach.argmin())
+    shares[places] = (shares[places] + reach[first] * step).clip(min=0)
+    shares[places[falling[first]]] = 0.0
+    used[places[falling[first]]] = False
+    return True
+
+
+def _dot(a: Vector, b: Vector) -> float:
+    """Dot product without BLAS, whose threads would go on spinning beside ours."""
+    return float(np.einsum("i,i->", a, b))

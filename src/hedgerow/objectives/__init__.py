@@ -1,0 +1,42 @@
+"""Objectives: from potentials, by way of marginals, to a loss and its slopes.
+
+Slopes are the gradient of the loss with respect to the potentials themselves. What the potentials
+are made of, weights or trees, takes it from there.
+"""
+
+from hedgerow.objectives.choice import Choice, is_labelwise, read_objective, stages
+from hedgerow.objectives.labelwise import (
+    Accuracy,
+    ExpectedAccuracy,
+    Objective,
+    Pointwise,
+    expect_labelwise,
+    loss_direction,
+    measure_loss,
+)
+from hedgerow.objectives.likelihood import Expectations, expect, likelihood, log_likelihoods
+from hedgerow.objectives.max_margin import max_margin
+from hedgerow.objectives.slopes import Slopes
+from hedgerow.objectives.targets import Partial, Targets
+
+__all__ = [
+    "Accuracy",
+    "Choice",
+    "Expectations",
+    "ExpectedAccuracy",
+    "Objective",
+    "Partial",
+    "Pointwise",
+    "Slopes",
+    "Targets",
+    "expect",
+    "expect_labelwise",
+    "is_labelwise",
+    "likelihood",
+    "log_likelihoods",
+    "loss_direction",
+    "max_margin",
+    "measure_loss",
+    "read_objective",
+    "stages",
+]

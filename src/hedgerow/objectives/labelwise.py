@@ -1,0 +1,191 @@
+"""Objectives of the marginals: what is measured position by position.
+
+Any smooth function of the marginals will do. Its gradient with respect to the potentials is the
+derivative of the marginals along its gradient with respect to the marginals, because their
+covariance matrix is symmetric; `hedgerow.trellis.tangent` finds it in one pass. For the objectives
+below that is what Gross et al. (2006), Eqs. 11 to 22, compute with recurrences of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.objectives.likelihood import Expectations
+from hedgerow.objectives.targets import Targets
+from hedgerow.trellis import Potentials, forward_backward
+
+__all__ = [
+    "Accuracy",
+    "ExpectedAccuracy",
+    "Objective",
+    "Pointwise",
+    "expect_labelwise",
+    "loss_direction",
+    "measure_loss",
+]
+
+Marginals = NDArray[np.float64]
+Labels = NDArray[np.int32]
+Weights = NDArray[np.float64]
+
+# A probability below this counts as this much: its logarithm and its inverse are finite.
+SMALLEST_PROBABILITY = 1e-300
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What a CRF can be trained for: a smooth function of the marginals, to be made large.
+
+    Both methods are given ``marginals`` (N, K), the probabilities of the labels at all positions,
+    ``labels`` (N,), codes in the order of ``classes_`` and -1 where the label is not known, and
+    ``weights`` (N,), how much each position counts: 0 where the label is not known. They must leave
+    these as they are. The value may be any function of all marginals; in `hedgerow.LinearCRF` it
+    stands beside a penalty, so it should grow with the number of positions, as a likelihood does.
+
+    Examples
+    --------
+    The Brier score, squared errors of the probabilities, whose gradient is simple:
+
+    >>> import numpy as np
+    >>> from hedgerow import LinearCRF
+    >>> class Brier:
+    ...     def misses(self, marginals, labels):
+    ...         return marginals - (labels[:, None] == np.arange(marginals.shape[1]))
+    ...     def value(self, marginals, labels, weights):
+    ...         return -np.sum(weights[:, None] * self.misses(marginals, labels) ** 2)
+    ...     def gradient(self, marginals, labels, weights):
+    ...         return -2 * weights[:, None] * self.misses(marginals, labels)
+    >>> X = [[{"a": 1}, {"b": 1}, {"a": 1}], [{"b": 1}, {"a": 1}]]
+    >>> y = [["yes", "no", "yes"], ["no", "no"]]
+    >>> crf = LinearCRF(objective=Brier()).fit(X, y)
+    >>> [labels.tolist() for labels in crf.predict(X)]
+    [['yes', 'no', 'yes'], ['no', 'yes']]
+    """
+
+    def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
+        """How good the marginals are; more is better."""
+        ...
+
+    def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
+        """How the value changes with each marginal, (N, K)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Sum of log p(y_t): pointwise log-likelihood (Kakade et al. 2002)."""
+
+    def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
+        """Sum of the logarithms."""
+        return float(np.sum(weights * np.log(self._probabilities(marginals, labels))))
+
+    def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
+        """1 / p(y_t) at the label y_t."""
+        slopes = np.zeros_like(marginals)
+        slopes[np.arange(len(labels)), labels] = weights / self._probabilities(marginals, labels)
+        return slopes
+
+    @staticmethod
+    def _probabilities(marginals: Marginals, labels: Labels) -> Marginals:
+        return _of_labels(marginals, labels).clip(min=SMALLEST_PROBABILITY)
+
+
+@dataclass(frozen=True)
+class ExpectedAccuracy:
+    """Sum of p(y_t): the expected number of labels that are right if they are drawn at random."""
+
+    def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
+        """Sum of the probabilities."""
+        return float(np.sum(weights * _of_labels(marginals, labels)))
+
+    def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
+        """1 at the label y_t."""
+        slopes = np.zeros_like(marginals)
+        slopes[np.arange(len(labels)), labels] = weights
+        return slopes
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Sum of Q(p(y_t) - max over other labels), Q(x) = 1 / (1 + exp(-sharpness x)) (Eqs. 9, 10).
+
+    The sharper, the closer to the number of positions whose own label is the most probable one.
+    """
+
+    sharpness: float
+
+    def value(self, marginals: Marginals, labels: Labels, weights: Weights) -> float:
+        """How many labels are right, smoothed."""
+        return _core.sum_accuracy(marginals, labels, weights, self.sharpness)
+
+    def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
+        """Q'(margin) at the label y_t, and as much less at its rival, the best other label."""
+        slopes = np.empty_like(marginals)
+        _core.fill_accuracy_gradient(marginals, labels, weights, self.sharpness, slopes)
+        return slopes
+
+
+def _of_labels(marginals: Marginals, labels: Labels) -> Marginals:
+    """Marginal of each position's own label; of any label where that is not known."""
+    found: Marginals = marginals[np.arange(len(labels)), labels]
+    return found
+
+
+def measure_loss(objective: Objective, marginals: Marginals, targets: Targets) -> float:
+    """Minus the objective's value."""
+    value = objective.value(_locked(marginals), targets.codes, targets.known_weights)
+    if np.ndim(value) != 0 or not np.isfinite(value):
+        raise ValueError(
+            f"{type(objective).__name__}.value returned {value!r}; expected a finite number"
+        )
+    return -float(value)
+
+
+def loss_direction(objective: Objective, marginals: Marginals, targets: Targets) -> Marginals:
+    """How the loss changes with the marginals, (N, K).
+
+    The marginals' derivative along it, see `hedgerow.trellis.tangent`, is how the loss changes with
+    the potentials.
+    """
+    gradient = np.asarray(
+        objective.gradient(_locked(marginals), targets.codes, targets.known_weights), np.float64
+    )
+    name = f"{type(objective).__name__}.gradient"
+    if gradient.shape != marginals.shape:
+        raise ValueError(
+            f"{name} returned an array of shape {gradient.shape}; expected the shape of the "
+            f"marginals, {marginals.shape}"
+        )
+    if not np.isfinite(gradient.sum()) and not np.isfinite(gradient).all():
+        position, label = np.argwhere(~np.isfinite(gradient))[0].tolist()
+        raise ValueError(
+            f"{name} returned {gradient[position, label]} at position {position}, label {label}; "
+            "expected finite numbers"
+        )
+    return np.negative(gradient)
+
+
+def expect_labelwise(
+    objective: Objective,
+    potentials: Potentials,
+    targets: Targets,
+    *,
+    n_threads: int,
+    out: Marginals | None = None,
+) -> Expectations:
+    """The loss, and the marginals that it depends on; ``out`` (N, K) receives them if given."""
+    weights = targets.mean_weights
+    posteriors = forward_backward(potentials, weights=weights, out=out, n_jobs=n_threads)
+    return Expectations(measure_loss(objective, posteriors.marginals, targets), posteriors, None)
+
+
+def _locked(array: Marginals) -> Marginals:
+    """The same numbers, which nobody can change through it."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

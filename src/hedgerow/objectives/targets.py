@@ -1,0 +1,156 @@
+"""Targets: how positions should be labelled, and how much each of them counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels import pin_known
+from hedgerow.labels.automaton import Automaton
+from hedgerow.trellis import Potentials
+
+__all__ = ["Partial", "Targets"]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """How N positions of S sequences should be labelled, and how much each of them counts.
+
+    Attributes
+    ----------
+    offsets : (S + 1,) int64
+        Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
+    codes : (N,) int32
+        Label of each position, -1 if it is not known.
+    n_labels : int
+        Number of labels, K.
+    automaton : Automaton or None
+        What the arcs of the potentials belong to; None is a first-order chain.
+    sequence_weights : (S,) or None
+        How much each sequence counts.
+    position_weights : (N,) or None
+        How much each position counts, its sequence's weight included, if positions differ within a
+        sequence; see `hedgerow.trellis.weighted_forward_backward`. All labels must be known then.
+    """
+
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    n_labels: int
+    automaton: Automaton | None = None
+    sequence_weights: NDArray[np.float64] | None = None
+    position_weights: NDArray[np.float64] | None = None
+
+    @property
+    def n_known(self) -> int:
+        """Number of positions whose label is known."""
+        return int(np.sum(self.codes >= 0))
+
+    @property
+    def total_weight(self) -> float:
+        """How much all positions whose label is known count together."""
+        if self.weights is None:
+            return float(self.n_known)
+        return float(self.weights[self.codes >= 0].sum())
+
+    @cached_property
+    def mean_weights(self) -> NDArray[np.float64] | None:
+        """How much each sequence counts, (S,), in the mean over its positions; None if all do 1."""
+        if self.position_weights is None:
+            return self.sequence_weights
+        lengths = np.diff(self.offsets)
+        sums = np.add.reduceat(np.append(self.position_weights, 0.0), self.offsets[:-1])
+        means: NDArray[np.float64] = np.where(lengths > 0, sums, 0.0) / lengths.clip(min=1)
+        return means
+
+    def part(self, sequences: slice) -> Targets:
+        """Only some consecutive sequences."""
+        offsets = self.offsets[sequences.start : sequences.stop + 1]
+        positions = slice(int(offsets[0]), int(offsets[-1]))
+        by_sequence, by_position = self.sequence_weights, self.position_weights
+        return Targets(
+            offsets - offsets[0],
+            self.codes[positions],
+            self.n_labels,
+            self.automaton,
+            None if by_sequence is None else by_sequence[sequences],
+            None if by_position is None else by_position[positions],
+        )
+
+    @cached_property
+    def partial(self) -> Partial | None:
+        """The sequences in which some labels are not known; None if there are none."""
+        unknown = np.flatnonzero(self.codes < 0)
+        if not len(unknown):
+            return None
+        lengths = np.diff(self.offsets)
+        of_position = np.repeat(np.arange(len(lengths)), lengths)
+        sequences = np.unique(of_position[unknown])
+        positions = np.flatnonzero(np.isin(of_position, sequences))
+        offsets = np.concatenate([[0], np.cumsum(lengths[sequences])]).astype(np.int64)
+        return Partial(sequences, positions, offsets, self.codes[positions])
+
+    @cached_property
+    def full_codes(self) -> NDArray[np.int32]:
+        """Labels of the sequences whose labels are all known, (N,); -1 in the others."""
+        if self.partial is None:
+            return self.codes
+        codes = self.codes.copy()
+        codes[self.partial.positions] = -1
+        return codes
+
+    @cached_property
+    def pair_codes(self) -> NDArray[np.int32]:
+        """Label pair j * K + k that ends at each position, (N,), -1 if none that is known does."""
+        codes = np.full(len(self.codes), -1, dtype=np.int32)
+        known = (self.codes[:-1] >= 0) & (self.codes[1:] >= 0)
+        pairs = self.codes[:-1] * self.n_labels + self.codes[1:]
+        codes[1:] = np.where(known, pairs, -1)
+        codes[self.offsets[:-1][np.diff(self.offsets) > 0]] = -1
+        return codes
+
+    @cached_property
+    def arc_counts(self) -> NDArray[np.float64]:
+        """How much each arc counts in all, (K, K) or (A,), but for partially labelled sequences."""
+        shape: tuple[int, ...] = (self.n_labels, self.n_labels)
+        taken = self.pair_codes
+        if self.automaton is not None:
+            shape = (self.automaton.n_arcs,)
+            taken = self.automaton.arcs_taken(self.codes, self.offsets)
+        taken = np.where(self.full_codes >= 0, taken, -1)
+        counted = taken >= 0
+        weights = None if self.weights is None else self.weights[counted]
+        counts = np.bincount(taken[counted], weights, int(np.prod(shape)))
+        return counts.astype(np.float64).reshape(shape)
+
+    @cached_property
+    def known_weights(self) -> NDArray[np.float64]:
+        """How much each position counts, (N,); 0 where the label is not known."""
+        known = (self.codes >= 0).astype(np.float64)
+        return known if self.weights is None else known * self.weights
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64] | None:
+        """How much each position counts, (N,), or None if all count 1."""
+        if self.position_weights is not None or self.sequence_weights is None:
+            return self.position_weights
+        return np.repeat(self.sequence_weights, np.diff(self.offsets))
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """Partially labelled sequences: their numbers, positions (M,), offsets and codes (M,)."""
+
+    sequences: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+    def restrict(self, potentials: Potentials) -> Potentials:
+        """The potentials of these sequences, with all labels forbidden but those that are known."""
+        nodes = potentials.nodes[self.positions]
+        pin_known(nodes, self.codes)
+        edges = None if potentials.edges is None else potentials.edges[self.positions]
+        return replace(potentials, nodes=nodes, offsets=self.offsets, edges=edges)

@@ -1,0 +1,43 @@
+"""Inference on chains: which labellings are likely, and how likely.
+
+The score of a labelling y of T positions is, for first-order chains,
+
+    sum_t nodes[t, y_t] + sum_{t>0} (arcs[y_{t-1}, y_t] + edges[t, y_{t-1}, y_t]),
+
+with arcs (K, K). Over a label automaton ``arcs[y_{t-1}, y_t]`` becomes ``arcs[a_t]``, arcs (A,),
+where a_t is the arc that the labels so far and y_t take. The probability of a labelling is
+exp(score) / Z. All functions take a batch of sequences, concatenated: positions ``offsets[s]`` to
+``offsets[s + 1]`` belong to sequence s. Scores may be any finite number; nodes and arcs may also be
+-inf, which forbids; ``NoPathError`` says that a sequence has no labelling left. Results do not
+depend on the number of threads, nor on the other sequences of the batch, to the last bit.
+"""
+
+from hedgerow._core import NoPathError
+from hedgerow.trellis.paths import k_best, sample, viterbi
+from hedgerow.trellis.posteriors import (
+    Pairs,
+    Posteriors,
+    forward_backward,
+    log_likelihood,
+    log_z,
+    weighted_forward_backward,
+)
+from hedgerow.trellis.potentials import Potentials, count_threads
+from hedgerow.trellis.tangents import Tangents, tangent
+
+__all__ = [
+    "NoPathError",
+    "Pairs",
+    "Posteriors",
+    "Potentials",
+    "Tangents",
+    "count_threads",
+    "forward_backward",
+    "k_best",
+    "log_likelihood",
+    "log_z",
+    "sample",
+    "tangent",
+    "viterbi",
+    "weighted_forward_backward",
+]

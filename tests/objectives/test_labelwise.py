@@ -1,0 +1,267 @@
+"""Objectives of the marginals: their values, and their gradients by marginals and by potentials."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, softmax
+
+from hedgerow.labels.automaton import Automaton
+from hedgerow.objectives import (
+    Accuracy,
+    ExpectedAccuracy,
+    Objective,
+    Pointwise,
+    Targets,
+    expect_labelwise,
+    loss_direction,
+    measure_loss,
+)
+from hedgerow.trellis import Potentials, forward_backward, tangent
+from reference.automata import PatternChain, enumerate_patterns
+from reference.tangent import GrossGradient
+
+OBJECTIVES = [Pointwise(), ExpectedAccuracy(), Accuracy(1.0), Accuracy(15.0)]
+objectives = pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
+
+OFFSETS = np.array([0, 4, 5, 8])
+RNG = np.random.default_rng(0)
+KNOWN = RNG.integers(0, 3, 8).astype(np.int32)
+PARTIAL = np.array([2, -1, -1, 0, -1, 0, 2, 1], dtype=np.int32)
+TARGETS = {
+    "all known": (KNOWN, {}),
+    "sequence weights": (KNOWN, {"sequence_weights": np.array([2.0, 0.0, 0.5])}),
+    "position weights": (KNOWN, {"position_weights": RNG.uniform(0, 3, 8)}),
+    "some known": (PARTIAL, {}),
+    "some known, sequence weights": (PARTIAL, {"sequence_weights": np.array([2.0, 0.7, 0.5])}),
+}
+cases = pytest.mark.parametrize("case", TARGETS.values(), ids=TARGETS)
+PAIRS = [(j, k) for j in range(3) for k in range(3)]
+PATTERNS = {
+    "pairs": PAIRS,
+    "patterns": [(0, 1), (2, 0), (1, 1), (0, 2, 1), (2, 0, 0, 2)],
+}
+forms = pytest.mark.parametrize("form", PATTERNS)
+
+
+def make(form, case, forbidden=False):
+    """Potentials, targets and, to look at all labellings, chains."""
+    rng = np.random.default_rng(3)
+    patterns, (codes, weighting) = PATTERNS[form], case
+    nodes, weights = rng.normal(size=(8, 3)), rng.normal(size=len(patterns))
+    if forbidden:
+        nodes[codes == 0, 2] = -np.inf
+    automaton = None if form == "pairs" else Automaton.build(3, patterns)
+    arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
+    potentials = Potentials(nodes, arcs, OFFSETS, automaton=automaton)
+    chains = [PatternChain(nodes[a:b], patterns, weights, None) for a, b in pairwise(OFFSETS)]
+    return potentials, Targets(OFFSETS, codes, 3, automaton, **weighting), chains
+
+
+def value_by_hand(objective, marginals, codes, weights):
+    """One position after the other, as the papers define it."""
+    total = 0.0
+    for p, label, weight in zip(marginals, codes, weights, strict=True):
+        if label < 0:
+            continue
+        if isinstance(objective, Pointwise):
+            term = np.log(p[label])
+        elif isinstance(objective, ExpectedAccuracy):
+            term = p[label]
+        else:
+            rival = max(prob for other, prob in enumerate(p) if other != label)
+            term = 1 / (1 + np.exp(-objective.sharpness * (p[label] - rival)))
+        total += weight * term
+    return total
+
+
+@objectives
+@cases
+@forms
+def test_values_are_those_of_all_labellings(objective, case, form):
+    potentials, targets, chains = make(form, case)
+    marginals = np.concatenate([enumerate_patterns(chain).marginals for chain in chains])
+    weights = np.ones(8) if targets.weights is None else targets.weights
+    expected = value_by_hand(objective, marginals, targets.codes, weights)
+    found = expect_labelwise(objective, potentials, targets, n_threads=2)
+    assert found.loss == pytest.approx(-expected, rel=1e-10)
+    np.testing.assert_allclose(found.posteriors.marginals, marginals, rtol=1e-9)
+
+
+def slopes_of(objective, potentials, targets):
+    """How the loss changes with the nodes and the arcs."""
+    marginals = forward_backward(potentials).marginals
+    return tangent(potentials, marginals, loss_direction(objective, marginals, targets))
+
+
+def loss_of(objective, potentials, targets):
+    return expect_labelwise(objective, potentials, targets, n_threads=1).loss
+
+
+@objectives
+@cases
+@forms
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_slopes_equal_central_differences(objective, case, form, forbidden):
+    potentials, targets, _ = make(form, case, forbidden)
+    found = slopes_of(objective, potentials, targets)
+    step = 1e-5
+    for array, slopes in (
+        (potentials.nodes, found.marginals),
+        (potentials.arcs, found.arc_sums),
+    ):
+        for place in np.ndindex(array.shape):
+            kept = array[place]
+            ends = []
+            for moved in (kept + step, kept - step):
+                array[place] = moved
+                ends.append(loss_of(objective, potentials, targets))
+            array[place] = kept
+            slope = (ends[0] - ends[1]) / (2 * step)
+            assert slopes[place] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+@objectives
+@given(seed=st.integers(0, 2**32 - 1), n_labels=st.integers(1, 5))
+def test_gradients_by_marginals_equal_central_differences(objective, seed, n_labels):
+    rng = np.random.default_rng(seed)
+    marginals = rng.dirichlet(np.full(n_labels, 2.0), size=6) + 0.01 * np.arange(n_labels)
+    labels = rng.integers(-1, n_labels, 6).astype(np.int32)
+    weights = rng.uniform(0, 3, 6) * (labels >= 0)
+    gradient = objective.gradient(marginals, labels, weights)
+    step = 1e-7
+    for place in np.ndindex(marginals.shape):
+        ends = []
+        for sign in (1, -1):
+            moved = marginals.copy()
+            moved[place] += sign * step
+            ends.append(objective.value(moved, labels, weights))
+        slope = (ends[0] - ends[1]) / (2 * step)
+        assert gradient[place] == pytest.approx(slope, rel=1e-4, abs=1e-4)
+
+
+def test_the_gradient_of_accuracy_is_that_of_gross_et_al():
+    """By their recurrences for alpha* and beta*, Eqs. 11 to 22."""
+    rng = np.random.default_rng(5)
+    nodes, arcs = rng.normal(size=(6, 3)), rng.normal(size=(3, 3))
+    codes = rng.integers(0, 3, 6).astype(np.int32)
+    potentials = Potentials(nodes, arcs, np.array([0, 6]))
+    targets = Targets(potentials.offsets, codes, 3)
+    p = forward_backward(potentials).marginals
+    others = np.where(np.arange(3) == codes[:, None], -1.0, p)
+    rivals = others.argmax(axis=1)
+    q = expit(4.0 * (p[np.arange(6), codes] - others.max(axis=1)))
+    found = slopes_of(Accuracy(4.0), potentials, targets)
+    expected = GrossGradient(nodes, arcs).gradient(codes, rivals, 4.0 * q * (1 - q))
+    np.testing.assert_allclose(-found.marginals, expected[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(-found.arc_sums, expected[1], rtol=1e-9, atol=1e-12)
+
+
+def test_expected_accuracy_of_one_position_is_its_softmax():
+    nodes = np.random.default_rng(0).normal(size=(5, 4))
+    codes = np.array([0, 3, 1, 1, 2], np.int32)
+    potentials = Potentials(nodes, np.zeros((4, 4)), np.arange(6))
+    targets = Targets(potentials.offsets, codes, 4)
+    p = softmax(nodes, axis=1)
+    own = p[np.arange(5), codes]
+    assert loss_of(ExpectedAccuracy(), potentials, targets) == pytest.approx(-own.sum())
+    slopes = own[:, None] * ((np.arange(4) == codes[:, None]) - p)
+    found = slopes_of(ExpectedAccuracy(), potentials, targets)
+    np.testing.assert_allclose(-found.marginals, slopes, rtol=1e-10, atol=1e-15)
+
+
+def test_pointwise_likelihood_of_single_positions_is_the_likelihood():
+    nodes = np.random.default_rng(0).normal(size=(5, 4))
+    codes = np.array([0, 3, 1, 1, 2], np.int32)
+    potentials = Potentials(nodes, np.zeros((4, 4)), np.arange(6))
+    targets = Targets(potentials.offsets, codes, 4)
+    found = slopes_of(Pointwise(), potentials, targets)
+    expected = softmax(nodes, axis=1) - (np.arange(4) == codes[:, None])
+    np.testing.assert_allclose(found.marginals, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("form", PATTERNS)
+def test_the_sharper_the_closer_to_the_number_of_labels_that_are_right(form):
+    potentials, targets, _ = make(form, TARGETS["all known"])
+    marginals = forward_backward(potentials).marginals
+    n_right = int(np.sum(marginals.argmax(axis=1) == targets.codes))
+    assert 0 < n_right < 8
+    gaps = [
+        abs(measure_loss(Accuracy(sharpness), marginals, targets) + n_right)
+        for sharpness in (10.0, 100.0, 1e4, 1e8)
+    ]
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] < 1e-12
+
+
+@objectives
+def test_labels_of_probability_zero_do_no_harm(objective):
+    marginals = np.array([[1.0, 0.0], [0.5, 0.5]])
+    targets = Targets(np.array([0, 2]), np.array([1, 1], np.int32), 2)
+    assert np.isfinite(measure_loss(objective, marginals, targets))
+    assert np.isfinite(loss_direction(objective, marginals, targets)).all()
+
+
+@objectives
+def test_a_single_label_is_always_right(objective):
+    marginals, targets = np.ones((3, 1)), Targets(np.array([0, 3]), np.zeros(3, np.int32), 1)
+    ahead = expit(objective.sharpness) if isinstance(objective, Accuracy) else 1.0
+    expected = 0.0 if isinstance(objective, Pointwise) else 3 * ahead
+    assert measure_loss(objective, marginals, targets) == pytest.approx(-expected)
+
+
+class Broken:
+    """An objective that returns what it is told to."""
+
+    def __init__(self, value=0.0, gradient=None):
+        self.answers = value, gradient
+
+    def value(self, marginals, labels, weights):
+        return self.answers[0]
+
+    def gradient(self, marginals, labels, weights):
+        return self.answers[1]
+
+
+TWO = Targets(np.array([0, 2]), np.array([1, -1], np.int32), 2)
+HALVES = np.full((2, 2), 0.5)
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf, np.zeros(2)], ids=str)
+def test_a_value_that_is_no_number(value):
+    with pytest.raises(ValueError, match=r"^Broken\.value returned .*; expected a finite number$"):
+        measure_loss(Broken(value=value), HALVES, TWO)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "message"),
+    [
+        (
+            np.zeros((2, 3)),
+            r"an array of shape \(2, 3\); expected the shape of the marginals, \(2,",
+        ),
+        (np.zeros(2), r"an array of shape \(2,\); expected the shape of the marginals, \(2, 2\)$"),
+        ([[0, 0], [np.inf, 0]], r"inf at position 1, label 0; expected finite numbers$"),
+    ],
+)
+def test_a_gradient_that_makes_no_sense(gradient, message):
+    with pytest.raises(ValueError, match=r"^Broken\.gradient returned " + message):
+        loss_direction(Broken(gradient=gradient), HALVES, TWO)
+
+
+def test_an_objective_is_told_how_much_each_position_counts_and_can_change_nothing():
+    class Curious:
+        def value(self, marginals, labels, weights):
+            assert labels.tolist() == [1, -1]
+            assert weights.tolist() == [1.0, 0.0]
+            with pytest.raises(ValueError, match="read-only"):
+                marginals[0, 0] = 1.0
+            return 3
+
+        def gradient(self, marginals, labels, weights):
+            raise NotImplementedError
+
+    assert isinstance(Curious(), Objective)
+    assert measure_loss(Curious(), HALVES, TWO) == -3.0

@@ -1,0 +1,142 @@
+"""The hinge loss of whole sequences, against the enumeration of all labellings."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hedgerow.labels.automaton import Automaton
+from hedgerow.objectives import Targets, max_margin
+from hedgerow.trellis import Potentials
+from reference.automata import PatternChain
+
+OFFSETS = np.array([0, 4, 5, 8])
+RNG = np.random.default_rng(0)
+CODES = RNG.integers(0, 3, 8).astype(np.int32)
+SEQUENCES, POSITIONS = np.array([2.0, 0.0, 0.5]), RNG.uniform(0, 3, 8)
+WEIGHTS = {
+    "equal": {},
+    "sequences": {"sequence_weights": SEQUENCES},
+    "positions": {"position_weights": POSITIONS},
+    "both": {
+        "sequence_weights": SEQUENCES,
+        "position_weights": POSITIONS * np.repeat(SEQUENCES, np.diff(OFFSETS)),
+    },
+}
+weightings = pytest.mark.parametrize("weighting", WEIGHTS.values(), ids=WEIGHTS)
+PAIRS = [(j, k) for j in range(3) for k in range(3)]
+LONGER = [(0, 1), (2, 0), (1, 1), (0, 2, 1), (2, 0, 0, 2)]
+FORMS = {
+    "arcs": (PAIRS, None, False),
+    "edges": (PAIRS, None, True),
+    "automaton": (LONGER, "automaton", False),
+    "automaton, edges": ([*PAIRS, *LONGER[3:]], "automaton", True),
+}
+forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+
+
+def make(form, weighting, scale=1.0, forbidden=False):
+    rng = np.random.default_rng(1)
+    patterns, over, has_edges = form
+    nodes, weights = scale * rng.normal(size=(8, 3)), scale * rng.normal(size=len(patterns))
+    if forbidden:
+        nodes[np.arange(8), (CODES + 1) % 3] = -np.inf
+    edges = scale * rng.normal(size=(8, 3, 3)) if has_edges else None
+    automaton = Automaton.build(3, patterns) if over else None
+    arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
+    potentials = Potentials(nodes, arcs, OFFSETS, edges, automaton)
+    targets = Targets(OFFSETS, CODES, 3, automaton, **weighting)
+    chains = [
+        PatternChain(nodes[a:b], patterns, weights, None if edges is None else edges[a:b])
+        for a, b in pairwise(OFFSETS)
+    ]
+    return potentials, targets, chains
+
+
+def hinge_by_enumeration(targets, chains):
+    """Eq. 5 of Gross et al. (2006), one labelling after the other."""
+    total = 0.0
+    for s, (chain, (begin, end)) in enumerate(zip(chains, pairwise(OFFSETS), strict=True)):
+        weight = 1.0 if targets.sequence_weights is None else targets.sequence_weights[s]
+        if weight == 0:
+            continue
+        costs = np.ones(end - begin)
+        if targets.position_weights is not None:
+            costs = targets.position_weights[begin:end] / weight
+        differs = chain.labellings != targets.codes[begin:end]
+        scores = chain.scores()
+        given = scores[~differs.any(axis=1)].item()
+        worst = (scores + differs @ costs).max()
+        total += weight * max(0.0, worst - given)
+    return total
+
+
+@weightings
+@forms
+@pytest.mark.parametrize("forbidden", [False, True])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_the_loss_is_that_of_the_worst_labelling(weighting, form, forbidden, scale):
+    potentials, targets, chains = make(form, weighting, scale, forbidden)
+    found = max_margin(potentials, targets, n_threads=2)
+    assert found.loss == pytest.approx(hinge_by_enumeration(targets, chains), rel=1e-9, abs=1e-9)
+
+
+@weightings
+@forms
+def test_slopes_equal_central_differences_where_they_exist(weighting, form):
+    potentials, targets, _ = make(form, weighting)
+    out = np.empty((8, 3))
+    found = max_margin(potentials, targets, n_threads=1, out=out)
+    assert found.nodes is out
+    tables = [(potentials.nodes, found.nodes), (potentials.arcs, found.arcs)]
+    if potentials.edges is not None:
+        tables.append((potentials.edges[1:4], found.edges[1:4]))
+        assert not found.edges[OFFSETS[:-1]].any()
+    step = 1e-6
+    for scores, slopes in tables:
+        for place in np.ndindex(scores.shape):
+            kept, ends = scores[place], []
+            for moved in (kept + step, kept - step):
+                scores[place] = moved
+                ends.append(max_margin(potentials, targets, n_threads=1).loss)
+            scores[place] = kept
+            slope = (ends[0] - ends[1]) / (2 * step)
+            assert slopes[place] == pytest.approx(slope, abs=1e-6)
+
+
+@forms
+def test_slopes_lie_below_the_loss_everywhere(form):
+    potentials, targets, _ = make(form, WEIGHTS["both"])
+    here = max_margin(potentials, targets, n_threads=1)
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        nodes, arcs = rng.normal(size=(8, 3)), rng.normal(size=potentials.arcs.shape)
+        there = Potentials(
+            potentials.nodes + nodes,
+            potentials.arcs + arcs,
+            OFFSETS,
+            potentials.edges,
+            potentials.automaton,
+        )
+        bound = here.loss + np.sum(nodes * here.nodes) + np.sum(arcs * here.arcs)
+        assert max_margin(there, targets, n_threads=1).loss >= bound - 1e-9
+
+
+def test_labels_with_a_wide_margin_have_no_loss():
+    nodes = np.where(np.arange(3) == CODES[:, None], 1e5, -1e5)
+    targets = Targets(OFFSETS, CODES, 3)
+    found = max_margin(Potentials(nodes, np.zeros((3, 3)), OFFSETS), targets, n_threads=1)
+    assert found.loss == 0
+    assert not found.nodes.any()
+    assert not found.arcs.any()
+
+
+def test_large_scores_of_long_sequences_cancel():
+    n = 100_000
+    codes = (np.arange(n) % 2).astype(np.int32)
+    nodes = np.full((n, 2), 1e5)
+    nodes[np.arange(n), codes] += 0.25
+    offsets = np.array([0, n])
+    potentials = Potentials(nodes, np.zeros((2, 2)), offsets)
+    found = max_margin(potentials, Targets(offsets, codes, 2), n_threads=1)
+    assert found.loss == pytest.approx(0.75 * n, rel=1e-10)
