@@ -94,7 +94,8 @@ void test_examples_with_partial_positions() {
                       .partial_positions = partial.data(),
                       .partial_observed = observed.data(),
                       .gammas = gammas.data(),
-                      .gammas_by_label = false};
+                      .gammas_by_label = false,
+                      .gradients = nullptr};
   Stop stop(nullptr);
   const Examples all(table, {-1.0, selected.data(), 0.0, 0}, 2, stop);
   const std::vector<Derivatives>& first = all.of_label(0);

@@ -66,8 +66,9 @@ class LinearCRF(SequenceModel):
         Most iterations of L-BFGS for the objective; of the bundle method for "max_margin".
     tol : float or None, default None
         Stop when ten iterations have lowered the loss by less than this share of it; for
-        "max_margin", when the loss is known to be within this share of the lowest. 0: never. None:
-        1e-5, and 0.01 for "max_margin".
+        "max_margin", when the loss is known to be within this share of the lowest, which takes many
+        iterations where there are many weights and `reg_lambda` is small. 0: never. None: 1e-5, and
+        0.01 for "max_margin".
     min_count : int, default 0
         Leave out attributes that occur at fewer than this many training positions.
     all_pairs : bool, default False

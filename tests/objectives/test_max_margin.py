@@ -122,6 +122,25 @@ def test_slopes_lie_below_the_loss_everywhere(form):
         assert max_margin(there, targets, n_threads=1).loss >= bound - 1e-9
 
 
+def test_sequences_without_positions_and_ties():
+    offsets = np.array([0, 0, 2, 2, 3])
+    targets = Targets(offsets, np.array([1, 0, 1], np.int32), 2)
+    found = max_margin(
+        Potentials(np.zeros((3, 2)), np.zeros((2, 2)), offsets), targets, n_threads=1
+    )
+    assert found.loss == 3  # every label could as well be the other
+    np.testing.assert_array_equal(found.nodes, [[1, -1], [-1, 1], [1, -1]])
+    np.testing.assert_array_equal(found.arcs, [[0, 1], [-1, 0]])
+
+
+def test_labels_that_may_not_follow_each_other_are_no_rivals():
+    offsets = np.array([0, 2])
+    targets = Targets(offsets, np.array([0, 1], np.int32), 2)
+    arcs = np.array([[-np.inf, 0.0], [-np.inf, -np.inf]])
+    found = max_margin(Potentials(np.zeros((2, 2)), arcs, offsets), targets, n_threads=1)
+    assert found.loss == 0
+
+
 def test_labels_with_a_wide_margin_have_no_loss():
     nodes = np.where(np.arange(3) == CODES[:, None], 1e5, -1e5)
     targets = Targets(OFFSETS, CODES, 3)

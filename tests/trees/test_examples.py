@@ -91,6 +91,8 @@ def marginals(draw):
         made = with_weighted_expectations(made)
     if draw(st.booleans()):
         made = with_partial_labels(made, rng)
+    if draw(st.booleans()):
+        made = replace(made, gradients=rng.integers(-16, 17, shape) / 8)
     order = draw(st.sampled_from(["first", "by position", "by label"]))
     if order == "by position":
         made = replace(made, gammas=(rng.integers(1, 9, shape[0]) / 4).astype(np.float32))
