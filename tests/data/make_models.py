@@ -24,7 +24,7 @@ FRAMES = [
 def linear_crf_1() -> LinearCRF:
     """Weights of attributes for labels and pairs, and a class weight."""
     return LinearCRF(
-        transition_attributes=True, class_weight={"N": 2.0}, reg_lambda=0.5, max_iter=200
+        transition_attributes=True, class_weight={"N": 2.0}, reg_lambda=0.5, max_iter=200, tol=1e-5
     ).fit(X, Y, eval_set=(X, Y))
 
 

@@ -53,7 +53,8 @@ def loss_of(crf, X, y):
     """The loss that `fit` minimises, and its layout."""
     data, rows = crf._read_training(X, y, None, None)
     layout = crf._layout(data, rows)
-    return LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=1), layout
+    loss = LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=1)
+    return loss.of("likelihood"), layout
 
 
 # Which patterns there are.
@@ -467,7 +468,7 @@ def test_a_start_from_another_order_takes_over_the_patterns_that_both_have(old, 
     data, rows = crf._read_training(X, y, None, None)
     layout = crf._layout(data, rows)
     start = np.zeros(sum(layout.sizes))
-    loss = LinearLoss(rows, data.targets, layout, reg_lambda=1.0, n_threads=1)
+    loss = LinearLoss(rows, data.targets, layout, reg_lambda=1.0, n_threads=1).of("likelihood")
     cold, _ = loss(start)
     weights = type(init._weights).from_vector(start, layout)
     init._copy_weights(data, weights)
