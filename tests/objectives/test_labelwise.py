@@ -16,7 +16,7 @@ from hedgerow.objectives import (
     Pointwise,
     Targets,
     expect_labelwise,
-    loss_direction,
+    find_direction,
     measure_loss,
 )
 from hedgerow.trellis import Potentials, forward_backward, tangent
@@ -91,9 +91,9 @@ def test_values_are_those_of_all_labellings(objective, case, form):
 
 
 def slopes_of(objective, potentials, targets):
-    """How the loss changes with the nodes and the arcs."""
+    """How the value changes with the nodes and the arcs."""
     marginals = forward_backward(potentials).marginals
-    return tangent(potentials, marginals, loss_direction(objective, marginals, targets))
+    return tangent(potentials, marginals, find_direction(objective, marginals, targets))
 
 
 def loss_of(objective, potentials, targets):
@@ -119,7 +119,7 @@ def test_slopes_equal_central_differences(objective, case, form, forbidden):
                 array[place] = moved
                 ends.append(loss_of(objective, potentials, targets))
             array[place] = kept
-            slope = (ends[0] - ends[1]) / (2 * step)
+            slope = (ends[1] - ends[0]) / (2 * step)
             assert slopes[place] == pytest.approx(slope, rel=1e-5, abs=1e-7)
 
 
@@ -155,8 +155,8 @@ def test_the_gradient_of_accuracy_is_that_of_gross_et_al():
     q = expit(4.0 * (p[np.arange(6), codes] - others.max(axis=1)))
     found = slopes_of(Accuracy(4.0), potentials, targets)
     expected = GrossGradient(nodes, arcs).gradient(codes, rivals, 4.0 * q * (1 - q))
-    np.testing.assert_allclose(-found.marginals, expected[0], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(-found.arc_sums, expected[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.marginals, expected[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.arc_sums, expected[1], rtol=1e-9, atol=1e-12)
 
 
 def test_expected_accuracy_of_one_position_is_its_softmax():
@@ -169,7 +169,7 @@ def test_expected_accuracy_of_one_position_is_its_softmax():
     assert loss_of(ExpectedAccuracy(), potentials, targets) == pytest.approx(-own.sum())
     slopes = own[:, None] * ((np.arange(4) == codes[:, None]) - p)
     found = slopes_of(ExpectedAccuracy(), potentials, targets)
-    np.testing.assert_allclose(-found.marginals, slopes, rtol=1e-10, atol=1e-15)
+    np.testing.assert_allclose(found.marginals, slopes, rtol=1e-10, atol=1e-15)
 
 
 def test_pointwise_likelihood_of_single_positions_is_the_likelihood():
@@ -178,7 +178,7 @@ def test_pointwise_likelihood_of_single_positions_is_the_likelihood():
     potentials = Potentials(nodes, np.zeros((4, 4)), np.arange(6))
     targets = Targets(potentials.offsets, codes, 4)
     found = slopes_of(Pointwise(), potentials, targets)
-    expected = softmax(nodes, axis=1) - (np.arange(4) == codes[:, None])
+    expected = (np.arange(4) == codes[:, None]) - softmax(nodes, axis=1)
     np.testing.assert_allclose(found.marginals, expected, rtol=1e-9)
 
 
@@ -201,7 +201,7 @@ def test_labels_of_probability_zero_do_no_harm(objective):
     marginals = np.array([[1.0, 0.0], [0.5, 0.5]])
     targets = Targets(np.array([0, 2]), np.array([1, 1], np.int32), 2)
     assert np.isfinite(measure_loss(objective, marginals, targets))
-    assert np.isfinite(loss_direction(objective, marginals, targets)).all()
+    assert np.isfinite(find_direction(objective, marginals, targets)).all()
 
 
 @objectives
@@ -248,7 +248,7 @@ def test_a_value_that_is_no_number(value):
 )
 def test_a_gradient_that_makes_no_sense(gradient, message):
     with pytest.raises(ValueError, match=r"^Broken\.gradient returned " + message):
-        loss_direction(Broken(gradient=gradient), HALVES, TWO)
+        find_direction(Broken(gradient=gradient), HALVES, TWO)
 
 
 def test_an_objective_is_told_how_much_each_position_counts_and_can_change_nothing():

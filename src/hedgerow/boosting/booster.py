@@ -25,7 +25,7 @@ from hedgerow.objectives import (
     Targets,
     expect,
     expect_labelwise,
-    loss_direction,
+    find_direction,
 )
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
@@ -168,7 +168,7 @@ class Booster:
         steepest = self._steepest(self._gradients)
         if steepest > 0:
             for part in (self._gradients, slopes):
-                np.divide(part, steepest, out=part)
+                np.divide(part, -steepest, out=part)
         return self._gradients, slopes
 
     def _follow(
@@ -178,14 +178,14 @@ class Booster:
         weights: NDArray[np.float64],
         out: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]:
-        """How the loss changes with the weights of patterns, (P,), and in `out` with the scores.
+        """How the value changes with the weights of patterns, (P,), and in `out` with the scores.
 
         The marginals must be those of these scores and weights.
         """
         tangents = tangent(
             self._potentials(scores, weights),
             self._marginals,
-            loss_direction(objective, self._marginals, self.targets),
+            find_direction(objective, self._marginals, self.targets),
             out=out,
             n_jobs=self.settings.n_threads,
         )
@@ -302,7 +302,7 @@ class Booster:
         expected = self._expect(self._next_scores, weights)
         if isinstance(self.objective, str):
             return expected.loss, self.grammar.pattern_sums(expected.arc_slopes(self.targets))
-        return expected.loss, self._follow(self.objective, self._next_scores, weights, None)
+        return expected.loss, -self._follow(self.objective, self._next_scores, weights, None)
 
     def _potentials(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Potentials:
         return Potentials(

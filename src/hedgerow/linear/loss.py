@@ -20,8 +20,8 @@ from hedgerow.objectives import (
     Choice,
     Objective,
     Targets,
+    find_direction,
     likelihood,
-    loss_direction,
     max_margin,
     measure_loss,
 )
@@ -148,26 +148,27 @@ class LinearLoss:
         ends = accumulate((part.n_positions for part in self.parts), initial=0)
         places = [slice(*ends) for ends in pairwise(ends)]
         for part, place in zip(self.parts, places, strict=True):
-            forward_backward(
-                self._potentials(weights, arcs, part),
-                pairs=None,
-                out=marginals[place],
-                n_jobs=self.n_threads,
-            )
+            potentials = self._potentials(weights, arcs, part)
+            forward_backward(potentials, pairs=None, out=marginals[place], n_jobs=self.n_threads)
         loss = measure_loss(objective, marginals, self.targets)
-        direction = loss_direction(objective, marginals, self.targets)
+        direction = find_direction(objective, marginals, self.targets)
         for part, place in zip(self.parts, places, strict=True):
+            if len(self.parts) > 1:  # those of a lone part are still there
+                potentials = self._potentials(weights, arcs, part)
             tangents = tangent(
-                self._potentials(weights, arcs, part),
+                potentials,
                 marginals[place],
                 direction[place],
                 pairs="sum" if self.layout.pairs is None else "each",
                 out=self._slopes[: part.n_positions],
                 n_jobs=self.n_threads,
             )
-            assert tangents.arc_sums is not None
-            nodes, edges = tangents.marginals, tangents.pairs
-            sums.add(part, nodes, tangents.arc_sums, edges, self.n_threads)
+            nodes, arc_slopes, edges = tangents.marginals, tangents.arc_sums, tangents.pairs
+            assert arc_slopes is not None
+            for slopes in (nodes, arc_slopes, edges):
+                if slopes is not None:
+                    np.negative(slopes, out=slopes)  # the loss is minus the value
+            sums.add(part, nodes, arc_slopes, edges, self.n_threads)
         return loss
 
     def _arcs(self, weights: LinearWeights) -> Vector:

@@ -11,7 +11,7 @@ from hedgerow.objectives.labelwise import (
     Objective,
     Pointwise,
     expect_labelwise,
-    loss_direction,
+    find_direction,
     measure_loss,
 )
 from hedgerow.objectives.likelihood import Expectations, expect, likelihood, log_likelihoods
@@ -31,10 +31,10 @@ __all__ = [
     "Targets",
     "expect",
     "expect_labelwise",
+    "find_direction",
     "is_labelwise",
     "likelihood",
     "log_likelihoods",
-    "loss_direction",
     "max_margin",
     "measure_loss",
     "read_objective",

@@ -25,7 +25,7 @@ __all__ = [
     "Objective",
     "Pointwise",
     "expect_labelwise",
-    "loss_direction",
+    "find_direction",
     "measure_loss",
 ]
 
@@ -146,13 +146,13 @@ def measure_loss(objective: Objective, marginals: Marginals, targets: Targets) -
     return -float(value)
 
 
-def loss_direction(objective: Objective, marginals: Marginals, targets: Targets) -> Marginals:
-    """How the loss changes with the marginals, (N, K).
+def find_direction(objective: Objective, marginals: Marginals, targets: Targets) -> Marginals:
+    """How the objective's value changes with the marginals, (N, K).
 
-    The marginals' derivative along it, see `hedgerow.trellis.tangent`, is how the loss changes with
-    the potentials.
+    The marginals' derivative along it, see `hedgerow.trellis.tangent`, is how the value changes
+    with the potentials.
     """
-    gradient = np.asarray(
+    gradient: Marginals = np.asarray(
         objective.gradient(_locked(marginals), targets.codes, targets.known_weights), np.float64
     )
     name = f"{type(objective).__name__}.gradient"
@@ -167,7 +167,7 @@ def loss_direction(objective: Objective, marginals: Marginals, targets: Targets)
             f"{name} returned {gradient[position, label]} at position {position}, label {label}; "
             "expected finite numbers"
         )
-    return np.negative(gradient)
+    return gradient
 
 
 def expect_labelwise(
