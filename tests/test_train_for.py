@@ -246,6 +246,15 @@ def test_warm_iterations():
     assert begun.n_iter_ == 5
 
 
+@objectives
+def test_from_nothing(objective):
+    """Before any training all labels are alike, and every one is a rival of the others."""
+    linear = LinearCRF(objective=objective, warm_iter=0).fit(X, Y)
+    trees = TreeCRF(objective=objective, warm_rounds=0, n_rounds=20).fit(X, Y)
+    most = np.unique(np.concatenate(Y), return_counts=True)[1].max() / sum(map(len, Y))
+    assert min(linear.score(X, Y), trees.score(X, Y)) > most + 0.05
+
+
 def test_l1_penalties_go_with_objectives_of_the_marginals():
     crf = LinearCRF(objective="expected_accuracy", reg_alpha=2.0, reg_lambda=0.1).fit(X, Y)
     weights = np.array(crf.weights()["weight"])

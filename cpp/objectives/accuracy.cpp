@@ -10,18 +10,17 @@ namespace {
 
 constexpr int64_t kCheckEvery = 4096;  // positions
 
-// The most probable label but `label`, -1 if there is no other.
-int find_rival(const double* p, int n_labels, int label) {
-  int rival = label == 0 ? 1 : 0;
-  if (rival >= n_labels) return -1;
-  for (int k = rival + 1; k < n_labels; ++k)
-    if (k != label && p[k] > p[rival]) rival = k;
-  return rival;
+// The probability of the most probable label but `label`; 0 if there is no other.
+double find_rival(const double* p, int n_labels, int label) {
+  double largest = 0.0;
+  for (int k = 0; k < n_labels; ++k)
+    if (k != label && p[k] > largest) largest = p[k];
+  return largest;
 }
 
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-// visit(position, label, rival, margin) for every position that counts.
+// visit(position, label, probability of the rival, margin) for every position that counts.
 template <class Visit>
 void for_each_margin(const LabelledMarginals& table, Stop& stop, Visit visit) {
   for (int64_t t = 0; t < table.n_positions; ++t) {
@@ -29,8 +28,8 @@ void for_each_margin(const LabelledMarginals& table, Stop& stop, Visit visit) {
     const int32_t label = table.labels[t];
     if (label < 0 || table.weights[t] == 0.0) continue;
     const double* p = table.marginals + t * table.n_labels;
-    const int rival = find_rival(p, table.n_labels, label);
-    visit(t, label, rival, p[label] - (rival < 0 ? 0.0 : p[rival]));
+    const double rival = find_rival(p, table.n_labels, label);
+    visit(t, label, rival, p[label] - rival);
   }
 }
 
@@ -38,7 +37,7 @@ void for_each_margin(const LabelledMarginals& table, Stop& stop, Visit visit) {
 
 double sum_accuracy(const LabelledMarginals& table, double sharpness, Stop& stop) {
   ExactSum sum;
-  for_each_margin(table, stop, [&](int64_t t, int, int, double margin) {
+  for_each_margin(table, stop, [&](int64_t t, int, double, double margin) {
     sum.add(table.weights[t] * sigmoid(sharpness * margin));
   });
   return sum.value();
@@ -47,13 +46,17 @@ double sum_accuracy(const LabelledMarginals& table, double sharpness, Stop& stop
 void fill_accuracy_gradient(const LabelledMarginals& table, double sharpness, double* gradient,
                             Stop& stop) {
   std::fill(gradient, gradient + table.n_positions * table.n_labels, 0.0);
-  for_each_margin(table, stop, [&](int64_t t, int label, int rival, double margin) {
+  for_each_margin(table, stop, [&](int64_t t, int label, double rival, double margin) {
     // Q' = sharpness * Q (1 - Q), and 1 - Q(x) = Q(-x)
     const double slope =
         table.weights[t] * sharpness * sigmoid(sharpness * margin) * sigmoid(-sharpness * margin);
+    const double* p = table.marginals + t * table.n_labels;
     double* row = gradient + t * table.n_labels;
+    int n_rivals = 0;
+    for (int k = 0; k < table.n_labels; ++k) n_rivals += k != label && p[k] == rival;
+    for (int k = 0; k < table.n_labels; ++k)
+      if (k != label && p[k] == rival) row[k] = -slope / n_rivals;
     row[label] = slope;
-    if (rival >= 0) row[rival] = -slope;
   });
 }
 

@@ -1,6 +1,7 @@
 // Smoothed labelwise accuracy (Gross et al. 2006, Eqs. 9 and 10): the sum over positions of
 //   weight * Q(p(label) - p(rival)),   Q(x) = 1 / (1 + exp(-sharpness * x)),
-// where the rival is the most probable other label; of equals the first.
+// where the rival is the most probable other label. Equal rivals share its part of the gradient:
+// where all labels are alike, as before any training, every other choice would lead nowhere.
 #pragma once
 
 #include <cstdint>

@@ -196,6 +196,16 @@ def test_the_sharper_the_closer_to_the_number_of_labels_that_are_right(form):
     assert gaps[-1] < 1e-12
 
 
+def test_equal_rivals_share_the_slope_of_accuracy():
+    marginals = np.array([[0.25, 0.25, 0.25, 0.25], [0.4, 0.1, 0.4, 0.1]])
+    labels, weights = np.array([1, 3], np.int32), np.array([1.0, 2.0])
+    found = Accuracy(3.0).gradient(marginals, labels, weights)
+    first, second = 3 * 0.25, 2 * 3 * expit(-0.9) * expit(0.9)
+    third = first / 3
+    expected = [[-third, first, -third, -third], [-second / 2, 0, -second / 2, second]]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @objectives
 def test_labels_of_probability_zero_do_no_harm(objective):
     marginals = np.array([[1.0, 0.0], [0.5, 0.5]])

@@ -124,7 +124,7 @@ class Accuracy:
         return _core.sum_accuracy(marginals, labels, weights, self.sharpness)
 
     def gradient(self, marginals: Marginals, labels: Labels, weights: Weights) -> Marginals:
-        """Q'(margin) at the label y_t, and as much less at its rival, the best other label."""
+        """Q'(margin) at the label y_t, and as much less at its rival; equal rivals share it."""
         slopes = np.empty_like(marginals)
         _core.fill_accuracy_gradient(marginals, labels, weights, self.sharpness, slopes)
         return slopes
