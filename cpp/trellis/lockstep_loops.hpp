@@ -40,6 +40,9 @@ struct Step {
   const double* weights;       // (E,)
   const Packed* pair_factors;  // (K * K + 1,) or null
   const Packed* values;        // of the columns
+  // Where given, a column's value in a term is value + move of the term * number of the column.
+  const double* moves = nullptr;  // (E,)
+  const Packed* numbers = nullptr;
 };
 
 Step step_over(const TermTable& table, const std::vector<double>& weights,
@@ -62,9 +65,13 @@ struct TermSums {
 
 // One term of a row: adds weight * value of the column (* edge factor) to the row's sum, and
 // returns the term's probability, at_row * weight * value, but for the weight where that can wait.
-template <class Semiring, bool kEdges>
+template <class Semiring, bool kEdges, bool kMoves>
 HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lanes& sum) {
   Lanes value = step.values[step.columns[term]];
+  if constexpr (kMoves) {
+    const Lanes number = step.numbers[step.columns[term]];
+    value += broadcast(step.moves[term]) * number;
+  }
   if constexpr (kEdges) value = Semiring::multiply(value, step.pair_factors[step.pairs[term]]);
   const Lanes weighted = Semiring::multiply(broadcast(step.weights[term]), value);
   sum = Semiring::add(sum, weighted);
@@ -73,7 +80,7 @@ HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lan
 
 // out[row] = sum over its terms of weight * value of the column; with kSums also
 // sums[term] += sum over the lanes of its probability times the lane's share.
-template <class Semiring, bool kEdges, bool kSums>
+template <class Semiring, bool kEdges, bool kSums, bool kMoves>
 HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* wanted) {
   static_assert(kLanes == 4);
   const Step step = given;
@@ -89,10 +96,10 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
       if constexpr (kSums)
         for (int j = 0; j < kLanes; ++j) at_row[j] = row_values[rows[j]];
       for (int i = 0; i < run.n_terms; ++i, term += kLanes) {
-        const Lanes a = add_term<Semiring, kEdges>(step, term, at_row[0], sum[0]);
-        const Lanes b = add_term<Semiring, kEdges>(step, term + 1, at_row[1], sum[1]);
-        const Lanes c = add_term<Semiring, kEdges>(step, term + 2, at_row[2], sum[2]);
-        const Lanes d = add_term<Semiring, kEdges>(step, term + 3, at_row[3], sum[3]);
+        const Lanes a = add_term<Semiring, kEdges, kMoves>(step, term, at_row[0], sum[0]);
+        const Lanes b = add_term<Semiring, kEdges, kMoves>(step, term + 1, at_row[1], sum[1]);
+        const Lanes c = add_term<Semiring, kEdges, kMoves>(step, term + 2, at_row[2], sum[2]);
+        const Lanes d = add_term<Semiring, kEdges, kMoves>(step, term + 3, at_row[3], sum[3]);
         if constexpr (kSums)
           store(sums + term, load(sums + term) + sum_each(share * Semiring::to_prob(a),
                                                           share * Semiring::to_prob(b),
@@ -105,7 +112,7 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
       Lanes sum = zero, at_row = zero;
       if constexpr (kSums) at_row = row_values[step.rows[r]];
       for (int i = 0; i < run.n_terms; ++i, ++term) {
-        const Lanes prob = add_term<Semiring, kEdges>(step, term, at_row, sum);
+        const Lanes prob = add_term<Semiring, kEdges, kMoves>(step, term, at_row, sum);
         if constexpr (kSums) sums[term] += sum_lanes(share * Semiring::to_prob(prob));
       }
       out[step.rows[r]] = sum;
@@ -113,20 +120,20 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
   }
 }
 
-template <class Semiring>
+template <class Semiring, bool kMoves = false>
 HEDGEROW_CLONES void fill_rows(const Step& step, Packed* out) {
   if (step.pair_factors == nullptr)
-    fill_rows<Semiring, false, false>(step, out, nullptr);
+    fill_rows<Semiring, false, false, kMoves>(step, out, nullptr);
   else
-    fill_rows<Semiring, true, false>(step, out, nullptr);
+    fill_rows<Semiring, true, false, kMoves>(step, out, nullptr);
 }
 
-template <class Semiring>
+template <class Semiring, bool kMoves = false>
 HEDGEROW_CLONES void fill_rows_and_sums(const Step& step, Packed* out, const TermSums& wanted) {
   if (step.pair_factors == nullptr)
-    fill_rows<Semiring, false, true>(step, out, &wanted);
+    fill_rows<Semiring, false, true, kMoves>(step, out, &wanted);
   else
-    fill_rows<Semiring, true, true>(step, out, &wanted);
+    fill_rows<Semiring, true, true, kMoves>(step, out, &wanted);
 }
 
 // The smallest of numbers, zeros not counted, and their total or the largest of them; in two parts,

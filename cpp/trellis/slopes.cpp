@@ -74,11 +74,6 @@ void fill_label_mean(const Automaton& automaton, const Packed* alpha, const Pack
   out = mean;
 }
 
-HEDGEROW_CLONES
-void add_rows(const Packed* row, int n, Packed* out) {
-  for (int q = 0; q < n; ++q) out[q] += lanes(row[q]);
-}
-
 }  // namespace
 
 SlopesBase::SlopesBase(const AutomatonScores& scores, const TermWeights& weights,
@@ -104,20 +99,13 @@ SumSlopes::SumSlopes(const AutomatonScores& scores, const TermWeights& weights,
                      const double* arc_moves, bool sums)
     : SlopesBase(scores, weights, arc_moves), sums_(sums ? automaton_.n_terms() : 0) {
   if (arc_moves == nullptr) return;
-  moved_.resize(automaton_.n_cells());
-  plain_.resize(sums_.size());
-  const auto times_moves = [&](const TermTable& table, std::vector<double> factors) {
-    for (size_t e = 0; e < factors.size(); ++e) factors[e] *= arc_moves[table.arcs[e]];
-    return factors;
-  };
-  moved_to_states_ = times_moves(automaton_.to_states, weights.to_states);
-  moved_to_cells_ = times_moves(automaton_.to_cells, weights.to_cells);
+  for (const int32_t arc : automaton_.to_states.arcs) moves_to_states_.push_back(arc_moves[arc]);
+  for (const int32_t arc : automaton_.to_cells.arcs) moves_to_cells_.push_back(arc_moves[arc]);
 }
 
 void SumSlopes::open() {
   SlopesBase::open();
   std::fill(sums_.begin(), sums_.end(), 0.0);
-  std::fill(plain_.begin(), plain_.end(), 0.0);
 }
 
 void SumSlopes::load_alpha(const Steps&, const Packed* slopes) {
@@ -126,13 +114,15 @@ void SumSlopes::load_alpha(const Steps&, const Packed* slopes) {
 }
 
 void SumSlopes::reach(const Steps& steps) {
-  const TermTable& table = automaton_.to_states;
-  fill_rows<SumProduct>(step_over(table, weights_.to_states, steps.pair_factors(), cells_.data()),
-                        reached_.data());
-  if (arc_moves_ == nullptr) return;
-  fill_rows<SumProduct>(step_over(table, moved_to_states_, steps.pair_factors(), steps.cells()),
-                        moved_.data());
-  add_rows(moved_.data(), automaton_.n_states(), reached_.data());
+  Step step =
+      step_over(automaton_.to_states, weights_.to_states, steps.pair_factors(), cells_.data());
+  if (arc_moves_ == nullptr) {
+    fill_rows<SumProduct>(step, reached_.data());
+  } else {
+    step.moves = moves_to_states_.data();
+    step.numbers = steps.cells();
+    fill_rows<SumProduct, true>(step, reached_.data());
+  }
 }
 
 void SumSlopes::arrive(const Steps& steps, const Packed* alpha, const Packed* moves,
@@ -161,27 +151,24 @@ void SumSlopes::reach_back(const Steps& steps, const Packed* alpha, const Packed
 }
 
 // The slope of a term's posterior, x weight reached, is
-//   (x a) weight reached + x weight (reached b) + move x weight reached,
-// each of which the loops of Lockstep sum up, but for the weight.
+//   (x a) weight reached + x weight (reached b + move reached),
+// both of which the loops of Lockstep sum up, but for the weight.
 void SumSlopes::backward(Steps& steps) {
-  const TermTable& table = automaton_.to_cells;
   const Packed ones(broadcast(1.0));
-  const Step back = step_over(table, weights_.to_cells, steps.pair_factors(), reached_.data());
-  const auto moved_back = [&] {
-    return step_over(table, moved_to_cells_, steps.pair_factors(), steps.reached());
-  };
+  Step back =
+      step_over(automaton_.to_cells, weights_.to_cells, steps.pair_factors(), reached_.data());
+  back.moves = moves_to_cells_.data();
+  back.numbers = steps.reached();
   if (sums_.empty()) {
-    fill_rows<SumProduct>(back, bars_.data());
-    if (arc_moves_ != nullptr) fill_rows<SumProduct>(moved_back(), moved_.data());
+    arc_moves_ == nullptr ? fill_rows<SumProduct>(back, bars_.data())
+                          : fill_rows<SumProduct, true>(back, bars_.data());
     steps.backward();
   } else {
-    fill_rows_and_sums<SumProduct>(back, bars_.data(), {steps.cells(), ones, sums_.data()});
-    if (arc_moves_ != nullptr)
-      fill_rows_and_sums<SumProduct>(moved_back(), moved_.data(),
-                                     {steps.cells(), ones, plain_.data()});
+    const TermSums wanted{steps.cells(), ones, sums_.data()};
+    arc_moves_ == nullptr ? fill_rows_and_sums<SumProduct>(back, bars_.data(), wanted)
+                          : fill_rows_and_sums<SumProduct, true>(back, bars_.data(), wanted);
     steps.backward(cells_.data(), ones, sums_.data());
   }
-  if (arc_moves_ != nullptr) add_rows(moved_.data(), automaton_.n_cells(), bars_.data());
   spread_cells<SumProduct>(automaton_, bars_.data());
 }
 
@@ -203,8 +190,7 @@ void SumSlopes::add_arc_sums(double* arc_sums) const {
   const std::vector<int32_t>& arcs = automaton_.to_cells.arcs;
   for (size_t e = 0; e < sums_.size(); ++e) {
     if (weights_.to_cells[e] == 0.0) continue;
-    const double moved = arc_moves_ == nullptr ? 0.0 : arc_moves_[arcs[e]] * plain_[e];
-    arc_sums[arcs[e]] += weights_.to_cells[e] * (sums_[e] + moved);
+    arc_sums[arcs[e]] += weights_.to_cells[e] * sums_[e];
   }
 }
 

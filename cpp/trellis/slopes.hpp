@@ -65,10 +65,8 @@ class SumSlopes : public SlopesBase {
   void add_arc_sums(double* arc_sums) const;
 
  private:
-  std::vector<double> moved_to_states_, moved_to_cells_;  // (E,) weight * move, if arcs move
-  Numbers moved_;                                         // (C,)
-  std::vector<double> sums_;   // (E,) slopes, less those by the moves of the arcs
-  std::vector<double> plain_;  // (E,) posteriors, if arcs move
+  std::vector<double> moves_to_states_, moves_to_cells_;  // (E,) of the terms' arcs, if they move
+  std::vector<double> sums_;                              // (E,) slopes
 };
 
 class LogSlopes : public SlopesBase {
