@@ -160,12 +160,12 @@ class _Planes:
 
     def __init__(self, centre: Vector) -> None:
         self._slopes = np.empty((MEMORY, len(centre)))
-        self._ages = np.empty(0)
-        self.offsets = np.empty(0)
-        self.gram = np.empty((0, 0))
-        self.bound_shares = np.empty(0)
-        self.step_shares = np.empty(0)
-        self.at_centre = np.empty(0)
+        self._ages: Vector = np.empty(0)
+        self.offsets: Vector = np.empty(0)
+        self.gram: Vector = np.empty((0, 0))
+        self.bound_shares: Vector = np.empty(0)
+        self.step_shares: Vector = np.empty(0)
+        self.at_centre: Vector = np.empty(0)
         self.move_centre(centre)
 
     @property

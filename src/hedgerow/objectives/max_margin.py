@@ -92,7 +92,7 @@ def _gains(potentials: Potentials, given: Targets, worst: Targets) -> NDArray[np
     """
     positions = np.arange(potentials.n_positions)
     nodes = potentials.nodes
-    gains = nodes[positions, worst.codes] - nodes[positions, given.codes]
+    gains: NDArray[np.float64] = nodes[positions, worst.codes] - nodes[positions, given.codes]
     arcs = np.append(potentials.arcs, 0.0)  # the last is for positions that no arc leads to
     gains += arcs[_arcs_taken(worst)] - arcs[_arcs_taken(given)]
     if potentials.edges is not None:
