@@ -23,7 +23,9 @@ SANITIZE_ENV := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH="$(abspath $(BIN)):
 demo: $(VENV)/.installed
 	@$(BIN)/python examples/ocr.py
 
-test: lint test-python sanitize
+# The last two side by side: the tests of Python keep one core busy.
+test: lint $(VENV)/.cmake
+	@$(MAKE) --no-print-directory -j2 test-python sanitize
 
 test-python: $(VENV)/.test-tools
 	@$(BIN)/python -m pytest --quiet
