@@ -9,12 +9,15 @@ is its own: the script starts itself again with ``--side NAME:PART``.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import common
+
+NOT_SETTINGS = ("experiment", "data", "plots", "side", "folder")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -68,3 +71,43 @@ def draw_plots(paper: str, results: dict[str, common.Record], folder: Path) -> N
             path = folder / f"{paper}_{name}.png"
             module.draw(summary).savefig(path, dpi=150)
             common.log(f"drew {path}")
+
+
+def read_options(paper: str, names: Sequence[str], description: str | None) -> argparse.Namespace:
+    """A command for each experiment, with the options of its module."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="experiment", required=True)
+    for name in names:
+        command = commands.add_parser(name)
+        if name in sys.argv[1:2]:
+            module = load_experiment(paper, name)
+            command.description = module.__doc__
+            command.add_argument("--only", nargs="+", choices=module.PARTS, metavar="PART")
+            add_options(command)
+            module.add_options(command)
+    return parser.parse_args()
+
+
+def run_paper(paper: str, names: Sequence[str], title: str, description: str | None) -> None:
+    """What the script of a paper does: the one experiment that the command line asks for."""
+    options = read_options(paper, names, description)
+    if options.side:
+        run_part(paper, options)
+        return
+    prepare_plots()
+    machine = common.machine_facts()
+    name = options.experiment
+    parts = options.only or load_experiment(paper, name).PARTS
+    summary = run_experiment(paper, name, parts, vars(options).get("repeat", 1))
+    common.print_json(
+        {
+            "paper": title,
+            "experiment": name,
+            "options": {k: v for k, v in vars(options).items() if k not in NOT_SETTINGS},
+            **summary,
+            "machine": machine,
+        }
+    )
+    draw_plots(paper, {name: summary}, options.plots)
