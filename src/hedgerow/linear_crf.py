@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core, persist, trellis
-from hedgerow.decoding import Decode
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
@@ -26,7 +25,7 @@ from hedgerow.linear.train import train
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
-from hedgerow.objectives import Choice, Objective, is_labelwise, read_objective
+from hedgerow.objectives import Choice, Objective, default_decode, read_objective
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, SparseRows, check_finite
@@ -263,7 +262,7 @@ class LinearCRF(SequenceModel):
         del loss
         _core.release_memory()
         self._warn_unless_converged(minimum, tol)
-        decode: Decode = "marginal" if is_labelwise(objective) else "viterbi"
+        decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._weights = LinearWeights.from_vector(minimum.weights, layout)
         self.loss_ = minimum.loss

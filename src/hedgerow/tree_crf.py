@@ -21,14 +21,13 @@ from hedgerow.boosting.settings import (
     read_window,
 )
 from hedgerow.boosting.warm_start import copy_model
-from hedgerow.decoding import Decode
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import Table
 from hedgerow.model import SequenceModel
-from hedgerow.objectives import Choice, Objective, is_labelwise, read_objective, stages
+from hedgerow.objectives import Choice, Objective, default_decode, read_objective, stages
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, check_not_infinite
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
@@ -323,7 +322,7 @@ class TreeCRF(SequenceModel):
                 schedule.warm_rounds,
             )
             trained = boost(booster, start.forest, self.n_rounds, monitor, evaluate)
-        decode: Decode = "marginal" if is_labelwise(objective) else "viterbi"
+        decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._columns = columns
         self._fitted_grammar = data.grammar

@@ -8,7 +8,7 @@ from hedgerow.objectives import (
     Accuracy,
     ExpectedAccuracy,
     Pointwise,
-    is_labelwise,
+    default_decode,
     read_objective,
     stages,
 )
@@ -35,13 +35,14 @@ class Mine:
 def test_objectives_by_name(name, expected):
     objective = read_objective(name, 7, margin=True)
     assert objective == expected
-    assert is_labelwise(objective) == (name not in ("likelihood", "max_margin"))
+    whole = name in ("likelihood", "max_margin")
+    assert default_decode(objective) == ("viterbi" if whole else "marginal")
 
 
 def test_an_objective_of_the_user_stays_what_it_is():
     mine = Mine()
     assert read_objective(mine, 15.0, margin=False) is mine
-    assert is_labelwise(mine)
+    assert default_decode(mine) == "marginal"
     assert stages(mine) == [mine]
 
 

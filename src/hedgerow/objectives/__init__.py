@@ -4,7 +4,7 @@ Slopes are the gradient of the loss with respect to the potentials themselves. W
 are made of, weights or trees, takes it from there.
 """
 
-from hedgerow.objectives.choice import Choice, is_labelwise, read_objective, stages
+from hedgerow.objectives.choice import Choice, default_decode, read_objective, stages
 from hedgerow.objectives.labelwise import (
     Accuracy,
     ExpectedAccuracy,
@@ -29,10 +29,10 @@ __all__ = [
     "Pointwise",
     "Slopes",
     "Targets",
+    "default_decode",
     "expect",
     "expect_labelwise",
     "find_direction",
-    "is_labelwise",
     "likelihood",
     "log_likelihoods",
     "max_margin",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from hedgerow.decoding import Decode
 from hedgerow.objectives.labelwise import Accuracy, ExpectedAccuracy, Objective, Pointwise
 from hedgerow.parameters import check_number
 
-__all__ = ["Choice", "is_labelwise", "read_objective", "stages"]
+__all__ = ["Choice", "default_decode", "read_objective", "stages"]
 
 # The likelihood and the margin depend on whole labellings, all other objectives on the marginals.
 Choice = Objective | Literal["likelihood", "max_margin"]
@@ -42,9 +43,9 @@ def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> Choice:
     return objective
 
 
-def is_labelwise(objective: Choice) -> bool:
-    """Whether an objective is a function of the marginals."""
-    return not isinstance(objective, str)
+def default_decode(objective: Choice) -> Decode:
+    """How a model decodes unless it is told: by what it was trained for."""
+    return "viterbi" if isinstance(objective, str) else "marginal"
 
 
 def stages(objective: Objective) -> list[Objective]:
