@@ -121,6 +121,7 @@ def test_more_bytes_than_there_should_be(data):
         ({"parameters": {"class_weight": {"pairs": 5}}}, "a valid model: its parameters"),
         ({"parameters": {"class_weight": {"pairs": [[1]]}}}, "a valid model: its parameters"),
         ({"parameters": {"class_weight": {"pairs": [[[], 1]]}}}, "a valid model: its parameters"),
+        ({"recipe": ["conll"]}, "the file does not hold a valid model: its recipe"),
         ({"classes": None}, "the file does not hold a valid model: its labels"),
         ({"classes": {}}, "the file does not hold a valid model: its labels"),
         ({"classes": {"dtype": "<U1", "labels": []}}, "does not hold a valid model: its labels"),

@@ -277,3 +277,13 @@ def test_a_save_onto_a_folder_leaves_nothing_behind(model, tmp_path):
     with pytest.raises(OSError, match="folder"):
         model.save(tmp_path / "folder")
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_recipe_comes_back_and_goes_with_the_next_training(tmp_path):
+    crf = LinearCRF().fit(X, Y)
+    crf.recipe_ = {"format": "conll", "features": [0, "pos"], "template": None}
+    crf.save(tmp_path / "model")
+    loaded = hedgerow.load(tmp_path / "model")
+    assert loaded.recipe_ == crf.recipe_
+    loaded.fit(X, Y).save(tmp_path / "model")
+    assert not hasattr(hedgerow.load(tmp_path / "model"), "recipe_")

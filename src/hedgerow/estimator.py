@@ -30,6 +30,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     classes_: NDArray[Any]
     decode_: Decode
     history_: dict[str, list[float]]
+    recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
     _schema: Schema
     _index: _core.StringIndex
 
@@ -90,6 +91,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "decode": self.decode_,
             "history": self.history_,
         }
+        if hasattr(self, "recipe_"):
+            metadata["recipe"] = self.recipe_
         return persist.State(persist.pack_index(self._index) | own.tensors, metadata)
 
     @classmethod
@@ -105,6 +108,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         )
         with persist.expecting():
             model.history_ = dict(state.metadata["history"])
+        if "recipe" in state.metadata:
+            model.recipe_ = state.metadata["recipe"]
+            persist.require(isinstance(model.recipe_, dict), "its recipe")
         model._unpack(state)
         return model
 
@@ -115,7 +121,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.decode_ = decode
         self._schema = schema
         self._index = index
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "recipe_"):
             if hasattr(self, name):
                 delattr(self, name)
         if schema.kind == "columns":

@@ -107,7 +107,7 @@ class LinearCRF(SequenceModel):
     random_state : int or None, default None
         Accepted for uniformity; training draws no random numbers.
     verbose : int, default 0
-        1 shows a progress bar.
+        1 shows progress: a bar on a terminal or in a notebook, else a few lines. 2: always lines.
 
     Attributes
     ----------

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Protocol
 
 from tqdm.auto import tqdm
 
+# In a log that many seconds pass at most without a line.
+SILENCE = 10.0
+
 
 class Progress:
-    """A progress bar with the latest figures, or nothing if not verbose.
+    """Shows the latest figures: in a bar on a terminal, in lines elsewhere, or not at all.
 
-    Nobody watching, no bar is made: making one takes a lock of the whole process, which Ctrl-C at
-    that moment would leave closed.
+    Parameters
+    ----------
+    total
+        Most steps there can be.
+    verbose
+        0: nothing. 1: a bar on a terminal or in a notebook, else plain lines, a few in all. 2:
+        plain lines always.
+    done
+        Steps that were done before, by a training that goes on.
     """
 
-    def __init__(self, total: int, verbose: int) -> None:
-        self._bar = tqdm(total=total, unit="it", dynamic_ncols=True) if verbose >= 1 else None
+    def __init__(self, total: int, verbose: int, done: int = 0) -> None:
+        self._display: _Display | None = None
+        if verbose == 1 and _is_watched():
+            self._display = _Bar(total, done)
+        elif verbose >= 1:
+            self._display = _Lines(total, done)
 
     def __enter__(self) -> Progress:
         return self
@@ -27,17 +44,78 @@ class Progress:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._bar is None:
-            return
-        if kind is None:  # training may end before its last step: the bar ends full all the same
+        if self._display is not None:
+            self._display.close(whole=kind is None)
+
+    def update(self, figures: Mapping[str, float]) -> None:
+        """Note that one more step is done."""
+        if self._display is not None:
+            self._display.step({name: f"{value:.6g}" for name, value in figures.items()})
+
+
+class _Display(Protocol):
+    """What a person sees of a training."""
+
+    def step(self, figures: Mapping[str, str]) -> None:
+        """Show one more step."""
+
+    def close(self, whole: bool) -> None:
+        """Show the end: all went well, or an error cut it short."""
+
+
+class _Bar:
+    """A progress bar.
+
+    Nobody watching, none is made: making one takes a lock of the whole process, which Ctrl-C at
+    that moment would leave closed.
+    """
+
+    def __init__(self, total: int, done: int) -> None:
+        self._bar = tqdm(total=total, initial=done, unit="it", dynamic_ncols=True)
+
+    def step(self, figures: Mapping[str, str]) -> None:
+        self._bar.set_postfix(figures, refresh=False)
+        self._bar.update()
+
+    def close(self, whole: bool) -> None:
+        if whole:  # training may end before its last step: the bar ends full all the same
             self._bar.total = self._bar.n
             self._bar.refresh()
         self._bar.close()
 
-    def update(self, figures: Mapping[str, float]) -> None:
-        """Note that one more step is done."""
-        if self._bar is None:
-            return
-        shown = {name: f"{value:.6g}" for name, value in figures.items()}
-        self._bar.set_postfix(shown, refresh=False)
-        self._bar.update()
+
+class _Lines:
+    """Lines at steps 1, 2, 5, 10, 20, 50 and so on, after a silence, and at the end."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._total = total
+        self._done = done
+        self._begin = self._last = time.monotonic()
+        self._unsaid: Mapping[str, str] | None = None
+
+    def step(self, figures: Mapping[str, str]) -> None:
+        self._done += 1
+        self._unsaid = figures
+        is_round = str(self._done).rstrip("0") in ("1", "2", "5")
+        if is_round or time.monotonic() - self._last >= SILENCE:
+            self._say()
+
+    def close(self, whole: bool) -> None:
+        if whole and self._unsaid is not None:
+            self._total = self._done
+            self._say()
+
+    def _say(self) -> None:
+        assert self._unsaid is not None
+        self._last = time.monotonic()
+        figures = "".join(f"  {name}={value}" for name, value in self._unsaid.items())
+        seconds = self._last - self._begin
+        width = len(str(self._total))
+        line = f"{self._done:>{width}}/{self._total}{figures}  {seconds:.1f} s"
+        print(line, file=sys.stderr, flush=True)
+        self._unsaid = None
+
+
+def _is_watched() -> bool:
+    is_terminal = getattr(sys.stderr, "isatty", bool)  # a stand-in for stderr need not have it
+    return is_terminal() or "ipykernel" in sys.modules

@@ -151,7 +151,7 @@ class TreeCRF(SequenceModel):
     random_state : int, RandomState or None, default None
         Seed of what is drawn at random, if anything is.
     verbose : int, default 0
-        1 shows a progress bar.
+        1 shows progress: a bar on a terminal or in a notebook, else a few lines. 2: always lines.
 
     Attributes
     ----------

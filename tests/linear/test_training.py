@@ -174,7 +174,7 @@ def test_unknown_attributes_in_the_eval_set_are_ignored():
     assert crf.history_["eval_loss"][-1] == pytest.approx(expected)
 
 
-def test_verbose_writes_a_bar(capsys):
+def test_verbose_shows_the_figures(capsys):
     LinearCRF(verbose=0).fit(X, Y)
     LinearCRF(verbose=False).fit(X, Y)
     assert capsys.readouterr() == ("", "")

@@ -219,7 +219,7 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(error):
 # Progress.
 
 
-def test_verbose_writes_a_bar(capsys):
+def test_verbose_shows_the_figures(capsys):
     make(verbose=0).fit(X, Y)
     make(verbose=False).fit(X, Y)
     assert capsys.readouterr() == ("", "")
@@ -232,7 +232,7 @@ def test_verbose_writes_a_bar(capsys):
         assert name in err
 
 
-def test_the_bar_ends_where_training_does(capsys):
+def test_progress_ends_where_training_does(capsys):
     make(verbose=1, n_rounds=50, callbacks=[lambda now: now.number == 3]).fit(X, Y)
     assert "3/3" in capsys.readouterr().err
 
