@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.metrics import ChunkScores, chunk_scores
+from hedgerow.metrics import ChunkScores, Scores, chunk_scores
 from reference.conlleval import count_chunks
+from reference.strict_chunks import count_strictly
 
 
 def n_chunks(labels):
@@ -31,9 +32,9 @@ def test_an_example_worked_by_hand():
     assert (scores.precision, scores.recall) == (2 / 6, 2 / 5)
     assert scores.f1 == pytest.approx(2 * (2 / 6) * (2 / 5) / (2 / 6 + 2 / 5))
     assert list(scores.by_type) == ["NP", "PP", "VP"]
-    assert scores.by_type["NP"] == ChunkScores(2 / 5, 2 / 3, 4 / 8, 3, 5, 2, {})
-    assert scores.by_type["PP"] == ChunkScores(0.0, 0.0, 0.0, 1, 1, 0, {})
-    assert scores.by_type["VP"] == ChunkScores(0.0, 0.0, 0.0, 1, 0, 0, {})
+    assert scores.by_type["NP"] == Scores(2 / 5, 2 / 3, 4 / 8, 3, 5, 2)
+    assert scores.by_type["PP"] == Scores(0.0, 0.0, 0.0, 1, 1, 0)
+    assert scores.by_type["VP"] == Scores(0.0, 0.0, 0.0, 1, 0, 0)
 
 
 def test_everything_right_and_everything_wrong():
@@ -130,17 +131,14 @@ def test_flat_labels(flat):
     assert chunk_scores([flat], [flat]).n_correct == 1
 
 
-labels = st.sampled_from(["O", *(f"{tag}-{kind}" for tag in "BILEUS" for kind in "XY")])
-pairs = st.lists(st.lists(st.tuples(labels, labels), max_size=8), max_size=3)
+def draw_pairs(prefixes):
+    """Two labellings of a few sequences with these prefixes."""
+    labels = st.sampled_from(["O", *(f"{tag}-{kind}" for tag in prefixes for kind in "XY")])
+    pairs = st.lists(st.lists(st.tuples(labels, labels), max_size=8), max_size=2)
+    return pairs.map(lambda some: [[[pair[i] for pair in one] for one in some] for i in (0, 1)])
 
 
-@settings(max_examples=500, deadline=None)
-@given(pairs)
-def test_counts_equal_those_of_the_evaluation_script(pairs):
-    y_true = [[true for true, _ in sequence] for sequence in pairs]
-    y_pred = [[predicted for _, predicted in sequence] for sequence in pairs]
-    scores = chunk_scores(y_true, y_pred)
-    expected = count_chunks(y_true, y_pred)
+def assert_counts(scores, expected):
     found = {
         kind: [score.n_true, score.n_predicted, score.n_correct]
         for kind, score in scores.by_type.items()
@@ -148,3 +146,56 @@ def test_counts_equal_those_of_the_evaluation_script(pairs):
     assert found == expected
     totals = np.sum([*expected.values(), [0, 0, 0]], axis=0).tolist()
     assert [scores.n_true, scores.n_predicted, scores.n_correct] == totals
+
+
+@settings(max_examples=300, deadline=None)
+@given(draw_pairs("BILEUS"))
+def test_counts_equal_those_of_the_evaluation_script(both):
+    assert_counts(chunk_scores(*both), count_chunks(*both))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "prefixes"), [("IOB2", "BI"), ("IOE2", "IE"), ("IOBES", "BIES"), ("BILOU", "BILU")]
+)
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_strict_counts_equal_those_of_patterns(scheme, prefixes, data):
+    both = data.draw(draw_pairs(prefixes))
+    assert_counts(chunk_scores(*both, scheme=scheme), count_strictly(*both, scheme))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "labels", "n_found"),
+    [
+        ("IOB2", "I-X I-X O B-X I-Y", 1),
+        ("IOB2", "B-X B-X I-X", 2),
+        ("IOE2", "I-X E-X E-X I-X", 2),
+        ("IOE2", "I-X I-Y E-Y", 1),
+        ("IOBES", "B-X O S-X B-X E-X", 2),
+        ("IOBES", "B-X B-X E-X I-X E-X", 1),
+        ("BILOU", "B-X I-X U-X L-X B-Y L-Y", 2),
+    ],
+)
+def test_strict_chunks_by_hand(scheme, labels, n_found):
+    assert chunk_scores([labels.split()], [labels.split()], scheme=scheme).n_true == n_found
+
+
+@pytest.mark.parametrize(("name", "other"), [("BIO", "IOB2"), ("BIOES", "IOBES")])
+def test_schemes_have_the_names_of_constraints_too(name, other):
+    y = [["B-X", "I-X", "I-X", "O"]]
+    assert chunk_scores(y, y, scheme=name) == chunk_scores(y, y, scheme=other)
+
+
+def test_labellings_that_keep_to_their_scheme_are_the_same_leniently_and_strictly():
+    y_true = [["B-X", "I-X", "E-X", "O", "S-Y"], ["S-X", "B-Y", "E-Y"]]
+    y_pred = [["B-X", "E-X", "O", "O", "S-Y"], ["S-X", "B-Y", "E-Y"]]
+    assert chunk_scores(y_true, y_pred, scheme="IOBES") == chunk_scores(y_true, y_pred)
+
+
+def test_wrong_schemes():
+    message = "scheme is 'IOB3'; expected None or one of 'IOB2', 'IOE2', 'IOBES', 'BILOU'"
+    with pytest.raises(ValueError, match=message):
+        chunk_scores([["O"]], [["O"]], scheme="IOB3")
+    message = "label 'S-X' does not fit scheme 'IOB2'; expected 'O', or one of B, I with a type, as"
+    with pytest.raises(ValueError, match=message):
+        chunk_scores([["O", "B-X"]], [["S-X", "O"]], scheme="IOB2")

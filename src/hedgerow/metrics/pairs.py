@@ -1,0 +1,29 @@
+"""True and predicted labels side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Pairs = list[tuple[Sequence[Any], Sequence[Any]]]
+
+
+def pair_sequences(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]]) -> Pairs:
+    """Check that there are as many labels on both sides; a pair for each sequence."""
+    y_true, y_pred = list(y_true), list(y_pred)
+    if len(y_true) != len(y_pred):
+        raise ValueError(f"y_true has {len(y_true)} sequences but y_pred has {len(y_pred)}")
+    pairs = list(zip(y_true, y_pred, strict=True))
+    for s, (true, predicted) in enumerate(pairs):
+        for labels in (true, predicted):
+            if isinstance(labels, str) or not hasattr(labels, "__len__"):
+                kind = "a string" if isinstance(labels, str) else f"{labels!r}"
+                raise TypeError(
+                    f"sequence {s} is {kind}; expected lists of labels: wrap flat labels, "
+                    "[y_true], or cut them into sequences"
+                )
+        if len(true) != len(predicted):
+            raise ValueError(
+                f"sequence {s} has {len(true)} labels in y_true but {len(predicted)} in y_pred"
+            )
+    return pairs

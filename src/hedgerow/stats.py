@@ -1,0 +1,70 @@
+"""Whether a difference between two models may be chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["McNemar", "mcnemar"]
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """What two models disagree on.
+
+    Attributes
+    ----------
+    n_only_a, n_only_b : int
+        How often the one was right and the other wrong.
+    p_value : float
+        How probable so uneven a split, or a more uneven one, is if both are equally good.
+    """
+
+    n_only_a: int
+    n_only_b: int
+    p_value: float
+
+
+def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
+    """Test whether two models are right equally often: McNemar's test, two-sided and exact.
+
+    Where both are right or both wrong says nothing of which is better. If they are equally good,
+    each is the better one in half of the other places: a binomial distribution.
+
+    The test takes places to be independent. Positions of a sequence hardly are, and their p-value
+    is too small; whether whole sequences are right is the safer thing to compare.
+
+    Parameters
+    ----------
+    right_a, right_b : (N,) bool
+        Whether each model is right, in the same places.
+
+    Examples
+    --------
+    >>> from hedgerow.stats import mcnemar
+    >>> mcnemar([True] * 9 + [False], [False] * 8 + [True] * 2)
+    McNemar(n_only_a=8, n_only_b=1, p_value=0.0390625)
+    """
+    from scipy.special import bdtr
+
+    a, b = _read("right_a", right_a), _read("right_b", right_b)
+    if len(a) != len(b):
+        raise ValueError(
+            f"right_a has {len(a)} places but right_b has {len(b)}; compare the models in the same "
+            "places"
+        )
+    n_only_a, n_only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
+    fewer, both = min(n_only_a, n_only_b), n_only_a + n_only_b
+    return McNemar(n_only_a, n_only_b, min(1.0, 2 * float(bdtr(fewer, both, 0.5))))
+
+
+def _read(name: str, right: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    values = np.asarray(right)
+    if values.ndim != 1 or (values.dtype != np.bool_ and values.size):
+        raise ValueError(
+            f"{name} must be an array (N,) of bools, whether the model is right in each place; "
+            f"got shape {values.shape} of {values.dtype}"
+        )
+    return values.astype(np.bool_)
