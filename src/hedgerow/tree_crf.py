@@ -28,6 +28,7 @@ from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import Table
 from hedgerow.model import SequenceModel
 from hedgerow.objectives import Choice, Objective, default_decode, read_objective, stages
+from hedgerow.parameters import check_number
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, check_not_infinite
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
@@ -35,6 +36,7 @@ from hedgerow.trees.columns import Columns
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
+from hedgerow.trees.table import tree_table
 from hedgerow.trellis import Potentials
 
 # Positions that are scored at one go in prediction, in whole sequences.
@@ -373,6 +375,46 @@ class TreeCRF(SequenceModel):
             "offset": offsets[rows[order]],
             "gain": gains[rows, columns][order],
         }
+
+    def trees(self, *, round: int | None = None, label: Any = None) -> Table:
+        """The trees, as the columns of a table with a row for each node.
+
+        ``pandas.DataFrame(...)`` and ``polars.DataFrame(...)`` take what is returned.
+
+        Parameters
+        ----------
+        round
+            Only the trees of this round; the first is 1, as ``best_round_`` counts.
+        label
+            Only the trees of this label.
+
+        Returns
+        -------
+        dict of arrays
+            ``round`` and ``label`` of the tree, ``node`` within it (0 is the root), ``feature`` and
+            ``offset`` in the window that a split asks about, ``question`` in words, ``threshold``
+            below which values say yes (NaN if that is not the question), ``categories`` that say
+            yes (a tuple, or None), ``left`` and ``right``, the nodes of those that say yes and no,
+            ``missing``, "left" or "right", where missing values go, ``value`` that a leaf adds to
+            the label's score (of a split: what it would add as a leaf), ``gain`` of a split,
+            ``weight``, the sum of the curvatures of a node's examples. For leaves ``feature``,
+            ``question`` and ``missing`` are empty, ``left`` and ``right`` -1.
+        """
+        self._check_fitted()
+        forest = self._model.forest
+        chosen = np.arange(forest.n_trees)
+        if round is not None:
+            check_number("round", round, minimum=1, integer=True)
+            if round > forest.n_rounds:
+                raise ValueError(
+                    f"round is {round}, but the model has {forest.n_rounds} rounds; expected an "
+                    f"integer from 1 to {forest.n_rounds}"
+                )
+            chosen = chosen[chosen // forest.n_labels == round - 1]
+        if label is not None:
+            code = self._labels().read_codes([label], "label")[0]
+            chosen = chosen[chosen % forest.n_labels == code]
+        return tree_table(forest, self._columns, self.classes_, chosen)
 
     def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         return self._model.forest.importances(self._columns.n_columns)

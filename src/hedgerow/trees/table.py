@@ -1,0 +1,64 @@
+"""Table: the trees of a model, a row a node, in the names and values that users know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels.tables import Table
+from hedgerow.trees.columns import Columns
+from hedgerow.trees.forest import Forest
+from hedgerow.trees.questions import Question, Questions
+
+__all__ = ["tree_table"]
+
+
+def tree_table(
+    forest: Forest, columns: Columns, classes: NDArray[Any], trees: NDArray[np.int64]
+) -> Table:
+    """The nodes of some trees, given by their numbers, one tree after the other.
+
+    See `hedgerow.TreeCRF.trees` for the columns.
+    """
+    sizes = np.diff(forest.tree_offsets)[trees]
+    firsts = np.repeat(forest.tree_offsets[:-1][trees], sizes)
+    ends = np.cumsum(sizes)
+    nodes = np.arange(sizes.sum()) - np.repeat(ends - sizes, sizes)
+    places = firsts + nodes
+    owners = np.repeat(trees, sizes)
+    is_split = forest.columns[places] >= 0
+    questions = Questions(forest, columns)
+    asked = [questions.ask(place) for place in places[is_split].tolist()]
+    names = np.array([*questions.names, ""], dtype=np.object_)  # -1, the column of leaves, is last
+    lefts = forest.lefts[places].astype(np.int64)
+    yes = lefts + _spread([not question.yes_is_left for question in asked], is_split, False)
+    return {
+        "round": owners // forest.n_labels + 1,
+        "label": classes[owners % forest.n_labels],
+        "node": nodes,
+        "feature": names[forest.columns[places]],
+        "offset": np.where(is_split, forest.offsets[places], 0),
+        "question": _spread([question.text for question in asked], is_split, ""),
+        "threshold": _spread([question.threshold for question in asked], is_split, np.nan),
+        "categories": _spread([question.categories for question in asked], is_split, None),
+        "left": np.where(is_split, yes, -1),
+        "right": np.where(is_split, 2 * lefts + 1 - yes, -1),
+        "missing": _spread(list(map(_way_of_missing, asked)), is_split, ""),
+        "value": forest.values[places].astype(np.float64),
+        "gain": np.where(is_split, forest.gains[places], 0).astype(np.float64),
+        "weight": forest.weights[places].astype(np.float64),
+    }
+
+
+def _way_of_missing(question: Question) -> str:
+    return "left" if question.missing_says_yes else "right"
+
+
+def _spread(of_splits: list[Any], is_split: NDArray[np.bool_], of_leaves: Any) -> NDArray[Any]:
+    """A column of what is known of the splits, and the same for every leaf."""
+    dtype = type(of_leaves) if isinstance(of_leaves, bool | float) else np.object_
+    column = np.full(len(is_split), of_leaves, dtype=dtype)
+    column[is_split] = np.fromiter(of_splits, dtype, len(of_splits))
+    return column
