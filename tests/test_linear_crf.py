@@ -141,7 +141,7 @@ def test_more_labellings_than_there_are(fitted):
 
 def test_a_score_for_which_nothing_counts(fitted):
     y = [Y[0], [None] * len(Y[1])]
-    message = "sample_weight is zero for every sequence that has a label"
+    message = "sample_weight is zero wherever there is a label; at least one must count"
     refuses(ValueError, message, fitted.score, X[:2], y, [0.0, 1.0])
 
 

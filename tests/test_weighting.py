@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from hedgerow import LinearCRF
+from hedgerow import LinearCRF, TreeCRF
 from reference.linear import make_data
 
 X, Y = make_data(n_sequences=10)
@@ -120,6 +120,71 @@ def test_score_weighs_sequences():
     only = np.zeros(len(X))
     only[4] = 1
     assert crf.score(X, Y, sample_weight=only) == right[4]
+
+
+ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
+GROUPS = np.repeat(np.arange(len(X)), list(map(len, X)))
+
+
+@KINDS
+def test_weights_of_rows_that_agree_within_sequences_are_weights_of_sequences(parameters):
+    weights = np.arange(len(X)) % 4 + 0.5
+    crf = LinearCRF(**parameters)
+    expected = crf.fit(ROWS, LABELS, weights, GROUPS).loss_
+    assert crf.fit(ROWS, LABELS, weights[GROUPS], GROUPS).loss_ == expected
+    assert crf.fit(X, Y, weights).loss_ == expected
+
+
+@KINDS
+@pytest.mark.parametrize("class_weight", [None, {"b": 0.5}])
+def test_weights_of_rows_multiply_with_weights_of_classes(parameters, class_weight):
+    by_label = {"a": 3.0, "b": 1.0, "c": 0.25}
+    of_rows = np.array([by_label[label] for label in LABELS])
+    parameters = {"class_weight": class_weight, **parameters}
+    weighted = LinearCRF(**parameters).fit(ROWS, LABELS, of_rows, GROUPS)
+    for label, weight in (class_weight or {}).items():
+        by_label[label] *= weight
+    by_class = LinearCRF(**parameters | {"class_weight": by_label}).fit(X, Y)
+    assert_same(weighted, by_class)
+
+
+def test_trees_weigh_rows_as_they_weigh_classes():
+    crf = TreeCRF(n_rounds=3, n_jobs=1)
+    weighted = crf.fit(ROWS, LABELS, np.where(LABELS == "a", 3.0, 1.0), GROUPS).loss_
+    assert weighted == crf.set_params(class_weight={"a": 3.0}).fit(X, Y).loss_
+
+
+def test_score_weighs_rows():
+    crf = LinearCRF(reg_lambda=5).fit(X, Y)
+    weights = np.linspace(0, 2, len(ROWS))
+    right = crf.predict(ROWS, groups=GROUPS) == LABELS
+    found = crf.score(ROWS, LABELS, weights, groups=GROUPS)
+    assert found == pytest.approx(np.average(right, weights=weights))
+
+
+@pytest.mark.parametrize(
+    ("sample_weight", "message"),
+    [
+        (
+            np.ones(11),
+            f"sample_weight has shape (11,) but X has 10 sequences and {len(ROWS)} rows; pass one "
+            "weight for each sequence, or one for each row",
+        ),
+        (np.zeros(len(ROWS)), "sample_weight is zero for every row; at least one must count"),
+        (["much"] * 10, "sample_weight is not an array of numbers: could not convert string"),
+    ],
+)
+def test_bad_weights_for_a_flat_input(sample_weight, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        LinearCRF().fit(ROWS, LABELS, sample_weight, GROUPS)
+
+
+def test_rows_that_differ_in_weight_need_labels():
+    gaps = np.where(GROUPS == 3, None, LABELS)
+    message = rf"sample_weight weighs every row on its own, but y\[{np.argmax(GROUPS == 3)}\] is"
+    with pytest.raises(ValueError, match=message):
+        LinearCRF().fit(ROWS, gaps, np.arange(len(ROWS)), GROUPS)
+    assert LinearCRF().fit(ROWS, gaps, np.ones(len(ROWS)), GROUPS).loss_ > 0
 
 
 @pytest.mark.parametrize(

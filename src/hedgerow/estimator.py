@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import ClassifierTags, Tags
 
 from hedgerow import _core, persist
 from hedgerow.decoding import Decode
@@ -33,6 +34,19 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
     _schema: Schema
     _index: _core.StringIndex
+
+    def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn has to know of the input.
+
+        Not that this is a classifier: for one, an integer ``cv`` would deal out single rows by
+        their label, which tears sequences apart, and lists of sequences would be refused.
+        """
+        tags: Tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags()
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        return tags
 
     @property
     @abstractmethod

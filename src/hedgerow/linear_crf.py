@@ -210,8 +210,9 @@ class LinearCRF(SequenceModel):
         y
             A list of label lists, or flat labels for a flat X. None or NaN stands for a label that
             is not known.
-        sample_weight : (S,), optional
-            How much each sequence counts.
+        sample_weight : (S,), or (N,) for a flat X, optional
+            How much each sequence counts, or each row: the term log P(y_t | labels before) of its
+            label is multiplied by the weight. All labels must be known if rows differ.
         groups : (N,), optional
             For a flat X, the sequence of each row; without it a flat X is one sequence.
         eval_set : (X, y) or (X, y, groups), optional

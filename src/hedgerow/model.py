@@ -216,7 +216,7 @@ class SequenceModel(Estimator):
     ) -> float:
         """Share of positions that `predict` labels right, of those whose label is not missing.
 
-        ``sample_weight`` has a weight for each sequence.
+        ``sample_weight`` has a weight for each sequence, or for each row of a flat X.
         """
         question = self._ask(X, groups, None)
         codes = self._read_codes(y, question.sequences)
@@ -225,12 +225,12 @@ class SequenceModel(Estimator):
             raise ValueError("every label of y is missing; score needs at least one")
         right = self._decode(question, None) == codes
         weights = read_sample_weight(sample_weight, question.sequences)
-        if weights is None:
+        by_position = weights.of_positions(question.sequences)
+        if by_position is None:
             return float(np.mean(right[given]))
-        by_position = np.repeat(weights, question.sequences.lengths)
         if not by_position[given].any():
             raise ValueError(
-                "sample_weight is zero for every sequence that has a label; at least one must count"
+                "sample_weight is zero wherever there is a label; at least one must count"
             )
         return float(np.average(right[given], weights=by_position[given]))
 

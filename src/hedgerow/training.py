@@ -119,16 +119,20 @@ def read_training_set(
         constraints=_read_constraints(crf, labels, codes, sequences),
         has_edges=has_edges,
     )
-    sequence_weights = read_sample_weight(sample_weight, sequences)
+    weight = read_sample_weight(sample_weight, sequences)
+    if weight.by_position is not None:
+        column.require_all(sequences, "sample_weight weighs every row on its own")
     position_weights = _read_class_weight(crf, labels, column, codes, sequences)
-    if position_weights is not None and sequence_weights is not None:
-        position_weights *= np.repeat(sequence_weights, sequences.lengths)
+    if position_weights is None:
+        position_weights = weight.by_position
+    elif (of_positions := weight.of_positions(sequences)) is not None:
+        position_weights *= of_positions
     targets = Targets(
         sequences.offsets,
         codes,
         len(labels.classes),
         grammar.automaton,
-        sequence_weights,
+        weight.by_sequence,
         position_weights,
     )
     return TrainingSet(sequences.schema, index, labels, grammar, targets)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from hedgerow import _core, persist, trellis
 from hedgerow.boosting.booster import Booster, Model, score_positions
@@ -287,8 +288,9 @@ class TreeCRF(SequenceModel):
         y
             A list of label lists, or flat labels for a flat X. None or NaN stands for a label that
             is not known.
-        sample_weight : (S,), optional
-            How much each sequence counts.
+        sample_weight : (S,), or (N,) for a flat X, optional
+            How much each sequence counts, or each row: the term log P(y_t | labels before) of its
+            label is multiplied by the weight. All labels must be known if rows differ.
         groups : (N,), optional
             For a flat X, the sequence of each row; without it a flat X is one sequence.
         eval_set : (X, y) or (X, y, groups), optional
@@ -338,6 +340,12 @@ class TreeCRF(SequenceModel):
         del booster, tree_data, bins
         _core.release_memory()
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn has to know of the input: NaN says that a number is missing."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     @property
     def n_rounds_(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,58 @@ from hedgerow.sequences import Sequences
 LARGEST = 1e12
 
 
-def read_sample_weight(
-    sample_weight: ArrayLike | None, sequences: Sequences
-) -> NDArray[np.float64] | None:
-    """Check the weights of sequences, (S,); None stays None."""
+@dataclass(frozen=True, eq=False)
+class SampleWeight:
+    """How much the S sequences or the N positions count; None if all count the same.
+
+    Attributes
+    ----------
+    by_sequence : (S,) or None
+        How much each sequence counts.
+    by_position : (N,) or None
+        How much each position counts, if positions differ within a sequence; `by_sequence` is None
+        then.
+    """
+
+    by_sequence: NDArray[np.float64] | None = None
+    by_position: NDArray[np.float64] | None = None
+
+    def of_positions(self, sequences: Sequences) -> NDArray[np.float64] | None:
+        """How much each position counts, (N,), whichever way it was said."""
+        if self.by_sequence is None:
+            return self.by_position
+        return np.repeat(self.by_sequence, sequences.lengths)
+
+
+def read_sample_weight(sample_weight: ArrayLike | None, sequences: Sequences) -> SampleWeight:
+    """Check the weights of sequences, (S,), or of the rows of a flat X, (N,)."""
     if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (sequences.n_sequences,):
-        raise ValueError(
-            f"sample_weight has shape {weights.shape} but X has {sequences.n_sequences} "
-            "sequences; pass one weight for each sequence"
-        )
+        return SampleWeight()
+    weights = _to_numbers(sample_weight)
+    of_rows = sequences.flat and weights.shape == (sequences.n_positions,)
+    if not of_rows and weights.shape != (sequences.n_sequences,):
+        sizes, ways = f"{sequences.n_sequences} sequences", "one weight for each sequence"
+        if sequences.flat:
+            sizes += f" and {sequences.n_positions} rows"
+            ways += ", or one for each row"
+        raise ValueError(f"sample_weight has shape {weights.shape} but X has {sizes}; pass {ways}")
+    _check_weights(weights, "row" if of_rows else "sequence")
+    if not of_rows:
+        return SampleWeight(by_sequence=weights)
+    by_sequence = weights[sequences.offsets[:-1]]
+    if (np.repeat(by_sequence, sequences.lengths) == weights).all():
+        return SampleWeight(by_sequence=by_sequence)
+    return SampleWeight(by_position=weights)
+
+
+def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight is not an array of numbers: {error}") from None
+
+
+def _check_weights(weights: NDArray[np.float64], of: str) -> None:
     bad = ~((weights >= 0) & (weights <= LARGEST))
     if bad.any():
         place = int(bad.argmax())
@@ -36,8 +77,7 @@ def read_sample_weight(
             f"and at most {LARGEST:g}"
         )
     if not weights.any():
-        raise ValueError("sample_weight is zero for every sequence; at least one must count")
-    return weights
+        raise ValueError(f"sample_weight is zero for every {of}; at least one must count")
 
 
 def class_weights(

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import DataConversionWarning
 
 from hedgerow.encode import encode
 from hedgerow.labels import read_labels
@@ -105,7 +106,14 @@ def test_flat_labels_for_a_list(y):
 
 def test_nested_labels_for_flat_input():
     refuses(ValueError, "y[0] is a list, not a label; X is flat", [["B"], ["O"], ["B"]], FLAT)
-    refuses(ValueError, "y has shape (3, 1); X is flat, so y is 1-D", np.zeros((3, 1), int), FLAT)
+    refuses(ValueError, "y has shape (3, 2); X is flat, so y is 1-D", np.zeros((3, 2), int), FLAT)
+
+
+def test_a_column_vector_will_do_for_flat_input():
+    message = r"A column-vector y was passed when a 1d array was expected.* \(3, 1\), to \(3,\)"
+    with pytest.warns(DataConversionWarning, match=message):
+        column = read_labels(np.array([["B"], ["O"], ["B"]]), FLAT)
+    assert column.values.tolist() == ["B", "O", "B"]
 
 
 def test_part_of_y_of_a_wrong_type():
@@ -234,6 +242,11 @@ def test_integers_that_a_gap_turned_into_floats_are_integers_again(y):
     assert known(y) == ([1, None, -3], "INTEGER")
 
 
+@pytest.mark.parametrize("y", [np.array([1.0, 2.0, -3.0], np.float32), [1.0, 2, -3.0]])
+def test_whole_floats_are_integers(y):
+    assert known(y) == ([1, 2, -3], "INTEGER")
+
+
 def test_integers_and_floats_with_gaps_in_different_sequences():
     assert known([np.array([1.0, np.nan]), np.array([2])], LISTED) == ([1, None, 2], "INTEGER")
     assert known([np.array([1.0, np.nan]), np.array([2.0])], LISTED) == ([1, None, 2], "INTEGER")
@@ -272,9 +285,8 @@ def test_one_label_may_stand_for_unknown(y, missing_label, labels, family):
     assert known(y, missing_label=missing_label) == (labels, family)
 
 
-def test_a_label_for_unknown_does_not_excuse_floats():
-    with pytest.raises(ValueError, match=re.escape("y[0] is the float 1.0")):
-        read_labels([1.0, -1.0, 2.0], FLAT, missing_label=-1)
+def test_a_label_for_unknown_may_be_a_whole_float():
+    assert known([1.0, -1.0, 2.0], missing_label=-1) == ([1, None, 2], "INTEGER")
 
 
 @pytest.mark.parametrize("missing_label", [-1.0, np.nan, pd.NA, ["?"], b"?"])
@@ -304,7 +316,7 @@ def test_gaps_of_any_kind_are_where_they_were(labels, gap):
         (None, LISTED, "known is None; X is a list of sequences, so known is a list with"),
         (3, FLAT, "known is of type int; X is flat, so known is 1-D"),
         (pd.DataFrame({"y": [1]}), FLAT, "known is a DataFrame"),
-        (np.zeros((3, 1)), FLAT, "known has shape (3, 1); X is flat, so known is 1-D"),
+        (np.zeros((3, 2)), FLAT, "known has shape (3, 2); X is flat, so known is 1-D"),
         (["B"], FLAT, "known has 1 labels but X has 3 rows"),
         (["B", "B", 1], FLAT, "known mixes kinds of labels: known[0] is 'B' and known[2] is 1"),
         (["B"], LISTED, "known is flat, known[0] is 'B', but X is not"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import chain
@@ -10,6 +11,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
 from hedgerow.encode.codes import is_missing
 from hedgerow.labels.column import Family, LabelColumn, family_of_dtype, family_of_type, place
@@ -30,8 +32,8 @@ def read_labels(
     y : list of lists of labels, or flat labels
         For a list X one list, array or Series a sequence; for a flat X one list, array or
         Series. Labels are all strings, all integers or all bools. None, NaN, NaT and NA say that
-        a label is missing; since a column of integers becomes one of floats when pandas puts a
-        NaN into it, whole floats beside a missing label are integers.
+        a label is missing. Whole floats are integers: a column of integers becomes one of floats
+        when pandas puts a NaN into it, and stays one when the NaN is gone.
     sequences : Sequences
         The X that the labels belong to.
     name : str
@@ -75,6 +77,14 @@ def _check_missing_label(missing_label: Any) -> None:
 
 def _read_flat(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
     labels = _settle(y, name)
+    if isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn(
+            f"A column-vector {name} was passed when a 1d array was expected. Please change the "
+            f"shape of {name}, {labels.shape}, to ({len(labels)},): {name}.ravel()",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        labels = labels.ravel()
     if isinstance(labels, np.ndarray) and labels.ndim != 1:
         raise ValueError(f"{name} has shape {labels.shape}; {_expected(sequences, name)}")
     if len(labels) != sequences.n_positions:
@@ -173,9 +183,8 @@ def _families(values: NDArray[Any]) -> NDArray[np.int8]:
     floats = np.flatnonzero(families == Family.FLOAT)
     numbers = values[floats].astype(np.float64)
     families[floats[np.isnan(numbers)]] = Family.MISSING
-    if (families == Family.MISSING).any():
-        whole = (np.rint(numbers) == numbers) & (np.abs(numbers) < LARGEST_FLOAT)
-        families[floats[whole]] = Family.INTEGER
+    whole = (np.rint(numbers) == numbers) & (np.abs(numbers) < LARGEST_FLOAT)
+    families[floats[whole]] = Family.INTEGER
     return families
 
 
