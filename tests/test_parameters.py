@@ -3,7 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from hedgerow.parameters import check_choice, check_number
+from hedgerow import TreeCRF
+from hedgerow.parameters import changed_parameters, check_choice, check_number
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1, 2.5, np.float32(0.5), np.int8(3), 10**20])
@@ -39,3 +40,8 @@ def test_choices():
         message = f"colour is {wrong!r}; expected 'red' or 'green' or None"
         with pytest.raises(ValueError, match=message):
             check_choice("colour", wrong, ("red", "green", None))
+
+
+def test_changed_parameters():
+    crf = TreeCRF(n_rounds=5, window=(0, 1), max_depth=6)
+    assert changed_parameters(crf) == {"n_rounds": 5, "window": (0, 1)}

@@ -200,7 +200,10 @@ class SequenceModel(Estimator):
         missing ones. Labels that break a constraint have probability 0.
         """
         question = self._ask(X, groups, None)
-        codes = self._read_codes(y, question.sequences)
+        return self._log_likelihoods(question, self._read_codes(y, question.sequences))
+
+    def _log_likelihoods(self, question: Question, codes: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Log probability of labels by their codes, (N,) with -1 for missing: (S,)."""
         begin = 0
 
         def measure(part: Potentials) -> NDArray[np.float64]:

@@ -29,3 +29,13 @@ def check_share(name: str, value: Any) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not (is_number and 0 < value <= 1):
         raise ValueError(f"{name} is {value!r}; expected a number above 0 and at most 1")
+
+
+def changed_parameters(estimator: Any) -> dict[str, Any]:
+    """Parameters of an estimator that differ from its defaults, by name."""
+    defaults = type(estimator)().get_params(deep=False)
+    return {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if repr(value) != repr(defaults[name])
+    }

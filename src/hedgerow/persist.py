@@ -50,13 +50,17 @@ class State:
 
 def write(path: Path, kind: str, state: State) -> None:
     """Write a model of class `kind`, whole or not at all."""
+    text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
+    tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
+    write_file(path, save_tensors(tensors, {"hedgerow": f"{_digest(text, tensors)} {text}"}))
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: beside its place, and moved there at the end."""
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"cannot save to {str(path)!r}: the folder {str(path.parent)!r} does not exist"
         )
-    text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
-    tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
-    data = save_tensors(tensors, {"hedgerow": f"{_digest(text, tensors)} {text}"})
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with temporary.open("xb") as file:
