@@ -27,6 +27,7 @@ AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: reading X and y as they were read in training, and model files."""
 
+    group_column: str | int | None
     missing_label: Any
     classes_: NDArray[Any]
     decode_: Decode
@@ -157,7 +158,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self, X: Any, groups: Any, schema: Schema, index: _core.StringIndex
     ) -> Sequences:
         """Encode X and check it against what the model is being fitted on."""
-        sequences = encode(X, groups, index, grow=False)
+        sequences = encode(X, groups, index, grow=False, group_column=self.group_column)
         check_schema(schema, sequences.schema, type(self).__name__)
         self._check_values(sequences)
         # Attributes have the names of the columns used to fit, also if X has none or others.

@@ -97,6 +97,10 @@ class LinearCRF(SequenceModel):
     transition_attributes : bool, default False
         Give attributes weights for pairs of neighbouring labels too, so that what follows a label
         can depend on the input ("B" templates of CRF++).
+    group_column : str, int or None, default None
+        Name or number of a column of X that says which sequence each row of a flat X belongs to. It
+        is no feature. A table then carries its groups to wherever scikit-learn hands it on without
+        them, and needs none beside it; see `groups` of `fit`.
     class_weight : dict, "balanced" or None, default None
         How much a position counts in training, by its label: a weight for each label (1 for those
         left out), or "balanced" for weights inversely proportional to how often a label occurs. The
@@ -162,6 +166,7 @@ class LinearCRF(SequenceModel):
         end_labels: Any = None,
         missing_label: Any = None,
         transition_attributes: bool = False,
+        group_column: str | int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -186,6 +191,7 @@ class LinearCRF(SequenceModel):
         self.end_labels = end_labels
         self.missing_label = missing_label
         self.transition_attributes = transition_attributes
+        self.group_column = group_column
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -355,7 +361,7 @@ class LinearCRF(SequenceModel):
         self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any
     ) -> tuple[TrainingSet, SparseRows]:
         index = _core.StringIndex()
-        sequences = encode(X, groups, index)
+        sequences = encode(X, groups, index, group_column=self.group_column)
         self._check_values(sequences)
         data = read_training_set(
             self, sequences, index, y, sample_weight, has_edges=self.transition_attributes

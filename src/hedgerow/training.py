@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
+from hedgerow.encode.group_column import check_group_column
 from hedgerow.labels import Constraints, Grammar, LabelColumn, Labels, read_constraints, read_labels
 from hedgerow.objectives import Targets
 from hedgerow.parameters import check_choice, check_number
@@ -29,6 +30,7 @@ class LabelParameters(Protocol):
     start_labels: Any
     end_labels: Any
     missing_label: Any
+    group_column: str | int | None
     class_weight: Mapping[Any, float] | str | None
     objective: Any
     verbose: int
@@ -72,6 +74,7 @@ def check_label_parameters(crf: LabelParameters) -> None:
                 f"{name} is {value} and label_patterns are given; these take the place of the "
                 "patterns that order and min_pattern_count find: leave one of them out"
             )
+    check_group_column(crf.group_column)
     if isinstance(crf.class_weight, str):
         check_choice("class_weight", crf.class_weight, ("balanced", None))
 

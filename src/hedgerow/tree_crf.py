@@ -144,6 +144,10 @@ class TreeCRF(SequenceModel):
     missing_label : str, int or None, default None
         A label that says, as None and NaN always do, that the label of a position is not known; -1
         is common. Training then maximises the probability of the labels that are known.
+    group_column : str, int or None, default None
+        Name or number of a column of X that says which sequence each row of a flat X belongs to. It
+        is no feature. A table then carries its groups to wherever scikit-learn hands it on without
+        them, and needs none beside it; see `groups` of `fit`.
     class_weight : dict, "balanced" or None, default None
         How much a position counts in training, by its label: a weight for each label (1 for those
         left out), or "balanced" for weights inversely proportional to how often a label occurs. The
@@ -225,6 +229,7 @@ class TreeCRF(SequenceModel):
         start_labels: Any = None,
         end_labels: Any = None,
         missing_label: Any = None,
+        group_column: str | int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -264,6 +269,7 @@ class TreeCRF(SequenceModel):
         self.start_labels = start_labels
         self.end_labels = end_labels
         self.missing_label = missing_label
+        self.group_column = group_column
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -462,7 +468,7 @@ class TreeCRF(SequenceModel):
             )
             return data, sequences, init._columns
         index = _core.StringIndex()
-        sequences = encode(X, groups, index)
+        sequences = encode(X, groups, index, group_column=self.group_column)
         self._check_values(sequences)
         data = read_training_set(self, sequences, index, y, sample_weight)
         return data, sequences, Columns.learn(sequences, index, int(self.max_bins))

@@ -41,6 +41,7 @@ PARAMETERS = {
     "end_labels": ("a", "b", "c"),
     "missing_label": "?",
     "transition_attributes": True,
+    "group_column": None,
     "class_weight": {"a": 2.0},
     "n_jobs": 1,
     "random_state": 3,

@@ -54,6 +54,7 @@ PARAMETERS = {
     "start_labels": ["a", "b", "c"],
     "end_labels": ("a", "b", "c"),
     "missing_label": "?",
+    "group_column": None,
     "class_weight": {"a": 2.0},
     "n_jobs": 1,
     "random_state": 3,

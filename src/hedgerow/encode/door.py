@@ -21,6 +21,7 @@ from hedgerow.encode.forms import (
     settle,
 )
 from hedgerow.encode.frames import read_frames
+from hedgerow.encode.group_column import split_off_groups
 from hedgerow.encode.groups import read_groups
 from hedgerow.encode.items import read_items
 from hedgerow.encode.sparse import read_sparse
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 
 
 def encode(
-    X: Any, groups: Any = None, index: StringIndex | None = None, grow: bool = True
+    X: Any,
+    groups: Any = None,
+    index: StringIndex | None = None,
+    grow: bool = True,
+    group_column: str | int | None = None,
 ) -> Sequences:
     """Turn what a user hands in into `Sequences`.
 
@@ -48,6 +53,9 @@ def encode(
         Names of the attributes; needed for dicts and attribute strings only.
     grow : bool
         Whether attributes that are not in `index` are added to it, or dropped.
+    group_column : str or int, optional
+        Name or number of a column of X that holds the group ids, in place of `groups`. It is no
+        feature; in a list of sequences, which says itself where each of them ends, it is dropped.
 
     Returns
     -------
@@ -60,13 +68,23 @@ def encode(
     >>> sequences.offsets.tolist(), sequences.dense.shape
     ([0, 3, 4], (4, 2))
     """
+    if groups is not None and group_column is not None:
+        raise ValueError(
+            f"groups are given twice: by group_column, which is {group_column!r}, and by groups; "
+            "leave one of them out"
+        )
     block = settle(X, "X")
     if isinstance(block, np.ndarray) and block.ndim == 3:
-        if groups is None and block.size and block.dtype.kind in NUMERIC_KINDS:
+        if (
+            groups is None
+            and group_column is None
+            and block.size
+            and block.dtype.kind in NUMERIC_KINDS
+        ):
             return _read_stack(block)
         block = list(block)
     if isinstance(block, np.ndarray | nw.DataFrame) or is_sparse(block) or is_table(block):
-        return _read_flat(block, groups)
+        return _read_flat(block, groups, group_column)
     if not isinstance(block, list | tuple):
         raise TypeError(f"X is of type {type(block).__name__}; {EXPECTED}")
     if groups is not None:
@@ -76,10 +94,10 @@ def encode(
         )
     sequences = list(block)
     check_list_of_sequences(sequences)
-    return _read_list(sequences, index, grow)
+    return _read_list(sequences, index, grow, group_column)
 
 
-def _read_flat(block: Any, groups: Any) -> Sequences:
+def _read_flat(block: Any, groups: Any, group_column: str | int | None) -> Sequences:
     """Read one block of rows: one sequence, or one a group."""
     if not isinstance(block, list | tuple):
         check_two_dimensional(block, "X")
@@ -87,13 +105,17 @@ def _read_flat(block: Any, groups: Any) -> Sequences:
     if n_rows == 0:
         raise ValueError(f"X has no rows (shape {tuple(block.shape)}); expected at least one")
     form: Form = "array" if isinstance(block, list | tuple) else form_of(block, "X")
+    if group_column is not None:
+        groups, block = split_off_groups(block, group_column, "X")
     # Groups are cheap to check, so a mistake in them shows before X is copied.
     offsets = None if groups is None else read_groups(groups, n_rows)
     sequences = _read_columns(form, [block], flat=True)
     return sequences if offsets is None else replace(sequences, offsets=offsets)
 
 
-def _read_list(sequences: list[Any], index: StringIndex | None, grow: bool) -> Sequences:
+def _read_list(
+    sequences: list[Any], index: StringIndex | None, grow: bool, group_column: str | int | None
+) -> Sequences:
     """Read a list of sequences, all of one form."""
     first: Form | None = None
     for number, sequence in enumerate(sequences):
@@ -109,7 +131,17 @@ def _read_list(sequences: list[Any], index: StringIndex | None, grow: bool) -> S
             )
     assert first is not None
     if first == "items":
+        if group_column is not None:
+            raise ValueError(
+                f"group_column is {group_column!r}, but X holds dicts or attribute strings, which "
+                "have no columns; leave it out: a list of sequences needs no groups"
+            )
         return read_items(sequences, index, grow)
+    if group_column is not None:
+        sequences = [
+            split_off_groups(sequence, group_column, f"X[{number}]")[1]
+            for number, sequence in enumerate(sequences)
+        ]
     return _read_columns(first, sequences, flat=False)
 
 

@@ -1,0 +1,82 @@
+"""Group columns: a column of X that says which sequence each row belongs to."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from hedgerow.encode.forms import is_sparse
+
+MAX_SHOWN = 10
+
+
+def check_group_column(group_column: Any) -> None:
+    """Raise ValueError unless it can be the name or the number of a column, or is None."""
+    is_number = isinstance(group_column, Integral) and not isinstance(group_column, bool)
+    if not (group_column is None or isinstance(group_column, str) or is_number):
+        raise ValueError(
+            f"group_column is {group_column!r}; expected the name or the number of a column of X, "
+            "or None"
+        )
+
+
+def split_off_groups(block: Any, group_column: str | int, where: str) -> tuple[Any, Any]:
+    """Take the column of group ids out of a block of rows.
+
+    Parameters
+    ----------
+    block : 2-D array, wrapped frame, sparse matrix, or list of rows
+        What `hedgerow.encode.forms.settle` gave.
+    group_column : str or int
+        Name or number of the column; numbers below 0 count from the end.
+    where : str
+        What the user calls the block, for messages.
+
+    Returns
+    -------
+    ids : (N,) array, Series or list
+    rest : of the same form as `block`
+        All other columns.
+    """
+    names = list(block.columns) if isinstance(block, nw.DataFrame) else None
+    n_columns = min(map(len, block)) if isinstance(block, list | tuple) else block.shape[1]
+    number = _find(group_column, n_columns, names, where)
+    if n_columns == 1:
+        raise ValueError(
+            f"{where} has no column but that of group ids, group_column={group_column!r}; at least "
+            "one feature is needed"
+        )
+    if isinstance(block, list | tuple):
+        rest = [[cell for place, cell in enumerate(row) if place != number] for row in block]
+        return [row[number] for row in block], rest
+    others = np.delete(np.arange(n_columns), number)
+    if isinstance(block, nw.DataFrame):
+        return block[:, number], block[:, others.tolist()]
+    if is_sparse(block):
+        rows = block.tocsr()
+        return rows[:, [number]].toarray().ravel(), rows[:, others]
+    return block[:, number], block[:, others]
+
+
+def _find(group_column: str | int, n_columns: int, names: list[Any] | None, where: str) -> int:
+    """Find the number of the column, from 0 on."""
+    if names is not None and group_column in names:
+        return names.index(group_column)
+    if isinstance(group_column, str) and names is None:
+        raise ValueError(
+            f"group_column is {group_column!r}, but {where} has no column names; pass the number "
+            "of the column, or a DataFrame"
+        )
+    if isinstance(group_column, str) or not -n_columns <= group_column < n_columns:
+        columns = f"{n_columns} columns"
+        if names is not None:
+            more = ", ..." if n_columns > MAX_SHOWN else ""
+            columns = f"the columns {', '.join(map(repr, names[:MAX_SHOWN]))}{more}"
+        raise ValueError(
+            f"group_column is {group_column!r}, but {where} has {columns}; pass X with the column "
+            "of group ids, also to predict"
+        )
+    return int(group_column) % n_columns

@@ -1,0 +1,144 @@
+"""A column of X that says which sequence each row belongs to."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from hedgerow import LinearCRF, TreeCRF, load
+from hedgerow.encode import encode
+from reference.linear import make_data
+
+X, Y = make_data(n_sequences=12)
+ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
+IDS = np.repeat(np.arange(len(X)) * 3 % 13, list(map(len, X)))
+NAMES = [f"s{number}" for number in IDS]
+FEATURES = {f"f{j}": ROWS[:, j] for j in range(ROWS.shape[1])}
+TABLE = {"f0": ROWS[:, 0], "sequence": NAMES} | FEATURES
+WITH_IDS = np.insert(ROWS, 1, IDS, axis=1)
+MIXED = WITH_IDS.astype(object)
+MIXED[:, 1] = NAMES
+ESTIMATORS = [LinearCRF(n_jobs=1, max_iter=200), TreeCRF(n_rounds=3, n_jobs=1)]
+
+
+@pytest.mark.parametrize(
+    ("table", "group_column"),
+    [
+        (pd.DataFrame(TABLE), "sequence"),
+        (pd.DataFrame(TABLE), 1),
+        (pd.DataFrame(TABLE, index=NAMES), "sequence"),
+        (pd.DataFrame(TABLE).astype({"sequence": "category"}), "sequence"),
+        (pl.DataFrame(TABLE), "sequence"),
+        (pl.DataFrame(TABLE), -ROWS.shape[1]),
+        (pa.table(TABLE), "sequence"),
+        (pd.DataFrame(WITH_IDS), 1),
+        (pd.DataFrame(WITH_IDS)[[0, *range(2, WITH_IDS.shape[1]), 1]], 1),
+        (WITH_IDS, 1),
+        (WITH_IDS, np.int64(1)),
+        (WITH_IDS.tolist(), 1),
+        (MIXED, 1),
+        (MIXED.tolist(), 1),
+        (sparse.csr_array(WITH_IDS), 1),
+        (sparse.coo_matrix(WITH_IDS), -ROWS.shape[1]),
+    ],
+)
+def test_it_is_the_same_as_groups_beside_the_table(table, group_column):
+    found = encode(table, group_column=group_column)
+    np.testing.assert_array_equal(found.offsets, encode(ROWS, IDS).offsets)
+    values = found.dense
+    if found.sparse is not None:
+        rows = found.sparse
+        values = sparse.csr_array((rows.values, rows.indices, rows.indptr)).toarray()
+    np.testing.assert_array_equal(values, ROWS)
+    assert found.flat
+    assert found.schema.n_features == ROWS.shape[1]
+    assert found.schema.names in (None, tuple(FEATURES))
+
+
+def test_what_the_user_gave_stays_as_it_was():
+    frame, rows = pd.DataFrame(TABLE), WITH_IDS.copy()
+    encode(frame, group_column="sequence")
+    encode(rows, group_column=1)
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(TABLE))
+    np.testing.assert_array_equal(rows, WITH_IDS)
+
+
+@pytest.mark.parametrize("cut", [lambda frame: frame, lambda frame: frame.to_numpy()])
+def test_it_is_dropped_from_a_list_of_sequences(cut):
+    frame = pd.DataFrame(TABLE).assign(sequence=IDS)
+    parts = [cut(part) for _, part in frame.groupby("sequence", sort=False)]
+    found = encode(parts, group_column=1)
+    np.testing.assert_array_equal(found.dense, ROWS)
+    np.testing.assert_array_equal(found.offsets, encode(ROWS, IDS).offsets)
+    assert not found.flat
+
+
+@pytest.mark.parametrize("crf", ESTIMATORS, ids=["linear", "trees"])
+def test_a_model_remembers_it(crf, tmp_path):
+    frame = pd.DataFrame(TABLE)
+    crf = crf.set_params(group_column="sequence")
+    crf.fit(frame, LABELS, eval_set=(frame, LABELS))
+    beside = type(crf)(**crf.get_params() | {"group_column": None})
+    beside.fit(frame.drop(columns="sequence"), LABELS, groups=NAMES)
+    expected = beside.predict_proba(ROWS, groups=IDS)
+    np.testing.assert_array_equal(crf.predict_proba(frame), expected)
+    assert crf.score(frame, LABELS) == beside.score(X, Y)
+    assert crf.n_features_in_ == ROWS.shape[1]
+    assert crf.feature_names_in_.tolist() == list(FEATURES)
+    crf.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.group_column == "sequence"
+    np.testing.assert_array_equal(loaded.predict_proba(frame), expected)
+
+
+@pytest.mark.parametrize(
+    ("table", "group_column", "message"),
+    [
+        (pd.DataFrame(TABLE), "word", "group_column is 'word', but X has the columns 'f0', 'seq"),
+        (pd.DataFrame(TABLE), 17, "group_column is 17, but X has the columns 'f0', 'sequence'"),
+        (WITH_IDS, 4, "group_column is 4, but X has 4 columns; pass X with the column of group"),
+        (WITH_IDS, -5, "group_column is -5, but X has 4 columns"),
+        (WITH_IDS, "word", "group_column is 'word', but X has no column names; pass the number"),
+        (sparse.csr_array(WITH_IDS), "word", "group_column is 'word', but X has no column names"),
+        ([ROWS], 9, "group_column is 9, but X[0] has 3 columns"),
+        (IDS[:, None], 0, "X has no column but that of group ids, group_column=0; at least one"),
+        (pd.DataFrame({"s": IDS}), "s", "X has no column but that of group ids, group_column='s'"),
+        ([[{"a": 1}]], "s", "group_column is 's', but X holds dicts or attribute strings, which"),
+        (
+            np.array([[0, 1], [2, 1], [0, 1]]),
+            0,
+            "group 0 comes back at row 2 after it began at row 0",
+        ),
+        (pd.DataFrame({"s": ["a", None], "f": [1, 2]}), "s", "groups has no id (None or NaN) at"),
+    ],
+)
+def test_bad_group_columns(table, group_column, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        encode(table, group_column=group_column)
+
+
+def test_many_columns_are_not_all_listed():
+    frame = pd.DataFrame(np.zeros((2, 12)), columns=list("abcdefghijkl"))
+    with pytest.raises(ValueError, match=r"'a', .*, 'j', \.\.\.; pass X"):
+        encode(frame, group_column="z")
+
+
+@pytest.mark.parametrize("crf", ESTIMATORS, ids=["linear", "trees"])
+def test_groups_are_given_once(crf):
+    crf = type(crf)(group_column=1, n_jobs=1)
+    with pytest.raises(ValueError, match="groups are given twice: by group_column, which is 1, an"):
+        crf.fit(WITH_IDS, LABELS, groups=IDS)
+    with pytest.raises(ValueError, match="in eval_set: groups are given twice"):
+        crf.fit(WITH_IDS, LABELS, eval_set=(WITH_IDS, LABELS, IDS))
+
+
+@pytest.mark.parametrize("group_column", [1.0, True, ["sequence"], b"sequence"])
+@pytest.mark.parametrize("estimator", [LinearCRF, TreeCRF])
+def test_a_group_column_of_a_wrong_type(estimator, group_column):
+    message = f"group_column is {group_column!r}; expected the name or the number of a column of X"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        estimator(group_column=group_column).fit(WITH_IDS, LABELS)
