@@ -1,5 +1,6 @@
 # make demo    train on handwritten words and compare with a model that ignores neighbours
 # make test    style, types, the Python tests, and the C++ core under sanitizers
+# make docs    the documentation as a site, in build/docs
 # make lint    style and types;  make format  puts the style right
 # make clean   back to a fresh clone
 #
@@ -17,11 +18,15 @@ JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 # A cmake from the wheel is found, and no flags of this make reach the one that cmake starts.
 SANITIZE_ENV := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH="$(abspath $(BIN)):$$PATH"
 
-.PHONY: demo test test-python sanitize lint format clean
+.PHONY: demo docs test test-python sanitize lint format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
 	@$(BIN)/python examples/ocr.py
+
+docs: $(VENV)/.docs-tools
+	@$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees docs build/docs
+	@echo "build/docs/index.html"
 
 # The last two side by side: the tests of Python keep one core busy.
 test: lint $(VENV)/.cmake
@@ -65,6 +70,11 @@ $(VENV)/.installed: $(VENV)/.made $(BUILD_INPUTS)
 $(VENV)/.test-tools: $(VENV)/.installed
 	@echo "installing the test tools"
 	@$(INSTALL) "hedgerow[test]"
+	@touch $@
+
+$(VENV)/.docs-tools: $(VENV)/.installed
+	@echo "installing the tools of the documentation"
+	@$(INSTALL) "hedgerow[docs]"
 	@touch $@
 
 $(VENV)/.cmake: $(VENV)/.made

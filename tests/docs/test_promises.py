@@ -1,0 +1,30 @@
+"""Promises are kept by tests that exist."""
+
+import ast
+import re
+
+from reference.pages import ROOT
+
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+PROMISES = (ROOT / "docs" / "promises.md").read_text(encoding="utf8")
+
+
+def test_every_promise_names_tests_that_exist():
+    named = NAMED.findall(PROMISES)
+    assert len(named) == PROMISES.count("::"), "a test is named in a form that cannot be read"
+    missing = [
+        f"{path}::{name}"
+        for path, name in named
+        if name not in {getattr(node, "name", None) for node in parse(path).body}
+    ]
+    assert not missing
+
+
+def test_every_promise_names_a_test():
+    parts = re.split(r"^(?=\*\*)", PROMISES, flags=re.MULTILINE)[1:]
+    assert len(parts) > 10
+    assert all(NAMED.search(part) for part in parts)
+
+
+def parse(path):
+    return ast.parse((ROOT / path).read_text(encoding="utf8"))

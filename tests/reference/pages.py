@@ -1,0 +1,93 @@
+"""Pages of documentation, and how to run what they say.
+
+The python blocks of a page share their names and a folder. Lines ``$ hedgerow ...`` of a console
+block are commands; what stands below a command is what it prints, and ``$ echo $?`` shows its
+exit code, which else is 0. A text block right behind a python block is what that printed. A line
+``...`` in what is printed stands for any lines.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+    line: int
+    """Number of its first line in the page."""
+    adjoins: bool
+    """Whether nothing stands between it and the block before."""
+
+
+class Command(NamedTuple):
+    arguments: list[str]
+    shown: str
+    code: int
+
+
+def read_blocks(path: Path) -> Iterator[Block]:
+    page, end = path.read_text(encoding="utf8"), 0
+    for match in FENCE.finditer(page):
+        between = page[end : match.start()]
+        line = page.count("\n", 0, match.start()) + 2
+        yield Block(match[1], match[2], line, end > 0 and not between.strip())
+        end = match.end()
+
+
+def read_commands(text: str) -> Iterator[Command]:
+    """The commands ``hedgerow ...`` of a console block; others are for the reader alone."""
+    entries = re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)[1:]
+    for i, entry in enumerate(entries):
+        line, _, printed = entry.partition("\n")
+        code = 0
+        if i + 1 < len(entries) and entries[i + 1].startswith("echo $?\n"):
+            code = int(entries[i + 1].split("\n")[1])
+        words = shlex.split(line, comments=True)
+        if words[0] == "hedgerow":
+            yield Command(words[1:], printed, code)
+
+
+def agrees(printed: str, shown: str) -> bool:
+    """Whether a page shows what was printed; a line ``...`` stands for any lines."""
+    lines = [line.rstrip() for line in shown.strip("\n").split("\n")]
+    pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in lines)
+    text = "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))
+    return re.fullmatch(pattern, text, re.DOTALL) is not None
+
+
+def run_page(path: Path, capsys: Any) -> dict[str, Any]:
+    """Run all that a page says, in this folder; returns the names of its Python."""
+    names: dict[str, Any] = {"__name__": path.stem}
+    page, output = path.relative_to(ROOT), ""
+    for block in read_blocks(path):
+        if block.language == "python":
+            # Empty lines in front, so that an error names the line of the page.
+            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
+            output = capsys.readouterr().out
+        elif block.language == "text" and block.adjoins:
+            assert agrees(output, block.text), f"{page}:{block.line}: it printed\n{output}"
+        elif block.language == "console":
+            for command in read_commands(block.text):
+                run_command(command, page, capsys)
+    return names
+
+
+def run_command(command: Command, page: Path, capsys: Any) -> None:
+    from hedgerow.cli import main
+
+    words = f"{page}: hedgerow {' '.join(command.arguments)}"
+    code, printed = main(command.arguments), capsys.readouterr()
+    assert code == command.code, f"{words} ended with {code}\n{printed.out}{printed.err}"
+    if command.shown.strip():
+        output = printed.err if code else printed.out
+        assert agrees(output, command.shown), f"{words} printed\n{output}"
