@@ -1,0 +1,25 @@
+"""Files of sequences: CoNLL columns, CSV, Parquet, and CRFsuite's attributes.
+
+`make_recipe` finds out how a file is read; `read_file` reads all of it, `stream_file` a file of
+any length in bounded memory, and `open_writer` writes it again with further columns.
+"""
+
+from hedgerow.files.batch import Batch
+from hedgerow.files.errors import FileError
+from hedgerow.files.reading import read_file, stream_file
+from hedgerow.files.recipe import Recipe
+from hedgerow.files.sniff import make_recipe
+from hedgerow.files.template import Template
+from hedgerow.files.writing import Writer, open_writer
+
+__all__ = [
+    "Batch",
+    "FileError",
+    "Recipe",
+    "Template",
+    "Writer",
+    "make_recipe",
+    "open_writer",
+    "read_file",
+    "stream_file",
+]

@@ -1,0 +1,102 @@
+"""Chunks: the bytes of a text file, cut between its sequences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from hedgerow.files.errors import FileError, Path
+from hedgerow.files.source import Source
+
+# What a line is taken to measure before any has been seen.
+BYTES_PER_LINE = 16
+MARK = b"\xef\xbb\xbf"  # of UTF-8 at the beginning of a file
+
+_BLANK = re.compile(rb"\n[ \t\r]+\n")
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Lines of whole sequences, without their ends.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first line, from 1.
+    lines : list of bytes
+        The lines, blank ones and all others.
+    newline : bytes
+        How the lines of the file end.
+    """
+
+    first: int
+    lines: list[bytes]
+    newline: bytes
+
+
+def read_chunks(source: Source, n_lines: int) -> Iterator[Chunk]:
+    """Cut a file at blank lines, into chunks of about so many lines.
+
+    A sequence that is longer is read whole.
+    """
+    first, newline = 1, b"\n"
+    for data in _cut_at_blanks(source, n_lines):
+        if first == 1:
+            data = data.removeprefix(MARK)
+            newline = b"\r\n" if b"\r\n" in data else b"\n"
+        lines = data.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        if b"\r" in data:
+            lines = [line.removesuffix(b"\r") for line in lines]
+        yield Chunk(first, lines, newline)
+        first += len(lines)
+
+
+def decode(cells: Iterable[bytes], path: Path, number: Callable[[int], int]) -> list[str]:
+    """Text of cells that hold no line break; ``number(i)`` is the line of cell i."""
+    try:
+        return b"\n".join(cells).decode().split("\n")
+    except UnicodeDecodeError:
+        for place, cell in enumerate(cells):
+            decode_text(cell, path, number(place))
+        raise
+
+
+def decode_text(text: bytes, path: Path, number: int) -> str:
+    """Text of a line or of part of it; raises `FileError` unless it is UTF-8."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise FileError(
+            path,
+            f"{text[:40]!r} is not valid UTF-8 ({error.reason}); save the file as UTF-8",
+            number,
+        ) from None
+
+
+def _cut_at_blanks(source: Source, n_lines: int) -> Iterator[bytes]:
+    ahead, line_size, growth = b"", BYTES_PER_LINE, 1
+    while part := source.read(n_lines * line_size * growth):
+        data = ahead + part
+        end = _last_blank(data, len(ahead))
+        if end == 0:
+            # One sequence so far: read more and more of it at a time.
+            ahead, growth = data, growth * 2
+            continue
+        whole, ahead, growth = data[:end], data[end:], 1
+        line_size = max(1, len(whole) // whole.count(b"\n"))
+        yield whole
+    if ahead:
+        yield ahead
+
+
+def _last_blank(data: bytes, n_searched: int) -> int:
+    """End of the last blank line; 0 without one. The first bytes are known to have none."""
+    start = max(0, n_searched - 2)
+    end = max(data.rfind(b"\n\n", start) + 2, data.rfind(b"\n\r\n", start) + 3)
+    if end > 3:
+        return end
+    ends = [match.end() for match in _BLANK.finditer(data)]
+    return ends[-1] if ends else 0

@@ -1,0 +1,254 @@
+"""CoNLL files: a line a position, columns side by side, a blank line between sequences.
+
+Cells stand apart by white space or, where a file has tabs, by tabs. Not positions, and written
+again as they are: ``-DOCSTART-`` lines, comments (lines that begin with ``#``, stand before the
+first position of a sequence and have not the file's number of columns), and in CoNLL-U files the
+lines of multiword tokens and empty nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from hedgerow.files.batch import Batch, cut
+from hedgerow.files.cells import to_cells
+from hedgerow.files.chunks import Chunk, decode, read_chunks
+from hedgerow.files.columns import find_column, number_columns
+from hedgerow.files.errors import FileError, Path
+from hedgerow.files.recipe import Recipe
+from hedgerow.files.source import Source
+
+NAMES_OF_CONLLU = ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
+# A cell that says that there is no value.
+EMPTY = ("_", "")
+
+# The line of a multiword token or of an empty node of CoNLL-U.
+NO_POSITION = re.compile(rb"\d+[.-]\d+\t")
+NAMING_LINE = re.compile(rb"#\s*(?:global\.)?columns\s*[=:]\s*(.*\S)\s*")
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Lines of whole sequences, and which of them are positions.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first line in its file, from 1.
+    lines : list of bytes
+        All lines, without their ends.
+    newline : bytes
+        How the lines of the file end.
+    places : list of int
+        Index of the line of each position.
+    offsets : list of int
+        Where the sequences begin and end, among the positions.
+    cells : list of lists of bytes
+        The cells of each position.
+    """
+
+    first: int
+    lines: list[bytes]
+    newline: bytes
+    places: list[int]
+    offsets: list[int]
+    cells: list[list[bytes]]
+
+    def joined(self, after: Lines) -> Lines:
+        """These lines and those that follow them."""
+        n_lines, n_positions = len(self.lines), len(self.places)
+        return Lines(
+            self.first,
+            self.lines + after.lines,
+            self.newline,
+            self.places + [n_lines + place for place in after.places],
+            self.offsets + [n_positions + offset for offset in after.offsets[1:]],
+            self.cells + after.cells,
+        )
+
+    def number(self, position: int) -> int:
+        """Number of the line of a position."""
+        return self.first + self.places[position]
+
+
+def split_lines(lines: list[bytes], delimiter: str | None) -> list[list[bytes]]:
+    """The cells of lines; none of one that is blank."""
+    if delimiter is None:
+        return [line.split() for line in lines]
+    return [line.split(b"\t") if line.strip() else [] for line in lines]
+
+
+class LineReader:
+    """Tells the positions of a file from its other lines, and checks their number of cells."""
+
+    def __init__(
+        self,
+        path: Path,
+        delimiter: str | None,
+        widths: tuple[int, ...] = (),
+        numbers_tokens: bool = False,
+    ) -> None:
+        self._path = path
+        self._delimiter = delimiter
+        self._widths = widths
+        self._width: int | None = None
+        self._numbers_tokens = numbers_tokens
+
+    def read(self, chunk: Chunk) -> Lines:
+        """Find the positions of whole sequences."""
+        lines = chunk.lines
+        rows = split_lines(lines, self._delimiter)
+        if self._width is None:
+            self._width = self._find_width(rows, chunk.first)
+        places, offsets, n_positions = [], [0], 0
+        for place, row in enumerate(rows):
+            if not row:
+                if n_positions > offsets[-1]:
+                    offsets.append(n_positions)
+                continue
+            head = row[0][:1]
+            if head == b"#" and n_positions == offsets[-1] and len(row) != self._width:
+                continue
+            if head == b"-" and row[0] == b"-DOCSTART-":
+                continue
+            if self._numbers_tokens and NO_POSITION.match(lines[place]):
+                continue
+            places.append(place)
+            n_positions += 1
+        if n_positions > offsets[-1]:
+            offsets.append(n_positions)
+        cells = rows if n_positions == len(rows) else [rows[place] for place in places]
+        found = Lines(chunk.first, lines, chunk.newline, places, offsets, cells)
+        self._check_widths(found)
+        return found
+
+    def _find_width(self, rows: list[list[bytes]], first: int) -> int | None:
+        """Number of cells of the first position, if there is one."""
+        for place, row in enumerate(rows):
+            if not row or row[0] == b"-DOCSTART-" or row[0].startswith(b"#"):
+                continue
+            if self._widths and len(row) not in self._widths:
+                expected = " or ".join(map(str, sorted(self._widths)))
+                raise FileError(
+                    self._path,
+                    f"expected {expected} columns, got {len(row)}: {_show(row)}; the columns must "
+                    "be those of the training file",
+                    first + place,
+                )
+            return len(row)
+        return None
+
+    def _check_widths(self, found: Lines) -> None:
+        if set(map(len, found.cells)) <= {self._width}:
+            return
+        for position, row in enumerate(found.cells):
+            if len(row) != self._width:
+                raise FileError(
+                    self._path,
+                    f"expected {self._width} columns as in the lines before, got {len(row)}: "
+                    f"{_show(row)}",
+                    found.number(position),
+                )
+
+
+def stream_lines(source: Source, reader: LineReader, n_positions: int) -> Iterator[Lines]:
+    """Lines of whole sequences, at least one sequence at a time, all lines of the file in all."""
+    held: Lines | None = None
+    for chunk in read_chunks(source, n_positions):
+        lines = reader.read(chunk)
+        if held is None:
+            held = lines
+        elif lines.places and held.places:
+            yield held
+            held = lines
+        else:
+            held = held.joined(lines)
+    if held is not None and held.places:
+        yield held
+
+
+class ConllReader:
+    """Reads a CoNLL file batch by batch."""
+
+    def __init__(
+        self, path: Path, recipe: Recipe, *, labels: bool, known: int | str | None
+    ) -> None:
+        self._path = path
+        self._recipe = recipe
+        self._labels = labels
+        self._known = known
+        self._template = recipe.read_template()
+        n_columns = len(recipe.columns)
+        widths = {n_columns}
+        if recipe.label_is_last and not labels:
+            widths.add(n_columns - 1)
+        if known is not None:
+            widths.add(n_columns + 1)
+        self._lines = LineReader(path, recipe.delimiter, tuple(widths), is_conllu(recipe.columns))
+
+    def stream(
+        self, source: Source, n_positions: int, shared: dict[str, str] | None
+    ) -> Iterator[Batch]:
+        """All sequences, so many positions at a time; ``shared`` as `Template.expand` takes it."""
+        for lines in stream_lines(source, self._lines, n_positions):
+            yield self._to_batch(lines, shared)
+
+    def _to_batch(self, lines: Lines, shared: dict[str, str] | None) -> Batch:
+        columns = list(zip(*lines.cells, strict=True))
+        label = self._recipe.label if self._labels else None
+        known = None if self._known is None else self._find_known(len(columns))
+        wanted = {*self._template.columns, label, known} - {None}
+        texts = {
+            number: decode(columns[number], self._path, lines.number)
+            for number in wanted
+            if number is not None
+        }
+        y = None if label is None else cut(texts[label], lines.offsets)
+        hints = None
+        if known is not None:
+            cells = [None if cell in EMPTY else cell for cell in texts[known]]
+            hints = cut(cells, lines.offsets)
+        X = self._template.expand(texts, lines.offsets, shared)
+        return Batch(X, y, lines, hints)
+
+    def _find_known(self, width: int) -> int:
+        assert self._known is not None
+        names = [*self._recipe.columns, *number_columns(width)[len(self._recipe.columns) :]]
+        return find_column(names[:width], self._known, self._path)
+
+
+class ConllWriter:
+    """Writes the lines of a CoNLL file again, with further columns."""
+
+    def __init__(self, sink: BinaryIO, recipe: Recipe) -> None:
+        self._sink = sink
+        self._gap = (recipe.delimiter or " ").encode()
+        self._is_conllu = is_conllu(recipe.columns)
+
+    def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Append columns to the positions of a batch; all its other lines stay as they are."""
+        rows: Lines = batch.rows
+        out = list(rows.lines)
+        cells = to_cells(columns, empty="_")
+        text = "\n".join(map(self._gap.decode().join, zip(*cells, strict=True))).encode()
+        for place, more in zip(rows.places, text.split(b"\n"), strict=True):
+            out[place] = out[place].rstrip(b" ") + self._gap + more
+        for place, line in enumerate(rows.lines):
+            if line.startswith(b"#") and NAMING_LINE.fullmatch(line):
+                out[place] = line.rstrip() + b" " + " ".join(columns).encode()
+            elif self._is_conllu and NO_POSITION.match(line):
+                out[place] = line + self._gap + self._gap.join([b"_"] * len(columns))
+        self._sink.write(rows.newline.join(out) + rows.newline)
+
+
+def is_conllu(columns: Sequence[str]) -> bool:
+    """Whether the first column numbers the tokens of a sentence, as CoNLL-U does."""
+    return columns[:1] == ("ID",)
+
+
+def _show(row: list[bytes]) -> str:
+    text = b" ".join(row)[:60].decode(errors="replace")
+    return repr(text)

@@ -1,0 +1,25 @@
+"""Errors: what is wrong with a file, and where."""
+
+from __future__ import annotations
+
+import os
+
+Path = str | os.PathLike[str]
+
+
+class FileError(ValueError):
+    """A file is not what it was taken for; the message says where, and what was expected.
+
+    Attributes
+    ----------
+    path : str
+        The file, as it was named; ``-`` is standard input.
+    line : int or None
+        The line, counted from 1.
+    """
+
+    def __init__(self, path: Path, complaint: str, line: int | None = None) -> None:
+        self.path = os.fspath(path)
+        self.line = line
+        name = "standard input" if self.path == "-" else self.path
+        super().__init__(f"{name}{'' if line is None else f', line {line}'}: {complaint}")

@@ -1,0 +1,91 @@
+"""Reading: the sequences of a file, all at once or some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from hedgerow.files.batch import Batch
+from hedgerow.files.conll import ConllReader
+from hedgerow.files.errors import FileError, Path
+from hedgerow.files.recipe import Recipe
+from hedgerow.files.source import open_source
+
+# Positions of a batch: enough for the estimators to be quick, few enough to need little memory.
+N_POSITIONS = 1 << 13
+
+
+def read_file(
+    path: Path, recipe: Recipe, *, labels: bool = True, known: int | str | None = None
+) -> Batch:
+    """Read a whole file.
+
+    Parameters
+    ----------
+    path
+        The file; ``-`` is standard input. Gzipped files are unpacked.
+    recipe
+        How it is read, see `make_recipe`.
+    labels
+        Whether its labels are wanted.
+    known
+        A column of labels that are known beforehand, see `Batch.known`.
+
+    Returns
+    -------
+    Batch
+        All sequences; its ``rows`` are None.
+
+    Raises
+    ------
+    FileError
+        The file does not fit the recipe, or has no sequence.
+    """
+    shared: dict[str, str] = {}
+    batches = list(_stream(path, recipe, labels, known, N_POSITIONS, shared, keep_rows=False))
+    if not batches:
+        raise FileError(path, "the file is empty: it has no sequence")
+    return Batch(
+        list(chain.from_iterable(batch.X for batch in batches)),
+        _join([batch.y for batch in batches]),
+        None,
+        _join([batch.known for batch in batches]),
+        _join([batch.weights for batch in batches]),
+    )
+
+
+def stream_file(
+    path: Path,
+    recipe: Recipe,
+    *,
+    labels: bool = False,
+    known: int | str | None = None,
+    n_positions: int = N_POSITIONS,
+) -> Iterator[Batch]:
+    """Read a file of any length in bounded memory.
+
+    Parameters are those of `read_file`, and about how many positions there are in a batch. Every
+    batch holds whole sequences, at least one.
+    """
+    return _stream(path, recipe, labels, known, n_positions, None, keep_rows=True)
+
+
+def _stream(
+    path: Path,
+    recipe: Recipe,
+    labels: bool,
+    known: int | str | None,
+    n_positions: int,
+    shared: dict[str, str] | None,
+    keep_rows: bool,
+) -> Iterator[Batch]:
+    with open_source(path) as source:
+        reader = ConllReader(path, recipe, labels=labels, known=known)
+        for batch in reader.stream(source, n_positions, shared):
+            yield batch if keep_rows else Batch(batch.X, batch.y, None, batch.known, batch.weights)
+
+
+def _join(parts: list[list[Any] | None]) -> list[Any] | None:
+    lists = [part for part in parts if part is not None]
+    return list(chain.from_iterable(lists)) if lists else None

@@ -1,0 +1,118 @@
+"""Recipes: how the files of a model are read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from hedgerow.files.attributes import default_template
+from hedgerow.files.template import PAIR_PREFIX, Template
+
+Format = Literal["conll", "csv", "parquet", "crfsuite"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+Kind = Literal["number", "integer", "bool", "text"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the files of a model are read; plain data that a model keeps in its own file.
+
+    Attributes
+    ----------
+    format : {"conll", "csv", "parquet", "crfsuite"}
+        What kind of file it is.
+    columns : tuple of str
+        Names of the columns: those the file gives them, or "0", "1", and so on. Empty for CRFsuite
+        files, which have none.
+    label : int
+        Number of the column that holds the labels.
+    group : int or None
+        Number of the column that says which rows belong together, in tables.
+    features : tuple of int
+        Numbers of the columns that the model looks at.
+    kinds : tuple of {"number", "integer", "bool", "text"}
+        What the columns of a table hold; empty for other files.
+    template : tuple of str or None
+        Lines of a CRF++ template; None for attributes that hedgerow chooses.
+    delimiter : str or None
+        What stands between two cells; None for any white space.
+    named : bool
+        Whether the file itself names its columns.
+    """
+
+    format: Format
+    columns: tuple[str, ...] = ()
+    label: int = 0
+    group: int | None = None
+    features: tuple[int, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    template: tuple[str, ...] | None = None
+    delimiter: str | None = None
+    named: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Recipe:
+        """Read what `to_json` made; ValueError if it makes no sense."""
+        known = {field.name for field in fields(cls)}
+        if not isinstance(values, dict) or set(values) != known:
+            raise ValueError(f"a recipe has the entries {', '.join(sorted(known))}")
+        plain: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        recipe = cls(**plain)
+        recipe._check()
+        return recipe
+
+    @property
+    def label_is_last(self) -> bool:
+        """Whether the labels stand in the last column, which a file to tag can do without."""
+        return self.label == len(self.columns) - 1
+
+    def read_template(self) -> Template:
+        """The attributes of CoNLL columns."""
+        if self.template is None:
+            return default_template(self._feature_names())
+        return Template.parse(self.template)
+
+    def parameters(self) -> dict[str, Any]:
+        """What a template says about an estimator: its ``order`` and ``transition_attributes``."""
+        if self.format != "conll" or self.template is None:
+            return {}
+        template = self.read_template()
+        parameters: dict[str, Any] = {"order": int(template.has_transitions)}
+        if template.has_pair_attributes:
+            parameters["transition_attributes"] = PAIR_PREFIX
+        return parameters
+
+    def _feature_names(self) -> dict[int, str]:
+        prefix = "" if self.named else "c"
+        return {number: f"{prefix}{self.columns[number]}" for number in self.features}
+
+    def _check(self) -> None:
+        n_columns = len(self.columns)
+        numbers = [*self.features, *([] if self.group is None else [self.group])]
+        texts = [*self.columns, *(self.template or ())]
+        sound = (
+            self.format in FORMATS
+            and all(isinstance(text, str) for text in texts)
+            and all(type(n) is int and 0 <= n < n_columns for n in numbers)
+            and type(self.label) is int
+            and 0 <= self.label < max(n_columns, 1)
+            and len(self.kinds) in (0, n_columns)
+            and set(self.kinds) <= set(get_args(Kind))
+            and (self.delimiter is None or isinstance(self.delimiter, str))
+            and isinstance(self.named, bool)
+        )
+        if not sound:
+            raise ValueError(f"a recipe that makes no sense: {self}")
+        if self.format == "conll":
+            self.read_template()

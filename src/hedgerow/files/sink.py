@@ -1,0 +1,54 @@
+"""Sinks: where what is written goes, a file or standard output."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path as FilePath
+from typing import BinaryIO, cast
+from uuid import uuid4
+
+from hedgerow.files.errors import Path
+
+
+@contextmanager
+def open_sink(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to write bytes to, ``-`` for standard output; gzipped if it is named so.
+
+    A file is written beside its place and moved there when it is whole.
+    """
+    with _open(os.fspath(path)) as raw:
+        if not str(path).endswith(".gz"):
+            yield raw
+            return
+        # Without a name and a time equal rows give equal files.
+        with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
+
+
+@contextmanager
+def _open(path: str) -> Iterator[BinaryIO]:
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:  # a pipe or a device stays what it is
+            yield file
+    else:
+        with _open_whole(FilePath(os.path.realpath(path))) as file:
+            yield file
+
+
+@contextmanager
+def _open_whole(path: FilePath) -> Iterator[BinaryIO]:
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,238 @@
+"""Sniffing: finding out how a file is to be read, where nobody says so."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import cast
+
+from hedgerow.files.chunks import MARK, Chunk, decode_text
+from hedgerow.files.columns import find_column, list_columns, number_columns
+from hedgerow.files.conll import (
+    NAMES_OF_CONLLU,
+    NAMING_LINE,
+    LineReader,
+    is_conllu,
+    split_lines,
+)
+from hedgerow.files.errors import FileError, Path
+from hedgerow.files.recipe import FORMATS, Format, Recipe
+from hedgerow.files.source import HEAD, open_source
+from hedgerow.files.template import Template
+
+FORMAT_OF_ENDING: dict[str, Format] = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".crfsuite": "crfsuite",
+    ".conll": "conll",
+    ".conllu": "conll",
+}
+PARQUET_MAGIC = b"PAR1"
+
+
+def make_recipe(
+    path: Path,
+    *,
+    format: str | None = None,
+    label: int | str | None = None,
+    group: int | str | None = None,
+    features: Sequence[int | str] | None = None,
+    template: Path | None = None,
+) -> Recipe:
+    """Say how a file is read; what is not said is found out from its name and its first lines.
+
+    Columns are given by name, where the file names them, or by number, from 0, or from the end if
+    it is negative.
+
+    Parameters
+    ----------
+    path
+        The file; ``-`` is standard input, of which nothing is lost.
+    format : {"conll", "csv", "parquet", "crfsuite"}, optional
+        What kind of file it is.
+    label
+        The column of the labels. Without it the last one; ``UPOS`` in CoNLL-U files.
+    group
+        The column that says which rows of a table make up a sequence; tables need it.
+    features
+        The columns to look at. Without it all others; ``FORM`` in CoNLL-U files.
+    template
+        A file of CRF++ template lines, for CoNLL columns.
+
+    Raises
+    ------
+    FileError
+        The file, or the template, is not what it is said to be.
+    """
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
+    source = open_source(path)
+    try:
+        head = source.peek(HEAD)
+        found = cast(Format, format) or _find_format(path, head, group, template)
+        _check_options(path, found, label, group, features, template)
+        return _conll_recipe(path, _head_lines(head), label, features, template)
+    finally:
+        source.close()
+
+
+def _conll_recipe(
+    path: Path,
+    lines: list[bytes],
+    label: int | str | None,
+    features: Sequence[int | str] | None,
+    template: Path | None,
+) -> Recipe:
+    delimiter = _find_delimiter(lines)
+    names = _find_names(path, lines)
+    numbers_tokens = names is not None and is_conllu(names)
+    reader = LineReader(path, delimiter, numbers_tokens=numbers_tokens)
+    found = reader.read(Chunk(1, lines, b"\n"))
+    if not found.cells:
+        raise FileError(path, "the file is empty: it has no line that is a position")
+    width = len(found.cells[0])
+    if names is not None and len(names) != width:
+        raise FileError(
+            path,
+            f"the columns are named {' '.join(names)}, but there are {width} of them",
+            found.number(0),
+        )
+    columns = names or tuple(number_columns(width))
+    if label is None:
+        label = "UPOS" if numbers_tokens and "UPOS" in columns else -1
+    number = find_column(columns, label, path)
+    chosen = _choose_features(path, columns, features, numbers_tokens, leave_out={number})
+    recipe = Recipe(
+        "conll",
+        columns,
+        number,
+        features=chosen,
+        template=None if template is None else read_template_lines(template),
+        delimiter=delimiter,
+        named=names is not None,
+    )
+    if template is not None:
+        _check_template(template, recipe)
+    return recipe
+
+
+def _choose_features(
+    path: Path,
+    columns: Sequence[str],
+    features: Sequence[int | str] | None,
+    numbers_tokens: bool,
+    leave_out: set[int],
+) -> tuple[int, ...]:
+    if features is None and numbers_tokens and "FORM" in columns:
+        features = ["FORM"]
+    if features is None:
+        chosen = [number for number in range(len(columns)) if number not in leave_out]
+    else:
+        chosen = [find_column(columns, which, path) for which in features]
+    if not chosen:
+        raise FileError(
+            path, f"no column is left to learn from; {list_columns(columns)}, one of them the label"
+        )
+    taken = leave_out & set(chosen)
+    if taken:
+        name = columns[min(taken)]
+        raise FileError(path, f"column {name!r} cannot be a feature: it is the label or the group")
+    return tuple(dict.fromkeys(chosen))
+
+
+def read_template_lines(path: Path) -> tuple[str, ...]:
+    """The lines of a template file."""
+    with open_source(path) as source:
+        lines = source.read().removeprefix(MARK).split(b"\n")
+    return tuple(decode_text(line, path, n).strip() for n, line in enumerate(lines, start=1))
+
+
+def _check_template(path: Path, recipe: Recipe) -> None:
+    """Refuse a template that asks for columns that are not there, or for the labels."""
+    assert recipe.template is not None
+    Template.parse(recipe.template, path)
+    for number, line in enumerate(recipe.template, start=1):
+        if not line or line.startswith("#"):
+            continue
+        for column in Template.parse([line], path).columns if "%" in line else ():
+            if column >= len(recipe.columns):
+                raise FileError(
+                    path,
+                    f"column {column} does not exist; {list_columns(recipe.columns)}: {line!r}",
+                    number,
+                )
+            if column == recipe.label:
+                raise FileError(
+                    path,
+                    f"column {column} holds the labels, which are to be learnt: {line!r}",
+                    number,
+                )
+
+
+def _head_lines(head: bytes) -> list[bytes]:
+    """Whole lines at the beginning of a file."""
+    lines = head.removeprefix(MARK).split(b"\n")
+    if len(head) >= HEAD and len(lines) > 1:
+        lines.pop()
+    return [line.removesuffix(b"\r") for line in lines]
+
+
+def _find_delimiter(lines: list[bytes]) -> str | None:
+    """A tab where lines have tabs and fall into as many cells by them; else white space."""
+    rows = [line for line in lines if line.strip() and not line.startswith((b"#", b"-DOCSTART-"))]
+    if not any(b"\t" in line for line in rows):
+        return None
+    by_tab = {len(row) for row in split_lines(rows, "\t")}
+    by_space = {len(row) for row in split_lines(rows, None)}
+    return None if len(by_tab) > 1 and len(by_space) == 1 else "\t"
+
+
+def _find_names(path: Path, lines: list[bytes]) -> tuple[str, ...] | None:
+    for number, line in enumerate(lines, start=1):
+        named = NAMING_LINE.fullmatch(line)
+        if named:
+            return tuple(decode_text(named[1], path, number).split())
+        if line.strip() and not line.startswith(b"#"):
+            break
+    return tuple(NAMES_OF_CONLLU) if _ending(path) == ".conllu" else None
+
+
+def _find_format(path: Path, head: bytes, group: int | str | None, template: Path | None) -> Format:
+    if head.startswith(PARQUET_MAGIC):
+        return "parquet"
+    ending = _ending(path)
+    if ending in FORMAT_OF_ENDING:
+        return FORMAT_OF_ENDING[ending]
+    if template is not None:
+        return "conll"
+    if group is not None:
+        return "csv"
+    return "conll"
+
+
+def _ending(path: Path) -> str:
+    return os.path.splitext(re.sub(r"\.gz$", "", os.fspath(path), flags=re.IGNORECASE))[1].lower()
+
+
+def _check_options(
+    path: Path,
+    format: Format,
+    label: int | str | None,
+    group: int | str | None,
+    features: Sequence[int | str] | None,
+    template: Path | None,
+) -> None:
+    """Refuse what a format has no use for."""
+    complaint = None
+    if template is not None and format != "conll":
+        complaint = f"a template is for CoNLL columns, but this is read as {format}"
+    elif template is not None and features is not None:
+        complaint = "a template says itself which columns it looks at; leave features out"
+    elif group is not None and format in ("conll", "crfsuite"):
+        complaint = f"a group column is for tables, but this is read as {format}; leave it out"
+    elif format == "crfsuite" and (label is not None or features is not None):
+        complaint = "CRFsuite files have no columns to choose from; leave label and features out"
+    if complaint:
+        raise FileError(path, complaint)

@@ -1,0 +1,121 @@
+"""Sources: the bytes of a file or of standard input, unpacked if they are gzipped."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from types import TracebackType
+from typing import BinaryIO
+
+from hedgerow.files.errors import FileError, Path
+
+# Bytes that are looked at to find out what a file holds.
+HEAD = 1 << 16
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Source:
+    """Bytes from beginning to end, with a view of what comes next."""
+
+    def __init__(self, path: Path, raw: BinaryIO) -> None:
+        self.path = path
+        self._raw = raw
+        self._ahead = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """The next `size` bytes, fewer only at the end; all that are left if it is negative."""
+        parts, missing = [self._ahead], size - len(self._ahead)
+        if size < 0:
+            parts.append(self._read_raw(-1))
+        else:
+            while missing > 0 and (part := self._read_raw(missing)):
+                parts.append(part)
+                missing -= len(part)
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        if size < 0:
+            self._ahead = b""
+            return data
+        self._ahead = data[size:]
+        return data[:size]
+
+    def peek(self, size: int) -> bytes:
+        """What `read` would give, left in place."""
+        data = self.read(size)
+        self._ahead = data + self._ahead
+        return data
+
+    def unpacked(self) -> Source:
+        """The same, unpacked if it is gzipped."""
+        if self.peek(len(GZIP_MAGIC)) != GZIP_MAGIC:
+            return self
+        return Source(self.path, gzip.GzipFile(fileobj=_Readable(self)))  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Let go of the file; standard input stays open."""
+        if self._raw is not _stdin_buffer():
+            self._raw.close()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _read_raw(self, size: int) -> bytes:
+        try:
+            return self._raw.read(size) or b""
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise FileError(
+                self.path, f"the gzipped data are damaged or cut short ({error})"
+            ) from error
+
+
+class _Readable(io.RawIOBase):
+    """A source as a raw stream, which is what GzipFile reads from."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return self._source.read(size)
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
+
+
+def open_source(path: Path) -> Source:
+    """Open a file, or standard input for ``-``.
+
+    Standard input is one source for the whole process: what was looked at is still there for who
+    opens it next.
+    """
+    if os.fspath(path) == "-":
+        return _open_standard_input()
+    return Source(path, open(path, "rb", buffering=0)).unpacked()
+
+
+_standard_input: tuple[BinaryIO, Source] | None = None
+
+
+def _open_standard_input() -> Source:
+    global _standard_input
+    buffer = _stdin_buffer()
+    if _standard_input is None or _standard_input[0] is not buffer:
+        _standard_input = buffer, Source("-", buffer).unpacked()
+    return _standard_input[1]
+
+
+def _stdin_buffer() -> BinaryIO:
+    return sys.stdin.buffer

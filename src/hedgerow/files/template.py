@@ -1,0 +1,183 @@
+"""Templates: attributes made of the columns around a position, as CRF++ writes them.
+
+``U05:%x[-1,0]/%x[0,1]`` is an attribute of each position: the text with its macros filled in, here
+column 0 of the position before and column 1 of the position itself. Beyond the ends of a sequence
+stand ``_B-1``, ``_B-2``, ... before it and ``_B+1``, ``_B+2``, ... after it. A line that begins
+with ``B`` is about pairs of neighbouring labels: alone, it gives them weights; with macros, it is
+an attribute that has weights for pairs of labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from hedgerow.files.batch import cut
+from hedgerow.files.errors import FileError, Path
+from hedgerow.files.words import word_attributes
+
+# Attributes with this prefix belong to pairs of labels.
+PAIR_PREFIX = "B"
+
+_MACRO = re.compile(r"%x\[\s*([+-]?\d{1,6})\s*,\s*(\d{1,6})\s*\]")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A macro: the column of the position so many places further on."""
+
+    offset: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """Text with cells in between: ``texts[0] cells[0] texts[1] ... texts[-1]``."""
+
+    texts: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+    @classmethod
+    def parse(cls, line: str) -> Attribute:
+        """Read one line; ValueError says what is wrong with it."""
+        pieces = _MACRO.split(line)
+        texts = tuple(pieces[0::3])
+        for text in texts:
+            if "%" in text:
+                rest = text[text.index("%") :]
+                raise ValueError(f"{rest!r} is no macro; expected %x[row,column], as %x[-1,0]")
+        cells = tuple(
+            Cell(int(row), int(column))
+            for row, column in zip(pieces[1::3], pieces[2::3], strict=True)
+        )
+        return cls(texts, cells)
+
+
+@dataclass(frozen=True)
+class Template:
+    """The attributes of a position.
+
+    Attributes
+    ----------
+    attributes : tuple of Attribute
+        What is made of the columns.
+    has_transitions : bool
+        Whether pairs of labels have weights of their own.
+    word_column : int or None
+        A column of words, whose looks are further attributes.
+    """
+
+    attributes: tuple[Attribute, ...]
+    has_transitions: bool
+    word_column: int | None = None
+
+    @classmethod
+    def parse(cls, lines: Iterable[str], path: Path = "template") -> Template:
+        """Read the lines of a template file; raises `FileError`."""
+        attributes, has_transitions = [], False
+        for number, line in enumerate(lines, start=1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            if text[0] not in "UB":
+                raise FileError(
+                    path, f"expected a line that begins with U, B or #, got {_short(text)}", number
+                )
+            try:
+                attribute = Attribute.parse(text)
+            except ValueError as error:
+                raise FileError(path, str(error), number) from None
+            if attribute.cells or text[0] == "U":
+                attributes.append(attribute)
+            else:
+                has_transitions = True
+        if not attributes:
+            raise FileError(path, "the template has no line such as U00:%x[0,0]; add one")
+        return cls(tuple(dict.fromkeys(attributes)), has_transitions)
+
+    @property
+    def has_pair_attributes(self) -> bool:
+        """Whether a line such as ``B01:%x[0,0]`` gives pairs of labels attributes."""
+        return any(attribute.texts[0].startswith(PAIR_PREFIX) for attribute in self.attributes)
+
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that are asked for, ascending."""
+        return tuple(
+            sorted({cell.column for attribute in self.attributes for cell in attribute.cells})
+        )
+
+    def expand(
+        self,
+        columns: Mapping[int, list[str]],
+        offsets: Sequence[int],
+        shared: dict[str, str] | None = None,
+    ) -> list[list[tuple[str, ...]]]:
+        """The attributes of every position of every sequence.
+
+        Parameters
+        ----------
+        columns
+            By number, the cells of all positions, one sequence after the other.
+        offsets : (S + 1,)
+            Where the sequences begin and end.
+        shared
+            Strings met so far, where many attributes are kept and each should be kept once.
+        """
+        shifted: dict[Cell, list[str]] = {}
+        made = []
+        for attribute in self.attributes:
+            for cell in attribute.cells:
+                if cell not in shifted:
+                    shifted[cell] = _shift(columns[cell.column], offsets, cell.offset)
+            strings = _fill(
+                attribute.texts, [shifted[cell] for cell in attribute.cells], offsets[-1]
+            )
+            made.append(
+                strings if shared is None else list(map(shared.setdefault, strings, strings))
+            )
+        positions = list(zip(*made, strict=True))
+        if self.word_column is not None:
+            looks = map(word_attributes, columns[self.word_column])
+            positions = list(map(tuple.__add__, positions, looks))
+        return cut(positions, offsets)
+
+
+def _shift(column: list[str], offsets: Sequence[int], offset: int) -> list[str]:
+    """For each position, the cell `offset` places further on in its sequence."""
+    if offset == 0:
+        return column
+    size, reach = len(column), abs(offset)
+    if offset < 0:
+        beyond = [f"_B-{place}" for place in range(reach, 0, -1)]
+        out = (beyond + column)[:size]
+        for start, stop in pairwise(offsets):
+            length = min(reach, stop - start)
+            out[start : start + length] = beyond[:length]
+        return out
+    beyond = [f"_B+{place}" for place in range(1, reach + 1)]
+    out = (column + beyond)[-size:]
+    for start, stop in pairwise(offsets):
+        length = min(reach, stop - start)
+        out[stop - length : stop] = beyond[reach - length :]
+    return out
+
+
+def _fill(texts: tuple[str, ...], cells: list[list[str]], n_positions: int) -> list[str]:
+    """Put text and cells together; the usual numbers of cells have a quick way of their own."""
+    if not cells:
+        return [texts[0]] * n_positions
+    if len(cells) == 1 and not texts[1]:
+        return [texts[0] + cell for cell in cells[0]]
+    if len(cells) == 2:
+        one, two, three = texts
+        return [f"{one}{first}{two}{second}{three}" for first, second in zip(*cells, strict=True)]
+    form = "%s".join(text.replace("%", "%%") for text in texts)
+    return list(map(form.__mod__, zip(*cells, strict=True)))
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "...")
