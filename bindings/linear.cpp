@@ -30,6 +30,36 @@ void check_length(const InverseHessian& hessian, size_t length) {
   check(static_cast<int64_t>(length) == hessian.n_weights(), "a vector must have all the weights");
 }
 
+// Steps (m, n_weights), changes (m, n_weights), and the two products of each (m, 2), all flat.
+nb::tuple arrays_of(const InverseHessian& hessian) {
+  std::vector<float> steps, changes;
+  std::vector<double> products;
+  for (const InverseHessian::Pair& pair : hessian.pairs()) {
+    steps.insert(steps.end(), pair.step.begin(), pair.step.end());
+    changes.insert(changes.end(), pair.change.begin(), pair.change.end());
+    products.insert(products.end(), {pair.curvature, pair.squared});
+  }
+  return nb::make_tuple(to_numpy(std::move(steps)), to_numpy(std::move(changes)),
+                        to_numpy(std::move(products)));
+}
+
+void restore(InverseHessian& hessian, const Array<const float, 1>& steps,
+             const Array<const float, 1>& changes, const Vector& products) {
+  const size_t n_pairs = products.shape(0) / 2, n_weights = hessian.n_weights();
+  check(products.shape(0) == 2 * n_pairs && steps.shape(0) == n_pairs * n_weights &&
+            changes.shape(0) == n_pairs * n_weights,
+        "steps, changes and products must have as many pairs");
+  std::deque<InverseHessian::Pair> pairs;
+  for (size_t i = 0; i < n_pairs; ++i) {
+    const float* step = steps.data() + i * n_weights;
+    const float* change = changes.data() + i * n_weights;
+    const double* product = products.data() + 2 * i;
+    pairs.push_back(
+        {{step, step + n_weights}, {change, change + n_weights}, product[0], product[1]});
+  }
+  hessian.restore(std::move(pairs));
+}
+
 WeightLayout read_layout(const Offsets& offsets, const Codes& outputs, int64_t n_outputs) {
   check(offsets.shape(0) >= 1 &&
             offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(outputs.shape(0)),
@@ -147,6 +177,9 @@ void bind_linear(nb::module_& module) {
           nb::arg("step").noconvert(), nb::arg("change").noconvert(), nb::arg("n_threads"))
       .def("clear", &InverseHessian::clear)
       .def_prop_ro("is_empty", &InverseHessian::is_empty)
+      .def("to_arrays", &arrays_of)
+      .def("restore", &restore, nb::arg("steps").noconvert(), nb::arg("changes").noconvert(),
+           nb::arg("products").noconvert())
       .def(
           "fill_direction",
           [](const InverseHessian& hessian, Vector gradient, Array<double, 1> direction,

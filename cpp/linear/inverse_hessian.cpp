@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 
 #include "simd.hpp"
 
@@ -62,6 +64,17 @@ void InverseHessian::push(const double* step, const double* change, int n_thread
   pair.curvature = curvature;
   pair.squared = squared;
   pairs_.push_back(std::move(pair));
+}
+
+void InverseHessian::restore(std::deque<Pair> pairs) {
+  const auto fits = [&](const Pair& pair) {
+    return static_cast<int64_t>(pair.step.size()) == n_weights_ &&
+           static_cast<int64_t>(pair.change.size()) == n_weights_ && pair.curvature > 0 &&
+           pair.squared > 0;
+  };
+  if (pairs.size() > memory_ || !std::all_of(pairs.begin(), pairs.end(), fits))
+    throw std::invalid_argument("these are no steps that could have been remembered");
+  pairs_ = std::move(pairs);
 }
 
 void InverseHessian::fill_direction(const double* gradient, double* direction, int n_threads,

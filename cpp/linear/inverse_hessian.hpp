@@ -13,6 +13,14 @@ namespace hedgerow {
 // curvature, and half the memory; sums are in double precision.
 class InverseHessian {
  public:
+  // A step, and how the gradient changed over it. (n_weights,) each
+  struct Pair {
+    std::vector<float> step;
+    std::vector<float> change;
+    double curvature;  // step . change
+    double squared;    // change . change
+  };
+
   // memory: how many steps to remember, at least 1.
   InverseHessian(int64_t n_weights, int memory);
 
@@ -24,21 +32,18 @@ class InverseHessian {
   void clear() { pairs_.clear(); }
   bool is_empty() const { return pairs_.empty(); }
 
+  // What is remembered, the oldest first; and to remember just that.
+  const std::deque<Pair>& pairs() const { return pairs_; }
+  void restore(std::deque<Pair> pairs);
+
   // direction = -H gradient, by the two-loop recursion (Nocedal 1980); -gradient when nothing is
   // remembered. All: (n_weights,)
   void fill_direction(const double* gradient, double* direction, int n_threads, Stop& stop) const;
 
  private:
-  struct Pair {
-    std::vector<float> step;
-    std::vector<float> change;
-    double curvature;  // step . change
-    double squared;    // change . change
-  };
-
   int64_t n_weights_;
   size_t memory_;
-  std::deque<Pair> pairs_;  // the oldest first
+  std::deque<Pair> pairs_;
 };
 
 }  // namespace hedgerow

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,6 +181,33 @@ std::vector<double> two_loops(const StepPairs& pairs, std::vector<double> q) {
   return q;
 }
 
+// Pairs that are put back give the same direction, bit for bit; those that cannot be are refused.
+void check_restored(const InverseHessian& hessian, const std::vector<double>& gradient) {
+  const auto pairs = hessian.pairs();
+  const int64_t n_weights = hessian.n_weights();
+  const int memory = static_cast<int>(pairs.size());
+  Stop stop(nullptr);
+  std::vector<double> expected(n_weights, NAN), found(n_weights, NAN);
+  hessian.fill_direction(gradient.data(), expected.data(), 1, stop);
+  InverseHessian restored(n_weights, memory);
+  restored.restore(pairs);
+  restored.fill_direction(gradient.data(), found.data(), 1, stop);
+  CHECK(found == expected);
+  const auto refuses = [](int64_t n_weights, int memory, auto pairs) {
+    try {
+      InverseHessian(n_weights, memory).restore(std::move(pairs));
+    } catch (const std::invalid_argument&) {
+      return true;
+    }
+    return false;
+  };
+  CHECK(refuses(n_weights + 1, memory, pairs));
+  CHECK(refuses(n_weights, memory - 1, pairs));
+  auto falling = pairs;
+  falling.front().curvature = -1.0;
+  CHECK(refuses(n_weights, memory, falling));
+}
+
 void test_inverse_hessian() {
   constexpr int kMemory = 4;
   for (const int64_t n_weights : {1, 7, 70000}) {
@@ -212,6 +240,7 @@ void test_inverse_hessian() {
       if (pairs.size() > kMemory) pairs.erase(pairs.begin());
     }
     check_direction();
+    check_restored(hessian, gradient);
     hessian.clear();
     pairs.clear();
     check_direction();

@@ -3,14 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hedgerow.checkpoint import Checkpoint
     from hedgerow.linear_crf import LinearCRF
     from hedgerow.persist import ModelFileError, load
     from hedgerow.tree_crf import TreeCRF
 
-__all__ = ["LinearCRF", "ModelFileError", "TreeCRF", "load"]
+__all__ = ["Checkpoint", "LinearCRF", "ModelFileError", "TreeCRF", "load"]
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Checkpoint": "hedgerow.checkpoint",
     "LinearCRF": "hedgerow.linear_crf",
     "ModelFileError": "hedgerow.persist",
     "TreeCRF": "hedgerow.tree_crf",

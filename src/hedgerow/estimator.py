@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,11 +16,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 
 from hedgerow import _core, persist
+from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.decoding import Decode
 from hedgerow.encode import check_schema, encode
+from hedgerow.evaluation import Evaluation
+from hedgerow.fingerprint import fingerprint
 from hedgerow.labels import Grammar, Labels, read_labels
 from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_table
+from hedgerow.objectives import Choice
 from hedgerow.sequences import Schema, Sequences
+from hedgerow.training import TrainingSet
 
 AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
 
@@ -143,6 +149,48 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             self.n_features_in_ = schema.n_features
             if schema.names is not None:
                 self.feature_names_in_ = np.array(schema.names, dtype=np.object_)
+
+    def _read_watched(
+        self, eval_set: Any, data: TrainingSet, objective: Choice
+    ) -> tuple[Evaluation, Sequences] | None:
+        """Data set aside to report on while training, and their X."""
+        if eval_set is None:
+            return None
+        return Evaluation.read(
+            eval_set,
+            data,
+            lambda X, groups: self._read_alike(X, groups, data.schema, data.index),
+            missing_label=self.missing_label,
+            objective=objective,
+        )
+
+    def _record(
+        self,
+        checkpoint: Checkpoint | None,
+        X: tuple[Any, ...],
+        data: TrainingSet,
+        watched: tuple[Evaluation, Sequences] | None,
+        init: Estimator | None,
+        free: Collection[str],
+    ) -> Record | None:
+        """Where to write down how the training stands; None if that is not asked for.
+
+        `X` is all that is learnt from but for the labels, `watched` an ``eval_set``; the parameters
+        `free` may differ from those of a training to go on with.
+        """
+        if checkpoint is None:
+            return None
+        weights = data.targets.weights
+        fingerprints = {
+            "X": fingerprint(X, data.index),
+            "y": fingerprint(data.labels.classes, data.targets.codes),
+            "sample_weight": None if weights is None else fingerprint(weights),
+            "eval_set": None if watched is None else fingerprint(watched[0].codes, watched[1]),
+            "init": None if init is None else fingerprint(init._to_state()),
+        }
+        parameters = self.get_params(deep=False)
+        identity = Identity(type(self).__name__, parameters, fingerprints, free)
+        return Record(checkpoint, identity)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "classes_"):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,11 +27,14 @@ from safetensors.numpy import save as save_tensors
 from hedgerow import _core
 from hedgerow.decoding import Decode
 from hedgerow.sequences import Schema
+from hedgerow.whole_file import open_whole
 
 if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
 FORMAT = 3
+# What a checkpoint has in the place of a model's class.
+CHECKPOINT = "Checkpoint"
 MAX_FEATURES = 10**8
 
 
@@ -49,7 +51,7 @@ class State:
 
 
 def write(path: Path, kind: str, state: State) -> None:
-    """Write a model of class `kind`, whole or not at all."""
+    """Write a model of class `kind`, or something else of another kind, whole or not at all."""
     text = json.dumps({"format": FORMAT, "model": kind, **state.metadata}, allow_nan=False)
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
     write_file(path, save_tensors(tensors, {"hedgerow": f"{_digest(text, tensors)} {text}"}))
@@ -57,20 +59,8 @@ def write(path: Path, kind: str, state: State) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file whole or not at all: beside its place, and moved there at the end."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"cannot save to {str(path)!r}: the folder {str(path.parent)!r} does not exist"
-        )
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with open_whole(path) as file:
+        file.write(data)
 
 
 def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> SequenceModel:
@@ -96,10 +86,40 @@ def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> SequenceModel:
         if not isinstance(data, bytes):
             raise TypeError(f"{name} is not opened in binary mode; open it with mode 'rb'")
     try:
-        kind, state = _read(data)
+        kind, state = read(data)
         return _model_class(kind)._from_state(state)
     except ModelFileError as error:
         raise ModelFileError(f"cannot load {name}: {error}") from error.__cause__
+
+
+def read(data: bytes) -> tuple[str, State]:
+    """Take apart the bytes of a file that `write` wrote: what kind it is of, and its state."""
+    if len(data) < 8:
+        raise ModelFileError("the file is too short to be a model file")
+    header_size = int.from_bytes(data[:8], "little")
+    if header_size > len(data) - 8 or data[8:9] != b"{":
+        raise ModelFileError("the file is truncated, or not a hedgerow model file")
+    header = _parse_json(data[8 : 8 + header_size], "its header is damaged")
+    metadata = header.get("__metadata__", {})
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):
+        raise ModelFileError("the file is not a hedgerow model file")
+    digest, _, text = metadata["hedgerow"].partition(" ")
+    content = _parse_json(text, "its metadata are damaged")
+    version = content.get("format")
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError("the file does not hold a valid model: its format")
+    if version > FORMAT:
+        raise ModelFileError(
+            f"it has format {version} and this version of hedgerow reads up to format {FORMAT}; "
+            "upgrade hedgerow"
+        )
+    try:
+        tensors = load_tensors(data)
+    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError) as error:
+        raise ModelFileError("the file is damaged or truncated") from error
+    if _digest(text, tensors) != digest:
+        raise ModelFileError("the file is damaged: its checksum does not match")
+    return str(content.pop("model", None)), State(tensors, content)
 
 
 def require(holds: object, what: str) -> None:
@@ -159,6 +179,21 @@ def unpack_index(state: State) -> _core.StringIndex:
         raise ModelFileError(
             f"the file does not hold a valid model: attribute names ({error})"
         ) from error
+
+
+def pack_history(history: Mapping[str, list[float]]) -> State:
+    """Figures of a training that is not over, which need not be finite."""
+    figures = {f"history.{name}": np.array(history[name], np.float64) for name in history}
+    return State(figures, {"history": list(history)})
+
+
+def unpack_history(state: State) -> dict[str, list[float]]:
+    """Read what `pack_history` wrote."""
+    with expecting("its history"):
+        return {
+            name: read_array(state, f"history.{name}", np.float64).tolist()
+            for name in state.metadata["history"]
+        }
 
 
 def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,41 +264,17 @@ def _model_class(kind: str) -> type[SequenceModel]:
     from hedgerow.linear_crf import LinearCRF
     from hedgerow.tree_crf import TreeCRF
 
+    if kind == CHECKPOINT:
+        raise ModelFileError(
+            "it is the checkpoint of a training, not a model; pass it to fit to go on with that: "
+            "fit(..., checkpoint=hedgerow.Checkpoint(path))"
+        )
     classes: dict[str, type[SequenceModel]] = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}
     if kind not in classes:
         raise ModelFileError(
             f"it holds a {kind!r}, which this version of hedgerow does not know; upgrade hedgerow"
         )
     return classes[kind]
-
-
-def _read(data: bytes) -> tuple[str, State]:
-    if len(data) < 8:
-        raise ModelFileError("the file is too short to be a model file")
-    header_size = int.from_bytes(data[:8], "little")
-    if header_size > len(data) - 8 or data[8:9] != b"{":
-        raise ModelFileError("the file is truncated, or not a hedgerow model file")
-    header = _parse_json(data[8 : 8 + header_size], "its header is damaged")
-    metadata = header.get("__metadata__", {})
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):
-        raise ModelFileError("the file is not a hedgerow model file")
-    digest, _, text = metadata["hedgerow"].partition(" ")
-    content = _parse_json(text, "its metadata are damaged")
-    version = content.get("format")
-    if not isinstance(version, int) or version < 1:
-        raise ModelFileError("the file does not hold a valid model: its format")
-    if version > FORMAT:
-        raise ModelFileError(
-            f"it has format {version} and this version of hedgerow reads up to format {FORMAT}; "
-            "upgrade hedgerow"
-        )
-    try:
-        tensors = load_tensors(data)
-    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError) as error:
-        raise ModelFileError("the file is damaged or truncated") from error
-    if _digest(text, tensors) != digest:
-        raise ModelFileError("the file is damaged: its checksum does not match")
-    return str(content.pop("model", None)), State(tensors, content)
 
 
 def _parse_json(data: str | bytes, complaint: str) -> dict[str, Any]:

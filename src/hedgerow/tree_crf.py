@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from hedgerow.boosting.settings import (
     check_tree_parameters,
     read_window,
 )
+from hedgerow.boosting.standing import Standing
 from hedgerow.boosting.warm_start import copy_model
+from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
@@ -283,6 +286,7 @@ class TreeCRF(SequenceModel):
         groups: Any = None,
         eval_set: tuple[Any, ...] | None = None,
         init: TreeCRF | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> TreeCRF:
         """Grow the trees.
 
@@ -305,33 +309,47 @@ class TreeCRF(SequenceModel):
             Go on from this model: its trees stay, and `n_rounds` more are added. On the same data
             that gives what one longer training would have given, bit for bit. Its labels and the
             bins of its columns stay too.
+        checkpoint : hedgerow.Checkpoint, optional
+            A file to write the state of the training to, and to go on from if it exists. Callbacks
+            are told of new rounds only. `n_rounds` may be another then, unless the number of rounds
+            for the likelihood depends on it.
         """
         check_tree_parameters(self)
+        check_checkpoint(checkpoint)
         objective = read_objective(self.objective, self.sharpness, margin=False)
         check_label_parameters(self)
         self._check_init(init, eval_set)
         data, sequences, columns = self._read_training(X, y, sample_weight, groups, init)
         settings = Settings.read(self, data.targets.n_labels)
-        start = self._start(init, data)
+        watched = self._read_watched(eval_set, data, objective)
+        schedule = self._schedule(objective, init)
+        record = self._record(
+            checkpoint, (sequences,), data, watched, init, self._free_parameters(schedule, init)
+        )
+        standing = self._stand(record, data, settings, init, eval_set)
+        settings, start = replace(settings, seed=standing.seed), standing.model()
         bins = columns.bins(sequences, settings.n_threads)
         del sequences
-        evaluate = self._watch(eval_set, data, columns, start, settings, objective)
-        schedule = self._schedule(objective, init)
+        evaluate = self._watch(watched, data, columns, start, settings)
+        del watched
         tree_data = _core.TreeData(bins, *read_window(self.window))
         booster = Booster(
             columns, bins, tree_data, data.targets, data.grammar, settings, schedule, start
         )
-        history = {} if init is None else init._history_to_go_on(eval_set is not None)
-        with Progress(self.n_rounds, self.verbose) as progress:
+        n_rounds = int(self.n_rounds) + (0 if init is None else init.n_rounds_)
+        n_done = self.n_rounds - n_rounds + booster.n_rounds
+        with Progress(self.n_rounds, self.verbose, n_done) as progress:
             monitor = Monitor(
-                history,
+                standing.history,
                 progress,
                 self.callbacks or (),
                 self.early_stopping_rounds,
                 self.early_stopping_metric,
                 schedule.warm_rounds,
+                standing.best_round,
+                standing.best,
             )
-            trained = boost(booster, start.forest, self.n_rounds, monitor, evaluate)
+            trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
         decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._columns = columns
@@ -342,7 +360,7 @@ class TreeCRF(SequenceModel):
             self._n_warm_rounds = min(schedule.warm_rounds, self.n_rounds_)
         self.loss_ = trained.loss
         self.best_round_ = monitor.best_round
-        self.history_ = history
+        self.history_ = monitor.history
         del booster, tree_data, bins
         _core.release_memory()
         return self
@@ -473,11 +491,35 @@ class TreeCRF(SequenceModel):
         data = read_training_set(self, sequences, index, y, sample_weight)
         return data, sequences, Columns.learn(sequences, index, int(self.max_bins))
 
+    def _stand(
+        self,
+        record: Record | None,
+        data: TrainingSet,
+        settings: Settings,
+        init: TreeCRF | None,
+        eval_set: Any,
+    ) -> Standing:
+        """Where to go on: from a checkpoint, from another model, or at the beginning."""
+        n_labels, n_patterns = data.targets.n_labels, len(data.grammar.patterns)
+        if record is not None:
+            found = record.read(lambda state: Standing.unpack(state, n_labels, n_patterns))
+            if found is not None:
+                n_before = 0 if init is None else init.n_rounds_
+                record.check_limit("n_rounds", self.n_rounds, found.n_rounds - n_before)
+                return found
+        history = {} if init is None else init._history_to_go_on(eval_set is not None)
+        return Standing.begin(self._start(init, data), history, settings.seed)
+
     def _start(self, init: TreeCRF | None, data: TrainingSet) -> Model:
         if init is None:
             nothing = Forest.join(data.targets.n_labels, [])
             return Model(nothing, np.zeros(len(data.grammar.patterns)))
         return copy_model(init._model, init._grammar, data.grammar)
+
+    def _free_parameters(self, schedule: Schedule, init: TreeCRF | None) -> tuple[str, ...]:
+        """Parameters that may change while training goes on: they do not touch earlier rounds."""
+        warm_share = schedule.stages and self.warm_rounds is None and init is None
+        return () if warm_share else ("n_rounds",)
 
     def _schedule(self, objective: Choice, init: TreeCRF | None) -> Schedule:
         """What each round is for; rounds of `init` that were for the likelihood are warm ones."""
@@ -492,23 +534,16 @@ class TreeCRF(SequenceModel):
 
     def _watch(
         self,
-        eval_set: tuple[Any, ...] | None,
+        watched: tuple[Evaluation, Sequences] | None,
         data: TrainingSet,
         columns: Columns,
         start: Model,
         settings: Settings,
-        objective: Choice,
     ) -> Evaluate:
         """Figures to report on data set aside, as a function of the trees of a round."""
-        if eval_set is None:
+        if watched is None:
             return lambda trees, weights: {}
-        evaluation, sequences = Evaluation.read(
-            eval_set,
-            data,
-            lambda X, groups: self._read_alike(X, groups, data.schema, data.index),
-            missing_label=self.missing_label,
-            objective=objective,
-        )
+        evaluation, sequences = watched
         grammar, n_threads = data.grammar, settings.n_threads
         bins, offsets = columns.bins(sequences, n_threads), evaluation.offsets
         scores = score_positions(start.forest, columns, bins, grammar, offsets, n_threads)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow.boosting.booster import Booster, Model
 from hedgerow.boosting.monitor import Monitor
+from hedgerow.boosting.standing import Standing
+from hedgerow.checkpoint import Record
 from hedgerow.trees.forest import Forest
 
 __all__ = ["Evaluate", "Trained", "boost"]
@@ -27,31 +29,42 @@ class Trained:
 
 
 def boost(
-    booster: Booster, start: Forest, n_rounds: int, monitor: Monitor, evaluate: Evaluate
+    booster: Booster,
+    standing: Standing,
+    n_rounds: int,
+    monitor: Monitor,
+    evaluate: Evaluate,
+    record: Record | None = None,
 ) -> Trained:
-    """Do up to `n_rounds` rounds on top of the forest `start`; returns the model to keep.
+    """Go on until there are `n_rounds` rounds; returns the model to keep.
 
-    With patience that is the best one seen, else the last.
+    With patience that is the best one seen, else the last. Where the training stands is written
+    down in `record` from time to time.
     """
     total = booster.targets.total_weight
     scale = 1.0 / total if total > 0 else 0.0
-    forests, kept, weights, loss = [start], 1, booster.weights, booster.loss * scale
-    if start.n_rounds:
-        nothing = Forest.join(start.n_labels, [])
-        monitor.compare(start.n_rounds, evaluate(nothing, booster.weights))
-    for _ in range(n_rounds):
+    if np.isnan(standing.loss):
+        standing.loss = booster.loss * scale
+    if booster.n_rounds and monitor.best_round is None:  # those of a model to go on from
+        nothing = Forest.join(standing.n_labels, [])
+        monitor.compare(booster.n_rounds, evaluate(nothing, booster.weights))
+    while booster.n_rounds < n_rounds and not standing.ended:
         trees = booster.advance()
         if trees is None:
-            break
-        forests.append(trees)
-        figures = {
-            "loss": booster.loss * scale,
-            "accuracy": booster.count_right() / booster.targets.n_known,
-        }
-        ended = monitor.note(booster.n_rounds, figures | evaluate(trees, booster.weights))
-        if monitor.patience is None or monitor.best_round == booster.n_rounds:
-            kept, weights, loss = len(forests), booster.weights, figures["loss"]
-        if ended:
-            break
-    model = Model(Forest.join(start.n_labels, forests[:kept]), weights)
-    return Trained(model, abs(loss) if loss == 0 else loss)
+            standing.ended = True
+        else:
+            standing.add(trees, booster.weights)
+            figures = {
+                "loss": booster.loss * scale,
+                "accuracy": booster.count_right() / booster.targets.n_known,
+            }
+            figures |= evaluate(trees, booster.weights)
+            standing.ended = monitor.note(booster.n_rounds, figures)
+            if monitor.patience is None or monitor.best_round == booster.n_rounds:
+                standing.keep(figures["loss"])
+        standing.best_round, standing.best = monitor.best_round, monitor.best
+        if record is not None:
+            last = standing.ended or booster.n_rounds == n_rounds
+            record.note(booster.n_rounds, standing.pack, last=last)
+    loss = standing.loss
+    return Trained(standing.kept_model(), abs(loss) if loss == 0 else loss)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
@@ -50,6 +50,8 @@ class Monitor:
         During so many rounds patience is endless: they only prepare the others.
     best_round : int or None
         Number of rounds at the best figure so far; None without an ``eval_set``.
+    best : float
+        That figure; an accuracy has its sign changed.
     """
 
     history: dict[str, list[float]]
@@ -59,7 +61,7 @@ class Monitor:
     metric: Metric
     warm_rounds: int = 0
     best_round: int | None = None
-    _best: float = field(default=float("inf"))
+    best: float = float("inf")
 
     def note(self, number: int, figures: dict[str, float]) -> bool:
         """Take down the figures of a round; returns whether training should end."""
@@ -77,7 +79,7 @@ class Monitor:
             return False
         figure = figures[f"eval_{self.metric}"]
         loss = figure if self.metric == "loss" else -figure
-        if self.best_round is None or loss < self._best:
-            self.best_round, self._best = number, loss
+        if self.best_round is None or loss < self.best:
+            self.best_round, self.best = number, loss
         waited = number - max(self.best_round, self.warm_rounds)
         return self.patience is not None and waited >= self.patience

@@ -7,11 +7,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path as FilePath
 from typing import BinaryIO, cast
-from uuid import uuid4
 
 from hedgerow.files.errors import Path
+from hedgerow.whole_file import open_whole
 
 
 @contextmanager
@@ -38,17 +37,5 @@ def _open(path: str) -> Iterator[BinaryIO]:
         with open(path, "wb") as file:  # a pipe or a device stays what it is
             yield file
     else:
-        with _open_whole(FilePath(os.path.realpath(path))) as file:
+        with open_whole(os.path.realpath(path)) as file:
             yield file
-
-
-@contextmanager
-def _open_whole(path: FilePath) -> Iterator[BinaryIO]:
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -1,0 +1,188 @@
+"""Checkpoints: a training that was ended from outside goes on where it was.
+
+A checkpoint is written as a model file is: safetensors, JSON and a digest, whole or not at all. It
+holds what the training needs to go on, and what tells whether it is the same training: the kind of
+estimator, its parameters, and digests of its data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import hedgerow
+from hedgerow import persist
+from hedgerow.parameters import check_number
+from hedgerow.whole_file import check_folder, remove_leftovers
+
+__all__ = ["Checkpoint", "Identity", "Record", "check_checkpoint"]
+
+Standing = TypeVar("Standing")
+
+# Parameters that do not change what is learnt.
+FREE = frozenset({"n_jobs", "verbose", "callbacks"})
+ADVICE = "delete the file to begin anew, or pass another path"
+
+
+class Checkpoint:
+    """Where a training is kept, so that it can go on after a kill.
+
+    Pass it to ``fit(..., checkpoint=...)``. If the file exists, training goes on from it, else it
+    begins. What comes out is the same model, bit for bit, as without an interruption. The file
+    stays when training is over; it is for the same estimator, parameters and data only.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. It is replaced as a whole: there is a valid one at any moment.
+    every : int, default 10
+        It is written after every so many rounds of `TreeCRF`, or iterations of `LinearCRF`, and at
+        the end.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from hedgerow import Checkpoint, LinearCRF
+    >>> X, y = [[{"word": "the"}, {"word": "man"}]], [["D", "N"]]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     crf = LinearCRF().fit(X, y, checkpoint=Checkpoint(f"{folder}/training", every=5))
+    >>> crf.predict(X)[0].tolist()
+    ['D', 'N']
+    """
+
+    def __init__(self, path: str | os.PathLike[str], every: int = 10) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"path is of type {type(path).__name__}; expected that of a file")
+        check_number("every", every, minimum=1, integer=True)
+        self.path = Path(path)
+        self.every = int(every)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({str(self.path)!r}, every={self.every})"
+
+
+def check_checkpoint(checkpoint: Any) -> None:
+    """Raise TypeError for what is no checkpoint."""
+    if not isinstance(checkpoint, (Checkpoint, type(None))):
+        raise TypeError(
+            f"checkpoint is {checkpoint!r}; expected a hedgerow.Checkpoint, made from the path of "
+            "a file"
+        )
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What makes a training the one that it is.
+
+    Attributes
+    ----------
+    estimator : str
+        Its class.
+    parameters : mapping
+        Those it was made with.
+    fingerprints : dict
+        Digests of what it learns from, None for what is not given.
+    free : collection of str
+        Parameters that may change while it goes on, since they do not touch what was learnt so far.
+    """
+
+    estimator: str
+    parameters: Mapping[str, Any]
+    fingerprints: dict[str, str | None]
+    free: Collection[str] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        described = {
+            name: _describe(value) for name, value in self.parameters.items() if name not in FREE
+        }
+        return {
+            "version": hedgerow.__version__,
+            "estimator": self.estimator,
+            "parameters": described,
+            "fingerprints": self.fingerprints,
+        }
+
+    def difference(self, kept: Mapping[str, Any]) -> str | None:
+        """How the training that a file is of differs from this one; None if it does not."""
+        mine = json.loads(json.dumps(self.to_json()))
+        for name, what in (("version", "hedgerow"), ("estimator", "a")):
+            if kept[name] != mine[name]:
+                return f"it was written by {what} {kept[name]} and this is {what} {mine[name]}"
+        changes = [
+            f"{name} was {kept['parameters'][name]!r} and is {value!r} now"
+            for name, value in mine["parameters"].items()
+            if name not in self.free and value != kept["parameters"][name]
+        ]
+        for name, now in mine["fingerprints"].items():
+            before = kept["fingerprints"][name]
+            if before is not None and now is not None and before != now:
+                changes.append(f"{name} is not what it was")
+            elif before != now:
+                was, is_now = ("given", "not given") if now is None else ("not given", "given")
+                changes.append(f"{name} was {was} and is {is_now} now")
+        return ", ".join(changes) or None
+
+
+class Record:
+    """The checkpoint of one training."""
+
+    def __init__(self, checkpoint: Checkpoint, identity: Identity) -> None:
+        self._path = checkpoint.path
+        self._every = checkpoint.every
+        self._identity = identity
+
+    def read(self, unpack: Callable[[persist.State], Standing]) -> Standing | None:
+        """Where the training stands, as `unpack` reads it; None if it has not begun.
+
+        Raises ModelFileError if the file is damaged, ValueError if it is of another training.
+        """
+        path = self._path
+        check_folder(path)
+        remove_leftovers(path)
+        if not path.exists():
+            return None
+        try:
+            kind, state = persist.read(path.read_bytes())
+            if kind != persist.CHECKPOINT:
+                raise persist.ModelFileError(f"it holds a {kind}, not a checkpoint")
+            with persist.expecting("whose training it is"):
+                difference = self._identity.difference(state.metadata["identity"])
+            if difference is not None:
+                raise ValueError(
+                    f"the checkpoint {str(path)!r} is of another training: {difference}; {ADVICE}"
+                )
+            return unpack(state)
+        except persist.ModelFileError as error:
+            raise persist.ModelFileError(
+                f"cannot go on from the checkpoint {str(path)!r}: {error}; {ADVICE}"
+            ) from error
+
+    def check_limit(self, name: str, limit: int, n_done: int) -> None:
+        """Raise ValueError if more was done than the parameter `name` now allows."""
+        if n_done > limit:
+            raise ValueError(
+                f"the checkpoint {str(self._path)!r} is after {n_done} rounds or iterations and "
+                f"{name} is {limit} now; raise it, or {ADVICE}"
+            )
+
+    def note(self, n_done: int, pack: Callable[[], persist.State], *, last: bool) -> None:
+        """Keep where the training stands if it is due after so many steps, or at the last one."""
+        if last or n_done % self._every == 0:
+            state = pack()
+            metadata = {"identity": self._identity.to_json(), **state.metadata}
+            persist.write(self._path, persist.CHECKPOINT, persist.State(state.tensors, metadata))
+
+
+def _describe(value: Any) -> Any:
+    """A parameter as a JSON value; an object that is none by its class, and what that shows."""
+    packed = persist.pack_parameters({"": value})[""]
+    if packed is not None or value is None:
+        return packed
+    if is_dataclass(value):
+        return repr(value)
+    return f"a {type(value).__module__}.{type(value).__qualname__}"

@@ -1,0 +1,42 @@
+"""Fingerprints: digests that tell whether data are the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from hedgerow import _core
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(*parts: Any) -> str:
+    """A digest of arrays, text and numbers, and of dataclasses, lists and dicts of such."""
+    digest = hashlib.sha256()
+    for part in parts:
+        _feed(digest, part)
+    return digest.hexdigest()
+
+
+def _feed(digest: hashlib._Hash, part: Any) -> None:
+    if isinstance(part, np.ndarray):
+        digest.update(f"array {part.dtype.str} {part.shape} ".encode())
+        digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+    elif isinstance(part, _core.StringIndex):
+        _feed(digest, part.to_arrays())
+    elif is_dataclass(part):
+        _feed(digest, [getattr(part, field.name) for field in fields(part)])
+    elif isinstance(part, Mapping):
+        _feed(digest, list(part.items()))
+    elif isinstance(part, (list, tuple)):
+        digest.update(f"{len(part)} parts ".encode())
+        for item in part:
+            _feed(digest, item)
+    else:
+        assert part is None or isinstance(part, (bool, int, float, str))
+        text = repr(part).encode()
+        digest.update(f"text {len(text)} ".encode() + text)
