@@ -17,6 +17,7 @@ from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
 from hedgerow.labels.tables import Table
 from hedgerow.linear.attributes import attribute_rows, drop_rare
+from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.lbfgs import Minimum
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.state import pack_weights, unpack_weights
@@ -431,6 +432,12 @@ class LinearCRF(SequenceModel):
     def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
         rows = attribute_rows(sequences, self._index)
         return self._weights.potentials(rows, sequences.offsets, trellis.count_threads(self.n_jobs))
+
+    def _contributions(
+        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
+    ) -> tuple[float, Table]:
+        rows = attribute_rows(sequences, self._index)
+        return weight_contributions(self._weights, self._index, rows, position, signs)
 
     def _pack(self) -> persist.State:
         figures = {"loss": self.loss_, "n_iter": self.n_iter_}

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +16,9 @@ from sklearn.utils import check_random_state
 from hedgerow import trellis
 from hedgerow.decoding import Decode, decode_marginals
 from hedgerow.estimator import Estimator
+from hedgerow.explain import Explanation, Place
 from hedgerow.labels import pin_known
+from hedgerow.labels.tables import Table
 from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Sequences
@@ -41,6 +44,16 @@ class SequenceModel(Estimator):
     @abstractmethod
     def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
         """Scores of all sequences, in one or more runs of consecutive ones."""
+
+    @abstractmethod
+    def _contributions(
+        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
+    ) -> tuple[float, Table]:
+        """What makes up a sum of scores at a position of one sequence, see `explain`.
+
+        ``signs`` (K,) says how often the score of each label counts. Returns what is there without
+        any feature, and the columns feature, offset, value, contribution.
+        """
 
     def predict(
         self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode | None = None
@@ -236,6 +249,78 @@ class SequenceModel(Estimator):
                 "sample_weight is zero wherever there is a label; at least one must count"
             )
         return float(np.average(right[given], weights=by_position[given]))
+
+    def explain(
+        self, x: Any, position: int, label: Any = None, against: Any = None, *, known: Any = None
+    ) -> Explanation:
+        """Tell why a position has its label: what speaks for it, and against another label.
+
+        The log-odds of the two labels are split, without a remainder, into what each feature of the
+        position and its window adds, what the transitions from and to the predicted neighbours
+        add, and what comes from the neighbours not being certain.
+
+        Parameters
+        ----------
+        x
+            One sequence, in the form used to fit.
+        position
+            A position of it, counted from 0.
+        label
+            The label to explain; None: the one that `predict` gives.
+        against
+            The label to compare it with; None: the most probable other one.
+        known
+            Labels of the sequence that are known already, None where they are not.
+
+        Returns
+        -------
+        Explanation
+            ``print(...)`` shows it as text.
+        """
+        question = self._ask_one(x, known)
+        length = question.sequences.n_positions
+        is_number = isinstance(position, Integral) and not isinstance(position, bool)
+        if not (is_number and 0 <= position < length):
+            raise ValueError(
+                f"position is {position!r}, but x has {length} positions; expected an integer from "
+                f"0 to {length - 1}"
+            )
+        (part,) = self._answer(question, lambda part: part)
+        place = Place(
+            part,
+            int(position),
+            self._decode(question, None),
+            self._grammar,
+            self._pattern_weights,
+            self._labels(),
+        )
+        label_code, against_code = place.choose(label, against)
+        signs = np.zeros(len(self.classes_), np.int64)
+        signs[label_code], signs[against_code] = 1, -1
+        bias, features = self._contributions(question.sequences, place.position, signs)
+        return place.explain((label_code, against_code), bias, features)
+
+    def _ask_one(self, x: Any, known: Any) -> Question:
+        """Read one sequence, not wrapped in a list."""
+        self._check_fitted()
+        try:
+            return self._ask([x], None, None if known is None else [known])
+        except (TypeError, ValueError):
+            n_sequences = self._count_sequences(x)
+            if n_sequences is None:
+                raise
+        raise ValueError(
+            f"x is a list of {n_sequences} sequence(s), but explain looks at one; pass "
+            "explain(X[0], position)"
+        )
+
+    def _count_sequences(self, x: Any) -> int | None:
+        """How many sequences a list of them has; None if this is not one."""
+        try:
+            sequences = self._read(x, None)
+        except (TypeError, ValueError):
+            return None
+        return None if sequences.flat else sequences.n_sequences
 
     def _decode(self, question: Question, decode: Decode | None) -> NDArray[np.int32]:
         if (decode or self.decode_) == "viterbi":

@@ -38,6 +38,7 @@ from hedgerow.sequences import Sequences, check_not_infinite
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
+from hedgerow.trees.contributions import path_contributions
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
 from hedgerow.trees.table import tree_table
@@ -590,6 +591,11 @@ class TreeCRF(SequenceModel):
             grammar.restrict(nodes, part.offsets)
             self._walker.add_scores(bins, nodes, nodes, n_threads)
             yield Potentials(nodes, arcs, part.offsets, automaton=grammar.automaton)
+
+    def _contributions(
+        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
+    ) -> tuple[float, Table]:
+        return path_contributions(self._model.forest, self._columns, sequences, position, signs)
 
     def _pack(self) -> persist.State:
         tensors, metadata = pack_columns(self._columns)

@@ -93,7 +93,7 @@ class NaiveModel:
         if self.has_edges:
             pairs = _by_key(transitions, "attribute", "from", "to")
             self.edge_weights = {key: weight for key, weight in pairs.items() if key[0]}
-        self.rules = _rules(crf, self.classes)
+        self.rules = rules_of(crf, self.classes)
 
     def chain(self, positions, known=None):
         """One sequence; ``known`` are labels, None where any will do."""
@@ -147,7 +147,7 @@ class NaiveModel:
         return tuple(-1 if label is None else self.classes.index(label) for label in labels)
 
 
-def _rules(crf, classes):
+def rules_of(crf, classes):
     """What the parameters forbid, in the words of `PatternChain`."""
     start = set(classes if crf.start_labels is None else crf.start_labels)
     end = set(classes if crf.end_labels is None else crf.end_labels)

@@ -106,6 +106,23 @@ class Grammar:
         forbidden = np.full(len(self._forbidden), -np.inf)
         return automaton.arc_scores(np.concatenate([weights, forbidden, np.zeros(n_allowed)]))
 
+    def pattern_scores(
+        self, codes: NDArray[np.int32], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sum of the weights of the patterns that end at each position of a labelling, (T,).
+
+        What the constraints forbid has a weight of nothing here.
+        """
+        if self.automaton is None:
+            pairs = np.zeros(self.n_labels**2)
+            pairs[self._pair_codes] += weights
+            scores = np.zeros(len(codes))
+            scores[1:] = pairs[codes[:-1] * np.int64(self.n_labels) + codes[1:]]
+            return scores
+        n_others = len(self.automaton.pattern_arcs) - len(weights)
+        arcs = self.automaton.arcs_taken(codes, np.array([0, len(codes)]))
+        return self.automaton.arc_scores(np.concatenate([weights, np.zeros(n_others)]))[arcs]
+
     def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sums over the arcs that end in each pattern, (..., P), from those of the arcs.
 

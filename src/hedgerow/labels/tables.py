@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels.grammar import Grammar
-from hedgerow.labels.patterns import Patterns
 
 Table = dict[str, NDArray[Any]]
 
 
-def name_patterns(patterns: Patterns, classes: NDArray[Any]) -> list[tuple[Any, ...]]:
+def name_patterns(
+    patterns: Iterable[Iterable[int]], classes: NDArray[Any]
+) -> list[tuple[Any, ...]]:
     """Patterns as tuples of labels."""
     names = classes.tolist()
     return [tuple(names[code] for code in codes) for codes in patterns]

@@ -119,6 +119,16 @@ class Forest:
             self.n_labels,
         )
 
+    def goes_left(self, nodes: NDArray[np.int64], bins: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Whether a position goes to the left child of each of n splits, by its n bins."""
+        by_cut = np.where(bins == 0, self.missing_left[nodes] != 0, bins <= self.cuts[nodes])
+        rows = self.sets[nodes].astype(np.int64)
+        has_set = rows >= 0
+        if has_set.any():
+            bits = self.left_sets[32 * rows[has_set] + (bins[has_set] >> 3)] >> (bins[has_set] & 7)
+            by_cut[has_set] = (bits & 1) != 0
+        return by_cut
+
     def importances(self, n_columns: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Gain of the splits at each offset and column: offsets (W,), gains (W, n_columns)."""
         splits = self.columns >= 0

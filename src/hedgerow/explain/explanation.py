@@ -1,0 +1,153 @@
+"""Explanation: what speaks for a label and against another, as numbers and as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels.tables import Table
+
+__all__ = ["Explanation"]
+
+# Features that the text of an explanation lists.
+MAX_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """How much everything contributes to the log-odds of a label against another.
+
+    ``log_odds`` is the sum of ``bias``, the contributions of the features and of the transitions,
+    ``before`` and ``after``; nothing is left over.
+
+    Attributes
+    ----------
+    position : int
+        The position in its sequence.
+    length : int
+        Number of positions of the sequence.
+    label, against : label
+        The two labels that are compared.
+    prob, prob_against : float
+        Their probabilities, given the whole sequence.
+    log_odds : float
+        Log of the ratio of the two.
+    bias : float
+        What the position would have without any feature: the labels' own weights, or the values of
+        the roots of the trees.
+    features : dict of arrays
+        ``feature``, ``offset`` in the window, ``value`` there (None if it is missing) and
+        ``contribution``, the largest first, of either sign.
+    transitions : dict of arrays
+        The label patterns through this position, its neighbours having the labels that `predict`
+        gives them: ``offset`` of the position where the patterns end, ``labels`` up to there,
+        ``weight`` of all patterns, ``weight_against`` with the other label in this position, and
+        ``contribution``, the difference. Weights of attributes for label pairs are in it.
+    before, after : float
+        What remains of the influence of the labels before and after: they might be others than
+        those predicted, and other labels go with them. What constraints forbid shows here.
+    """
+
+    position: int
+    length: int
+    label: Any
+    against: Any
+    prob: float
+    prob_against: float
+    log_odds: float
+    bias: float
+    features: Table
+    transitions: Table
+    before: float
+    after: float
+
+    def to_table(self) -> Table:
+        """Everything as the columns of one table: part, name, offset, value, contribution.
+
+        The contributions add up to ``log_odds``. ``pandas.DataFrame(...)`` takes what is returned.
+        """
+        features, transitions = self.features, self.transitions
+        n_features, n_transitions = len(features["feature"]), len(transitions["labels"])
+        names = [_arrow(labels) for labels in transitions["labels"]]
+        return {
+            "part": _objects(
+                ["bias"]
+                + ["feature"] * n_features
+                + ["transition"] * n_transitions
+                + ["before", "after"]
+            ),
+            "name": _objects(["", *features["feature"], *names, "", ""]),
+            "offset": np.concatenate([[0], features["offset"], transitions["offset"], [0, 0]]),
+            "value": _objects([None, *features["value"], *[None] * (n_transitions + 2)]),
+            "contribution": np.concatenate(
+                [
+                    [self.bias],
+                    features["contribution"],
+                    transitions["contribution"],
+                    [self.before, self.after],
+                ]
+            ),
+        }
+
+    def __str__(self) -> str:
+        """Everything as text, the features that contribute most one by one."""
+        features = self.features
+        shown = min(len(features["feature"]), MAX_SHOWN)
+        rows = [("contribution", "feature", "offset", "value")]
+        columns = (features[name][:shown].tolist() for name in features)
+        rows += [
+            (_signed(contribution), feature, f"{offset:+d}" if offset else "0", _shown(value))
+            for feature, offset, value, contribution in zip(*columns, strict=True)
+        ]
+        n_others = len(features["feature"]) - shown
+        of_features = float(features["contribution"].sum())
+        if n_others:
+            rest = float(features["contribution"][shown:].sum())
+            rows.append((_signed(rest), f"{n_others} more features", "", ""))
+        rows.append((_signed(self.bias), "(bias)", "", ""))
+        rows.append((_signed(self.bias + of_features), "= the position itself", "", ""))
+        pairs = (self.transitions[name].tolist() for name in ("labels", "contribution"))
+        rows += [
+            (_signed(contribution), f"transition {_arrow(labels)}", "", "")
+            for labels, contribution in zip(*pairs, strict=True)
+        ]
+        if self.position > 0:
+            rows.append((_signed(self.before), "other labels before", "", ""))
+        if self.position < self.length - 1:
+            rows.append((_signed(self.after), "other labels after", "", ""))
+        rows.append((_signed(self.log_odds), "= log-odds", "", ""))
+        title = (
+            f"position {self.position}: {self.label} (probability {self.prob:.4g}) against "
+            f"{self.against} ({self.prob_against:.4g})"
+        )
+        return "\n".join([title, "", *_align(rows)])
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    return np.fromiter(values, np.object_, len(values))
+
+
+def _arrow(labels: tuple[Any, ...]) -> str:
+    return " -> ".join(map(str, labels))
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.4f}"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _align(rows: list[tuple[str, str, str, str]]) -> list[str]:
+    """Rows of four texts as lines; the first and the third are numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        f"{number:>{widths[0]}}  {name:<{widths[1]}}  {offset:>{widths[2]}}  {value}".rstrip()
+        for number, name, offset, value in rows
+    ]

@@ -1,0 +1,173 @@
+"""Odds: what the labels around a position have to do with its own.
+
+With all else summed over, the log-odds of two labels a and b at position t are
+
+    log P(y_t = a) - log P(y_t = b) = (score of a - score of b at t) + before + after.
+
+The scores are what the position's features add up to. ``before`` is what the labels before t make
+of it: the log-odds in the sequence that ends at t, less the scores; ``after`` is the rest. Both are
+split once more: into the weights of the label patterns that go through t, its neighbours having the
+labels that are predicted, and what remains, because the neighbours might have other labels. All
+comes from sums over labellings in which y_t is held fixed, in log space, so that odds of any size
+come out right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import trellis
+from hedgerow.explain.explanation import Explanation
+from hedgerow.labels import Grammar, Labels
+from hedgerow.labels.tables import Table, name_patterns
+from hedgerow.trellis import NoPathError, Potentials
+
+__all__ = ["Place"]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A position of one sequence, and all that its label depends on.
+
+    Attributes
+    ----------
+    part : Potentials
+        Scores of the sequence, labels that are known pinned.
+    position : int
+        The position.
+    predicted : (T,) int32
+        Codes of the labels of all positions.
+    grammar, weights : Grammar, (P,) array
+        How labels depend on each other, and the weights of the label patterns.
+    labels : Labels
+        What the labels are called.
+    """
+
+    part: Potentials
+    position: int
+    predicted: NDArray[np.int32]
+    grammar: Grammar
+    weights: NDArray[np.float64]
+    labels: Labels
+
+    def choose(self, label: Any, against: Any) -> tuple[int, int]:
+        """Codes of the two labels to compare, both possible here; see `SequenceModel.explain`."""
+        names = self.labels.classes.tolist()
+        code = int(self.predicted[self.position])
+        if label is not None:
+            code = self.labels.read_codes([label], "label")[0]
+        self._check_possible(code)
+        if against is None:
+            rival = self._find_rival(code)
+        else:
+            rival = self.labels.read_codes([against], "against")[0]
+            if rival == code:
+                raise ValueError(f"label and against are both {names[code]!r}; pass two labels")
+            self._check_possible(rival)
+        return code, rival
+
+    def explain(self, pair: tuple[int, int], bias: float, features: Table) -> Explanation:
+        """Put everything together; `bias` and `features` make up the position's own scores."""
+        label, against = pair
+        part, position = self.part, self.position
+        so_far = replace(self, part=_cut_after(part, position))
+        log_odds = self._log_z(label) - self._log_z(against)
+        odds_so_far = so_far._log_z(label) - so_far._log_z(against)
+        scores = part.nodes[position, label] - part.nodes[position, against]
+        transitions = self._weigh_transitions(pair)
+        is_before = transitions["offset"] == 0
+        before = odds_so_far - scores - transitions["contribution"][is_before].sum()
+        after = log_odds - odds_so_far - transitions["contribution"][~is_before].sum()
+        log_z = trellis.log_z(part, n_jobs=1)[0]
+        prob, prob_against = (float(np.exp(self._log_z(code) - log_z)) for code in pair)
+        names = self.labels.classes.tolist()
+        order = np.argsort(-np.abs(features["contribution"]), kind="stable")
+        return Explanation(
+            position=position,
+            length=part.n_positions,
+            label=names[label],
+            against=names[against],
+            prob=prob,
+            prob_against=prob_against,
+            log_odds=log_odds,
+            bias=bias,
+            features={name: column[order] for name, column in features.items()},
+            transitions=transitions,
+            before=float(before) if position else 0.0,
+            after=float(after) if position < part.n_positions - 1 else 0.0,
+        )
+
+    def _log_z(self, code: int) -> float:
+        """Log of the sum over the labellings that have a label here; -inf if there is none."""
+        nodes = self.part.nodes.copy()
+        nodes[self.position] = -np.inf
+        nodes[self.position, code] = self.part.nodes[self.position, code]
+        try:
+            return float(trellis.log_z(replace(self.part, nodes=nodes), n_jobs=1)[0])
+        except NoPathError:
+            return -np.inf
+
+    def _check_possible(self, code: int) -> None:
+        if self._log_z(code) == -np.inf:
+            raise ValueError(
+                f"label {self.labels.classes.tolist()[code]!r} is not possible at position "
+                f"{self.position}: constraints or known labels forbid it, so it has no odds to "
+                "explain"
+            )
+
+    def _find_rival(self, code: int) -> int:
+        """The most probable other label."""
+        marginals = trellis.forward_backward(self.part, pairs=None, n_jobs=1).marginals
+        figures = marginals[self.position]
+        others = np.delete(np.arange(len(figures)), code)
+        figures = figures[others]
+        if not figures.any():  # all are too improbable for a probability, or impossible
+            figures = np.array(list(map(self._log_z, others.tolist())))
+        if not len(others) or figures.max() == -np.inf:
+            raise ValueError(
+                f"no label but {self.labels.classes.tolist()[code]!r} is possible at position "
+                f"{self.position}, so there is nothing to compare it with"
+            )
+        return int(others[figures.argmax()])
+
+    def _weigh_transitions(self, pair: tuple[int, int]) -> Table:
+        """Weights of the patterns through the position, by where they end."""
+        position, edges = self.position, self.part.edges
+        reach = max(self.grammar.patterns.longest - 1, 0 if edges is None else 1)
+        begin, end = max(0, position - reach), min(len(self.predicted), position + reach + 1)
+        window = self.predicted[begin:end].copy()
+        ends = np.arange(max(position, 1), end if reach else 0)
+        weights = []
+        for code in pair[::-1]:
+            window[position - begin] = code
+            scores = self.grammar.pattern_scores(window, self.weights)
+            if edges is not None:
+                scores[1:] += edges[np.arange(begin + 1, end), window[:-1], window[1:]]
+            weights.append(scores[ends - begin])
+        strings = [
+            window[max(0, stop - reach) : stop + 1].tolist() for stop in (ends - begin).tolist()
+        ]
+        return {
+            "offset": ends - position,
+            "labels": np.fromiter(
+                name_patterns(strings, self.labels.classes), np.object_, len(strings)
+            ),
+            "weight": weights[1],
+            "weight_against": weights[0],
+            "contribution": weights[1] - weights[0],
+        }
+
+
+def _cut_after(part: Potentials, position: int) -> Potentials:
+    """One sequence up to a position."""
+    stop = position + 1
+    return replace(
+        part,
+        nodes=part.nodes[:stop],
+        offsets=np.array([0, stop]),
+        edges=None if part.edges is None else part.edges[:stop],
+    )

@@ -1,0 +1,59 @@
+"""Contributions: what each attribute adds to a score, its value times its weight."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.labels.tables import Table
+from hedgerow.linear.weights import LinearWeights
+from hedgerow.sequences import SparseRows
+
+__all__ = ["weight_contributions"]
+
+
+def weight_contributions(
+    weights: LinearWeights,
+    index: _core.StringIndex,
+    rows: SparseRows,
+    position: int,
+    signs: NDArray[np.int64],
+) -> tuple[float, Table]:
+    """What makes up a sum of scores of labels at one position.
+
+    Parameters
+    ----------
+    weights, index
+        The weights, and the names of the attributes.
+    rows
+        Attributes of one sequence.
+    position
+        A position of it.
+    signs : (K,)
+        How often the score of each label counts: 1, 0 or -1.
+
+    Returns
+    -------
+    bias : float
+        The labels' own weights.
+    features : Table
+        feature, offset (always 0), value and contribution of the position's attributes.
+    """
+    row = rows.part(position, position + 1)
+    attributes, inverse = np.unique(row.indices, return_inverse=True)
+    values = np.bincount(inverse, row.values, minlength=len(attributes)).astype(np.float64)
+    layout = weights.layout.labels
+    firsts = layout.offsets[attributes]
+    counts = layout.offsets[attributes + 1] - firsts
+    ends = np.cumsum(counts)
+    places = np.arange(counts.sum()) + np.repeat(firsts - (ends - counts), counts)
+    owners = np.repeat(np.arange(len(attributes)), counts)
+    parts = values[owners] * weights.attributes[places] * signs[layout.outputs[places]]
+    names = index.names()
+    return float(signs @ weights.biases), {
+        "feature": np.fromiter((names[a] for a in attributes), np.object_, len(attributes)),
+        "offset": np.zeros(len(attributes), np.int64),
+        "value": values.astype(np.object_),
+        "contribution": np.bincount(owners, parts, minlength=len(attributes)),
+    }

@@ -1,0 +1,180 @@
+"""Contributions: what each feature adds to a score, on the way from the root of a tree to a leaf.
+
+Every node has a value, what it would add to the score if it were a leaf. Going down from the root,
+a split changes that value, and the change is given to the feature that the split asks about. So the
+value of the root and all changes add up to the value of the leaf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels.tables import Table
+from hedgerow.sequences import Sequences, SparseRows
+from hedgerow.trees.columns import Columns, is_dense
+from hedgerow.trees.entries import read_entries
+from hedgerow.trees.forest import Forest
+
+__all__ = ["path_contributions"]
+
+
+def path_contributions(
+    forest: Forest, columns: Columns, sequences: Sequences, position: int, signs: NDArray[np.int64]
+) -> tuple[float, Table]:
+    """What makes up a sum of scores of labels at one position.
+
+    Parameters
+    ----------
+    forest, columns
+        The trees, and the columns that they ask about.
+    sequences
+        One sequence.
+    position
+        A position of it.
+    signs : (K,)
+        How often the score of each label counts: 1, 0 or -1.
+
+    Returns
+    -------
+    bias : float
+        The values of the roots.
+    features : Table
+        feature, offset, value and contribution of all that the trees asked about.
+    """
+    window = _Window.cut(forest, columns, sequences, position)
+    trees = np.flatnonzero(signs[np.arange(forest.n_trees) % forest.n_labels])
+    weights = signs[trees % forest.n_labels]
+    firsts = forest.tree_offsets[:-1][trees]
+    bias = float(weights @ forest.values[firsts].astype(np.float64))
+    keys, changes = [np.empty(0, np.int64)], [np.empty(0)]
+    nodes = firsts
+    while True:
+        inner = forest.columns[nodes] >= 0
+        nodes, firsts, weights = nodes[inner], firsts[inner], weights[inner]
+        if not len(nodes):
+            break
+        rows, asked = forest.offsets[nodes] - window.first_offset, forest.columns[nodes]
+        goes_left = forest.goes_left(nodes, window.bins[rows, asked])
+        children = firsts + forest.lefts[nodes] + ~goes_left
+        keys.append(rows.astype(np.int64) * columns.n_columns + asked)
+        changes.append(
+            weights * (forest.values[children].astype(np.float64) - forest.values[nodes])
+        )
+        nodes = children
+    found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    places, columns_asked = np.divmod(found, columns.n_columns)
+    names = np.array(columns.column_names(), dtype=np.object_)
+    return bias, {
+        "feature": names[columns_asked],
+        "offset": places + window.first_offset,
+        "value": window.values(places, columns_asked),
+        "contribution": np.bincount(inverse, np.concatenate(changes), minlength=len(found)),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """What the trees can see from a position.
+
+    Attributes
+    ----------
+    columns : Columns
+        What they ask about.
+    sequences : Sequences
+        The positions of the window that there are.
+    rows : (W,)
+        Which of them stands at each offset; -1 beyond the ends of the sequence.
+    first_offset : int
+        Offset of the first row.
+    bins : (W, C) uint8
+        Bins of all columns, 0 where a value is missing.
+    """
+
+    columns: Columns
+    sequences: Sequences
+    rows: NDArray[np.int64]
+    first_offset: int
+    bins: NDArray[np.uint8]
+
+    @classmethod
+    def cut(cls, forest: Forest, columns: Columns, sequences: Sequences, position: int) -> _Window:
+        splits = forest.columns >= 0
+        offsets = forest.offsets[splits]
+        first, last = int(offsets.min(initial=0)), int(offsets.max(initial=0))
+        begin = max(0, position + first)
+        end = min(sequences.n_positions, position + last + 1)
+        bounds = np.array([0, begin, end, sequences.n_positions])
+        near = replace(sequences, offsets=bounds).part(1, 2)
+        rows = np.arange(position + first, position + last + 1) - begin
+        rows[(rows < 0) | (rows >= end - begin)] = -1
+        return cls(columns, near, rows, first, _bins_of(columns, near)[rows])
+
+    def values(self, rows: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[Any]:
+        """What stands at some rows and columns: numbers, text, or None for what is missing."""
+        read = _Reader(self.columns, self.sequences).read
+        found = [
+            None if row < 0 else read(row, column)
+            for row, column in zip(self.rows[rows].tolist(), asked.tolist(), strict=True)
+        ]
+        return np.fromiter(found, np.object_, len(found))
+
+
+def _bins_of(columns: Columns, sequences: Sequences) -> NDArray[np.uint8]:
+    """Bins of all columns at N positions, and a last row of zeros: (N + 1, C)."""
+    binned = columns.bin(sequences, 1)
+    n_positions, n_dense = binned.dense.shape
+    bins = np.zeros((n_positions + 1, columns.n_columns), np.uint8)
+    bins[:-1, :n_dense] = binned.dense
+    if binned.indptr is not None:
+        bins[:-1, n_dense:] = columns.default_bins
+        owners = np.repeat(np.arange(n_positions), np.diff(binned.indptr))
+        assert binned.attributes is not None
+        assert binned.attribute_bins is not None
+        bins[owners, n_dense + binned.attributes] = binned.attribute_bins
+    return bins
+
+
+class _Reader:
+    """Looks up values of X by the columns that trees know."""
+
+    def __init__(self, columns: Columns, sequences: Sequences) -> None:
+        self._n_numeric, self._n_dense = columns.n_numeric, columns.n_dense
+        self._numbers = sequences.dense
+        self._entries: SparseRows | None = None
+        if sequences.sparse is not None:
+            self._entries = read_entries(sequences, sequences.sparse.n_columns)
+        self._sparse = columns.sparse
+        texts = list(zip(sequences.categorical, columns.categories, strict=True))
+        self._small = [column for column, known in texts if is_dense(known)]
+        self._large = [
+            (column, name) for column, known in texts if not is_dense(known) for name in known
+        ]
+
+    def read(self, row: int, column: int) -> Any:
+        if column < self._n_numeric:
+            return self._number(row, column)
+        if column < self._n_dense:
+            text = self._small[column - self._n_numeric]
+            code = int(text.codes[row])
+            return None if code < 0 else text.categories[code]
+        if self._sparse:
+            return self._number(row, column - self._n_dense)
+        text, name = self._large[column - self._n_dense]
+        code = int(text.codes[row])
+        return float(code >= 0 and text.categories[code] == name)
+
+    def _number(self, row: int, column: int) -> float | None:
+        if self._numbers is not None:
+            value = float(self._numbers[row, column])
+        else:
+            assert self._entries is not None
+            entries = self._entries.part(row, row + 1)
+            place = int(np.searchsorted(entries.indices, column))
+            if entries.indices[place : place + 1].tolist() != [column]:
+                return 0.0
+            value = 1.0 if entries.values is None else float(entries.values[place])
+        return None if np.isnan(value) else value

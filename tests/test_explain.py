@@ -1,0 +1,285 @@
+"""Explanations: additive, and in every part what listing all labellings gives."""
+
+from collections import defaultdict
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hedgerow import LinearCRF, TreeCRF
+from reference.automata import PatternChain, enumerate_patterns
+from reference.linear import NaiveModel, hide, make_data, make_legal_data, rules_of, to_dicts
+from reference.tree_tables import KINDS, MISSING, look_up, make_sequences, split_trees, walk
+
+TREES = {"n_rounds": 4, "max_depth": 3, "min_child_weight": 0.1, "n_jobs": 1}
+X, Y = make_data(n_sequences=16, longest=5, seed=1)
+BIO_X, BIO_Y = make_legal_data(
+    lambda labels: labels[0] != "I-x" and ("O", "I-x") not in pairwise(labels),
+    ("O", "B-x", "I-x"),
+    n_sequences=16,
+)
+KINDS_OF_MODEL = {
+    "no order": {"order": 0},
+    "first order": {},
+    "pairs that occur": {"min_pattern_count": 4},
+    "second order": {"order": 2},
+    "third order": {"order": 3},
+    "few patterns": {"label_patterns": [("a", "b", "a"), ("c", "c")]},
+    "ends": {"start_labels": ["a", "b"], "end_labels": ["a", "c"]},
+    "forbidden": {"forbidden": [("a", "b"), ("c", "c")], "order": 2},
+    "pair attributes": {"transition_attributes": True},
+    "pair attributes, second order": {"transition_attributes": True, "order": 2},
+    "BIO": {"constraints": "BIO"},
+    "BIO, second order": {"constraints": "BIO", "order": 2},
+    "for accuracy": {"objective": "accuracy"},
+}
+MODELS = [
+    pytest.param(estimator, options, id=f"{estimator.__name__}, {name}")
+    for name, options in KINDS_OF_MODEL.items()
+    for estimator in (LinearCRF, TreeCRF)
+    if not (estimator is TreeCRF and "transition_attributes" in options)
+]
+
+
+def fit(estimator, options):
+    """A model, and what it was trained on: only what the constraints allow, if there are any."""
+    data = (BIO_X, BIO_Y) if "constraints" in options else (X, Y)
+    if "start_labels" in options or "forbidden" in options:
+        crf = LinearCRF(**options)
+        keep = [i for i, y in enumerate(Y) if _is_allowed(crf, y)]
+        data = [X[i] for i in keep], [Y[i] for i in keep]
+    if estimator is TreeCRF:
+        return TreeCRF(**TREES, window=1, **options).fit(*data), *data
+    return LinearCRF(tol=0, max_iter=15, **options).fit(*data), *data
+
+
+def _is_allowed(crf, labels):
+    rules = rules_of(crf, ["a", "b", "c"])
+    codes = ["abc".index(label) for label in labels]
+    steps = set(pairwise(codes))
+    return (
+        codes[0] in rules["start"] and codes[-1] in rules["end"] and not steps & rules["forbidden"]
+    )
+
+
+def chain_of(crf, x, known):
+    """One sequence with all scores and rules, for listing its labellings."""
+    if isinstance(crf, LinearCRF):
+        return NaiveModel(crf).chain(to_dicts([x])[0], known)
+    classes = crf.classes_.tolist()
+    trees = split_trees(crf.trees())
+    nodes = np.zeros((len(x), len(classes)))
+    for (_, label), tree in trees.items():
+        for t in range(len(x)):
+            path = walk(tree, pd.DataFrame(x, columns=["x0", "x1", "x2"]), t)
+            nodes[t, classes.index(label)] += path[-1]["value"]
+    codes = known and tuple(-1 if k is None else classes.index(k) for k in known)
+    patterns = [tuple(map(classes.index, pattern)) for pattern in crf.patterns()["pattern"]]
+    weights = crf.patterns()["weight"]
+    return PatternChain(nodes, patterns, weights, known=codes, **rules_of(crf, classes))
+
+
+def log_odds(chain, t, pair):
+    with np.errstate(divide="ignore"):
+        log_marginals = np.log(enumerate_patterns(chain).marginals[t])
+    return log_marginals[pair[0]] - log_marginals[pair[1]]
+
+
+def cut(chain, t):
+    """The sequence up to a position: it need not end there."""
+    return replace(
+        chain,
+        nodes=chain.nodes[: t + 1],
+        edges=None if chain.edges is None else chain.edges[: t + 1],
+        known=chain.known and chain.known[: t + 1],
+        end=chain.end if t == len(chain.nodes) - 1 else None,
+    )
+
+
+def score_without_rules(chain, codes):
+    """Score of a labelling, whatever is forbidden."""
+    free = replace(chain, forbidden=frozenset(), start=None, end=None, known=None)
+    return free.scores()[(free.labellings == codes).all(axis=1)].item()
+
+
+@pytest.mark.parametrize("with_known", [False, True], ids=["nothing known", "some known"])
+@pytest.mark.parametrize(("estimator", "options"), MODELS)
+def test_every_part_is_what_listing_all_labellings_gives(estimator, options, with_known):
+    crf, X, y = fit(estimator, options)
+    classes = crf.classes_.tolist()
+    longest = sorted(range(len(X)), key=lambda i: -len(X[i]))[:2]
+    for i in (*longest, 1):
+        x, known = X[i], None
+        if with_known:
+            known = [None if t == 1 else k for t, k in enumerate(hide(y, share=0.5)[i])]
+        chain = chain_of(crf, x, known)
+        marginals = enumerate_patterns(chain).marginals
+        predicted = crf.predict([x], known=known and [known])[0].tolist()
+        for t in range(len(x)):
+            if np.count_nonzero(marginals[t]) < 2:
+                continue
+            found = crf.explain(x, t, known=known)
+            assert (found.position, found.length, found.label) == (t, len(x), predicted[t])
+            pair = classes.index(found.label), classes.index(found.against)
+            assert marginals[t, pair[1]] == np.delete(marginals[t], pair[0]).max()
+            np.testing.assert_allclose([found.prob, found.prob_against], marginals[t, list(pair)])
+            check_parts(found, chain, t, pair, [classes.index(k) for k in predicted])
+
+
+def check_parts(found, chain, t, pair, predicted):
+    close = {"rtol": 0, "atol": 1e-9}
+    np.testing.assert_allclose(found.log_odds, log_odds(chain, t, pair), **close)
+    np.testing.assert_allclose(found.to_table()["contribution"].sum(), found.log_odds, **close)
+    scores = chain.nodes[t, pair[0]] - chain.nodes[t, pair[1]]
+    of_features = found.bias + found.features["contribution"].sum()
+    np.testing.assert_allclose(of_features, scores, **close)
+    labelling = np.array([predicted, predicted])
+    labelling[:, t] = pair
+    with_pair = [score_without_rules(chain, codes) for codes in labelling]
+    of_transitions = found.transitions["contribution"]
+    np.testing.assert_allclose(of_transitions.sum(), with_pair[0] - with_pair[1] - scores, **close)
+    into = of_transitions[found.transitions["offset"] == 0].sum()
+    odds_so_far = log_odds(cut(chain, t), t, pair)
+    np.testing.assert_allclose(found.before + into, odds_so_far - scores, **close)
+    np.testing.assert_allclose(
+        found.after + of_transitions.sum() - into, found.log_odds - odds_so_far, **close
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_changes_on_the_way_down_belong_to_the_features_asked_about(kind):
+    X, y = make_sequences(kind, 250, seed=3)
+    crf = TreeCRF(**TREES, window=(1, 2)).fit(X, y)
+    trees = split_trees(crf.trees())
+    for x, labels in zip(X[:4], y, strict=False):
+        for t in range(len(labels)):
+            found = crf.explain(x, t, "q", "r")
+            bias, parts = 0.0, defaultdict(float)
+            for (_, label), tree in trees.items():
+                sign = {"p": 0, "q": 1, "r": -1}[label]
+                path = walk(tree, x, t)
+                bias += sign * path[0]["value"]
+                for above, below in pairwise(path):
+                    if sign:
+                        key = above["feature"], above["offset"]
+                        parts[key] += sign * (below["value"] - above["value"])
+            assert found.bias == pytest.approx(bias)
+            columns = (found.features[name].tolist() for name in found.features)
+            rows = list(zip(*columns, strict=True))
+            assert {row[:2]: pytest.approx(row[3]) for row in rows} == parts
+            sizes = [abs(row[3]) for row in rows]
+            assert sizes == sorted(sizes, reverse=True)
+            for feature, offset, value, _ in rows:
+                expected = look_up(x, t + offset, feature)
+                assert value == (None if expected is MISSING else expected)
+
+
+def test_an_attribute_contributes_its_value_times_its_weight():
+    items = [[{"w": "a", "n": 2.0}, {"w": "b"}, {"w": "new", "n": -1.0}]] * 3
+    crf = LinearCRF().fit([x[:2] for x in items], [["p", "q"]] * 3)
+    weights = NaiveModel(crf).node_weights
+    found = crf.explain(items[0], 2, "q", "p")
+    assert found.features["feature"].tolist() == ["n"]
+    assert found.features["value"].tolist() == [-1.0]
+    assert found.features["offset"].tolist() == [0]
+    expected = -(weights.get(("n", "q"), 0.0) - weights["n", "p"])
+    assert found.features["contribution"].item() == pytest.approx(expected)
+    assert found.bias == pytest.approx(weights["(bias)", "q"] - weights["(bias)", "p"])
+
+
+def test_the_label_and_its_rival_can_be_chosen():
+    crf = LinearCRF().fit(X, Y)
+    found, turned = crf.explain(X[0], 1, "a", "c"), crf.explain(X[0], 1, "c", "a")
+    assert (found.label, found.against, turned.label, turned.against) == ("a", "c", "c", "a")
+    assert found.log_odds == pytest.approx(-turned.log_odds)
+    predicted = crf.predict([X[0]])[0][1]
+    other = next(k for k in "abc" if k != predicted)
+    assert crf.explain(X[0], 1, other).against == predicted
+
+
+def test_odds_beyond_what_a_probability_can_hold():
+    crf = LinearCRF().fit(X, Y)
+    far = crf.explain(X[0] * 1e6, 2)
+    assert (far.prob, far.prob_against) == (1.0, 0.0)
+    assert far.log_odds > 1000
+    assert far.to_table()["contribution"].sum() == pytest.approx(far.log_odds)
+    rivals = [crf.explain(X[0] * 1e6, 2, against=k).log_odds for k in "abc" if k != far.label]
+    assert far.log_odds == min(rivals)
+
+
+def test_text():
+    x = pd.DataFrame({"speed": [0.5, np.nan, 3.25], "kind": ["a", "b", "a"]})
+    y = ["slow", "slow", "fast"]
+    crf = TreeCRF(n_rounds=5, window=1, min_child_weight=0.01).fit([x] * 9, [y] * 9)
+    found = crf.explain(x, 1)
+    lines = str(found).splitlines()
+    assert lines[0] == (
+        f"position 1: slow (probability {found.prob:.4g}) against fast ({found.prob_against:.4g})"
+    )
+    assert lines[2].split() == ["contribution", "feature", "offset", "value"]
+    assert any(line.split()[1:] == ["speed", "0", "missing"] for line in lines)
+    assert any("transition slow -> slow" in line for line in lines)
+    assert [line.split(maxsplit=1)[1] for line in lines[-3:]] == [
+        "other labels before", "other labels after", "= log-odds",
+    ]  # fmt: skip
+    assert lines[-1].split()[0] == f"{found.log_odds:+.4f}"
+    assert "other labels before" not in str(crf.explain(x, 0))
+    assert "other labels after" not in str(crf.explain(x, 2))
+
+
+def test_text_lists_the_ten_largest_features():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6, 15))
+    found = LinearCRF().fit([x], [[0, 1, 0, 1, 1, 0]]).explain(x, 3)
+    lines = str(found).splitlines()
+    assert sum(" x" in line for line in lines) == 10
+    rest = found.features["contribution"][10:].sum()
+    assert f"{rest:+.4f}  5 more features" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((X[0], 5), "position is 5, but x has 5 positions; expected an integer from 0 to 4"),
+        ((X[0], -1), "position is -1, but x has 5"),
+        ((X[0], 1.0), "position is 1.0, but x has 5"),
+        ((X[0], True), "position is True, but x has 5"),
+        ((X[0], 0, "z"), "label has the unknown label 'z'; known labels: 'a', 'b', 'c'"),
+        ((X[0], 0, "a", 1), "against has the unknown label 1"),
+        ((X[0], 0, "a", "a"), "label and against are both 'a'; pass two labels"),
+        ((X[:3], 0), r"x is a list of 3 sequence\(s\), but explain looks at one"),
+        ((X[:1], 0), r"x is a list of 1 sequence\(s\)"),
+        ((X[0][:, :2], 0), "X has 2 features, but LinearCRF is expecting 3"),
+    ],
+)
+def test_bad_questions(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LinearCRF(max_iter=2, tol=0).fit(X, Y).explain(*arguments)
+
+
+def test_lists_of_items_are_not_one_sequence():
+    items = to_dicts(X)
+    crf = LinearCRF(max_iter=2, tol=0).fit(items, Y)
+    with pytest.raises(ValueError, match=r"x is a list of 2 sequence\(s\)"):
+        crf.explain(items[:2], 0)
+    words = [[["a", "b"], ["c"]], [["c"]]]
+    crf = LinearCRF(max_iter=2, tol=0).fit(words, [[0, 1], [1]])
+    assert crf.explain(words[0], 1).features["feature"].tolist() == ["c"]
+    with pytest.raises(ValueError, match=r"x is a list of 2 sequence\(s\)"):
+        crf.explain(words, 0)
+
+
+def test_labels_that_are_not_possible():
+    crf = TreeCRF(**TREES, constraints="BIO").fit(BIO_X, BIO_Y)
+    with pytest.raises(ValueError, match="label 'I-x' is not possible at position 0: constraints"):
+        crf.explain(BIO_X[0], 0, "I-x")
+    with pytest.raises(ValueError, match="label 'I-x' is not possible at position 0: constraints"):
+        crf.explain(BIO_X[0], 0, against="I-x")
+    known = ["O", *[None] * (len(BIO_X[0]) - 1)]
+    with pytest.raises(ValueError, match="no label but 'O' is possible at position 0"):
+        crf.explain(BIO_X[0], 0, known=known)
+    one = LinearCRF().fit([[[1.0]]], [["a"]])
+    with pytest.raises(ValueError, match="no label but 'a' is possible at position 0"):
+        one.explain([[1.0]], 0)
