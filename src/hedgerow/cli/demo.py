@@ -1,0 +1,102 @@
+"""hedgerow demo: read handwritten words that come with the package."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from hedgerow.cli.errors import telling
+from hedgerow.cli.options import Commands, add_jobs, begin_command
+from hedgerow.cli.text import format_share, format_table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DESCRIPTION = """\
+Train on handwritten words that come with the package, in a few seconds, and
+read words that the model has not seen: once every letter for itself, once with
+the letters before it in mind.
+"""
+EXAMPLES = """\
+  hedgerow demo
+"""
+# What the two models look at, and their orders.
+MODELS = {"each letter for itself": 0, "with three letters before": 3}
+N_ROUNDS = 20
+N_WORDS = 8
+MAX_LETTERS = 9  # 80 columns
+# Characters for two pixels, one above the other: none, the lower, the upper, both.
+BLOCKS = " \u2584\u2580\u2588"
+PLAIN = " .'#"
+
+
+def add_command(commands: Commands) -> None:
+    """Make the command known."""
+    parser = begin_command(
+        commands,
+        "demo",
+        run,
+        summary="train on handwritten words and read others",
+        description=DESCRIPTION,
+        examples=EXAMPLES,
+    )
+    add_jobs(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train two models and show what they read."""
+    from hedgerow import TreeCRF
+    from hedgerow.datasets import load_ocr
+    from hedgerow.metrics import label_scores
+
+    X, y, fold = load_ocr()
+    train, test = [i for i, f in enumerate(fold) if f], [i for i, f in enumerate(fold) if not f]
+    y_test = [y[i].tolist() for i in test]
+    print(f"handwritten words: {len(train):,} to learn from, {len(test):,} to read", flush=True)
+    rows, readings = [], [list(map("".join, y_test))]
+    for name, order in MODELS.items():
+        begin = time.monotonic()
+        crf = TreeCRF(n_rounds=N_ROUNDS, order=order, n_jobs=options.jobs, verbose=1)
+        with telling():
+            crf.fit([X[i] for i in train], [y[i] for i in train])
+        predicted = crf.predict([X[i] for i in test])
+        scores = label_scores(y_test, predicted)
+        shares = [format_share(scores.accuracy), format_share(scores.sequence_accuracy)]
+        rows.append([name, *shares, f"{time.monotonic() - begin:.1f}"])
+        readings.append(list(map("".join, predicted)))
+    print(f"\n{format_table(['read right', 'letters', 'words', 'seconds'], rows)}\n")
+    show_words([X[i] for i in test], list(zip(*readings, strict=True)))
+
+
+def show_words(pictures: list[NDArray[np.uint8]], readings: list[tuple[str, ...]]) -> None:
+    """Some words that only the second model has read right; the first of them as it was written."""
+    mended = [
+        place
+        for place, (written, alone, together) in enumerate(readings)
+        if written == together != alone and 4 <= len(written) <= MAX_LETTERS
+    ]
+    shown = mended[:: max(1, len(mended) // N_WORDS)][:N_WORDS]
+    for place in shown[:1]:
+        print(draw(pictures[place]))
+    print(format_table(["written", *MODELS], [readings[place] for place in shown]))
+
+
+def draw(word: NDArray[np.uint8]) -> str:
+    """A word as lines of text, two rows of its pixels a line; ``word`` (T, 128) of 0 and 1."""
+    marks = BLOCKS if can_print("".join(BLOCKS)) else PLAIN
+    image = word.reshape(-1, 16, 8).transpose(1, 0, 2).reshape(16, -1).tolist()
+    pairs = zip(image[::2], image[1::2], strict=True)
+    lines = ("".join(marks[2 * a + b] for a, b in zip(*pair, strict=True)) for pair in pairs)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def can_print(text: str) -> bool:
+    """Whether standard output has these characters."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeError:
+        return False
+    return True

@@ -1,0 +1,36 @@
+"""Errors of the command line: a mistake of the user is told in one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+MISTAKE = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class CommandError(Exception):
+    """A mistake of the user: a wrong file, column, label or option."""
+
+
+@contextmanager
+def telling(prefix: str = "") -> Iterator[None]:
+    """Turn what the library says of wrong data and parameters into a mistake of the user."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{prefix}{error}") from error
+
+
+def tell(message: str) -> None:
+    """Say something in one line on standard error."""
+    print(f"hedgerow: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def describe(error: OSError) -> str:
+    """What the system has against a file."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}"

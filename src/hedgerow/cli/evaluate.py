@@ -1,0 +1,271 @@
+"""hedgerow eval: how good a model is on a labelled file, or which of two is better."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.cli.errors import CommandError, telling
+from hedgerow.cli.models import load_model, recipe_of
+from hedgerow.cli.options import Commands, add_jobs, begin_command
+from hedgerow.cli.text import FEW_LABELS, format_share, format_table, look_like_chunks
+
+if TYPE_CHECKING:
+    from hedgerow.files import Batch
+    from hedgerow.metrics import ChunkScores, LabelScores, Scores
+    from hedgerow.model import SequenceModel
+
+DESCRIPTION = """\
+Compare the labels of a file with those that a model gives.
+
+Tells the share of positions and of whole sequences that are right, precision,
+recall and F1 of every label, the largest confusions, and the log-likelihood.
+Where labels look like chunks (B-NP, I-NP, O) also the scores of chunks, those
+of the CoNLL evaluation script. A label that the model does not know counts as
+a mistake. With two models McNemar's test tells whether one is better.
+"""
+EXAMPLES = """\
+  hedgerow eval chunks.hedgerow test.txt
+  hedgerow eval chunks.hedgerow test.txt --strict IOB2
+  hedgerow eval chunks.hedgerow test.txt other.hedgerow
+  hedgerow eval chunks.hedgerow test.txt.gz --json > scores.json
+"""
+N_CONFUSIONS = 10
+
+
+def add_command(commands: Commands) -> None:
+    """Make the command known."""
+    parser = begin_command(
+        commands,
+        "eval",
+        run,
+        summary="score a model, or two, on a labelled file",
+        description=DESCRIPTION,
+        examples=EXAMPLES,
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a model that hedgerow train has written")
+    add("file", metavar="FILE", help="labelled file; - is standard input")
+    add("other", metavar="MODEL2", nargs="?", help="another model to compare with the first")
+    add(
+        "--strict",
+        metavar="SCHEME",
+        help="count only chunks that keep to a scheme, IOB2, IOE2, IOBES or BILOU, as the strict "
+        "mode of seqeval does",
+    )
+    add("--json", action="store_true", help="write one JSON object for programs to read")
+    add_jobs(parser)
+
+
+@dataclass
+class Comparison:
+    """Labels of a file beside those of a model."""
+
+    y_true: list[list[Any]] = field(default_factory=list)
+    y_pred: list[list[Any]] = field(default_factory=list)
+    log_likelihood: float = 0.0
+    n_unknown: int = 0
+
+    def add(self, model: SequenceModel, batch: Batch) -> None:
+        """Label some more sequences."""
+        assert batch.y is not None
+        known = set(model.classes_.tolist())
+        with telling():
+            self.y_pred += [labels.tolist() for labels in model.predict(batch.X)]
+            heard = [[label if label in known else None for label in y] for y in batch.y]
+            self.log_likelihood += float(model.log_likelihood(batch.X, heard).sum())
+        self.y_true += batch.y
+        self.n_unknown += sum(
+            label not in known and label is not None for y in batch.y for label in y
+        )
+
+    def without_gaps(self) -> tuple[list[list[Any]], list[list[Any]]]:
+        """True and predicted labels of the positions that have a label."""
+        has_label = [[label is not None for label in labels] for labels in self.y_true]
+        true, predicted = (
+            [list(compress(labels, keep)) for labels, keep in zip(side, has_label, strict=True)]
+            for side in (self.y_true, self.y_pred)
+        )
+        return true, predicted
+
+    @property
+    def right(self) -> list[bool]:
+        """Whether each position that has a label is right."""
+        return [
+            label == predicted
+            for true, other in zip(self.y_true, self.y_pred, strict=True)
+            for label, predicted in zip(true, other, strict=True)
+            if label is not None
+        ]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The scores of a model."""
+
+    path: str
+    labels: LabelScores
+    chunks: ChunkScores | None
+    n_sequences: int
+    log_likelihood: float
+    n_unknown: int
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, with names for what is a number."""
+        return {
+            "model": self.path,
+            "n_sequences": self.n_sequences,
+            "n_positions": self.labels.n_positions,
+            "accuracy": self.labels.accuracy,
+            "sequence_accuracy": self.labels.sequence_accuracy,
+            "log_likelihood": self.log_likelihood if math.isfinite(self.log_likelihood) else None,
+            "n_unknown_labels": self.n_unknown,
+            "by_label": {str(label): asdict(s) for label, s in self.labels.by_label.items()},
+            "chunks": None if self.chunks is None else asdict(self.chunks),
+            "labels": [str(label) for label in self.labels.labels],
+            "confusion": self.labels.confusion.tolist(),
+        }
+
+
+def run(options: argparse.Namespace) -> None:
+    """Score one model or two, and print."""
+    first = label_file(options.model, options)
+    result = score(options.model, first, options.strict)
+    if options.other is None:
+        if options.json:
+            print(json.dumps({"file": options.file, **result.to_json()}, indent=2))
+        else:
+            print_result(result, options)
+        return
+    if options.file == "-":
+        raise CommandError("two models read the file twice; save standard input to a file")
+    second = label_file(options.other, options)
+    if second.y_true != first.y_true:
+        raise CommandError(
+            f"{options.model} and {options.other} do not find the same labels in {options.file}; "
+            "they were trained on other columns"
+        )
+    results = [result, score(options.other, second, options.strict)]
+    print_two(results, first, second, options)
+
+
+def label_file(path: str, options: argparse.Namespace) -> Comparison:
+    """Label all of a file with a model."""
+    from hedgerow.files import stream_file
+
+    model = load_model(path, options.jobs)
+    comparison = Comparison()
+    with telling():
+        for batch in stream_file(options.file, recipe_of(model, path), labels=True):
+            comparison.add(model, batch)
+    if not comparison.right:
+        raise CommandError(f"{options.file} has no labels to compare with")
+    return comparison
+
+
+def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
+    """All scores of a model."""
+    from hedgerow.metrics import chunk_scores, label_scores
+
+    labels, chunks = label_scores(comparison.y_true, comparison.y_pred), None
+    if scheme is not None or look_like_chunks(labels.labels):
+        with telling():
+            chunks = chunk_scores(*comparison.without_gaps(), scheme)
+    return Result(
+        path,
+        labels,
+        chunks,
+        len(comparison.y_true),
+        comparison.log_likelihood,
+        comparison.n_unknown,
+    )
+
+
+def print_result(result: Result, options: argparse.Namespace) -> None:
+    """The scores of a model."""
+    labels, chunks = result.labels, result.chunks
+    print(f"{options.file}: {result.n_sequences:,} sequences, {labels.n_positions:,} positions\n")
+    print(format_table(*totals([result])))
+    if result.n_unknown:
+        print(
+            f"\n{result.n_unknown:,} labels of the file are unknown to the model: mistakes, and "
+            "left out of\nthe log-likelihood"
+        )
+    print(f"\n{format_table(*score_rows('label', labels.by_label))}")
+    if chunks is not None:
+        print(f"\n{format_table(*score_rows('chunk', {**chunks.by_type, 'all': chunks}))}")
+    print(f"\n{confusions(labels)}")
+
+
+def print_two(
+    results: list[Result], first: Comparison, second: Comparison, options: argparse.Namespace
+) -> None:
+    """The scores of two models beside each other, and whether they differ."""
+    from hedgerow.stats import mcnemar
+
+    test = mcnemar(first.right, second.right)
+    if options.json:
+        models = [result.to_json() for result in results]
+        document = {"file": options.file, "models": models, "mcnemar": asdict(test)}
+        print(json.dumps(document, indent=2))
+        return
+    one = results[0]
+    print(f"{options.file}: {one.n_sequences:,} sequences, {one.labels.n_positions:,} positions\n")
+    print(format_table(*totals(results)))
+    print(
+        f"\npositions that only the first has right:  {test.n_only_a:,}"
+        f"\npositions that only the second has right: {test.n_only_b:,}"
+        f"\nMcNemar's test: p = {test.p_value:.3g}"
+    )
+
+
+def totals(results: list[Result]) -> tuple[list[str], list[list[str]]]:
+    """What is told of a model in one figure each, a column for each model; header and rows."""
+    rows = [
+        ["accuracy", *(format_share(r.labels.accuracy) for r in results)],
+        ["whole sequences", *(format_share(r.labels.sequence_accuracy) for r in results)],
+    ]
+    if all(r.chunks is not None for r in results):
+        rows.append(["F1 of chunks", *(format_share(r.chunks.f1) for r in results if r.chunks)])
+    rows.append(["log-likelihood", *(f"{r.log_likelihood:,.1f}" for r in results)])
+    header = ["", *(r.path for r in results)]
+    return header if len(results) > 1 else rows.pop(0), rows
+
+
+def score_rows(name: str, scores: Mapping[Any, Scores]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table of precision, recall and F1."""
+    header = [name, "precision", "recall", "F1", "true", "predicted", "correct"]
+    rows = [
+        [
+            str(key),
+            *(f"{100 * share:.2f}" for share in (one.precision, one.recall, one.f1)),
+            *(f"{count:,}" for count in (one.n_true, one.n_predicted, one.n_correct)),
+        ]
+        for key, one in scores.items()
+    ]
+    return header, rows
+
+
+def confusions(scores: LabelScores) -> str:
+    """The matrix of confusions if it is small, else its largest entries beside the diagonal."""
+    names = [str(label) for label in scores.labels]
+    counts = scores.confusion.tolist()
+    if len(names) <= FEW_LABELS:
+        rows = [[name, *map(str, row)] for name, row in zip(names, counts, strict=True)]
+        return format_table(["true \\ predicted", *names], rows)
+    wrong = [
+        (count, true, predicted)
+        for true, row in zip(names, counts, strict=True)
+        for predicted, count in zip(names, row, strict=True)
+        if count and true != predicted
+    ]
+    if not wrong:
+        return "no mistakes"
+    largest = sorted(wrong, key=lambda entry: -entry[0])[:N_CONFUSIONS]
+    rows = [[true, predicted, f"{count:,}"] for count, true, predicted in largest]
+    return format_table(["largest confusions: true", "predicted", "positions"], rows)

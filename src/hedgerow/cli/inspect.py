@@ -1,0 +1,194 @@
+"""hedgerow inspect: what a model is, what it has learnt, and why it chose a label."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.cli.errors import CommandError, telling
+from hedgerow.cli.models import labels_by_text, load_model, recipe_of
+from hedgerow.cli.options import Commands, begin_command, suggest
+from hedgerow.cli.text import FEW_LABELS, format_table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hedgerow.files import Recipe
+    from hedgerow.model import SequenceModel
+
+DESCRIPTION = """\
+Tell what a model is and what it has learnt: its parameters as far as they are
+not the usual ones, labels, the largest weights or most important features, and
+which labels follow which. With a file, explain the label of a position.
+"""
+EXAMPLES = """\
+  hedgerow inspect chunks.hedgerow
+  hedgerow inspect chunks.hedgerow --top 50
+  hedgerow inspect chunks.hedgerow test.txt --sequence 3 --position 7
+"""
+WIDTH = 80
+
+
+def add_command(commands: Commands) -> None:
+    """Make the command known."""
+    parser = begin_command(
+        commands,
+        "inspect",
+        run,
+        summary="see what a model has learnt, and why it chose a label",
+        description=DESCRIPTION,
+        examples=EXAMPLES,
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a model file")
+    add("file", metavar="FILE", nargs="?", help="file with the position to explain")
+    add("--sequence", type=int, default=0, metavar="I", help="sequence of the file, from 0")
+    add("--position", type=int, default=0, metavar="T", help="position in it, from 0")
+    add("--label", metavar="LABEL", help="label to explain; the one predicted unless given")
+    add("--against", metavar="LABEL", help="label to compare it with; the runner-up unless given")
+    add("--top", type=int, default=20, metavar="N", help="rows of the lists; 20")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print what was asked for."""
+    model = load_model(options.model)
+    if options.file is not None:
+        print(explain(model, options))
+        return
+    if options.top < 1:
+        raise CommandError(f"--top is {options.top}; expected a number of at least 1")
+    print(describe(model, options.model))
+    print(f"\n{heaviest(model, options.top)}")
+    print(f"\n{largest_transitions(model, options.top)}")
+
+
+def describe(model: Any, path: str) -> str:
+    """What the model is, a line a fact."""
+    from hedgerow.parameters import changed_parameters
+
+    changed = [f"{name}={value!r}" for name, value in changed_parameters(model).items()]
+    is_linear = hasattr(model, "n_iter_")
+    steps = f"{model.n_iter_:,} iterations" if is_linear else f"{model.n_rounds_:,} rounds"
+    facts = {
+        path: f"{type(model).__name__}, {steps}, loss {model.loss_:.6g}",
+        "parameters": ", ".join(changed) or "all as usual",
+        f"{len(model.classes_):,} labels": " ".join(map(str, model.classes_.tolist())),
+    }
+    if is_linear:
+        facts["weights"] = f"{model.n_weights_:,} of {len(model.attributes_):,} attributes"
+    for name, figures in model.history_.items():
+        if name.startswith("eval_"):
+            facts[f"dev {name.removeprefix('eval_')}"] = f"{figures[-1]:.6g} at the end"
+    if hasattr(model, "recipe_"):
+        facts["files"] = describe_recipe(recipe_of(model, path))
+    lines = []
+    for name, fact in facts.items():
+        lines += textwrap.wrap(f"{name}: {fact}", WIDTH, subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def describe_recipe(recipe: Recipe) -> str:
+    """How files are read, in words."""
+    if recipe.format == "crfsuite":
+        return "crfsuite"
+    names = recipe.columns
+    text = f"{recipe.format}, label {names[recipe.label]}"
+    if recipe.group is not None:
+        text += f", group {names[recipe.group]}"
+    text += f", features {' '.join(names[number] for number in recipe.features)}"
+    if recipe.template is not None:
+        text += f", a template of {len(recipe.template)} lines"
+    return text
+
+
+def heaviest(model: Any, top: int) -> str:
+    """The features that matter most, as a table."""
+    if hasattr(model, "importances"):
+        table = model.importances()
+        gains, total = table["gain"], table["gain"].sum()
+        rows = [
+            [str(feature), f"{offset:+d}" if offset else "0", f"{gain / total:.1%}"]
+            for feature, offset, gain in zip(table["feature"], table["offset"], gains, strict=True)
+        ]
+        return format_table(["most important features", "offset", "gain"], rows[:top])
+    table = model.weights()
+    rows = [
+        [str(table["attribute"][place]), str(table["label"][place]), f"{weight:+.3f}"]
+        for place, weight in largest(table["weight"], top)
+    ]
+    return format_table(["largest weights", "label", "weight"], rows)
+
+
+def largest_transitions(model: SequenceModel, top: int) -> str:
+    """The label patterns that weigh most; all of them, as a matrix, if they are few pairs."""
+    table = model.patterns()
+    patterns, weights = table["pattern"].tolist(), table["weight"]
+    if not patterns:
+        return "labels do not depend on each other (order 0)"
+    names = model.classes_.tolist()
+    if len(names) <= FEW_LABELS and all(len(pattern) == 2 for pattern in patterns):
+        cells = dict(zip(patterns, weights.tolist(), strict=True))
+        rows = [
+            [
+                str(before),
+                *(
+                    f"{cells[before, after]:+.2f}" if (before, after) in cells else ""
+                    for after in names
+                ),
+            ]
+            for before in names
+        ]
+        return format_table(["from \\ to", *map(str, names)], rows)
+    rows = [
+        [" ".join(map(str, patterns[place])), f"{weight:+.3f}"]
+        for place, weight in largest(weights, top)
+    ]
+    return format_table(["label patterns", "weight"], rows)
+
+
+def largest(weights: NDArray[np.float64], top: int) -> list[tuple[int, float]]:
+    """Places and values of the weights that are largest, whatever their sign."""
+    places = (-abs(weights)).argsort(kind="stable")[:top].tolist()
+    return [(place, float(weights[place])) for place in places]
+
+
+def explain(model: Any, options: argparse.Namespace) -> str:
+    """Why a position of a file has the label that it has."""
+    label = find_label(model, "--label", options.label)
+    against = find_label(model, "--against", options.against)
+    x = find_sequence(options, recipe_of(model, options.model))
+    if not 0 <= options.position < len(x):
+        raise CommandError(
+            f"--position is {options.position} and sequence {options.sequence} of {options.file} "
+            f"has {len(x)} positions; they are counted from 0"
+        )
+    with telling():
+        return str(model.explain(x, options.position, label=label, against=against))
+
+
+def find_label(model: SequenceModel, option: str, text: str | None) -> Any:
+    """A label of the model by what is written for it."""
+    if text is None:
+        return None
+    labels = labels_by_text(model)
+    if text not in labels:
+        raise CommandError(f"{option}: the model has no label {text!r}{suggest(text, labels)}")
+    return labels[text]
+
+
+def find_sequence(options: argparse.Namespace, recipe: Recipe) -> Any:
+    """One sequence of a file; what comes after it is not read."""
+    from hedgerow.files import stream_file
+
+    n_before = 0
+    with telling():
+        for batch in stream_file(options.file, recipe):
+            if 0 <= options.sequence < n_before + batch.n_sequences:
+                return batch.X[options.sequence - n_before]
+            n_before += batch.n_sequences
+    raise CommandError(
+        f"--sequence is {options.sequence} and {options.file} has {n_before} sequences; they are "
+        "counted from 0"
+    )

@@ -1,0 +1,54 @@
+"""Models on the command line: reading one, and how the files it is asked about are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.cli.errors import CommandError, telling
+
+if TYPE_CHECKING:
+    from hedgerow.files import Recipe
+    from hedgerow.model import SequenceModel
+
+
+def load_model(path: str, jobs: int | None = None) -> SequenceModel:
+    """Read a model file, and have it use so many threads."""
+    from hedgerow import load
+    from hedgerow.trellis import count_threads
+
+    with telling():
+        model = load(path)
+        count_threads(jobs)
+    model.n_jobs = jobs
+    return model
+
+
+def recipe_of(model: SequenceModel, path: str) -> Recipe:
+    """How a model's files are read."""
+    from hedgerow.files import Recipe
+
+    if not hasattr(model, "recipe_"):
+        raise CommandError(
+            f"{path} was trained in Python and does not know how files are to be read; train it "
+            "with hedgerow train, or use it in Python"
+        )
+    with telling(f"{path}: "):
+        return Recipe.from_json(model.recipe_)
+
+
+def labels_by_text(model: SequenceModel) -> dict[str, Any]:
+    """The labels of a model by what is written for them."""
+    return {str(label): label for label in model.classes_.tolist()}
+
+
+def check_place(path: str, what: str, sources: list[str | None]) -> None:
+    """See that a file can be written here before hours are spent on what goes into it."""
+    place = Path(path)
+    if place.is_dir():
+        raise CommandError(f"{path} is a folder; name a file for the {what}")
+    if not place.parent.is_dir():
+        raise CommandError(f"the folder {str(place.parent)!r} for the {what} does not exist")
+    for source in sources:
+        if source is not None and Path(source).resolve() == place.resolve():
+            raise CommandError(f"the {what} would be written over {source}; name another file")

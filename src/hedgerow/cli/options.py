@@ -1,0 +1,102 @@
+"""Options that commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import json
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn, TypeAlias
+
+from hedgerow.cli.errors import CommandError
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Descriptions and examples as they are written; options in two columns."""
+
+    def __init__(self, prog: str, **rest: Any) -> None:
+        super().__init__(prog, max_help_position=26, **rest)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line."""
+
+    def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
+        """Refuse what is not known here: a command knows its own options best."""
+        options, unknown = super().parse_known_args(*arguments, **named)
+        for argument in unknown:
+            if argument.startswith("-"):
+                near = suggest(argument.partition("=")[0], self._option_string_actions)
+                self.error(f"there is no option {argument}{near}")
+        if unknown:
+            self.error(f"there is one argument too many: {unknown[0]}")
+        return options, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Tell a mistake in the arguments."""
+        raise CommandError(f"{message}; see {self.prog} --help")
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """Which names could have been meant: text to go on with, empty if none is near."""
+    near = difflib.get_close_matches(name, known, n=3)
+    return f"; did you mean {' or '.join(near)}" if near else ""
+
+
+def begin_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    *,
+    summary: str,
+    description: str,
+    examples: str,
+) -> Parser:
+    """Begin a command; the caller adds its options."""
+    parser: Parser = commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=f"examples:\n{examples}",
+        formatter_class=HelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_jobs(parser: argparse._ActionsContainer) -> None:
+    """Option --jobs."""
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="threads; all cores unless given. Changes no result"
+    )
+
+
+def read_columns(text: str) -> list[str]:
+    """Names or numbers of columns, with commas between them."""
+    return [column.strip() for column in text.split(",")]
+
+
+def read_window(text: str) -> int | tuple[int, int]:
+    """How many positions to look at on each side: N, or BEFORE,AFTER."""
+    sides = [int(side) for side in text.split(",")]
+    if len(sides) == 1:
+        return sides[0]
+    before, after = sides
+    return before, after
+
+
+def read_assignment(text: str) -> tuple[str, Any]:
+    """A parameter and its value: JSON, a Python literal, or just text."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return key.strip(), parse(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return key.strip(), value

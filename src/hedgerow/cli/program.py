@@ -1,0 +1,93 @@
+"""The program: from arguments to a command, and from its end to an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+from hedgerow import __version__
+from hedgerow.cli import demo, evaluate, inspect, tag, train
+from hedgerow.cli.errors import BROKEN_PIPE, INTERRUPTED, MISTAKE, CommandError, describe, tell
+from hedgerow.cli.options import HelpFormatter, Parser
+
+DESCRIPTION = """\
+Conditional random fields for labelling sequences: train a model on a file,
+label other files with it, and see what it has learnt.
+
+Files hold CoNLL columns, CSV or Parquet tables with a column that tells
+sequences apart, or CRFsuite attributes; .gz of any, and - for standard input.
+"""
+EXAMPLES = """\
+examples:
+  hedgerow demo
+  hedgerow train train.txt -m chunks.hedgerow --dev dev.txt
+  hedgerow tag chunks.hedgerow new.txt > labelled.txt
+  hedgerow eval chunks.hedgerow test.txt
+  hedgerow train days.csv -m days.hedgerow --group day --label activity
+
+`hedgerow COMMAND --help` tells more of each command.
+"""
+
+
+def build_parser() -> Parser:
+    """All commands and their options; imports nothing that takes time."""
+    parser = Parser(
+        prog="hedgerow",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=HelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"hedgerow {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (train, tag, evaluate, inspect, demo):
+        command.add_command(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv
+        Arguments without the name of the program; None: those it was started with.
+
+    Returns
+    -------
+    int
+        0, or 2 for a mistake of the user, which is told in one line; 130 after Ctrl-C.
+    """
+    try:
+        parser = build_parser()
+        arguments = sys.argv[1:] if argv is None else list(argv)
+        options = parser.parse_args(arguments or ["--help"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = lambda message, *_: tell(f"warning: {message}")
+            options.run(options)
+        sys.stdout.flush()
+    except CommandError as error:
+        tell(str(error))
+        return MISTAKE
+    except BrokenPipeError:
+        _forget_stdout()
+        return BROKEN_PIPE
+    except OSError as error:
+        tell(describe(error))
+        return MISTAKE
+    except KeyboardInterrupt as interrupt:
+        tell(f"interrupted{'; ' if interrupt.args else ''}{interrupt}")
+        return INTERRUPTED
+    except SystemExit as end:  # of --help and --version
+        return int(end.code or 0)
+    return 0
+
+
+def _forget_stdout() -> None:
+    """Let what is left in the buffer go nowhere: nobody reads it any more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,178 @@
+"""hedgerow tag: label a file of any length."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.cli.errors import CommandError, telling
+from hedgerow.cli.models import check_place, labels_by_text, load_model, recipe_of
+from hedgerow.cli.options import Commands, add_jobs, begin_command
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hedgerow.files import Batch
+    from hedgerow.model import SequenceModel
+
+DESCRIPTION = """\
+Label a file. Its rows come out as they went in, with further columns.
+
+The file is read as the one that the model was trained on, and streamed: its
+length does not matter. It may have a column of labels or not. Further columns
+are, in this order (names are those in tables):
+
+  predicted        the label; with --marginals followed by
+  probability      the probability of that label at that position
+  p(LABEL)         with --all-marginals, the probability of each label;
+                   without names, as in CoNLL columns: LABEL/PROBABILITY
+
+  predicted_1, probability_1, predicted_2, ...
+                   with --k-best N, N labellings of the whole sequence and the
+                   probability of each; _ or empty if there are no more
+"""
+EXAMPLES = """\
+  hedgerow tag chunks.hedgerow new.txt > labelled.txt
+  zcat big.txt.gz | hedgerow tag chunks.hedgerow | cut -f 1,4
+  hedgerow tag days.hedgerow new.parquet -o labelled.parquet --marginals
+  hedgerow tag chunks.hedgerow half.txt --known 2 -o whole.txt
+"""
+
+
+def add_command(commands: Commands) -> None:
+    """Make the command known."""
+    parser = begin_command(
+        commands,
+        "tag",
+        run,
+        summary="label a file of any length",
+        description=DESCRIPTION,
+        examples=EXAMPLES,
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a model that hedgerow train has written")
+    add(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default="-",
+        help="file to label; standard input unless given",
+    )
+    add(
+        "-o",
+        "--output",
+        metavar="OUT",
+        default="-",
+        help="where it goes, .gz too; standard output unless given",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--marginals", action="store_true", help="add the probability of each label that was chosen"
+    )
+    form.add_argument(
+        "--all-marginals", action="store_true", help="add the probabilities of all labels too"
+    )
+    form.add_argument(
+        "--k-best", type=int, metavar="N", help="write the N most probable labellings"
+    )
+    add(
+        "--known",
+        metavar="COL",
+        help="column of labels that are known already and stay; empty, _ or ? where they are not",
+    )
+    add(
+        "--decode",
+        choices=("viterbi", "marginal"),
+        help="best labelling as a whole, or best "
+        "label of each position; as the model was trained for unless given",
+    )
+    add_jobs(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Label batch by batch."""
+    from hedgerow.files import open_writer, stream_file
+
+    if options.k_best is not None and options.decode is not None:
+        raise CommandError("--k-best finds labellings as a whole; leave out --decode")
+    model = load_model(options.model, options.jobs)
+    recipe = recipe_of(model, options.model)
+    if options.output != "-":
+        check_place(options.output, "labels", [options.model])
+    named = recipe.format in ("csv", "parquet")
+    with telling(), open_writer(options.output, recipe) as writer:
+        for batch in stream_file(options.file, recipe, known=options.known):
+            writer.write(batch, label_batch(model, batch, options, named=named))
+
+
+def label_batch(
+    model: SequenceModel, batch: Batch, options: argparse.Namespace, *, named: bool
+) -> dict[str, list[Any]]:
+    """The further columns of some sequences; as text, unless they are `named` and so have types."""
+    known = None if options.known is None else read_known(model, batch)
+    if options.k_best is not None:
+        found = model.predict_k_best(batch.X, options.k_best, known=known)
+        return best_columns(found, batch, options.k_best, named)
+    predicted = model.predict(batch.X, known=known, decode=options.decode)
+    columns = {"predicted": predicted}
+    if options.marginals or options.all_marginals:
+        marginals = model.predict_marginals(batch.X, known=known)
+        columns["probability"] = [
+            as_written(pick(model, both, labels), named)
+            for both, labels in zip(marginals, predicted, strict=True)
+        ]
+    if options.all_marginals:
+        for code, label in enumerate(model.classes_.tolist()):
+            prefix = "" if named else f"{label}/"
+            columns[f"p({label})"] = [as_written(one[:, code], named, prefix) for one in marginals]
+    return columns
+
+
+def read_known(model: SequenceModel, batch: Batch) -> list[list[Any]]:
+    """Labels that are known already, None where they are not."""
+    assert batch.known is not None
+    labels = {"?": None} | labels_by_text(model)
+    return [
+        [None if cell is None else labels.get(str(cell), cell) for cell in cells]
+        for cells in batch.known
+    ]
+
+
+def pick(
+    model: SequenceModel, marginals: NDArray[np.float64], labels: NDArray[Any]
+) -> NDArray[np.float64]:
+    """The marginals of the labels that were chosen, (T,)."""
+    codes = model.classes_.searchsorted(labels)
+    chosen: NDArray[np.float64] = marginals[range(len(labels)), codes]
+    return chosen
+
+
+def best_columns(
+    found: list[list[tuple[NDArray[Any], float]]], batch: Batch, k: int, named: bool
+) -> dict[str, list[Any]]:
+    """A column of labels and one of its probability for each of the k labellings."""
+    columns: dict[str, list[Any]] = {}
+    nothing = None if named else "_"
+    for rank in range(k):
+        labels: list[Any] = []
+        probabilities: list[Any] = []
+        for best, x in zip(found, batch.X, strict=True):
+            if rank < len(best):
+                chosen, log_prob = best[rank]
+                labels.append(chosen)
+                probability = math.exp(log_prob)
+            else:
+                labels.append([nothing] * len(x))
+                probability = 0.0
+            probabilities.append(as_written([probability] * len(x), named))
+        columns[f"predicted_{rank + 1}"] = labels
+        columns[f"probability_{rank + 1}"] = probabilities
+    return columns
+
+
+def as_written(shares: Iterable[float], named: bool, prefix: str = "") -> Any:
+    """Numbers for a table, which has types; else text."""
+    return shares if named else [f"{prefix}{share:.6f}" for share in shares]

@@ -1,0 +1,285 @@
+"""hedgerow train: from a file to a model."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.cli.errors import CommandError, tell, telling
+from hedgerow.cli.models import check_place
+from hedgerow.cli.options import (
+    Commands,
+    add_jobs,
+    begin_command,
+    read_assignment,
+    read_columns,
+    read_window,
+    suggest,
+)
+from hedgerow.cli.text import format_share, format_size, look_like_chunks
+
+if TYPE_CHECKING:
+    from hedgerow.files import Batch, Recipe
+    from hedgerow.model import SequenceModel
+
+DESCRIPTION = """\
+Train a model on a labelled file.
+
+The format is told by the file's name and first lines: CoNLL columns (a blank
+line between sequences, the label last), CSV or Parquet tables (--group names
+the column that tells sequences apart), CRFsuite attributes; .gz of any, and -
+for standard input. The model keeps in mind how its file was read, so that tag
+and eval read others in the same way.
+"""
+EXAMPLES = """\
+  hedgerow train train.txt -m chunks.hedgerow --dev dev.txt --constraints BIO
+  hedgerow train train.txt -m chunks.hedgerow --template template
+  hedgerow train days.csv -m days.hedgerow --group day --label activity
+  hedgerow train days.parquet -m days.hedgerow --group day --label activity \\
+      --dev other.parquet --window 2 --set early_stopping_rounds=20
+  hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
+"""
+# Of the parameters those that only Python code can give.
+ONLY_PYTHON = frozenset({"callbacks"})
+
+
+def add_command(commands: Commands) -> None:
+    """Make the command known."""
+    parser = begin_command(
+        commands,
+        "train",
+        run,
+        summary="train a model on a labelled file",
+        description=DESCRIPTION,
+        examples=EXAMPLES,
+    )
+    add = parser.add_argument
+    add("train", metavar="TRAIN", help="file to learn from; - is standard input")
+    add("-m", "--model-file", metavar="MODEL", required=True, help="where the model goes")
+    add("--dev", metavar="FILE", help="file to watch the score on while training")
+    add("--seed", type=int, metavar="N", help="seed of what is drawn at random")
+    add_jobs(parser)
+    add("--quiet", action="store_true", help="say nothing unless something is wrong")
+
+    model = parser.add_argument_group("the model")
+    add = model.add_argument
+    add(
+        "--model",
+        choices=("linear", "trees"),
+        help="weights of attributes, or boosted trees; trees for tables, else linear",
+    )
+    add(
+        "--objective",
+        metavar="NAME",
+        help="likelihood (the default), pointwise, accuracy, "
+        "expected_accuracy, max_margin (linear only)",
+    )
+    add("--order", type=int, metavar="N", help="labels before it that a label depends on; 1")
+    add(
+        "--window",
+        type=read_window,
+        metavar="N|A,B",
+        help="trees: positions to look at on each side, or before and after; 0",
+    )
+    add(
+        "--constraints",
+        metavar="SCHEME",
+        help="allow only labellings of this scheme: BIO, IOB1, BILOU or BIOES",
+    )
+    add(
+        "--set",
+        dest="assignments",
+        type=read_assignment,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any parameter of LinearCRF or TreeCRF, as often as needed: "
+        "--set reg_lambda=0.5 --set max_depth=4",
+    )
+
+    file = parser.add_argument_group("the file")
+    add = file.add_argument
+    add(
+        "--format",
+        choices=("conll", "csv", "parquet", "crfsuite"),
+        help="what the file holds, if its name and first lines do not tell",
+    )
+    add(
+        "--label",
+        metavar="COL",
+        help="column of the labels, by name or number (from 0; -1 is the last, and the default)",
+    )
+    add("--group", metavar="COL", help="tables: column that tells sequences apart")
+    add(
+        "--features",
+        type=read_columns,
+        metavar="COLS",
+        help="columns to learn from, with commas between them; all others unless given",
+    )
+    add(
+        "--template",
+        metavar="FILE",
+        help="CoNLL columns: attributes to make of them, in the language of CRF++ (U00:%%x[-1,0])",
+    )
+
+    long = parser.add_argument_group("long trainings")
+    add = long.add_argument
+    add(
+        "--checkpoint",
+        metavar="FILE",
+        help="keep the state of the training in this file; if it is there, go on from it",
+    )
+    add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train, save, tell."""
+    from hedgerow.files import make_recipe, read_file
+
+    begin = time.monotonic()
+    check_options(options)
+    with telling():
+        recipe = make_recipe(
+            options.train,
+            format=options.format,
+            label=options.label,
+            group=options.group,
+            features=options.features,
+            template=options.template,
+        )
+    model = make_model(options, recipe)
+    with telling():
+        data = read_file(options.train, recipe)
+        dev = None if options.dev is None else read_file(options.dev, recipe)
+    try:
+        fit(model, data, dev, options)
+        model.recipe_ = recipe.to_json()
+        model.set_params(verbose=0, n_jobs=None)  # of this run, not of the model
+        model.save(options.model_file)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(*tell_of_checkpoint(options.checkpoint)) from None
+    if options.checkpoint is not None:
+        Path(options.checkpoint).unlink(missing_ok=True)
+    if not options.quiet:
+        summarise(model, data, dev, options, time.monotonic() - begin)
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """See that options go together, before anything takes time."""
+    check_place(options.model_file, "model", [options.train, options.dev, options.checkpoint])
+    if options.checkpoint is not None:
+        check_place(options.checkpoint, "checkpoint", [options.train, options.dev])
+    elif options.every is not None:
+        raise CommandError("--every says how often to write the file of --checkpoint; name one")
+    if options.train == "-" and options.dev == "-":
+        raise CommandError("only one of TRAIN and --dev can be standard input")
+
+
+def make_model(options: argparse.Namespace, recipe: Recipe) -> SequenceModel:
+    """An estimator with the parameters that were asked for, not yet trained."""
+    from hedgerow import LinearCRF, TreeCRF
+
+    is_table = recipe.format in ("csv", "parquet")
+    kind = options.model or ("trees" if is_table else "linear")
+    estimator = TreeCRF if kind == "trees" else LinearCRF
+    if kind == "linear" and options.window is not None:
+        raise CommandError(
+            "--window is for --model trees; a linear model sees neighbours through the attributes "
+            "that --template makes"
+        )
+    known = set(estimator().get_params()) - ONLY_PYTHON
+    from_template = recipe.parameters()
+    if not set(from_template) <= known:
+        raise CommandError(
+            f"{options.template}: lines such as B01:%x[0,0] need --model linear; leave them out "
+            "for trees"
+        )
+    given = {
+        "objective": options.objective,
+        "order": options.order,
+        "window": options.window,
+        "constraints": options.constraints,
+        "random_state": options.seed,
+        "n_jobs": options.jobs,
+    }
+    parameters = {name: value for name, value in given.items() if value is not None}
+    for name, value in options.assignments:
+        if name not in known:
+            near = suggest(name, known) or f"; it has {', '.join(sorted(known))}"
+            raise CommandError(f"--set {name}: {estimator.__name__} has no such parameter{near}")
+        if name in parameters:
+            raise CommandError(f"{name} is given twice; give it once")
+        parameters[name] = value
+    if parameters.get("early_stopping_rounds") is not None and options.dev is None:
+        raise CommandError("early_stopping_rounds needs a file to stop by; name one with --dev")
+    verbose = {"verbose": 0 if options.quiet else 1}
+    return estimator(**(verbose | from_template | parameters))
+
+
+def fit(model: SequenceModel, data: Batch, dev: Batch | None, options: argparse.Namespace) -> None:
+    """Train the model, watching its score on `dev`."""
+    extras: dict[str, Any] = {}
+    if dev is not None:
+        extras["eval_set"] = (dev.X, hide_unknown(dev, data, options))
+    if options.checkpoint is not None:
+        from hedgerow import Checkpoint
+
+        with telling():
+            extras["checkpoint"] = Checkpoint(
+                options.checkpoint, every=10 if options.every is None else options.every
+            )
+    try:
+        model.fit(data.X, data.y, sample_weight=data.weights, **extras)
+    except (ValueError, TypeError) as error:
+        complaint = str(error).replace("in eval_set:", f"{options.dev}:", 1)
+        raise CommandError(complaint) from error
+
+
+def hide_unknown(dev: Batch, data: Batch, options: argparse.Namespace) -> list[list[Any]]:
+    """Labels of `dev`; those that nothing can be learnt about are not watched."""
+    assert dev.y is not None
+    assert data.y is not None
+    known = {label for labels in data.y for label in labels}
+    unknown = {label for labels in dev.y for label in labels} - known - {None}
+    if not unknown:
+        return dev.y
+    names = ", ".join(sorted(map(str, unknown)))
+    tell(f"warning: {options.dev} has labels that {options.train} has not: {names}")
+    return [[label if label in known else None for label in labels] for labels in dev.y]
+
+
+def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
+    """What is left after an interrupt."""
+    if checkpoint is None:
+        return ["no model was written"]
+    return [f"no model was written; the same command goes on from {checkpoint}"]
+
+
+def summarise(
+    model: Any, data: Batch, dev: Batch | None, options: argparse.Namespace, seconds: float
+) -> None:
+    """Say in a few lines what was trained, and how good it is."""
+    is_linear = hasattr(model, "n_iter_")
+    steps = f"{model.n_iter_:,} iterations" if is_linear else f"{model.n_rounds_:,} rounds"
+    size = Path(options.model_file).stat().st_size
+    print(
+        f"{options.train}: {data.n_sequences:,} sequences, {data.n_positions:,} positions, "
+        f"{len(model.classes_):,} labels"
+    )
+    print(f"{type(model).__name__}: {steps}, loss {model.loss_:.6g}")
+    if dev is not None:
+        print(f"{options.dev}: {describe_scores(dev.y, model.predict(dev.X))}")
+    print(f"{options.model_file}: {format_size(size)}, {seconds:.1f} s")
+
+
+def describe_scores(y_true: Any, y_pred: Any) -> str:
+    """Accuracy, and the F1 of chunks if labels look like chunks."""
+    from hedgerow.metrics import chunk_scores, label_scores
+
+    scores = label_scores(y_true, y_pred)
+    text = f"accuracy {format_share(scores.accuracy)}"
+    if look_like_chunks(scores.labels):
+        text += f", F1 of chunks {format_share(chunk_scores(y_true, y_pred).f1)}"
+    return text

@@ -1,0 +1,74 @@
+"""The program: start, help, mistakes in the arguments, exit codes."""
+
+import subprocess
+import sys
+
+import pytest
+
+import hedgerow
+from hedgerow.cli import main
+
+COMMANDS = ["train", "tag", "eval", "inspect", "demo"]
+
+
+def complaint(capsys, *argv):
+    """The one line that a mistake gets."""
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("hedgerow: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("hedgerow: ").rstrip("\n")
+
+
+def test_starting_imports_nothing_that_takes_time():
+    code = (
+        "import sys; from hedgerow.cli import main; code = main(['--help']); "
+        "slow = {'numpy', 'scipy', 'sklearn', 'pyarrow', 'tqdm'} & set(sys.modules); "
+        "sys.exit(str(slow) if slow else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "hedgerow COMMAND --help" in done.stdout
+
+
+def test_it_is_a_module_too():
+    done = subprocess.run(
+        [sys.executable, "-m", "hedgerow", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"hedgerow {hedgerow.__version__}\n")
+
+
+def test_without_arguments_it_says_what_it_can_do(capsys):
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert all(f"    {command} " in out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_terminal(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert f"examples:\n  hedgerow {command}" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["trian"], "argument COMMAND: invalid choice: 'trian'"),
+        (["train"], "the following arguments are required: TRAIN, -m/--model-file; see hedgerow"),
+        (
+            ["train", "x", "-m", "y", "--modle", "trees"],
+            "there is no option --modle; did you mean --model or",
+        ),
+        (["tag", "m", "in", "out"], "there is one argument too many: out; see hedgerow tag --help"),
+        (["tag", "m", "--xyzzy"], "there is no option --xyzzy; see hedgerow"),
+        (["train", "x", "-m", "y", "--order", "two"], "argument --order: invalid int value: 'two'"),
+        (["train", "x", "-m", "y", "--window", "1,2,3"], "argument --window: invalid"),
+        (["train", "x", "-m", "y", "--set", "order"], "expected KEY=VALUE, not 'order'"),
+    ],
+)
+def test_mistakes_in_the_arguments(argv, message, capsys):
+    assert message in complaint(capsys, *argv)
