@@ -249,8 +249,8 @@ def test_text_lists_the_ten_largest_features():
         ((X[0], 0, "z"), "label has the unknown label 'z'; known labels: 'a', 'b', 'c'"),
         ((X[0], 0, "a", 1), "against has the unknown label 1"),
         ((X[0], 0, "a", "a"), "label and against are both 'a'; pass two labels"),
-        ((X[:3], 0), r"x is a list of 3 sequence\(s\), but explain looks at one"),
-        ((X[:1], 0), r"x is a list of 1 sequence\(s\)"),
+        ((X[:3], 0), r"x holds 3 sequence\(s\) in a list or by groups, but explain"),
+        ((X[:1], 0), r"x holds 1 sequence\(s\)"),
         ((X[0][:, :2], 0), "X has 2 features, but LinearCRF is expecting 3"),
     ],
 )
@@ -262,13 +262,25 @@ def test_bad_questions(arguments, message):
 def test_lists_of_items_are_not_one_sequence():
     items = to_dicts(X)
     crf = LinearCRF(max_iter=2, tol=0).fit(items, Y)
-    with pytest.raises(ValueError, match=r"x is a list of 2 sequence\(s\)"):
+    with pytest.raises(ValueError, match=r"x holds 2 sequence\(s\)"):
         crf.explain(items[:2], 0)
     words = [[["a", "b"], ["c"]], [["c"]]]
     crf = LinearCRF(max_iter=2, tol=0).fit(words, [[0, 1], [1]])
     assert crf.explain(words[0], 1).features["feature"].tolist() == ["c"]
-    with pytest.raises(ValueError, match=r"x is a list of 2 sequence\(s\)"):
+    with pytest.raises(ValueError, match=r"x holds 2 sequence\(s\)"):
         crf.explain(words, 0)
+
+
+def test_a_table_that_carries_its_groups():
+    numbers = np.repeat(np.arange(len(X)), [len(x) for x in X])
+    table = pd.DataFrame(np.concatenate(X), columns=["a", "b", "c"]).assign(group=numbers)
+    crf = LinearCRF(max_iter=2, tol=0, group_column="group").fit(table, np.concatenate(Y))
+    first = table[table["group"] == 0]
+    assert crf.explain(first, 1).length == len(X[0])
+    with pytest.raises(ValueError, match=rf"x holds {len(X)} sequence\(s\)"):
+        crf.explain(table, 1)
+    with pytest.raises(ValueError, match="known"):
+        crf.explain(first, 1, known=["a"])
 
 
 def test_labels_that_are_not_possible():

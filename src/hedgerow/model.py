@@ -304,23 +304,26 @@ class SequenceModel(Estimator):
         """Read one sequence, not wrapped in a list."""
         self._check_fitted()
         try:
-            return self._ask([x], None, None if known is None else [known])
+            question = self._ask([x], None, None if known is None else [known])
         except (TypeError, ValueError):
-            n_sequences = self._count_sequences(x)
-            if n_sequences is None:
+            sequences = self._read_if_possible(x)
+            if sequences is None or sequences.flat:
                 raise
+        else:
+            # A table that carries its own groups may have several.
+            sequences = None if self.group_column is None else self._read_if_possible(x)
+            if sequences is None or sequences.n_sequences == 1:
+                return question
         raise ValueError(
-            f"x is a list of {n_sequences} sequence(s), but explain looks at one; pass "
-            "explain(X[0], position)"
+            f"x holds {sequences.n_sequences} sequence(s) in a list or by groups, but explain "
+            "looks at one; pass it alone, as in explain(X[0], position)"
         )
 
-    def _count_sequences(self, x: Any) -> int | None:
-        """How many sequences a list of them has; None if this is not one."""
+    def _read_if_possible(self, X: Any) -> Sequences | None:
         try:
-            sequences = self._read(x, None)
+            return self._read(X, None)
         except (TypeError, ValueError):
             return None
-        return None if sequences.flat else sequences.n_sequences
 
     def _decode(self, question: Question, decode: Decode | None) -> NDArray[np.int32]:
         if (decode or self.decode_) == "viterbi":

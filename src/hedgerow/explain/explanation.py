@@ -135,7 +135,7 @@ def _arrow(labels: tuple[Any, ...]) -> str:
 
 
 def _signed(number: float) -> str:
-    return f"{number:+.4f}"
+    return f"{round(number, 4) + 0.0:+.4f}"  # no minus before nothing
 
 
 def _shown(value: Any) -> str:
