@@ -9,6 +9,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from hedgerow.encode.arrays import read_arrays
+from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.encode.forms import (
     EXPECTED,
     NUMERIC_KINDS,
@@ -73,6 +74,8 @@ def encode(
             f"groups are given twice: by group_column, which is {group_column!r}, and by groups; "
             "leave one of them out"
         )
+    if isinstance(X, CutFrame) and groups is None and group_column is None:
+        return replace(read_frames([X.frame], flat=False), offsets=X.offsets)
     block = settle(X, "X")
     if isinstance(block, np.ndarray) and block.ndim == 3:
         if (

@@ -16,8 +16,8 @@ class Batch:
 
     Attributes
     ----------
-    X : list
-        The sequences, as estimators take them: lists of attributes, or frames.
+    X : sequence
+        The sequences, as estimators take them: lists of attributes, or Arrow tables of features.
     y : list of lists, or None
         Their labels, None for one that is not given; None if labels were not asked for.
     rows : object
@@ -28,7 +28,7 @@ class Batch:
         How much each sequence counts, where the file says so.
     """
 
-    X: list[Any]
+    X: Sequence[Any]
     y: list[list[Any]] | None
     rows: Any
     known: list[list[Any]] | None = None
@@ -42,7 +42,7 @@ class Batch:
     @property
     def n_positions(self) -> int:
         """Number of positions of all sequences."""
-        return sum(map(len, self.X))
+        return int(sum(map(len, self.X)))
 
 
 def cut(values: list[Value], offsets: Sequence[int]) -> list[list[Value]]:

@@ -243,6 +243,9 @@ class ConllWriter:
                 out[place] = line + self._gap + self._gap.join([b"_"] * len(columns))
         self._sink.write(rows.newline.join(out) + rows.newline)
 
+    def close(self) -> None:
+        """Nothing comes after the last row."""
+
 
 def is_conllu(columns: Sequence[str]) -> bool:
     """Whether the first column numbers the tokens of a sentence, as CoNLL-U does."""

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hedgerow.files.batch import Batch
 from hedgerow.files.conll import ConllReader
 from hedgerow.files.errors import FileError, Path
-from hedgerow.files.recipe import Recipe
-from hedgerow.files.source import open_source
+from hedgerow.files.recipe import Format, Recipe
+from hedgerow.files.source import Source, open_source
+
+if TYPE_CHECKING:
+    from hedgerow.encode.cut_frame import CutFrame
 
 # Positions of a batch: enough for the estimators to be quick, few enough to need little memory.
 N_POSITIONS = 1 << 13
+
+
+class Reader(Protocol):
+    """Reads the files of a format."""
+
+    def stream(
+        self, source: Source, n_positions: int, shared: dict[str, str] | None
+    ) -> Iterator[Batch]:
+        """All sequences, about so many positions at a time.
+
+        ``shared`` is a dict if all batches are kept: of the strings met so far, see
+        `Template.expand`.
+        """
+        ...
 
 
 def read_file(
@@ -47,7 +64,7 @@ def read_file(
     if not batches:
         raise FileError(path, "the file is empty: it has no sequence")
     return Batch(
-        list(chain.from_iterable(batch.X for batch in batches)),
+        _join_sequences([batch.X for batch in batches]),
         _join([batch.y for batch in batches]),
         None,
         _join([batch.known for batch in batches]),
@@ -81,9 +98,29 @@ def _stream(
     keep_rows: bool,
 ) -> Iterator[Batch]:
     with open_source(path) as source:
-        reader = ConllReader(path, recipe, labels=labels, known=known)
+        reader = _reader_class(recipe.format)(path, recipe, labels=labels, known=known)
         for batch in reader.stream(source, n_positions, shared):
             yield batch if keep_rows else Batch(batch.X, batch.y, None, batch.known, batch.weights)
+
+
+def _reader_class(format: Format) -> Callable[..., Reader]:
+    """Who reads files of a format; Arrow is imported for tables only."""
+    if format == "conll":
+        return ConllReader
+    if format == "csv":
+        from hedgerow.files.csv_tables import CsvReader
+
+        return CsvReader
+    from hedgerow.files.parquet_tables import ParquetReader
+
+    return ParquetReader
+
+
+def _join_sequences(parts: list[Sequence[Any]]) -> Sequence[Any]:
+    if isinstance(parts[0], list):
+        return list(chain.from_iterable(parts))
+    first: CutFrame = cast("CutFrame", parts[0])
+    return first.joined(cast("list[CutFrame]", parts))
 
 
 def _join(parts: list[list[Any] | None]) -> list[Any] | None:

@@ -18,7 +18,7 @@ from hedgerow.files.conll import (
 )
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.recipe import FORMATS, Format, Recipe
-from hedgerow.files.source import HEAD, open_source
+from hedgerow.files.source import HEAD, Source, open_source
 from hedgerow.files.template import Template
 
 FORMAT_OF_ENDING: dict[str, Format] = {
@@ -73,7 +73,11 @@ def make_recipe(
         head = source.peek(HEAD)
         found = cast(Format, format) or _find_format(path, head, group, template)
         _check_options(path, found, label, group, features, template)
-        return _conll_recipe(path, _head_lines(head), label, features, template)
+        if found == "conll":
+            return _conll_recipe(path, _head_lines(head), label, features, template)
+        if found == "csv":
+            return _csv_recipe(path, source, label, group, features)
+        return _parquet_recipe(path, source, label, group, features)
     finally:
         source.close()
 
@@ -116,6 +120,58 @@ def _conll_recipe(
     if template is not None:
         _check_template(template, recipe)
     return recipe
+
+
+def _csv_recipe(
+    path: Path,
+    source: Source,
+    label: int | str | None,
+    group: int | str | None,
+    features: Sequence[int | str] | None,
+) -> Recipe:
+    from hedgerow.files.csv_tables import Header, infer_kinds
+    from hedgerow.files.tables import check_table
+
+    header = Header(path, _head_lines(source.peek(HEAD))[0])
+    group_number, label_number = check_table(path, header.names, group, label)
+    kinds = infer_kinds(path, source, header)
+    chosen = _choose_features(path, header.names, features, False, {group_number, label_number})
+    return Recipe(
+        "csv",
+        tuple(header.names),
+        label_number,
+        group_number,
+        chosen,
+        tuple(kinds),
+        delimiter=header.delimiter,
+        named=True,
+    )
+
+
+def _parquet_recipe(
+    path: Path,
+    source: Source,
+    label: int | str | None,
+    group: int | str | None,
+    features: Sequence[int | str] | None,
+) -> Recipe:
+    from hedgerow.files.parquet_tables import open_parquet
+    from hedgerow.files.tables import check_table, kind_of
+
+    with open_parquet(source) as file:
+        schema = file.schema_arrow
+    columns = schema.names
+    group_number, label_number = check_table(path, columns, group, label)
+    chosen = _choose_features(path, columns, features, False, {group_number, label_number})
+    for number in (*chosen, label_number):
+        if kind_of(schema.types[number]) is None:
+            raise FileError(
+                path,
+                f"column {columns[number]!r} is of type {schema.types[number]}; expected numbers, "
+                "bools or text: convert it, or choose other columns",
+            )
+    kinds = tuple(kind_of(dtype) or "text" for dtype in schema.types)
+    return Recipe("parquet", tuple(columns), label_number, group_number, chosen, kinds, named=True)
 
 
 def _choose_features(

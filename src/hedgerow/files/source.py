@@ -51,7 +51,12 @@ class Source:
         """The same, unpacked if it is gzipped."""
         if self.peek(len(GZIP_MAGIC)) != GZIP_MAGIC:
             return self
-        return Source(self.path, gzip.GzipFile(fileobj=_Readable(self)))  # type: ignore[arg-type]
+        return Source(self.path, gzip.GzipFile(fileobj=Readable(self)))  # type: ignore[arg-type]
+
+    @property
+    def is_plain_file(self) -> bool:
+        """Whether its bytes are those of a file that can be opened by its name."""
+        return os.path.isfile(self.path) and not isinstance(self._raw, gzip.GzipFile)
 
     def close(self) -> None:
         """Let go of the file; standard input stays open."""
@@ -78,19 +83,22 @@ class Source:
             ) from error
 
 
-class _Readable(io.RawIOBase):
+class Readable(io.RawIOBase):
     """A source as a raw stream, which is what GzipFile reads from."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
 
     def readable(self) -> bool:
+        """Yes."""
         return True
 
     def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
         return self._source.read(size)
 
     def close(self) -> None:
+        """Let go of the source."""
         self._source.close()
         super().close()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from hedgerow.files.batch import Batch
 from hedgerow.files.conll import ConllWriter
@@ -13,8 +14,25 @@ from hedgerow.files.recipe import Recipe
 from hedgerow.files.sink import open_sink
 
 
-class Writer(Protocol):
-    """Writes batches, one after the other."""
+class RowWriter(Protocol):
+    """Writes the rows of one format."""
+
+    def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Write the rows of a batch with further columns."""
+        ...
+
+    def close(self) -> None:
+        """Write what comes after the last row."""
+        ...
+
+
+class Writer:
+    """Writes batches, one after the other; made by `open_writer`."""
+
+    def __init__(self, rows: RowWriter, sink: BinaryIO, *, at_once: bool) -> None:
+        self._rows = rows
+        self._sink = sink
+        self._at_once = at_once
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
         """Write the rows of a batch with further columns.
@@ -27,7 +45,9 @@ class Writer(Protocol):
             By name, a list with a sequence of values for each sequence; the same names each time.
             Values are strings, numbers or None.
         """
-        ...
+        self._rows.write(batch, columns)
+        if self._at_once:
+            self._sink.flush()
 
 
 @contextmanager
@@ -43,4 +63,19 @@ def open_writer(path: Path, recipe: Recipe) -> Iterator[Writer]:
         How the rows were read.
     """
     with open_sink(path) as sink:
-        yield ConllWriter(sink, recipe)
+        rows = _row_writer(path, recipe, sink)
+        yield Writer(rows, sink, at_once=os.fspath(path) == "-")
+        rows.close()
+
+
+def _row_writer(path: Path, recipe: Recipe, sink: BinaryIO) -> RowWriter:
+    """Who writes the rows of a format; Arrow is imported for tables only."""
+    if recipe.format == "conll":
+        return ConllWriter(sink, recipe)
+    if recipe.format == "csv":
+        from hedgerow.files.csv_tables import CsvWriter
+
+        return CsvWriter(sink, path)
+    from hedgerow.files.parquet_tables import ParquetWriter
+
+    return ParquetWriter(sink, path)

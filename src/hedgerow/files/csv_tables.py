@@ -1,0 +1,241 @@
+"""CSV files: tables as text. Rows are kept as they stand, and written again so."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+
+from hedgerow.files.batch import Batch
+from hedgerow.files.cells import to_cells
+from hedgerow.files.chunks import MARK, decode_text
+from hedgerow.files.errors import FileError, Path
+from hedgerow.files.recipe import Kind, Recipe
+from hedgerow.files.source import Source
+from hedgerow.files.tables import TableColumns, kind_of
+
+DELIMITERS = (",", ";", "\t")
+# A column of what is read that holds the rows as they stand in the file.
+ROW = "\n"
+BYTES_PER_ROW = 64
+
+_ROW_OF_ERROR = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
+_COLUMN_OF_ERROR = re.compile(r"In CSV column #(\d+): ")
+
+
+class Header:
+    """The first line of a CSV file."""
+
+    def __init__(self, path: Path, text: bytes, delimiter: str | None = None) -> None:
+        self.text = text.removesuffix(b"\r")
+        self.newline = b"\r\n" if text.endswith(b"\r") else b"\n"
+        line = decode_text(self.text, path, 1)
+        if not line.strip():
+            raise FileError(path, "the file is empty: it has no line of column names", 1)
+        counts = {mark: line.count(mark) for mark in DELIMITERS}
+        self.delimiter = delimiter or max(counts, key=counts.__getitem__)
+        try:
+            self.names = next(csv.reader([line], delimiter=self.delimiter, strict=True))
+        except csv.Error as error:
+            raise FileError(path, f"the column names cannot be read: {error}", 1) from None
+
+
+class CsvReader:
+    """Reads a CSV file batch by batch."""
+
+    def __init__(
+        self, path: Path, recipe: Recipe, *, labels: bool, known: int | str | None
+    ) -> None:
+        self._path = path
+        self._recipe = recipe
+        self._labels = labels
+        self._known = known
+
+    def stream(
+        self, source: Source, n_positions: int, shared: dict[str, str] | None
+    ) -> Iterator[Batch]:
+        """All sequences, so many rows at a time; all groups are remembered with ``shared``."""
+        records = Records(source)
+        text = records.first()
+        if text is None:
+            return
+        header = Header(self._path, text, self._recipe.delimiter)
+        columns = TableColumns(
+            self._path, self._recipe, header.names, labels=self._labels, known=self._known
+        )
+        types = columns.types | {columns.group: pa.string()}
+        for name in (columns.label, columns.known):
+            if name is not None:
+                types[name] = columns.label_type
+        parts = (
+            _read_rows(rows, lines, header, types, self._path)
+            for rows, lines in records.stream(n_positions)
+        )
+        for batch in columns.stream(parts, remember_all=shared is not None):
+            yield Batch(batch.X, batch.y, (header, batch.rows.column(ROW)), batch.known)
+
+
+class Records:
+    """Rows of a CSV file as bytes; a row goes on over a line break within quotes."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._ahead = b""
+        self._line = 1
+
+    def first(self) -> bytes | None:
+        """The first row, without its line break; None if there is none."""
+        data = b""
+        while part := self._source.read(1 << 16):
+            data += part
+            rows, _ = _split_records(data)
+            if rows:
+                self._ahead = data[len(rows[0]) + 1 :]
+                self._line += rows[0].count(b"\n") + 1
+                return rows[0].removeprefix(MARK)
+        return data.removeprefix(MARK) or None
+
+    def stream(self, n_rows: int) -> Iterator[tuple[list[bytes], list[int]]]:
+        """About so many rows at a time, and the lines they begin at."""
+        size, growth = BYTES_PER_ROW, 1
+        while part := self._source.read(n_rows * size * growth):
+            rows, self._ahead = _split_records(self._ahead + part)
+            if not rows:
+                growth *= 2
+                continue
+            growth = 1
+            size = max(1, sum(map(len, rows)) // len(rows))
+            yield from self._numbered(rows)
+        if self._ahead:
+            rows, rest = _split_records(self._ahead + b"\n")
+            yield from self._numbered(rows or [rest])
+
+    def _numbered(self, rows: list[bytes]) -> Iterator[tuple[list[bytes], list[int]]]:
+        lines = []
+        for row in rows:
+            lines.append(self._line)
+            self._line += row.count(b"\n") + 1
+        kept = [place for place, row in enumerate(rows) if row.strip()]
+        if kept:
+            yield [rows[place].removesuffix(b"\r") for place in kept], [lines[p] for p in kept]
+
+
+def _split_records(data: bytes) -> tuple[list[bytes], bytes]:
+    """Whole rows, and the beginning of the one that follows."""
+    lines = data.split(b"\n")
+    if b'"' not in data:
+        return lines[:-1], lines[-1]
+    rows, first, is_open = [], 0, False
+    for place, line in enumerate(lines[:-1]):
+        is_open ^= line.count(b'"') % 2 == 1
+        if not is_open:
+            rows.append(line if first == place else b"\n".join(lines[first : place + 1]))
+            first = place + 1
+    return rows, b"\n".join(lines[first:])
+
+
+def _read_rows(
+    rows: list[bytes], lines: list[int], header: Header, types: Mapping[str, Any], path: Path
+) -> pa.Table:
+    """Columns of rows in the given types, and the rows themselves."""
+    data = b"\n".join(rows) + b"\n"
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(data),
+            arrow_csv.ReadOptions(
+                use_threads=False, column_names=header.names, block_size=len(data) + 1
+            ),
+            arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(column_types=dict(types), include_columns=list(types)),
+        )
+    except pa.ArrowInvalid as error:
+        raise _to_file_error(error, lines, header, path) from None
+    if len(table) != len(rows):
+        raise FileError(
+            path,
+            f"expected {len(rows)} rows from here on, got {len(table)}; look for a quote that is "
+            "not closed, or for a line break without a line feed",
+            lines[0],
+        )
+    return table.append_column(ROW, pa.array(rows, pa.binary()))
+
+
+def _to_file_error(error: Exception, lines: list[int], header: Header, path: Path) -> FileError:
+    """What Arrow says, with the line and the column it is about."""
+    message, line = str(error), None
+    column = _COLUMN_OF_ERROR.match(message)
+    row = _ROW_OF_ERROR.search(message)
+    if row:
+        line = lines[min(int(row[1]), len(lines)) - 1]
+        message = row[2]
+    message = message.removeprefix("CSV conversion error to ").splitlines()[0]
+    if column:
+        message = f"column {header.names[int(column[1])]!r} cannot be read as {message}"
+    return FileError(path, message, line)
+
+
+def infer_kinds(path: Path, source: Source, header: Header) -> list[Kind]:
+    """What the columns of a whole file hold."""
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(source.peek(-1).removeprefix(MARK)),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=header.delimiter, newlines_in_values=True
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        # Read as text it fails at a line that can be named.
+        records, types = Records(source), dict.fromkeys(header.names, pa.string())
+        records.first()
+        for rows, lines in records.stream(1 << 16):
+            _read_rows(rows, lines, header, types, path)
+        raise FileError(path, str(error)) from None
+    return [kind_of(dtype) or "text" for dtype in table.schema.types]
+
+
+class CsvWriter:
+    """Writes the rows of a CSV file again, with further columns."""
+
+    def __init__(self, sink: BinaryIO, path: Path) -> None:
+        self._sink = sink
+        self._path = path
+        self._has_header = False
+
+    def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Append columns to the rows of a batch."""
+        header, rows = batch.rows
+        more = [_quote(cells, header.delimiter) for cells in to_cells(columns, empty="")]
+        gap = header.delimiter.encode()
+        if not self._has_header:
+            check_new_names(columns, header.names, self._path)
+            names = _quote(list(columns), header.delimiter)
+            self._sink.write(gap.join([header.text, *(n.encode() for n in names)]) + header.newline)
+            self._has_header = True
+        ends = map(header.delimiter.join, zip(*more, strict=True))
+        self._sink.writelines(
+            row + gap + end.encode() + header.newline
+            for row, end in zip(rows.to_pylist(), ends, strict=True)
+        )
+
+    def close(self) -> None:
+        """Nothing comes after the last row."""
+
+
+def check_new_names(new: Mapping[str, Any], old: Sequence[str], path: Path) -> None:
+    """Refuse a further column that has the name of one that is there."""
+    for name in new:
+        if name in old:
+            raise FileError(
+                path,
+                f"the rows have a column {name!r} already, which would be written again; "
+                "rename it first",
+            )
+
+
+def _quote(cells: list[str], delimiter: str) -> list[str]:
+    special = re.compile(f'["\r\n{delimiter}]')
+    return ['"' + cell.replace('"', '""') + '"' if special.search(cell) else cell for cell in cells]

@@ -1,0 +1,145 @@
+"""Parquet files: tables whose columns have types."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from hedgerow.files.batch import Batch
+from hedgerow.files.cells import flatten
+from hedgerow.files.csv_tables import check_new_names
+from hedgerow.files.errors import FileError, Path
+from hedgerow.files.recipe import Kind, Recipe
+from hedgerow.files.source import Readable, Source
+from hedgerow.files.tables import TableColumns, kind_of
+
+# Rows that are written together.
+ROWS_PER_GROUP = 1 << 16
+
+
+@contextmanager
+def open_parquet(source: Source) -> Iterator[Any]:
+    """Open a Parquet file, which is read from its end: what has none is stored away first."""
+    path = source.path
+    with tempfile.TemporaryFile() as spool:
+        place: Any = spool
+        if source.is_plain_file:
+            place = os.fspath(path)
+        else:
+            shutil.copyfileobj(Readable(source), spool)
+            spool.seek(0)
+        with _as_file_errors(path):
+            file = parquet.ParquetFile(place, pre_buffer=False, buffer_size=1 << 16)
+        with file:
+            yield file
+
+
+@contextmanager
+def _as_file_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise FileError(path, f"the Parquet file cannot be read: {error}") from None
+
+
+def kinds_of_columns(file: Any) -> list[Kind | None]:
+    """What the columns of a file hold; None for what a model cannot take."""
+    return [kind_of(dtype) for dtype in file.schema_arrow.types]
+
+
+class ParquetReader:
+    """Reads a Parquet file batch by batch."""
+
+    def __init__(
+        self, path: Path, recipe: Recipe, *, labels: bool, known: int | str | None
+    ) -> None:
+        self._path = path
+        self._recipe = recipe
+        self._labels = labels
+        self._known = known
+
+    def stream(
+        self, source: Source, n_positions: int, shared: dict[str, str] | None
+    ) -> Iterator[Batch]:
+        """All sequences, so many rows at a time; all groups are remembered with ``shared``."""
+        with open_parquet(source) as file:
+            columns = TableColumns(
+                self._path,
+                self._recipe,
+                file.schema_arrow.names,
+                labels=self._labels,
+                known=self._known,
+            )
+            self._check_kinds(file, columns)
+            yield from columns.stream(
+                self._parts(file, n_positions), remember_all=shared is not None
+            )
+
+    def _parts(self, file: Any, n_rows: int) -> Iterator[pa.Table]:
+        with _as_file_errors(self._path):
+            for part in file.iter_batches(batch_size=n_rows, use_threads=False):
+                yield pa.Table.from_batches([part])
+
+    def _check_kinds(self, file: Any, columns: TableColumns) -> None:
+        """Columns hold what they held in training: numbers, or text."""
+        for name in columns.features:
+            dtype = file.schema_arrow.field(name).type
+            is_text = columns.types[name] == pa.string()
+            if (kind_of(dtype) == "text") != is_text or kind_of(dtype) is None:
+                raise FileError(
+                    self._path,
+                    f"column {name!r} is of type {dtype}, but the model was trained on "
+                    f"{'text' if is_text else 'numbers'}; convert it",
+                )
+
+
+class ParquetWriter:
+    """Writes the rows of a Parquet file again, with further columns."""
+
+    def __init__(self, sink: BinaryIO, path: Path) -> None:
+        self._sink = sink
+        self._path = path
+        self._writer: Any = None
+        self._held: list[pa.Table] = []
+        self._n_held = 0
+
+    def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Append columns to the rows of a batch."""
+        rows = batch.rows
+        if self._writer is None:
+            check_new_names(columns, rows.schema.names, self._path)
+        for name, sequences in columns.items():
+            rows = rows.append_column(name, self._to_array(name, flatten(sequences)))
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(self._sink, rows.schema)
+        self._held.append(rows)
+        self._n_held += len(rows)
+        if self._n_held >= ROWS_PER_GROUP:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is held back, and the end of the file."""
+        if self._writer is not None:
+            self._flush()
+            self._writer.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            self._writer.write_table(pa.concat_tables(self._held))
+        self._held, self._n_held = [], 0
+
+    def _to_array(self, name: str, values: list[Any]) -> Any:
+        """Values in the type that the column has had so far."""
+        if self._writer is not None:
+            return pa.array(values, self._writer.schema.field(name).type)
+        array = pa.array(values)
+        return array.cast(pa.string()) if pa.types.is_null(array.type) else array

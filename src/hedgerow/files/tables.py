@@ -1,0 +1,180 @@
+"""Tables: rows with named columns, one of which says which rows make up a sequence.
+
+CSV and Parquet files come here as Arrow tables, part by part; here they are put together to whole
+sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hedgerow.encode.cut_frame import CutFrame
+from hedgerow.files.batch import Batch, cut
+from hedgerow.files.columns import find_column, list_columns
+from hedgerow.files.errors import FileError, Path
+from hedgerow.files.recipe import Kind, Recipe
+
+# Groups that a stream remembers, to notice one that comes again.
+MOST_REMEMBERED = 1 << 17
+
+TYPE_OF_FEATURE = {
+    "number": pa.float64(),
+    "integer": pa.float64(),
+    "bool": pa.bool_(),
+    "text": pa.string(),
+}
+TYPE_OF_LABEL = {
+    "number": pa.string(),
+    "integer": pa.int64(),
+    "bool": pa.bool_(),
+    "text": pa.string(),
+}
+
+
+class TableColumns:
+    """Which columns of a file are read, and as what; the file must have those of the recipe."""
+
+    def __init__(
+        self,
+        path: Path,
+        recipe: Recipe,
+        names: Sequence[str],
+        *,
+        labels: bool,
+        known: int | str | None,
+    ) -> None:
+        assert recipe.group is not None
+        self.group = recipe.columns[recipe.group]
+        self.features = [recipe.columns[number] for number in recipe.features]
+        self.label = recipe.columns[recipe.label] if labels else None
+        self.known = None if known is None else names[find_column(names, known, path)]
+        for name in (self.group, *self.features, self.label):
+            if name is not None and name not in names:
+                raise FileError(
+                    path,
+                    f"column {name!r}, which the model was trained on, is not there; "
+                    f"{list_columns(names)}",
+                )
+        kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
+        self.types = {name: TYPE_OF_FEATURE[kinds[name]] for name in self.features}
+        self.label_type = TYPE_OF_LABEL[recipe.kinds[recipe.label]]
+        self._path = path
+
+    def stream(self, parts: Iterable[pa.Table], *, remember_all: bool) -> Iterator[Batch]:
+        """Whole sequences of the parts of a table."""
+        for rows, offsets in _whole_groups(parts, self.group, self._path, remember_all):
+            yield self._to_batch(rows, offsets)
+
+    def _to_batch(self, rows: pa.Table, offsets: list[int]) -> Batch:
+        columns = [self._feature(rows, name) for name in self.features]
+        table = pa.table(columns, names=self.features).combine_chunks()
+        y = None if self.label is None else self._labels(rows, self.label, offsets)
+        known = None if self.known is None else self._labels(rows, self.known, offsets)
+        return Batch(CutFrame(table, offsets), y, rows, known)
+
+    def _feature(self, rows: pa.Table, name: str) -> Any:
+        """One column in the type of training; an empty text is a missing one."""
+        column = rows.column(name)
+        kind = self.types[name]
+        if kind == pa.string():
+            return _empty_to_null(column.cast(kind))
+        return column if column.type == pa.float32() else column.cast(kind, safe=False)
+
+    def _labels(self, rows: pa.Table, name: str, offsets: list[int]) -> list[list[Any]]:
+        try:
+            column = rows.column(name).cast(self.label_type)
+        except pa.ArrowException as error:
+            raise FileError(
+                self._path, f"column {name!r} does not hold labels of the kind used to fit: {error}"
+            ) from None
+        if self.label_type == pa.string():
+            column = _empty_to_null(column)
+        return cut(column.to_pylist(), offsets)
+
+
+def check_table(
+    path: Path, columns: Sequence[str], group: int | str | None, label: int | str | None
+) -> tuple[int, int]:
+    """Find the group and the label column of a table."""
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise FileError(path, f"two columns are named {twice!r}; rename one")
+    if group is None:
+        raise FileError(
+            path,
+            "a table needs a group column, which says which rows make up a sequence; "
+            f"{list_columns(columns)}",
+        )
+    group_number = find_column(columns, group, path)
+    label_number = find_column(columns, -1 if label is None else label, path)
+    if group_number == label_number:
+        raise FileError(
+            path,
+            f"column {columns[group_number]!r} is both the group and the label; "
+            f"say which column holds the labels: {list_columns(columns)}",
+        )
+    return group_number, label_number
+
+
+def kind_of(dtype: Any) -> Kind | None:
+    """What a column of an Arrow type holds; None for what is neither number nor text."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_boolean(dtype):
+        return "bool"
+    if pa.types.is_integer(dtype):
+        return "integer"
+    if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype) or pa.types.is_null(dtype):
+        return "number"
+    return "text" if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) else None
+
+
+def _whole_groups(
+    parts: Iterable[pa.Table], group: str, path: Path, remember_all: bool
+) -> Iterator[tuple[pa.Table, list[int]]]:
+    """Put the parts together so that no group is cut; with where the groups begin and end."""
+    seen: dict[Any, None] = {}
+    held: list[pa.Table] = []  # rows of one group that may go on
+    n_held, n_rows, last = 0, 0, None
+    for part in parts:
+        ids = part.column(group).to_pylist()
+        starts = [
+            place
+            for place, (before, now) in enumerate(zip([last, *ids], ids, strict=False))
+            if before != now
+        ]
+        for start in starts:
+            _check_group(ids[start], seen, group, path, n_rows + start + 1)
+            if not remember_all and len(seen) > MOST_REMEMBERED:
+                del seen[next(iter(seen))]
+        n_rows += len(ids)
+        last = ids[-1] if ids else last
+        if not starts or (n_held + starts[-1] == 0):
+            held.append(part)
+            n_held += len(ids)
+            continue
+        whole = pa.concat_tables([*held, part.slice(0, starts[-1])])
+        yield whole, [0, *(n_held + start for start in starts if n_held + start)]
+        held, n_held = [part.slice(starts[-1])], len(ids) - starts[-1]
+    if n_held:
+        yield pa.concat_tables(held), [0, n_held]
+
+
+def _check_group(name: Any, seen: dict[Any, None], group: str, path: Path, row: int) -> None:
+    if name is None or name == "":
+        raise FileError(path, f"row {row} has no group in column {group!r}; every row needs one")
+    if name in seen:
+        raise FileError(
+            path,
+            f"group {name!r} of column {group!r} comes again in row {row}; the rows of a group "
+            "must stand together: sort the table by group first",
+        )
+    seen[name] = None
+
+
+def _empty_to_null(column: Any) -> Any:
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
