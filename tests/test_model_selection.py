@@ -1,0 +1,312 @@
+"""Searches, cross-validation and pipelines of scikit-learn, with lists and with flat tables."""
+
+import pickle
+import re
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.metrics import accuracy_score, f1_score, log_loss
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hedgerow import LinearCRF, TreeCRF
+from hedgerow.scorers import make_position_scorer
+from reference.linear import make_data
+
+X, Y = make_data(n_sequences=18)
+ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
+GROUPS = np.repeat(np.arange(len(X)), list(map(len, X)))
+TABLE = pd.DataFrame(ROWS, columns=["a", "b", "c"]).assign(sequence=GROUPS)
+CRFS = pytest.mark.parametrize(
+    "crf",
+    [LinearCRF(n_jobs=1), TreeCRF(n_rounds=3, max_depth=2, n_jobs=1)],
+    ids=["linear", "trees"],
+)
+FOLDS = GroupKFold(3)
+
+
+@pytest.fixture
+def _routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def folds_of_sequences():
+    """The folds of GroupKFold, which never part a sequence, as lists of sequence numbers."""
+    for train, test in FOLDS.split(ROWS, LABELS, GROUPS):
+        yield np.unique(GROUPS[train]), np.unique(GROUPS[test])
+
+
+def predict_out_of_fold(crf):
+    """Labels of each sequence by a model that has not seen it, in the order of the rows."""
+    found = [None] * len(X)
+    for train, test in folds_of_sequences():
+        assert not set(train) & set(test)
+        model = clone(crf).fit([X[s] for s in train], [Y[s] for s in train])
+        for s, labels in zip(test, model.predict([X[s] for s in test]), strict=True):
+            found[s] = labels
+    return np.concatenate(found)
+
+
+def score_by_hand(crf):
+    return [
+        clone(crf)
+        .fit([X[s] for s in train], [Y[s] for s in train])
+        .score([X[s] for s in test], [Y[s] for s in test])
+        for train, test in folds_of_sequences()
+    ]
+
+
+# Lists of sequences
+
+
+@CRFS
+def test_an_integer_cv_deals_out_whole_sequences(crf):
+    assert cross_val_score(crf, X, Y, cv=3).tolist() == [
+        clone(crf)
+        .fit(X[:start] + X[start + 6 :], Y[:start] + Y[start + 6 :])
+        .score(X[start : start + 6], Y[start : start + 6])
+        for start in (0, 6, 12)
+    ]
+
+
+@CRFS
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda crf, grid: GridSearchCV(crf, grid, cv=KFold(2)),
+        lambda crf, grid: RandomizedSearchCV(crf, grid, n_iter=2, cv=KFold(2), random_state=0),
+        lambda crf, grid: HalvingGridSearchCV(
+            crf, grid, cv=KFold(2), min_resources=9, factor=2, random_state=0
+        ),
+    ],
+    ids=["grid", "random", "halving"],
+)
+def test_searches_over_lists_of_sequences(crf, search):
+    found = search(crf, {"reg_lambda": [0.1, 1.0]}).fit(X, Y)
+    best = clone(crf).set_params(**found.best_params_).fit(X, Y)
+    np.testing.assert_array_equal(found.predict_proba(X), best.predict_proba(X))
+    assert found.score(X, Y) == best.score(X, Y)
+
+
+def test_halving_by_rounds():
+    search = HalvingGridSearchCV(
+        TreeCRF(n_jobs=1, group_column="sequence"),
+        {"max_depth": [1, 2, 3]},
+        resource="n_rounds",
+        min_resources=2,
+        max_resources=6,
+        cv=FOLDS,
+    ).fit(TABLE, LABELS, groups=GROUPS)
+    assert search.n_resources_ == [2, 6]
+    assert search.best_estimator_.n_rounds_ == 6
+
+
+def test_halving_by_rows_would_tear_sequences_apart():
+    search = HalvingGridSearchCV(
+        TreeCRF(n_jobs=1, n_rounds=1, group_column="sequence"),
+        {"max_depth": [1, 2, 3]},
+        min_resources=15,
+        cv=FOLDS,
+        random_state=0,
+        error_score="raise",
+    )
+    with pytest.raises(ValueError, match="the rows of a group must stand together"):
+        search.fit(TABLE, LABELS, groups=GROUPS)
+
+
+def test_early_stopping_in_a_search():
+    crf = TreeCRF(n_rounds=20, early_stopping_rounds=2, n_jobs=1)
+    search = GridSearchCV(crf, {"max_depth": [1, 2]}, cv=2).fit(X, Y, eval_set=(X[:4], Y[:4]))
+    assert search.best_estimator_.best_round_ <= 20
+
+
+# Flat tables that carry their groups
+
+
+@CRFS
+def test_a_table_that_carries_its_groups(crf):
+    own = clone(crf).set_params(group_column="sequence")
+    found = cross_val_predict(own, TABLE, LABELS, groups=GROUPS, cv=FOLDS)
+    np.testing.assert_array_equal(found, predict_out_of_fold(crf))
+    scores = cross_validate(
+        own, TABLE, LABELS, groups=GROUPS, cv=FOLDS, scoring=["accuracy", "f1_macro"]
+    )
+    np.testing.assert_allclose(scores["test_accuracy"], score_by_hand(crf))
+    probs = cross_val_predict(own, TABLE, LABELS, groups=GROUPS, cv=FOLDS, method="predict_proba")
+    assert probs.shape == (len(ROWS), 3)
+    search = GridSearchCV(own, {"reg_lambda": [0.1, 1.0]}, cv=FOLDS)
+    search.fit(TABLE, LABELS, groups=GROUPS)
+    best = clone(crf).set_params(reg_lambda=search.best_params_["reg_lambda"]).fit(X, Y)
+    np.testing.assert_array_equal(search.predict(TABLE), np.concatenate(best.predict(X)))
+
+
+@CRFS
+def test_a_pipeline_with_a_group_column(crf):
+    scaler = make_column_transformer(
+        (StandardScaler(), ["a", "b", "c"]),
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    pipe = make_pipeline(scaler, clone(crf).set_params(group_column="sequence"))
+    found = pipe.fit(TABLE, LABELS).predict(TABLE)
+    scaled = StandardScaler().fit_transform(ROWS)
+    expected = clone(crf).fit(scaled, LABELS, groups=GROUPS)
+    np.testing.assert_array_equal(found, expected.predict(scaled, groups=GROUPS))
+    assert pipe[-1].feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+# Groups beside a table, by metadata routing
+
+
+def ask(crf):
+    asked = clone(crf).set_fit_request(groups=True).set_score_request(groups=True)
+    return asked.set_predict_request(groups=True).set_predict_proba_request(groups=True)
+
+
+@CRFS
+@pytest.mark.usefixtures("_routing")
+def test_groups_are_routed_through_a_pipeline(crf):
+    pipe = Pipeline([("scale", StandardScaler()), ("crf", ask(crf))])
+    pipe.fit(ROWS, LABELS, groups=GROUPS)
+    scaled = StandardScaler().fit_transform(ROWS)
+    expected = clone(crf).fit(scaled, LABELS, groups=GROUPS)
+    np.testing.assert_array_equal(
+        pipe.predict_proba(ROWS, groups=GROUPS), expected.predict_proba(scaled, groups=GROUPS)
+    )
+    np.testing.assert_array_equal(
+        pipe.predict(ROWS, groups=GROUPS), expected.predict(scaled, groups=GROUPS)
+    )
+    score = pipe.score(ROWS, LABELS, groups=GROUPS)
+    assert score == expected.score(scaled, LABELS, groups=GROUPS)
+
+
+@CRFS
+@pytest.mark.usefixtures("_routing")
+def test_groups_are_routed_through_cross_validation(crf):
+    # Not through cross_val_predict, which never hands anything to predict: see group_column.
+    routed = {"cv": FOLDS, "params": {"groups": GROUPS}}
+    by_hand = score_by_hand(crf)
+    assert cross_val_score(ask(crf), ROWS, LABELS, **routed).tolist() == by_hand
+    scorer = make_position_scorer(accuracy_score).set_score_request(groups=True)
+    scores = cross_validate(ask(crf), ROWS, LABELS, scoring={"right": scorer}, **routed)
+    np.testing.assert_allclose(scores["test_right"], by_hand)
+
+
+@CRFS
+@pytest.mark.usefixtures("_routing")
+def test_groups_are_routed_through_a_search(crf):
+    pipe = Pipeline([("scale", StandardScaler()), ("crf", ask(crf))])
+    search = GridSearchCV(pipe, {"crf__reg_lambda": [0.1, 1.0]}, cv=FOLDS)
+    search.fit(ROWS, LABELS, groups=GROUPS)
+    pipe.set_params(**search.best_params_)
+    expected = cross_val_score(pipe, ROWS, LABELS, cv=FOLDS, params={"groups": GROUPS})
+    assert search.best_score_ == pytest.approx(expected.mean())
+
+
+@CRFS
+@pytest.mark.usefixtures("_routing")
+def test_groups_that_nobody_asked_for_are_an_error(crf):
+    with pytest.raises(Exception, match=r"groups.* are passed but are not explicitly set"):
+        make_pipeline(StandardScaler(), clone(crf)).fit(ROWS, LABELS, groups=GROUPS)
+
+
+def test_without_routing_a_pipeline_takes_groups_by_name():
+    pipe = make_pipeline(StandardScaler(), LinearCRF(n_jobs=1))
+    pipe.fit(ROWS, LABELS, linearcrf__groups=GROUPS)
+    found = pipe.predict(ROWS, groups=GROUPS)
+    scaled = StandardScaler().fit_transform(ROWS)
+    expected = LinearCRF(n_jobs=1).fit(scaled, LABELS, groups=GROUPS)
+    np.testing.assert_array_equal(found, expected.predict(scaled, groups=GROUPS))
+
+
+# Scorers
+
+
+@CRFS
+def test_position_scorers_take_lists_and_tables(crf):
+    model = clone(crf).fit(X, Y)
+    flat = np.concatenate(model.predict(X))
+    scorer = make_position_scorer(f1_score, average="macro")
+    expected = f1_score(LABELS, flat, average="macro")
+    assert scorer(model, X, Y) == pytest.approx(expected)
+    assert scorer(model, ROWS, LABELS, groups=GROUPS) == pytest.approx(expected)
+    assert scorer(model, ROWS, pd.Series(LABELS), groups=GROUPS) == pytest.approx(expected)
+    as_loss = make_position_scorer(f1_score, average="macro", greater_is_better=False)
+    assert as_loss(model, X, Y) == pytest.approx(-expected)
+    weights = np.arange(len(X)) + 1.0
+    accuracy = make_position_scorer(accuracy_score)
+    assert accuracy(model, X, Y, sample_weight=weights) == pytest.approx(model.score(X, Y, weights))
+    by_row = accuracy(model, ROWS, LABELS, groups=GROUPS, sample_weight=weights[GROUPS])
+    assert by_row == pytest.approx(model.score(X, Y, weights))
+
+
+def test_a_position_scorer_of_probabilities():
+    crf = LinearCRF(n_jobs=1).fit(X, Y)
+    scorer = make_position_scorer(
+        log_loss, response_method="predict_proba", greater_is_better=False, labels=crf.classes_
+    )
+    assert scorer(crf, X, Y) == pytest.approx(-log_loss(LABELS, crf.predict_proba(X)))
+    scores = cross_val_score(LinearCRF(n_jobs=1), X, Y, cv=3, scoring=scorer)
+    assert (scores < 0).all()
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, "?"])
+def test_position_scorers_leave_out_missing_labels(gap):
+    crf = LinearCRF(n_jobs=1, missing_label="?").fit(X, Y)
+    gaps = [[gap, *labels[1:]] for labels in Y]
+    scorer = make_position_scorer(accuracy_score)
+    assert scorer(crf, X, gaps) == pytest.approx(crf.score(X, gaps))
+    pipe = make_pipeline("passthrough", crf)
+    assert scorer(pipe, X, gaps) == pytest.approx(crf.score(X, gaps))
+    with pytest.raises(ValueError, match="every label of y is missing; a score needs at least"):
+        scorer(crf, X, [[gap] * len(labels) for labels in Y])
+
+
+def test_a_position_scorer_can_be_kept():
+    scorer = make_position_scorer(f1_score, average="micro")
+    crf = LinearCRF(n_jobs=1).fit(X, Y)
+    assert pickle.loads(pickle.dumps(scorer))(crf, X, Y) == scorer(crf, X, Y)
+    assert "f1_score" in repr(scorer)
+
+
+def test_bad_position_scorers():
+    message = "response_method is 'decide'; expected 'predict' or 'predict_proba'"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make_position_scorer(f1_score, response_method="decide")
+    with pytest.raises(TypeError, match="score_func is 'f1'; expected a metric such as"):
+        make_position_scorer("f1")
+
+
+# What else scikit-learn does with estimators
+
+
+def test_feature_selection_by_trees():
+    crf = TreeCRF(n_rounds=3, n_jobs=1)
+    assert SelectFromModel(crf).fit(ROWS, LABELS).transform(ROWS).shape[1] < 3
+    assert RFE(crf, n_features_to_select=2).fit(ROWS, LABELS).support_.sum() == 2
+
+
+@CRFS
+def test_pipelines_are_kept_by_joblib(crf, tmp_path):
+    pipe = make_pipeline(StandardScaler(), clone(crf)).fit(ROWS, LABELS)
+    joblib.dump(pipe, tmp_path / "pipe")
+    twin = joblib.load(tmp_path / "pipe")
+    np.testing.assert_array_equal(twin.predict_proba(ROWS), pipe.predict_proba(ROWS))
