@@ -1,8 +1,8 @@
 """Predict the secondary structure of proteins: helix, strand or coil, residue by residue.
 
-Without data it makes up chains of residues that prefer a structure as real ones do, if more strongly.
-With ``--data DIR`` it reads ``train.tsv`` and ``test.tsv`` (or ``.tsv.gz``): on each line the residues of
-a protein and its structure, one letter each, with a tab between them.
+Without data it makes up chains of residues that prefer a structure as real ones do, if more
+strongly. With ``--data DIR`` it reads ``train.tsv`` and ``test.tsv`` (or ``.tsv.gz``): on each
+line the residues of a protein and its structure, one letter each, with a tab between them.
 """
 
 from __future__ import annotations
