@@ -49,14 +49,15 @@ SENTENCES = ["NP VP NP", "NP VP", "PP NP NP VP", "NP VP NP PP NP"]
 
 
 def write_corpus(path: Path, n_sentences: int, rng: np.random.Generator) -> None:
-    """Sentences with a tagger's mistakes in them, as there are in real ones."""
+    """Sentences with rare words and with a tagger's mistakes in them, as there are in real ones."""
     tags = list(WORDS)
     with path.open("w", encoding="utf8") as file:
         for _ in range(n_sentences):
             for phrase in rng.choice(SENTENCES).split():
                 for place, tag in enumerate(rng.choice(PHRASES[phrase]).split()):
-                    word = rng.choice(WORDS[tag].split())
-                    seen = rng.choice(tags) if rng.random() < 0.3 else tag
+                    rare = f"w{rng.integers(10_000)}"
+                    word = rare if rng.random() < 0.4 else rng.choice(WORDS[tag].split())
+                    seen = rng.choice(tags) if rng.random() < 0.4 else tag
                     print(word, seen, f"{'I' if place else 'B'}-{phrase}", file=file)
             print(". . O\n", file=file)
 

@@ -74,6 +74,10 @@ def test_commands_of_a_console_block():
         ("a\nb\nc\nd", "a\n...\nd\n", True),
         ("a\nb", "a\n", False),
         ("a.b", "a?b", False),
+        ("loss -0.1234 of 3", "loss -0.1235 of 3", True),
+        ("loss -0.1234 of 3", "loss -0.1535 of 3", False),
+        ("loss -0.1234 of 3", "loss 0.1234 of 3", False),
+        ("loss -0.1234 of 3", "loss -0.1234 of 4", False),
     ],
 )
 def test_what_is_shown_is_compared_with_what_is_printed(printed, shown, same):

@@ -11,12 +11,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
+# A number with a point, as re.escape leaves it; and any such number.
+FRACTION = re.compile(r"[-+\\]*\d+\\\.\d+")
+ANY_FRACTION = r"([-+]?\\d+\\.\\d+)"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -58,11 +62,20 @@ def read_commands(text: str) -> Iterator[Command]:
 
 
 def agrees(printed: str, shown: str) -> bool:
-    """Whether a page shows what was printed; a line ``...`` stands for any lines."""
+    """Whether a page shows what was printed; numbers with a point need be near only."""
     lines = [line.rstrip() for line in shown.strip("\n").split("\n")]
-    pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in lines)
+    parts = [
+        ".*" if line == "..." else FRACTION.sub(ANY_FRACTION, re.escape(line)) for line in lines
+    ]
     text = "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))
-    return re.fullmatch(pattern, text, re.DOTALL) is not None
+    found = re.fullmatch("\n".join(parts), text, re.DOTALL)
+    if found is None:
+        return False
+    numbers = FRACTION.findall("\n".join(map(re.escape, lines)))
+    pairs = zip(numbers, found.groups(), strict=True)
+    return all(
+        isclose(float(a.replace("\\", "")), float(b), rel_tol=0.02, abs_tol=0.005) for a, b in pairs
+    )
 
 
 def run_page(path: Path, capsys: Any) -> dict[str, Any]:
