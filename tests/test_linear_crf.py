@@ -63,7 +63,8 @@ def test_the_example_of_the_documentation():
         ("min_count", 1.5, "min_count is 1.5; expected an integer of at least 0"),
         ("all_pairs", "yes", "all_pairs is 'yes'; expected True or False"),
         ("all_pairs", None, "all_pairs is None; expected True or False"),
-        ("transition_attributes", 2, "transition_attributes is 2; expected True or False"),
+        ("transition_attributes", 2, "transition_attributes is 2; expected True, False, or a "),
+        ("transition_attributes", "", "transition_attributes is ''; expected True, False, or a "),
         ("class_weight", "equal", "class_weight is 'equal'; expected 'balanced' or None"),
         (
             "class_weight",

@@ -29,6 +29,7 @@ MODELS = {
     "bool labels": (X, [[label == "a" for label in labels] for labels in Y], {}),
     "one label": (X, [["only"] * len(labels) for labels in Y], {"max_iter": 1, "tol": 0}),
     "edges": (X, Y, {"transition_attributes": True}),
+    "edges by a prefix": (ITEMS, Y, {"transition_attributes": "nested"}),
     "edges of dicts": (ITEMS, Y, {"transition_attributes": True, "all_pairs": True}),
     "class_weight by text": (X, Y, {"class_weight": {"a": 2.0, "c": np.float64(0.5)}}),
     "class_weight by int": (X, NUMBERS, {"class_weight": {0: 2, np.int64(2): 0.5}}),

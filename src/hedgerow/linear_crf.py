@@ -16,7 +16,7 @@ from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
 from hedgerow.labels.tables import Table
-from hedgerow.linear.attributes import attribute_rows, drop_rare
+from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
 from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.lbfgs import Minimum
 from hedgerow.linear.loss import LinearLoss
@@ -27,7 +27,7 @@ from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
 from hedgerow.objectives import Choice, Objective, default_decode, read_objective
-from hedgerow.parameters import check_choice, check_number
+from hedgerow.parameters import check_choice, check_number, check_prefix
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, SparseRows, check_finite
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
@@ -95,9 +95,11 @@ class LinearCRF(SequenceModel):
     missing_label : str, int or None, default None
         A label that says, as None and NaN always do, that the label of a position is not known; -1
         is common. Training then maximises the probability of the labels that are known.
-    transition_attributes : bool, default False
+    transition_attributes : bool or str, default False
         Give attributes weights for pairs of neighbouring labels too, so that what follows a label
-        can depend on the input ("B" templates of CRF++).
+        can depend on the input. A string is a prefix: attributes whose names begin with it have
+        weights for pairs of labels only, all others for labels only ("B" and "U" lines of CRF++
+        templates).
     group_column : str, int or None, default None
         Name or number of a column of X that says which sequence each row of a flat X belongs to. It
         is no feature. A table then carries its groups to wherever scikit-learn hands it on without
@@ -166,7 +168,7 @@ class LinearCRF(SequenceModel):
         start_labels: Any = None,
         end_labels: Any = None,
         missing_label: Any = None,
-        transition_attributes: bool = False,
+        transition_attributes: bool | str = False,
         group_column: str | int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
@@ -320,7 +322,7 @@ class LinearCRF(SequenceModel):
             self._check_margin_parameters()
         check_number("min_count", self.min_count, minimum=0, integer=True)
         check_choice("all_pairs", self.all_pairs, (True, False))
-        check_choice("transition_attributes", self.transition_attributes, (True, False))
+        check_prefix("transition_attributes", self.transition_attributes)
         check_label_parameters(self)
 
     def _check_margin_parameters(self) -> None:
@@ -365,7 +367,7 @@ class LinearCRF(SequenceModel):
         sequences = encode(X, groups, index, group_column=self.group_column)
         self._check_values(sequences)
         data = read_training_set(
-            self, sequences, index, y, sample_weight, has_edges=self.transition_attributes
+            self, sequences, index, y, sample_weight, has_edges=bool(self.transition_attributes)
         )
         rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
         return replace(data, index=index), rows
@@ -404,10 +406,14 @@ class LinearCRF(SequenceModel):
                 return WeightLayout.full(len(data.index), n_outputs)
             return WeightLayout.seen(rows, outputs, n_outputs)
 
-        pairs = None
+        labels, pairs = layout_of(data.targets.codes, n_labels), None
         if self.transition_attributes:
             pairs = layout_of(data.targets.pair_codes, n_labels * n_labels)
-        return LinearLayout(layout_of(data.targets.codes, n_labels), pairs, data.grammar)
+        if isinstance(self.transition_attributes, str):
+            assert pairs is not None
+            of_pairs = begin_with(self.transition_attributes, data.index)
+            labels, pairs = labels.of_attributes(~of_pairs), pairs.of_attributes(of_pairs)
+        return LinearLayout(labels, pairs, data.grammar)
 
     def _warn_unless_converged(self, minimum: Minimum, tol: float) -> None:
         if tol > 0 and not minimum.converged:

@@ -24,6 +24,14 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} is {value!r}; expected {expected}")
 
 
+def check_prefix(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is True, False or a string with something in it."""
+    if not (isinstance(value, str) and value) and value not in (True, False):
+        raise ValueError(
+            f"{name} is {value!r}; expected True, False, or a prefix of attribute names"
+        )
+
+
 def check_share(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is a number above 0 and at most 1."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)

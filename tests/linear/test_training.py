@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import LinearCRF
-from reference.linear import make_data, to_dicts
+from reference.linear import NaiveModel, make_data, to_dicts
 
 X, Y = make_data(n_sequences=12)
 OTHER_X, OTHER_Y = make_data(n_sequences=6, seed=0)
@@ -46,6 +46,43 @@ def test_transition_attributes_have_weights_for_the_pairs_they_occur_with():
     rows = list(zip(table["attribute"], table["from"], table["to"], strict=True))
     assert rows[:9] == [("", before, label) for before in "abc" for label in "abc"]
     assert rows[9:] == [("p", "b", "b"), ("q", "a", "b"), ("q", "b", "b")]
+
+
+PREFIXED = [[{"U1": 1, "B1": 1}, {"U2": 1, "B1": 0.5}, {"U1": 1}], [{"U2": 1}, {"B1": 2}]]
+PREFIXED_LABELS = [["a", "b", "b"], ["a", "b"]]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"all_pairs": True}, {"order": 0}, {"order": 2}])
+def test_attributes_with_a_prefix_have_weights_for_pairs_only(parameters):
+    crf = LinearCRF(transition_attributes="B", **parameters).fit(PREFIXED, PREFIXED_LABELS)
+    assert set(crf.weights()["attribute"]) == {"U1", "U2", "(bias)"}
+    assert set(crf.transitions()["attribute"]) - {""} == {"B1"}
+    naive = NaiveModel(crf)
+    for x, labels, marginals in zip(
+        PREFIXED, PREFIXED_LABELS, crf.predict_marginals(PREFIXED), strict=True
+    ):
+        np.testing.assert_allclose(marginals, naive.marginals(x), atol=1e-10)
+        assert crf.log_likelihood([x], [labels]) == pytest.approx(naive.log_likelihood(x, labels))
+    loss = naive.penalty(1.0, 0.0) - crf.log_likelihood(PREFIXED, PREFIXED_LABELS).sum()
+    assert crf.loss_ == pytest.approx(loss)
+
+
+def test_a_prefix_is_the_same_as_two_kinds_of_attributes():
+    """With a weight of zero in the other place, a model of both kinds gives the same."""
+    crf = LinearCRF(transition_attributes="B", tol=1e-12).fit(PREFIXED, PREFIXED_LABELS)
+    both = LinearCRF(transition_attributes=True, tol=1e-12).fit(PREFIXED, PREFIXED_LABELS)
+    assert both.n_weights_ > crf.n_weights_
+    assert both.loss_ < crf.loss_
+    again = LinearCRF(transition_attributes="B", tol=1e-12)
+    again.fit(PREFIXED, PREFIXED_LABELS, init=both)
+    assert again.loss_ == pytest.approx(crf.loss_, rel=1e-6)
+
+
+def test_a_prefix_that_no_attribute_has():
+    with pytest.raises(
+        ValueError, match="but no attribute of X has a name that begins so, as 'U1'"
+    ):
+        LinearCRF(transition_attributes="Q").fit(PREFIXED, PREFIXED_LABELS)
 
 
 def test_the_tables_are_copies():

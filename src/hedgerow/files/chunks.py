@@ -77,19 +77,20 @@ def decode_text(text: bytes, path: Path, number: int) -> str:
 
 
 def _cut_at_blanks(source: Source, n_lines: int) -> Iterator[bytes]:
-    ahead, line_size, growth = b"", BYTES_PER_LINE, 1
-    while part := source.read(n_lines * line_size * growth):
+    ahead, line_size, growth, is_done = b"", BYTES_PER_LINE, 1, False
+    while not is_done:
+        size = n_lines * line_size * growth
+        part = source.read(size)
+        is_done = len(part) < size
         data = ahead + part
-        end = _last_blank(data, len(ahead))
+        end = len(data) if is_done else _last_blank(data, len(ahead))
         if end == 0:
             # One sequence so far: read more and more of it at a time.
             ahead, growth = data, growth * 2
             continue
         whole, ahead, growth = data[:end], data[end:], 1
-        line_size = max(1, len(whole) // whole.count(b"\n"))
+        line_size = max(1, len(whole) // (whole.count(b"\n") + 1))
         yield whole
-    if ahead:
-        yield ahead
 
 
 def _last_blank(data: bytes, n_searched: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hedgerow.files.batch import Batch
 from hedgerow.files.conll import ConllReader
+from hedgerow.files.crfsuite import CrfsuiteReader
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.recipe import Format, Recipe
 from hedgerow.files.source import Source, open_source
@@ -68,7 +69,7 @@ def read_file(
         _join([batch.y for batch in batches]),
         None,
         _join([batch.known for batch in batches]),
-        _join([batch.weights for batch in batches]),
+        _only_if_needed(_join([batch.weights for batch in batches])),
     )
 
 
@@ -107,6 +108,8 @@ def _reader_class(format: Format) -> Callable[..., Reader]:
     """Who reads files of a format; Arrow is imported for tables only."""
     if format == "conll":
         return ConllReader
+    if format == "crfsuite":
+        return CrfsuiteReader
     if format == "csv":
         from hedgerow.files.csv_tables import CsvReader
 
@@ -114,6 +117,11 @@ def _reader_class(format: Format) -> Callable[..., Reader]:
     from hedgerow.files.parquet_tables import ParquetReader
 
     return ParquetReader
+
+
+def _only_if_needed(weights: list[float] | None) -> list[float] | None:
+    """None where all sequences count the same."""
+    return weights if weights and any(weight != 1 for weight in weights) else None
 
 
 def _join_sequences(parts: list[Sequence[Any]]) -> Sequence[Any]:

@@ -77,6 +77,8 @@ def make_recipe(
             return _conll_recipe(path, _head_lines(head), label, features, template)
         if found == "csv":
             return _csv_recipe(path, source, label, group, features)
+        if found == "crfsuite":
+            return Recipe("crfsuite", delimiter="\t")
         return _parquet_recipe(path, source, label, group, features)
     finally:
         source.close()
@@ -256,6 +258,7 @@ def _find_names(path: Path, lines: list[bytes]) -> tuple[str, ...] | None:
 
 
 def _find_format(path: Path, head: bytes, group: int | str | None, template: Path | None) -> Format:
+    """What a file is by its name; else by what is asked for and by its first lines."""
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
     ending = _ending(path)
@@ -265,7 +268,27 @@ def _find_format(path: Path, head: bytes, group: int | str | None, template: Pat
         return "conll"
     if group is not None:
         return "csv"
-    return "conll"
+    lines = _head_lines(head)
+    rows = [line for line in lines if line.strip()]
+    if _looks_like_attributes(rows):
+        return "crfsuite"
+    return "csv" if _looks_like_table(lines) else "conll"
+
+
+def _looks_like_attributes(rows: list[bytes]) -> bool:
+    """Whether all that follows a tab looks like ``name=value`` or ``name:value``."""
+    fields = [field for row in rows for field in row.split(b"\t")[1:] if field]
+    named = sum(1 for field in fields if re.match(rb".[^=:]*[=:]", field))
+    return bool(fields) and all(b"\t" in row for row in rows) and named == len(fields)
+
+
+def _looks_like_table(lines: list[bytes]) -> bool:
+    """Whether no line is blank and all have as many commas or semicolons as the first, and some."""
+    rows = lines[:-1] if not lines[-1] else lines
+    return bool(rows) and any(
+        rows[0].count(mark) > 0 and len({row.count(mark) for row in rows}) == 1
+        for mark in (b",", b";")
+    )
 
 
 def _ending(path: Path) -> str:

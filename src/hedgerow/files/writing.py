@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Protocol
 
 from hedgerow.files.batch import Batch
 from hedgerow.files.conll import ConllWriter
+from hedgerow.files.crfsuite import CrfsuiteWriter
 from hedgerow.files.errors import Path
 from hedgerow.files.recipe import Recipe
 from hedgerow.files.sink import open_sink
@@ -72,6 +73,8 @@ def _row_writer(path: Path, recipe: Recipe, sink: BinaryIO) -> RowWriter:
     """Who writes the rows of a format; Arrow is imported for tables only."""
     if recipe.format == "conll":
         return ConllWriter(sink, recipe)
+    if recipe.format == "crfsuite":
+        return CrfsuiteWriter(sink)
     if recipe.format == "csv":
         from hedgerow.files.csv_tables import CsvWriter
 

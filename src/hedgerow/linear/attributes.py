@@ -72,6 +72,18 @@ def drop_rare(
     return SparseRows(rows.indptr, rows.indices, rows.values, len(kept)), kept
 
 
+def begin_with(prefix: str, index: _core.StringIndex) -> NDArray[np.bool_]:
+    """Which attributes have names that begin so, (A,); ValueError if none has."""
+    names = index.names()
+    found = np.fromiter((name.startswith(prefix) for name in names), np.bool_, len(names))
+    if not found.any():
+        raise ValueError(
+            f"transition_attributes is {prefix!r}, but no attribute of X has a name that begins "
+            f"so{f', as {names[0]!r} does not' if names else ''}; pass another prefix, or False"
+        )
+    return found
+
+
 def attribute_blocks(rows: SparseRows) -> _core.AttributeBlocks:
     """The same entries, laid out for training."""
     return _core.AttributeBlocks(rows.indptr, rows.indices, rows.values, rows.n_columns)

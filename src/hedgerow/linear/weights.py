@@ -52,6 +52,13 @@ class WeightLayout:
         outputs = np.tile(np.arange(n_outputs, dtype=np.int32), n_attributes)
         return cls(offsets, outputs, n_outputs)
 
+    def of_attributes(self, keep: NDArray[np.bool_]) -> WeightLayout:
+        """Without the weights of all attributes but those to keep, (A,)."""
+        counts = np.where(keep, np.diff(self.offsets), 0)
+        offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        kept = keep[self.attribute_of_weight()]
+        return WeightLayout(offsets, self.outputs[kept], self.n_outputs)
+
     @property
     def n_weights(self) -> int:
         """Number of weights, W."""
