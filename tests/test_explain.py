@@ -220,7 +220,8 @@ def test_text():
     )
     assert lines[2].split() == ["contribution", "feature", "offset", "value"]
     assert any(line.split()[1:] == ["speed", "0", "missing"] for line in lines)
-    assert any("transition slow -> slow" in line for line in lines)
+    transitions = [line.split("transition ")[1] for line in lines if "transition" in line]
+    assert transitions == ["slow -> [slow]", "[slow] -> fast"]
     assert [line.split(maxsplit=1)[1] for line in lines[-3:]] == [
         "other labels before", "other labels after", "= log-odds",
     ]  # fmt: skip

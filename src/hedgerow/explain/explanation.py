@@ -71,7 +71,7 @@ class Explanation:
         """
         features, transitions = self.features, self.transitions
         n_features, n_transitions = len(features["feature"]), len(transitions["labels"])
-        names = [_arrow(labels) for labels in transitions["labels"]]
+        names = _name_transitions(transitions)
         return {
             "part": _objects(
                 ["bias"]
@@ -109,10 +109,10 @@ class Explanation:
             rows.append((_signed(rest), f"{n_others} more features", "", ""))
         rows.append((_signed(self.bias), "(bias)", "", ""))
         rows.append((_signed(self.bias + of_features), "= the position itself", "", ""))
-        pairs = (self.transitions[name].tolist() for name in ("labels", "contribution"))
+        names = _name_transitions(self.transitions)
         rows += [
-            (_signed(contribution), f"transition {_arrow(labels)}", "", "")
-            for labels, contribution in zip(*pairs, strict=True)
+            (_signed(contribution), f"transition {name}", "", "")
+            for name, contribution in zip(names, self.transitions["contribution"], strict=True)
         ]
         if self.position > 0:
             rows.append((_signed(self.before), "other labels before", "", ""))
@@ -130,8 +130,14 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     return np.fromiter(values, np.object_, len(values))
 
 
-def _arrow(labels: tuple[Any, ...]) -> str:
-    return " -> ".join(map(str, labels))
+def _name_transitions(transitions: Table) -> list[str]:
+    """``a -> [b]``: labels up to an end, with brackets around that of the position itself."""
+    names = []
+    for offset, labels in zip(transitions["offset"], transitions["labels"], strict=True):
+        words = list(map(str, labels))
+        words[-1 - offset] = f"[{words[-1 - offset]}]"
+        names.append(" -> ".join(words))
+    return names
 
 
 def _signed(number: float) -> str:
@@ -145,9 +151,10 @@ def _shown(value: Any) -> str:
 
 
 def _align(rows: list[tuple[str, str, str, str]]) -> list[str]:
-    """Rows of four texts as lines; the first and the third are numbers."""
+    """Rows of four texts as lines; only features have the last two."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    name_width = max(len(name) for _, name, offset, _ in rows if offset)
     return [
-        f"{number:>{widths[0]}}  {name:<{widths[1]}}  {offset:>{widths[2]}}  {value}".rstrip()
+        f"{number:>{widths[0]}}  {name:<{name_width}}  {offset:>{widths[2]}}  {value}".rstrip()
         for number, name, offset, value in rows
     ]
