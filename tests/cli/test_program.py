@@ -7,18 +7,9 @@ import pytest
 
 import hedgerow
 from hedgerow.cli import main
+from reference.command_line import complaint
 
 COMMANDS = ["train", "tag", "eval", "inspect", "demo"]
-
-
-def complaint(capsys, *argv):
-    """The one line that a mistake gets."""
-    assert main(argv) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("hedgerow: ")
-    assert err.count("\n") == 1
-    return err.removeprefix("hedgerow: ").rstrip("\n")
 
 
 def test_starting_imports_nothing_that_takes_time():

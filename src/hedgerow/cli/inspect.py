@@ -72,7 +72,6 @@ def describe(model: Any, path: str) -> str:
     is_linear = hasattr(model, "n_iter_")
     steps = f"{model.n_iter_:,} iterations" if is_linear else f"{model.n_rounds_:,} rounds"
     facts = {
-        path: f"{type(model).__name__}, {steps}, loss {model.loss_:.6g}",
         "parameters": ", ".join(changed) or "all as usual",
         f"{len(model.classes_):,} labels": " ".join(map(str, model.classes_.tolist())),
     }
@@ -83,7 +82,7 @@ def describe(model: Any, path: str) -> str:
             facts[f"dev {name.removeprefix('eval_')}"] = f"{figures[-1]:.6g} at the end"
     if hasattr(model, "recipe_"):
         facts["files"] = describe_recipe(recipe_of(model, path))
-    lines = []
+    lines = [f"{path}: {type(model).__name__}, {steps}, loss {model.loss_:.6g}"]
     for name, fact in facts.items():
         lines += textwrap.wrap(f"{name}: {fact}", WIDTH, subsequent_indent="    ")
     return "\n".join(lines)
@@ -94,10 +93,10 @@ def describe_recipe(recipe: Recipe) -> str:
     if recipe.format == "crfsuite":
         return "crfsuite"
     names = recipe.columns
-    text = f"{recipe.format}, label {names[recipe.label]}"
+    text = f"{recipe.format}, label column {names[recipe.label]}"
     if recipe.group is not None:
-        text += f", group {names[recipe.group]}"
-    text += f", features {' '.join(names[number] for number in recipe.features)}"
+        text += f", group column {names[recipe.group]}"
+    text += f", feature columns {' '.join(names[number] for number in recipe.features)}"
     if recipe.template is not None:
         text += f", a template of {len(recipe.template)} lines"
     return text

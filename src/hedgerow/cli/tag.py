@@ -134,7 +134,7 @@ def label_batch(
 def read_known(model: SequenceModel, batch: Batch) -> list[list[Any]]:
     """Labels that are known already, None where they are not."""
     assert batch.known is not None
-    labels = {"?": None} | labels_by_text(model)
+    labels = {"?": None, "_": None} | labels_by_text(model)
     return [
         [None if cell is None else labels.get(str(cell), cell) for cell in cells]
         for cells in batch.known

@@ -1,0 +1,22 @@
+"""Files and models that all commands are tried on."""
+
+import pytest
+
+from hedgerow.cli import main
+from reference.command_line import SENTENCES, conll
+
+
+@pytest.fixture(scope="session")
+def chunks(tmp_path_factory):
+    """A CoNLL file of words, tags and chunks."""
+    path = tmp_path_factory.mktemp("files") / "chunks.txt"
+    path.write_text(conll(SENTENCES))
+    return path
+
+
+@pytest.fixture(scope="session")
+def chunk_model(chunks):
+    """A linear model of chunks."""
+    path = chunks.with_name("chunks.hedgerow")
+    assert main(["train", str(chunks), "-m", str(path), "--quiet", "--constraints", "BIO"]) == 0
+    return path

@@ -1,0 +1,156 @@
+"""hedgerow eval: the figures are those of the library, laid out for people or programs."""
+
+import io
+import json
+
+import pytest
+
+import hedgerow
+from hedgerow.cli import main
+from hedgerow.files import Recipe, read_file
+from hedgerow.metrics import chunk_scores, label_scores
+from hedgerow.stats import mcnemar
+from reference.command_line import SENTENCES, complaint, conll, run
+
+HARD = [
+    "The DT B-NP|dog NN I-NP|house NN I-NP|sleeps NNS B-VP|in IN B-PRT|. . O",
+    "Old JJ B-NP|men NNS I-NP|see VBP B-VP|dogs NNS I-VP|. . O",
+    *SENTENCES,
+]
+
+
+@pytest.fixture(scope="module")
+def test_set(tmp_path_factory):
+    path = tmp_path_factory.mktemp("eval") / "test.txt"
+    path.write_text(conll(HARD))
+    return path
+
+
+@pytest.fixture(scope="module")
+def other_model(chunks):
+    path = chunks.with_name("other.hedgerow")
+    options = ["--quiet", "--features", "1", "--order", "0"]
+    assert main(["train", str(chunks), "-m", str(path), *options]) == 0
+    return path
+
+
+def answers(path, file):
+    """The model, true labels and predicted ones."""
+    model = hedgerow.load(path)
+    data = read_file(file, Recipe.from_json(model.recipe_))
+    return model, data, [labels.tolist() for labels in model.predict(data.X)]
+
+
+def test_figures_for_programs(chunk_model, test_set, capsys):
+    found = json.loads(run(capsys, "eval", chunk_model, test_set, "--json"))
+    model, data, predicted = answers(chunk_model, test_set)
+    scores, chunks = label_scores(data.y, predicted), chunk_scores(data.y, predicted)
+    assert found["file"] == str(test_set)
+    assert found["model"] == str(chunk_model)
+    assert found["n_sequences"] == 7
+    assert found["n_positions"] == scores.n_positions == 41
+    assert found["accuracy"] == scores.accuracy < 1
+    assert found["sequence_accuracy"] == scores.sequence_accuracy < 1
+    assert found["by_label"] == {name: vars(one) for name, one in scores.by_label.items()}
+    assert found["chunks"]["f1"] == chunks.f1 < 1
+    assert found["chunks"]["by_type"] == {k: vars(one) for k, one in chunks.by_type.items()}
+    assert found["labels"] == scores.labels
+    assert found["confusion"] == scores.confusion.tolist()
+    assert found["n_unknown_labels"] == 1  # B-PRT
+    known = [[None if label == "B-PRT" else label for label in y] for y in data.y]
+    expected = model.log_likelihood(data.X, known).sum()
+    assert found["log_likelihood"] == pytest.approx(expected)
+
+
+def test_figures_for_people(chunk_model, test_set, capsys):
+    out = run(capsys, "eval", chunk_model, test_set, "--jobs", 1)
+    _, data, predicted = answers(chunk_model, test_set)
+    scores, chunks = label_scores(data.y, predicted), chunk_scores(data.y, predicted)
+    assert f"{test_set}: 7 sequences, 41 positions\n" in out
+    assert f"accuracy {100 * scores.accuracy:13.2f} %\n" in out
+    assert f"F1 of chunks {100 * chunks.f1:9.2f} %\n" in out
+    assert "1 labels of the file are unknown to the model: mistakes" in out
+    table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line}
+    assert table["label"] == table["chunk"]
+    one = scores.by_label["B-NP"]
+    shares = [f"{100 * share:.2f}" for share in (one.precision, one.recall, one.f1)]
+    expected = [*shares, *map(str, (one.n_true, one.n_predicted, one.n_correct))]
+    assert f"B-NP {' '.join(expected)}" in " ".join(out.split())
+    assert table["all"][2] == f"{100 * chunks.f1:.2f}"
+    assert "true \\ predicted  B-NP  B-PP" in out
+
+
+def test_many_labels_have_their_largest_confusions_listed(tmp_path, capsys):
+    letters = "abcdefghijk"
+    file = tmp_path / "letters.txt"
+    file.write_text("".join(f"{letter} {letter.upper()}\n\n" for letter in letters))
+    model = tmp_path / "model"
+    assert main(["train", str(file), "-m", str(model), "--quiet"]) == 0
+    assert run(capsys, "eval", model, file).endswith("\n\nno mistakes\n")
+    file.write_text("".join(f"{letter} {letter.upper()}\n\n" for letter in letters + "abcd"))
+    file.write_text(file.read_text().replace("a A", "a B").replace("b B", "b C", 1))
+    out = run(capsys, "eval", model, file)
+    assert "F1 of chunks" not in out
+    rows = [line.split() for line in out[out.index("largest confusions") :].splitlines()[1:]]
+    assert rows == [["B", "A", "2"], ["C", "B", "1"]]
+
+
+def test_strict_schemes_and_labels_that_cannot_be(chunk_model, tmp_path, capsys):
+    file = tmp_path / "loose.txt"
+    file.write_text(conll(["Dogs NNS I-NP|bark VBP B-VP|. . O", *SENTENCES]))
+    _, data, predicted = answers(chunk_model, file)
+    found = json.loads(run(capsys, "eval", chunk_model, file, "--strict", "IOB2", "--json"))
+    strict = chunk_scores(data.y, predicted, "IOB2")
+    assert found["chunks"]["f1"] == strict.f1 != chunk_scores(data.y, predicted).f1
+    assert found["log_likelihood"] is None  # the model allows no I-NP at the beginning
+    assert "-inf" in run(capsys, "eval", chunk_model, file)
+    message = complaint(capsys, "eval", chunk_model, file, "--strict", "XYZ")
+    assert message.startswith("scheme is 'XYZ'; expected None or one of 'IOB2', ")
+
+
+def test_two_models(chunk_model, other_model, test_set, capsys):
+    answered = [answers(path, test_set) for path in (chunk_model, other_model)]
+    right = [
+        [
+            a == b
+            for one, two in zip(data.y, predicted, strict=True)
+            for a, b in zip(one, two, strict=True)
+        ]
+        for _, data, predicted in answered
+    ]
+    test = mcnemar(*right)
+    found = json.loads(run(capsys, "eval", chunk_model, test_set, other_model, "--json"))
+    assert found["mcnemar"] == vars(test)
+    assert [one["model"] for one in found["models"]] == [str(chunk_model), str(other_model)]
+    shares = [sum(one) / len(one) for one in right]
+    assert [one["accuracy"] for one in found["models"]] == shares
+    out = run(capsys, "eval", chunk_model, test_set, other_model)
+    assert f"positions that only the first has right:  {test.n_only_a}\n" in out
+    assert f"positions that only the second has right: {test.n_only_b}\n" in out
+    assert f"McNemar's test: p = {test.p_value:.3g}\n" in out
+
+
+def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):
+    tags = tmp_path / "tags.hedgerow"
+    options = ["--quiet", "--label", "1", "--features", "0"]
+    assert main(["train", str(chunks), "-m", str(tags), *options]) == 0
+    message = complaint(capsys, "eval", chunk_model, chunks, tags)
+    assert message == (
+        f"{chunk_model} and {tags} do not find the same labels in {chunks}; they were trained on "
+        "other columns"
+    )
+
+
+def test_two_models_cannot_share_standard_input(chunk_model, chunks, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chunks.read_bytes())))
+    message = complaint(capsys, "eval", chunk_model, "-", chunk_model)
+    assert message == "two models read the file twice; save standard input to a file"
+
+
+def test_a_file_without_labels(chunk_model, tmp_path, capsys):
+    file = tmp_path / "words.txt"
+    file.write_text(conll(SENTENCES, n_columns=2))
+    message = complaint(capsys, "eval", chunk_model, file)
+    assert message.startswith(f"{file}, line 1: expected 3 columns, got 2")
+    file.write_text("")
+    assert complaint(capsys, "eval", chunk_model, file) == f"{file} has no labels to compare with"

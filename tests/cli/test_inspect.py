@@ -1,0 +1,97 @@
+"""hedgerow inspect: what a model is and has learnt, and why it chose a label."""
+
+import pytest
+
+import hedgerow
+from hedgerow.cli import main
+from hedgerow.files import Recipe, read_file
+from reference.command_line import complaint, run
+
+
+def test_a_linear_model(chunk_model, capsys):
+    out = run(capsys, "inspect", chunk_model, "--top", 3)
+    model = hedgerow.load(chunk_model)
+    assert f"LinearCRF, {model.n_iter_} iterations, loss {model.loss_:.6g}" in out
+    assert "\nparameters: constraints='BIO'\n" in out
+    assert "\n6 labels: B-NP B-PP B-VP I-NP I-VP O\n" in out
+    assert f"\nweights: {model.n_weights_} of {len(model.attributes_)} attributes\n" in out
+    assert "\nfiles: conll, label column 2, feature columns 0 1\n" in out
+    table = model.weights()
+    place = abs(table["weight"]).argmax()
+    heading, first, _, _, gap = out[out.index("largest weights") :].splitlines()[:5]
+    assert heading.split() == ["largest", "weights", "label", "weight"]
+    weight = f"{table['weight'][place]:+.3f}"
+    assert first.split() == [table["attribute"][place], table["label"][place], weight]
+    assert gap == ""
+    matrix = out[out.index("from \\ to") :].splitlines()
+    pairs = dict(zip(*model.patterns().values(), strict=True))
+    assert matrix[1].split()[:2] == ["B-NP", f"{pairs['B-NP', 'B-NP']:+.2f}"]
+
+
+def test_trees(chunks, tmp_path, capsys):
+    path = tmp_path / "trees"
+    options = ["--model", "trees", "--order", "2", "--set", "n_rounds=2", "--window", "1"]
+    weights = ["--set", "min_child_weight=0"]
+    dev = ["--dev", str(chunks)]
+    assert main(["train", str(chunks), "-m", str(path), *options, *weights, *dev, "--quiet"]) == 0
+    out = run(capsys, "inspect", path, "--top", 4)
+    model = hedgerow.load(path)
+    assert f"TreeCRF, 2 rounds, loss {model.loss_:.6g}\n" in out
+    assert f"\ndev accuracy: {model.history_['eval_accuracy'][-1]:.6g} at the end\n" in out
+    table = model.importances()
+    first = out[out.index("most important features") :].splitlines()[1].split()
+    offset = table["offset"][0]
+    share = table["gain"][0] / table["gain"].sum()
+    assert first == [table["feature"][0], f"{offset:+d}" if offset else "0", f"{share:.1%}"]
+    patterns = out[out.index("label patterns") :].splitlines()
+    assert len(patterns) == 5
+    weights = dict(zip(*model.patterns().values(), strict=True))
+    *pattern, weight = patterns[1].split()
+    assert f"{weights[tuple(pattern)]:+.3f}" == weight
+    assert abs(float(weight)) == pytest.approx(max(map(abs, weights.values())), abs=1e-3)
+
+
+def test_a_model_of_python_without_transitions(tmp_path, capsys):
+    path = tmp_path / "model"
+    hedgerow.LinearCRF(order=0).fit([[("a",), ("b",)]], [[1, 2]]).save(path)
+    out = run(capsys, "inspect", path)
+    assert "files:" not in out
+    assert out.endswith("\nlabels do not depend on each other (order 0)\n")
+
+
+def test_trees_that_never_split(tmp_path, capsys):
+    path = tmp_path / "model"
+    hedgerow.TreeCRF(n_rounds=1).fit([[[0.0], [0.0]]], [["a", "b"]]).save(path)
+    assert "most important features" in run(capsys, "inspect", path)
+
+
+def test_a_position_is_explained(chunk_model, chunks, capsys):
+    model = hedgerow.load(chunk_model)
+    x = read_file(chunks, Recipe.from_json(model.recipe_)).X[2]
+    where = ["inspect", chunk_model, chunks, "--sequence", 2, "--position", 3]
+    assert run(capsys, *where) == f"{model.explain(x, 3)}\n"
+    out = run(capsys, *where, "--label", "O", "--against", "B-NP")
+    assert out == f"{model.explain(x, 3, label='O', against='B-NP')}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--sequence", "5"], "--sequence is 5 and {file} has 5 sequences; they are counted from"),
+        (["--sequence", "-1"], "--sequence is -1 and {file} has 5 sequences"),
+        (["--position", "7"], "--position is 7 and sequence 0 of {file} has 7 positions; they are"),
+        (["--position", "-1"], "--position is -1 and sequence 0 of"),
+        (["--label", "B-NX"], "--label: the model has no label 'B-NX'; did you mean B-NP"),
+        (["--against", "x"], "--against: the model has no label 'x'"),
+        (["--label", "O", "--against", "O"], "O"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistakes(options, message, chunk_model, chunks, capsys):
+    expected = message.format(file=chunks)
+    assert expected in complaint(capsys, "inspect", chunk_model, chunks, *options)
+
+
+def test_lists_have_rows(chunk_model, capsys):
+    message = complaint(capsys, "inspect", chunk_model, "--top", 0)
+    assert message == "--top is 0; expected a number of at least 1"

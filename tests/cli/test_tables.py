@@ -1,0 +1,146 @@
+"""Commands on tables: trees by default, columns with names, numbers that stay numbers."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import hedgerow
+from hedgerow.cli import main
+from reference.command_line import complaint, run
+
+
+def make_table():
+    """Days of readings; what was done depends on them."""
+    rng = np.random.default_rng(0)
+    day = np.repeat([f"day {number}" for number in range(12)], 10)
+    speed = rng.normal(size=len(day)).round(3)
+    place = np.where(rng.random(len(day)) < 0.5, "in", "out")
+    state = np.where(speed > 0, np.where(place == "in", 2, 1), 0)
+    return pa.table({"day": day, "speed": speed, "place": place, "state": state})
+
+
+def write(table, path):
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        pyarrow.parquet.write_table(table, path)
+
+
+def read(path):
+    if path.suffix == ".csv":
+        return pyarrow.csv.read_csv(path)
+    return pyarrow.parquet.read_table(path)
+
+
+@pytest.fixture(scope="module", params=["csv", "parquet"])
+def table(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / f"days.{request.param}"
+    write(make_table(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    path = table.with_name("days.hedgerow")
+    settings = ["--set", "n_rounds=10", "--set", "min_child_weight=0", "--quiet"]
+    columns = ["--group", "day", "--label", "state"]
+    assert main(["train", str(table), "-m", str(path), *columns, *settings]) == 0
+    return path
+
+
+def test_trees_are_the_default(model, capsys):
+    crf = hedgerow.load(model)
+    assert isinstance(crf, hedgerow.TreeCRF)
+    assert crf.classes_.tolist() == [0, 1, 2]
+    assert crf.feature_names_in_.tolist() == ["speed", "place"]
+    out = " ".join(run(capsys, "inspect", model).split())
+    assert ", label column state, group column day, feature columns speed place " in out
+
+
+def test_columns_are_added(table, model, tmp_path, capsys):
+    out = tmp_path / f"labelled{table.suffix}"
+    without_labels = tmp_path / f"days{table.suffix}"
+    write(read(table).drop_columns(["state"]), without_labels)
+    run(capsys, "tag", model, without_labels, "-o", out, "--all-marginals")
+    found = read(out)
+    assert found.column_names == [
+        *("day", "speed", "place", "predicted", "probability", "p(0)", "p(1)", "p(2)")
+    ]
+    predicted = found["predicted"].to_pylist()
+    assert np.mean(np.array(predicted) == make_table()["state"].to_numpy()) > 0.9
+    shares = np.stack([found[f"p({label})"].to_numpy() for label in range(3)], axis=1)
+    assert shares.sum(axis=1) == pytest.approx(1)
+    chosen = shares[np.arange(len(shares)), predicted]
+    assert found["probability"].to_numpy() == pytest.approx(chosen)
+
+
+def test_k_best(table, model, tmp_path, capsys):
+    out = tmp_path / f"labelled{table.suffix}"
+    write(read(table).slice(0, 11), tmp_path / table.name)
+    run(capsys, "tag", model, tmp_path / table.name, "-o", out, "--k-best", 4)
+    found = read(out)
+    assert found.column_names[-8:] == [
+        f"{name}_{rank}" for rank in range(1, 5) for name in ("predicted", "probability")
+    ]
+    assert found["predicted_4"].to_pylist()[-1] is None  # a day of one row has three labellings
+    shares = [found[f"probability_{rank}"].to_pylist() for rank in range(1, 5)]
+    assert all(more >= less for more, less in zip(shares[0], shares[1], strict=True))
+
+
+def test_known_labels_stay(table, model, tmp_path, capsys):
+    hints = [2, None, None, None, 0, None, None, None, None, 1]
+    known = read(table).slice(0, 10).append_column("hint", pa.array(hints, pa.int64()))
+    file, out = tmp_path / f"known{table.suffix}", tmp_path / f"labelled{table.suffix}"
+    write(known, file)
+    run(capsys, "tag", model, file, "--known", "hint", "-o", out)
+    predicted = read(out)["predicted"].to_pylist()
+    assert [predicted[place] for place in (0, 4, 9)] == [2, 0, 1]
+
+
+def test_scores(table, model, capsys):
+    found = json.loads(run(capsys, "eval", model, table, "--json"))
+    assert found["labels"] == ["0", "1", "2"]
+    assert found["accuracy"] > 0.9
+    assert found["chunks"] is None
+    assert "true \\ predicted   0   1   2\n" in run(capsys, "eval", model, table)
+
+
+def test_labels_of_another_kind_are_mistakes(table, model, tmp_path, capsys):
+    other = read(table)
+    states = pa.array([7, *other["state"].to_pylist()[1:]])
+    file = tmp_path / table.name
+    write(other.set_column(3, "state", states), file)
+    found = json.loads(run(capsys, "eval", model, file, "--json"))
+    assert found["n_unknown_labels"] == 1
+    assert found["by_label"]["7"]["n_true"] == 1
+
+
+def test_a_linear_model_of_a_table(table, tmp_path, capsys):
+    place = tmp_path / "model"
+    options = ["--group", "day", "--label", "state", "--model", "linear", "--quiet"]
+    run(capsys, "train", table, "-m", place, *options, "--features", "speed", "--dev", table)
+    assert isinstance(hedgerow.load(place), hedgerow.LinearCRF)
+    assert hedgerow.load(place).attributes_ == ["speed"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "a table needs a group column"),
+        (["--group", "dai"], "there is no column 'dai'; the columns are 'day', 'speed', 'place',"),
+        (["--group", "day", "--label", "x"], "there is no column 'x'"),
+        (["--group", "day", "--template", "t"], "a template is for CoNLL columns"),
+    ],
+)
+def test_mistakes(options, message, table, tmp_path, capsys):
+    assert message in complaint(capsys, "train", table, "-m", tmp_path / "model", *options)
+
+
+def test_a_position_is_explained(table, model, capsys):
+    out = run(capsys, "inspect", model, table, "--sequence", 1, "--label", 2, "--against", 0)
+    assert out.startswith("position 0: 2 ")
+    assert "speed" in out

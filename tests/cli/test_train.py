@@ -1,0 +1,276 @@
+"""hedgerow train: options become parameters, a file becomes a model, and mistakes are told."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import hedgerow
+from hedgerow.cli import main
+from reference.command_line import SENTENCES, complaint, conll, run
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "model"
+
+
+def train(capsys, file, place, *options):
+    """The model that a training leaves."""
+    run(capsys, "train", file, "-m", place, "--quiet", *options)
+    return hedgerow.load(place)
+
+
+def test_a_model_is_that_of_the_library(chunks, place, capsys):
+    from hedgerow.files import make_recipe, read_file
+
+    model = train(capsys, chunks, place, "--set", "reg_lambda=0.5", "--seed", 3, "--jobs", 1)
+    data = read_file(chunks, make_recipe(chunks))
+    crf = hedgerow.LinearCRF(reg_lambda=0.5, random_state=3).fit(data.X, data.y)
+    crf.recipe_ = model.recipe_
+    crf.save(place.with_name("other"))
+    assert place.read_bytes() == place.with_name("other").read_bytes()
+
+
+def test_options_are_parameters(chunks, place, capsys):
+    settings = ["n_rounds=3", "max_depth=null", "newton=False", 'forbidden=[["O", "O"]]']
+    model = train(
+        capsys,
+        *(chunks, place, "--model", "trees", "--objective", "pointwise", "--order", 2),
+        *("--window", "1,2", "--constraints", "BIO"),
+        *(word for setting in settings for word in ("--set", setting)),
+    )
+    assert isinstance(model, hedgerow.TreeCRF)
+    changed = {
+        name: value
+        for name, value in model.get_params().items()
+        if value != hedgerow.TreeCRF().get_params()[name]
+    }
+    assert changed == {
+        "n_rounds": 3,
+        "max_depth": None,
+        "newton": False,
+        "forbidden": [["O", "O"]],
+        "objective": "pointwise",
+        "order": 2,
+        "window": [1, 2],
+        "constraints": "BIO",
+    }
+
+
+def test_text_needs_no_quotes(chunks, place, capsys):
+    assert train(capsys, chunks, place, "--set", "class_weight=balanced").class_weight == "balanced"
+
+
+def test_a_template_says_what_the_model_looks_at(chunks, place, tmp_path, capsys):
+    template = tmp_path / "template"
+    template.write_text("U00:%x[0,1]\nB\n")
+    model = train(capsys, chunks, place, "--template", template)
+    assert set(model.attributes_) == {
+        f"U00:{tag}" for tag in ("DT", "JJ", "NN", "VBZ", ".", "NNS", "VBP", "VBN", "PRP", "IN")
+    }
+    assert model.order == 1
+    template.write_text("U00:%x[0,1]\n")
+    assert train(capsys, chunks, place, "--template", template).order == 0
+    assert train(capsys, chunks, place, "--template", template, "--order", 1).order == 1
+
+
+def test_pair_lines_of_a_template_need_weights(chunks, place, tmp_path, capsys):
+    template = tmp_path / "template"
+    template.write_text("U00:%x[0,1]\nB01:%x[0,0]\n")
+    model = train(capsys, chunks, place, "--template", template)
+    assert "B01:dog" in model.transitions()["attribute"].tolist()
+    message = complaint(
+        capsys, "train", chunks, "-m", place, "--template", template, "--model", "trees"
+    )
+    assert message == (
+        f"{template}: lines such as B01:%x[0,0] need --model linear; leave them out for trees"
+    )
+
+
+def test_standard_input(chunks, place, capsys, monkeypatch):
+    expected = train(capsys, chunks, place).predict_proba([[("a",)]])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chunks.read_bytes())))
+    model = train(capsys, "-", place)
+    assert (model.predict_proba([[("a",)]]) == expected).all()
+
+
+def test_what_it_says(chunks, place, tmp_path, capsys):
+    dev = tmp_path / "dev.txt"
+    dev.write_text(conll(SENTENCES[:2]))
+    assert main(["train", str(chunks), "-m", str(place), "--dev", str(dev)]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0] == f"{chunks}: 5 sequences, 30 positions, 6 labels"
+    model = hedgerow.load(place)
+    assert lines[1] == f"LinearCRF: {model.n_iter_} iterations, loss {model.loss_:.6g}"
+    assert lines[2] == f"{dev}: accuracy 100.00 %, F1 of chunks 100.00 %"
+    assert lines[3].startswith(f"{place}: {place.stat().st_size / 1000:.3g} kB, ")
+    assert len(lines) == 4
+    assert "  eval_accuracy=1  " in err
+    assert model.verbose == 0
+
+
+def test_labels_without_chunks_have_no_f1(place, tmp_path, capsys):
+    file = tmp_path / "tags.txt"
+    file.write_text(conll(SENTENCES, n_columns=2))
+    run_quietly = ["train", str(file), "-m", str(place), "--dev", str(file), "--model", "trees"]
+    assert main([*run_quietly, "--set", "n_rounds=2", "--set", "early_stopping_rounds=1"]) == 0
+    out = capsys.readouterr().out
+    assert "TreeCRF: 2 rounds, loss " in out
+    assert "F1" not in out
+
+
+def test_labels_that_only_the_second_file_has(chunks, place, tmp_path, capsys):
+    dev = tmp_path / "dev.txt"
+    dev.write_text(conll([*SENTENCES, "Well UH B-INTJ|. . O"]))
+    assert main(["train", str(chunks), "-m", str(place), "--dev", str(dev), "--quiet"]) == 0
+    assert capsys.readouterr().err == (
+        f"hedgerow: warning: {dev} has labels that {chunks} has not: B-INTJ\n"
+    )
+
+
+def test_warnings_are_lines(chunks, place, capsys):
+    options = ["train", str(chunks), "-m", str(place), "--quiet", "--set", "max_iter=2"]
+    assert main(options) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("hedgerow: warning: training stopped after max_iter=2 iterations")
+    assert err.count("\n") == 1
+
+
+# Mistakes.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--set", "reg_lamda=1"],
+            "--set reg_lamda: LinearCRF has no such parameter; did you mean reg_lambda",
+        ),
+        (["--set", "xyz=1"], "--set xyz: LinearCRF has no such parameter; it has all_pairs, "),
+        (["--model", "trees", "--set", "callbacks=1"], "callbacks: TreeCRF has no such parameter"),
+        (["--order", "2", "--set", "order=1"], "order is given twice; give it once"),
+        (["--order", "-1"], "order is -1; expected an integer of at least 0"),
+        (["--objective", "beauty"], "objective is 'beauty'; expected "),
+        (["--constraints", "XYZ"], "constraints is 'XYZ'; expected "),
+        (["--window", "2"], "--window is for --model trees; a linear model sees neighbours"),
+        (["--every", "5"], "--every says how often to write the file of --checkpoint; name one"),
+        (["--jobs", "0"], "n_jobs is 0; expected"),
+        (
+            ["--model", "trees", "--set", "early_stopping_rounds=5"],
+            "early_stopping_rounds needs a file to stop by; name one with --dev",
+        ),
+        (["--dev", "no such file"], "no such file: No such file or directory"),
+        (["--template", "no such file"], "no such file: No such file or directory"),
+        (["--label", "7"], "there is no column 7; the columns have no names"),
+        (["--features", "0,word"], "there is no column 'word'"),
+        (["--group", "0", "--format", "conll"], "a group column is for tables"),
+        (["--set", "missing_label=[1]"], "missing_label"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistakes(options, message, chunks, place, capsys):
+    assert message in complaint(capsys, "train", chunks, "-m", place, "--quiet", *options)
+    assert not place.exists()
+
+
+def test_mistakes_in_files(chunks, place, tmp_path, capsys):
+    broken = tmp_path / "broken.txt"
+    broken.write_text("The DT B-NP\nman NN\n")
+    message = complaint(capsys, "train", broken, "-m", place)
+    assert message.startswith(f"{broken}, line 2: expected 3 columns")
+    message = complaint(capsys, "train", chunks, "-m", place, "--dev", broken)
+    assert message.startswith(f"{broken}, line 2: expected 3 columns")
+    broken.write_text("The DT I-NP\n")
+    options = ["--dev", broken, "--constraints", "BIO", "--quiet"]
+    message = complaint(capsys, "train", chunks, "-m", place, *options)
+    assert message.startswith(f"{broken}: ")
+
+
+def test_both_files_from_standard_input(place, capsys):
+    message = complaint(capsys, "train", "-", "-m", place, "--dev", "-")
+    assert message == "only one of TRAIN and --dev can be standard input"
+
+
+def test_the_place_of_the_model_is_looked_at_first(chunks, tmp_path, capsys):
+    message = complaint(capsys, "train", "nothing", "-m", tmp_path)
+    assert message == f"{tmp_path} is a folder; name a file for the model"
+    message = complaint(capsys, "train", "nothing", "-m", tmp_path / "no" / "model")
+    assert message == f"the folder {str(tmp_path / 'no')!r} for the model does not exist"
+    message = complaint(capsys, "train", chunks, "-m", chunks)
+    assert message == f"the model would be written over {chunks}; name another file"
+    checkpoint = tmp_path / "same"
+    message = complaint(capsys, "train", chunks, "-m", checkpoint, "--checkpoint", checkpoint)
+    assert message == f"the model would be written over {checkpoint}; name another file"
+
+
+# Trainings that are ended.
+
+
+def end_after(monkeypatch, n_steps):
+    """Ctrl-C after so many steps of a training."""
+
+    def update(self, figures):
+        nonlocal n_steps
+        n_steps -= 1
+        if n_steps == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("hedgerow.progress.Progress.update", update)
+
+
+@pytest.mark.parametrize("kind", ["trees"])
+def test_a_training_goes_on_from_its_checkpoint(kind, chunks, place, capsys, monkeypatch):
+    checkpoint = place.with_name("checkpoint")
+    options = ["train", str(chunks), "-m", str(place), "--quiet", "--model", kind]
+    if kind == "trees":
+        options += ["--set", "n_rounds=7", "--set", "min_child_weight=0"]
+    assert main(options) == 0
+    expected = place.read_bytes()
+    place.unlink()
+    options += ["--checkpoint", str(checkpoint), "--every", "2"]
+    with monkeypatch.context() as patch:
+        end_after(patch, 5)
+        assert main(options) == 130
+    assert capsys.readouterr().err == (
+        f"hedgerow: interrupted; no model was written; the same command goes on from {checkpoint}\n"
+    )
+    assert checkpoint.exists()
+    assert not place.exists()
+    assert main(options) == 0
+    assert place.read_bytes() == expected
+    assert not checkpoint.exists()
+
+
+def test_a_checkpoint_of_another_training(chunks, place, capsys, monkeypatch):
+    checkpoint = place.with_name("checkpoint")
+    options = ["train", str(chunks), "-m", str(place), "--quiet", "--checkpoint", str(checkpoint)]
+    options += ["--model", "trees"]
+    with monkeypatch.context() as patch:
+        end_after(patch, 15)
+        assert main(options) == 130
+    capsys.readouterr()
+    message = complaint(capsys, *options, "--set", "reg_lambda=9")
+    assert str(checkpoint) in message
+    assert "reg_lambda" in message
+    assert checkpoint.exists()
+    assert "every is 0; expected" in complaint(capsys, *options, "--every", 0)
+
+
+def test_ctrl_c_leaves_no_model(chunks, place):
+    file = place.with_name("long.txt")
+    file.write_text(chunks.read_text().replace("\n\n", "\n") * 300)
+    command = [sys.executable, "-m", "hedgerow", "train", str(file), "-m", str(place)]
+    options = ["--order", "4", "--set", "tol=0", "--set", "max_iter=100000"]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    assert "loss=" in process.stderr.readline()  # training has begun
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "hedgerow: interrupted; no model was written"
+    assert "Traceback" not in err
+    assert os.listdir(place.parent) == ["long.txt"]

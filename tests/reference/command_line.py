@@ -1,0 +1,44 @@
+"""Running commands as a person would, and small files to run them on."""
+
+from hedgerow.cli import main
+
+# Words, tags and chunks of a few sentences.
+SENTENCES = [
+    "The DT B-NP|old JJ I-NP|man NN I-NP|sees VBZ B-VP|a DT B-NP|dog NN I-NP|. . O",
+    "Dogs NNS B-NP|bark VBP B-VP|. . O",
+    "A DT B-NP|dog NN I-NP|has VBZ B-VP|seen VBN I-VP|the DT B-NP|man NN I-NP|. . O",
+    "He PRP B-NP|sleeps VBZ B-VP|in IN B-PP|the DT B-NP|old JJ I-NP|house NN I-NP|. . O",
+    "Men NNS B-NP|have VBP B-VP|slept VBN I-VP|in IN B-PP|houses NNS B-NP|. . O",
+]
+
+
+def conll(sentences, n_columns=3):
+    """A CoNLL file of the sentences, without its last columns if they are not wanted."""
+    lines = [
+        "\n".join(" ".join(token.split(" ")[:n_columns]) for token in sentence.split("|"))
+        for sentence in sentences
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def labels(text):
+    """The last cells of all rows."""
+    return [line.split()[-1] for line in text.splitlines() if line.strip()]
+
+
+def run(capsys, *argv):
+    """What a command writes to standard output; nothing is wrong."""
+    code = main([str(argument) for argument in argv])
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    return out
+
+
+def complaint(capsys, *argv):
+    """The one line that a mistake gets."""
+    assert main([str(argument) for argument in argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("hedgerow: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("hedgerow: ").rstrip("\n")
