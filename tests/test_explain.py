@@ -31,6 +31,7 @@ KINDS_OF_MODEL = {
     "forbidden": {"forbidden": [("a", "b"), ("c", "c")], "order": 2},
     "pair attributes": {"transition_attributes": True},
     "pair attributes, second order": {"transition_attributes": True, "order": 2},
+    "pair attributes by prefix": {"transition_attributes": "x1"},
     "BIO": {"constraints": "BIO"},
     "BIO, second order": {"constraints": "BIO", "order": 2},
     "for accuracy": {"objective": "accuracy"},
