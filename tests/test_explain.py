@@ -227,6 +227,9 @@ def test_text():
         "other labels before", "other labels after", "= log-odds",
     ]  # fmt: skip
     assert lines[-1].split()[0] == f"{found.log_odds:+.4f}"
+    assert repr(found) == (
+        f"Explanation(position=1, label='slow', against='fast', log_odds={found.log_odds:.4f})"
+    )
     assert "other labels before" not in str(crf.explain(x, 0))
     assert "other labels after" not in str(crf.explain(x, 2))
 

@@ -16,7 +16,7 @@ __all__ = ["Explanation"]
 MAX_SHOWN = 10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """How much everything contributes to the log-odds of a label against another.
 
@@ -91,6 +91,12 @@ class Explanation:
                 ]
             ),
         }
+
+    def __repr__(self) -> str:
+        return (
+            f"Explanation(position={self.position}, label={self.label!r}, "
+            f"against={self.against!r}, log_odds={self.log_odds:.4f})"
+        )
 
     def __str__(self) -> str:
         """Everything as text, the features that contribute most one by one."""
