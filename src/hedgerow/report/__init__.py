@@ -1,0 +1,5 @@
+"""The report page: a model and how it does on some data, as one HTML file."""
+
+from hedgerow.report.page import write_report
+
+__all__ = ["write_report"]

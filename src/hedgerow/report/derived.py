@@ -1,0 +1,161 @@
+"""Derived columns: windows of attributes repeat what stands at neighbouring positions.
+
+``w[-1]`` is ``w[0]`` of the position before, and ``w[-1,0]`` joins the two. A page that says so in
+place of repeating them is many times smaller.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.report.features import TextColumn
+
+# How far to look for what a text repeats, and how many positions to look at.
+FARTHEST = 4
+SAMPLE = 4000
+# A column is derived when this share of its texts is.
+ENOUGH = 0.8
+JOINTS = ("|", "/", "_")
+
+
+class Texts:
+    """Distinct texts, numbered from 1; 0 is none."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def add(self, text: str) -> int:
+        """Number of a text."""
+        return self.numbers.setdefault(text, len(self.numbers) + 1)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of column number `column`, `shift` positions on."""
+
+    column: int
+    shift: int
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a column is told.
+
+    Attributes
+    ----------
+    column : TextColumn
+    codes : (N,) int64
+        Numbers of its texts.
+    sources : tuple of Source
+        What it is made from; none for a column that stands for itself.
+    joint : str
+        What stands between the sources.
+    """
+
+    column: TextColumn
+    codes: NDArray[np.int64]
+    sources: tuple[Source, ...] = ()
+    joint: str = ""
+
+
+def plan_columns(columns: list[TextColumn], offsets: NDArray[np.int64], texts: Texts) -> list[Plan]:
+    """Find out which columns can be made from columns before them.
+
+    ``offsets`` (S + 1,) say where sequences begin and end.
+    """
+    plans: list[Plan] = []
+    last = int(np.searchsorted(offsets, min(SAMPLE, int(offsets[-1]))))
+    few = offsets[: last + 1]
+    for column in columns:
+        own = Plan(column, _renumber(column, texts))
+        plans.append(_derive(own, plans, few, texts) or own)
+    return plans
+
+
+def exceptions(
+    plan: Plan, plans: list[Plan], offsets: NDArray[np.int64], texts: Texts
+) -> NDArray[np.bool_]:
+    """Positions where a derived column is not what its sources make of it, (N,)."""
+    parts = _split(plan.column, plan.joint, len(plan.sources), texts)
+    wrong = np.zeros(int(offsets[-1]), np.bool_)
+    for place, source in enumerate(plan.sources):
+        told = _shift(plans[source.column].codes, offsets, source.shift)
+        wrong |= _take(parts[:, place], plan.column.codes) != told
+    return wrong
+
+
+def _renumber(column: TextColumn, texts: Texts) -> NDArray[np.int64]:
+    return _take(np.array([texts.add(text) for text in column.texts], np.int64), column.codes)
+
+
+def _take(numbers: NDArray[np.int64], codes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Numbers by position; 0 where there is no text."""
+    return np.append(numbers, 0)[codes]
+
+
+def _derive(own: Plan, plans: list[Plan], few: NDArray[np.int64], texts: Texts) -> Plan | None:
+    """The column as a copy or a joint of others, if nearly all of its texts allow it."""
+    n_few = int(few[-1])
+    codes = own.column.codes[:n_few]
+    seen = [own.column.texts[code] for code in np.unique(codes[codes >= 0]).tolist()]
+    if not seen:
+        return None
+    for joint in ("", *JOINTS):
+        n_parts = Counter(text.count(joint) for text in seen).most_common(1)[0][0] + 1
+        n_parts = 1 if joint == "" else n_parts
+        if (n_parts == 1) != (joint == ""):
+            continue
+        parts = _split(own.column, joint, n_parts, texts)
+        sources = []
+        for place in range(n_parts):
+            source = _find_source(_take(parts[:, place], codes), plans, few)
+            if source is None:
+                break
+            sources.append(source)
+        if len(sources) == n_parts:
+            return Plan(own.column, own.codes, tuple(sources), joint)
+    return None
+
+
+def _split(column: TextColumn, joint: str, n_parts: int, texts: Texts) -> NDArray[np.int64]:
+    """Numbers of the parts of each distinct text, (n, n_parts); -1 where there are others."""
+    parts = np.full((len(column.texts), n_parts), -1, np.int64)
+    for row, text in zip(parts, column.texts, strict=True):
+        pieces = text.split(joint) if joint else [text]
+        if len(pieces) == n_parts:
+            row[:] = [texts.numbers.get(piece, -1) for piece in pieces]
+    return parts
+
+
+def _find_source(
+    codes: NDArray[np.int64], plans: list[Plan], few: NDArray[np.int64]
+) -> Source | None:
+    """A column that stands for itself and that these codes repeat, at some distance."""
+    for number, plan in enumerate(plans):
+        if plan.sources:
+            continue
+        for shift in sorted(range(-FARTHEST, FARTHEST + 1), key=abs):
+            told = _shift(plan.codes[: len(codes)], few, shift)
+            inside = told > 0
+            if inside.sum() >= len(codes) // 3 and (
+                np.mean(told[inside] == codes[inside]) >= ENOUGH
+            ):
+                return Source(number, shift)
+    return None
+
+
+def _shift(codes: NDArray[np.int64], offsets: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+    """What stands `shift` positions on, 0 beyond the ends of a sequence, (N,)."""
+    n_positions = int(offsets[-1])
+    if shift == 0:
+        return codes[:n_positions]
+    places = np.arange(n_positions) + shift
+    lengths = np.diff(offsets)
+    inside = (places >= np.repeat(offsets[:-1], lengths)) & (
+        places < np.repeat(offsets[1:], lengths)
+    )
+    return np.where(inside, codes[np.clip(places, 0, n_positions - 1)], 0)

@@ -1,0 +1,176 @@
+"""The page: a template, filled with styles, scripts and data."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from hedgerow import __version__, persist
+from hedgerow.model import SequenceModel
+from hedgerow.report.blob import Blob
+from hedgerow.report.browser import pack_browser
+from hedgerow.report.features import read_features
+from hedgerow.report.quality import count_confusion, measure
+from hedgerow.report.reading import Reading, read_data
+from hedgerow.report.summary import describe_history, describe_model
+from hedgerow.report.trees import pack_trees
+from hedgerow.report.weights import describe_features, describe_pairs, describe_patterns
+from hedgerow.tree_crf import TreeCRF
+
+# In the order in which the page runs them.
+SCRIPTS = (
+    "dom.js",
+    "data.js",
+    "list.js",
+    "grid.js",
+    "chart.js",
+    "summary.js",
+    "curves.js",
+    "labels.js",
+    "features.js",
+    "trees.js",
+    "calibration.js",
+    "sequences.js",
+    "browser.js",
+    "main.js",
+)
+
+
+def write_report(
+    model: SequenceModel,
+    path: str | os.PathLike[str],
+    X: Any = None,
+    y: Any = None,
+    *,
+    groups: Any = None,
+    title: str | None = None,
+) -> list[str]:
+    """Write a page about a model, and how it does on some data, as one HTML file.
+
+    The file needs nothing else: no network, no other file. Without data it has the learning curves,
+    the weights of labels and features, and the trees. With X it has a browser of sequences too, and
+    with y their errors, the confusion of labels, and calibration.
+
+    Parameters
+    ----------
+    model : fitted TreeCRF or LinearCRF
+    path
+        Where to write it. The file is written beside its place and moved there when it is whole.
+    X, y, groups
+        Data, as `fit` takes them. Labels may be missing, and some may be unknown to the model.
+    title
+        Heading of the page; the kind of model if None.
+
+    Returns
+    -------
+    list of str
+        What was left out to keep the page small, in sentences; they stand on the page too.
+
+    Examples
+    --------
+    >>> from hedgerow import LinearCRF
+    >>> from hedgerow.report import write_report
+    >>> X, y = [[{"word": "the"}, {"word": "man"}]], [["D", "N"]]
+    >>> folder = getfixture("tmp_path")
+    >>> write_report(LinearCRF().fit(X, y), folder / "report.html", X, y)
+    []
+    """
+    if not isinstance(model, SequenceModel):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; expected a fitted TreeCRF or LinearCRF"
+        )
+    model._check_fitted()
+    if X is None and (y is not None or groups is not None):
+        raise ValueError("y and groups go with X; pass write_report(model, path, X, y)")
+    notes: list[str] = []
+    data, blobs = _describe(model, X, y, groups, notes)
+    data |= {
+        "title": f"{type(model).__name__} report" if title is None else str(title),
+        "version": __version__,
+        "notes": notes,
+    }
+    text = _fill_template(data, blobs)
+    persist.write_file(Path(path), text.encode(errors="xmlcharrefreplace"))
+    return notes
+
+
+def _describe(
+    model: SequenceModel, X: Any, y: Any, groups: Any, notes: list[str]
+) -> tuple[dict[str, Any], list[Blob]]:
+    """Everything that the page shows."""
+    blobs = [Blob("trees")]
+    data: dict[str, Any] = {
+        "model": describe_model(model),
+        "history": describe_history(model),
+        "pairs": describe_pairs(model),
+        "patterns": describe_patterns(model, notes),
+        "features": describe_features(model, notes),
+        "trees": pack_trees(model, blobs[0], notes) if isinstance(model, TreeCRF) else None,
+    }
+    if X is not None:
+        X, y = _settle(X), _settle(y)
+        reading = read_data(model, X, y, groups)
+        data |= _describe_reading(reading)
+        names = _name_sequences(groups, reading)
+        features = read_features(X, groups, reading.sequences)
+        data["browser"], more = pack_browser(reading, features, names, notes)
+        blobs += more
+    return data, blobs
+
+
+def _settle(block: Any) -> Any:
+    """Data that can be read more than once."""
+    return list(block) if isinstance(block, Iterator) else block
+
+
+def _describe_reading(reading: Reading) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "labels": reading.labels,
+        "n_sequences": reading.sequences.n_sequences,
+        "n_positions": reading.sequences.n_positions,
+        "scores": measure(reading),
+    }
+    if reading.calibration is not None and reading.known.any():
+        described["confusion"] = count_confusion(reading)
+        described["calibration"] = reading.calibration.to_json()
+    return described
+
+
+def _name_sequences(groups: Any, reading: Reading) -> list[str] | None:
+    """Ids of the groups, where X is flat and has any."""
+    if groups is None:
+        return None
+    series = nw.from_native(groups, series_only=True, pass_through=True)
+    ids = series.to_list() if isinstance(series, nw.Series) else np.asarray(groups).tolist()
+    return [str(ids[begin]) for begin in reading.sequences.offsets[:-1].tolist()]
+
+
+def _fill_template(data: dict[str, Any], blobs: list[Blob]) -> str:
+    """The whole page. No text of the user is ever part of its HTML, but for the title, escaped."""
+    # In a script of HTML only "<" can begin anything that ends it.
+    content = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    parts = {
+        "title": html.escape(data["title"]),
+        "css": _asset("page.css"),
+        "data": content,
+        "blobs": "\n".join(
+            f'<script type="text/plain" id="blob-{blob.name}">{blob.pack()}</script>'
+            for blob in blobs
+        ),
+        "scripts": "\n".join(_asset(name) for name in SCRIPTS),
+    }
+    # All at once, so that nothing in a part is taken for a place to fill.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
+
+
+def _asset(name: str) -> str:
+    return resources.files("hedgerow.report").joinpath("assets", name).read_text("utf-8")

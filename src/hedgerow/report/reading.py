@@ -1,0 +1,149 @@
+"""Readings: what a model makes of some data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels import read_labels
+from hedgerow.model import Question, SequenceModel
+from hedgerow.report.calibration import Calibration
+from hedgerow.sequences import Sequences
+
+# Positions whose marginals are held at once.
+BATCH = 1 << 16
+# Most probable labels of a position that are kept.
+N_TOP = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Labels of N positions of S sequences, and how probable they are.
+
+    Attributes
+    ----------
+    sequences : Sequences
+        X, as the model reads it.
+    labels : list of str
+        The K classes of the model; then labels of y that are none of them.
+    truth : (N,) int32 or None
+        Label of each position by its number, -1 where it is not known; None without y.
+    predicted : (N,) int32
+        Label that the model gives.
+    top_labels, top_probs : (N, M) int32, (N, M) float32
+        The most probable labels and their marginals, largest first.
+    truth_probs : (N,) float32 or None
+        Marginal of the true label, NaN where it is not known.
+    scores : (S,) float32
+        How well the model does, a position: the log-likelihood of the labels that are known;
+        without y the mean log marginal of the labels that it gives.
+    calibration : Calibration or None
+        How far its marginals can be trusted; None without y.
+    """
+
+    sequences: Sequences
+    labels: list[str]
+    truth: NDArray[np.int32] | None
+    predicted: NDArray[np.int32]
+    top_labels: NDArray[np.int32]
+    top_probs: NDArray[np.float32]
+    truth_probs: NDArray[np.float32] | None
+    scores: NDArray[np.float32]
+    calibration: Calibration | None
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which positions have a label that is known, (N,)."""
+        if self.truth is None:
+            return np.zeros(len(self.predicted), np.bool_)
+        return self.truth >= 0
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Which positions are labelled wrong, (N,)."""
+        return self.known & (self.predicted != self.truth)
+
+    def by_sequence(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many positions of each sequence are so, (S,)."""
+        sums = np.concatenate([[0], np.cumsum(flags, dtype=np.int64)])
+        return np.diff(sums[self.sequences.offsets])
+
+
+def read_data(model: SequenceModel, X: Any, y: Any, groups: Any) -> Reading:
+    """Label X, and compare with y unless it is None."""
+    sequences = model._ask(X, groups, None).sequences
+    labels = [str(label) for label in model.classes_.tolist()]
+    truth = None if y is None else _read_truth(model, y, sequences, labels)
+    calibration = None if truth is None else Calibration.empty(len(model.classes_))
+    parts = []
+    begin = 0
+    for part in sequences.batches(BATCH):
+        end = begin + part.n_positions
+        parts.append(_read_part(model, part, None if truth is None else truth[begin:end]))
+        if calibration is not None and truth is not None:
+            calibration.add(parts[-1].pop("marginals"), truth[begin:end])
+        begin = end
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in ARRAYS}
+    if truth is None:
+        arrays["truth_probs"] = None
+    return Reading(sequences, labels, truth, **arrays, calibration=calibration)
+
+
+ARRAYS = ("predicted", "top_labels", "top_probs", "truth_probs", "scores")
+
+
+def _read_truth(
+    model: SequenceModel, y: Any, sequences: Sequences, labels: list[str]
+) -> NDArray[np.int32]:
+    """Number of each label; those that the model does not know are put behind its own."""
+    column = read_labels(y, sequences, missing_label=model.missing_label)
+    codes = model._labels().find(column.values)
+    missing = np.zeros(len(codes), np.bool_) if column.missing is None else column.missing
+    strange = (codes < 0) & ~missing
+    if strange.any():
+        names, places = np.unique(column.values[strange].astype(np.str_), return_inverse=True)
+        codes[strange] = len(labels) + places
+        labels += names.tolist()
+    codes[missing] = -1
+    return codes
+
+
+def _read_part(
+    model: SequenceModel, part: Sequences, truth: NDArray[np.int32] | None
+) -> dict[str, NDArray[Any]]:
+    question = Question(part, None)
+    # Decoding may change the marginals that it works on, but it has its own.
+    predicted = model._decode(question, None)
+    marginals = model._marginals(question)
+    n_labels, every = marginals.shape[1], np.arange(len(predicted))
+    n_top = min(N_TOP, n_labels)
+    top_labels = np.argsort(-marginals, axis=1, kind="stable")[:, :n_top].astype(np.int32)
+    found = {
+        "predicted": predicted,
+        "top_labels": top_labels,
+        "top_probs": np.take_along_axis(marginals, top_labels, axis=1).astype(np.float32),
+        "marginals": marginals,
+    }
+    if truth is None:
+        log_probs = np.log(np.maximum(marginals[every, predicted], np.finfo(np.float64).tiny))
+        sums = np.add.reduceat(log_probs, part.offsets[:-1])
+        return found | {"truth_probs": predicted, "scores": _a_position(sums, part.lengths)}
+    # A label that the model does not know has probability 0, and says nothing of the others.
+    known = np.where(truth < n_labels, truth, -1).astype(np.int32)
+    truth_probs = np.where(known >= 0, marginals[every, np.maximum(known, 0)], 0.0)
+    truth_probs[truth < 0] = np.nan
+    n_known = np.add.reduceat(known >= 0, part.offsets[:-1], dtype=np.int64)
+    log_likelihoods = model._log_likelihoods(question, known)
+    return found | {
+        "truth_probs": truth_probs.astype(np.float32),
+        "scores": _a_position(log_likelihoods, n_known),
+    }
+
+
+def _a_position(sums: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Means; 0 for nothing."""
+    means: NDArray[np.float32] = (sums / np.maximum(counts, 1)).astype(np.float32)
+    return means

@@ -1,0 +1,61 @@
+"""The summary: what a model is, and how its training went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hedgerow.linear_crf import LinearCRF
+from hedgerow.model import SequenceModel
+from hedgerow.parameters import changed_parameters
+from hedgerow.report.blob import as_number, round_off
+from hedgerow.tree_crf import TreeCRF
+
+# Longest text of a parameter that is shown whole.
+LONGEST = 200
+
+
+def describe_model(model: SequenceModel) -> dict[str, Any]:
+    """Kind, parameters that differ from the defaults, and sizes."""
+    parameters = changed_parameters(model)
+    return {
+        "kind": type(model).__name__,
+        "labels": [str(label) for label in model.classes_.tolist()],
+        "parameters": [[name, _shorten(repr(value))] for name, value in parameters.items()],
+        "sizes": [[name, as_number(size)] for name, size in _sizes(model)],
+        "decode": model.decode_,
+    }
+
+
+def _sizes(model: SequenceModel) -> list[tuple[str, float]]:
+    sizes: list[tuple[str, float]] = [("Labels", len(model.classes_))]
+    if model._schema.kind == "columns":
+        sizes.append(("Columns", model._schema.n_features))
+    else:
+        sizes.append(("Attributes", len(model._index)))
+    sizes.append(("Label patterns", len(model._grammar.patterns)))
+    if isinstance(model, LinearCRF):
+        sizes += [("Weights", model.n_weights_), ("Iterations", model.n_iter_)]
+    if isinstance(model, TreeCRF):
+        forest = model._model.forest
+        sizes += [("Rounds", model.n_rounds_), ("Trees", forest.n_trees)]
+        sizes.append(("Tree nodes", len(forest.columns)))
+    return sizes
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def describe_history(model: SequenceModel) -> dict[str, Any] | None:
+    """Figures of training, by round or iteration; None if there are none."""
+    curves = {
+        name: round_off(figures) for name, figures in model.history_.items() if len(figures) > 0
+    }
+    if not curves:
+        return None
+    best = getattr(model, "best_round_", None)
+    return {
+        "step": "round" if isinstance(model, TreeCRF) else "iteration",
+        "curves": curves,
+        "best": None if best is None else int(best),
+    }

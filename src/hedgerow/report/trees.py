@@ -1,0 +1,51 @@
+"""Trees: those of some rounds, for the page to draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.report.blob import Blob, smallest
+from hedgerow.tree_crf import TreeCRF
+
+# Nodes that a page holds.
+MAX_NODES = 60_000
+
+
+def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] | None:
+    """The trees of as many rounds as fit, spread evenly; None if there are none."""
+    sizes = np.diff(model._model.forest.tree_offsets[:: len(model.classes_)])
+    if not len(sizes):
+        return None
+    rounds = _choose_rounds(sizes)
+    if len(rounds) < len(sizes):
+        notes.append(f"The trees of {len(rounds):,} of {len(sizes):,} rounds can be drawn.")
+    tables = [model.trees(round=number) for number in rounds]
+    table = {name: np.concatenate([part[name] for part in tables]) for name in tables[0]}
+    is_root = table["node"] == 0
+    questions, asked = np.unique(table["question"].astype(np.str_), return_inverse=True)
+    columns = {
+        "question": smallest(asked, len(questions)),
+        "left": np.maximum(table["left"], 0).astype(np.uint16),
+        "right": np.maximum(table["right"], 0).astype(np.uint16),
+        "missing_left": (table["missing"] == "left").astype(np.uint8),
+        **{name: table[name].astype(np.float32) for name in ("value", "gain", "weight")},
+    }
+    return {
+        "rounds": rounds,
+        "begins": blob.add(np.append(np.flatnonzero(is_root), len(is_root)).astype(np.uint32)),
+        "questions": blob.add_text(questions.tolist()),
+        **{name: blob.add(column) for name, column in columns.items()},
+    }
+
+
+def _choose_rounds(sizes: NDArray[np.int64]) -> list[int]:
+    """Numbers of rounds, from 1, the first and last among them, that have about `MAX_NODES`."""
+    n_rounds = len(sizes)
+    most = max(1, int(MAX_NODES / sizes.mean()))
+    if most >= n_rounds:
+        return list(range(1, n_rounds + 1))
+    spread = np.rint(np.linspace(1, n_rounds, most)).astype(np.int64)
+    return np.unique(spread).tolist()  # type: ignore[no-any-return]

@@ -1,0 +1,98 @@
+"""Weights: what a model has learned of labels and features, as far as a page can show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.linear_crf import LinearCRF
+from hedgerow.model import SequenceModel
+from hedgerow.report.blob import round_off
+from hedgerow.tree_crf import TreeCRF
+
+MAX_PATTERNS = 2000
+MAX_FEATURES = 200
+# Heaviest weights of each label, of each sign.
+MAX_WEIGHTS = 30
+
+
+def describe_pairs(model: SequenceModel) -> dict[str, Any] | None:
+    """Weights of label pairs by number of label; None if the model has none."""
+    table = model.transitions()
+    if "attribute" in table:
+        plain = table["attribute"] == ""
+        table = {name: column[plain] for name, column in table.items()}
+    if not len(table["weight"]):
+        return None
+    return {
+        "from": model._labels().find(table["from"]).tolist(),
+        "to": model._labels().find(table["to"]).tolist(),
+        "weight": round_off(table["weight"]),
+    }
+
+
+def describe_patterns(model: SequenceModel, notes: list[str]) -> dict[str, Any] | None:
+    """The heaviest label patterns; None if there are only pairs, which have their own map."""
+    table = model.patterns()
+    patterns, weights = table["pattern"].tolist(), table["weight"]
+    if all(len(pattern) == 2 for pattern in patterns):
+        return None
+    kept = np.argsort(-np.abs(weights), kind="stable")[:MAX_PATTERNS]
+    if len(kept) < len(patterns):
+        notes.append(f"{len(kept):,} of {len(patterns):,} label patterns are listed, the heaviest.")
+    code_of = {label: code for code, label in enumerate(model.classes_.tolist())}
+    return {
+        "patterns": [[code_of[label] for label in patterns[i]] for i in kept.tolist()],
+        "weight": round_off(weights[kept]),
+    }
+
+
+def describe_features(model: SequenceModel, notes: list[str]) -> dict[str, Any] | None:
+    """What the model looks at most: by window offset for trees, by label for linear weights."""
+    if isinstance(model, TreeCRF):
+        return _describe_importances(model, notes)
+    return _describe_weights(model) if isinstance(model, LinearCRF) else None
+
+
+def _describe_importances(model: TreeCRF, notes: list[str]) -> dict[str, Any] | None:
+    table = model.importances()
+    if not len(table["gain"]):
+        return None
+    names, places = np.unique(table["feature"].astype(np.str_), return_inverse=True)
+    totals = np.bincount(places, table["gain"])
+    kept = np.argsort(-totals, kind="stable")[:MAX_FEATURES]
+    if len(kept) < len(names):
+        notes.append(f"{len(kept):,} of {len(names):,} features in use are listed, by their gain.")
+    offsets = np.unique(table["offset"])
+    gains = np.zeros((len(names), len(offsets)))
+    np.add.at(gains, (places, np.searchsorted(offsets, table["offset"])), table["gain"])
+    return {
+        "kind": "gain",
+        "names": names[kept].tolist(),
+        "offsets": offsets.tolist(),
+        "shares": [round_off(row) for row in gains[kept] / totals.sum()],
+    }
+
+
+def _describe_weights(model: LinearCRF) -> dict[str, Any]:
+    table = model.weights()
+    codes = model._labels().find(table["label"])
+    by_label = [
+        _heaviest(table["attribute"][mine], table["weight"][mine])
+        for mine in (np.flatnonzero(codes == code) for code in range(len(model.classes_)))
+    ]
+    return {"kind": "weights", "labels": by_label}
+
+
+def _heaviest(attributes: NDArray[Any], weights: NDArray[np.float64]) -> dict[str, Any]:
+    """The largest weights above 0, then the lowest below it."""
+    order = np.argsort(-weights, kind="stable")
+    above = [i for i in order[:MAX_WEIGHTS].tolist() if weights[i] > 0]
+    below = [i for i in order[::-1][:MAX_WEIGHTS].tolist() if weights[i] < 0]
+    kept = above + below[::-1]
+    return {
+        "names": [str(attributes[i]) for i in kept],
+        "weights": round_off(weights[kept]),
+    }
