@@ -79,7 +79,7 @@ def _bytes_a_position(reading: Reading, features: Features, plans: list[Plan]) -
     if features.loose is not None:
         size = 4 if features.loose.values is None else 8
         n_bytes += size * len(features.loose.indices) / max(1, reading.sequences.n_positions)
-    return n_bytes
+    return float(n_bytes)
 
 
 def _note_what_is_left_out(

@@ -141,7 +141,7 @@ def _find_source(
         for shift in sorted(range(-FARTHEST, FARTHEST + 1), key=abs):
             told = _shift(plan.codes[: len(codes)], few, shift)
             inside = told > 0
-            if inside.sum() >= len(codes) // 3 and (
+            if inside.sum() > len(codes) // 3 and (
                 np.mean(told[inside] == codes[inside]) >= ENOUGH
             ):
                 return Source(number, shift)

@@ -72,12 +72,15 @@ def read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
         rows = encode(X, groups, index).sparse
         assert rows is not None
         return _split_items(rows, index.names())
-    names = sequences.schema.column_names()
-    numeric = [name for name, flag in zip(names, sequences.schema.numeric, strict=True) if flag]
-    text_names = [name for name in names if name not in set(numeric)]
+    named = list(zip(sequences.schema.column_names(), sequences.schema.numeric, strict=True))
+    numeric = [name for name, is_numeric in named if is_numeric]
     texts = [
         TextColumn(name, column.codes, column.categories)
-        for name, column in zip(text_names, sequences.categorical, strict=True)
+        for name, column in zip(
+            (name for name, is_numeric in named if not is_numeric),
+            sequences.categorical,
+            strict=True,
+        )
     ]
     if sequences.sparse is not None:
         return Features(texts, [], sequences.sparse, numeric)
@@ -157,8 +160,8 @@ def split_names(
     common = {stem for stem, count in stems.items() if count >= COMMON * n_positions}
     splits: list[tuple[str, str | None]] = []
     for name, places in zip(names, cuts, strict=True):
-        place = next((place for place in reversed(places) if name[:place] in common), None)
-        splits.append((name, None) if place is None else (name[:place], name[place + 1 :]))
+        cut = next((place for place in reversed(places) if name[:place] in common), None)
+        splits.append((name, None) if cut is None else (name[:cut], name[cut + 1 :]))
     return splits
 
 

@@ -15,6 +15,8 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from hedgerow import __version__, persist
+from hedgerow.encode.forms import settle
+from hedgerow.encode.group_column import split_off_groups
 from hedgerow.model import SequenceModel
 from hedgerow.report.blob import Blob
 from hedgerow.report.browser import pack_browser
@@ -120,7 +122,7 @@ def _describe(
         X, y = _settle(X), _settle(y)
         reading = read_data(model, X, y, groups)
         data |= _describe_reading(reading)
-        names = _name_sequences(groups, reading)
+        names = _name_sequences(model, X, groups, reading)
         features = read_features(X, groups, reading.sequences)
         data["browser"], more = pack_browser(reading, features, names, notes)
         blobs += more
@@ -145,8 +147,12 @@ def _describe_reading(reading: Reading) -> dict[str, Any]:
     return described
 
 
-def _name_sequences(groups: Any, reading: Reading) -> list[str] | None:
+def _name_sequences(
+    model: SequenceModel, X: Any, groups: Any, reading: Reading
+) -> list[str] | None:
     """Ids of the groups, where X is flat and has any."""
+    if model.group_column is not None and reading.sequences.flat:
+        groups, _ = split_off_groups(settle(X, "X"), model.group_column, "X")
     if groups is None:
         return None
     series = nw.from_native(groups, series_only=True, pass_through=True)

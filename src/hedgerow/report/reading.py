@@ -64,12 +64,17 @@ class Reading:
     @property
     def wrong(self) -> NDArray[np.bool_]:
         """Which positions are labelled wrong, (N,)."""
-        return self.known & (self.predicted != self.truth)
+        wrong: NDArray[np.bool_] = self.known & (self.predicted != self.truth)
+        return wrong
 
     def by_sequence(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How many positions of each sequence are so, (S,)."""
-        sums = np.concatenate([[0], np.cumsum(flags, dtype=np.int64)])
-        return np.diff(sums[self.sequences.offsets])
+        return sum_parts(flags.astype(np.int64), self.sequences.offsets)
+
+
+def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
+    """Sums over the positions of each sequence, (S,)."""
+    return np.diff(np.concatenate([[0], np.cumsum(values)])[offsets])
 
 
 def read_data(model: SequenceModel, X: Any, y: Any, groups: Any) -> Reading:
@@ -77,22 +82,27 @@ def read_data(model: SequenceModel, X: Any, y: Any, groups: Any) -> Reading:
     sequences = model._ask(X, groups, None).sequences
     labels = [str(label) for label in model.classes_.tolist()]
     truth = None if y is None else _read_truth(model, y, sequences, labels)
-    calibration = None if truth is None else Calibration.empty(len(model.classes_))
-    parts = []
-    begin = 0
+    calibration = Calibration.empty(len(model.classes_))
+    parts, begin = [], 0
     for part in sequences.batches(BATCH):
         end = begin + part.n_positions
         parts.append(_read_part(model, part, None if truth is None else truth[begin:end]))
-        if calibration is not None and truth is not None:
-            calibration.add(parts[-1].pop("marginals"), truth[begin:end])
+        if truth is not None:
+            calibration.add(parts[-1]["marginals"], truth[begin:end])
+        del parts[-1]["marginals"]
         begin = end
-    arrays = {name: np.concatenate([part[name] for part in parts]) for name in ARRAYS}
-    if truth is None:
-        arrays["truth_probs"] = None
-    return Reading(sequences, labels, truth, **arrays, calibration=calibration)
-
-
-ARRAYS = ("predicted", "top_labels", "top_probs", "truth_probs", "scores")
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return Reading(
+        sequences,
+        labels,
+        truth,
+        arrays["predicted"],
+        arrays["top_labels"],
+        arrays["top_probs"],
+        arrays.get("truth_probs"),
+        arrays["scores"],
+        None if truth is None else calibration,
+    )
 
 
 def _read_truth(
@@ -115,13 +125,12 @@ def _read_part(
     model: SequenceModel, part: Sequences, truth: NDArray[np.int32] | None
 ) -> dict[str, NDArray[Any]]:
     question = Question(part, None)
-    # Decoding may change the marginals that it works on, but it has its own.
     predicted = model._decode(question, None)
     marginals = model._marginals(question)
     n_labels, every = marginals.shape[1], np.arange(len(predicted))
     n_top = min(N_TOP, n_labels)
     top_labels = np.argsort(-marginals, axis=1, kind="stable")[:, :n_top].astype(np.int32)
-    found = {
+    found: dict[str, NDArray[Any]] = {
         "predicted": predicted,
         "top_labels": top_labels,
         "top_probs": np.take_along_axis(marginals, top_labels, axis=1).astype(np.float32),
@@ -129,21 +138,14 @@ def _read_part(
     }
     if truth is None:
         log_probs = np.log(np.maximum(marginals[every, predicted], np.finfo(np.float64).tiny))
-        sums = np.add.reduceat(log_probs, part.offsets[:-1])
-        return found | {"truth_probs": predicted, "scores": _a_position(sums, part.lengths)}
-    # A label that the model does not know has probability 0, and says nothing of the others.
-    known = np.where(truth < n_labels, truth, -1).astype(np.int32)
-    truth_probs = np.where(known >= 0, marginals[every, np.maximum(known, 0)], 0.0)
-    truth_probs[truth < 0] = np.nan
-    n_known = np.add.reduceat(known >= 0, part.offsets[:-1], dtype=np.int64)
-    log_likelihoods = model._log_likelihoods(question, known)
-    return found | {
-        "truth_probs": truth_probs.astype(np.float32),
-        "scores": _a_position(log_likelihoods, n_known),
-    }
-
-
-def _a_position(sums: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Means; 0 for nothing."""
-    means: NDArray[np.float32] = (sums / np.maximum(counts, 1)).astype(np.float32)
-    return means
+        sums, counts = sum_parts(log_probs, part.offsets), part.lengths
+    else:
+        # A label that the model does not know has probability 0, and says nothing of the others.
+        known = np.where(truth < n_labels, truth, -1).astype(np.int32)
+        truth_probs = np.where(known >= 0, marginals[every, np.maximum(known, 0)], 0.0)
+        truth_probs[truth < 0] = np.nan
+        found["truth_probs"] = truth_probs.astype(np.float32)
+        sums = model._log_likelihoods(question, known)
+        counts = sum_parts((known >= 0).astype(np.int64), part.offsets)
+    found["scores"] = (sums / np.maximum(counts, 1)).astype(np.float32)
+    return found
