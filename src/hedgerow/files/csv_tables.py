@@ -68,9 +68,10 @@ class CsvReader:
             self._path, self._recipe, header.names, labels=self._labels, known=self._known
         )
         types = columns.types | {columns.group: pa.string()}
-        for name in (columns.label, columns.known):
-            if name is not None:
-                types[name] = columns.label_type
+        if columns.label is not None:
+            types[columns.label] = columns.label_type
+        if columns.known is not None:
+            types[columns.known] = pa.string()
         parts = (
             _read_rows(rows, lines, header, types, self._path)
             for rows, lines in records.stream(n_positions)

@@ -8,7 +8,7 @@ import os
 import sys
 import zlib
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from hedgerow.files.errors import FileError, Path
 
@@ -20,9 +20,10 @@ GZIP_MAGIC = b"\x1f\x8b"
 class Source:
     """Bytes from beginning to end, with a view of what comes next."""
 
-    def __init__(self, path: Path, raw: BinaryIO) -> None:
+    def __init__(self, path: Path, raw: BinaryIO, *, stays_open: bool = False) -> None:
         self.path = path
         self._raw = raw
+        self._stays_open = stays_open
         self._ahead = b""
 
     def read(self, size: int = -1) -> bytes:
@@ -51,7 +52,8 @@ class Source:
         """The same, unpacked if it is gzipped."""
         if self.peek(len(GZIP_MAGIC)) != GZIP_MAGIC:
             return self
-        return Source(self.path, gzip.GzipFile(fileobj=Readable(self)))  # type: ignore[arg-type]
+        unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=Readable(self)))
+        return Source(self.path, unpacked, stays_open=self._stays_open)
 
     @property
     def is_plain_file(self) -> bool:
@@ -60,7 +62,7 @@ class Source:
 
     def close(self) -> None:
         """Let go of the file; standard input stays open."""
-        if self._raw is not _stdin_buffer():
+        if not self._stays_open:
             self._raw.close()
 
     def __enter__(self) -> Source:
@@ -119,11 +121,7 @@ _standard_input: tuple[BinaryIO, Source] | None = None
 
 def _open_standard_input() -> Source:
     global _standard_input
-    buffer = _stdin_buffer()
+    buffer = sys.stdin.buffer
     if _standard_input is None or _standard_input[0] is not buffer:
-        _standard_input = buffer, Source("-", buffer).unpacked()
+        _standard_input = buffer, Source("-", buffer, stays_open=True).unpacked()
     return _standard_input[1]
-
-
-def _stdin_buffer() -> BinaryIO:
-    return sys.stdin.buffer

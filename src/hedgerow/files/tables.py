@@ -52,6 +52,12 @@ class TableColumns:
         self.features = [recipe.columns[number] for number in recipe.features]
         self.label = recipe.columns[recipe.label] if labels else None
         self.known = None if known is None else names[find_column(names, known, path)]
+        if self.known in (self.group, *self.features):
+            raise FileError(
+                path,
+                f"column {self.known!r} cannot hold labels that are known: the model takes it for "
+                "a feature or for the group",
+            )
         for name in (self.group, *self.features, self.label):
             if name is not None and name not in names:
                 raise FileError(
@@ -73,7 +79,9 @@ class TableColumns:
         columns = [self._feature(rows, name) for name in self.features]
         table = pa.table(columns, names=self.features).combine_chunks()
         y = None if self.label is None else self._labels(rows, self.label, offsets)
-        known = None if self.known is None else self._labels(rows, self.known, offsets)
+        known = None
+        if self.known is not None:
+            known = cut(_to_text(rows.column(self.known)).to_pylist(), offsets)
         return Batch(CutFrame(table, offsets), y, rows, known)
 
     def _feature(self, rows: pa.Table, name: str) -> Any:
@@ -81,18 +89,18 @@ class TableColumns:
         column = rows.column(name)
         kind = self.types[name]
         if kind == pa.string():
-            return _empty_to_null(column.cast(kind))
+            return _to_text(column)
         return column if column.type == pa.float32() else column.cast(kind, safe=False)
 
     def _labels(self, rows: pa.Table, name: str, offsets: list[int]) -> list[list[Any]]:
         try:
-            column = rows.column(name).cast(self.label_type)
+            column = rows.column(name)
+            is_text = self.label_type == pa.string()
+            column = _to_text(column) if is_text else column.cast(self.label_type)
         except pa.ArrowException as error:
             raise FileError(
                 self._path, f"column {name!r} does not hold labels of the kind used to fit: {error}"
             ) from None
-        if self.label_type == pa.string():
-            column = _empty_to_null(column)
         return cut(column.to_pylist(), offsets)
 
 
@@ -176,5 +184,7 @@ def _check_group(name: Any, seen: dict[Any, None], group: str, path: Path, row: 
     seen[name] = None
 
 
-def _empty_to_null(column: Any) -> Any:
+def _to_text(column: Any) -> Any:
+    """A column as text; an empty text is a missing one."""
+    column = column.cast(pa.string())
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)

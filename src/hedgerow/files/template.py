@@ -10,10 +10,10 @@ an attribute that has weights for pairs of labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from hedgerow.files.batch import cut
 from hedgerow.files.errors import FileError, Path
@@ -21,6 +21,9 @@ from hedgerow.files.words import word_attributes
 
 # Attributes with this prefix belong to pairs of labels.
 PAIR_PREFIX = "B"
+
+# From the cells of all positions, column by column, to the attributes of each position.
+Fill = Callable[[list[list[str]]], list[tuple[str, ...]]]
 
 _MACRO = re.compile(r"%x\[\s*([+-]?\d{1,6})\s*,\s*(\d{1,6})\s*\]")
 
@@ -127,23 +130,53 @@ class Template:
         shared
             Strings met so far, where many attributes are kept and each should be kept once.
         """
-        shifted: dict[Cell, list[str]] = {}
-        made = []
-        for attribute in self.attributes:
-            for cell in attribute.cells:
-                if cell not in shifted:
-                    shifted[cell] = _shift(columns[cell.column], offsets, cell.offset)
-            strings = _fill(
-                attribute.texts, [shifted[cell] for cell in attribute.cells], offsets[-1]
-            )
-            made.append(
-                strings if shared is None else list(map(shared.setdefault, strings, strings))
-            )
-        positions = list(zip(*made, strict=True))
+        cells = [_shift(columns[cell.column], offsets, cell.offset) for cell in self._cells]
+        positions = self._fill(cells) if cells else [self._fixed] * offsets[-1]
         if self.word_column is not None:
             looks = map(word_attributes, columns[self.word_column])
             positions = list(map(tuple.__add__, positions, looks))
+        if shared is not None:
+            positions = [tuple(map(shared.setdefault, names, names)) for names in positions]
         return cut(positions, offsets)
+
+    @cached_property
+    def _cells(self) -> tuple[Cell, ...]:
+        """The cells that are asked for, each once."""
+        return tuple(
+            dict.fromkeys(cell for attribute in self.attributes for cell in attribute.cells)
+        )
+
+    @cached_property
+    def _fixed(self) -> tuple[str, ...]:
+        """The attributes of a template without cells."""
+        return tuple(attribute.texts[0] for attribute in self.attributes)
+
+    @cached_property
+    def _fill(self) -> Fill:
+        """Puts texts and cells together: a function written for this template.
+
+        It is one loop over the positions, with texts and cells as variables: twice as fast as any
+        loop that has to look at the template.
+        """
+        number = {cell: f"cell{n}" for n, cell in enumerate(self._cells)}
+        texts: list[str] = []
+        strings = []
+        for attribute in self.attributes:
+            pieces = []
+            for text, cell in zip_longest(attribute.texts, attribute.cells):
+                if text:
+                    pieces.append(f"text{len(texts)}")
+                    texts.append(text)
+                if cell is not None:
+                    pieces.append(number[cell])
+            short = len(pieces) == 2  # a sum of two strings is quicker than a format
+            strings.append(
+                " + ".join(pieces) if short else "".join(["f'", *(f"{{{p}}}" for p in pieces), "'"])
+            )
+        loop = f"[({', '.join(strings)},) for {', '.join(number.values())}, in zip(*cells)]"
+        names = ", ".join(f"text{n}" for n in range(len(texts)))
+        fill: Fill = eval(f"lambda {names}: lambda cells: {loop}")(*texts)
+        return fill
 
 
 def _shift(column: list[str], offsets: Sequence[int], offset: int) -> list[str]:
@@ -164,19 +197,6 @@ def _shift(column: list[str], offsets: Sequence[int], offset: int) -> list[str]:
         length = min(reach, stop - start)
         out[stop - length : stop] = beyond[reach - length :]
     return out
-
-
-def _fill(texts: tuple[str, ...], cells: list[list[str]], n_positions: int) -> list[str]:
-    """Put text and cells together; the usual numbers of cells have a quick way of their own."""
-    if not cells:
-        return [texts[0]] * n_positions
-    if len(cells) == 1 and not texts[1]:
-        return [texts[0] + cell for cell in cells[0]]
-    if len(cells) == 2:
-        one, two, three = texts
-        return [f"{one}{first}{two}{second}{three}" for first, second in zip(*cells, strict=True)]
-    form = "%s".join(text.replace("%", "%%") for text in texts)
-    return list(map(form.__mod__, zip(*cells, strict=True)))
 
 
 def _short(text: str) -> str:
