@@ -34,6 +34,13 @@ def test_further_columns_stand_at_the_end_of_lines(tmp_path, n_positions):
     assert out == "The DT B B 0.5\ndog NN I I 0.5\n\nIt PRP B B 0.5\n"
 
 
+def test_a_lone_token_that_looks_like_a_comment(tmp_path):
+    recipe = make_recipe(write(tmp_path, TEXT))
+    (batch,) = stream_file(write(tmp_path, "# said on a day\n#fun NN\n", "new.txt"), recipe)
+    assert [len(x) for x in batch.X] == [1]
+    assert "c0[0]=#fun" in batch.X[0][0]
+
+
 def test_a_ragged_line(tmp_path):
     path = write(tmp_path, "a b\nc d e\n")
     with pytest.raises(

@@ -126,7 +126,7 @@ class LineReader:
         return found
 
     def _find_width(self, rows: list[list[bytes]], first: int) -> int | None:
-        """Number of cells of the first position, if there is one."""
+        """Number of cells of the positions, if there are any."""
         for place, row in enumerate(rows):
             if not row or row[0] == b"-DOCSTART-" or row[0].startswith(b"#"):
                 continue
@@ -139,7 +139,9 @@ class LineReader:
                     first + place,
                 )
             return len(row)
-        return None
+        # Nothing but lines with a #: those as wide as the columns are no comments.
+        hashed = (len(row) for row in rows if row and row[0].startswith(b"#"))
+        return next((width for width in hashed if width in self._widths), None)
 
     def _check_widths(self, found: Lines) -> None:
         if set(map(len, found.cells)) <= {self._width}:
