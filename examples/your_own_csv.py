@@ -1,11 +1,12 @@
 """Train on a CSV file of your own: one row a moment, a column that tells sequences apart.
 
-This writes a small file first, days of a coffee machine, and then does with it in Python what the
-commands at the end do from a shell.
+This writes two small files first, days of a coffee machine, and then does with them in Python what
+the commands at the end do from a shell. ``--folder .`` keeps the files here.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import tempfile
 from pathlib import Path
@@ -38,23 +39,19 @@ def write_days(path: Path, n_days: int, rng: np.random.Generator) -> None:
                     state = "off" if leaves else FOLLOWS[state]
 
 
-def main() -> None:
-    rng = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_days(folder / "train.csv", 60, rng)
-        write_days(folder / "test.csv", 20, rng)
-        print("The file begins like this:")
-        print(*(folder / "train.csv").read_text().splitlines()[:4], sep="\n")
+def compare(folder: Path) -> None:
+    """Learn from train.csv, label test.csv."""
+    print("The file begins like this:")
+    print(*(folder / "train.csv").read_text().splitlines()[:4], sep="\n")
 
-        recipe = make_recipe(folder / "train.csv", label="state", group="day")
-        train, test = (read_file(folder / name, recipe) for name in ("train.csv", "test.csv"))
-        crf = TreeCRF(window=2, n_rounds=60, max_depth=4, subsample=0.5, random_state=0)
-        crf.fit(train.X, train.y)
-        alone = TreeCRF(order=0, n_rounds=60, max_depth=4, subsample=0.5, random_state=0)
-        alone.fit(train.X, train.y)
-        crf.save(folder / "coffee.hedgerow")
-        crf = load(folder / "coffee.hedgerow")
+    recipe = make_recipe(folder / "train.csv", label="state", group="day")
+    train, test = (read_file(folder / name, recipe) for name in ("train.csv", "test.csv"))
+    crf = TreeCRF(window=2, n_rounds=60, max_depth=4, subsample=0.5, random_state=0)
+    crf.fit(train.X, train.y)
+    alone = TreeCRF(order=0, n_rounds=60, max_depth=4, subsample=0.5, random_state=0)
+    alone.fit(train.X, train.y)
+    crf.save(folder / "coffee.hedgerow")
+    crf = load(folder / "coffee.hedgerow")
 
     print(f"\nrows right, each alone:       {alone.score(test.X, test.y):.1%}")
     print(f"rows right, with neighbours:  {crf.score(test.X, test.y):.1%}")
@@ -64,6 +61,18 @@ def main() -> None:
         :4
     ]:
         print(f"  {feature}, {'at the moment itself' if offset == 0 else f'{offset:+d} rows'}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, help="keep the files in this folder")
+    folder = parser.parse_args().folder
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = folder or Path(temporary)
+        write_days(folder / "train.csv", 60, rng)
+        write_days(folder / "test.csv", 20, rng)
+        compare(folder)
     print(
         """
 The same from a shell:

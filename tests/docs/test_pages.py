@@ -62,8 +62,8 @@ def test_commands_of_a_console_block():
         "$ ls\na.txt\n$ hedgerow tag 'my model' \\\n    a.txt  # a remark\nO\n\nO\n"
         "$ hedgerow eval m b.txt\nhedgerow: no b.txt\n$ echo $?\n2\n"
     )
-    assert first == (["tag", "my model", "a.txt"], "O\n\nO\n", 0)
-    assert second == (["eval", "m", "b.txt"], "hedgerow: no b.txt\n", 2)
+    assert first == ("hedgerow", ["tag", "my model", "a.txt"], "O\n\nO\n", 0)
+    assert second == ("hedgerow", ["eval", "m", "b.txt"], "hedgerow: no b.txt\n", 2)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,22 @@
 """Pages of documentation, and how to run what they say.
 
-The python blocks of a page share their names and a folder. Lines ``$ hedgerow ...`` of a console
-block are commands; what stands below a command is what it prints, and ``$ echo $?`` shows its
-exit code, which else is 0. A text block right behind a python block is what that printed. A line
-``...`` in what is printed stands for any lines.
+The python blocks of a page share their names and a folder. Lines ``$ hedgerow ...`` and ``$
+python examples/...`` of a console block are commands; what stands below a command is what it
+prints, and ``$ echo $?`` shows its exit code, which else is 0. A text block right behind a python
+block is what that printed. A line ``...`` in what is printed stands for any lines.
 """
 
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
+import sys
 from collections.abc import Iterator
 from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -34,6 +37,7 @@ class Block(NamedTuple):
 
 
 class Command(NamedTuple):
+    program: str
     arguments: list[str]
     shown: str
     code: int
@@ -49,7 +53,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
 
 
 def read_commands(text: str) -> Iterator[Command]:
-    """The commands ``hedgerow ...`` of a console block; others are for the reader alone."""
+    """The commands of a console block; those of other programs are for the reader alone."""
     entries = re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)[1:]
     for i, entry in enumerate(entries):
         line, _, printed = entry.partition("\n")
@@ -57,8 +61,8 @@ def read_commands(text: str) -> Iterator[Command]:
         if i + 1 < len(entries) and entries[i + 1].startswith("echo $?\n"):
             code = int(entries[i + 1].split("\n")[1])
         words = shlex.split(line, comments=True)
-        if words[0] == "hedgerow":
-            yield Command(words[1:], printed, code)
+        if words[0] in ("hedgerow", "python"):
+            yield Command(words[0], words[1:], printed, code)
 
 
 def agrees(printed: str, shown: str) -> bool:
@@ -96,11 +100,22 @@ def run_page(path: Path, capsys: Any) -> dict[str, Any]:
 
 
 def run_command(command: Command, page: Path, capsys: Any) -> None:
-    from hedgerow.cli import main
+    words = f"{page}: {command.program} {' '.join(command.arguments)}"
+    if command.program == "python":
+        run_example(command.arguments[0], command.arguments[1:])
+        code = 0
+    else:
+        from hedgerow.cli import main
 
-    words = f"{page}: hedgerow {' '.join(command.arguments)}"
-    code, printed = main(command.arguments), capsys.readouterr()
+        code = main(command.arguments)
+    printed = capsys.readouterr()
     assert code == command.code, f"{words} ended with {code}\n{printed.out}{printed.err}"
     if command.shown.strip():
         output = printed.err if code else printed.out
         assert agrees(output, command.shown), f"{words} printed\n{output}"
+
+
+def run_example(path: str, arguments: list[str]) -> None:
+    """Run a script of this project, such as examples/ocr.py, in this folder."""
+    with patch.object(sys, "argv", [path, *arguments]):
+        runpy.run_path(str(ROOT / path), run_name="__main__")
