@@ -32,7 +32,7 @@ docs: $(VENV)/.docs-tools
 test: lint $(VENV)/.cmake
 	@$(MAKE) --no-print-directory -j2 test-python sanitize
 
-test-python: $(VENV)/.test-tools
+test-python: $(VENV)/.test-tools $(VENV)/.chromium
 	@$(BIN)/python -m pytest --quiet
 
 sanitize: $(VENV)/.cmake
@@ -75,6 +75,10 @@ $(VENV)/.test-tools: $(VENV)/.installed
 $(VENV)/.docs-tools: $(VENV)/.installed
 	@echo "installing the tools of the documentation"
 	@$(INSTALL) "hedgerow[docs]"
+	@touch $@
+
+$(VENV)/.chromium: $(VENV)/.made
+	@sh tests/install_chromium.sh
 	@touch $@
 
 $(VENV)/.cmake: $(VENV)/.made

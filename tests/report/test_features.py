@@ -3,7 +3,6 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,10 +26,10 @@ def read_back(X):
         write_report(crf, Path(folder) / "page.html", X)
         page = Page(Path(folder) / "page.html")
     found = [
-        sorted([f"{name}:{text}" for name, text in columns.items()] + [name for name, _ in loose])
+        [*(f"{name}:{text}" for name, text in columns.items()), *(name for name, _ in loose)]
         for columns, loose in page.features()
     ]
-    return [[name.replace("=", ":") for name in names] for names in found], page
+    return [sorted(name.replace("=", ":") for name in names) for names in found], page
 
 
 def as_given(X):
@@ -41,8 +40,7 @@ WORDS = st.lists(st.sampled_from(["the", "man", "=", ":", "a|b", "/", "", "1"]),
 WINDOWS = st.sampled_from([(0,), (-1,), (2,), (-1, 0), (0, 1), (-2, 1), (-1, 0, 1)])
 
 
-@pytest.mark.filterwarnings("ignore:.*not converge")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(WORDS, min_size=1, max_size=4),
     st.lists(st.tuples(st.sampled_from("wp"), WINDOWS), unique=True, max_size=5),
@@ -61,11 +59,9 @@ def test_windows_of_attributes_come_back(sentences, windows, joint, data):
             )
         )
         X.append([sorted({*names, *more}) for *names, more in zip(*columns, extra, strict=True)])
-    # An attribute has its text behind the first "=" here, so none can be taken for another.
     assert read_back(X)[0] == as_given(X)
 
 
-@pytest.mark.filterwarnings("ignore:.*not converge")
 def test_windows_are_told_by_what_they_repeat():
     sentences = [["the", "old", "man", "and", "the", "sea"], ["a", "man", "in", "a", "boat"]] * 5
     offsets = [(-1,), (0,), (1,), (-1, 0), (-1, 0, 1)]
@@ -89,7 +85,6 @@ def test_windows_are_told_by_what_they_repeat():
     assert [column["codes"]["length"] for column in columns] == [55, 10, 10, 10, 20]
 
 
-@pytest.mark.filterwarnings("ignore:.*not converge")
 def test_the_middle_of_a_window_is_the_text():
     sentences = [["the", "old", "man", "and", "the", "sea"], ["he", "had", "a", "boat"]]
     X = []
