@@ -26,7 +26,7 @@ from safetensors.numpy import save as save_tensors
 
 from hedgerow import _core
 from hedgerow.decoding import Decode
-from hedgerow.sequences import Schema
+from hedgerow.sequences import MAX_FEATURES, Schema
 from hedgerow.whole_file import open_whole
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 FORMAT = 3
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
-MAX_FEATURES = 10**8
 
 
 class ModelFileError(ValueError):

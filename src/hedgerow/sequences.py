@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "MAX_FEATURES",
     "Categorical",
     "Schema",
     "SchemaJSON",
@@ -20,6 +21,8 @@ __all__ = [
     "check_not_infinite",
 ]
 
+# Most columns that a model can have, and a model file.
+MAX_FEATURES = 10**8
 # Values checked in one go: small enough to stay in the cache.
 BLOCK = 1 << 18
 # Numbers beyond this would overflow once they are multiplied by weights and added up.

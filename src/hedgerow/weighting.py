@@ -63,7 +63,10 @@ def read_sample_weight(sample_weight: ArrayLike | None, sequences: Sequences) ->
 
 def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
     try:
-        return np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(sample_weight)
+        if weights.dtype.kind == "c":
+            raise ValueError("they are complex")
+        return weights.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight is not an array of numbers: {error}") from None
 

@@ -32,14 +32,22 @@ def is_sparse(value: Any) -> bool:
 def as_frame(value: Any, where: str) -> nw.DataFrame[Any] | None:
     """Wrap a DataFrame of any library; None for everything else."""
     try:
-        frame = nw.from_native(value, pass_through=True)
+        frame = nw.from_native(value, eager_only=True, pass_through=True)
     except ValueError as error:
         raise ValueError(
             f"{where} is a DataFrame with a column name used twice; rename one. {error}"
         ) from None
-    if isinstance(frame, nw.LazyFrame):
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    other = nw.from_native(value, pass_through=True)
+    if isinstance(other, nw.LazyFrame):
         raise TypeError(f"{where} is a lazy frame; call .collect() on it first")
-    return frame if isinstance(frame, nw.DataFrame) else None
+    if isinstance(other, nw.DataFrame):
+        raise TypeError(
+            f"{where} is a {type(value).__name__}, a table that cannot be read as it is; convert "
+            "it to a DataFrame of pandas or polars, or to an Arrow table: pyarrow.Table"
+        )
+    return None
 
 
 def settle(value: Any, where: str) -> Any:

@@ -92,8 +92,10 @@ def _is_numeric_part(series: nw.Series[Any], where: str) -> bool:
         return False
     if series.null_count() == len(series):
         return True
+    native = series.to_native()
+    kind = native.dtype if hasattr(native, "dtype") else native.type  # Arrow has types
     raise TypeError(
-        f"column {series.name!r} of {where} has dtype {series.to_native().dtype}; expected "
+        f"column {series.name!r} of {where} has dtype {kind}; expected "
         "numbers, bools, strings or categories: convert it first"
     )
 
@@ -107,7 +109,8 @@ def _to_numbers(series: nw.Series[Any]) -> NDArray[Any]:
     n_null = 0 if series.dtype.is_float() else series.null_count()
     if n_null == len(series):
         return np.full(len(series), np.nan, np.float32)
-    if n_null and series.dtype == nw.Boolean:
+    wide = series.dtype in (nw.Int128, nw.UInt128)  # NumPy has no such integers
+    if wide or (n_null and series.dtype == nw.Boolean):
         series = series.cast(nw.Float64)
     values: NDArray[Any] = series.to_numpy()
     # Decimals and other exact numbers come as objects.

@@ -9,9 +9,7 @@ import numpy as np
 
 from hedgerow.encode.arrays import check_same_count, to_offsets
 from hedgerow.encode.forms import name_of
-from hedgerow.sequences import Schema, Sequences, SparseRows
-
-MAX_COLUMNS = np.iinfo(np.int32).max
+from hedgerow.sequences import MAX_FEATURES, Schema, Sequences, SparseRows
 
 
 def read_sparse(blocks: Sequence[Any], flat: bool) -> Sequences:
@@ -20,8 +18,11 @@ def read_sparse(blocks: Sequence[Any], flat: bool) -> Sequences:
     for s, block in enumerate(blocks):
         check_same_count(int(block.shape[1]), n_features, s)
         _check_real(block, name_of(s, flat))
-    if n_features > MAX_COLUMNS:
-        raise ValueError(f"X has {n_features} columns; at most {MAX_COLUMNS} are supported")
+    if n_features > MAX_FEATURES:
+        raise ValueError(
+            f"X has {n_features} columns; at most {MAX_FEATURES} are supported: drop the empty "
+            "ones, or hash to fewer"
+        )
     rows = [_canonical(block) for block in blocks]
     starts = to_offsets(row.nnz for row in rows)
     indptr = np.zeros(sum(row.shape[0] for row in rows) + 1, np.int64)

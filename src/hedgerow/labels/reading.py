@@ -20,6 +20,7 @@ from hedgerow.sequences import Sequences
 CONVERT = "labels are strings or integers: convert with .astype(int) or .astype(str)"
 # From here on neighbouring integers are one and the same float.
 LARGEST_FLOAT = 2.0**53
+LARGEST_INTEGER = int(np.iinfo(np.int64).max)
 
 
 def read_labels(
@@ -216,7 +217,15 @@ def _to_labels(
         values = values.copy()
         values[~known] = values[first]
     dtypes = {Family.TEXT: np.object_, Family.BOOL: np.bool_, Family.INTEGER: np.int64}
-    return values.astype(dtypes[Family(family)], copy=False)
+    try:
+        return values.astype(dtypes[Family(family)], copy=False)
+    except OverflowError:
+        fits = [-LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER for value in values.tolist()]
+        position = fits.index(False)
+        raise ValueError(
+            f"{place(sequences, position, name)} is {values[position]}, too large an integer for a "
+            "label; make the labels strings"
+        ) from None
 
 
 def _bad_label(values: NDArray[Any], position: int, sequences: Sequences, name: str) -> Exception:

@@ -1,0 +1,198 @@
+"""What people hand in: unusual containers and types, numbers large and small, odd labels."""
+
+import datetime
+import decimal
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from hedgerow import LinearCRF, TreeCRF, load
+from reference.linear import make_data
+
+SEQUENCES, Y = make_data(n_sequences=8)
+ROWS, LABELS = np.concatenate(SEQUENCES), np.concatenate(Y)
+GROUPS = np.repeat(np.arange(8), list(map(len, SEQUENCES)))
+CODES = np.searchsorted(["a", "b", "c"], LABELS)
+NAMES = ["u", "v", "w"]
+COLUMNS = dict(zip(NAMES, ROWS.T, strict=True))
+MASKED = np.where(ROWS > 1, np.nan, ROWS)
+CRFS = pytest.mark.parametrize(
+    "make",
+    [
+        lambda **kwargs: LinearCRF(n_jobs=1, max_iter=30, tol=0, **kwargs),
+        lambda **kwargs: TreeCRF(n_jobs=1, n_rounds=2, **kwargs),
+    ],
+    ids=["linear", "trees"],
+)
+
+
+@CRFS
+@pytest.mark.parametrize(
+    "form",
+    [
+        np.asfortranarray,
+        lambda rows: rows.astype(">f8"),
+        lambda rows: rows.astype(np.longdouble),
+        lambda rows: rows[::-1][::-1],
+        lambda rows: np.ma.masked_array(rows, mask=False),
+        lambda rows: [[decimal.Decimal(cell) for cell in row] for row in rows],
+        lambda rows: rows.astype(object),
+        lambda rows: pd.DataFrame(rows, columns=NAMES).astype("double[pyarrow]"),
+        lambda rows: pd.DataFrame(rows, columns=NAMES).astype("Float64"),
+        lambda rows: pd.DataFrame(rows, columns=pd.MultiIndex.from_product([["a"], NAMES])),
+        lambda rows: pl.DataFrame(rows, schema=NAMES),
+        lambda rows: pa.table(dict(zip(NAMES, rows.T, strict=True))),
+        sparse.dok_array,
+        sparse.bsr_array,
+    ],
+)
+def test_the_same_numbers_in_other_clothes(make, form):
+    expected = make().fit(ROWS, LABELS, groups=GROUPS).predict_proba(ROWS, groups=GROUPS)
+    X = form(ROWS)
+    found = make().fit(X, LABELS, groups=GROUPS).predict_proba(X, groups=GROUPS)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@CRFS
+@pytest.mark.parametrize(
+    "form",
+    [
+        list,
+        tuple,
+        iter,
+        pd.Categorical,
+        pd.Index,
+        lambda labels: pd.Series(labels, dtype="string[pyarrow]"),
+        lambda labels: pl.Series(labels.tolist(), dtype=pl.Enum(["c", "b", "a"])),
+        lambda labels: pa.chunked_array([labels[:5].tolist(), labels[5:].tolist()]),
+        lambda labels: pa.array(labels.tolist()).dictionary_encode(),
+        lambda labels: np.array(labels, dtype=object),
+    ],
+)
+def test_the_same_labels_in_other_clothes(make, form):
+    expected = make().fit(ROWS, LABELS, groups=GROUPS)
+    found = make().fit(ROWS, form(LABELS), groups=GROUPS)
+    assert found.loss_ == expected.loss_
+    assert found.classes_.tolist() == ["a", "b", "c"]
+
+
+@CRFS
+@pytest.mark.parametrize(
+    "form",
+    [
+        iter,
+        pd.Categorical,
+        lambda ids: ids.astype("M8[D]"),
+        lambda ids: ids.astype(str),
+        lambda ids: [("book", number) for number in ids.tolist()],
+        lambda ids: pl.Series(ids),
+        lambda ids: pa.chunked_array([ids[:9], ids[9:]]),
+        lambda ids: pd.Series(ids, index=ids[::-1], dtype="Int8"),
+    ],
+)
+def test_the_same_groups_in_other_clothes(make, form):
+    expected = make().fit(ROWS, LABELS, groups=GROUPS).loss_
+    assert make().fit(ROWS, LABELS, groups=form(GROUPS)).loss_ == expected
+
+
+@CRFS
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["é", "日本", "🎉"],
+        ["", " ", "\n"],
+        ["O", "0", "o"],
+        ["a" * 5000, "b", "c"],
+        [-(2**63), 0, 2**63 - 1],
+        np.array([2**64 - 1, 1, 0], np.uint64),
+    ],
+)
+def test_labels_of_any_looks_come_back(make, names, tmp_path):
+    y = np.array(names)[CODES]
+    crf = make().fit(ROWS, y, groups=GROUPS)
+    assert set(crf.classes_.tolist()) == set(np.asarray(names).tolist())
+    crf.save(tmp_path / "model")
+    found = load(tmp_path / "model").predict(ROWS, groups=GROUPS)
+    assert found.dtype == y.dtype
+    plain = make().fit(ROWS, LABELS, groups=GROUPS).predict(ROWS, groups=GROUPS)
+    assert crf.score(ROWS, y, groups=GROUPS) == pytest.approx(np.mean(plain == LABELS), abs=0.1)
+
+
+@CRFS
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e99])
+def test_numbers_of_any_size(make, scale):
+    crf = make().fit(ROWS * scale, LABELS, groups=GROUPS)
+    assert np.isfinite(crf.loss_)
+    assert np.isfinite(crf.predict_proba(ROWS * scale, groups=GROUPS)).all()
+
+
+@CRFS
+def test_nothing_to_learn(make):
+    for rows, labels in ((np.ones((4, 2)), ["a", "b", "b", "a"]), (ROWS, ["only"] * len(ROWS))):
+        probs = make().fit(rows, labels).predict_proba(rows)
+        np.testing.assert_allclose(probs.sum(axis=1), 1)
+    assert make().fit(ROWS[:1], ["x"]).predict(ROWS[:1]).tolist() == ["x"]
+
+
+def test_what_is_masked_is_missing():
+    masked = np.ma.masked_array(ROWS, mask=ROWS > 1)
+    found = TreeCRF(n_rounds=2, n_jobs=1).fit(masked, LABELS)
+    assert found.loss_ == TreeCRF(n_rounds=2, n_jobs=1).fit(MASKED, LABELS).loss_
+    parts = [masked[s == GROUPS] for s in range(8)]
+    assert TreeCRF(n_rounds=2).fit(parts, Y).score(parts, Y) > 0.5
+    with pytest.raises(ValueError, match="X has NaN at row"):
+        LinearCRF().fit(masked, LABELS)
+    counts = np.ma.masked_array([[1, 2], [3, 4]], mask=[[True, False], [False, False]])
+    with pytest.raises(ValueError, match="X has NaN at row 0, column 0"):
+        LinearCRF().fit(counts, ["a", "b"])
+
+
+def test_integers_wider_than_those_of_numpy():
+    wide = pl.DataFrame({"u": pl.Series([1, None, 2**100], dtype=pl.Int128), "v": [1, 2, 3]})
+    assert TreeCRF(n_rounds=1).fit(wide, ["a", "b", "a"]).n_features_in_ == 2
+
+
+@CRFS
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (
+            pa.record_batch(COLUMNS),
+            LABELS,
+            "X is a RecordBatch, a table that cannot be read as it is; convert it to a DataFrame",
+        ),
+        (
+            pa.table({"day": [datetime.date(2020, 1, 1)] * 3}),
+            list("aba"),
+            "column 'day' of X has dtype date32[day]; expected numbers, bools, strings or",
+        ),
+        (
+            sparse.csr_array((3, 10**8 + 1)),
+            list("aba"),
+            "X has 100000001 columns; at most 100000000 are supported: drop the empty ones",
+        ),
+        (ROWS[:3], [1, 2, 2**70], f"y[2] is {2**70}, too large an integer for a label; make the"),
+        ([ROWS[:2]], [[-(2**64), 2]], f"y[0][0] is {-(2**64)}, too large an integer for a label"),
+    ],
+)
+def test_what_cannot_be_read_is_named(make, X, y, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        make().fit(X, y)
+
+
+@CRFS
+def test_groups_by_the_name_of_a_column(make):
+    with pytest.raises(TypeError, match=r"groups is 'seq'; .* named by the model's parameter gr"):
+        make().fit(ROWS, LABELS, groups="seq")
+
+
+@CRFS
+def test_complex_weights(make):
+    message = "sample_weight is not an array of numbers: they are complex"
+    with pytest.raises(ValueError, match=message):
+        make().fit(ROWS, LABELS, sample_weight=np.full(len(ROWS), 1j))
