@@ -6,6 +6,7 @@ import re
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -159,14 +160,17 @@ def test_a_table_that_carries_its_groups(crf):
 
 
 @CRFS
-def test_a_pipeline_with_a_group_column(crf):
+@pytest.mark.parametrize(
+    ("library", "table"), [("pandas", TABLE), ("polars", pl.from_pandas(TABLE))]
+)
+def test_a_pipeline_with_a_group_column(crf, library, table):
     scaler = make_column_transformer(
         (StandardScaler(), ["a", "b", "c"]),
         remainder="passthrough",
         verbose_feature_names_out=False,
-    ).set_output(transform="pandas")
+    ).set_output(transform=library)
     pipe = make_pipeline(scaler, clone(crf).set_params(group_column="sequence"))
-    found = pipe.fit(TABLE, LABELS).predict(TABLE)
+    found = pipe.fit(table, LABELS).predict(table)
     scaled = StandardScaler().fit_transform(ROWS)
     expected = clone(crf).fit(scaled, LABELS, groups=GROUPS)
     np.testing.assert_array_equal(found, expected.predict(scaled, groups=GROUPS))
