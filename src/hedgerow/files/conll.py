@@ -101,8 +101,6 @@ class LineReader:
         """Find the positions of whole sequences."""
         lines = chunk.lines
         rows = split_lines(lines, self._delimiter)
-        if self._width is None:
-            self._width = self._find_width(rows, chunk.first)
         places, offsets, n_positions = [], [0], 0
         for place, row in enumerate(rows):
             if not row:
@@ -125,23 +123,33 @@ class LineReader:
         self._check_widths(found)
         return found
 
-    def _find_width(self, rows: list[list[bytes]], first: int) -> int | None:
-        """Number of cells of the positions, if there are any."""
-        for place, row in enumerate(rows):
-            if not row or row[0] == b"-DOCSTART-" or row[0].startswith(b"#"):
-                continue
-            if self._widths and len(row) not in self._widths:
-                expected = " or ".join(map(str, sorted(self._widths)))
-                raise FileError(
-                    self._path,
-                    f"expected {expected} columns, got {len(row)}: {_show(row)}; the columns must "
-                    "be those of the training file",
-                    first + place,
-                )
-            return len(row)
-        # Nothing but lines with a #: those as wide as the columns are no comments.
-        hashed = (len(row) for row in rows if row and row[0].startswith(b"#"))
-        return next((width for width in hashed if width in self._widths), None)
+    def finds_width(self, chunk: Chunk, *, is_last: bool) -> bool:
+        """Learn the number of columns from the first line that is no comment.
+
+        Lines that begin with ``#`` are comments or positions; which, is known only then. In a file
+        of such lines alone those with a number of columns that is expected are positions.
+        """
+        if self._width is None:
+            split = enumerate(split_lines(chunk.lines, self._delimiter))
+            rows = [(place, row) for place, row in split if row and row[0] != b"-DOCSTART-"]
+            plain = [(place, row) for place, row in rows if not row[0].startswith(b"#")]
+            if is_last and not plain:
+                plain = [(place, row) for place, row in rows if len(row) in self._widths]
+            if plain:
+                place, row = plain[0]
+                self._check_width(row, chunk.first + place)
+                self._width = len(row)
+        return self._width is not None
+
+    def _check_width(self, row: list[bytes], number: int) -> None:
+        if self._widths and len(row) not in self._widths:
+            expected = " or ".join(map(str, sorted(self._widths)))
+            raise FileError(
+                self._path,
+                f"expected {expected} columns, got {len(row)}: {_show(row)}; the columns must be "
+                "those of the training file",
+                number,
+            )
 
     def _check_widths(self, found: Lines) -> None:
         if set(map(len, found.cells)) <= {self._width}:
@@ -159,7 +167,7 @@ class LineReader:
 def stream_lines(source: Source, reader: LineReader, n_positions: int) -> Iterator[Lines]:
     """Lines of whole sequences, at least one sequence at a time, all lines of the file in all."""
     held: Lines | None = None
-    for chunk in read_chunks(source, n_positions):
+    for chunk in _with_width(read_chunks(source, n_positions), reader):
         lines = reader.read(chunk)
         if held is None:
             held = lines
@@ -170,6 +178,21 @@ def stream_lines(source: Source, reader: LineReader, n_positions: int) -> Iterat
             held = held.joined(lines)
     if held is not None and held.places:
         yield held
+
+
+def _with_width(chunks: Iterator[Chunk], reader: LineReader) -> Iterator[Chunk]:
+    """The same chunks; those at the beginning that do not show the number of columns are joined."""
+    ahead: Chunk | None = None
+    for chunk in chunks:
+        if ahead is not None:
+            chunk = Chunk(ahead.first, ahead.lines + chunk.lines, chunk.newline)
+        if reader.finds_width(chunk, is_last=False):
+            yield chunk
+            ahead = None
+        else:
+            ahead = chunk
+    if ahead is not None and reader.finds_width(ahead, is_last=True):
+        yield ahead
 
 
 class ConllReader:
@@ -227,7 +250,8 @@ class ConllWriter:
 
     def __init__(self, sink: BinaryIO, recipe: Recipe) -> None:
         self._sink = sink
-        self._gap = (recipe.delimiter or " ").encode()
+        self._has_tabs = recipe.delimiter is not None
+        self._gap = b"\t" if self._has_tabs else b" "
         self._is_conllu = is_conllu(recipe.columns)
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -237,7 +261,8 @@ class ConllWriter:
         cells = to_cells(columns, empty="_")
         text = "\n".join(map(self._gap.decode().join, zip(*cells, strict=True))).encode()
         for place, more in zip(rows.places, text.split(b"\n"), strict=True):
-            out[place] = out[place].rstrip(b" ") + self._gap + more
+            line = out[place] if self._has_tabs else out[place].rstrip()
+            out[place] = line + self._gap + more
         for place, line in enumerate(rows.lines):
             if line.startswith(b"#") and NAMING_LINE.fullmatch(line):
                 out[place] = line.rstrip() + b" " + " ".join(columns).encode()

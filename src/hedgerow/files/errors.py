@@ -22,4 +22,5 @@ class FileError(ValueError):
         self.path = os.fspath(path)
         self.line = line
         name = "standard input" if self.path == "-" else self.path
-        super().__init__(f"{name}{'' if line is None else f', line {line}'}: {complaint}")
+        where = name if line is None else f"{name}, line {line}"
+        super().__init__(f"{where}: {' '.join(complaint.splitlines()).strip()}")

@@ -16,7 +16,7 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.cells import flatten
 from hedgerow.files.csv_tables import check_new_names
 from hedgerow.files.errors import FileError, Path
-from hedgerow.files.recipe import Kind, Recipe
+from hedgerow.files.recipe import Recipe
 from hedgerow.files.source import Readable, Source
 from hedgerow.files.tables import TableColumns, kind_of
 
@@ -24,9 +24,16 @@ from hedgerow.files.tables import TableColumns, kind_of
 ROWS_PER_GROUP = 1 << 16
 
 
+def read_schema(source: Source) -> Any:
+    """Names and types of the columns; the source stays as it was."""
+    place: Any = source.path if source.is_plain_file else pa.BufferReader(source.peek(-1))
+    with _as_file_errors(source.path):
+        return parquet.read_schema(place)
+
+
 @contextmanager
 def open_parquet(source: Source) -> Iterator[Any]:
-    """Open a Parquet file, which is read from its end: what has none is stored away first."""
+    """Open a Parquet file, which is read from its end: what has none yet is stored away first."""
     path = source.path
     with tempfile.TemporaryFile() as spool:
         place: Any = spool
@@ -49,11 +56,6 @@ def _as_file_errors(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise FileError(path, f"the Parquet file cannot be read: {error}") from None
-
-
-def kinds_of_columns(file: Any) -> list[Kind | None]:
-    """What the columns of a file hold; None for what a model cannot take."""
-    return [kind_of(dtype) for dtype in file.schema_arrow.types]
 
 
 class ParquetReader:

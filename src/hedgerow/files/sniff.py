@@ -95,7 +95,9 @@ def _conll_recipe(
     names = _find_names(path, lines)
     numbers_tokens = names is not None and is_conllu(names)
     reader = LineReader(path, delimiter, numbers_tokens=numbers_tokens)
-    found = reader.read(Chunk(1, lines, b"\n"))
+    chunk = Chunk(1, lines, b"\n")
+    reader.finds_width(chunk, is_last=True)
+    found = reader.read(chunk)
     if not found.cells:
         raise FileError(path, "the file is empty: it has no line that is a position")
     width = len(found.cells[0])
@@ -157,11 +159,10 @@ def _parquet_recipe(
     group: int | str | None,
     features: Sequence[int | str] | None,
 ) -> Recipe:
-    from hedgerow.files.parquet_tables import open_parquet
+    from hedgerow.files.parquet_tables import read_schema
     from hedgerow.files.tables import check_table, kind_of
 
-    with open_parquet(source) as file:
-        schema = file.schema_arrow
+    schema = read_schema(source)
     columns = schema.names
     group_number, label_number = check_table(path, columns, group, label)
     chosen = _choose_features(path, columns, features, False, {group_number, label_number})
