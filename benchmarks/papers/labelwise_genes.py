@@ -114,15 +114,17 @@ class WatchedCRF(LinearCRF):
     ``seconds`` of the iteration itself.
     """
 
-    def _watch(
-        self, eval_set: Any, data: Any, objective: Any, n_threads: int
-    ) -> Callable[[Any], Figures]:
-        measures = {
-            name: [
-                super(WatchedCRF, self)._watch(one, data, watched, n_threads)
-                for watched in (objective, ExpectedAccuracy())
-            ]
+    def _read_watched(self, eval_set: Any, data: Any, objective: Any) -> Any:
+        read = super()._read_watched
+        return {
+            name: [read(one, data, watched) for watched in (objective, ExpectedAccuracy())]
             for name, one in eval_set.items()
+        }
+
+    def _watch(self, watched: Any, index: Any, n_threads: int) -> Callable[[Any], Figures]:
+        watch = super()._watch
+        measures = {
+            name: [watch(one, index, n_threads) for one in sets] for name, sets in watched.items()
         }
         ends = [time.perf_counter()]
 

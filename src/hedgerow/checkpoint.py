@@ -118,13 +118,12 @@ class Identity:
             for name, value in mine["parameters"].items()
             if name not in self.free and value != kept["parameters"][name]
         ]
-        for name, now in mine["fingerprints"].items():
-            before = kept["fingerprints"][name]
-            if before is not None and now is not None and before != now:
-                changes.append(f"{name} is not what it was")
-            elif before != now:
-                was, is_now = ("given", "not given") if now is None else ("not given", "given")
-                changes.append(f"{name} was {was} and is {is_now} now")
+        if not changes:  # else the data may be others for no other reason
+            changes = [
+                _tell_data_apart(name, kept["fingerprints"][name], now)
+                for name, now in mine["fingerprints"].items()
+                if now != kept["fingerprints"][name]
+            ]
         return ", ".join(changes) or None
 
 
@@ -135,6 +134,7 @@ class Record:
         self._path = checkpoint.path
         self._every = checkpoint.every
         self._identity = identity
+        self._n_written: int | None = None
 
     def read(self, unpack: Callable[[persist.State], Standing]) -> Standing | None:
         """Where the training stands, as `unpack` reads it; None if it has not begun.
@@ -170,12 +170,21 @@ class Record:
                 f"{name} is {limit} now; raise it, or {ADVICE}"
             )
 
-    def note(self, n_done: int, pack: Callable[[], persist.State], *, last: bool) -> None:
+    def note(self, n_done: int, pack: Callable[[], persist.State], *, last: bool = False) -> None:
         """Keep where the training stands if it is due after so many steps, or at the last one."""
-        if last or n_done % self._every == 0:
+        if n_done != self._n_written and (last or n_done % self._every == 0):
             state = pack()
             metadata = {"identity": self._identity.to_json(), **state.metadata}
             persist.write(self._path, persist.CHECKPOINT, persist.State(state.tensors, metadata))
+            self._n_written = n_done
+
+
+def _tell_data_apart(name: str, before: str | None, now: str | None) -> str:
+    if before is None:
+        return f"{name} was not given and is given now"
+    if now is None:
+        return f"{name} was given and is not given now"
+    return f"{name} is not what it was"
 
 
 def _describe(value: Any) -> Any:

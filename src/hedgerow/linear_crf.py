@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core, persist, trellis
+from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
@@ -20,6 +21,7 @@ from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
 from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.lbfgs import Minimum
 from hedgerow.linear.loss import LinearLoss
+from hedgerow.linear.standing import Standing
 from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.tables import attribute_table, transition_table
 from hedgerow.linear.train import train
@@ -32,6 +34,9 @@ from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, SparseRows, check_finite
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trellis import Potentials
+
+# Figures on data set aside, given the weights.
+Evaluate = Callable[[LinearWeights], dict[str, float]]
 
 
 class LinearCRF(SequenceModel):
@@ -208,6 +213,7 @@ class LinearCRF(SequenceModel):
         groups: Any = None,
         eval_set: tuple[Any, ...] | None = None,
         init: LinearCRF | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> LinearCRF:
         """Learn the weights.
 
@@ -228,17 +234,25 @@ class LinearCRF(SequenceModel):
             Data to report on after each iteration, see ``history_``.
         init : fitted LinearCRF, optional
             Start from its weights; those of attributes or labels it does not know start at zero.
+        checkpoint : hedgerow.Checkpoint, optional
+            A file to write the state of the training to, and to go on from if it exists. For the
+            likelihood `max_iter` may be another then.
         """
         self._check_parameters()
+        check_checkpoint(checkpoint)
         objective = read_objective(self.objective, self.sharpness, margin=True)
         self._check_init(init)
         data, rows = self._read_training(X, y, sample_weight, groups)
         layout = self._layout(data, rows)
-        start = np.zeros(sum(layout.sizes))
-        if init is not None:
-            init._copy_weights(data, LinearWeights.from_vector(start, layout))
+        watched = self._read_watched(eval_set, data, objective)
+        free = ("max_iter",) if objective == "likelihood" else ()
+        record = self._record(
+            checkpoint, (data.schema, data.targets.offsets, rows), data, watched, init, free
+        )
+        standing = self._stand(record, objective, layout, data, init)
         n_threads = trellis.count_threads(self.n_jobs)
-        evaluate = self._watch(eval_set, data, objective, n_threads)
+        evaluate = self._watch(watched, data.index, n_threads)
+        del watched
         loss = LinearLoss(
             rows,
             data.targets,
@@ -247,31 +261,11 @@ class LinearCRF(SequenceModel):
             n_threads=n_threads,
         )
         del rows  # the loss has its own copy, made for its purpose
-        history: dict[str, list[float]] = {"loss": []}
-        warm_iter = self._count_warm_iterations(objective, init)
-        tol = self._tolerance(objective)
-        with Progress(warm_iter + self.max_iter, self.verbose) as progress:
-
-            def report(vector: NDArray[np.float64], value: float) -> None:
-                weights = LinearWeights.from_vector(vector, layout)
-                figures = {"loss": value} | evaluate(weights)
-                for name, figure in figures.items():
-                    history.setdefault(name, []).append(figure)
-                progress.update(figures)
-
-            minimum = train(
-                loss,
-                start,
-                objective,
-                reg_alpha=float(self.reg_alpha),
-                max_iter=self.max_iter,
-                warm_iter=warm_iter,
-                tol=tol,
-                report=report,
-            )
-        del loss
+        minimum = self._train(loss, standing, objective, evaluate, record, init)
+        history = standing.history
+        del loss, standing
         _core.release_memory()
-        self._warn_unless_converged(minimum, tol)
+        self._warn_unless_converged(minimum, self._tolerance(objective))
         decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._weights = LinearWeights.from_vector(minimum.weights, layout)
@@ -372,24 +366,73 @@ class LinearCRF(SequenceModel):
         rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
         return replace(data, index=index), rows
 
+    def _stand(
+        self,
+        record: Record | None,
+        objective: Choice,
+        layout: LinearLayout,
+        data: TrainingSet,
+        init: LinearCRF | None,
+    ) -> Standing:
+        """Where to go on: from a checkpoint, from another model, or at the beginning."""
+        weights = np.zeros(sum(layout.sizes))
+        if record is not None:
+            found = record.read(lambda state: Standing.unpack(state, len(weights)))
+            if found is not None:
+                if objective == "likelihood":
+                    record.check_limit("max_iter", self.max_iter, found.n_iter)
+                return found
+        if init is not None:
+            init._copy_weights(data, LinearWeights.from_vector(weights, layout))
+        return Standing.begin(weights)
+
+    def _train(
+        self,
+        loss: LinearLoss,
+        standing: Standing,
+        objective: Choice,
+        evaluate: Evaluate,
+        record: Record | None,
+        init: LinearCRF | None,
+    ) -> Minimum:
+        """Go on until the loss has settled; every iteration is noted in the history."""
+        warm_iter = self._count_warm_iterations(objective, init)
+        with Progress(warm_iter + self.max_iter, self.verbose, standing.n_iter) as progress:
+
+            def report(vector: NDArray[np.float64], value: float) -> None:
+                weights = LinearWeights.from_vector(vector, loss.layout)
+                figures = {"loss": value} | evaluate(weights)
+                for name, figure in figures.items():
+                    standing.history.setdefault(name, []).append(figure)
+                progress.update(figures)
+                if record is not None:
+                    record.note(standing.n_iter, standing.pack)
+
+            minimum = train(
+                loss,
+                standing,
+                objective,
+                reg_alpha=float(self.reg_alpha),
+                max_iter=self.max_iter,
+                warm_iter=warm_iter,
+                tol=self._tolerance(objective),
+                report=report,
+            )
+        if record is not None:
+            record.note(standing.n_iter, standing.pack, last=True)
+        return minimum
+
     def _watch(
         self,
-        eval_set: tuple[Any, ...] | None,
-        data: TrainingSet,
-        objective: Choice,
+        watched: tuple[Evaluation, Sequences] | None,
+        index: _core.StringIndex,
         n_threads: int,
-    ) -> Callable[[LinearWeights], dict[str, float]]:
+    ) -> Evaluate:
         """Figures to report on data set aside, as a function of the weights."""
-        if eval_set is None:
+        if watched is None:
             return lambda weights: {}
-        evaluation, sequences = Evaluation.read(
-            eval_set,
-            data,
-            lambda X, groups: self._read_alike(X, groups, data.schema, data.index),
-            missing_label=self.missing_label,
-            objective=objective,
-        )
-        rows = attribute_rows(sequences, data.index)
+        evaluation, sequences = watched
+        rows = attribute_rows(sequences, index)
 
         def measure(weights: LinearWeights) -> dict[str, float]:
             parts = weights.potentials(rows, evaluation.offsets, n_threads)

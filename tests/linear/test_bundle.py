@@ -5,13 +5,16 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from hedgerow.linear import bundle
-from hedgerow.linear.bundle import minimize_bundle
+from hedgerow.linear.bundle import Bundle, minimize_bundle
+from hedgerow.linear.lbfgs import Iterations
 
 
 def run(risk, start, **options):
     reports = []
     settings = {"reg_lambda": 1.0, "max_iter": 500, "tol": 1e-6, **options}
-    found = minimize_bundle(risk, np.array(start, float), report=note(reports), **settings)
+    begin = {name: settings.pop(name) for name in ("reg_lambda", "floor") if name in settings}
+    bundle = Bundle.begin(risk, np.array(start, float), **begin)
+    found = minimize_bundle(risk, bundle, Iterations(report=note(reports), **settings))
     return found, reports
 
 

@@ -22,86 +22,108 @@ Whatever the shares, sum_i s_i b_i - |sum_i s_i a_i|^2 / (2 lambda) is a lower b
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.linear.lbfgs import Minimum
+from hedgerow.linear.lbfgs import Iterations, Minimum, dot
+from hedgerow.persist import State, read_array, read_weights, require
+
+__all__ = ["Bundle", "minimize_bundle"]
 
 Vector = NDArray[np.float64]
 Risk = Callable[[Vector], tuple[float, Vector]]
 
-# Planes that are remembered. On the OCR letters more make hardly any difference.
+# _Planes that are remembered. On the OCR letters more make hardly any difference.
 MEMORY = 50
 # Share of the gap that the model has to promise to close, at least and at most; a pull that is
 # twice as strong about halves it.
 PROMISE = (0.35, 0.75)
+# Numbers that each plane has.
+BY_PLANE = ("ages", "offsets", "bound_shares", "step_shares", "at_centre")
 # How exact shares are, in terms of the loss, as a share of the gap.
 PRECISION = 0.01
 
 
-def minimize_bundle(
-    risk: Risk,
-    start: Vector,
-    *,
-    reg_lambda: float,
-    max_iter: int,
-    tol: float,
-    report: Callable[[Vector, float], None],
-    floor: float = -np.inf,
-) -> Minimum:
+def minimize_bundle(risk: Risk, bundle: Bundle, iterations: Iterations) -> Minimum:
     """Minimise ``risk(w) + reg_lambda / 2 * |w|^2``; `risk` gives its value and a subgradient.
 
-    Stops after `max_iter` iterations, each of which evaluates the risk once, or when the loss is
-    known to be within `tol` times itself of the minimum. ``report(w, loss)`` is called after each
-    iteration with the best weights so far. `floor` is a number that the risk is never less than, if
-    there is one; to know it helps at first.
+    `bundle` is what is known so far. Stops after `max_iter` iterations, each of which evaluates the
+    risk once, or when the loss is known to be within `tol` times itself of the minimum. Reports are
+    on the best weights so far.
     """
-    if not reg_lambda > 0:
-        raise ValueError(
-            f"reg_lambda is {reg_lambda}; without a penalty there is no bound that tells when to "
-            "stop: pass a reg_lambda greater than 0"
-        )
-    bundle = _Bundle(risk, start, reg_lambda, floor)
-    n_iter = 0
-    while n_iter < max_iter and not bundle.is_within(tol):
-        bundle.evaluate(bundle.next_point())
-        n_iter += 1
-        report(bundle.best, bundle.loss)
-    return Minimum(bundle.best, bundle.loss, n_iter, converged=bundle.is_within(tol))
+    while len(iterations.losses) < iterations.max_iter and not bundle.is_within(iterations.tol):
+        bundle.evaluate(risk, bundle.next_point())
+        iterations.note(bundle.best, bundle.loss)
+    found = iterations.end(bundle.best, bundle.loss)
+    return replace(found, converged=bundle.is_within(iterations.tol))
 
 
-class _Bundle:
+class Bundle:
     """The best weights so far, their loss, and the bound that the planes give."""
 
-    def __init__(self, risk: Risk, start: Vector, reg_lambda: float, floor: float) -> None:
-        self._risk = risk
+    def __init__(
+        self, planes: _Planes, reg_lambda: float, pull: float, loss: float, bound: float
+    ) -> None:
+        self._planes = planes
         self._reg_lambda = reg_lambda
-        self._pull = reg_lambda
-        self._planes = _Planes(start)
-        self.loss = np.inf
-        self.bound = floor
+        self._pull = pull
+        self.loss = loss
+        self.bound = bound
+
+    @classmethod
+    def begin(cls, risk: Risk, start: Vector, reg_lambda: float, floor: float = -np.inf) -> Bundle:
+        """Knowing the risk at one point.
+
+        `floor` is a number that the risk is never less than, if there is one; to know it helps at
+        first.
+        """
+        if not reg_lambda > 0:
+            raise ValueError(
+                f"reg_lambda is {reg_lambda}; without a penalty there is no bound that tells when "
+                "to stop: pass a reg_lambda greater than 0"
+            )
+        bundle = cls(_Planes(start), reg_lambda, reg_lambda, np.inf, floor)
         if floor > -np.inf:
-            self._planes.add(np.zeros_like(start), floor)
-        self.evaluate(start)
+            bundle._planes.add(np.zeros_like(start), floor)
+        bundle.evaluate(risk, start)
+        return bundle
+
+    def pack(self) -> dict[str, Vector]:
+        """All of it as arrays."""
+        figures = np.array([self._reg_lambda, self._pull, self.loss, self.bound])
+        return {"bundle.figures": figures, **self._planes.pack()}
+
+    @staticmethod
+    def is_in(state: State) -> bool:
+        """Whether `pack` wrote to a file."""
+        return "bundle.figures" in state.tensors
+
+    @classmethod
+    def unpack(cls, state: State, n_weights: int) -> Bundle:
+        """Read what `pack` wrote; raises ModelFileError."""
+        reg_lambda, pull, loss, bound = read_weights(state, "bundle.figures", (4,)).tolist()
+        return cls(_Planes.unpack(state, n_weights), reg_lambda, pull, loss, bound)
 
     @property
     def best(self) -> Vector:
+        """The best weights so far."""
         return self._planes.centre
 
     def is_within(self, tol: float) -> bool:
         """Whether no weights can have a loss that is less by more than `tol` times the best."""
         return self.loss - self.bound <= tol * abs(self.loss)
 
-    def evaluate(self, point: Vector) -> None:
+    def evaluate(self, risk: Risk, point: Vector) -> None:
         """Add the plane at a point, which may be the best one, and raise the bound."""
-        value, slope = self._risk(point)
+        value, slope = risk(point)
         planes, reg_lambda = self._planes, self._reg_lambda
-        loss = value + 0.5 * reg_lambda * _dot(point, point)
+        loss = value + 0.5 * reg_lambda * dot(point, point)
         if loss < self.loss:
             self.loss = loss
             planes.move_centre(point)
-        planes.add(slope, value - _dot(slope, point))
+        planes.add(slope, value - dot(slope, point))
         shares = planes.bound_shares = self._solve(0.0, planes.bound_shares)
         square = float(shares @ planes.gram @ shares)
         self.bound = max(self.bound, float(shares @ planes.offsets) - square / (2 * reg_lambda))
@@ -150,6 +172,8 @@ class _Planes:
         a and b.
     gram : (m, m)
         Products of the slopes.
+    ages : (m,)
+        How many planes were added after each.
     bound_shares, step_shares : (m,)
         Shares of the planes in the bound and in the last step.
     centre : (W,)
@@ -160,13 +184,32 @@ class _Planes:
 
     def __init__(self, centre: Vector) -> None:
         self._slopes = np.empty((MEMORY, len(centre)))
-        self._ages: Vector = np.empty(0)
+        self.ages: Vector = np.empty(0)
         self.offsets: Vector = np.empty(0)
         self.gram: Vector = np.empty((0, 0))
         self.bound_shares: Vector = np.empty(0)
         self.step_shares: Vector = np.empty(0)
         self.at_centre: Vector = np.empty(0)
         self.move_centre(centre)
+
+    def pack(self) -> dict[str, Vector]:
+        """All of them as arrays."""
+        arrays = {"slopes": self.slopes, "centre": self.centre, "square": np.array([self.square])}
+        arrays |= {"gram": self.gram} | {name: getattr(self, name) for name in BY_PLANE}
+        return {f"bundle.{name}": array for name, array in arrays.items()}
+
+    @classmethod
+    def unpack(cls, state: State, n_weights: int) -> _Planes:
+        """Read what `pack` wrote; raises ModelFileError."""
+        planes = cls(read_weights(state, "bundle.centre", (n_weights,)))
+        n_planes = len(read_array(state, "bundle.offsets", np.float64))
+        require(0 < n_planes <= MEMORY, "its planes")
+        for name in BY_PLANE:
+            setattr(planes, name, read_weights(state, f"bundle.{name}", (n_planes,)))
+        planes.gram = read_weights(state, "bundle.gram", (n_planes, n_planes))
+        planes.slopes[:] = read_weights(state, "bundle.slopes", (n_planes, n_weights))
+        planes.square = float(read_weights(state, "bundle.square", (1,))[0])
+        return planes
 
     @property
     def slopes(self) -> Vector:
@@ -175,7 +218,7 @@ class _Planes:
     def move_centre(self, point: Vector) -> None:
         """Look from another point."""
         self.centre = point
-        self.square = _dot(point, point)
+        self.square = dot(point, point)
         self.at_centre = np.einsum("ij,j->i", self.slopes, point)
 
     def add(self, slope: Vector, offset: float) -> None:
@@ -185,19 +228,19 @@ class _Planes:
             self._grow()
         else:
             slot = self._make_room()
-        self._ages += 1
-        self._ages[slot] = 0
+        self.ages += 1
+        self.ages[slot] = 0
         self._slopes[slot] = slope
         self.offsets[slot] = offset
         self.gram[slot] = self.gram[:, slot] = np.einsum("ij,j->i", self.slopes, slope)
-        self.at_centre[slot] = _dot(slope, self.centre)
+        self.at_centre[slot] = dot(slope, self.centre)
 
     def _grow(self) -> None:
         """One more plane, of which nothing is known yet; the first gets all shares."""
         share = 1.0 if not len(self.offsets) else 0.0
         self.bound_shares = np.append(self.bound_shares, share)
         self.step_shares = np.append(self.step_shares, share)
-        self._ages = np.append(self._ages, 0)
+        self.ages = np.append(self.ages, 0)
         self.offsets = np.append(self.offsets, 0.0)
         self.at_centre = np.append(self.at_centre, 0.0)
         self.gram = np.pad(self.gram, (0, 1))
@@ -208,7 +251,7 @@ class _Planes:
         If it had a share in the last step, both are mixed in the ratio of their shares, so that the
         model is as high as it was where the step led, and goes on rising.
         """
-        slot, heir = np.lexsort((-self._ages, self.bound_shares, self.step_shares))[:2]
+        slot, heir = np.lexsort((-self.ages, self.bound_shares, self.step_shares))[:2]
         if self.step_shares[slot] > 0:
             lost, kept = self.step_shares[[slot, heir]] / self.step_shares[[slot, heir]].sum()
             self._slopes[heir] *= kept
@@ -249,7 +292,7 @@ def _move_used(hessian: Vector, linear: Vector, shares: Vector, used: NDArray[np
     places = np.flatnonzero(used)
     slopes = (hessian @ shares - linear)[places]
     n_used = len(places)
-    # Newton's step under the condition that it sums to zero. Planes may be alike: a little damping
+    # Newton's step under the condition that it sums to zero. _Planes may be alike: a little damping
     # makes the step unique, and does not change where the steps end.
     system = np.ones((n_used + 1, n_used + 1))
     system[:-1, :-1] = hessian[np.ix_(places, places)]
@@ -267,8 +310,3 @@ def _move_used(hessian: Vector, linear: Vector, shares: Vector, used: NDArray[np
     shares[places[falling[first]]] = 0.0
     used[places[falling[first]]] = False
     return True
-
-
-def _dot(a: Vector, b: Vector) -> float:
-    """Dot product without BLAS, whose threads would go on spinning beside ours."""
-    return float(np.einsum("i,i->", a, b))

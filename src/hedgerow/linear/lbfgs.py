@@ -1,21 +1,22 @@
-"""L-BFGS, without and with an L1 penalty.
+"""L-BFGS, for losses that are smooth.
 
-Without one nothing is bounded: scipy's line search goes along our own quasi-Newton direction,
-because scipy's L-BFGS-B takes several times the time and memory for bounds that are not there. With
-one the weights are split into two parts that are not negative, which L-BFGS-B is made for.
+scipy's line search goes along our own quasi-Newton direction: scipy's L-BFGS-B takes several times
+the time and memory, for bounds that are not there, and cannot be interrupted and go on later.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
 from hedgerow import _core
+
+__all__ = ["Iterations", "Loss", "Minimum", "build_metric", "dot", "minimize"]
 
 Vector = NDArray[np.float64]
 Loss = Callable[[Vector], tuple[float, Vector]]
@@ -27,7 +28,7 @@ PERIOD = 10
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where L-BFGS stopped."""
+    """Where a minimisation stopped."""
 
     weights: Vector
     loss: float
@@ -35,50 +36,45 @@ class Minimum:
     converged: bool
 
 
+@dataclass(frozen=True)
 class Iterations:
-    """Counts iterations, reports on each, and says when it is enough."""
+    """Counts iterations, reports on each, and says when it is enough.
 
-    def __init__(self, max_iter: int, tol: float, report: Callable[[Vector, float], None]) -> None:
-        self.max_iter = max_iter
-        self.tol = tol
-        self.report = report
-        self.losses: list[float] = []
+    Attributes
+    ----------
+    max_iter, tol
+        Enough are so many iterations, or that the last ten have lowered the loss by no more than
+        `tol` times the loss; ``tol=0`` leaves only the first rule.
+    report
+        ``report(weights, loss)`` is called after each iteration.
+    losses : list of float
+        The loss after each iteration; those that are there already count.
+    """
 
-    def settled(self, weights: Vector, loss: float) -> bool:
-        """Note one more iteration; True if the last ten have hardly lowered the loss."""
-        self.losses.append(loss)
-        self.report(weights, loss)
+    max_iter: int
+    tol: float
+    report: Callable[[Vector, float], None]
+    losses: list[float] = field(default_factory=list)
+
+    @property
+    def over(self) -> bool:
+        """Whether it is enough."""
+        if len(self.losses) >= self.max_iter:
+            return True
         if self.tol == 0 or len(self.losses) <= PERIOD:
             return False
+        loss = self.losses[-1]
         return self.losses[-1 - PERIOD] - loss <= self.tol * abs(loss)
 
+    def note(self, weights: Vector, loss: float) -> None:
+        """Note one more iteration."""
+        self.losses.append(loss)
+        self.report(weights, loss)
 
-def minimize(
-    loss: Loss,
-    start: Vector,
-    *,
-    reg_alpha: float = 0.0,
-    max_iter: int,
-    tol: float,
-    n_threads: int,
-    report: Callable[[Vector, float], None],
-    metric: _core.InverseHessian | None = None,
-) -> Minimum:
-    """Minimise ``loss(w) + reg_alpha * |w|_1``; `loss` gives its value and gradient.
-
-    Stops after `max_iter` iterations, or when ten iterations have lowered the loss by no more than
-    `tol` times the loss; ``tol=0`` leaves only the first rule. ``report(w, loss)`` is called after
-    each iteration. ``metric`` is what is known of the curvature from another loss, and is taught in
-    turn; without an L1 penalty only.
-    """
-    iterations = Iterations(max_iter, tol, report)
-    if reg_alpha == 0:
-        metric = build_metric(len(start)) if metric is None else metric
-        weights, value = _minimize_smooth(loss, start, iterations, metric, n_threads)
-    else:
-        weights, value = _minimize_split(loss, start, reg_alpha, iterations)
-    n_iter = len(iterations.losses)
-    return Minimum(weights, value, n_iter, converged=n_iter < max_iter)
+    def end(self, weights: Vector, loss: float) -> Minimum:
+        """The minimum, found after these iterations."""
+        n_iter = len(self.losses)
+        return Minimum(weights, loss, n_iter, converged=n_iter < self.max_iter)
 
 
 def build_metric(n_weights: int) -> _core.InverseHessian:
@@ -86,35 +82,37 @@ def build_metric(n_weights: int) -> _core.InverseHessian:
     return _core.InverseHessian(n_weights, MEMORY)
 
 
-def _minimize_smooth(
+def minimize(
     loss: Loss,
     weights: Vector,
     iterations: Iterations,
-    inverse_hessian: _core.InverseHessian,
+    metric: _core.InverseHessian,
     n_threads: int,
-) -> tuple[Vector, float]:
+) -> Minimum:
+    """Minimise a smooth loss, which gives its value and gradient, from some weights on.
+
+    ``metric`` is what is known of the curvature, and is taught in turn. With weights, iterations
+    and metric as they were after an iteration, a minimisation goes on as if it had never stopped.
+    """
     value, gradient = loss(weights)
     direction = np.empty_like(weights)
-    # Whether the direction is the plain gradient's, of no known scale.
-    fresh = inverse_hessian.is_empty
-    while len(iterations.losses) < iterations.max_iter and gradient.any():
-        inverse_hessian.fill_direction(gradient, direction, n_threads)
+    while not iterations.over and gradient.any():
+        fresh = metric.is_empty  # the direction is the plain gradient's, of no known scale
+        metric.fill_direction(gradient, direction, n_threads)
         ray = _Ray(loss, weights, direction)
         step = ray.search(value, gradient, fresh)
         if step is None:
             if fresh:  # no step lowers the loss any further
                 break
-            inverse_hessian.clear()
-            fresh = True
+            metric.clear()
             continue
         weights, value, new_gradient = ray.at(step)
         direction *= step
         change = np.subtract(new_gradient, gradient, out=gradient)
-        inverse_hessian.push(direction, change, n_threads)
-        gradient, fresh = new_gradient, False
-        if iterations.settled(weights, value):
-            break
-    return weights, value
+        metric.push(direction, change, n_threads)
+        gradient = new_gradient
+        iterations.note(weights, value)
+    return iterations.end(weights, value)
 
 
 class _Ray:
@@ -145,15 +143,15 @@ class _Ray:
         threads would go on spinning beside ours.
         """
         # A fresh direction is tried as if the last step had lowered the loss by this much.
-        value_before = value + float(np.sqrt(_dot(gradient, gradient))) / 2 if fresh else None
+        value_before = value + float(np.sqrt(dot(gradient, gradient))) / 2 if fresh else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that no step was found is said by the result
             found = optimize.line_search(
                 lambda x: self.at(float(x[0]))[1],
-                lambda x: np.array([_dot(self.at(float(x[0]))[2], self._direction)]),
+                lambda x: np.array([dot(self.at(float(x[0]))[2], self._direction)]),
                 np.zeros(1),
                 np.ones(1),
-                np.array([_dot(gradient, self._direction)]),
+                np.array([dot(gradient, self._direction)]),
                 value,
                 value_before,
                 maxiter=20,
@@ -161,42 +159,6 @@ class _Ray:
         return None if found[0] is None else float(found[0])
 
 
-def _dot(a: Vector, b: Vector) -> float:
-    """Dot product without BLAS."""
+def dot(a: Vector, b: Vector) -> float:
+    """Dot product without BLAS, whose threads would go on spinning beside ours."""
     return float(np.einsum("i,i->", a, b))
-
-
-def _minimize_split(
-    loss: Loss, start: Vector, reg_alpha: float, iterations: Iterations
-) -> tuple[Vector, float]:
-    n_weights = len(start)
-
-    def joined(x: Vector) -> Vector:
-        return x[:n_weights] - x[n_weights:]
-
-    def split_loss(x: Vector) -> tuple[float, Vector]:
-        value, gradient = loss(joined(x))
-        slopes = np.concatenate([gradient + reg_alpha, reg_alpha - gradient])
-        return value + reg_alpha * float(x.sum()), slopes
-
-    def callback(intermediate_result: optimize.OptimizeResult) -> None:
-        weights, value = joined(intermediate_result.x), float(intermediate_result.fun)
-        if iterations.settled(weights, value):
-            raise StopIteration
-
-    found = optimize.minimize(
-        split_loss,
-        np.concatenate([start.clip(min=0), (-start).clip(min=0)]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=optimize.Bounds(np.zeros(2 * n_weights), np.inf),
-        callback=callback,
-        options={
-            "maxiter": iterations.max_iter,
-            "maxfun": np.iinfo(np.int32).max,
-            "maxcor": MEMORY,
-            "ftol": 0.0,
-            "gtol": 1e-10,
-        },
-    )
-    return joined(found.x), float(found.fun)

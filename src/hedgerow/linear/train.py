@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.linear.bundle import minimize_bundle
-from hedgerow.linear.lbfgs import Minimum, build_metric, minimize
+from hedgerow.linear.bundle import Bundle, minimize_bundle
+from hedgerow.linear.lbfgs import Iterations, Minimum, minimize
 from hedgerow.linear.loss import LinearLoss
+from hedgerow.linear.owlqn import minimize_l1
+from hedgerow.linear.standing import Standing
 from hedgerow.objectives import Choice, stages
 
 __all__ = ["train"]
@@ -20,7 +22,7 @@ Vector = NDArray[np.float64]
 
 def train(
     loss: LinearLoss,
-    start: Vector,
+    standing: Standing,
     objective: Choice,
     *,
     reg_alpha: float,
@@ -29,55 +31,64 @@ def train(
     tol: float,
     report: Callable[[Vector, float], None],
 ) -> Minimum:
-    """Find the weights that are best for an objective, from ``start`` on.
+    """Find the weights that are best for an objective, stage by stage.
 
     Parameters
     ----------
     loss
         The training set.
+    standing
+        Where to go on; it is kept up to date with every iteration.
     objective
-        What to train for. Anything but the likelihood is begun with up to ``warm_iter`` iterations
-        for the likelihood, whose curvature is where that of the objective is learnt from; and
-        accuracy with stages that are smoother.
-    reg_alpha, max_iter, tol, report
-        See `hedgerow.linear.lbfgs.minimize`. ``max_iter`` is the most for the objective.
+        What to train for. Anything but the likelihood is begun with a stage of up to ``warm_iter``
+        iterations for the likelihood, whose curvature is where that of the objective is learnt
+        from; and accuracy with stages that are smoother.
+    reg_alpha
+        Strength of the L1 penalty.
+    max_iter, tol
+        Most iterations for the objective, and when fewer are enough; see
+        `hedgerow.linear.lbfgs.Iterations` and `hedgerow.linear.bundle.minimize_bundle`.
+    report
+        ``report(weights, loss)`` is called after each iteration.
     """
-    metric = build_metric(len(start))
+    warm: list[Choice] = ["likelihood"] if warm_iter > 0 else []
+    plan = warm + ([objective] if isinstance(objective, str) else [*stages(objective)])
 
-    def minimize_for(one: Choice, weights: Vector, most: int) -> Minimum:
-        return minimize(
-            loss.of(one),
-            weights,
-            reg_alpha=reg_alpha,
-            max_iter=most,
-            tol=tol,
-            n_threads=loss.n_threads,
-            report=report,
-            metric=metric,
-        )
+    def note(weights: Vector, value: float) -> None:
+        standing.weights = weights
+        report(weights, value)
 
-    found = Minimum(start, np.inf, 0, converged=False)
-    if warm_iter > 0:
-        found = minimize_for("likelihood", start, warm_iter)
-    n_warm = found.n_iter
-    if objective == "max_margin":
-        del metric
-        last = minimize_bundle(
-            loss.of(objective, penalised=False),
-            found.weights,
-            reg_lambda=loss.reg_lambda,
-            max_iter=max_iter,
-            tol=tol,
-            report=report,
-            floor=0.0,
-        )
-        return replace(last, n_iter=n_warm + last.n_iter)
-    left: list[Choice] = ["likelihood"]
-    if not isinstance(objective, str):
-        left = [*stages(objective)]
-    n_iter = 0
-    while left:
-        share = (max_iter - n_iter) // len(left)
-        found = minimize_for(left.pop(0), found.weights, share)
-        n_iter += found.n_iter
-    return replace(found, n_iter=n_warm + n_iter)
+    while True:
+        stage = len(standing.done)
+        n_done = sum(standing.done[len(warm) :])
+        most = warm_iter if stage < len(warm) else (max_iter - n_done) // (len(plan) - stage)
+        iterations = Iterations(most, tol, note, standing.losses)
+        if plan[stage] == "max_margin":
+            found = _close_gap(loss, standing, iterations)
+        else:
+            found = _descend(loss, plan[stage], standing, reg_alpha, iterations)
+        if stage == len(plan) - 1:
+            return replace(found, n_iter=sum(standing.done) + found.n_iter)
+        standing.turn(found)
+
+
+def _descend(
+    loss: LinearLoss,
+    objective: Choice,
+    standing: Standing,
+    reg_alpha: float,
+    iterations: Iterations,
+) -> Minimum:
+    smooth, metric, n_threads = loss.of(objective), standing.metric, loss.n_threads
+    assert metric is not None
+    if reg_alpha == 0:
+        return minimize(smooth, standing.weights, iterations, metric, n_threads)
+    return minimize_l1(smooth, standing.weights, reg_alpha, iterations, metric, n_threads)
+
+
+def _close_gap(loss: LinearLoss, standing: Standing, iterations: Iterations) -> Minimum:
+    risk = loss.of("max_margin", penalised=False)
+    standing.metric = None  # nothing is smooth here
+    if standing.bundle is None:
+        standing.bundle = Bundle.begin(risk, standing.weights, loss.reg_lambda, floor=0.0)
+    return minimize_bundle(risk, standing.bundle, iterations)
