@@ -9,7 +9,7 @@ import hedgerow
 from hedgerow.cli import main
 from reference.command_line import complaint
 
-COMMANDS = ["train", "tag", "eval", "inspect", "demo"]
+COMMANDS = ["train", "tag", "eval", "inspect", "report", "demo"]
 
 
 def test_starting_imports_nothing_that_takes_time():

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from hedgerow import __version__
-from hedgerow.cli import demo, evaluate, inspect, tag, train
+from hedgerow.cli import demo, evaluate, inspect, report, tag, train
 from hedgerow.cli.errors import BROKEN_PIPE, INTERRUPTED, MISTAKE, CommandError, describe, tell
 from hedgerow.cli.options import HelpFormatter, Parser
 
@@ -26,6 +26,7 @@ examples:
   hedgerow tag chunks.hedgerow new.txt > labelled.txt
   hedgerow eval chunks.hedgerow test.txt
   hedgerow train days.csv -m days.hedgerow --group day --label activity
+  hedgerow report days.hedgerow test.csv -o report.html
 
 `hedgerow COMMAND --help` tells more of each command.
 """
@@ -42,7 +43,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"hedgerow {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (train, tag, evaluate, inspect, demo):
+    for command in (train, tag, evaluate, inspect, report, demo):
         command.add_command(commands)
     return parser
 

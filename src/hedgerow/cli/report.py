@@ -1,0 +1,59 @@
+"""hedgerow report: a page about a model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from hedgerow.cli.errors import tell, telling
+from hedgerow.cli.models import check_place, load_model, recipe_of
+from hedgerow.cli.options import Commands, begin_command
+from hedgerow.cli.text import format_size
+
+DESCRIPTION = """\
+Write a page about a model: one HTML file that needs no network.
+
+It shows learning curves, transitions, the most important features, and trees.
+With a labelled file also confusions, calibration, and its sequences to browse,
+the worst ones first.
+"""
+EXAMPLES = """\
+  hedgerow report chunks.hedgerow -o report.html
+  hedgerow report chunks.hedgerow test.txt -o report.html
+"""
+
+
+def add_command(commands: Commands) -> None:
+    """Make the command known."""
+    parser = begin_command(
+        commands,
+        "report",
+        run,
+        summary="write a page about a model",
+        description=DESCRIPTION,
+        examples=EXAMPLES,
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a model that hedgerow train has written")
+    add("file", metavar="DATA", nargs="?", help="labelled file to show it on")
+    add("-o", "--output", metavar="PAGE", required=True, help="where the page goes")
+    add("--title", metavar="TEXT", help="title of the page; the model's file unless given")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the page."""
+    from hedgerow.files import read_file
+    from hedgerow.report import write_report
+
+    check_place(options.output, "page", [options.model, options.file])
+    model = load_model(options.model)
+    title = options.title or Path(options.model).name
+    with telling():
+        if options.file is None:
+            notes = write_report(model, options.output, title=title)
+        else:
+            data = read_file(options.file, recipe_of(model, options.model))
+            notes = write_report(model, options.output, data.X, data.y, title=title)
+    for note in notes:
+        tell(f"warning: {note}")
+    print(f"{options.output}: {format_size(Path(options.output).stat().st_size)}")
