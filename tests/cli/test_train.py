@@ -223,7 +223,7 @@ def end_after(monkeypatch, n_steps):
     monkeypatch.setattr("hedgerow.progress.Progress.update", update)
 
 
-@pytest.mark.parametrize("kind", ["trees"])
+@pytest.mark.parametrize("kind", ["linear", "trees"])
 def test_a_training_goes_on_from_its_checkpoint(kind, chunks, place, capsys, monkeypatch):
     checkpoint = place.with_name("checkpoint")
     options = ["train", str(chunks), "-m", str(place), "--quiet", "--model", kind]
@@ -249,7 +249,6 @@ def test_a_training_goes_on_from_its_checkpoint(kind, chunks, place, capsys, mon
 def test_a_checkpoint_of_another_training(chunks, place, capsys, monkeypatch):
     checkpoint = place.with_name("checkpoint")
     options = ["train", str(chunks), "-m", str(place), "--quiet", "--checkpoint", str(checkpoint)]
-    options += ["--model", "trees"]
     with monkeypatch.context() as patch:
         end_after(patch, 15)
         assert main(options) == 130

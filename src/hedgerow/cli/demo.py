@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+SUMMARY = "train on handwritten words and read others"
 DESCRIPTION = """\
 Train on handwritten words that come with the package, in a few seconds, and
 read words that the model has not seen: once every letter for itself, once with
@@ -35,14 +36,7 @@ PLAIN = " .'#"
 
 def add_command(commands: Commands) -> None:
     """Make the command known."""
-    parser = begin_command(
-        commands,
-        "demo",
-        run,
-        summary="train on handwritten words and read others",
-        description=DESCRIPTION,
-        examples=EXAMPLES,
-    )
+    parser = begin_command(commands, "demo", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add_jobs(parser)
 
 

@@ -7,19 +7,20 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.models import load_model, recipe_of
-from hedgerow.cli.options import Commands, add_jobs, begin_command
-from hedgerow.cli.text import FEW_LABELS, format_share, format_table, look_like_chunks
+from hedgerow.cli.options import Commands, add_jobs, add_model, begin_command
+from hedgerow.cli.scores import look_like_chunks, score_chunks
+from hedgerow.cli.text import FEW_LABELS, format_share, format_table
 
 if TYPE_CHECKING:
     from hedgerow.files import Batch
     from hedgerow.metrics import ChunkScores, LabelScores, Scores
     from hedgerow.model import SequenceModel
 
+SUMMARY = "score a model, or two, on a labelled file"
 DESCRIPTION = """\
 Compare the labels of a file with those that a model gives.
 
@@ -40,16 +41,9 @@ N_CONFUSIONS = 10
 
 def add_command(commands: Commands) -> None:
     """Make the command known."""
-    parser = begin_command(
-        commands,
-        "eval",
-        run,
-        summary="score a model, or two, on a labelled file",
-        description=DESCRIPTION,
-        examples=EXAMPLES,
-    )
+    parser = begin_command(commands, "eval", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a model that hedgerow train has written")
+    add_model(parser)
     add("file", metavar="FILE", help="labelled file; - is standard input")
     add("other", metavar="MODEL2", nargs="?", help="another model to compare with the first")
     add(
@@ -83,15 +77,6 @@ class Comparison:
         self.n_unknown += sum(
             label not in known and label is not None for y in batch.y for label in y
         )
-
-    def without_gaps(self) -> tuple[list[list[Any]], list[list[Any]]]:
-        """True and predicted labels of the positions that have a label."""
-        has_label = [[label is not None for label in labels] for labels in self.y_true]
-        true, predicted = (
-            [list(compress(labels, keep)) for labels, keep in zip(side, has_label, strict=True)]
-            for side in (self.y_true, self.y_pred)
-        )
-        return true, predicted
 
     @property
     def right(self) -> list[bool]:
@@ -170,12 +155,12 @@ def label_file(path: str, options: argparse.Namespace) -> Comparison:
 
 def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
     """All scores of a model."""
-    from hedgerow.metrics import chunk_scores, label_scores
+    from hedgerow.metrics import label_scores
 
     labels, chunks = label_scores(comparison.y_true, comparison.y_pred), None
     if scheme is not None or look_like_chunks(labels.labels):
         with telling():
-            chunks = chunk_scores(*comparison.without_gaps(), scheme)
+            chunks = score_chunks(comparison.y_true, comparison.y_pred, scheme)
     return Result(
         path,
         labels,

@@ -7,8 +7,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
-from hedgerow.cli.models import labels_by_text, load_model, recipe_of
-from hedgerow.cli.options import Commands, begin_command, suggest
+from hedgerow.cli.models import describe_training, labels_by_text, load_model, recipe_of
+from hedgerow.cli.options import Commands, add_model, begin_command, suggest
 from hedgerow.cli.text import FEW_LABELS, format_table
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hedgerow.files import Recipe
     from hedgerow.model import SequenceModel
 
+SUMMARY = "see what a model has learnt, and why it chose a label"
 DESCRIPTION = """\
 Tell what a model is and what it has learnt: its parameters as far as they are
 not the usual ones, labels, the largest weights or most important features, and
@@ -33,16 +34,9 @@ WIDTH = 80
 
 def add_command(commands: Commands) -> None:
     """Make the command known."""
-    parser = begin_command(
-        commands,
-        "inspect",
-        run,
-        summary="see what a model has learnt, and why it chose a label",
-        description=DESCRIPTION,
-        examples=EXAMPLES,
-    )
+    parser = begin_command(commands, "inspect", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a model file")
+    add_model(parser)
     add("file", metavar="FILE", nargs="?", help="file with the position to explain")
     add("--sequence", type=int, default=0, metavar="I", help="sequence of the file, from 0")
     add("--position", type=int, default=0, metavar="T", help="position in it, from 0")
@@ -69,20 +63,18 @@ def describe(model: Any, path: str) -> str:
     from hedgerow.parameters import changed_parameters
 
     changed = [f"{name}={value!r}" for name, value in changed_parameters(model).items()]
-    is_linear = hasattr(model, "n_iter_")
-    steps = f"{model.n_iter_:,} iterations" if is_linear else f"{model.n_rounds_:,} rounds"
     facts = {
         "parameters": ", ".join(changed) or "all as usual",
         f"{len(model.classes_):,} labels": " ".join(map(str, model.classes_.tolist())),
     }
-    if is_linear:
+    if hasattr(model, "n_weights_"):
         facts["weights"] = f"{model.n_weights_:,} of {len(model.attributes_):,} attributes"
     for name, figures in model.history_.items():
         if name.startswith("eval_"):
             facts[f"dev {name.removeprefix('eval_')}"] = f"{figures[-1]:.6g} at the end"
     if hasattr(model, "recipe_"):
         facts["files"] = describe_recipe(recipe_of(model, path))
-    lines = [f"{path}: {type(model).__name__}, {steps}, loss {model.loss_:.6g}"]
+    lines = [f"{path}: {type(model).__name__}, {describe_training(model)}"]
     for name, fact in facts.items():
         lines += textwrap.wrap(f"{name}: {fact}", WIDTH, subsequent_indent="    ")
     return "\n".join(lines)

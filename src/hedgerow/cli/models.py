@@ -37,6 +37,13 @@ def recipe_of(model: SequenceModel, path: str) -> Recipe:
         return Recipe.from_json(model.recipe_)
 
 
+def describe_training(model: Any) -> str:
+    """How long a model was trained, and to which loss."""
+    is_linear = hasattr(model, "n_iter_")
+    steps = f"{model.n_iter_:,} iterations" if is_linear else f"{model.n_rounds_:,} rounds"
+    return f"{steps}, loss {model.loss_:.6g}"
+
+
 def labels_by_text(model: SequenceModel) -> dict[str, Any]:
     """The labels of a model by what is written for them."""
     return {str(label): label for label in model.classes_.tolist()}

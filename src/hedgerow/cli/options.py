@@ -50,7 +50,6 @@ def begin_command(
     commands: Commands,
     name: str,
     run: Callable[[argparse.Namespace], None],
-    *,
     summary: str,
     description: str,
     examples: str,
@@ -68,7 +67,12 @@ def begin_command(
     return parser
 
 
-def add_jobs(parser: argparse._ActionsContainer) -> None:
+def add_model(parser: Parser) -> None:
+    """Argument MODEL."""
+    parser.add_argument("model", metavar="MODEL", help="a model that hedgerow train has written")
+
+
+def add_jobs(parser: Parser) -> None:
     """Option --jobs."""
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="threads; all cores unless given. Changes no result"

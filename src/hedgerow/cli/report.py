@@ -7,9 +7,10 @@ from pathlib import Path
 
 from hedgerow.cli.errors import tell, telling
 from hedgerow.cli.models import check_place, load_model, recipe_of
-from hedgerow.cli.options import Commands, begin_command
+from hedgerow.cli.options import Commands, add_model, begin_command
 from hedgerow.cli.text import format_size
 
+SUMMARY = "write a page about a model"
 DESCRIPTION = """\
 Write a page about a model: one HTML file that needs no network.
 
@@ -25,16 +26,9 @@ EXAMPLES = """\
 
 def add_command(commands: Commands) -> None:
     """Make the command known."""
-    parser = begin_command(
-        commands,
-        "report",
-        run,
-        summary="write a page about a model",
-        description=DESCRIPTION,
-        examples=EXAMPLES,
-    )
+    parser = begin_command(commands, "report", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a model that hedgerow train has written")
+    add_model(parser)
     add("file", metavar="DATA", nargs="?", help="labelled file to show it on")
     add("-o", "--output", metavar="PAGE", required=True, help="where the page goes")
     add("--title", metavar="TEXT", help="title of the page; the model's file unless given")

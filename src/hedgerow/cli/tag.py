@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.models import check_place, labels_by_text, load_model, recipe_of
-from hedgerow.cli.options import Commands, add_jobs, begin_command
+from hedgerow.cli.options import Commands, add_jobs, add_model, begin_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hedgerow.files import Batch
     from hedgerow.model import SequenceModel
 
+SUMMARY = "label a file of any length"
 DESCRIPTION = """\
 Label a file. Its rows come out as they went in, with further columns.
 
@@ -44,16 +45,9 @@ EXAMPLES = """\
 
 def add_command(commands: Commands) -> None:
     """Make the command known."""
-    parser = begin_command(
-        commands,
-        "tag",
-        run,
-        summary="label a file of any length",
-        description=DESCRIPTION,
-        examples=EXAMPLES,
-    )
+    parser = begin_command(commands, "tag", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a model that hedgerow train has written")
+    add_model(parser)
     add(
         "file",
         metavar="FILE",

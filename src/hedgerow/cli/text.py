@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 # A matrix of so many labels fits a page; of larger ones the largest entries are listed.
 FEW_LABELS = 8
@@ -35,11 +33,3 @@ def format_size(n_bytes: float) -> str:
             return f"{n_bytes:.3g} {unit}"
         n_bytes /= 1000
     return f"{n_bytes:.3g} GB"
-
-
-def look_like_chunks(labels: Iterable[Any]) -> bool:
-    """Whether labels say where chunks begin and go on: O, B-NP, I-NP."""
-    found = set(labels) - {"O"}
-    return bool(found) and all(
-        isinstance(label, str) and re.match(r"[BIESLU]-.", label) for label in found
-    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, tell, telling
-from hedgerow.cli.models import check_place
+from hedgerow.cli.models import check_place, describe_training
 from hedgerow.cli.options import (
     Commands,
     add_jobs,
@@ -18,12 +18,14 @@ from hedgerow.cli.options import (
     read_window,
     suggest,
 )
-from hedgerow.cli.text import format_share, format_size, look_like_chunks
+from hedgerow.cli.scores import look_like_chunks, score_chunks
+from hedgerow.cli.text import format_share, format_size
 
 if TYPE_CHECKING:
     from hedgerow.files import Batch, Recipe
     from hedgerow.model import SequenceModel
 
+SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
 Train a model on a labelled file.
 
@@ -42,19 +44,12 @@ EXAMPLES = """\
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
 """
 # Of the parameters those that only Python code can give.
-ONLY_PYTHON = frozenset({"callbacks"})
+ONLY_PYTHON = frozenset({"callbacks", "group_column"})
 
 
 def add_command(commands: Commands) -> None:
     """Make the command known."""
-    parser = begin_command(
-        commands,
-        "train",
-        run,
-        summary="train a model on a labelled file",
-        description=DESCRIPTION,
-        examples=EXAMPLES,
-    )
+    parser = begin_command(commands, "train", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add("train", metavar="TRAIN", help="file to learn from; - is standard input")
     add("-m", "--model-file", metavar="MODEL", required=True, help="where the model goes")
@@ -63,8 +58,21 @@ def add_command(commands: Commands) -> None:
     add_jobs(parser)
     add("--quiet", action="store_true", help="say nothing unless something is wrong")
 
-    model = parser.add_argument_group("the model")
-    add = model.add_argument
+    add_model_options(parser.add_argument_group("the model"))
+    add_file_options(parser.add_argument_group("the file"))
+    long = parser.add_argument_group("long trainings")
+    add = long.add_argument
+    add(
+        "--checkpoint",
+        metavar="FILE",
+        help="keep the state of the training in this file; if it is there, go on from it",
+    )
+    add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
+
+
+def add_model_options(group: argparse._ArgumentGroup) -> None:
+    """What is trained."""
+    add = group.add_argument
     add(
         "--model",
         choices=("linear", "trees"),
@@ -99,8 +107,10 @@ def add_command(commands: Commands) -> None:
         "--set reg_lambda=0.5 --set max_depth=4",
     )
 
-    file = parser.add_argument_group("the file")
-    add = file.add_argument
+
+def add_file_options(group: argparse._ArgumentGroup) -> None:
+    """How the file is read."""
+    add = group.add_argument
     add(
         "--format",
         choices=("conll", "csv", "parquet", "crfsuite"),
@@ -123,15 +133,6 @@ def add_command(commands: Commands) -> None:
         metavar="FILE",
         help="CoNLL columns: attributes to make of them, in the language of CRF++ (U00:%%x[-1,0])",
     )
-
-    long = parser.add_argument_group("long trainings")
-    add = long.add_argument
-    add(
-        "--checkpoint",
-        metavar="FILE",
-        help="keep the state of the training in this file; if it is there, go on from it",
-    )
-    add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -261,14 +262,12 @@ def summarise(
     model: Any, data: Batch, dev: Batch | None, options: argparse.Namespace, seconds: float
 ) -> None:
     """Say in a few lines what was trained, and how good it is."""
-    is_linear = hasattr(model, "n_iter_")
-    steps = f"{model.n_iter_:,} iterations" if is_linear else f"{model.n_rounds_:,} rounds"
     size = Path(options.model_file).stat().st_size
     print(
         f"{options.train}: {data.n_sequences:,} sequences, {data.n_positions:,} positions, "
         f"{len(model.classes_):,} labels"
     )
-    print(f"{type(model).__name__}: {steps}, loss {model.loss_:.6g}")
+    print(f"{type(model).__name__}: {describe_training(model)}")
     if dev is not None:
         print(f"{options.dev}: {describe_scores(dev.y, model.predict(dev.X))}")
     print(f"{options.model_file}: {format_size(size)}, {seconds:.1f} s")
@@ -276,10 +275,10 @@ def summarise(
 
 def describe_scores(y_true: Any, y_pred: Any) -> str:
     """Accuracy, and the F1 of chunks if labels look like chunks."""
-    from hedgerow.metrics import chunk_scores, label_scores
+    from hedgerow.metrics import label_scores
 
     scores = label_scores(y_true, y_pred)
     text = f"accuracy {format_share(scores.accuracy)}"
     if look_like_chunks(scores.labels):
-        text += f", F1 of chunks {format_share(chunk_scores(y_true, y_pred).f1)}"
+        text += f", F1 of chunks {format_share(score_chunks(y_true, y_pred).f1)}"
     return text

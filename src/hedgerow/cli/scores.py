@@ -1,0 +1,31 @@
+"""Scores of chunks on the command line: when to give them, and of what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedgerow.metrics import ChunkScores
+
+
+def look_like_chunks(labels: Iterable[Any]) -> bool:
+    """Whether labels say where chunks begin and go on: O, B-NP, I-NP."""
+    found = set(labels) - {"O"}
+    return bool(found) and all(
+        isinstance(label, str) and re.match(r"[BIESLU]-.", label) for label in found
+    )
+
+
+def score_chunks(y_true: Any, y_pred: Any, scheme: str | None = None) -> ChunkScores:
+    """Scores of chunks, without the positions that have no label."""
+    from hedgerow.metrics import chunk_scores
+
+    has_label = [[label is not None for label in labels] for labels in y_true]
+    true, predicted = (
+        [list(compress(labels, keep)) for labels, keep in zip(side, has_label, strict=True)]
+        for side in (y_true, y_pred)
+    )
+    return chunk_scores(true, predicted, scheme)
