@@ -1,7 +1,12 @@
 """CSV and Parquet files: tables with a group column."""
 
+import csv as python_csv
+import io
+
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
 from hedgerow import TreeCRF
@@ -53,8 +58,160 @@ def test_a_model_learns_from_a_table(path):
     assert [len(labels) for labels in crf.predict(list(batch.X))] == [2, 1, 3]
 
 
-def test_a_group_that_comes_again(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("g,x,y\n1,2,A\n2,3,B\n1,4,A\n")
-    with pytest.raises(FileError, match=r"group '1' of column 'g' comes again in row 3"):
-        read_file(path, make_recipe(path, group="g"))
+def write(folder, text, name="t.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+CSV = "g,x,t,y\n1,2,a,A\n1,3,b,B\n2,4,c,A\n"
+PIECES = st.text('ab,;"\n é', max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 1), PIECES, st.floats(-9, 9)), min_size=1, max_size=12),
+    st.sampled_from([",", ";", "\t"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(1, 5),
+)
+def test_rows_stay_as_they_are(tmp_path_factory, rows, delimiter, newline, n_positions):
+    folder = tmp_path_factory.mktemp("csv")
+    buffer = io.StringIO()
+    writer = python_csv.writer(buffer, delimiter=delimiter, lineterminator=newline)
+    writer.writerow(["g", "t", "x", "y"])
+    group = 0
+    for step, text, number in rows:
+        group += step
+        writer.writerow([group, text, number, "L"])
+    path = write(folder, buffer.getvalue())
+    recipe = make_recipe(path, group="g")
+    whole = read_file(path, recipe)
+    batches = list(stream_file(path, recipe, labels=True, n_positions=n_positions))
+    parts = [frame.to_pydict() for batch in batches for frame in batch.X]
+    assert parts == [frame.to_pydict() for frame in whole.X]
+    assert {label for labels in whole.y for label in labels} == {"L"}
+    texts = [value for frame in parts for value in frame["t"]]
+    if recipe.kinds[1] == "text":
+        assert texts == [text or None for _, text, _ in rows]
+    out = folder / "out.csv"
+    with open_writer(out, recipe) as writer:
+        for batch in batches:
+            writer.write(batch, {"a,b": [["x"] * len(x) for x in batch.X]})
+    lines = buffer.getvalue().removesuffix(newline)
+    if not any("\n" in text for _, text, _ in rows):
+        expected = [f"{line}{delimiter}x" for line in lines.split(newline)]
+        name = '"a,b"' if delimiter == "," else "a,b"
+        expected[0] = expected[0][:-1] + name
+        assert out.read_bytes().decode() == newline.join(expected) + newline
+
+
+def test_what_columns_hold_is_kept_from_training(tmp_path):
+    recipe = make_recipe(write(tmp_path, "g,n,b,t,y\n1,2,true,a,3\n1,,false,,4\n"), group="g")
+    assert recipe.kinds == ("integer", "integer", "bool", "text", "integer")
+    path = write(tmp_path, "y,t,g,other,b,n\n,7,1,q,,2.5\n", "new.csv")
+    batch = read_file(path, recipe)
+    assert batch.X[0].to_pydict() == {"n": [2.5], "b": [None], "t": ["7"]}
+    assert batch.y == [[None]]
+
+
+def test_labels_that_are_known(tmp_path):
+    recipe = make_recipe(write(tmp_path, "g,n,y\n1,2,3\n"), group="g")
+    path = write(tmp_path, "g,n,k\n1,2,?\n1,3,\n1,4,5\n", "new.csv")
+    assert read_file(path, recipe, labels=False, known="k").known == [["?", None, "5"]]
+    with pytest.raises(FileError, match="column 'n' cannot hold labels that are known: the model"):
+        read_file(path, recipe, labels=False, known="n")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, "line 1: the file is empty: it has no line of column names"),
+        ("g,x,y\n", {}, "the file is empty: it has no sequence"),
+        (
+            CSV,
+            {"group": None},
+            "a table needs a group column, which says which rows .* are 'g', 'x'",
+        ),
+        (CSV, {"group": "id"}, "there is no column 'id'; the columns are 'g', 'x', 't', 'y'"),
+        (CSV, {"group": "y"}, "column 'y' is both the group and the label; say which column holds"),
+        ("g,g,y\n1,1,A\n", {}, "two columns are named 'g'; rename one"),
+        ("g,x,y\n1,2,A\n2,3,B\n1,4,A\n", {}, "group '1' of column 'g' comes again in row 3; the"),
+        ("g,x,y\n1,2,A\n,3,B\n", {}, "row 2 has no group in column 'g'; every row needs one"),
+        ("g,x,y\n1,2,A\n\n2,B\n", {}, r"t.csv, line 4: Expected 3 columns, got 2: 2,B"),
+        ('g,x,y\n1,"2\n3",A\n2,B\n', {}, "line 4: Expected 3 columns, got 2"),
+        (b"g,x,y\n1,\xff,A\n", {}, "line 2: column 'x' cannot be read as string: invalid UTF8"),
+        (b"g,\xff,y\n1,2,A\n", {}, "line 1: .* is not valid UTF-8"),
+        ('g,"x,y\n1,2,A\n', {}, "line 1: the column names cannot be read: unexpected end of data"),
+        ("g,x,y\n1,2,A\r2,3,B\n", {}, "line 2: expected 1 rows from here on, got 2; look for a"),
+    ],
+)
+def test_what_is_no_table(tmp_path, text, options, message):
+    path = write(tmp_path, text)
+    with pytest.raises(FileError, match=message):
+        read_file(path, make_recipe(path, **{"group": "g", **options}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("g,x,t,y\n1,2,a,A\n1,b,c,A\n", r"line 3: column 'x' cannot be read as double: .* 'b'"),
+        ("g,t,y\n1,a,A\n", "column 'x', which the model was trained on, is not there; the columns"),
+        ("x,t,y\n1,a,A\n", "column 'g', which the model was trained on, is not there"),
+        ('g,x,t,y\n1,2,a,A\n1,2,",A\n', "line 3: a quote is opened here and never closed"),
+    ],
+)
+def test_a_table_unlike_that_of_training(tmp_path, text, message):
+    recipe = make_recipe(write(tmp_path, CSV), group="g")
+    with pytest.raises(FileError, match=message):
+        list(stream_file(write(tmp_path, text, "new.csv"), recipe, labels=True))
+
+
+def test_a_column_that_is_there_already(path):
+    recipe = make_recipe(path, group="id")
+    (batch, *_) = stream_file(path, recipe)
+    out = path.with_name("out")
+    with (
+        open_writer(out, recipe) as writer,
+        pytest.raises(
+            FileError, match="the rows have a column 'x' already, which would be written"
+        ),
+    ):
+        writer.write(batch, {"x": [[0] * len(x) for x in batch.X]})
+
+
+def test_types_of_parquet(tmp_path):
+    days = pa.array([1, 2], pa.date32())
+    table = pa.table({"g": [0, 0], "x": pa.array(["a", "b"]).dictionary_encode(), "y": ["A", "B"]})
+    path = tmp_path / "t.parquet"
+    parquet.write_table(table, path)
+    recipe = make_recipe(path, group="g")
+    assert read_file(path, recipe).X[0].to_pydict() == {"x": ["a", "b"]}
+    parquet.write_table(table.set_column(1, "x", [[1, 2]]), path)
+    with pytest.raises(
+        FileError, match="column 'x' is of type int64, but the model was trained on t"
+    ):
+        read_file(path, recipe)
+    numbers = make_recipe(path, group="g")
+    parquet.write_table(table.set_column(1, "x", days), path)
+    with pytest.raises(
+        FileError, match=r"column 'x' is of type date32.*trained on numbers; convert"
+    ):
+        read_file(path, numbers)
+    with pytest.raises(
+        FileError, match=r"column 'x' is of type date32\[day\]; expected numbers, bools"
+    ):
+        make_recipe(path, group="g")
+    integers = make_recipe(path, group="x", label="g", features=["y"])
+    parquet.write_table(table.set_column(0, "g", [["u", "v"]]), path)
+    with pytest.raises(FileError, match="column 'g' does not hold labels of the kind used to fit"):
+        read_file(path, integers)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(FileError, match="the Parquet file cannot be read: "):
+        make_recipe(path, group="g")
+
+
+def test_groups_are_forgotten_in_a_long_stream(path, monkeypatch):
+    monkeypatch.setattr("hedgerow.files.tables.MOST_REMEMBERED", 1)
+    recipe = make_recipe(path, group="id")
+    assert sum(batch.n_sequences for batch in stream_file(path, recipe, n_positions=1)) == 3

@@ -16,7 +16,7 @@ from hedgerow.files.chunks import MARK, decode_text
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.recipe import Kind, Recipe
 from hedgerow.files.source import Source
-from hedgerow.files.tables import TableColumns, kind_of
+from hedgerow.files.tables import TableColumns, count_rows, kind_of
 
 DELIMITERS = (",", ";", "\t")
 # A column of what is read that holds the rows as they stand in the file.
@@ -74,7 +74,7 @@ class CsvReader:
             types[columns.known] = pa.string()
         parts = (
             _read_rows(rows, lines, header, types, self._path)
-            for rows, lines in records.stream(n_positions)
+            for rows, lines in records.stream(count_rows(n_positions, len(header.names)))
         )
         for batch in columns.stream(parts, remember_all=shared is not None):
             yield Batch(batch.X, batch.y, (header, batch.rows.column(ROW)), batch.known)
@@ -113,7 +113,11 @@ class Records:
             yield from self._numbered(rows)
         if self._ahead:
             rows, rest = _split_records(self._ahead + b"\n")
-            yield from self._numbered(rows or [rest])
+            yield from self._numbered(rows)
+            if rest:
+                raise FileError(
+                    self._source.path, "a quote is opened here and never closed", self._line
+                )
 
     def _numbered(self, rows: list[bytes]) -> Iterator[tuple[list[bytes], list[int]]]:
         lines = []

@@ -18,10 +18,10 @@ from hedgerow.files.csv_tables import check_new_names
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.recipe import Recipe
 from hedgerow.files.source import Readable, Source
-from hedgerow.files.tables import TableColumns, kind_of
+from hedgerow.files.tables import TableColumns, count_rows, kind_of
 
-# Rows that are written together.
-ROWS_PER_GROUP = 1 << 16
+# Bytes of rows that are written together.
+GROUP_BYTES = 1 << 24
 
 
 def read_schema(source: Source) -> Any:
@@ -86,7 +86,8 @@ class ParquetReader:
                 self._parts(file, n_positions), remember_all=shared is not None
             )
 
-    def _parts(self, file: Any, n_rows: int) -> Iterator[pa.Table]:
+    def _parts(self, file: Any, n_positions: int) -> Iterator[pa.Table]:
+        n_rows = count_rows(n_positions, len(file.schema_arrow))
         with _as_file_errors(self._path):
             for part in file.iter_batches(batch_size=n_rows, use_threads=False):
                 yield pa.Table.from_batches([part])
@@ -112,7 +113,7 @@ class ParquetWriter:
         self._path = path
         self._writer: Any = None
         self._held: list[pa.Table] = []
-        self._n_held = 0
+        self._held_bytes = 0
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append columns to the rows of a batch."""
@@ -124,8 +125,8 @@ class ParquetWriter:
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._sink, rows.schema)
         self._held.append(rows)
-        self._n_held += len(rows)
-        if self._n_held >= ROWS_PER_GROUP:
+        self._held_bytes += rows.nbytes
+        if self._held_bytes >= GROUP_BYTES:
             self._flush()
 
     def close(self) -> None:
@@ -137,7 +138,7 @@ class ParquetWriter:
     def _flush(self) -> None:
         if self._held:
             self._writer.write_table(pa.concat_tables(self._held))
-        self._held, self._n_held = [], 0
+        self._held, self._held_bytes = [], 0
 
     def _to_array(self, name: str, values: list[Any]) -> Any:
         """Values in the type that the column has had so far."""

@@ -136,7 +136,10 @@ def _csv_recipe(
     from hedgerow.files.csv_tables import Header, infer_kinds
     from hedgerow.files.tables import check_table
 
-    header = Header(path, _head_lines(source.peek(HEAD))[0])
+    size = HEAD
+    while len(head := source.peek(size)) == size and b"\n" not in head:
+        size *= 2
+    header = Header(path, _head_lines(head)[0])
     group_number, label_number = check_table(path, header.names, group, label)
     kinds = infer_kinds(path, source, header)
     chosen = _choose_features(path, header.names, features, False, {group_number, label_number})

@@ -18,6 +18,8 @@ from hedgerow.files.columns import find_column, list_columns
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.recipe import Kind, Recipe
 
+# Cells that are read together, so that wide tables need no more memory than narrow ones.
+MOST_CELLS = 1 << 18
 # Groups that a stream remembers, to notice one that comes again.
 MOST_REMEMBERED = 1 << 17
 
@@ -102,6 +104,11 @@ class TableColumns:
                 self._path, f"column {name!r} does not hold labels of the kind used to fit: {error}"
             ) from None
         return cut(column.to_pylist(), offsets)
+
+
+def count_rows(n_positions: int, n_columns: int) -> int:
+    """How many rows of so many columns are read together."""
+    return max(1, min(n_positions, MOST_CELLS // n_columns))
 
 
 def check_table(
