@@ -20,7 +20,7 @@ NAMES = [np.where(x[:, 0] + np.roll(x[:, 1], 1) > 0, "up", "down") for x in NUMB
 SENTENCES = ["the old man", "a man", "the sea", "old man and the sea"]
 WORDS = [[{"word": w, "long": float(len(w)), "s": w[-1:]} for w in s.split()] for s in SENTENCES]
 CHUNKS = [["B-NP", "I-NP", "I-NP"], ["B-NP", "I-NP"], ["B-NP", "I-NP"], list("OO") + ["O"] * 3]
-TREES = TreeCRF(n_rounds=3, window=1, min_child_weight=0, max_depth=3).fit(NUMBERS, NAMES)
+TREES = TreeCRF(n_rounds=3, window=1, min_child_weight=0, max_depth=3, n_jobs=1).fit(NUMBERS, NAMES)
 LINEAR = LinearCRF(reg_lambda=0.1).fit(WORDS, CHUNKS)
 
 

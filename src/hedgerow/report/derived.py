@@ -80,7 +80,7 @@ def exceptions(
     plan: Plan, plans: list[Plan], offsets: NDArray[np.int64], texts: Texts
 ) -> NDArray[np.bool_]:
     """Positions where a derived column is not what its sources make of it, (N,)."""
-    parts = _split(plan.column, plan.joint, len(plan.sources), texts)
+    parts = _split(plan.column.texts, plan.joint, len(plan.sources), texts)
     wrong = np.zeros(int(offsets[-1]), np.bool_)
     for place, source in enumerate(plan.sources):
         told = _shift(plans[source.column].codes, offsets, source.shift)
@@ -101,18 +101,20 @@ def _derive(own: Plan, plans: list[Plan], few: NDArray[np.int64], texts: Texts) 
     """The column as a copy or a joint of others, if nearly all of its texts allow it."""
     n_few = int(few[-1])
     codes = own.column.codes[:n_few]
-    seen = [own.column.texts[code] for code in np.unique(codes[codes >= 0]).tolist()]
-    if not seen:
+    if not (codes >= 0).any():
         return None
+    distinct, numbers = np.unique(codes, return_inverse=True)
+    seen = ["" if code < 0 else own.column.texts[code] for code in distinct.tolist()]
     for joint in ("", *JOINTS):
         n_parts = Counter(text.count(joint) for text in seen).most_common(1)[0][0] + 1
         n_parts = 1 if joint == "" else n_parts
         if (n_parts == 1) != (joint == ""):
             continue
-        parts = _split(own.column, joint, n_parts, texts)
+        parts = _split(seen, joint, n_parts, texts)
+        parts[distinct < 0] = 0
         sources = []
         for place in range(n_parts):
-            source = _find_source(_take(parts[:, place], codes), plans, few)
+            source = _find_source(parts[numbers, place], plans, few)
             if source is None:
                 break
             sources.append(source)
@@ -121,14 +123,15 @@ def _derive(own: Plan, plans: list[Plan], few: NDArray[np.int64], texts: Texts) 
     return None
 
 
-def _split(column: TextColumn, joint: str, n_parts: int, texts: Texts) -> NDArray[np.int64]:
-    """Numbers of the parts of each distinct text, (n, n_parts); -1 where there are others."""
-    parts = np.full((len(column.texts), n_parts), -1, np.int64)
-    for row, text in zip(parts, column.texts, strict=True):
-        pieces = text.split(joint) if joint else [text]
-        if len(pieces) == n_parts:
-            row[:] = [texts.numbers.get(piece, -1) for piece in pieces]
-    return parts
+def _split(column: list[str], joint: str, n_parts: int, texts: Texts) -> NDArray[np.int64]:
+    """Numbers of the parts of texts, (n, n_parts); -1 for a text of another number of parts."""
+    find = texts.numbers.get
+    if not joint:
+        return np.array([[find(text, -1)] for text in column], np.int64).reshape(-1, 1)
+    pieces = [text.split(joint) for text in column]
+    others = [-1] * n_parts
+    rows = [[find(p, -1) for p in row] if len(row) == n_parts else others for row in pieces]
+    return np.array(rows, np.int64).reshape(-1, n_parts)
 
 
 def _find_source(

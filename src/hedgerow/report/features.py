@@ -6,8 +6,7 @@ of each beginning, such as ``w[0]``, that is a column of texts; what is left ove
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,6 @@ from hedgerow.sequences import Sequences, SparseRows
 COMMON = 0.05
 # Most columns of numbers that are shown.
 MAX_NUMBERS = 256
-SEPARATOR = re.compile("[=:]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +150,8 @@ def split_names(
     ``counts`` says how many positions have each. A name that has no common stem is all stem, and
     has no text.
     """
-    stems: Counter[str] = Counter()
-    cuts = [[found.start() for found in SEPARATOR.finditer(name)] for name in names]
+    stems: defaultdict[str, int] = defaultdict(int)
+    cuts = [_find_separators(name) for name in names]
     for name, places, count in zip(names, cuts, counts, strict=True):
         for place in places:
             stems[name[:place]] += count
@@ -163,6 +161,17 @@ def split_names(
         cut = next((place for place in reversed(places) if name[:place] in common), None)
         splits.append((name, None) if cut is None else (name[:cut], name[cut + 1 :]))
     return splits
+
+
+def _find_separators(name: str) -> list[int]:
+    """Where ":" and "=" stand in a name."""
+    name = name.replace(":", "=")
+    places = []
+    place = name.find("=")
+    while place >= 0:
+        places.append(place)
+        place = name.find("=", place + 1)
+    return places
 
 
 def _text_column(

@@ -10,8 +10,9 @@ from hedgerow.parameters import changed_parameters
 from hedgerow.report.blob import as_number, round_off
 from hedgerow.tree_crf import TreeCRF
 
-# Longest text of a parameter that is shown whole.
+# Longest text of a parameter that is shown whole, and parameters that make no other model.
 LONGEST = 200
+NO_MATTER = ("n_jobs", "verbose")
 
 
 def describe_model(model: SequenceModel) -> dict[str, Any]:
@@ -20,7 +21,11 @@ def describe_model(model: SequenceModel) -> dict[str, Any]:
     return {
         "kind": type(model).__name__,
         "labels": [str(label) for label in model.classes_.tolist()],
-        "parameters": [[name, _shorten(repr(value))] for name, value in parameters.items()],
+        "parameters": [
+            [name, _shorten(repr(value))]
+            for name, value in parameters.items()
+            if name not in NO_MATTER
+        ],
         "sizes": [[name, as_number(size)] for name, size in _sizes(model)],
         "decode": model.decode_,
     }

@@ -27,6 +27,7 @@ class Browser {
     this.sequenceList.paint();
     this.positionList.paint();
     if (this.position >= 0) this.openPosition(this.position);
+    setTimeout(() => this.all.haystacks(), 300); // so that the first search is quick too
   }
 
   makeTools() {
@@ -205,7 +206,7 @@ class Browser {
       if (all.truth[t] < labels.length) lines.push(["Its probability", roughShare(all.truthProbs[t])]);
     }
     const facts = make("dl", { class: "facts" }, ...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]));
-    const tops = all.tops.map(({ codes, probs }) => make("div", { class: "top" }, make("span", {}, labelText(codes[t])), sizeBar(probs[t] / 255, roughShare(probs[t]))));
+    const tops = all.tops.map(({ codes, probs }) => make("div", { class: "marginal" }, make("span", {}, labelText(codes[t])), sizeBar(probs[t] / 255, roughShare(probs[t]))));
     const features = all.features ? all.features.list(t, this.begin, this.end) : [];
     const chips = features.map(([name, text]) => make("span", { class: "chip", "data-tip": text === "" ? name : `${name} = ${text}` }, make("i", {}, shorten(name, 60)), text === "" ? null : make("b", {}, shorten(text, 60))));
     this.featurePane.replaceChildren(facts, make("h4", {}, "Marginals"), ...tops, make("h4", {}, "Features"), make("div", { class: "chips" }, ...(chips.length ? chips : ["none"])));

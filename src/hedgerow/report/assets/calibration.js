@@ -27,7 +27,7 @@ function drawReliability(row, width) {
   return draw(
     "svg",
     { width, height, role: "img", "aria-label": "Reliability diagram" },
-    axes(width, height, x, y, tenths, tenths, "probability the model gives", (value) => share(value).replace(".0", "")),
+    axes(width, height, x, y, tenths, tenths, "probability the model gives", shortShare),
     ...bins.map(({ number, bin }) => draw("rect", { class: "histogram", x: x(bin * size) + 1, width: Math.max(1, x(size) - x(0) - 2), y: y((0.3 * number) / most), height: y(0) - y((0.3 * number) / most) })),
     draw("line", { class: "diagonal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }),
     draw("path", { class: "curve first", d: pathOf(bins.map((bin) => bin.right), (i) => x(bins[i - 1].prob), y) }),

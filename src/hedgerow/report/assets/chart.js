@@ -42,10 +42,11 @@ function axes(width, height, x, y, xTicks, yTicks, xName, format) {
  * @param {string} name - what is drawn
  * @param {{name: string, values: number[], style: string}[]} series
  * @param {string} step - what a value belongs to: "round"
- * @param {function(number): string} format
+ * @param {boolean} isShare - whether the values are shares
  * @param {number|null} mark - a step to mark
  */
-function lineChart(name, series, step, format, mark) {
+function lineChart(name, series, step, isShare, mark) {
+  const format = isShare ? share : figure;
   const length = Math.max(...series.map(({ values }) => values.length));
   const finite = series.flatMap(({ values }) => values.filter((value) => value !== null));
   const [low, high] = [Math.min(...finite), Math.max(...finite)];
@@ -59,7 +60,7 @@ function lineChart(name, series, step, format, mark) {
     const picture = draw(
       "svg",
       { width, height, tabindex: 0, role: "img", "aria-label": `${name}; at the end: ${last}` },
-      axes(width, height, x, y, xTicks, ticks(low - spare, high + spare, 5), step, format),
+      axes(width, height, x, y, xTicks, ticks(low - spare, high + spare, 5), step, isShare ? shortShare : figure),
       mark === null ? null : draw("line", { class: "mark", x1: x(mark), x2: x(mark), y1: top, y2: height - bottom }),
       ...series.map(({ values, style }) => draw("path", { class: `curve ${style}`, d: pathOf(values, x, y) })),
     );

@@ -9,7 +9,7 @@ function showCurves() {
       name,
       keys.map((key) => ({ name: CURVE_NAMES[key] ?? key, values: curves[key], style: key.startsWith("eval") ? "second" : "first" })),
       step,
-      name.endsWith("ccuracy") ? share : figure,
+      /accuracy/i.test(name),
       best,
     ),
   );

@@ -48,9 +48,17 @@ function figure(number) {
 /** A share in percent. */
 function share(number) {
   if (number === null || number === undefined) return "–";
-  const percent = 100 * number;
-  const digits = percent >= 99.95 || percent < 0.005 ? 0 : percent >= 99 || percent < 10 ? 2 : 1;
-  return `${percent.toFixed(digits)} %`;
+  return number === 0 || number === 1 ? `${100 * number} %` : `${(100 * number).toFixed(2)} %`;
+}
+
+/** A share as short as may be, for an axis. */
+function shortShare(number) {
+  return `${Number((100 * number).toFixed(2))} %`;
+}
+
+/** Classes of what is coloured by a level from 0 to 1: on strong colours text is light or dark. */
+function strength(level) {
+  return level > 0.75 ? " strong strongest" : level > 0.5 ? " strong" : "";
 }
 
 /** A probability that was kept in 255 steps. */

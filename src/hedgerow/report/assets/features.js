@@ -25,7 +25,7 @@ function showGains() {
 
 function heatChip(value, largest, tip) {
   const level = value / largest;
-  const chip = make("span", { class: `heat-chip above${level > 0.55 ? " strong" : ""}`, "data-tip": tip }, value ? share(value) : "");
+  const chip = make("span", { class: `heat-chip above${strength(level)}`, "data-tip": tip }, value ? share(value) : "");
   chip.style.setProperty("--level", `${(100 * level).toFixed(1)}%`);
   return chip;
 }

@@ -45,7 +45,7 @@ function heatCell(content, i, j) {
     return spot;
   }
   const level = Math.max(-1, Math.min(1, content.level));
-  spot.className = `${level < 0 ? "below" : "above"}${Math.abs(level) > 0.55 ? " strong" : ""}${content.mark ? ` ${content.mark}` : ""}`;
+  spot.className = (level < 0 ? "below" : "above") + strength(Math.abs(level));
   spot.style.setProperty("--level", `${(100 * Math.abs(level)).toFixed(1)}%`);
   spot.dataset.tip = content.tip;
   spot.setAttribute("aria-label", content.tip);

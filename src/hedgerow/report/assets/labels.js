@@ -81,11 +81,11 @@ function showConfusion(onPick) {
     onPick: (i, j) => onPick(shown[i], shown[j]),
     cell: (i, j) => {
       const number = cells.get(shown[i] * labels.length + shown[j]) ?? 0;
-      if (!number) return { level: 0, tip: `true ${names[i]}, predicted ${names[j]}: none`, mark: i === j ? "own" : "" };
+      if (!number) return { level: 0, tip: `true ${names[i]}, predicted ${names[j]}: none` };
       const part = share(number / totals.get(shown[i]));
       const tip = `true ${names[i]}, predicted ${names[j]}: ${plural(number, "position")}, ${part} of ${names[i]}`;
       const level = i === j ? (0.5 * number) / totals.get(shown[i]) : -Math.sqrt(number / worst);
-      return { level, tip, mark: i === j ? "own" : "", text: shown.length <= 26 ? compact(number) : "" };
+      return { level, tip, text: shown.length <= 26 ? compact(number) : "" };
     },
   });
   const table = sortedTable("Scores of labels", rows, [

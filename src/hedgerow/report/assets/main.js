@@ -36,6 +36,7 @@ async function build() {
   if (data.trees) addLater("trees", "Trees", showTrees);
   document.getElementById("main").append(make("footer", {}, `Made with hedgerow ${data.version}.`));
   if (browser) await browser.start();
+  performance.mark("ready");
   document.documentElement.dataset.ready = "";
 }
 

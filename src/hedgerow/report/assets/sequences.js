@@ -79,9 +79,10 @@ class Sequences {
     const [, stem, text] = /^([^=]+)=(.+)$/.exec(query) ?? [];
     const column = stem === undefined ? undefined : this.features?.find(stem.trim());
     if (column) {
+      const has = this.features.matcher(column, text);
       return (s) => {
         const [begin, end] = [this.begins[s], this.begins[s + 1]];
-        for (let t = begin; t < end; t++) if (this.features.show(column, t, begin, end) === text) return true;
+        for (let t = begin; t < end; t++) if (has(t, begin, end)) return true;
         return false;
       };
     }
@@ -165,6 +166,21 @@ class Features {
       return at < begin || at >= end ? 0 : this.columns[source].codes[at];
     });
     return parts.includes(0) ? "" : parts.map((code) => this.texts[code]).join(column.joint);
+  }
+
+  /** A test of positions: does a column have this text there? */
+  matcher(column, text) {
+    if (column.values) return (t) => shortNumber(column.values[t]) === text;
+    const code = this.texts.indexOf(text);
+    if (!column.sources) return (t) => column.codes[t] === code;
+    column.ownCodes ??= new Map(Array.from(column.own, (t, i) => [t, column.codes[i]]));
+    const parts = column.joint ? text.split(column.joint) : [text];
+    const wanted = parts.length === column.sources.length ? column.sources.map(([source, shift], i) => [this.columns[source].codes, shift, this.texts.indexOf(parts[i])]) : null;
+    return (t, begin, end) => {
+      const own = column.ownCodes.get(t);
+      if (own !== undefined) return own === code;
+      return wanted !== null && wanted.every(([codes, shift, part]) => t + shift >= begin && t + shift < end && codes[t + shift] === part);
+    };
   }
 
   /** Everything at a position: [name, text] pairs. */

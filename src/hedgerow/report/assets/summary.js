@@ -4,7 +4,7 @@ function showSummary() {
   const { model, scores = [], notes } = data;
   const facts = [...model.sizes];
   if (data.n_sequences !== undefined) {
-    facts.push(["Sequences of these data", data.n_sequences], ["Positions", data.n_positions]);
+    facts.push(["Sequences in the data", data.n_sequences], ["Positions in the data", data.n_positions]);
   }
   const parameters = model.parameters.length
     ? make("dl", { class: "facts" }, ...model.parameters.flatMap(([name, value]) => [make("dt", {}, make("code", {}, name)), make("dd", {}, make("code", {}, value))]))

@@ -87,6 +87,6 @@ function drawNode(forest, spot, largest) {
   const level = Math.abs(value) / largest;
   const box = draw("rect", { x, y: y - TREE.high / 2, width, height: TREE.high, rx: 4 });
   if (isLeaf) box.style.setProperty("--level", `${(90 * level).toFixed(1)}%`);
-  const style = isLeaf ? `leaf ${value < 0 ? "below" : "above"}${level > 0.6 ? " strong" : ""}` : "question";
+  const style = isLeaf ? `leaf ${value < 0 ? "below" : "above"}${strength(0.9 * level)}` : "question";
   return draw("g", { class: style, "data-tip": tip }, box, draw("text", { x: x + width / 2, y: y + 4, "text-anchor": "middle" }, text));
 }
