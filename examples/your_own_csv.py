@@ -79,7 +79,8 @@ The same from a shell:
   hedgerow train train.csv -m coffee.hedgerow --label state --group day --window 2 \\
       --set n_rounds=60 --set max_depth=4 --set subsample=0.5 --seed 0
   hedgerow eval coffee.hedgerow test.csv
-  hedgerow tag coffee.hedgerow test.csv -o labelled.csv --marginals"""
+  hedgerow tag coffee.hedgerow test.csv -o labelled.csv --marginals
+  hedgerow report coffee.hedgerow test.csv -o report.html"""
     )
 
 
