@@ -19,7 +19,9 @@ from hedgerow.files.chunks import Chunk, decode, read_chunks
 from hedgerow.files.columns import find_column, number_columns
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.recipe import Recipe
+from hedgerow.files.request import Request
 from hedgerow.files.source import Source
+from hedgerow.files.template import Template
 
 NAMES_OF_CONLLU = ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
 # A cell that says that there is no value.
@@ -195,54 +197,40 @@ def _with_width(chunks: Iterator[Chunk], reader: LineReader) -> Iterator[Chunk]:
         yield ahead
 
 
-class ConllReader:
-    """Reads a CoNLL file batch by batch."""
+def stream_conll(request: Request) -> Iterator[Batch]:
+    """Read a file batch by batch."""
+    recipe = request.recipe
+    n_columns = len(recipe.columns)
+    widths = {n_columns}
+    if recipe.label_is_last and not request.labels:
+        widths.add(n_columns - 1)
+    if request.known is not None:
+        widths.add(n_columns + 1)
+    reader = LineReader(request.path, recipe.delimiter, tuple(widths), is_conllu(recipe.columns))
+    template = recipe.read_template()
+    for lines in stream_lines(request.source, reader, request.n_positions):
+        yield _to_batch(lines, template, request)
 
-    def __init__(
-        self, path: Path, recipe: Recipe, *, labels: bool, known: int | str | None
-    ) -> None:
-        self._path = path
-        self._recipe = recipe
-        self._labels = labels
-        self._known = known
-        self._template = recipe.read_template()
-        n_columns = len(recipe.columns)
-        widths = {n_columns}
-        if recipe.label_is_last and not labels:
-            widths.add(n_columns - 1)
-        if known is not None:
-            widths.add(n_columns + 1)
-        self._lines = LineReader(path, recipe.delimiter, tuple(widths), is_conllu(recipe.columns))
 
-    def stream(
-        self, source: Source, n_positions: int, shared: dict[str, str] | None
-    ) -> Iterator[Batch]:
-        """All sequences, so many positions at a time; ``shared`` as `Template.expand` takes it."""
-        for lines in stream_lines(source, self._lines, n_positions):
-            yield self._to_batch(lines, shared)
+def _to_batch(lines: Lines, template: Template, request: Request) -> Batch:
+    columns = list(zip(*lines.cells, strict=True))
+    label = request.recipe.label if request.labels else None
+    known = None if request.known is None else _find_known(request, request.known, len(columns))
+    wanted = {*template.columns, *(number for number in (label, known) if number is not None)}
+    texts = {number: decode(columns[number], request.path, lines.number) for number in wanted}
+    y = None if label is None else cut(texts[label], lines.offsets)
+    hints = None
+    if known is not None:
+        cells = [None if cell in EMPTY else cell for cell in texts[known]]
+        hints = cut(cells, lines.offsets)
+    return Batch(template.expand(texts, lines.offsets, request.shared), y, lines, hints)
 
-    def _to_batch(self, lines: Lines, shared: dict[str, str] | None) -> Batch:
-        columns = list(zip(*lines.cells, strict=True))
-        label = self._recipe.label if self._labels else None
-        known = None if self._known is None else self._find_known(len(columns))
-        wanted = {*self._template.columns, label, known} - {None}
-        texts = {
-            number: decode(columns[number], self._path, lines.number)
-            for number in wanted
-            if number is not None
-        }
-        y = None if label is None else cut(texts[label], lines.offsets)
-        hints = None
-        if known is not None:
-            cells = [None if cell in EMPTY else cell for cell in texts[known]]
-            hints = cut(cells, lines.offsets)
-        X = self._template.expand(texts, lines.offsets, shared)
-        return Batch(X, y, lines, hints)
 
-    def _find_known(self, width: int) -> int:
-        assert self._known is not None
-        names = [*self._recipe.columns, *number_columns(width)[len(self._recipe.columns) :]]
-        return find_column(names[:width], self._known, self._path)
+def _find_known(request: Request, known: int | str, width: int) -> int:
+    """Number of a column that may be one more than those of the recipe."""
+    columns = request.recipe.columns
+    names = [*columns, *number_columns(width)[len(columns) :]]
+    return find_column(names[:width], known, request.path)
 
 
 class ConllWriter:

@@ -20,8 +20,7 @@ from hedgerow.files.cells import to_cells
 from hedgerow.files.chunks import decode, read_chunks
 from hedgerow.files.columns import find_column
 from hedgerow.files.errors import FileError, Path
-from hedgerow.files.recipe import Recipe
-from hedgerow.files.source import Source
+from hedgerow.files.request import Request
 
 # A name, with what is escaped in it, and a value.
 _FIELD = re.compile(r"((?:[^:\\]|\\.)*):(.*)", re.DOTALL)
@@ -112,38 +111,20 @@ def _to_number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-class CrfsuiteReader:
-    """Reads a CRFsuite file batch by batch."""
-
-    def __init__(
-        self, path: Path, recipe: Recipe, *, labels: bool, known: int | str | None
-    ) -> None:
-        if known is not None:
-            find_column(["label"], known, path)
-        self._path = path
-        self._labels = labels
-        self._known = known
-
-    def stream(
-        self, source: Source, n_positions: int, shared: dict[str, str] | None
-    ) -> Iterator[Batch]:
-        """All sequences, so many positions at a time; ``shared`` keeps each string once."""
-        for chunk in read_chunks(source, n_positions):
-            lines = decode(chunk.lines, self._path, partial(add, chunk.first))
-            items = ItemReader(self._path, shared)
-            for number, line in enumerate(lines, start=chunk.first):
-                items.read(line, number)
-            if items.X:
-                yield self._to_batch(items)
-
-    def _to_batch(self, items: ItemReader) -> Batch:
-        return Batch(
-            items.X,
-            items.y if self._labels else None,
-            None,
-            None if self._known is None else items.y,
-            items.weights,
-        )
+def stream_crfsuite(request: Request) -> Iterator[Batch]:
+    """Read a file batch by batch."""
+    path = request.path
+    if request.known is not None:
+        find_column(["label"], request.known, path)
+    for chunk in read_chunks(request.source, request.n_positions):
+        lines = decode(chunk.lines, path, partial(add, chunk.first))
+        items = ItemReader(path, request.shared)
+        for number, line in enumerate(lines, start=chunk.first):
+            items.read(line, number)
+        if items.X:
+            y = items.y if request.labels else None
+            known = None if request.known is None else items.y
+            yield Batch(items.X, y, None, known, items.weights)
 
 
 class CrfsuiteWriter:

@@ -14,9 +14,10 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.cells import to_cells
 from hedgerow.files.chunks import MARK, decode_text
 from hedgerow.files.errors import FileError, Path
-from hedgerow.files.recipe import Kind, Recipe
+from hedgerow.files.recipe import Kind
+from hedgerow.files.request import Request
 from hedgerow.files.source import Source
-from hedgerow.files.tables import TableColumns, count_rows, kind_of
+from hedgerow.files.tables import TableColumns, kind_of
 
 DELIMITERS = (",", ";", "\t")
 # A column of what is read that holds the rows as they stand in the file.
@@ -44,40 +45,25 @@ class Header:
             raise FileError(path, f"the column names cannot be read: {error}", 1) from None
 
 
-class CsvReader:
-    """Reads a CSV file batch by batch."""
-
-    def __init__(
-        self, path: Path, recipe: Recipe, *, labels: bool, known: int | str | None
-    ) -> None:
-        self._path = path
-        self._recipe = recipe
-        self._labels = labels
-        self._known = known
-
-    def stream(
-        self, source: Source, n_positions: int, shared: dict[str, str] | None
-    ) -> Iterator[Batch]:
-        """All sequences, so many rows at a time; all groups are remembered with ``shared``."""
-        records = Records(source)
-        text = records.first()
-        if text is None:
-            return
-        header = Header(self._path, text, self._recipe.delimiter)
-        columns = TableColumns(
-            self._path, self._recipe, header.names, labels=self._labels, known=self._known
-        )
-        types = columns.types | {columns.group: pa.string()}
-        if columns.label is not None:
-            types[columns.label] = columns.label_type
-        if columns.known is not None:
-            types[columns.known] = pa.string()
-        parts = (
-            _read_rows(rows, lines, header, types, self._path)
-            for rows, lines in records.stream(count_rows(n_positions, len(header.names)))
-        )
-        for batch in columns.stream(parts, remember_all=shared is not None):
-            yield Batch(batch.X, batch.y, (header, batch.rows.column(ROW)), batch.known)
+def stream_csv(request: Request) -> Iterator[Batch]:
+    """Read a file batch by batch."""
+    records = Records(request.source)
+    text = records.first()
+    if text is None:
+        return
+    header = Header(request.path, text, request.recipe.delimiter)
+    columns = TableColumns(request, header.names)
+    types = columns.types | {columns.group: pa.string()}
+    if columns.label is not None:
+        types[columns.label] = columns.label_type
+    if columns.known is not None:
+        types[columns.known] = pa.string()
+    parts = (
+        _read_rows(rows, lines, header, types, request.path)
+        for rows, lines in records.stream(columns.n_rows)
+    )
+    for batch in columns.stream(parts):
+        yield Batch(batch.X, batch.y, (header, batch.rows.column(ROW)), batch.known)
 
 
 class Records:

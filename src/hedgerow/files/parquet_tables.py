@@ -16,9 +16,9 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.cells import flatten
 from hedgerow.files.csv_tables import check_new_names
 from hedgerow.files.errors import FileError, Path
-from hedgerow.files.recipe import Recipe
+from hedgerow.files.request import Request
 from hedgerow.files.source import Readable, Source
-from hedgerow.files.tables import TableColumns, count_rows, kind_of
+from hedgerow.files.tables import TableColumns, kind_of
 
 # Bytes of rows that are written together.
 GROUP_BYTES = 1 << 24
@@ -58,51 +58,32 @@ def _as_file_errors(path: Path) -> Iterator[None]:
         raise FileError(path, f"the Parquet file cannot be read: {error}") from None
 
 
-class ParquetReader:
-    """Reads a Parquet file batch by batch."""
+def stream_parquet(request: Request) -> Iterator[Batch]:
+    """Read a file batch by batch."""
+    with open_parquet(request.source) as file:
+        schema = file.schema_arrow
+        columns = TableColumns(request, schema.names)
+        _check_kinds(schema, columns, request.path)
+        yield from columns.stream(_read_parts(file, columns.n_rows, request.path))
 
-    def __init__(
-        self, path: Path, recipe: Recipe, *, labels: bool, known: int | str | None
-    ) -> None:
-        self._path = path
-        self._recipe = recipe
-        self._labels = labels
-        self._known = known
 
-    def stream(
-        self, source: Source, n_positions: int, shared: dict[str, str] | None
-    ) -> Iterator[Batch]:
-        """All sequences, so many rows at a time; all groups are remembered with ``shared``."""
-        with open_parquet(source) as file:
-            columns = TableColumns(
-                self._path,
-                self._recipe,
-                file.schema_arrow.names,
-                labels=self._labels,
-                known=self._known,
+def _read_parts(file: Any, n_rows: int, path: Path) -> Iterator[pa.Table]:
+    with _as_file_errors(path):
+        for part in file.iter_batches(batch_size=n_rows, use_threads=False):
+            yield pa.Table.from_batches([part])
+
+
+def _check_kinds(schema: Any, columns: TableColumns, path: Path) -> None:
+    """Columns hold what they held in training: numbers, or text."""
+    for name in columns.features:
+        dtype = schema.field(name).type
+        is_text = columns.types[name] == pa.string()
+        if (kind_of(dtype) == "text") != is_text or kind_of(dtype) is None:
+            raise FileError(
+                path,
+                f"column {name!r} is of type {dtype}, but the model was trained on "
+                f"{'text' if is_text else 'numbers'}; convert it",
             )
-            self._check_kinds(file, columns)
-            yield from columns.stream(
-                self._parts(file, n_positions), remember_all=shared is not None
-            )
-
-    def _parts(self, file: Any, n_positions: int) -> Iterator[pa.Table]:
-        n_rows = count_rows(n_positions, len(file.schema_arrow))
-        with _as_file_errors(self._path):
-            for part in file.iter_batches(batch_size=n_rows, use_threads=False):
-                yield pa.Table.from_batches([part])
-
-    def _check_kinds(self, file: Any, columns: TableColumns) -> None:
-        """Columns hold what they held in training: numbers, or text."""
-        for name in columns.features:
-            dtype = file.schema_arrow.field(name).type
-            is_text = columns.types[name] == pa.string()
-            if (kind_of(dtype) == "text") != is_text or kind_of(dtype) is None:
-                raise FileError(
-                    self._path,
-                    f"column {name!r} is of type {dtype}, but the model was trained on "
-                    f"{'text' if is_text else 'numbers'}; convert it",
-                )
 
 
 class ParquetWriter:

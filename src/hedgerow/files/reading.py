@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hedgerow.files.batch import Batch
-from hedgerow.files.conll import ConllReader
-from hedgerow.files.crfsuite import CrfsuiteReader
+from hedgerow.files.conll import stream_conll
+from hedgerow.files.crfsuite import stream_crfsuite
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.recipe import Format, Recipe
-from hedgerow.files.source import Source, open_source
+from hedgerow.files.request import Request
+from hedgerow.files.source import open_source
 
 if TYPE_CHECKING:
     from hedgerow.encode.cut_frame import CutFrame
 
 # Positions of a batch: enough for the estimators to be quick, few enough to need little memory.
 N_POSITIONS = 1 << 13
-
-
-class Reader(Protocol):
-    """Reads the files of a format."""
-
-    def stream(
-        self, source: Source, n_positions: int, shared: dict[str, str] | None
-    ) -> Iterator[Batch]:
-        """All sequences, about so many positions at a time.
-
-        ``shared`` is a dict if all batches are kept: of the strings met so far, see
-        `Template.expand`.
-        """
-        ...
 
 
 def read_file(
@@ -61,8 +49,9 @@ def read_file(
     FileError
         The file does not fit the recipe, or has no sequence.
     """
-    shared: dict[str, str] = {}
-    batches = list(_stream(path, recipe, labels, known, N_POSITIONS, shared, keep_rows=False))
+    with open_source(path) as source:
+        request = Request(source, recipe, labels, known, N_POSITIONS, shared={})
+        batches = [replace(batch, rows=None) for batch in _stream(request)]
     if not batches:
         raise FileError(path, "the file is empty: it has no sequence")
     return Batch(
@@ -87,23 +76,14 @@ def stream_file(
     Parameters are those of `read_file`, and about how many positions there are in a batch. Every
     batch holds whole sequences, at least one.
     """
-    return _stream(path, recipe, labels, known, n_positions, None, keep_rows=True)
-
-
-def _stream(
-    path: Path,
-    recipe: Recipe,
-    labels: bool,
-    known: int | str | None,
-    n_positions: int,
-    shared: dict[str, str] | None,
-    keep_rows: bool,
-) -> Iterator[Batch]:
     with open_source(path) as source:
-        reader = _reader_class(recipe.format)(path, recipe, labels=labels, known=known)
-        batches = reader.stream(source, n_positions, shared)
-        while batch := _next_batch(batches):
-            yield batch if keep_rows else Batch(batch.X, batch.y, None, batch.known, batch.weights)
+        yield from _stream(Request(source, recipe, labels, known, n_positions, shared=None))
+
+
+def _stream(request: Request) -> Iterator[Batch]:
+    batches = _streamer(request.recipe.format)(request)
+    while batch := _next_batch(batches):
+        yield batch
 
 
 def _next_batch(batches: Iterator[Batch]) -> Batch | None:
@@ -121,19 +101,19 @@ def _next_batch(batches: Iterator[Batch]) -> Batch | None:
             gc.enable()
 
 
-def _reader_class(format: Format) -> Callable[..., Reader]:
+def _streamer(format: Format) -> Callable[[Request], Iterator[Batch]]:
     """Who reads files of a format; Arrow is imported for tables only."""
     if format == "conll":
-        return ConllReader
+        return stream_conll
     if format == "crfsuite":
-        return CrfsuiteReader
+        return stream_crfsuite
     if format == "csv":
-        from hedgerow.files.csv_tables import CsvReader
+        from hedgerow.files.csv_tables import stream_csv
 
-        return CsvReader
-    from hedgerow.files.parquet_tables import ParquetReader
+        return stream_csv
+    from hedgerow.files.parquet_tables import stream_parquet
 
-    return ParquetReader
+    return stream_parquet
 
 
 def _only_if_needed(weights: list[float] | None) -> list[float] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from hedgerow.files.chunks import MARK, Chunk, decode_text
@@ -68,29 +69,68 @@ def make_recipe(
     """
     if format is not None and format not in FORMATS:
         raise ValueError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
-    source = open_source(path)
-    try:
+    said = Said(path, label, group, features, template)
+    with open_source(path) as source:
         head = source.peek(HEAD)
-        found = cast(Format, format) or _find_format(path, head, group, template)
-        _check_options(path, found, label, group, features, template)
+        found = cast(Format, format) or _find_format(said, head)
+        said.check(found)
         if found == "conll":
-            return _conll_recipe(path, _head_lines(head), label, features, template)
+            return _conll_recipe(said, _head_lines(head))
         if found == "csv":
-            return _csv_recipe(path, source, label, group, features)
+            return _csv_recipe(said, source)
         if found == "crfsuite":
             return Recipe("crfsuite", delimiter="\t")
-        return _parquet_recipe(path, source, label, group, features)
-    finally:
-        source.close()
+        return _parquet_recipe(said, source)
 
 
-def _conll_recipe(
-    path: Path,
-    lines: list[bytes],
-    label: int | str | None,
-    features: Sequence[int | str] | None,
-    template: Path | None,
-) -> Recipe:
+@dataclass(frozen=True)
+class Said:
+    """What the user says about a file."""
+
+    path: Path
+    label: int | str | None
+    group: int | str | None
+    features: Sequence[int | str] | None
+    template: Path | None
+
+    def check(self, format: Format) -> None:
+        """Refuse what a format has no use for."""
+        complaint = None
+        if self.template is not None and format != "conll":
+            complaint = f"a template is for CoNLL columns, but this is read as {format}"
+        elif self.template is not None and self.features is not None:
+            complaint = "a template says itself which columns it looks at; leave features out"
+        elif self.group is not None and format in ("conll", "crfsuite"):
+            complaint = f"a group column is for tables, but this is read as {format}; leave it out"
+        elif format == "crfsuite" and (self.label is not None or self.features is not None):
+            complaint = (
+                "CRFsuite files have no columns to choose from; leave label and features out"
+            )
+        if complaint:
+            raise FileError(self.path, complaint)
+
+    def choose_features(self, columns: Sequence[str], leave_out: set[int]) -> tuple[int, ...]:
+        """Numbers of the columns to look at; all but those to leave out if nothing is said."""
+        features = self.features
+        if features is None and is_conllu(columns) and "FORM" in columns:
+            features = ["FORM"]
+        if features is None:
+            chosen = [number for number in range(len(columns)) if number not in leave_out]
+        else:
+            chosen = [find_column(columns, which, self.path) for which in features]
+        if not chosen:
+            raise FileError(self.path, f"no column is left to learn from; {list_columns(columns)}")
+        taken = leave_out & set(chosen)
+        if taken:
+            raise FileError(
+                self.path,
+                f"column {columns[min(taken)]!r} cannot be a feature: it is the label or the group",
+            )
+        return tuple(dict.fromkeys(chosen))
+
+
+def _conll_recipe(said: Said, lines: list[bytes]) -> Recipe:
+    path, label, template = said.path, said.label, said.template
     delimiter = _find_delimiter(lines)
     names = _find_names(path, lines)
     numbers_tokens = names is not None and is_conllu(names)
@@ -111,12 +151,11 @@ def _conll_recipe(
     if label is None:
         label = "UPOS" if numbers_tokens and "UPOS" in columns else -1
     number = find_column(columns, label, path)
-    chosen = _choose_features(path, columns, features, numbers_tokens, leave_out={number})
     recipe = Recipe(
         "conll",
         columns,
         number,
-        features=chosen,
+        features=said.choose_features(columns, leave_out={number}),
         template=None if template is None else read_template_lines(template),
         delimiter=delimiter,
         named=names is not None,
@@ -126,82 +165,39 @@ def _conll_recipe(
     return recipe
 
 
-def _csv_recipe(
-    path: Path,
-    source: Source,
-    label: int | str | None,
-    group: int | str | None,
-    features: Sequence[int | str] | None,
-) -> Recipe:
+def _csv_recipe(said: Said, source: Source) -> Recipe:
     from hedgerow.files.csv_tables import Header, infer_kinds
     from hedgerow.files.tables import check_table
 
     size = HEAD
     while len(head := source.peek(size)) == size and b"\n" not in head:
         size *= 2
-    header = Header(path, _head_lines(head)[0])
-    group_number, label_number = check_table(path, header.names, group, label)
-    kinds = infer_kinds(path, source, header)
-    chosen = _choose_features(path, header.names, features, False, {group_number, label_number})
-    return Recipe(
-        "csv",
-        tuple(header.names),
-        label_number,
-        group_number,
-        chosen,
-        tuple(kinds),
-        delimiter=header.delimiter,
-        named=True,
-    )
+    header = Header(said.path, _head_lines(head)[0])
+    columns = tuple(header.names)
+    group, label = check_table(said.path, columns, said.group, said.label)
+    features = said.choose_features(columns, {group, label})
+    kinds = tuple(infer_kinds(said.path, source, header))
+    delimiter = header.delimiter
+    return Recipe("csv", columns, label, group, features, kinds, delimiter=delimiter, named=True)
 
 
-def _parquet_recipe(
-    path: Path,
-    source: Source,
-    label: int | str | None,
-    group: int | str | None,
-    features: Sequence[int | str] | None,
-) -> Recipe:
+def _parquet_recipe(said: Said, source: Source) -> Recipe:
     from hedgerow.files.parquet_tables import read_schema
     from hedgerow.files.tables import check_table, kind_of
 
     schema = read_schema(source)
-    columns = schema.names
-    group_number, label_number = check_table(path, columns, group, label)
-    chosen = _choose_features(path, columns, features, False, {group_number, label_number})
-    for number in (*chosen, label_number):
+    columns = tuple(schema.names)
+    group, label = check_table(said.path, columns, said.group, said.label)
+    features = said.choose_features(columns, {group, label})
+    for number in (*features, label):
         if kind_of(schema.types[number]) is None:
             raise FileError(
-                path,
+                said.path,
                 f"column {columns[number]!r} is of type {schema.types[number]}; expected numbers, "
                 "bools or text: convert it, or choose other columns",
             )
     kinds = tuple(kind_of(dtype) or "text" for dtype in schema.types)
-    return Recipe("parquet", tuple(columns), label_number, group_number, chosen, kinds, named=True)
-
-
-def _choose_features(
-    path: Path,
-    columns: Sequence[str],
-    features: Sequence[int | str] | None,
-    numbers_tokens: bool,
-    leave_out: set[int],
-) -> tuple[int, ...]:
-    if features is None and numbers_tokens and "FORM" in columns:
-        features = ["FORM"]
-    if features is None:
-        chosen = [number for number in range(len(columns)) if number not in leave_out]
-    else:
-        chosen = [find_column(columns, which, path) for which in features]
-    if not chosen:
-        raise FileError(
-            path, f"no column is left to learn from; {list_columns(columns)}, one of them the label"
-        )
-    taken = leave_out & set(chosen)
-    if taken:
-        name = columns[min(taken)]
-        raise FileError(path, f"column {name!r} cannot be a feature: it is the label or the group")
-    return tuple(dict.fromkeys(chosen))
+    return Recipe("parquet", columns, label, group, features, kinds, named=True)
 
 
 def read_template_lines(path: Path) -> tuple[str, ...]:
@@ -261,16 +257,16 @@ def _find_names(path: Path, lines: list[bytes]) -> tuple[str, ...] | None:
     return tuple(NAMES_OF_CONLLU) if _ending(path) == ".conllu" else None
 
 
-def _find_format(path: Path, head: bytes, group: int | str | None, template: Path | None) -> Format:
+def _find_format(said: Said, head: bytes) -> Format:
     """What a file is by its name; else by what is asked for and by its first lines."""
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
-    ending = _ending(path)
+    ending = _ending(said.path)
     if ending in FORMAT_OF_ENDING:
         return FORMAT_OF_ENDING[ending]
-    if template is not None:
+    if said.template is not None:
         return "conll"
-    if group is not None:
+    if said.group is not None:
         return "csv"
     lines = _head_lines(head)
     rows = [line for line in lines if line.strip()]
@@ -297,25 +293,3 @@ def _looks_like_table(lines: list[bytes]) -> bool:
 
 def _ending(path: Path) -> str:
     return os.path.splitext(re.sub(r"\.gz$", "", os.fspath(path), flags=re.IGNORECASE))[1].lower()
-
-
-def _check_options(
-    path: Path,
-    format: Format,
-    label: int | str | None,
-    group: int | str | None,
-    features: Sequence[int | str] | None,
-    template: Path | None,
-) -> None:
-    """Refuse what a format has no use for."""
-    complaint = None
-    if template is not None and format != "conll":
-        complaint = f"a template is for CoNLL columns, but this is read as {format}"
-    elif template is not None and features is not None:
-        complaint = "a template says itself which columns it looks at; leave features out"
-    elif group is not None and format in ("conll", "crfsuite"):
-        complaint = f"a group column is for tables, but this is read as {format}; leave it out"
-    elif format == "crfsuite" and (label is not None or features is not None):
-        complaint = "CRFsuite files have no columns to choose from; leave label and features out"
-    if complaint:
-        raise FileError(path, complaint)

@@ -16,7 +16,8 @@ from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.files.batch import Batch, cut
 from hedgerow.files.columns import find_column, list_columns
 from hedgerow.files.errors import FileError, Path
-from hedgerow.files.recipe import Kind, Recipe
+from hedgerow.files.recipe import Kind
+from hedgerow.files.request import Request
 
 # Cells that are read together, so that wide tables need no more memory than narrow ones.
 MOST_CELLS = 1 << 18
@@ -40,19 +41,12 @@ TYPE_OF_LABEL = {
 class TableColumns:
     """Which columns of a file are read, and as what; the file must have those of the recipe."""
 
-    def __init__(
-        self,
-        path: Path,
-        recipe: Recipe,
-        names: Sequence[str],
-        *,
-        labels: bool,
-        known: int | str | None,
-    ) -> None:
+    def __init__(self, request: Request, names: Sequence[str]) -> None:
+        path, recipe, known = request.path, request.recipe, request.known
         assert recipe.group is not None
         self.group = recipe.columns[recipe.group]
         self.features = [recipe.columns[number] for number in recipe.features]
-        self.label = recipe.columns[recipe.label] if labels else None
+        self.label = recipe.columns[recipe.label] if request.labels else None
         self.known = None if known is None else names[find_column(names, known, path)]
         if self.known in (self.group, *self.features):
             raise FileError(
@@ -70,11 +64,14 @@ class TableColumns:
         kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
         self.types = {name: TYPE_OF_FEATURE[kinds[name]] for name in self.features}
         self.label_type = TYPE_OF_LABEL[recipe.kinds[recipe.label]]
+        # Rows that are read together.
+        self.n_rows = max(1, min(request.n_positions, MOST_CELLS // len(names)))
         self._path = path
+        self._remember_all = request.shared is not None
 
-    def stream(self, parts: Iterable[pa.Table], *, remember_all: bool) -> Iterator[Batch]:
+    def stream(self, parts: Iterable[pa.Table]) -> Iterator[Batch]:
         """Whole sequences of the parts of a table."""
-        for rows, offsets in _whole_groups(parts, self.group, self._path, remember_all):
+        for rows, offsets in _whole_groups(parts, self.group, self._path, self._remember_all):
             yield self._to_batch(rows, offsets)
 
     def _to_batch(self, rows: pa.Table, offsets: list[int]) -> Batch:
@@ -104,11 +101,6 @@ class TableColumns:
                 self._path, f"column {name!r} does not hold labels of the kind used to fit: {error}"
             ) from None
         return cut(column.to_pylist(), offsets)
-
-
-def count_rows(n_positions: int, n_columns: int) -> int:
-    """How many rows of so many columns are read together."""
-    return max(1, min(n_positions, MOST_CELLS // n_columns))
 
 
 def check_table(

@@ -1,0 +1,42 @@
+"""Requests: what is asked of a file that is being read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hedgerow.files.errors import Path
+from hedgerow.files.recipe import Recipe
+from hedgerow.files.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is asked of a file.
+
+    Attributes
+    ----------
+    source : Source
+        Its bytes.
+    recipe : Recipe
+        How it is read.
+    labels : bool
+        Whether its labels are wanted.
+    known : int, str or None
+        A column of labels that are known beforehand.
+    n_positions : int
+        About how many positions there should be in a batch.
+    shared : dict or None
+        Strings met so far, each kept once, if all batches are kept; None in a stream.
+    """
+
+    source: Source
+    recipe: Recipe
+    labels: bool
+    known: int | str | None
+    n_positions: int
+    shared: dict[str, str] | None
+
+    @property
+    def path(self) -> Path:
+        """The file, as it was named."""
+        return self.source.path
