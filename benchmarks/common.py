@@ -214,14 +214,18 @@ def write_side(folder: Path, record: Record) -> None:
     (folder / "record.json").write_text(json.dumps(record))
 
 
+def read_side(folder: Path) -> Record:
+    record: Record = json.loads((folder / "record.json").read_text())
+    return record
+
+
 def run_side(side: str) -> Record:
     """Run this script again, with the same options, as one side in a fresh process."""
     with tempfile.TemporaryDirectory() as folder:
         log(f"running {side}")
         command = [sys.executable, *sys.argv, "--side", side, "--folder", folder]
         subprocess.run(command, check=True, stdout=sys.stderr)
-        record: Record = json.loads((Path(folder) / "record.json").read_text())
-    return record
+        return read_side(Path(folder))
 
 
 def run_sides(
