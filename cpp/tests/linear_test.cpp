@@ -193,19 +193,15 @@ void check_restored(const InverseHessian& hessian, const std::vector<double>& gr
   restored.restore(pairs);
   restored.fill_direction(gradient.data(), found.data(), 1, stop);
   CHECK(found == expected);
-  const auto refuses = [](int64_t n_weights, int memory, auto pairs) {
-    try {
-      InverseHessian(n_weights, memory).restore(std::move(pairs));
-    } catch (const std::invalid_argument&) {
-      return true;
-    }
-    return false;
+  const auto check_refused = [](int64_t n_weights, int memory, const auto& pairs) {
+    CHECK_THROWS(std::invalid_argument, InverseHessian(n_weights, memory).restore(pairs),
+                 "no steps that could have been remembered");
   };
-  CHECK(refuses(n_weights + 1, memory, pairs));
-  CHECK(refuses(n_weights, memory - 1, pairs));
+  check_refused(n_weights + 1, memory, pairs);
+  check_refused(n_weights, memory - 1, pairs);
   auto falling = pairs;
   falling.front().curvature = -1.0;
-  CHECK(refuses(n_weights, memory, falling));
+  check_refused(n_weights, memory, falling);
 }
 
 void test_inverse_hessian() {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hedgerow import Checkpoint, LinearCRF, ModelFileError, persist
+from hedgerow import Checkpoint, LinearCRF, ModelFileError, _core, persist
 from hedgerow.progress import Progress
 from reference.trainings import EVAL_SET, WEIGHTS, Brier, X, Y, make_data, saved
 
@@ -140,3 +140,14 @@ def test_a_file_that_makes_no_sense_is_refused(objective, name, value, message, 
     damage(checkpoint, name, value)
     with pytest.raises(ModelFileError, match=rf"{message}; delete the file to begin anew"):
         crf.fit(X, Y, checkpoint=checkpoint)
+
+
+def test_steps_that_were_not_remembered_are_refused():
+    hessian = _core.InverseHessian(3, 2)
+    steps, products = np.ones(3, np.float32), np.ones(2)
+    with pytest.raises(ValueError, match=r"steps, changes and products must have as many pairs"):
+        hessian.restore(steps, np.ones(6, np.float32), products)
+    with pytest.raises(ValueError, match=r"no steps that could have been remembered"):
+        hessian.restore(steps, steps, -products)
+    hessian.restore(steps, 2 * steps, products)
+    assert [array.tolist() for array in hessian.to_arrays()] == [[1] * 3, [2] * 3, [1, 1]]
