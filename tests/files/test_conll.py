@@ -116,6 +116,11 @@ def test_a_file_by_parts_is_the_whole_file(tmp_path_factory, sequences, gap, n_p
     assert read_file(again, make_recipe(again)).y == whole.y
 
 
+def test_an_empty_label_is_not_known(tmp_path):
+    path = write(tmp_path, "New York\tB\nis\t\n")
+    assert read_file(path, make_recipe(path)).y == [["B", None]]
+
+
 def test_labels_by_number_and_by_name(tmp_path):
     path = write(tmp_path, "# columns: tag word\nA x\nB y\n")
     for label in (0, -2, "0", "tag"):

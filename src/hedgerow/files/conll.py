@@ -218,7 +218,7 @@ def _to_batch(lines: Lines, template: Template, request: Request) -> Batch:
     known = None if request.known is None else _find_known(request, request.known, len(columns))
     wanted = {*template.columns, *(number for number in (label, known) if number is not None)}
     texts = {number: decode(columns[number], request.path, lines.number) for number in wanted}
-    y = None if label is None else cut(texts[label], lines.offsets)
+    y = None if label is None else cut([text or None for text in texts[label]], lines.offsets)
     hints = None
     if known is not None:
         cells = [None if cell in EMPTY else cell for cell in texts[known]]

@@ -25,7 +25,7 @@ PAIR_PREFIX = "B"
 # From the cells of all positions, column by column, to the attributes of each position.
 Fill = Callable[[list[list[str]]], list[tuple[str, ...]]]
 
-_MACRO = re.compile(r"%x\[\s*([+-]?\d{1,6})\s*,\s*(\d{1,6})\s*\]")
+_MACRO = re.compile(r"%x\[\s*([+-]?\d{1,4})\s*,\s*(\d{1,6})\s*\]")
 
 
 @dataclass(frozen=True)
