@@ -349,6 +349,13 @@ def test_frames_with_text(write):
     assert columns[:3] == [{"word": "the", "n": 3}, {"n": 3}, {"word": "man", "n": 3}]
 
 
+def test_few_texts_do_not_stand_for_a_position(write):
+    frames = [pl.DataFrame({"side": ["left", "right"]})]
+    crf = TreeCRF(n_rounds=1).fit(frames, [["a", "b"]])
+    assert write(crf, frames).data["browser"]["features"]["headline"] is None
+    assert write(LINEAR, WORDS).data["browser"]["features"]["headline"] == 0
+
+
 def test_sparse_columns(write):
     X = [csr_array([[0.0, 2.5], [1.0, 0.0]])]
     crf = TreeCRF(n_rounds=1).fit(X, [["a", "b"]])

@@ -14,10 +14,11 @@ from hedgerow.report.features import Features, NumberColumn, TextColumn
 from hedgerow.report.reading import Reading
 
 # Bytes, before they are deflated, that positions and their features may take.
-BUDGET = 24_000_000
+BUDGET = 16_000_000
 # Positions by which the size of a column of numbers is judged.
 SAMPLE = 10_000
-# What stands at a position is shown as its text if its column has such a name.
+# A column is shown as the text of positions if it has so many texts, or one of these names.
+MIN_TEXTS = 12
 TEXT_NAMES = ("word", "token", "text", "form", "w", "w[0]", "word[0]", "w0", "0:word")
 
 
@@ -151,7 +152,7 @@ def _pack_features(
     return {
         "columns": columns,
         "texts": blob.add_text([strings[number] for number in numbers.tolist()]),
-        "headline": 0 if plans else None,
+        "headline": 0 if plans and _is_headline(plans[0].column) else None,
         "loose": _pack_loose(features, choice, blob),
     }
 
@@ -225,6 +226,11 @@ def _headline_first(columns: list[TextColumn]) -> list[TextColumn]:
     first = next((by_name[name] for name in TEXT_NAMES if name in by_name), None)
     first = first or _middle_of_richest(columns)
     return [first, *(column for column in columns if column is not first)]
+
+
+def _is_headline(column: TextColumn) -> bool:
+    """Whether a column says enough of a position to stand for it."""
+    return column.name.lower() in TEXT_NAMES or len(column.texts) >= MIN_TEXTS
 
 
 def _middle_of_richest(columns: list[TextColumn]) -> TextColumn:

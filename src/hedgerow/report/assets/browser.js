@@ -1,5 +1,8 @@
 // The browser of sequences: a list of them, the positions of one, the features of a position.
 
+// Pieces of the strip that stands for a long sequence.
+const STRIP = 60;
+
 class Browser {
   constructor(host) {
     this.host = host;
@@ -127,6 +130,7 @@ class Browser {
   preview(s) {
     const all = this.all;
     const [begin, end] = [all.begins[s], all.begins[s + 1]];
+    if (!this.textColumn && this.hasTruth && end - begin > 2 * STRIP) return this.errorStrip(begin, end);
     let first = begin;
     while (first < end && !all.isWrong(first)) first++;
     const start = first === end || first - begin < 12 ? begin : first - 4;
@@ -141,6 +145,19 @@ class Browser {
     return line;
   }
 
+  /** Where in a long sequence its errors are. */
+  errorStrip(begin, end) {
+    const pieces = Array.from({ length: STRIP }, (_, i) => {
+      const [from, to] = [i, i + 1].map((place) => begin + Math.floor((place * (end - begin)) / STRIP));
+      let wrong = 0;
+      for (let t = from; t < to; t++) wrong += this.all.isWrong(t);
+      const piece = make("span", { class: "below" });
+      piece.style.setProperty("--level", `${((100 * wrong) / (to - from)).toFixed(0)}%`);
+      return piece;
+    });
+    return make("div", { class: "error-strip", "data-tip": "where its errors are" }, ...pieces);
+  }
+
   openSequence(s) {
     const all = this.all;
     this.sequence = s;
@@ -150,7 +167,7 @@ class Browser {
     this.positionHead.replaceChildren(make("b", {}, all.name(s)), ` ${plural(all.length(s), "position")}${this.hasTruth ? `, ${plural(all.errors[s], "error")}` : ""}, ${score} ${figure(all.scores[s])}`);
     this.nameColumns();
     this.positionList.setSize(all.length(s));
-    this.positionList.select(this.firstToShow(s) - this.begin);
+    this.positionList.select(this.firstToShow(s) - this.begin, true);
   }
 
   nameColumns() {

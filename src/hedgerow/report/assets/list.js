@@ -69,22 +69,24 @@ class VirtualList {
     return row;
   }
 
-  select(i) {
+  /** Chooses a row; `inMiddle` says where to show it if it is out of sight. */
+  select(i, inMiddle = false) {
     if (!this.size) return;
     this.selected = Math.max(0, Math.min(i, this.size - 1));
-    this.reveal(this.selected);
+    this.reveal(this.selected, inMiddle);
     this.paint();
     this.element.setAttribute("aria-activedescendant", `${this.key}-${this.selected}`);
     this.onSelect(this.selected);
   }
 
   /** Scrolls no further than it must. */
-  reveal(i) {
-    const { clientHeight, scrollTop } = this.element;
+  reveal(i, inMiddle) {
     const scale = this.scale;
-    const [top, bottom] = [i * this.rowHeight, (i + 1) * this.rowHeight - clientHeight];
-    if (scrollTop * scale > top) this.element.scrollTop = top / scale;
-    if (scrollTop * scale < bottom) this.element.scrollTop = bottom / scale;
+    const [now, sight] = [this.element.scrollTop * scale, this.element.clientHeight];
+    const [top, bottom] = [i * this.rowHeight, (i + 1) * this.rowHeight - sight];
+    if (now <= top && now >= bottom) return;
+    const next = inMiddle ? (top + bottom) / 2 : now > top ? top : bottom;
+    this.element.scrollTop = next / scale;
   }
 
   onKey(event) {

@@ -74,7 +74,7 @@ function drawBranch(from, to, isYes) {
   const [x1, x2] = [from.x + from.box, to.x];
   const middle = (x1 + x2) / 2;
   const style = from.missingYes === isYes ? "branch missing" : "branch";
-  return draw("g", {}, draw("path", { class: style, d: `M${x1} ${from.y}C${middle} ${from.y} ${middle} ${to.y} ${x2} ${to.y}` }), draw("text", { class: "answer", x: x2 - 4, y: to.y + (isYes ? -4 : 12), "text-anchor": "end" }, isYes ? "yes" : "no"));
+  return draw("g", {}, draw("path", { class: style, d: `M${x1} ${from.y}C${middle} ${from.y} ${middle} ${to.y} ${x2} ${to.y}` }), draw("text", { class: "answer", x: x2 - 4, y: to.y + (isYes ? -3 : 10), "text-anchor": "end" }, isYes ? "yes" : "no"));
 }
 
 function drawNode(forest, spot, largest) {
