@@ -57,7 +57,10 @@ def test_help_fits_a_terminal(command, capsys, monkeypatch):
         (["tag", "m", "in", "out"], "there is one argument too many: out; see hedgerow tag --help"),
         (["tag", "m", "--xyzzy"], "there is no option --xyzzy; see hedgerow"),
         (["train", "x", "-m", "y", "--order", "two"], "argument --order: invalid int value: 'two'"),
-        (["train", "x", "-m", "y", "--window", "1,2,3"], "argument --window: invalid"),
+        (
+            ["train", "x", "-m", "y", "--window", "1,2,3"],
+            "argument --window: expected N or BEFORE,AFTER, not '1,2,3'; see hedgerow train --help",
+        ),
         (["train", "x", "-m", "y", "--set", "order"], "expected KEY=VALUE, not 'order'"),
     ],
 )

@@ -119,6 +119,27 @@ def test_labels_of_another_kind_are_mistakes(table, model, tmp_path, capsys):
     assert found["by_label"]["7"]["n_true"] == 1
 
 
+def test_a_table_in_another_format(table, model, tmp_path, capsys):
+    other = tmp_path / ("days.parquet" if table.suffix == ".csv" else "days.csv")
+    write(make_table(), other)
+    expected = json.loads(run(capsys, "eval", model, table, "--json"))
+    assert json.loads(run(capsys, "eval", model, other, "--json")) == expected | {
+        "file": str(other)
+    }
+    run(capsys, "tag", model, other, "-o", tmp_path / f"out{other.suffix}")
+    run(capsys, "tag", model, table, "-o", tmp_path / f"out{table.suffix}")
+    found, twin = (read(tmp_path / f"out{suffix}") for suffix in (".csv", ".parquet"))
+    assert found["predicted"] == twin["predicted"]
+    columns = ["--group", "day", "--label", "state", "--set", "n_rounds=2", "--quiet"]
+    run(capsys, "train", table, "-m", tmp_path / "model", "--dev", other, *columns)
+    message = complaint(capsys, "tag", model, table, "-o", tmp_path / f"wrong{other.suffix}")
+    kind, named = table.suffix[1:], other.suffix[1:]
+    assert message == (
+        f"{table} holds {kind} and its rows are written as such, but "
+        f"{tmp_path / f'wrong{other.suffix}'} is named {named}; name it otherwise"
+    )
+
+
 def test_a_linear_model_of_a_table(table, tmp_path, capsys):
     place = tmp_path / "model"
     options = ["--group", "day", "--label", "state", "--model", "linear", "--quiet"]

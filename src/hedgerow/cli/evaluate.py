@@ -146,7 +146,8 @@ def label_file(path: str, options: argparse.Namespace) -> Comparison:
     model = load_model(path, options.jobs)
     comparison = Comparison()
     with telling():
-        for batch in stream_file(options.file, recipe_of(model, path), labels=True):
+        recipe = recipe_of(model, path, options.file)
+        for batch in stream_file(options.file, recipe, labels=True):
             comparison.add(model, batch)
     if not comparison.right:
         raise CommandError(f"{options.file} has no labels to compare with")

@@ -60,6 +60,7 @@ def run(options: argparse.Namespace) -> None:
 
 def describe(model: Any, path: str) -> str:
     """What the model is, a line a fact."""
+    from hedgerow.files import Recipe
     from hedgerow.parameters import changed_parameters
 
     changed = [f"{name}={value!r}" for name, value in changed_parameters(model).items()]
@@ -73,7 +74,8 @@ def describe(model: Any, path: str) -> str:
         if name.startswith("eval_"):
             facts[f"dev {name.removeprefix('eval_')}"] = f"{figures[-1]:.6g} at the end"
     if hasattr(model, "recipe_"):
-        facts["files"] = describe_recipe(recipe_of(model, path))
+        with telling(f"{path}: "):
+            facts["files"] = describe_recipe(Recipe.from_json(model.recipe_))
     lines = [f"{path}: {type(model).__name__}, {describe_training(model)}"]
     for name, fact in facts.items():
         lines += textwrap.wrap(f"{name}: {fact}", WIDTH, subsequent_indent="    ")
@@ -149,7 +151,7 @@ def explain(model: Any, options: argparse.Namespace) -> str:
     """Why a position of a file has the label that it has."""
     label = find_label(model, "--label", options.label)
     against = find_label(model, "--against", options.against)
-    x = find_sequence(options, recipe_of(model, options.model))
+    x = find_sequence(options, recipe_of(model, options.model, options.file))
     if not 0 <= options.position < len(x):
         raise CommandError(
             f"--position is {options.position} and sequence {options.sequence} of {options.file} "

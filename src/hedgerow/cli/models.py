@@ -24,9 +24,9 @@ def load_model(path: str, jobs: int | None = None) -> SequenceModel:
     return model
 
 
-def recipe_of(model: SequenceModel, path: str) -> Recipe:
-    """How a model's files are read."""
-    from hedgerow.files import Recipe
+def recipe_of(model: SequenceModel, path: str, file: str) -> Recipe:
+    """How a model, which was read from `path`, reads a file."""
+    from hedgerow.files import Recipe, adapt_recipe
 
     if not hasattr(model, "recipe_"):
         raise CommandError(
@@ -34,7 +34,9 @@ def recipe_of(model: SequenceModel, path: str) -> Recipe:
             "with hedgerow train, or use it in Python"
         )
     with telling(f"{path}: "):
-        return Recipe.from_json(model.recipe_)
+        recipe = Recipe.from_json(model.recipe_)
+    with telling():
+        return adapt_recipe(recipe, file)
 
 
 def describe_training(model: Any) -> str:

@@ -6,6 +6,7 @@ import argparse
 import ast
 import difflib
 import json
+import re
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn, TypeAlias
 
@@ -86,11 +87,10 @@ def read_columns(text: str) -> list[str]:
 
 def read_window(text: str) -> int | tuple[int, int]:
     """How many positions to look at on each side: N, or BEFORE,AFTER."""
-    sides = [int(side) for side in text.split(",")]
-    if len(sides) == 1:
-        return sides[0]
-    before, after = sides
-    return before, after
+    sides = text.split(",")
+    if not all(re.fullmatch(r"\d+", side) for side in sides) or len(sides) > 2:
+        raise argparse.ArgumentTypeError(f"expected N or BEFORE,AFTER, not {text!r}")
+    return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
 def read_assignment(text: str) -> tuple[str, Any]:

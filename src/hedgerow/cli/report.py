@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
         if options.file is None:
             notes = write_report(model, options.output, title=title)
         else:
-            data = read_file(options.file, recipe_of(model, options.model))
+            data = read_file(options.file, recipe_of(model, options.model, options.file))
             notes = write_report(model, options.output, data.X, data.y, title=title)
     for note in notes:
         tell(f"warning: {note}")

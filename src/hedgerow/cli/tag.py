@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "label a file of any length"
 DESCRIPTION = """\
-Label a file. Its rows come out as they went in, with further columns.
+Label a file. Its rows come out as they went in, with further columns; of a
+CRFsuite file these columns alone.
 
 The file is read as the one that the model was trained on, and streamed: its
 length does not matter. It may have a column of labels or not. Further columns
@@ -41,6 +42,8 @@ EXAMPLES = """\
   hedgerow tag days.hedgerow new.parquet -o labelled.parquet --marginals
   hedgerow tag chunks.hedgerow half.txt --known 2 -o whole.txt
 """
+# Formats whose columns have names and types.
+TABLES = ("csv", "parquet")
 
 
 def add_command(commands: Commands) -> None:
@@ -93,10 +96,16 @@ def run(options: argparse.Namespace) -> None:
     if options.k_best is not None and options.decode is not None:
         raise CommandError("--k-best finds labellings as a whole; leave out --decode")
     model = load_model(options.model, options.jobs)
-    recipe = recipe_of(model, options.model)
+    recipe = recipe_of(model, options.model, options.file)
+    named = recipe.format in TABLES
     if options.output != "-":
         check_place(options.output, "labels", [options.model])
-    named = recipe.format in ("csv", "parquet")
+        ending = options.output.removesuffix(".gz").rpartition(".")[2]
+        if ending in TABLES and ending != recipe.format:
+            raise CommandError(
+                f"{options.file} holds {recipe.format} and its rows are written as such, but "
+                f"{options.output} is named {ending}; name it otherwise"
+            )
     with telling(), open_writer(options.output, recipe) as writer:
         for batch in stream_file(options.file, recipe, known=options.known):
             writer.write(batch, label_batch(model, batch, options, named=named))

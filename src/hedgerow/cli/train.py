@@ -137,7 +137,7 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train, save, tell."""
-    from hedgerow.files import make_recipe, read_file
+    from hedgerow.files import adapt_recipe, make_recipe, read_file
 
     begin = time.monotonic()
     check_options(options)
@@ -153,7 +153,9 @@ def run(options: argparse.Namespace) -> None:
     model = make_model(options, recipe)
     with telling():
         data = read_file(options.train, recipe)
-        dev = None if options.dev is None else read_file(options.dev, recipe)
+        dev = None
+        if options.dev is not None:
+            dev = read_file(options.dev, adapt_recipe(recipe, options.dev))
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()

@@ -8,7 +8,7 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.errors import FileError
 from hedgerow.files.reading import read_file, stream_file
 from hedgerow.files.recipe import Recipe
-from hedgerow.files.sniff import make_recipe
+from hedgerow.files.sniff import adapt_recipe, make_recipe
 from hedgerow.files.template import Template
 from hedgerow.files.writing import Writer, open_writer
 
@@ -18,6 +18,7 @@ __all__ = [
     "Recipe",
     "Template",
     "Writer",
+    "adapt_recipe",
     "make_recipe",
     "open_writer",
     "read_file",

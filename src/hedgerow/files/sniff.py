@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from hedgerow.files.chunks import MARK, Chunk, decode_text
@@ -81,6 +81,24 @@ def make_recipe(
         if found == "crfsuite":
             return Recipe("crfsuite", delimiter="\t")
         return _parquet_recipe(said, source)
+
+
+def adapt_recipe(recipe: Recipe, path: Path) -> Recipe:
+    """Read a table as CSV or as Parquet, whichever this file is; all else is as in the recipe.
+
+    Parameters
+    ----------
+    recipe
+        How the file was read that a model was trained on.
+    path
+        Another file; ``-`` is standard input, of which nothing is lost.
+    """
+    if recipe.format not in ("csv", "parquet"):
+        return recipe
+    with open_source(path) as source:
+        is_parquet = source.peek(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+    found: Format = "parquet" if is_parquet else "csv"
+    return recipe if found == recipe.format else replace(recipe, format=found, delimiter=None)
 
 
 @dataclass(frozen=True)
