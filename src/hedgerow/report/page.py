@@ -28,7 +28,8 @@ from hedgerow.report.trees import pack_trees
 from hedgerow.report.weights import describe_features, describe_pairs, describe_patterns
 from hedgerow.tree_crf import TreeCRF
 
-# In the order in which the page runs them.
+# In the order in which the page reads them.
+STYLES = ("base.css", "pictures.css", "browser.css", "narrow.css")
 SCRIPTS = (
     "dom.js",
     "data.js",
@@ -166,13 +167,13 @@ def _fill_template(data: dict[str, Any], blobs: list[Blob]) -> str:
     content = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     parts = {
         "title": html.escape(data["title"]),
-        "css": _asset("page.css"),
+        "styles": "\n".join(map(_asset, STYLES)),
         "data": content,
         "blobs": "\n".join(
             f'<script type="text/plain" id="blob-{blob.name}">{blob.pack()}</script>'
             for blob in blobs
         ),
-        "scripts": "\n".join(_asset(name) for name in SCRIPTS),
+        "scripts": "\n".join(map(_asset, SCRIPTS)),
     }
     # All at once, so that nothing in a part is taken for a place to fill.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))

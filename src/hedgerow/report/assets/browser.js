@@ -6,15 +6,38 @@ const STRIP = 60;
 class Browser {
   constructor(host) {
     this.host = host;
-    this.state = { order: "score", turned: false, query: "", onlyErrors: false, truth: null, predicted: null };
+    this.state = {
+      order: "score",
+      turned: false,
+      query: "",
+      onlyErrors: false,
+      truth: null,
+      predicted: null,
+    };
     this.shown = new Uint32Array(0);
     this.sequence = -1;
     this.hasTruth = Boolean(data.browser.truth);
-    this.sequenceList = new VirtualList("Sequences", 52, (i) => this.sequenceRow(this.shown[i]), (i) => this.openSequence(this.shown[i]));
-    this.positionList = new VirtualList("Positions", 30, (i) => this.positionRow(this.begin + i), (i) => this.openPosition(this.begin + i));
+    this.sequenceList = new VirtualList(
+      "Sequences",
+      52,
+      (i) => this.sequenceRow(this.shown[i]),
+      (i) => this.openSequence(this.shown[i]),
+    );
+    this.positionList = new VirtualList(
+      "Positions",
+      30,
+      (i) => this.positionRow(this.begin + i),
+      (i) => this.openPosition(this.begin + i),
+    );
     this.positionHead = make("div", { class: "pane-head" });
     this.columnHead = make("div", { class: "position column-head", "aria-hidden": "true" });
-    this.featurePane = make("div", { class: "pane-body", tabindex: 0, role: "region", "aria-label": "Features of the position", "aria-live": "polite" });
+    this.featurePane = make("div", {
+      class: "pane-body",
+      tabindex: 0,
+      role: "region",
+      "aria-label": "Features of the position",
+      "aria-live": "polite",
+    });
     this.status = make("p", { class: "status", role: "status" });
     host.replaceChildren(this.makeTools(), this.status, this.makePanes());
   }
@@ -34,20 +57,43 @@ class Browser {
   }
 
   makeTools() {
-    const sorts = Object.entries(SORTS).filter(([key]) => this.hasTruth || (key !== "errors" && key !== "share"));
+    const sorts = Object.entries(SORTS).filter(
+      ([key]) => this.hasTruth || (key !== "errors" && key !== "share"),
+    );
     const names = Object.fromEntries(sorts.map(([key, { name }]) => [key, name]));
     if (!this.hasTruth) names.score = "mean log probability of its labels";
     const order = chooser("Order", Object.entries(names), (value) => this.change({ order: value }));
-    const turn = make("button", { type: "button", class: "turn", "aria-pressed": "false", "aria-label": "Turn the order round", "data-tip": "Turn the order round", click: () => {
-      turn.setAttribute("aria-pressed", String(!this.state.turned));
-      this.change({ turned: !this.state.turned });
-    } }, "⇅");
-    this.search = make("input", { type: "search", placeholder: "text, label, or feature=text", "aria-label": "Search sequences", input: () => this.change({ query: this.search.value.trim() }) });
+    const turn = make(
+      "button",
+      {
+        type: "button",
+        class: "turn",
+        "aria-pressed": "false",
+        "aria-label": "Turn the order round",
+        "data-tip": "Turn the order round",
+        click: () => {
+          turn.setAttribute("aria-pressed", String(!this.state.turned));
+          this.change({ turned: !this.state.turned });
+        },
+      },
+      "⇅",
+    );
+    this.search = make("input", {
+      type: "search",
+      placeholder: "text, label, or feature=text",
+      "aria-label": "Search sequences",
+      input: () => this.change({ query: this.search.value.trim() }),
+    });
     const any = [["", "any"], ...labels.map((_, code) => [code, labelText(code)])];
     const number = (value) => (value === "" ? null : Number(value));
     this.truthChooser = chooser("True", any, (value) => this.change({ truth: number(value) }));
-    this.predictedChooser = chooser("Predicted", any, (value) => this.change({ predicted: number(value) }));
-    const onlyErrors = make("input", { type: "checkbox", change: () => this.change({ onlyErrors: onlyErrors.checked }) });
+    this.predictedChooser = chooser("Predicted", any, (value) =>
+      this.change({ predicted: number(value) }),
+    );
+    const onlyErrors = make("input", {
+      type: "checkbox",
+      change: () => this.change({ onlyErrors: onlyErrors.checked }),
+    });
     this.textHolder = make("span", {});
     return make(
       "div",
@@ -57,7 +103,9 @@ class Browser {
       turn,
       this.hasTruth ? this.truthChooser.field : null,
       this.predictedChooser.field,
-      this.hasTruth ? make("label", { class: "field check" }, onlyErrors, make("span", {}, "only with errors")) : null,
+      this.hasTruth
+        ? make("label", { class: "field check" }, onlyErrors, make("span", {}, "only with errors"))
+        : null,
       this.textHolder,
     );
   }
@@ -107,7 +155,10 @@ class Browser {
     const { order, turned } = this.state;
     this.shown = this.all.sorted(order, turned).filter(this.all.filter(this.state));
     const total = data.browser.total;
-    this.status.textContent = this.shown.length === total ? plural(total, "sequence") : `${count(this.shown.length)} of ${plural(total, "sequence")}`;
+    this.status.textContent =
+      this.shown.length === total
+        ? plural(total, "sequence")
+        : `${count(this.shown.length)} of ${plural(total, "sequence")}`;
     this.sequenceList.setSize(this.shown.length);
     if (this.shown.length) this.sequenceList.select(0);
     else this.clear();
@@ -122,25 +173,40 @@ class Browser {
 
   sequenceRow(s) {
     const all = this.all;
-    const facts = [all.name(s), plural(all.length(s), "position"), this.hasTruth ? plural(all.errors[s], "error") : null, figure(all.scores[s])];
-    return make("div", { class: "sequence" }, this.preview(s), make("div", { class: "facts-line" }, facts.filter((fact) => fact !== null).join(" · ")));
+    const facts = [
+      all.name(s),
+      plural(all.length(s), "position"),
+      this.hasTruth ? plural(all.errors[s], "error") : null,
+      figure(all.scores[s]),
+    ];
+    return make(
+      "div",
+      { class: "sequence" },
+      this.preview(s),
+      make("div", { class: "facts-line" }, facts.filter((fact) => fact !== null).join(" · ")),
+    );
   }
 
   /** The beginning of a sequence as a line of text, or what is around its first error. */
   preview(s) {
     const all = this.all;
     const [begin, end] = [all.begins[s], all.begins[s + 1]];
-    if (!this.textColumn && this.hasTruth && end - begin > 2 * STRIP) return this.errorStrip(begin, end);
+    if (!this.textColumn && this.hasTruth && end - begin > 2 * STRIP)
+      return this.errorStrip(begin, end);
     let first = begin;
     while (first < end && !all.isWrong(first)) first++;
     const start = first === end || first - begin < 12 ? begin : first - 4;
     const words = [];
     const column = this.textColumn;
     for (let t = start; t < Math.min(end, start + 40); t++) {
-      const text = column ? all.features.show(column, t, begin, end) || "·" : labelText(all.predicted[t]);
+      const text = column
+        ? all.features.show(column, t, begin, end) || "·"
+        : labelText(all.predicted[t]);
       words.push(make("span", { class: all.isWrong(t) ? "wrong" : null }, text));
     }
-    const line = make("div", { class: !column && labels.every((label) => label.length === 1) ? "preview close" : "preview" });
+    const line = make("div", {
+      class: !column && labels.every((label) => label.length === 1) ? "preview close" : "preview",
+    });
     line.append(start > begin ? "… " : "", ...words);
     return line;
   }
@@ -148,7 +214,9 @@ class Browser {
   /** Where in a long sequence its errors are. */
   errorStrip(begin, end) {
     const pieces = Array.from({ length: STRIP }, (_, i) => {
-      const [from, to] = [i, i + 1].map((place) => begin + Math.floor((place * (end - begin)) / STRIP));
+      const [from, to] = [i, i + 1].map(
+        (place) => begin + Math.floor((place * (end - begin)) / STRIP),
+      );
       let wrong = 0;
       for (let t = from; t < to; t++) wrong += this.all.isWrong(t);
       const piece = make("span", { class: "below" });
@@ -164,7 +232,9 @@ class Browser {
     this.begin = all.begins[s];
     this.end = all.begins[s + 1];
     const score = this.hasTruth ? "log-likelihood a position" : "mean log probability";
-    this.positionHead.replaceChildren(make("b", {}, all.name(s)), ` ${plural(all.length(s), "position")}${this.hasTruth ? `, ${plural(all.errors[s], "error")}` : ""}, ${score} ${figure(all.scores[s])}`);
+    const facts = [plural(all.length(s), "position"), `${score} ${figure(all.scores[s])}`];
+    if (this.hasTruth) facts.splice(1, 0, plural(all.errors[s], "error"));
+    this.positionHead.replaceChildren(make("b", {}, all.name(s)), ` ${facts.join(", ")}`);
     this.nameColumns();
     this.positionList.setSize(all.length(s));
     this.positionList.select(this.firstToShow(s) - this.begin, true);
@@ -172,14 +242,21 @@ class Browser {
 
   nameColumns() {
     const cell = (style, text) => make("span", { class: style }, text);
-    this.columnHead.replaceChildren(cell("place", ""), ...(this.textColumn ? [cell("word", this.textColumn.name)] : []), ...(this.hasTruth ? [cell("label", "true")] : []), cell("label", "predicted"), cell("", "marginals"));
+    this.columnHead.replaceChildren(
+      cell("place", ""),
+      ...(this.textColumn ? [cell("word", this.textColumn.name)] : []),
+      ...(this.hasTruth ? [cell("label", "true")] : []),
+      cell("label", "predicted"),
+      cell("", "marginals"),
+    );
     this.columnHead.lastChild.style.flex = "2.2 1 0";
   }
 
   /** The position that was looked for, the first error, or the first of all. */
   firstToShow(s) {
     const { truth, predicted } = this.state;
-    if (truth !== null || predicted !== null) return Math.max(this.begin, this.all.findPair(s, truth, predicted));
+    if (truth !== null || predicted !== null)
+      return Math.max(this.begin, this.all.findPair(s, truth, predicted));
     for (let t = this.begin; t < this.end; t++) if (this.all.isWrong(t)) return t;
     return this.begin;
   }
@@ -189,22 +266,40 @@ class Browser {
     const wrong = all.isWrong(t);
     const { truth, predicted } = this.state;
     const wanted = (truth !== null || predicted !== null) && all.isPair(t, truth, predicted);
-    const row = make("div", { class: `position${wrong ? " wrong-row" : ""}${wanted ? " wanted" : ""}` });
+    const row = make("div", {
+      class: `position${wrong ? " wrong-row" : ""}${wanted ? " wanted" : ""}`,
+    });
     row.append(make("span", { class: "place" }, count(t - this.begin)));
-    if (this.textColumn) row.append(make("span", { class: "word" }, this.all.features.show(this.textColumn, t, this.begin, this.end)));
+    if (this.textColumn)
+      row.append(
+        make(
+          "span",
+          { class: "word" },
+          this.all.features.show(this.textColumn, t, this.begin, this.end),
+        ),
+      );
     if (this.hasTruth) row.append(make("span", { class: "label" }, labelText(all.truth[t])));
-    row.append(make("span", { class: wrong ? "label wrong" : "label" }, labelText(all.predicted[t])), this.probabilities(t));
+    row.append(
+      make("span", { class: wrong ? "label wrong" : "label" }, labelText(all.predicted[t])),
+      this.probabilities(t),
+    );
     return row;
   }
 
   /** The most probable labels, each with its share of a bar. */
   probabilities(t) {
-    const parts = this.all.tops.filter(({ probs }) => probs[t] > 1).map(({ codes, probs }, rank) => {
-      const name = labelText(codes[t]);
-      const part = make("span", { class: `part rank${rank}`, "data-tip": `${name}: ${roughShare(probs[t])}` }, name);
-      part.style.flexGrow = probs[t];
-      return part;
-    });
+    const parts = this.all.tops
+      .filter(({ probs }) => probs[t] > 1)
+      .map(({ codes, probs }, rank) => {
+        const name = labelText(codes[t]);
+        const part = make(
+          "span",
+          { class: `part rank${rank}`, "data-tip": `${name}: ${roughShare(probs[t])}` },
+          name,
+        );
+        part.style.flexGrow = probs[t];
+        return part;
+      });
     const rest = 255 - this.all.tops.reduce((sum, { probs }) => sum + probs[t], 0);
     if (rest > 1) {
       const part = make("span", { class: "part rest", "data-tip": `others: ${roughShare(rest)}` });
@@ -217,15 +312,43 @@ class Browser {
   openPosition(t) {
     this.position = t;
     const all = this.all;
-    const lines = [["Position", count(t - this.begin)], ["Predicted", labelText(all.predicted[t])]];
+    const lines = [
+      ["Position", count(t - this.begin)],
+      ["Predicted", labelText(all.predicted[t])],
+    ];
     if (this.hasTruth) {
       lines.push(["True", labelText(all.truth[t])]);
-      if (all.truth[t] < labels.length) lines.push(["Its probability", roughShare(all.truthProbs[t])]);
+      if (all.truth[t] < labels.length)
+        lines.push(["Its probability", roughShare(all.truthProbs[t])]);
     }
-    const facts = make("dl", { class: "facts" }, ...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]));
-    const tops = all.tops.map(({ codes, probs }) => make("div", { class: "marginal" }, make("span", {}, labelText(codes[t])), sizeBar(probs[t] / 255, roughShare(probs[t]))));
+    const facts = make(
+      "dl",
+      { class: "facts" },
+      ...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]),
+    );
+    const tops = all.tops.map(({ codes, probs }) =>
+      make(
+        "div",
+        { class: "marginal" },
+        make("span", {}, labelText(codes[t])),
+        sizeBar(probs[t] / 255, roughShare(probs[t])),
+      ),
+    );
     const features = all.features ? all.features.list(t, this.begin, this.end) : [];
-    const chips = features.map(([name, text]) => make("span", { class: "chip", "data-tip": text === "" ? name : `${name} = ${text}` }, make("i", {}, shorten(name, 60)), text === "" ? null : make("b", {}, shorten(text, 60))));
-    this.featurePane.replaceChildren(facts, make("h4", {}, "Marginals"), ...tops, make("h4", {}, "Features"), make("div", { class: "chips" }, ...(chips.length ? chips : ["none"])));
+    const chips = features.map(([name, text]) =>
+      make(
+        "span",
+        { class: "chip", "data-tip": text === "" ? name : `${name} = ${text}` },
+        make("i", {}, shorten(name, 60)),
+        text === "" ? null : make("b", {}, shorten(text, 60)),
+      ),
+    );
+    this.featurePane.replaceChildren(
+      facts,
+      make("h4", {}, "Marginals"),
+      ...tops,
+      make("h4", {}, "Features"),
+      make("div", { class: "chips" }, ...(chips.length ? chips : ["none"])),
+    );
   }
 }

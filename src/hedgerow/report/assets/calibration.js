@@ -5,10 +5,17 @@ function showCalibration() {
   const summary = make("p", {});
   const holder = make("div", { class: "narrow" });
   const update = (row) => {
-    summary.replaceChildren("Expected calibration error ", make("b", {}, share(errors[row])), ": the mean distance of the points from the diagonal, by number of positions.");
+    summary.replaceChildren(
+      "Expected calibration error ",
+      make("b", {}, share(errors[row])),
+      ": the mean distance of the points from the diagonal, by number of positions.",
+    );
     holder.replaceChildren(responsive((width) => drawReliability(Number(row), width)));
   };
-  const options = [[0, "the most probable label"], ...data.model.labels.map((_, code) => [code + 1, labelText(code)])];
+  const options = [
+    [0, "the most probable label"],
+    ...data.model.labels.map((_, code) => [code + 1, labelText(code)]),
+  ];
   const { field } = chooser("Probability of", options, update);
   update(0);
   return [make("div", { class: "tools" }, field), summary, holder];
@@ -22,15 +29,45 @@ function drawReliability(row, width) {
   const y = (value) => height - bottom - (height - top - bottom) * value;
   const tenths = [0, 0.2, 0.4, 0.6, 0.8, 1];
   const most = Math.max(...counts[row], 1);
-  const bins = counts[row].map((number, bin) => ({ number, prob: probs[row][bin], right: right[row][bin], bin })).filter(({ number }) => number);
+  const bins = counts[row]
+    .map((number, bin) => ({ number, prob: probs[row][bin], right: right[row][bin], bin }))
+    .filter(({ number }) => number);
   const size = 1 / counts[row].length;
   return draw(
     "svg",
     { width, height, role: "img", "aria-label": "Reliability diagram" },
     axes(width, height, x, y, tenths, tenths, "probability the model gives", shortShare),
-    ...bins.map(({ number, bin }) => draw("rect", { class: "histogram", x: x(bin * size) + 1, width: Math.max(1, x(size) - x(0) - 2), y: y((0.3 * number) / most), height: y(0) - y((0.3 * number) / most) })),
+    ...bins.map(({ number, bin }) =>
+      draw("rect", {
+        class: "histogram",
+        x: x(bin * size) + 1,
+        width: Math.max(1, x(size) - x(0) - 2),
+        y: y((0.3 * number) / most),
+        height: y(0) - y((0.3 * number) / most),
+      }),
+    ),
     draw("line", { class: "diagonal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }),
-    draw("path", { class: "curve first", d: pathOf(bins.map((bin) => bin.right), (i) => x(bins[i - 1].prob), y) }),
-    ...bins.map((bin) => draw("circle", { class: "point", cx: x(bin.prob), cy: y(bin.right), r: 5, tabindex: 0, "data-tip": `${plural(bin.number, "position")}\nprobability ${share(bin.prob)}\nright ${share(bin.right)}` })),
+    draw("path", {
+      class: "curve first",
+      d: pathOf(
+        bins.map((bin) => bin.right),
+        (i) => x(bins[i - 1].prob),
+        y,
+      ),
+    }),
+    ...bins.map((bin) =>
+      draw("circle", {
+        class: "point",
+        cx: x(bin.prob),
+        cy: y(bin.right),
+        r: 5,
+        tabindex: 0,
+        "data-tip": [
+          plural(bin.number, "position"),
+          `probability ${share(bin.prob)}`,
+          `right ${share(bin.right)}`,
+        ].join("\n"),
+      }),
+    ),
   );
 }

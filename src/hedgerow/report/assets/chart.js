@@ -30,11 +30,31 @@ function axes(width, height, x, y, xTicks, yTicks, xName, format) {
   return draw(
     "g",
     { class: "axes" },
-    ...yTicks.map((value) => draw("line", { x1: left, x2: width - right, y1: y(value), y2: y(value) })),
-    ...yTicks.map((value) => draw("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, format(value))),
-    ...xTicks.map((value) => draw("text", { x: x(value), y: height - bottom + 16, "text-anchor": "middle" }, figure(value))),
-    draw("text", { class: "axis-name", x: (left + width - right) / 2, y: height - 2, "text-anchor": "middle" }, xName),
-    draw("line", { class: "base", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }),
+    ...yTicks.map((value) =>
+      draw("line", { x1: left, x2: width - right, y1: y(value), y2: y(value) }),
+    ),
+    ...yTicks.map((value) =>
+      draw("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, format(value)),
+    ),
+    ...xTicks.map((value) =>
+      draw(
+        "text",
+        { x: x(value), y: height - bottom + 16, "text-anchor": "middle" },
+        figure(value),
+      ),
+    ),
+    draw(
+      "text",
+      { class: "axis-name", x: (left + width - right) / 2, y: height - 2, "text-anchor": "middle" },
+      xName,
+    ),
+    draw("line", {
+      class: "base",
+      x1: left,
+      x2: width - right,
+      y1: height - bottom,
+      y2: height - bottom,
+    }),
   );
 }
 
@@ -55,35 +75,61 @@ function lineChart(name, series, step, isShare, mark) {
   const paint = (width) => {
     const { height, left, right, top, bottom } = CHART;
     const x = (at) => left + ((width - left - right) * (at - 1)) / Math.max(1, length - 1);
-    const y = (value) => height - bottom - ((height - top - bottom) * (value - low + spare)) / (high - low + 2 * spare);
+    const y = (value) =>
+      height -
+      bottom -
+      ((height - top - bottom) * (value - low + spare)) / (high - low + 2 * spare);
     const xTicks = length === 1 ? [1] : ticks(1, length, width / 90).filter(Number.isInteger);
     const picture = draw(
       "svg",
       { width, height, tabindex: 0, role: "img", "aria-label": `${name}; at the end: ${last}` },
-      axes(width, height, x, y, xTicks, ticks(low - spare, high + spare, 5), step, isShare ? shortShare : figure),
-      mark === null ? null : draw("line", { class: "mark", x1: x(mark), x2: x(mark), y1: top, y2: height - bottom }),
-      ...series.map(({ values, style }) => draw("path", { class: `curve ${style}`, d: pathOf(values, x, y) })),
+      axes(
+        width,
+        height,
+        x,
+        y,
+        xTicks,
+        ticks(low - spare, high + spare, 5),
+        step,
+        isShare ? shortShare : figure,
+      ),
+      mark === null
+        ? null
+        : draw("line", { class: "mark", x1: x(mark), x2: x(mark), y1: top, y2: height - bottom }),
+      ...series.map(({ values, style }) =>
+        draw("path", { class: `curve ${style}`, d: pathOf(values, x, y) }),
+      ),
     );
     followPointer(picture, x, y, length, series, step, format);
     return picture;
   };
-  const key = series.length === 1 ? [] : series.map(({ name: text, style }) => make("span", { class: `legend ${style}` }, text));
+  const key =
+    series.length === 1
+      ? []
+      : series.map(({ name: text, style }) => make("span", { class: `legend ${style}` }, text));
   return make("figure", {}, make("figcaption", {}, make("b", {}, name), ...key), responsive(paint));
 }
 
 function pathOf(values, x, y) {
   let pen = "M";
-  return values.map((value, i) => {
-    if (value === null) return ((pen = "M"), "");
-    const point = `${pen}${x(i + 1).toFixed(1)} ${y(value).toFixed(1)}`;
-    pen = "L";
-    return point;
-  }).join("");
+  return values
+    .map((value, i) => {
+      if (value === null) return ((pen = "M"), "");
+      const point = `${pen}${x(i + 1).toFixed(1)} ${y(value).toFixed(1)}`;
+      pen = "L";
+      return point;
+    })
+    .join("");
 }
 
 /** A cursor with the values of a step, for the pointer and the arrow keys. */
 function followPointer(picture, x, y, length, series, step, format) {
-  const line = draw("line", { class: "cursor", y1: CHART.top, y2: CHART.height - CHART.bottom, visibility: "hidden" });
+  const line = draw("line", {
+    class: "cursor",
+    y1: CHART.top,
+    y2: CHART.height - CHART.bottom,
+    visibility: "hidden",
+  });
   picture.append(line);
   const tip = document.getElementById("tip");
   let at = length;
@@ -93,7 +139,11 @@ function followPointer(picture, x, y, length, series, step, format) {
     line.setAttribute("visibility", "visible");
     const values = series.map(({ name, values }) => `${name} ${format(values[at - 1] ?? null)}`);
     const box = picture.getBoundingClientRect();
-    placeTip(tip, [`${step} ${count(at)}`, ...values].join("\n"), new DOMRect(box.left + x(at), box.top, 0, CHART.height - CHART.bottom));
+    placeTip(
+      tip,
+      [`${step} ${count(at)}`, ...values].join("\n"),
+      new DOMRect(box.left + x(at), box.top, 0, CHART.height - CHART.bottom),
+    );
   };
   const hide = () => {
     line.setAttribute("visibility", "hidden");

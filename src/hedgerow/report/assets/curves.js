@@ -1,19 +1,31 @@
 // Learning curves: what training noted of each round or iteration.
 
-const CURVE_NAMES = { loss: "training", accuracy: "training", eval_loss: "evaluation", eval_accuracy: "evaluation" };
+const CURVE_NAMES = {
+  loss: "training",
+  accuracy: "training",
+  eval_loss: "evaluation",
+  eval_accuracy: "evaluation",
+};
 
 function showCurves() {
   const { curves, step, best } = data.history;
   const charts = chartsOf(curves).map(([name, keys]) =>
     lineChart(
       name,
-      keys.map((key) => ({ name: CURVE_NAMES[key] ?? key, values: curves[key], style: key.startsWith("eval") ? "second" : "first" })),
+      keys.map((key) => ({
+        name: CURVE_NAMES[key] ?? key,
+        values: curves[key],
+        style: key.startsWith("eval") ? "second" : "first",
+      })),
       step,
       /accuracy/i.test(name),
       best,
     ),
   );
-  const note = best === null ? null : make("p", { class: "quiet" }, `The dashed line marks the best round, ${count(best)}.`);
+  const note =
+    best === null
+      ? null
+      : make("p", { class: "quiet" }, `The dashed line marks the best round, ${count(best)}.`);
   return [make("div", { class: "charts" }, ...charts), note];
 }
 
@@ -21,7 +33,10 @@ function showCurves() {
 function chartsOf(curves) {
   const left = new Set(Object.keys(curves));
   const charts = [];
-  for (const [name, own, other] of [["Loss", "loss", "eval_loss"], ["Accuracy", "accuracy", "eval_accuracy"]]) {
+  for (const [name, own, other] of [
+    ["Loss", "loss", "eval_loss"],
+    ["Accuracy", "accuracy", "eval_accuracy"],
+  ]) {
     const keys = [own, other].filter((key) => left.delete(key));
     if (keys.length === 2 && !alike(curves[own], curves[other])) {
       charts.push([`${name} in training`, [own]], [`${name} in evaluation, a position`, [other]]);

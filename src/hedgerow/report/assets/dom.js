@@ -41,7 +41,8 @@ function figure(number) {
   if (number === 0) return "0";
   if (Number.isInteger(number) && Math.abs(number) < 1e9) return count(number).replace("-", "−");
   const size = Math.abs(number);
-  const text = size >= 1e6 || size < 1e-4 ? number.toExponential(2) : String(Number(number.toPrecision(4)));
+  const text =
+    size >= 1e6 || size < 1e-4 ? number.toExponential(2) : String(Number(number.toPrecision(4)));
   return text.replaceAll("-", "−");
 }
 

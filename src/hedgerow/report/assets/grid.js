@@ -1,4 +1,4 @@
-// Tables whose cells are coloured by a number: heat maps. One cell can have the focus; arrows move it.
+// Heat maps: tables whose cells are coloured by a number. One cell has the focus; arrows move it.
 
 /**
  * @param {object} grid
@@ -14,7 +14,9 @@ function heatMap({ name, rows, columns, corner, cell, onPick }) {
     "tr",
     {},
     make("th", { class: "corner", scope: "col" }, ...corner.map((text) => make("div", {}, text))),
-    ...columns.map((text) => make("th", { scope: "col", "data-tip": text }, make("span", {}, shorten(text, 14)))),
+    ...columns.map((text) =>
+      make("th", { scope: "col", "data-tip": text }, make("span", {}, shorten(text, 14))),
+    ),
   );
   const body = rows.map((text, i) =>
     make(
@@ -24,7 +26,12 @@ function heatMap({ name, rows, columns, corner, cell, onPick }) {
       ...columns.map((_, j) => heatCell(cell(i, j), i, j)),
     ),
   );
-  const table = make("table", { class: "heat", role: "grid", "aria-label": name }, make("thead", {}, head), make("tbody", {}, ...body));
+  const table = make(
+    "table",
+    { class: "heat", role: "grid", "aria-label": name },
+    make("thead", {}, head),
+    make("tbody", {}, ...body),
+  );
   if (columns.some((text) => text.length > 2)) table.classList.add("upright");
   table.querySelector("tbody td")?.setAttribute("tabindex", 0);
   table.addEventListener("keydown", (event) => moveInGrid(event, table, onPick));
@@ -76,7 +83,10 @@ function moveInGrid(event, table, onPick) {
 function largestLabels(weights, most = 60) {
   const codes = [...weights.keys()];
   if (codes.length <= most) return codes;
-  return codes.sort((a, b) => weights[b] - weights[a]).slice(0, most).sort((a, b) => a - b);
+  return codes
+    .sort((a, b) => weights[b] - weights[a])
+    .slice(0, most)
+    .sort((a, b) => a - b);
 }
 
 /** A strip that explains the colours. */

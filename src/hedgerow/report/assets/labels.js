@@ -22,7 +22,11 @@ function showPairs() {
     cell: (i, j) => {
       const value = weights.get(shown[i] * size + shown[j]);
       if (value === undefined) return null;
-      return { level: value / largest, tip: `${names[i]} → ${names[j]}: ${figure(value)}`, text: shown.length <= 12 ? value.toFixed(1).replace("-", "−") : "" };
+      return {
+        level: value / largest,
+        tip: `${names[i]} → ${names[j]}: ${figure(value)}`,
+        text: shown.length <= 12 ? value.toFixed(1).replace("-", "−") : "",
+      };
     },
   });
   return [colourKey(figure(-largest), "0", figure(largest)), map, limitNote(shown, size)];
@@ -30,7 +34,11 @@ function showPairs() {
 
 function limitNote(shown, size) {
   if (shown.length === size) return null;
-  return make("p", { class: "quiet" }, `${shown.length} of ${count(size)} labels are shown, those that count most.`);
+  return make(
+    "p",
+    { class: "quiet" },
+    `${shown.length} of ${count(size)} labels are shown, those that count most.`,
+  );
 }
 
 function showPatterns() {
@@ -44,12 +52,33 @@ function showPatterns() {
     longest: (a, b) => patterns[b].length - patterns[a].length || orders.heaviest(a, b),
   };
   let shown = [];
-  const list = new VirtualList("Label patterns", 28, (i) => patternRow(names[shown[i]], weight[shown[i]], largest), () => {});
-  const search = make("input", { type: "search", placeholder: "labels, such as a b", "aria-label": "Search label patterns", input: () => update() });
-  const { select, field } = chooser("Order", [["heaviest", "heaviest first"], ["highest", "highest first"], ["lowest", "lowest first"], ["longest", "longest first"]], () => update());
+  const list = new VirtualList(
+    "Label patterns",
+    28,
+    (i) => patternRow(names[shown[i]], weight[shown[i]], largest),
+    () => {},
+  );
+  const search = make("input", {
+    type: "search",
+    placeholder: "labels, such as a b",
+    "aria-label": "Search label patterns",
+    input: () => update(),
+  });
+  const { select, field } = chooser(
+    "Order",
+    [
+      ["heaviest", "heaviest first"],
+      ["highest", "highest first"],
+      ["lowest", "lowest first"],
+      ["longest", "longest first"],
+    ],
+    () => update(),
+  );
   const update = () => {
     const query = search.value.trim().toLowerCase();
-    shown = [...patterns.keys()].filter((i) => names[i].join(" ").toLowerCase().includes(query)).sort(orders[select.value]);
+    shown = [...patterns.keys()]
+      .filter((i) => names[i].join(" ").toLowerCase().includes(query))
+      .sort(orders[select.value]);
     list.setSize(shown.length);
   };
   update();
@@ -59,17 +88,27 @@ function showPatterns() {
 function patternRow(names, weight, largest) {
   const bar = make("span", { class: weight < 0 ? "side below" : "side above" });
   bar.style.setProperty("--size", `${((50 * Math.abs(weight)) / largest).toFixed(1)}%`);
-  return make("div", { class: "pattern" }, make("span", { class: "names" }, names.join(" → ")), make("span", { class: "sides" }, bar), make("span", { class: "number" }, figure(weight)));
+  return make(
+    "div",
+    { class: "pattern" },
+    make("span", { class: "names" }, names.join(" → ")),
+    make("span", { class: "sides" }, bar),
+    make("span", { class: "number" }, figure(weight)),
+  );
 }
 
 function showConfusion(onPick) {
   const { truth, predicted, count: counts } = data.confusion;
-  const cells = new Map(counts.map((number, i) => [truth[i] * labels.length + predicted[i], number]));
+  const cells = new Map(
+    counts.map((number, i) => [truth[i] * labels.length + predicted[i], number]),
+  );
   const rows = labelScores(data.confusion);
   const sums = new Float64Array(labels.length);
   let worst = 1;
   for (const row of rows) sums[row.code] = row.truth + row.predicted;
-  counts.forEach((number, i) => (worst = truth[i] === predicted[i] ? worst : Math.max(worst, number)));
+  counts.forEach(
+    (number, i) => (worst = truth[i] === predicted[i] ? worst : Math.max(worst, number)),
+  );
   const shown = largestLabels(sums).filter((code) => sums[code]);
   const names = shown.map(labelText);
   const totals = new Map(rows.map((row) => [row.code, row.truth]));
@@ -81,22 +120,44 @@ function showConfusion(onPick) {
     onPick: (i, j) => onPick(shown[i], shown[j]),
     cell: (i, j) => {
       const number = cells.get(shown[i] * labels.length + shown[j]) ?? 0;
-      if (!number) return { level: 0, tip: `true ${names[i]}, predicted ${names[j]}: none` };
+      const pair = `true ${names[i]}, predicted ${names[j]}`;
+      if (!number) return { level: 0, tip: `${pair}: none` };
       const part = share(number / totals.get(shown[i]));
-      const tip = `true ${names[i]}, predicted ${names[j]}: ${plural(number, "position")}, ${part} of ${names[i]}`;
+      const tip = `${pair}: ${plural(number, "position")}, ${part} of ${names[i]}`;
       const level = i === j ? (0.5 * number) / totals.get(shown[i]) : -Math.sqrt(number / worst);
       return { level, tip, text: shown.length <= 26 ? compact(number) : "" };
     },
   });
-  const table = sortedTable("Scores of labels", rows, [
-    { name: "Label", key: "label", text: true, show: (row) => labelText(row.code) },
-    { name: "Precision", key: "precision", show: (row) => sizeBar(row.precision, share(row.precision)) },
-    { name: "Recall", key: "recall", show: (row) => sizeBar(row.recall, share(row.recall)) },
-    { name: "F1", key: "f1", show: (row) => sizeBar(row.f1, share(row.f1)) },
-    { name: "True", key: "truth", show: (row) => count(row.truth) },
-    { name: "Predicted", key: "predicted", show: (row) => count(row.predicted) },
-  ], "truth");
-  return [make("p", { class: "quiet" }, "Errors are orange, darker the more there are; choose a cell to see the sequences it comes from."), make("div", { class: "beside" }, make("div", {}, map, limitNote(shown, rows.length)), make("div", {}, make("h3", {}, "Label by label"), table))];
+  const table = sortedTable(
+    "Scores of labels",
+    rows,
+    [
+      { name: "Label", key: "label", text: true, show: (row) => labelText(row.code) },
+      {
+        name: "Precision",
+        key: "precision",
+        show: (row) => sizeBar(row.precision, share(row.precision)),
+      },
+      { name: "Recall", key: "recall", show: (row) => sizeBar(row.recall, share(row.recall)) },
+      { name: "F1", key: "f1", show: (row) => sizeBar(row.f1, share(row.f1)) },
+      { name: "True", key: "truth", show: (row) => count(row.truth) },
+      { name: "Predicted", key: "predicted", show: (row) => count(row.predicted) },
+    ],
+    "truth",
+  );
+  return [
+    make(
+      "p",
+      { class: "quiet" },
+      "Errors are orange, darker the more there are; choose a cell to see its sequences.",
+    ),
+    make(
+      "div",
+      { class: "beside" },
+      make("div", {}, map, limitNote(shown, rows.length)),
+      make("div", {}, make("h3", {}, "Label by label"), table),
+    ),
+  ];
 }
 
 /** A number of at most four letters. */

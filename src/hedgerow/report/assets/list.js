@@ -53,7 +53,8 @@ class VirtualList {
     const first = Math.max(0, Math.floor(top / this.rowHeight) - MARGIN);
     const stop = Math.min(this.size, Math.ceil((top + clientHeight) / this.rowHeight) + MARGIN);
     const rows = [];
-    for (let i = first; i < stop; i++) rows.push(this.place(i, scrollTop + i * this.rowHeight - top));
+    for (let i = first; i < stop; i++)
+      rows.push(this.place(i, scrollTop + i * this.rowHeight - top));
     this.space.replaceChildren(...rows);
   }
 
@@ -91,7 +92,14 @@ class VirtualList {
 
   onKey(event) {
     const page = Math.max(1, Math.floor(this.element.clientHeight / this.rowHeight) - 1);
-    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    const steps = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -Infinity,
+      End: Infinity,
+    };
     if (!(event.key in steps)) return;
     event.preventDefault();
     this.select(this.selected + steps[event.key]);

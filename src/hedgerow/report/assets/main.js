@@ -1,7 +1,12 @@
-// Puts the sections on the page, in order; those that need blobs fill themselves when they are there.
+// Puts the sections on the page, in order; some are filled when their data are unpacked.
 
 function addSection(id, title, children) {
-  const section = make("section", { id, "aria-labelledby": `${id}-title` }, make("h2", { id: `${id}-title` }, title), ...children.filter((child) => child !== null));
+  const section = make(
+    "section",
+    { id, "aria-labelledby": `${id}-title` },
+    make("h2", { id: `${id}-title` }, title),
+    ...children.filter((child) => child !== null),
+  );
   document.getElementById("main").append(section);
   document.getElementById("nav").append(make("a", { href: `#${id}` }, title));
   return section;
@@ -11,11 +16,14 @@ function addSection(id, title, children) {
 function addLater(id, title, fill) {
   const host = make("div", { class: "waiting" }, "…");
   const section = addSection(id, title, [host]);
-  new IntersectionObserver((entries, observer) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    observer.disconnect();
-    fill(host);
-  }, { rootMargin: "600px" }).observe(section);
+  new IntersectionObserver(
+    (entries, observer) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      fill(host);
+    },
+    { rootMargin: "600px" },
+  ).observe(section);
 }
 
 async function build() {
@@ -23,7 +31,12 @@ async function build() {
   let browser = null;
   addSection("summary", "Summary", showSummary());
   if (data.history) addSection("learning", "Learning curves", showCurves());
-  if (data.confusion) addSection("confusion", "Label confusion", showConfusion((truth, predicted) => browser.showPair(truth, predicted)));
+  if (data.confusion)
+    addSection(
+      "confusion",
+      "Label confusion",
+      showConfusion((truth, predicted) => browser.showPair(truth, predicted)),
+    );
   if (data.calibration) addSection("calibration", "Calibration", showCalibration());
   if (data.browser) {
     const host = make("div", { class: "browser" });

@@ -26,7 +26,9 @@ class Sequences {
   }
 
   isWrong(t) {
-    return this.truth !== null && this.truth[t] < labels.length && this.truth[t] !== this.predicted[t];
+    return (
+      this.truth !== null && this.truth[t] < labels.length && this.truth[t] !== this.predicted[t]
+    );
   }
 
   countErrors() {
@@ -49,7 +51,9 @@ class Sequences {
   sorted(order, turned) {
     const key = Float64Array.from({ length: this.size }, (_, s) => SORTS[order].key(this, s));
     const sign = turned ? -1 : 1;
-    return Uint32Array.from({ length: this.size }, (_, s) => s).sort((a, b) => sign * (key[a] - key[b]) || a - b);
+    return Uint32Array.from({ length: this.size }, (_, s) => s).sort(
+      (a, b) => sign * (key[a] - key[b]) || a - b,
+    );
   }
 
   /** A test of sequences: do they have what was asked for? */
@@ -71,7 +75,10 @@ class Sequences {
   }
 
   isPair(t, truth, predicted) {
-    return (truth === null || this.truth[t] === truth) && (predicted === null || this.predicted[t] === predicted);
+    return (
+      (truth === null || this.truth[t] === truth) &&
+      (predicted === null || this.predicted[t] === predicted)
+    );
   }
 
   /** `name=text` looks for a text in one column; else a text is looked for everywhere. */
@@ -93,14 +100,18 @@ class Sequences {
 
   /** All that can be read in each sequence, in small letters; made once. */
   haystacks() {
-    if (this.haystacksMade && this.haystacksHaveFeatures === (this.features !== null)) return this.haystacksMade;
+    if (this.haystacksMade && this.haystacksHaveFeatures === (this.features !== null))
+      return this.haystacksMade;
     const joint = labels.every((label) => label.length === 1) ? "" : " ";
     const small = [...labels.map((label) => label.toLowerCase()), ""];
     const told = [this.predicted, ...(this.truth ? [this.truth] : [])];
     this.haystacksHaveFeatures = this.features !== null;
     this.haystacksMade = Array.from({ length: this.size }, (_, s) => {
       const [begin, end] = [this.begins[s], this.begins[s + 1]];
-      const lines = [this.name(s).toLowerCase(), ...told.map((codes) => joined(codes, begin, end, small, joint))];
+      const lines = [
+        this.name(s).toLowerCase(),
+        ...told.map((codes) => joined(codes, begin, end, small, joint)),
+      ];
       return [...lines, ...(this.features?.readable(begin, end) ?? [])].join("\n");
     });
     return this.haystacksMade;
@@ -175,17 +186,32 @@ class Features {
     if (!column.sources) return (t) => column.codes[t] === code;
     column.ownCodes ??= new Map(Array.from(column.own, (t, i) => [t, column.codes[i]]));
     const parts = column.joint ? text.split(column.joint) : [text];
-    const wanted = parts.length === column.sources.length ? column.sources.map(([source, shift], i) => [this.columns[source].codes, shift, this.texts.indexOf(parts[i])]) : null;
+    const wanted =
+      parts.length === column.sources.length
+        ? column.sources.map(([source, shift], i) => [
+            this.columns[source].codes,
+            shift,
+            this.texts.indexOf(parts[i]),
+          ])
+        : null;
     return (t, begin, end) => {
       const own = column.ownCodes.get(t);
       if (own !== undefined) return own === code;
-      return wanted !== null && wanted.every(([codes, shift, part]) => t + shift >= begin && t + shift < end && codes[t + shift] === part);
+      return (
+        wanted !== null &&
+        wanted.every(
+          ([codes, shift, part]) =>
+            t + shift >= begin && t + shift < end && codes[t + shift] === part,
+        )
+      );
     };
   }
 
   /** Everything at a position: [name, text] pairs. */
   list(t, begin, end) {
-    const pairs = this.columns.map((column) => [column.name, this.show(column, t, begin, end)]).filter(([, text]) => text !== "");
+    const pairs = this.columns
+      .map((column) => [column.name, this.show(column, t, begin, end)])
+      .filter(([, text]) => text !== "");
     if (this.loose) {
       for (let i = this.loose.begins[t]; i < this.loose.begins[t + 1]; i++) {
         const value = this.loose.values ? this.loose.values[i] : 1;
@@ -198,10 +224,20 @@ class Features {
   /** Lines of all texts of a sequence, in small letters, each once. */
   readable(begin, end) {
     this.small ??= this.texts.map((text) => text.toLowerCase());
-    const lines = this.columns.filter((column) => column.codes && !column.sources).map((column) => joined(column.codes, begin, end, this.small, " "));
+    const lines = this.columns
+      .filter((column) => column.codes && !column.sources)
+      .map((column) => joined(column.codes, begin, end, this.small, " "));
     if (this.loose) {
       this.smallNames ??= this.loose.names.map((name) => name.toLowerCase());
-      lines.push(joined(this.loose.codes, this.loose.begins[begin], this.loose.begins[end], this.smallNames, " "));
+      lines.push(
+        joined(
+          this.loose.codes,
+          this.loose.begins[begin],
+          this.loose.begins[end],
+          this.smallNames,
+          " ",
+        ),
+      );
     }
     return lines;
   }

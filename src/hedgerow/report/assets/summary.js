@@ -4,21 +4,42 @@ function showSummary() {
   const { model, scores = [], notes } = data;
   const facts = [...model.sizes];
   if (data.n_sequences !== undefined) {
-    facts.push(["Sequences in the data", data.n_sequences], ["Positions in the data", data.n_positions]);
+    facts.push(
+      ["Sequences in the data", data.n_sequences],
+      ["Positions in the data", data.n_positions],
+    );
   }
   const parameters = model.parameters.length
-    ? make("dl", { class: "facts" }, ...model.parameters.flatMap(([name, value]) => [make("dt", {}, make("code", {}, name)), make("dd", {}, make("code", {}, value))]))
+    ? make(
+        "dl",
+        { class: "facts" },
+        ...model.parameters.flatMap(([name, value]) => [
+          make("dt", {}, make("code", {}, name)),
+          make("dd", {}, make("code", {}, value)),
+        ]),
+      )
     : make("p", { class: "quiet" }, "All parameters have their default values.");
   return [
     scores.length ? make("div", { class: "cards" }, ...scores.map(scoreCard)) : null,
     make(
       "div",
       { class: "columns" },
-      make("div", {}, make("h3", {}, model.kind), make("dl", { class: "facts" }, ...facts.flatMap(([name, size]) => [make("dt", {}, name), make("dd", {}, figure(size))]))),
+      make(
+        "div",
+        {},
+        make("h3", {}, model.kind),
+        make(
+          "dl",
+          { class: "facts" },
+          ...facts.flatMap(([name, size]) => [make("dt", {}, name), make("dd", {}, figure(size))]),
+        ),
+      ),
       make("div", {}, make("h3", {}, "Parameters that were set"), parameters),
       make("div", {}, make("h3", {}, "Decoding"), make("p", {}, DECODING[model.decode])),
     ),
-    notes.length ? make("ul", { class: "notes" }, ...notes.map((note) => make("li", {}, note))) : null,
+    notes.length
+      ? make("ul", { class: "notes" }, ...notes.map((note) => make("li", {}, note)))
+      : null,
   ];
 }
 
@@ -51,22 +72,54 @@ function labelScores({ truth, predicted, count: counts }) {
 /**
  * A table that its headings sort.
  * @param {object[]} rows
- * @param {{name: string, key: string, show: function(object): Node|string, text: boolean}[]} columns
+ * @param {object[]} columns - of each `name`, `key` of what it is sorted by, `show`, which makes
+ *   what it shows of a row, and `text` if that is no number
+ * @param {string} first - key of the column that it is sorted by at first
  */
 function sortedTable(name, rows, columns, first) {
   const body = make("tbody");
-  const heads = columns.map((column) => make("th", { scope: "col" }, make("button", { type: "button", click: () => sortBy(column) }, column.name)));
+  const heads = columns.map((column) =>
+    make(
+      "th",
+      { scope: "col" },
+      make("button", { type: "button", click: () => sortBy(column) }, column.name),
+    ),
+  );
   let state = { column: null, down: false };
   const sortBy = (column) => {
     const down = state.column === column ? !state.down : !column.text;
     state = { column, down };
-    const compare = column.text ? (a, b) => a[column.key].localeCompare(b[column.key]) : (a, b) => a[column.key] - b[column.key];
+    const compare = column.text
+      ? (a, b) => a[column.key].localeCompare(b[column.key])
+      : (a, b) => a[column.key] - b[column.key];
     const sorted = [...rows].sort((a, b) => (down ? -compare(a, b) : compare(a, b)));
-    body.replaceChildren(...sorted.map((row) => make("tr", {}, ...columns.map((c) => make("td", { class: c.text ? "text" : null }, c.show(row))))));
-    heads.forEach((head, i) => head.setAttribute("aria-sort", columns[i] !== column ? "none" : down ? "descending" : "ascending"));
+    body.replaceChildren(
+      ...sorted.map((row) =>
+        make(
+          "tr",
+          {},
+          ...columns.map((c) => make("td", { class: c.text ? "text" : null }, c.show(row))),
+        ),
+      ),
+    );
+    heads.forEach((head, i) =>
+      head.setAttribute(
+        "aria-sort",
+        columns[i] !== column ? "none" : down ? "descending" : "ascending",
+      ),
+    );
   };
   sortBy(columns.find((column) => column.key === first));
-  return make("div", { class: "scroll tall" }, make("table", { class: "sorted", "aria-label": name }, make("thead", {}, make("tr", {}, ...heads)), body));
+  return make(
+    "div",
+    { class: "scroll tall" },
+    make(
+      "table",
+      { class: "sorted", "aria-label": name },
+      make("thead", {}, make("tr", {}, ...heads)),
+      body,
+    ),
+  );
 }
 
 /** A share of a whole as a bar, with a text behind it. */

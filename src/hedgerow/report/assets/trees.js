@@ -8,10 +8,24 @@ async function showTrees(host) {
   const buffer = await openBlob("trees");
   const places = data.trees;
   const forest = { questions: valueIn(buffer, places.questions) };
-  for (const name of ["begins", "question", "left", "right", "missing_left", "value", "gain", "weight"]) {
+  for (const name of [
+    "begins",
+    "question",
+    "left",
+    "right",
+    "missing_left",
+    "value",
+    "gain",
+    "weight",
+  ]) {
     forest[name] = arrayIn(buffer, places[name]);
   }
-  const picture = make("div", { class: "scroll tree", tabindex: 0, role: "group", "aria-label": "Tree" });
+  const picture = make("div", {
+    class: "scroll tree",
+    tabindex: 0,
+    role: "group",
+    "aria-label": "Tree",
+  });
   let [place, code] = [0, 0];
   const largest = forest.value.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-12);
   const update = () => {
@@ -19,10 +33,23 @@ async function showTrees(host) {
     picture.replaceChildren(image);
     picture.scrollTo(0, root.y - picture.clientHeight / 2);
   };
-  const rounds = chooser("Round", places.rounds.map((round, i) => [i, count(round)]), (value) => ((place = Number(value)), update()));
-  const names = chooser("Label", data.model.labels.map((_, i) => [i, labelText(i)]), (value) => ((code = Number(value)), update()));
+  const rounds = chooser(
+    "Round",
+    places.rounds.map((round, i) => [i, count(round)]),
+    (value) => ((place = Number(value)), update()),
+  );
+  const names = chooser(
+    "Label",
+    data.model.labels.map((_, i) => [i, labelText(i)]),
+    (value) => ((code = Number(value)), update()),
+  );
   host.replaceChildren(
-    make("p", { class: "quiet" }, "A leaf says what the tree adds to the label's score; blue is for it, orange against it. A dotted branch is where missing values go."),
+    make(
+      "p",
+      { class: "quiet" },
+      "A leaf says what the tree adds to the label's score: blue is for it, orange against it. " +
+        "A dotted branch is where missing values go.",
+    ),
     make("div", { class: "tools" }, rounds.field, names.field),
     picture,
   );
@@ -41,8 +68,15 @@ function drawTree(forest, tree, largest) {
   const [width, height] = [depth * (box + TREE.gap) + box + 8, leaves * TREE.row + 8];
   const image = draw(
     "svg",
-    { width, height, role: "img", "aria-label": `Tree of ${plural(leaves, "leaf").replace("leafs", "leaves")}` },
-    ...spots.filter((spot) => !spot.isLeaf).flatMap((spot) => [drawBranch(spot, spot.yes, true), drawBranch(spot, spot.no, false)]),
+    {
+      width,
+      height,
+      role: "img",
+      "aria-label": `Tree of ${plural(leaves, "leaf").replace("leafs", "leaves")}`,
+    },
+    ...spots
+      .filter((spot) => !spot.isLeaf)
+      .flatMap((spot) => [drawBranch(spot, spot.yes, true), drawBranch(spot, spot.no, false)]),
     ...spots.map((spot) => drawNode(forest, spot, largest)),
   );
   return { image, root: spots[0] };
@@ -55,7 +89,14 @@ function layOut(forest, begin, box) {
   const visit = (node, depth) => {
     const at = begin + node;
     const isLeaf = forest.left[at] === 0;
-    const spot = { at, depth, isLeaf, box: isLeaf ? 72 : box, x: depth * (box + TREE.gap) + 4, missingYes: forest.missing_left[at] === 1 };
+    const spot = {
+      at,
+      depth,
+      isLeaf,
+      box: isLeaf ? 72 : box,
+      x: depth * (box + TREE.gap) + 4,
+      missingYes: forest.missing_left[at] === 1,
+    };
     spots.push(spot);
     if (isLeaf) {
       spot.y = row++ * TREE.row + TREE.row / 2 + 4;
@@ -74,19 +115,45 @@ function drawBranch(from, to, isYes) {
   const [x1, x2] = [from.x + from.box, to.x];
   const middle = (x1 + x2) / 2;
   const style = from.missingYes === isYes ? "branch missing" : "branch";
-  return draw("g", {}, draw("path", { class: style, d: `M${x1} ${from.y}C${middle} ${from.y} ${middle} ${to.y} ${x2} ${to.y}` }), draw("text", { class: "answer", x: x2 - 4, y: to.y + (isYes ? -3 : 10), "text-anchor": "end" }, isYes ? "yes" : "no"));
+  return draw(
+    "g",
+    {},
+    draw("path", {
+      class: style,
+      d: `M${x1} ${from.y}C${middle} ${from.y} ${middle} ${to.y} ${x2} ${to.y}`,
+    }),
+    draw(
+      "text",
+      { class: "answer", x: x2 - 4, y: to.y + (isYes ? -3 : 10), "text-anchor": "end" },
+      isYes ? "yes" : "no",
+    ),
+  );
 }
 
 function drawNode(forest, spot, largest) {
   const { at, x, y, isLeaf, box: width } = spot;
   const value = forest.value[at];
-  const tip = isLeaf
-    ? `adds ${figure(value)}\nweight ${figure(forest.weight[at])}`
-    : `${forest.questions[forest.question[at]]}\ngain ${figure(forest.gain[at])}, weight ${figure(forest.weight[at])}\nmissing: ${spot.missingYes ? "yes" : "no"}`;
-  const text = isLeaf ? figure(value) : shorten(forest.questions[forest.question[at]], LONGEST_QUESTION);
+  const facts = isLeaf
+    ? [`adds ${figure(value)}`]
+    : [
+        forest.questions[forest.question[at]],
+        `gain ${figure(forest.gain[at])}`,
+        `missing: ${spot.missingYes ? "yes" : "no"}`,
+      ];
+  const tip = [...facts, `weight ${figure(forest.weight[at])}`].join("\n");
+  const text = isLeaf
+    ? figure(value)
+    : shorten(forest.questions[forest.question[at]], LONGEST_QUESTION);
   const level = Math.abs(value) / largest;
   const box = draw("rect", { x, y: y - TREE.high / 2, width, height: TREE.high, rx: 4 });
   if (isLeaf) box.style.setProperty("--level", `${(90 * level).toFixed(1)}%`);
-  const style = isLeaf ? `leaf ${value < 0 ? "below" : "above"}${strength(0.9 * level)}` : "question";
-  return draw("g", { class: style, "data-tip": tip }, box, draw("text", { x: x + width / 2, y: y + 4, "text-anchor": "middle" }, text));
+  const style = isLeaf
+    ? `leaf ${value < 0 ? "below" : "above"}${strength(0.9 * level)}`
+    : "question";
+  return draw(
+    "g",
+    { class: style, "data-tip": tip },
+    box,
+    draw("text", { x: x + width / 2, y: y + 4, "text-anchor": "middle" }, text),
+  );
 }
