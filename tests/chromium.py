@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,16 @@ def find_chromium() -> tuple[str | None, str]:
     return found, "" if found else "no Chromium on PATH; set CHROMIUM to one, or install it"
 
 
+# Puts two files where the browser looks for them, and becomes the browser.
+BEGIN = """
+import os, sys
+hears, writes, *command = sys.argv[1:]
+os.dup2(int(hears), 3)
+os.dup2(int(writes), 4)
+os.execv(command[0], command)
+"""
+
+
 class Chromium:
     """``with Chromium() as browser: page = browser.open(path)``."""
 
@@ -77,9 +88,8 @@ class Chromium:
         (hears, tells), (reads, writes) = os.pipe(), os.pipe()
         # The browser listens at file 3 and answers at file 4; ours must not be in their way.
         theirs = [fcntl.fcntl(file, fcntl.F_DUPFD, 10) for file in (hears, writes)]
-        shell = 'exec "$@" 3<&{} 4>&{}'.format(*theirs)
         self._process = subprocess.Popen(
-            ["bash", "-c", shell, "bash", *command],
+            [sys.executable, "-c", BEGIN, *map(str, theirs), *command],
             pass_fds=theirs,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -116,6 +126,9 @@ class Chromium:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._in], [], [], self._seconds)
+            if not ready:
+                raise TimeoutError(f"Chromium has said nothing for {self._seconds} s")
             more = os.read(self._in.fileno(), 1 << 20)
             if not more:
                 raise RuntimeError("Chromium has ended")
