@@ -1,6 +1,7 @@
 # make demo    train on handwritten words and compare with a model that ignores neighbours
 # make test    style, types, the Python tests, and the C++ core under sanitizers
 # make docs    the documentation as a site, in build/docs
+# make wheel   a wheel and an sdist in dist/, each tried in a clean environment
 # make lint    style and types;  make format  puts the style right
 # make clean   back to a fresh clone
 #
@@ -18,7 +19,14 @@ JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 # A cmake from the wheel is found, and no flags of this make reach the one that cmake starts.
 SANITIZE_ENV := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH="$(abspath $(BIN)):$$PATH"
 
-.PHONY: demo docs test test-python sanitize lint format clean
+# Parts side by side, each with its output in one piece where make can do that.
+SIDE_BY_SIDE := --no-print-directory -j3 \
+	$(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+# A wheel for every Python from 3.12 on is built by one of these; any other builds for itself alone.
+WHEEL_PYTHON ?= $(or $(shell for python in python3.12 python3.13 python3.14; do \
+	$$python -c pass 2>/dev/null && echo $$python && break; done),$(PYTHON))
+
+.PHONY: demo docs test test-python sanitize lint format wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
@@ -28,15 +36,14 @@ docs: $(VENV)/.docs-tools
 	@$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees docs build/docs
 	@echo "build/docs/index.html"
 
-# The last two side by side: the tests of Python keep one core busy.
-test: lint $(VENV)/.cmake
-	@$(MAKE) --no-print-directory -j2 test-python sanitize
+test: $(VENV)/.test-tools $(VENV)/.cmake
+	@echo "style and types, the Python tests and the core under sanitizers: side by side"
+	@$(MAKE) $(SIDE_BY_SIDE) lint sanitize test-python
 
 test-python: $(VENV)/.test-tools $(VENV)/.chromium
-	@$(BIN)/python -m pytest --quiet
+	@$(BIN)/python -m pytest --quiet -n $(JOBS) --dist worksteal
 
 sanitize: $(VENV)/.cmake
-	@echo "core under sanitizers: building and running"
 	@$(SANITIZE_ENV) cmake -G "Unix Makefiles" -S . -B build/sanitize -DHEDGEROW_SANITIZE=ON >/dev/null
 	@$(SANITIZE_ENV) cmake --build build/sanitize --parallel $(JOBS) >/dev/null
 	@build/sanitize/core_test
@@ -52,9 +59,27 @@ format: $(VENV)/.test-tools
 	@$(BIN)/ruff format
 	@$(BIN)/clang-format -i $(CPP)
 
+wheel:
+	@$(WHEEL_PYTHON) -c 'import sys; sys.version_info >= (3, 12) or print( \
+		"note: this Python builds a wheel for itself alone; one for all from 3.12 on needs", \
+		"CPython 3.12 or later: make wheel WHEEL_PYTHON=python3.12")'
+	@rm -rf dist build/wheel
+	@$(WHEEL_PYTHON) -m venv build/wheel/tools
+	@build/wheel/tools/bin/python -m pip install --quiet --disable-pip-version-check build
+	@echo "building an sdist, and a wheel from it"
+	@build/wheel/tools/bin/python -m build --outdir dist . >build/wheel/log 2>&1 \
+		|| { cat build/wheel/log; exit 1; }
+	@for package in dist/*.whl dist/*.tar.gz; do \
+		echo "trying $$package" && rm -rf build/wheel/clean \
+		&& $(WHEEL_PYTHON) -m venv build/wheel/clean \
+		&& build/wheel/clean/bin/python -m pip install --quiet --disable-pip-version-check $$package \
+		&& build/wheel/clean/bin/python -W error tests/smoke.py || exit 1; \
+	done
+	@ls -l dist
+
 clean:
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.made:
 	@echo "making $(VENV) with $(PYTHON)"

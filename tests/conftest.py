@@ -1,4 +1,6 @@
-"""A fitted model and the bytes of its file, for all tests of model files."""
+"""What tests of many files share: a fitted model, the bytes of its file, and Ctrl-C."""
+
+import signal
 
 import pytest
 
@@ -17,3 +19,11 @@ def data(model, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "model"
     model.save(path)
     return path.read_bytes()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def heed_ctrl_c():
+    """Programs that a shell starts in the background ignore it; the tests that press it need it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -20,7 +20,7 @@ FRAME = pd.DataFrame(
     {
         "n": np.arange(300) % 7 / 4,
         "word": [f"mot été {i}" for i in range(300)],
-        "kind": ["a", None, "b\udcff"] * 100,
+        "kind": pd.Series(["a", None, "b\udcff"] * 100, dtype=object),
         "flag": [True, False, True] * 100,
     }
 )
