@@ -111,23 +111,21 @@ def test_strict_schemes_and_labels_that_cannot_be(chunk_model, tmp_path, capsys)
 def test_two_models(chunk_model, other_model, test_set, capsys):
     answered = [answers(path, test_set) for path in (chunk_model, other_model)]
     right = [
-        [
-            a == b
-            for one, two in zip(data.y, predicted, strict=True)
-            for a, b in zip(one, two, strict=True)
-        ]
-        for _, data, predicted in answered
+        [[a == b for a, b in zip(*both, strict=True)] for both in zip(data.y, guess, strict=True)]
+        for _, data, guess in answered
     ]
-    test = mcnemar(*right)
+    positions = [[answer for sequence in one for answer in sequence] for one in right]
+    by_position = mcnemar(*positions)
+    by_sequence = mcnemar(*(list(map(all, one)) for one in right))
     found = json.loads(run(capsys, "eval", chunk_model, test_set, other_model, "--json"))
-    assert found["mcnemar"] == vars(test)
+    assert found["mcnemar"] == {"positions": vars(by_position), "sequences": vars(by_sequence)}
     assert [one["model"] for one in found["models"]] == [str(chunk_model), str(other_model)]
-    shares = [sum(one) / len(one) for one in right]
+    shares = [sum(one) / len(one) for one in positions]
     assert [one["accuracy"] for one in found["models"]] == shares
     out = run(capsys, "eval", chunk_model, test_set, other_model)
-    assert f"positions that only the first has right:  {test.n_only_a}\n" in out
-    assert f"positions that only the second has right: {test.n_only_b}\n" in out
-    assert f"McNemar's test: p = {test.p_value:.3g}\n" in out
+    rows = {line.split(" ")[0]: line.split()[1:] for line in out.splitlines() if line}
+    for name, test in (("positions", by_position), ("sequences", by_sequence)):
+        assert rows[name] == [str(test.n_only_a), str(test.n_only_b), f"{test.p_value:.3g}"]
 
 
 def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):

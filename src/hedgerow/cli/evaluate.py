@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
@@ -79,13 +80,11 @@ class Comparison:
         )
 
     @property
-    def right(self) -> list[bool]:
-        """Whether each position that has a label is right."""
+    def right(self) -> list[list[bool]]:
+        """Whether each position that has a label is right, a list for each sequence."""
         return [
-            label == predicted
-            for true, other in zip(self.y_true, self.y_pred, strict=True)
-            for label, predicted in zip(true, other, strict=True)
-            if label is not None
+            [label == guess for label, guess in zip(*both, strict=True) if label is not None]
+            for both in zip(self.y_true, self.y_pred, strict=True)
         ]
 
 
@@ -119,6 +118,8 @@ class Result:
 
 def run(options: argparse.Namespace) -> None:
     """Score one model or two, and print."""
+    if options.other is not None and options.file == "-":
+        raise CommandError("two models read the file twice; save standard input to a file")
     first = label_file(options.model, options)
     result = score(options.model, first, options.strict)
     if options.other is None:
@@ -127,8 +128,6 @@ def run(options: argparse.Namespace) -> None:
         else:
             print_result(result, options)
         return
-    if options.file == "-":
-        raise CommandError("two models read the file twice; save standard input to a file")
     second = label_file(options.other, options)
     if second.y_true != first.y_true:
         raise CommandError(
@@ -149,7 +148,7 @@ def label_file(path: str, options: argparse.Namespace) -> Comparison:
         recipe = recipe_of(model, path, options.file)
         for batch in stream_file(options.file, recipe, labels=True):
             comparison.add(model, batch)
-    if not comparison.right:
+    if not any(comparison.right):
         raise CommandError(f"{options.file} has no labels to compare with")
     return comparison
 
@@ -194,20 +193,26 @@ def print_two(
     """The scores of two models beside each other, and whether they differ."""
     from hedgerow.stats import mcnemar
 
-    test = mcnemar(first.right, second.right)
+    sides = [[s for s in comparison.right if s] for comparison in (first, second)]
+    tests = {
+        "positions": mcnemar(*(list(chain.from_iterable(side)) for side in sides)),
+        "sequences": mcnemar(*(list(map(all, side)) for side in sides)),
+    }
     if options.json:
         models = [result.to_json() for result in results]
-        document = {"file": options.file, "models": models, "mcnemar": asdict(test)}
-        print(json.dumps(document, indent=2))
+        answers = {name: asdict(test) for name, test in tests.items()}
+        print(json.dumps({"file": options.file, "models": models, "mcnemar": answers}, indent=2))
         return
     one = results[0]
     print(f"{options.file}: {one.n_sequences:,} sequences, {one.labels.n_positions:,} positions\n")
     print(format_table(*totals(results)))
-    print(
-        f"\npositions that only the first has right:  {test.n_only_a:,}"
-        f"\npositions that only the second has right: {test.n_only_b:,}"
-        f"\nMcNemar's test: p = {test.p_value:.3g}"
-    )
+    rows = [
+        [name, f"{test.n_only_a:,}", f"{test.n_only_b:,}", f"{test.p_value:.3g}"]
+        for name, test in tests.items()
+    ]
+    header = ["McNemar's test", "only the first right", "only the second right", "p"]
+    print(f"\n{format_table(header, rows)}")
+    print("\nneighbouring positions are hardly independent: sequences are the safer test")
 
 
 def totals(results: list[Result]) -> tuple[list[str], list[list[str]]]:
