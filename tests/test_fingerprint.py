@@ -1,5 +1,6 @@
 """Fingerprints: the same for the same data, others for others."""
 
+import tracemalloc
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,3 +55,17 @@ def test_the_same_data_have_the_same_fingerprint():
     assert fingerprint(rows[:, ::2]) == fingerprint(rows[:, ::2].copy())
     assert fingerprint(Pair([1.5], "ü")) == fingerprint(Pair([1.5], "ü"))
     assert fingerprint(index_of("a", "b")) == fingerprint(index_of("a", "b"))
+
+
+def test_arrays_are_read_in_parts_and_never_copied_as_a_whole(monkeypatch):
+    rows = np.arange(60_000.0).reshape(600, 100)
+    columns = np.asfortranarray(rows)
+    whole = fingerprint(rows)
+    monkeypatch.setattr("hedgerow.fingerprint.BLOCK", 450)
+    tracemalloc.start()
+    try:
+        assert fingerprint(columns) == fingerprint(rows) == whole
+        assert tracemalloc.get_traced_memory()[1] < rows.nbytes / 4
+    finally:
+        tracemalloc.stop()
+    assert fingerprint(np.array(1.5)) != fingerprint(np.array(2.5))

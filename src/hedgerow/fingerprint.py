@@ -8,10 +8,14 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow import _core
 
 __all__ = ["fingerprint"]
+
+# Numbers of an array that are digested at one go: copies are small, and Ctrl-C is heard.
+BLOCK = 1 << 22
 
 
 def fingerprint(*parts: Any) -> str:
@@ -25,7 +29,7 @@ def fingerprint(*parts: Any) -> str:
 def _feed(digest: hashlib._Hash, part: Any) -> None:
     if isinstance(part, np.ndarray):
         digest.update(f"array {part.dtype.str} {part.shape} ".encode())
-        digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+        _feed_array(digest, part)
     elif isinstance(part, _core.StringIndex):
         _feed(digest, part.to_arrays())
     elif is_dataclass(part):
@@ -40,3 +44,12 @@ def _feed(digest: hashlib._Hash, part: Any) -> None:
         assert part is None or isinstance(part, (bool, int, float, str))
         text = repr(part).encode()
         digest.update(f"text {len(text)} ".encode() + text)
+
+
+def _feed_array(digest: hashlib._Hash, array: NDArray[Any]) -> None:
+    """Feed the numbers in the order of their indices, however they lie in memory."""
+    rows = array if array.ndim else array[None]
+    step = max(1, BLOCK * len(rows) // max(1, rows.size))
+    for first in range(0, len(rows), step):
+        block = np.ascontiguousarray(rows[first : first + step])
+        digest.update(block.reshape(-1).view(np.uint8).data)
