@@ -21,9 +21,10 @@ __all__ = ["minimize_l1"]
 Vector = NDArray[np.float64]
 
 # A step must lower the loss by this share of what the slope promises; else it is halved, so often
-# at most.
+# at most. Of a fresh direction no scale is known, and it depends on that of the attributes.
 PROMISE = 1e-4
 MAX_HALVINGS = 20
+MAX_FRESH_HALVINGS = 100
 
 
 def minimize_l1(
@@ -81,13 +82,16 @@ def _search(
 ) -> tuple[Vector, float, Vector] | None:
     """Weights, loss and gradient after a step that lowers the loss enough; None if none does."""
     orthant = np.where(weights == 0, -np.sign(slopes), np.sign(weights))
-    size = 1.0
+    size, most = 1.0, MAX_HALVINGS
     if fresh:  # the first step has length 1 at most
         size = min(1.0, 1.0 / float(np.sqrt(dot(direction, direction))))
-    for _ in range(MAX_HALVINGS):
+        most = MAX_FRESH_HALVINGS
+    for _ in range(most):
         point = size * direction
         point += weights
         point[point * orthant <= 0] = 0.0
+        if (point == weights).all():
+            break
         new_value, gradient = penalised(point)
         if new_value <= value + PROMISE * dot(slopes, point - weights) and new_value < value:
             return point, new_value, gradient
