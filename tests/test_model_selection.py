@@ -290,6 +290,25 @@ def test_position_scorers_leave_out_missing_labels(gap):
         scorer(crf, X, [[gap] * len(labels) for labels in Y])
 
 
+def test_labels_and_weights_that_do_not_fit_x():
+    crf = LinearCRF(n_jobs=1).fit(X, Y)
+    scorer = make_position_scorer(accuracy_score)
+    with pytest.raises(ValueError, match=rf"y has {len(Y) - 1} sequences but X has {len(X)}; pass"):
+        scorer(crf, X, Y[1:])
+    moved = [[*Y[0], Y[1][0]], Y[1][1:], *Y[2:]]
+    n_labels = len(Y[0])
+    with pytest.raises(
+        ValueError, match=rf"y.0. has {n_labels + 1} labels but X.0. has {n_labels} "
+    ):
+        scorer(crf, X, moved)
+    with pytest.raises(ValueError, match=r"y has \d+ labels but X has \d+ positions; pass one"):
+        scorer(crf, ROWS, LABELS[1:], groups=GROUPS)
+    with pytest.raises(ValueError, match=r"shape \(3,\) but there are \d+ rows; pass one weight"):
+        scorer(crf, ROWS, LABELS, groups=GROUPS, sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match=r"but there are \d+ sequences; pass one weight for each"):
+        scorer(crf, X, Y, sample_weight=np.ones(len(ROWS)))
+
+
 def test_a_position_scorer_can_be_kept():
     scorer = make_position_scorer(f1_score, average="micro")
     crf = LinearCRF(n_jobs=1).fit(X, Y)

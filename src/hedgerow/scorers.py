@@ -114,15 +114,16 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
         respond = getattr(estimator, self.response_method)
         found = respond(X) if groups is None else respond(X, groups=groups)
         truth, lengths = _flatten(y)
+        if isinstance(found, list) and lengths is not None:
+            _check_lengths(lengths, list(map(len, found)))
         predicted = np.concatenate(found) if isinstance(found, list) else found
+        _check_lengths([len(truth)], [len(predicted)])
         given = ~_are_missing(truth, _missing_label(estimator))
         if not given.any():
             raise ValueError("every label of y is missing; a score needs at least one")
         options = dict(self.kwargs or {})
         if sample_weight is not None:
-            weights = np.asarray(sample_weight, dtype=np.float64)
-            weights = weights if lengths is None else np.repeat(weights, lengths)
-            options["sample_weight"] = weights[given]
+            options["sample_weight"] = _read_weights(sample_weight, lengths, len(truth))[given]
         true_labels = np.array(truth[given].tolist())
         value = float(self.score_func(true_labels, predicted[given], **options))
         return value if self.greater_is_better else -value
@@ -138,6 +139,36 @@ def _flatten(y: Any) -> tuple[NDArray[Any], list[int] | None]:
     lists = [list(part) for part in parts]
     lengths = list(map(len, lists))
     return np.fromiter(chain.from_iterable(lists), np.object_, sum(lengths)), lengths
+
+
+def _check_lengths(lengths: list[int], expected: list[int]) -> None:
+    """Raise ValueError unless y has as many labels as were predicted, sequence by sequence."""
+    if len(lengths) != len(expected):
+        raise ValueError(
+            f"y has {len(lengths)} sequences but X has {len(expected)}; pass one list of labels "
+            "for every sequence"
+        )
+    for s, (n_labels, n_positions) in enumerate(zip(lengths, expected, strict=True)):
+        if n_labels != n_positions:
+            y, x = ("y", "X") if len(lengths) == 1 else (f"y[{s}]", f"X[{s}]")
+            raise ValueError(
+                f"{y} has {n_labels} labels but {x} has {n_positions} positions; pass one label "
+                "for every position"
+            )
+
+
+def _read_weights(
+    sample_weight: ArrayLike, lengths: list[int] | None, n_positions: int
+) -> NDArray[np.float64]:
+    """Weights of the positions, (N,), from those of the sequences or rows."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    n_expected, of = (n_positions, "row") if lengths is None else (len(lengths), "sequence")
+    if weights.shape != (n_expected,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape} but there are {n_expected} {of}s; pass one "
+            f"weight for each {of}"
+        )
+    return weights if lengths is None else np.repeat(weights, lengths)
 
 
 def _missing_label(estimator: Any) -> Any:
