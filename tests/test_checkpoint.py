@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -89,6 +90,7 @@ def test_damaged_files_are_refused(tmp_path):
     [
         ("identity", {}, r"valid model: whose training it is"),
         ("seed", "7", r"its seed"),
+        ("seed", -1, r"its seed"),
         ("best_round", "7", r"its best round"),
         ("history", ["gone"], r"history.gone is missing"),
         ("history", None, r"its history"),
@@ -112,6 +114,28 @@ def test_figures_that_are_too_few_are_refused(tmp_path):
     persist.write(checkpoint.path, kind, state)
     with pytest.raises(ModelFileError, match=r"its figures; delete the file"):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("name", ["kept.columns", "later.lefts"])
+def test_trees_that_are_none_are_refused(name, tmp_path):
+    crf, checkpoint = small(n_rounds=9, early_stopping_rounds=8), Checkpoint(tmp_path / "kept")
+    flat = [x * 0 for x in X]  # what is learnt of others does not help here: no round is kept
+    crf.fit(X, Y, eval_set=(flat, Y), checkpoint=checkpoint)
+    kind, state = persist.read(checkpoint.path.read_bytes())
+    state.tensors[name] = np.full_like(state.tensors[name], 99)
+    persist.write(checkpoint.path, kind, state)
+    with pytest.raises(ModelFileError, match=r"ValueError\('tree 0: .*; delete the file"):
+        crf.fit(X, Y, eval_set=(flat, Y), checkpoint=checkpoint)
+
+
+def test_an_objective_is_the_same_wherever_it_lies(tmp_path):
+    @dataclass(repr=False)
+    class Own(Brier):
+        strength: int = 1
+
+    checkpoint = Checkpoint(tmp_path / "kept")
+    for _ in range(2):
+        small(n_rounds=1, objective=Own()).fit(X, Y, checkpoint=checkpoint)
 
 
 def test_models_and_checkpoints_are_not_taken_for_each_other(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
@@ -193,5 +194,5 @@ def _describe(value: Any) -> Any:
     if packed is not None or value is None:
         return packed
     if is_dataclass(value):
-        return repr(value)
+        return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))  # where it lies says nothing
     return f"a {type(value).__module__}.{type(value).__qualname__}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.standing import Standing
 from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.tables import attribute_table, transition_table
-from hedgerow.linear.train import train
+from hedgerow.linear.train import plan_stages, train
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
@@ -249,7 +249,9 @@ class LinearCRF(SequenceModel):
         record = self._record(
             checkpoint, (data.schema, data.targets.offsets, rows), data, watched, init, free
         )
-        standing = self._stand(record, objective, layout, data, init)
+        warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
+        plan = plan_stages(objective, warm_iter)
+        standing = self._stand(record, plan, layout, data, init)
         n_threads = trellis.count_threads(self.n_jobs)
         evaluate = self._watch(watched, data.index, n_threads)
         del watched
@@ -261,11 +263,11 @@ class LinearCRF(SequenceModel):
             n_threads=n_threads,
         )
         del rows  # the loss has its own copy, made for its purpose
-        minimum = self._train(loss, standing, objective, evaluate, record, init)
+        minimum = self._train(loss, standing, plan, warm_iter, tol, evaluate, record)
         history = standing.history
         del loss, standing
         _core.release_memory()
-        self._warn_unless_converged(minimum, self._tolerance(objective))
+        self._warn_unless_converged(minimum, tol)
         decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._weights = LinearWeights.from_vector(minimum.weights, layout)
@@ -369,7 +371,7 @@ class LinearCRF(SequenceModel):
     def _stand(
         self,
         record: Record | None,
-        objective: Choice,
+        plan: Sequence[Choice],
         layout: LinearLayout,
         data: TrainingSet,
         init: LinearCRF | None,
@@ -377,9 +379,9 @@ class LinearCRF(SequenceModel):
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
         weights = np.zeros(sum(layout.sizes))
         if record is not None:
-            found = record.read(lambda state: Standing.unpack(state, len(weights)))
+            found = record.read(lambda state: Standing.unpack(state, len(weights), plan))
             if found is not None:
-                if objective == "likelihood":
+                if plan[-1] == "likelihood":
                     record.check_limit("max_iter", self.max_iter, found.n_iter)
                 return found
         if init is not None:
@@ -390,13 +392,13 @@ class LinearCRF(SequenceModel):
         self,
         loss: LinearLoss,
         standing: Standing,
-        objective: Choice,
+        plan: Sequence[Choice],
+        warm_iter: int,
+        tol: float,
         evaluate: Evaluate,
         record: Record | None,
-        init: LinearCRF | None,
     ) -> Minimum:
         """Go on until the loss has settled; every iteration is noted in the history."""
-        warm_iter = self._count_warm_iterations(objective, init)
         with Progress(warm_iter + self.max_iter, self.verbose, standing.n_iter) as progress:
 
             def report(vector: NDArray[np.float64], value: float) -> None:
@@ -411,11 +413,11 @@ class LinearCRF(SequenceModel):
             minimum = train(
                 loss,
                 standing,
-                objective,
+                plan,
                 reg_alpha=float(self.reg_alpha),
                 max_iter=self.max_iter,
                 warm_iter=warm_iter,
-                tol=self._tolerance(objective),
+                tol=tol,
                 report=report,
             )
         if record is not None:

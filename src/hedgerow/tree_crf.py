@@ -327,7 +327,7 @@ class TreeCRF(SequenceModel):
         record = self._record(
             checkpoint, (sequences,), data, watched, init, self._free_parameters(schedule, init)
         )
-        standing = self._stand(record, data, settings, init, eval_set)
+        standing = self._stand(record, data, columns, settings, init, eval_set)
         settings, start = replace(settings, seed=standing.seed), standing.model()
         bins = columns.bins(sequences, settings.n_threads)
         del sequences
@@ -496,6 +496,7 @@ class TreeCRF(SequenceModel):
         self,
         record: Record | None,
         data: TrainingSet,
+        columns: Columns,
         settings: Settings,
         init: TreeCRF | None,
         eval_set: Any,
@@ -503,7 +504,7 @@ class TreeCRF(SequenceModel):
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
         n_labels, n_patterns = data.targets.n_labels, len(data.grammar.patterns)
         if record is not None:
-            found = record.read(lambda state: Standing.unpack(state, n_labels, n_patterns))
+            found = record.read(lambda state: Standing.unpack(state, n_labels, n_patterns, columns))
             if found is not None:
                 n_before = 0 if init is None else init.n_rounds_
                 record.check_limit("n_rounds", self.n_rounds, found.n_rounds - n_before)

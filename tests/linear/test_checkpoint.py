@@ -125,12 +125,20 @@ def damage(checkpoint, name, value):
     ("objective", "name", "value", "message"),
     [
         ("likelihood", "done", ["1"], r"its stages"),
+        ("likelihood", "done", [0], r"its stages"),
+        ("max_margin", "done", [1, 0], r"its stages"),
+        ("max_margin", "done", [], r"its stages"),
+        ("max_margin", "done", [-1], r"its stages"),
+        ("likelihood", "losses", np.zeros(2), r"its stages"),
         ("likelihood", "history", [], r"its history"),
         ("likelihood", "weights", np.zeros(1), r"weights has the wrong shape"),
         ("likelihood", "metric.steps", np.zeros(1, np.float32), r"its steps"),
         ("likelihood", "metric.products", -np.ones(12), r"its steps"),
+        ("likelihood", "metric.products", np.full(12, np.inf), r"its steps"),
         ("max_margin", "bundle.gram", np.zeros((1, 1)), r"bundle.gram has the wrong shape"),
         ("max_margin", "bundle.offsets", np.zeros(99), r"its planes"),
+        ("max_margin", "bundle.figures", np.zeros(4), r"its penalty"),
+        ("max_margin", "bundle.step_shares", np.zeros(11), r"the shares of its planes"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(objective, name, value, message, tmp_path):

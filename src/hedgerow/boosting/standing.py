@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from hedgerow.boosting.booster import Model
 from hedgerow.persist import (
     State,
+    expecting,
     pack_history,
     read_array,
     read_weights,
     require,
     unpack_history,
 )
+from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
 
@@ -103,16 +105,20 @@ class Standing:
         return State(tensors | history.tensors, metadata | history.metadata)
 
     @classmethod
-    def unpack(cls, state: State, n_labels: int, n_patterns: int) -> Standing:
-        """Read what `pack` wrote; raises ModelFileError."""
+    def unpack(cls, state: State, n_labels: int, n_patterns: int, columns: Columns) -> Standing:
+        """Read what `pack` wrote of trees that ask about these columns; raises ModelFileError."""
         figures = read_array(state, "figures", np.float64)
         require(len(figures) == 2, "its figures")
         best_round, seed = state.metadata.get("best_round"), state.metadata.get("seed")
-        require(isinstance(seed, int), "its seed")
+        require(isinstance(seed, int) and seed >= 0, "its seed")
         require(best_round is None or isinstance(best_round, int), "its best round")
+        forests = [unpack_forest(state, n_labels, name) for name in ("kept", "later")]
+        with expecting():
+            for forest in forests:
+                forest.walker(columns)
         return cls(
-            [unpack_forest(state, n_labels, "kept")],
-            [unpack_forest(state, n_labels, "later")],
+            forests[:1],
+            forests[1:],
             read_weights(state, "kept_weights", (n_patterns,)),
             read_weights(state, "weights", (n_patterns,)),
             unpack_history(state),

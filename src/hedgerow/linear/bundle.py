@@ -104,6 +104,7 @@ class Bundle:
     def unpack(cls, state: State, n_weights: int) -> Bundle:
         """Read what `pack` wrote; raises ModelFileError."""
         reg_lambda, pull, loss, bound = read_weights(state, "bundle.figures", (4,)).tolist()
+        require(reg_lambda > 0 and pull >= 0, "its penalty")
         return cls(_Planes.unpack(state, n_weights), reg_lambda, pull, loss, bound)
 
     @property
@@ -206,6 +207,8 @@ class _Planes:
         require(0 < n_planes <= MEMORY, "its planes")
         for name in BY_PLANE:
             setattr(planes, name, read_weights(state, f"bundle.{name}", (n_planes,)))
+        for shares in (planes.bound_shares, planes.step_shares):
+            require(shares.min() >= 0 and shares.sum() > 0, "the shares of its planes")
         planes.gram = read_weights(state, "bundle.gram", (n_planes, n_planes))
         planes.slopes[:] = read_weights(state, "bundle.slopes", (n_planes, n_weights))
         planes.square = float(read_weights(state, "bundle.square", (1,))[0])

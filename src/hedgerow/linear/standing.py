@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.linear.bundle import Bundle
 from hedgerow.linear.lbfgs import Minimum, build_metric
+from hedgerow.objectives import Choice
 from hedgerow.persist import (
     State,
     expecting,
@@ -83,26 +85,33 @@ class Standing:
         return State(tensors | dict(zip(names, self.metric.to_arrays(), strict=True)), metadata)
 
     @classmethod
-    def unpack(cls, state: State, n_weights: int) -> Standing:
-        """Read what `pack` wrote; raises ModelFileError."""
+    def unpack(cls, state: State, n_weights: int, plan: Sequence[Choice]) -> Standing:
+        """Read what `pack` wrote in a training of these stages; raises ModelFileError."""
         history, done = unpack_history(state), state.metadata.get("done")
+        losses = read_array(state, "losses", np.float64).tolist()
         require("loss" in history, "its history")
         require(
-            isinstance(done, list) and all(isinstance(n_iter, int) for n_iter in done),
+            isinstance(done, list)
+            and all(isinstance(n_iter, int) and n_iter >= 0 for n_iter in done)
+            and len(done) < len(plan)
+            and sum(done) + len(losses) == len(history["loss"]),
             "its stages",
         )
         assert isinstance(done, list)
-        losses = read_array(state, "losses", np.float64).tolist()
         if Bundle.is_in(state):
+            require(plan[len(done)] == "max_margin", "its stages")
             bundle = Bundle.unpack(state, n_weights)
             return cls(bundle.best, None, bundle, done, losses, history)
-        metric = build_metric(n_weights)
-        with expecting("its steps"):
-            metric.restore(
-                read_array(state, "metric.steps", np.float32),
-                read_array(state, "metric.changes", np.float32),
-                read_array(state, "metric.products", np.float64),
-            )
-        return cls(
-            read_weights(state, "weights", (n_weights,)), metric, None, done, losses, history
-        )
+        weights = read_weights(state, "weights", (n_weights,))
+        return cls(weights, _unpack_metric(state, n_weights), None, done, losses, history)
+
+
+def _unpack_metric(state: State, n_weights: int) -> _core.InverseHessian:
+    metric = build_metric(n_weights)
+    steps = read_array(state, "metric.steps", np.float32)
+    changes = read_array(state, "metric.changes", np.float32)
+    products = read_array(state, "metric.products", np.float64)
+    require(all(np.isfinite(part).all() for part in (steps, changes, products)), "its steps")
+    with expecting("its steps"):
+        metric.restore(steps, changes, products)
+    return metric

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,15 +15,26 @@ from hedgerow.linear.owlqn import minimize_l1
 from hedgerow.linear.standing import Standing
 from hedgerow.objectives import Choice, stages
 
-__all__ = ["train"]
+__all__ = ["plan_stages", "train"]
 
 Vector = NDArray[np.float64]
+
+
+def plan_stages(objective: Choice, warm_iter: int) -> list[Choice]:
+    """What to train for, stage by stage.
+
+    Anything but the likelihood is begun with a stage of up to `warm_iter` iterations for the
+    likelihood, whose curvature is where that of the objective is learnt from; and accuracy with
+    stages that are smoother.
+    """
+    warm: list[Choice] = ["likelihood"] if warm_iter > 0 else []
+    return warm + ([objective] if isinstance(objective, str) else [*stages(objective)])
 
 
 def train(
     loss: LinearLoss,
     standing: Standing,
-    objective: Choice,
+    plan: Sequence[Choice],
     *,
     reg_alpha: float,
     max_iter: int,
@@ -31,7 +42,7 @@ def train(
     tol: float,
     report: Callable[[Vector, float], None],
 ) -> Minimum:
-    """Find the weights that are best for an objective, stage by stage.
+    """Find the weights that are best for the last of the stages, going through all.
 
     Parameters
     ----------
@@ -39,20 +50,17 @@ def train(
         The training set.
     standing
         Where to go on; it is kept up to date with every iteration.
-    objective
-        What to train for. Anything but the likelihood is begun with a stage of up to ``warm_iter``
-        iterations for the likelihood, whose curvature is where that of the objective is learnt
-        from; and accuracy with stages that are smoother.
+    plan
+        What each stage is for, see `plan_stages`.
     reg_alpha
         Strength of the L1 penalty.
-    max_iter, tol
-        Most iterations for the objective, and when fewer are enough; see
+    max_iter, warm_iter, tol
+        Most iterations for the objective, and those to warm up; when fewer are enough, see
         `hedgerow.linear.lbfgs.Iterations` and `hedgerow.linear.bundle.minimize_bundle`.
     report
         ``report(weights, loss)`` is called after each iteration.
     """
-    warm: list[Choice] = ["likelihood"] if warm_iter > 0 else []
-    plan = warm + ([objective] if isinstance(objective, str) else [*stages(objective)])
+    n_warm = int(warm_iter > 0)
 
     def note(weights: Vector, value: float) -> None:
         standing.weights = weights
@@ -60,8 +68,8 @@ def train(
 
     while True:
         stage = len(standing.done)
-        n_done = sum(standing.done[len(warm) :])
-        most = warm_iter if stage < len(warm) else (max_iter - n_done) // (len(plan) - stage)
+        n_done = sum(standing.done[n_warm:])
+        most = warm_iter if stage < n_warm else (max_iter - n_done) // (len(plan) - stage)
         iterations = Iterations(most, tol, note, standing.losses)
         if plan[stage] == "max_margin":
             found = _close_gap(loss, standing, iterations)
