@@ -8,7 +8,7 @@ import pytest
 from hedgerow import TreeCRF
 from reference.automata import PatternChain, enumerate_patterns
 from reference.boosting import assert_same_model
-from reference.linear import _rules, hide, make_data
+from reference.linear import hide, make_data, rules_of
 from reference.model_files import to_chunks
 
 X, Y = make_data(n_sequences=20, longest=5)
@@ -209,7 +209,7 @@ def enumerate_all(crf, x, known=None):
             [tuple(map(classes.index, pattern)) for pattern in crf.label_patterns_],
             crf.patterns()["weight"],
             known=codes,
-            **_rules(crf, classes),
+            **rules_of(crf, classes),
         )
     )
 
