@@ -254,7 +254,7 @@ def test_text_lists_the_ten_largest_features():
         ((X[0], 0, "z"), "label has the unknown label 'z'; known labels: 'a', 'b', 'c'"),
         ((X[0], 0, "a", 1), "against has the unknown label 1"),
         ((X[0], 0, "a", "a"), "label and against are both 'a'; pass two labels"),
-        ((X[:3], 0), r"x holds 3 sequence\(s\) in a list or by groups, but explain"),
+        ((X[:3], 0), r"x holds 3 sequence\(s\) in a list or by groups, but one is"),
         ((X[:1], 0), r"x holds 1 sequence\(s\)"),
         ((X[0][:, :2], 0), "X has 2 features, but LinearCRF is expecting 3"),
     ],

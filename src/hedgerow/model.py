@@ -315,8 +315,8 @@ class SequenceModel(Estimator):
             if sequences is None or sequences.n_sequences == 1:
                 return question
         raise ValueError(
-            f"x holds {sequences.n_sequences} sequence(s) in a list or by groups, but explain "
-            "looks at one; pass it alone, as in explain(X[0], position)"
+            f"x holds {sequences.n_sequences} sequence(s) in a list or by groups, but one "
+            "is expected; pass it alone, X[0] for example"
         )
 
     def _read_if_possible(self, X: Any) -> Sequences | None:

@@ -1,6 +1,7 @@
-"""Plots of fitted models, with matplotlib: ``pip install "hedgerow[plots]"``.
+"""Plots: pictures of a model and of what it makes of a sequence, drawn with matplotlib.
 
-Each draws on the axes it is given, or on new ones, and returns them.
+Every function draws on an axes, a new figure's of fitting size unless ``ax`` is given, and returns
+it. matplotlib is needed when a plot is drawn, not before: ``pip install "hedgerow[plots]"``.
 """
 
 from hedgerow.plots.curves import learning_curve

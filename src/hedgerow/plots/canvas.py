@@ -1,101 +1,105 @@
-"""Canvas: axes to draw on, colours that everybody can tell apart, heat maps."""
+"""The canvas: axes to draw on, colours, and texts that can stand there.
+
+Blue is for what speaks for a label, orange for what speaks against it, as on the report page; they
+keep apart for all common kinds of colour blindness.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from hedgerow.linear_crf import LinearCRF
+from hedgerow.model import SequenceModel
+from hedgerow.tree_crf import TreeCRF
 
-# Okabe and Ito's colours, which do not depend on telling red from green.
-COLOURS = (
-    *("#0072B2", "#E69F00", "#009E73", "#CC79A7"),
-    *("#56B4E9", "#D55E00", "#F0E442", "#333333"),
-)
-GREY = "#BBBBBB"
-MAX_NUMBERS = 150
-"""Heat maps of up to so many cells have numbers in them."""
-MAX_NAME = 32
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+BLUE, ORANGE = "#1f65b0", "#c2570c"
+INK, FAINT, LINE, SOFT = "#20262c", "#5d6770", "#c9cdd1", "#f4f5f6"
+# Letters of a name that are shown.
+LONGEST_NAME = 28
+# Inches that a new figure has at most, either way.
+LARGEST = 60.0
+POINTS = 72  # in an inch
 
 
-def make_axes(ax: Any, width: float, height: float) -> Any:
-    """The axes that were given, or new ones of a size in inches."""
-    if ax is not None:
-        return ax
+def check_model(crf: Any) -> SequenceModel:
+    """Return `crf` if it is a fitted model, and raise an error if it is not."""
+    if not isinstance(crf, TreeCRF | LinearCRF):
+        raise TypeError(
+            f"crf is of type {type(crf).__name__}; expected a fitted TreeCRF or LinearCRF"
+        )
+    crf._check_fitted()
+    return crf
+
+
+def open_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return `ax`, or the axes of a new figure of so many inches."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "hedgerow[plots]"') from error
-    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+        raise ImportError(
+            'hedgerow.plots needs matplotlib; install it with pip install "hedgerow[plots]"'
+        ) from error
+    if ax is not None:
+        return ax
+    size = min(width, LARGEST), min(height, LARGEST)
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
-def shorten(name: Any) -> str:
-    """A name as text that leaves room for others."""
-    text = str(name)
-    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1]}…"
+def measure_axes(ax: Axes) -> tuple[float, float]:
+    """Width and height in points, once the figure has found its layout."""
+    figure = ax.figure.canvas.figure
+    figure.draw_without_rendering()
+    box = ax.get_window_extent()
+    return box.width * POINTS / figure.dpi, box.height * POINTS / figure.dpi
 
 
-def sign(number: str) -> str:
-    """A number with a minus sign as wide as the plus sign."""
-    return number.replace("-", "\N{MINUS SIGN}")
+def measure_text(text: str, size: float) -> float:
+    """Width in points of what `show` gives."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    plain = text.replace(r"\$", "$")
+    font = FontProperties(size=size)
+    return float(text_to_path.get_text_width_height_descent(plain, font, ismath=False)[0])
 
 
-def count_along(axis: Any) -> None:
-    """Whole numbers only beside an axis of rounds or positions."""
-    axis.get_major_locator().set_params(integer=True)
+def show(name: object, longest: int = LONGEST_NAME) -> str:
+    """A name as it can stand in a plot: not too long, on one line, without formulas."""
+    text = str(name).replace("\n", "\\n")
+    text = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return text.replace("$", r"\$")
 
 
-def draw_map(
-    ax: Any,
-    values: NDArray[np.float64],
-    rows: Sequence[Any],
-    columns: Sequence[Any],
-    *,
-    signed: bool,
-    unit: str,
-) -> None:
-    """A heat map with names beside it: from blue over white to red if signed, else in one colour.
-
-    Parameters
-    ----------
-    ax
-        Where to draw.
-    values : (R, C) float64
-        NaN where there is nothing, which stays grey.
-    rows, columns
-        Their names.
-    signed
-        Whether values below 0 mean the opposite of those above.
-    unit
-        What the numbers are.
-    """
-    # Exactly one colour, where all values are 0.
-    largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    colours, lowest = ("RdBu_r", -largest) if signed else ("Blues", 0.0)
-    image = ax.imshow(values, cmap=colours, vmin=lowest, vmax=largest, aspect="auto")
-    ax.set_facecolor("#DDDDDD")
-    small = max(len(rows), len(columns)) > 12
-    size = 7 if small else 9
-    ax.set_xticks(range(len(columns)), [shorten(name) for name in columns], fontsize=size)
-    ax.set_yticks(range(len(rows)), [shorten(name) for name in rows], fontsize=size)
-    if max((len(shorten(name)) for name in columns), default=0) > 3:
-        ax.tick_params(axis="x", rotation=90 if small else 45)
-    if values.size <= MAX_NUMBERS:
-        _write_numbers(ax, values, largest)
-    ax.figure.colorbar(image, ax=ax, label=unit)
+def colours_around_zero() -> Colormap:
+    """Orange below zero, blue above it; where there is no number nothing is drawn."""
+    return _shades("around zero", [ORANGE, SOFT, BLUE])
 
 
-def _write_numbers(ax: Any, values: NDArray[np.float64], largest: float) -> None:
-    for (row, column), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            colour = "white" if abs(value) > 0.6 * largest else "black"
-            ax.text(
-                column,
-                row,
-                sign(f"{value:.2f}"),
-                ha="center",
-                va="center",
-                color=colour,
-                fontsize=7,
-            )
+def colours_from_zero() -> Colormap:
+    """The more, the bluer; where there is no number nothing is drawn."""
+    return _shades("from zero", [SOFT, BLUE])
+
+
+def _shades(name: str, colours: list[str]) -> Colormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(name, colours)
+
+
+def use_whole_numbers(ax: Axes) -> None:
+    """Have whole numbers below the axes."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+
+
+def readable_on(colour: Any) -> str:
+    """Whether dark or white text reads better on a colour."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (part**2.2 for part in to_rgb(colour))
+    return INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.3 else "white"

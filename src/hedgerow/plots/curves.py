@@ -1,77 +1,108 @@
-"""Curves: how a training went."""
+"""Curves: how training went."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from hedgerow.model import SequenceModel
-from hedgerow.plots.canvas import COLOURS, GREY, count_along, make_axes
+from hedgerow.parameters import check_choice
+from hedgerow.plots.canvas import BLUE, FAINT, ORANGE, check_model, open_axes, use_whole_numbers
 from hedgerow.tree_crf import TreeCRF
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = {"training": BLUE, "evaluation": ORANGE}
 
 
 def learning_curve(
-    crf: SequenceModel, metric: Literal["loss", "accuracy"] = "loss", *, ax: Any = None
-) -> Any:
-    """Draw how loss or accuracy went, round by round or iteration by iteration.
+    crf: Any, ax: Axes | None = None, *, metric: Literal["loss", "accuracy"] = "loss"
+) -> Axes:
+    """Plot the loss or the accuracy after each round or iteration of training.
+
+    With an ``eval_set`` there is a second curve, and the best round of a `TreeCRF` is marked. The
+    training loss of a `LinearCRF` is a sum with penalties: the loss of its ``eval_set``, which is
+    the mean over the positions, has its own axis on the right then. Where a `TreeCRF` was trained
+    for an objective other than the likelihood, a dotted line marks where that begins.
 
     Parameters
     ----------
-    crf
-        A fitted model. With an ``eval_set`` there is a second curve, and for a `TreeCRF` a line at
-        the best round.
-    metric
-        "loss" or "accuracy".
-    ax
-        Axes to draw on; None makes new ones.
+    crf : TreeCRF or LinearCRF
+        A fitted model.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure if it is None.
+    metric : {"loss", "accuracy"}, default "loss"
+        What to plot. A `LinearCRF` knows its accuracy on the ``eval_set`` only.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib axes
     """
-    if metric not in ("loss", "accuracy"):
-        raise ValueError(f"metric is {metric!r}; expected 'loss' or 'accuracy'")
-    crf._check_fitted()
-    training, evaluation = crf.history_.get(metric, []), crf.history_.get(f"eval_{metric}", [])
-    if not len(training) and not len(evaluation):
-        raise ValueError(
-            f"this {type(crf).__name__} has no {metric} to draw; fit it with eval_set=(X, y)"
-        )
-    is_tree = isinstance(crf, TreeCRF)
-    ax = make_axes(ax, 6.4, 4.0)
+    model = check_model(crf)
+    check_choice("metric", metric, ("loss", "accuracy"))
+    n_steps = len(model.history_.get("loss", ()))
+    curves = {
+        name: figures
+        for name, key in (("training", metric), ("evaluation", f"eval_{metric}"))
+        if (figures := model.history_.get(key))
+    }
+    _check_curves(model, n_steps, curves, metric)
+    ax = open_axes(ax, 6.4, 3.8)
+    is_tree = isinstance(model, TreeCRF)
     ax.set_xlabel("round" if is_tree else "iteration")
-    ax.set_ylabel(metric)
-    lines = _draw(ax, training, "training data", COLOURS[0])
-    # The loss of linear weights is a sum with penalties: no number to compare with another.
-    beside = ax
-    if metric == "loss" and not is_tree:
-        ax.set_ylabel("loss of the training data, penalties included")
-        if len(evaluation):
-            beside = ax.twinx()
-            beside.set_ylabel("loss of the eval_set, a position")
-    lines += _draw(beside, evaluation, "eval_set", COLOURS[5])
-    best = getattr(crf, "best_round_", None)
-    if best is not None and len(evaluation):
-        lines.append(ax.axvline(best, color=GREY, linestyle="--", label=f"best round, {best}"))
+    ax.set_ylabel("loss a position" if metric == "loss" else metric)
+    panels = {"training": ax, "evaluation": ax}
+    if not is_tree and metric == "loss":
+        ax.set_ylabel("training loss", color=COLOURS["training"])
+        if "evaluation" in curves:
+            panels["evaluation"] = _add_right_axis(ax)
+    lines = [_draw_curve(panels[name], figures, n_steps, name) for name, figures in curves.items()]
+    if isinstance(model, TreeCRF):
+        lines += _mark_rounds(ax, model, n_steps, curves.get("evaluation", []))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.3)
+    use_whole_numbers(ax)
     ax.legend(handles=lines, frameon=False)
-    count_along(ax.xaxis)
-    for panel in {ax, beside}:
-        panel.spines["top"].set_visible(False)
     return ax
 
 
-def _draw(ax: Any, figures: list[float], name: str, colour: str) -> list[Any]:
-    if not len(figures):
-        return []
-    marker = "o" if len(figures) < 15 else None
-    style = "-" if name == "training data" else "-."
-    return list(
-        ax.plot(
-            range(1, len(figures) + 1),
-            figures,
-            linestyle=style,
-            marker=marker,
-            markersize=3,
-            color=colour,
-            label=name,
+def _check_curves(
+    model: SequenceModel, n_steps: int, curves: dict[str, list[float]], metric: str
+) -> None:
+    kind = type(model).__name__
+    if n_steps == 0:
+        raise ValueError(
+            f"this {kind} has no history to plot: it was trained for no round or iteration"
         )
-    )
+    if not curves:
+        raise ValueError(f"this {kind} has no {metric} to plot; fit it with eval_set=(X, y)")
+
+
+def _add_right_axis(ax: Axes) -> Axes:
+    right = ax.twinx()
+    right.set_ylabel("evaluation loss a position", color=COLOURS["evaluation"])
+    right.spines["top"].set_visible(False)
+    return right
+
+
+def _draw_curve(ax: Axes, figures: list[float], n_steps: int, name: str) -> Any:
+    """One curve; figures that were not noted from the beginning are those of the last steps."""
+    steps = np.arange(n_steps - len(figures), n_steps) + 1
+    marker = "o" if len(figures) == 1 else None  # a line of one point cannot be seen
+    style = "--" if name == "evaluation" else "-"
+    return ax.plot(steps, figures, style, color=COLOURS[name], marker=marker, label=name)[0]
+
+
+def _mark_rounds(ax: Axes, model: TreeCRF, n_steps: int, watched: list[float]) -> list[Any]:
+    """Mark the best round, and where the objective begins."""
+    marks: list[Any] = []
+    n_warm = model._n_warm_rounds
+    if 0 < n_warm < model.n_rounds_:
+        marks.append(ax.axvline(n_warm + 0.5, color=FAINT, ls=":", label="objective from here on"))
+    best = model.best_round_
+    if best is not None and n_steps - len(watched) < best <= n_steps:
+        name, figure = f"best round: {best}", watched[best - 1 - n_steps]
+        marks += ax.plot(best, figure, "o", color=COLOURS["evaluation"], label=name, zorder=3)
+    return marks

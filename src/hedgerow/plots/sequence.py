@@ -1,93 +1,220 @@
-"""Sequence: how sure a model is, position by position."""
+"""A sequence: the marginals of its labels as stacked bands, over strips of labels."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.model import SequenceModel
-from hedgerow.plots.canvas import COLOURS, GREY, count_along, make_axes, shorten
+from hedgerow.plots.canvas import (
+    INK,
+    LINE,
+    check_model,
+    measure_axes,
+    measure_text,
+    open_axes,
+    readable_on,
+    show,
+    use_whole_numbers,
+)
 
-MAX_TEXTS = 60
-"""Strips of sequences up to this length have their labels written on them."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Colours that keep apart for all common kinds of colour blindness (Okabe and Ito), and hatches for
+# when they are not enough.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
+HATCHES = ("", "////", "....", "xxxx")
+# A label among many has a band of its own if its marginal is so large at some position.
+ENOUGH = 0.1
+# Height of a strip and what is left free above it, as parts of the height of the bands.
+STRIP, FREE = 0.08, 0.03
+FONT = 9.0
 
 
-def marginals(crf: SequenceModel, x: Any, y: Any = None, *, ax: Any = None) -> Any:
-    """Draw the probability of each label along a sequence, and the labels above it.
+def marginals(crf: Any, x: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+    """Plot the probability of each label at each position of a sequence.
 
-    The eight labels that are most probable anywhere have a colour of their own, all others are
-    grey.
+    Below the bands of the labels stand the labels that ``predict`` gives and, with `y`, the true
+    ones; crosses mark where they differ. Names stand where there is room. Of many labels the least
+    probable share a grey band.
 
     Parameters
     ----------
-    crf
+    crf : TreeCRF or LinearCRF
         A fitted model.
     x
         One sequence, in the form used to fit.
-    y
-        Its true labels, to be shown too.
-    ax
-        Axes to draw on; None makes new ones.
+    y : optional
+        Its true labels, None where they are not known.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure if it is None.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib axes
     """
-    (probs,), (predicted,) = crf.predict_marginals([x]), crf.predict([x])
-    length = len(probs)
-    if y is not None and len(y) != length:
-        raise ValueError(f"y has {len(y)} labels, but x has {length} positions")
-    names = crf.classes_.tolist()
-    shown = _choose_labels(probs)
-    colours = {names[code]: COLOURS[i] for i, code in enumerate(shown)}
-    ax = make_axes(ax, min(14.0, 4.0 + 0.16 * length), 3.6)
-    _stack(ax, probs, shown, names)
-    strips = [("predicted", list(predicted))] + ([] if y is None else [("true", list(y))])
-    for row, (name, labels) in enumerate(strips):
-        _draw_strip(ax, 1.04 + 0.11 * row, name, labels, colours)
-    ax.set(xlim=(-0.5, length - 0.5), ylim=(0, 1.04 + 0.11 * len(strips)))
-    count_along(ax.xaxis)
-    ax.set_yticks([0, 0.25, 0.5, 0.75, 1.0])
-    ax.set_xlabel("position")
-    ax.set_ylabel("probability")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, title="label")
+    model = check_model(crf)
+    question = model._ask_one(x, None)
+    truth = None if y is None else model._read_codes([y], question.sequences)
+    probs, predicted = model._marginals(question), model._decode(question, None)
+    strips = {"predicted": predicted} | ({} if truth is None else {"true": truth})
+    styles = _choose_styles(probs, list(strips.values()), [show(c) for c in model.classes_])
+    n_positions = len(probs)
+    ax = open_axes(ax, float(np.clip(2 + 0.42 * n_positions, 6, 15)), 3.6)
+    _draw_bands(ax, probs, styles)
+    bottoms = {name: -(i + 1) * (STRIP + FREE) for i, name in enumerate(strips)}
+    for name, codes in strips.items():
+        _draw_strip(ax, bottoms[name], codes, styles)
+    lowest = min(bottoms.values()) - FREE
+    if truth is not None:
+        wrong = np.flatnonzero((truth >= 0) & (truth != predicted))
+        ax.plot(wrong, np.full(len(wrong), lowest), "x", color=INK, markersize=4, mew=1)
+        lowest -= FREE
+    _name_axes(ax, n_positions, lowest, {name: b + STRIP / 2 for name, b in bottoms.items()})
+    width, height = measure_axes(ax)
+    _write_names(ax, (width / n_positions, height / (1 - lowest)), probs, strips, bottoms, styles)
     return ax
 
 
-def _choose_labels(probs: NDArray[np.float64]) -> list[int]:
-    """Up to as many labels as there are colours, by code: those most probable anywhere."""
-    n_shown = min(len(COLOURS), probs.shape[1])
-    largest = np.argsort(-probs.max(axis=0), kind="stable")[:n_shown]
-    return sorted(largest.tolist())
+@dataclass(frozen=True)
+class Style:
+    """How a label is drawn."""
+
+    name: str
+    colour: str
+    hatch: str
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """It, as matplotlib takes it."""
+        from matplotlib.colors import to_rgb
+
+        # Lines of a hatch are near to the colour, so that names can be read between them.
+        shares = zip(to_rgb(self.colour), to_rgb(readable_on(self.colour)), strict=True)
+        edge = tuple(0.55 * own + 0.45 * other for own, other in shares)
+        return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": edge, "linewidth": 0}
 
 
-def _stack(ax: Any, probs: NDArray[np.float64], shown: list[int], names: list[Any]) -> None:
-    """Areas one above the other, level within each position."""
-    others = np.delete(probs, shown, axis=1).sum(axis=1)
-    layers = [*(probs[:, code] for code in shown)]
-    labels, colours = [shorten(names[code]) for code in shown], list(COLOURS[: len(shown)])
-    if len(shown) < probs.shape[1]:
-        layers, labels, colours = [*layers, others], [*labels, "others"], [*colours, GREY]
-    edges = np.arange(len(probs) + 1) - 0.5
-    below = np.zeros(len(probs))
-    for layer, label, colour in zip(layers, labels, colours, strict=True):
-        top = below + layer
-        ax.stairs(top, edges, baseline=below, fill=True, color=colour, label=label)
-        below = top
+def _choose_styles(
+    probs: NDArray[np.float64], strips: list[NDArray[np.int32]], names: list[str]
+) -> dict[int, Style]:
+    """Styles of the labels, by code, that have a band of their own."""
+    most = probs.max(axis=0)
+    if len(names) > len(COLOURS):
+        given = np.unique(np.concatenate(strips))
+        most[given[given >= 0]] += 1  # what is given anywhere comes first
+        most[most < ENOUGH] = 0
+    limit = len(COLOURS) * len(HATCHES)
+    kept = np.argsort(-most, kind="stable")[:limit]
+    return {
+        code: Style(names[code], COLOURS[i % len(COLOURS)], HATCHES[i // len(COLOURS)])
+        for i, code in enumerate(sorted(code for code in kept.tolist() if most[code] > 0))
+    }
+
+
+def _stack(probs: NDArray[np.float64], styles: dict[int, Style]) -> NDArray[np.float64]:
+    """Lower and upper edges of the bands, (B + 1, T)."""
+    tops = np.cumsum(probs[:, list(styles)], axis=1)
+    edges: NDArray[np.float64] = np.vstack([np.zeros(len(probs)), tops.T])
+    return edges
+
+
+def _draw_bands(ax: Axes, probs: NDArray[np.float64], styles: dict[int, Style]) -> None:
+    from matplotlib.patches import Patch
+
+    edges = _stack(probs, styles)
+    places = np.arange(len(probs) + 1) - 0.5
+    steps = np.column_stack([edges, edges[:, -1]])
+    looks = [style.look for style in styles.values()]
+    names = [style.name for style in styles.values()]
+    if len(styles) < probs.shape[1]:
+        steps = np.vstack([steps, np.ones(len(places))])
+        looks.append({"facecolor": LINE, "linewidth": 0})
+        names.append("others")
+    for (low, high), look in zip(pairwise(steps), looks, strict=True):
+        ax.fill_between(places, low, high, step="post", **look)
+    legend = ax.legend(
+        handles=[Patch(**look) for look in looks[::-1]],
+        labels=["label"] * len(looks),
+        loc="upper left",
+        bbox_to_anchor=(1, 1.02),
+        frameon=False,
+        fontsize=FONT,
+        ncols=-(-len(looks) // 16),
+        handlelength=1.4,
+        borderaxespad=0.3,
+    )
+    # Set afterwards: matplotlib leaves out names that begin with an underscore.
+    for text, name in zip(legend.get_texts(), names[::-1], strict=True):
+        text.set_text(name)
+
+
+def _runs(codes: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
+    """Beginning, end and label of every run of one label; those not known are left out."""
+    bounds = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
+    for begin, end in pairwise(bounds):
+        if codes[begin] >= 0:
+            yield begin, end, int(codes[begin])
 
 
 def _draw_strip(
-    ax: Any, bottom: float, name: str, labels: list[Any], colours: dict[Any, str]
+    ax: Axes, bottom: float, codes: NDArray[np.int32], styles: dict[int, Style]
 ) -> None:
-    """A row of labels above the areas, in their colours."""
-    for t, label in enumerate(labels):
-        colour = colours.get(label, GREY)
-        ax.bar(t, 0.09, width=1.0, bottom=bottom, color=colour, edgecolor="white", linewidth=0.5)
-        if len(labels) <= MAX_TEXTS:
-            dark = colour in (COLOURS[0], COLOURS[5], COLOURS[7])
-            text = {"color": "white" if dark else "black", "ha": "center", "va": "center"}
-            ax.text(t, bottom + 0.042, shorten(label)[:4], fontsize=7, **text)
-    ax.text(-0.6, bottom + 0.042, name, ha="right", va="center", fontsize=8)
+    bars: dict[int, list[tuple[float, int]]] = {}
+    for begin, end, code in _runs(codes):
+        bars.setdefault(code, []).append((begin - 0.5, end - begin))
+    for code, spans in bars.items():
+        look = styles[code].look if code in styles else {"facecolor": LINE}
+        ax.broken_barh(spans, (bottom, STRIP), **look)
+
+
+def _name_axes(ax: Axes, n_positions: int, lowest: float, strips: dict[str, float]) -> None:
+    ax.set(xlim=(-0.5, n_positions - 0.5), ylim=(lowest, 1), xlabel="position")
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1, *strips.values()])
+    ax.set_yticklabels(["0", "0.25", "0.5", "0.75", "1", *strips])
+    ax.set_ylabel("probability")
+    use_whole_numbers(ax)
+    ax.spines[:].set_visible(False)
+
+
+def _write_names(
+    ax: Axes,
+    room: tuple[float, float],
+    probs: NDArray[np.float64],
+    strips: dict[str, NDArray[np.int32]],
+    bottoms: dict[str, float],
+    styles: dict[int, Style],
+) -> None:
+    """Write names where they fit; ``room`` is the points of a position and of probability 1."""
+    from matplotlib.patheffects import withStroke
+
+    widths = {code: measure_text(style.name, FONT) + 3 for code, style in styles.items()}
+
+    def write(code: int, begin: int, end: int, low: float, high: float) -> None:
+        fits = code in styles and (end - begin) * room[0] >= widths[code]
+        if not fits or (high - low) * room[1] < FONT:
+            return
+        style = styles[code]
+        ax.text(
+            (begin + end - 1) / 2,
+            (low + high) / 2,
+            style.name,
+            ha="center",
+            va="center_baseline",
+            fontsize=FONT,
+            color=readable_on(style.colour),
+            path_effects=[withStroke(linewidth=3, foreground=style.colour)],
+        )
+
+    edges = _stack(probs, styles)
+    for band, code in enumerate(styles):
+        for place in range(len(probs)) if widths[code] <= room[0] else ():
+            write(code, place, place + 1, edges[band, place], edges[band + 1, place])
+    for name, codes in strips.items():
+        for begin, end, code in _runs(codes):
+            write(code, begin, end, bottoms[name], bottoms[name] + STRIP)

@@ -1,124 +1,208 @@
-"""Trees: a tree of a model, drawn."""
+"""Trees, drawn from left to right; each question has its yes above its no."""
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.labels.tables import Table
-from hedgerow.model import SequenceModel
-from hedgerow.plots.canvas import COLOURS, make_axes, shorten, sign
+from hedgerow.parameters import check_number
+from hedgerow.plots.canvas import (
+    FAINT,
+    INK,
+    LINE,
+    POINTS,
+    SOFT,
+    check_model,
+    colours_around_zero,
+    measure_axes,
+    measure_text,
+    open_axes,
+    readable_on,
+    show,
+)
 from hedgerow.tree_crf import TreeCRF
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def tree(crf: SequenceModel, round: int, label: Any, *, ax: Any = None) -> Any:
-    """Draw the tree that a round has grown for a label.
+# Points: of a row and of a box in it, around the text in a box, between a box and the next.
+ROW, HIGH, PAD, GAP = 21.0, 16.0, 5.0, 58.0
+FONT, SMALL = 8.0, 6.5
+# Letters of a question that are shown.
+LONGEST_QUESTION = 40
+# Inches that the title and the edges of a new figure take.
+EDGES = 0.6
 
-    From a question the way to the left is yes, to the right no; missing values take the branch
-    that says so. Leaves show what they add to the label's score.
+
+def tree(
+    crf: Any, round: int, label: Any, ax: Axes | None = None, *, max_depth: int | None = None
+) -> Axes:
+    """Draw the tree of a label in a round of boosting.
+
+    Boxes hold questions; those who say yes go up, and "missing" stands at the branch that missing
+    values take. Leaves hold what the tree adds to the label's score, blue for the label and orange
+    against it. A new figure is as large as the tree; on axes that are given letters shrink until
+    the tree has room.
 
     Parameters
     ----------
-    crf
-        A fitted `TreeCRF`.
-    round
+    crf : TreeCRF
+        A fitted model.
+    round : int
         Number of the round, from 1.
     label
-        A label.
-    ax
-        Axes to draw on; None makes new ones.
+        A label, one of ``classes_``.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure if it is None.
+    max_depth : int, optional
+        Draw so many questions one after the other, and say how many leaves are left out behind
+        them; None: draw all of them.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib axes
     """
-    if not isinstance(crf, TreeCRF):
-        raise TypeError(f"a {type(crf).__name__} has no trees to draw; expected a TreeCRF")
-    table = crf.trees(round=round, label=label)
-    spots = _lay_out(table)
-    depth = 1 + max(spot.depth for spot in spots)
-    n_leaves = sum(spot.is_leaf for spot in spots)
-    ax = make_axes(ax, float(np.clip(1.45 * n_leaves, 4.0, 24.0)), 1.0 + 1.15 * depth)
-    largest = float(np.max(np.abs(table["value"]))) or 1.0
-    for node, spot in enumerate(spots):
-        if not spot.is_leaf:
-            _draw_branches(ax, table, node, spots)
-    for node, spot in enumerate(spots):
-        _draw_node(ax, table, node, spot, largest)
-    ax.set(xlim=(-0.6, n_leaves - 0.4), ylim=(0.5 - depth, 0.5))
-    ax.set_title(f"round {round}, label {shorten(label)}")
-    ax.set_axis_off()
+    model = check_model(crf)
+    if not isinstance(model, TreeCRF):
+        raise TypeError(f"a {type(model).__name__} has no trees to draw; expected a TreeCRF")
+    check_number("round", round, minimum=1, integer=True)
+    model._labels().read_codes([label], "label")
+    if max_depth is not None:
+        check_number("max_depth", max_depth, minimum=0, integer=True)
+    table = model.trees(round=round, label=label)
+    boxes, size = _lay_out(table, max_depth)
+    ax = open_axes(ax, size[0] / POINTS + EDGES, size[1] / POINTS + EDGES)
+    ax.set_title(f"Round {round}, label {show(label)}", fontsize=FONT + 2)
+    ax.axis("off")
+    width, height = measure_axes(ax)
+    scale = min(1.0, width / size[0], height / size[1])
+    # A unit of the axes is a point at the letters' full size; the tree stands in their middle.
+    left, top = (size[0] - width / scale) / 2, (size[1] - height / scale) / 2
+    ax.set(xlim=(left, left + width / scale), ylim=(top + height / scale, top))
+    _draw_branches(ax, boxes, table, scale)
+    _draw_boxes(ax, boxes, table, scale)
     return ax
 
 
 @dataclass(frozen=True)
-class Spot:
-    """Where a node is drawn: leaves side by side, splits above the middle of what they part."""
+class Box:
+    """A node as it is drawn: its left edge, the middle of its height, its width and its text."""
 
+    node: int
     x: float
-    depth: int
-    is_leaf: bool
+    y: float
+    width: float
+    text: str
+    is_open: bool  # whether its children are drawn
 
 
-def _lay_out(table: Table) -> list[Spot]:
-    """Children come after their parent in the table, so two passes will do."""
-    lefts, rights = table["left"].tolist(), table["right"].tolist()
-    depths = [0] * len(lefts)
-    for node, (left, right) in enumerate(zip(lefts, rights, strict=True)):
-        if left >= 0:
-            depths[left] = depths[right] = depths[node] + 1
-    xs = _leaf_places(lefts, rights)
-    for node in reversed(range(len(lefts))):
-        if lefts[node] >= 0:
-            xs[node] = (xs[lefts[node]] + xs[rights[node]]) / 2
-    return [Spot(x, depth, left < 0) for x, depth, left in zip(xs, depths, lefts, strict=True)]
+def _lay_out(table: Table, max_depth: int | None) -> tuple[dict[int, Box], tuple[float, float]]:
+    """Boxes by node, and the width and height of all in points."""
+    deepest = len(table["node"]) if max_depth is None else int(max_depth)
+    depths, rows = _place_nodes(table, deepest)
+    is_open = {node: table["left"][node] >= 0 and depths[node] < deepest for node in depths}
+    n_leaves = _count_leaves(table)
+    texts = {node: _describe(table, node, is_open[node], n_leaves) for node in depths}
+    widths = {node: measure_text(text, FONT) + 2 * PAD for node, text in texts.items()}
+    columns = np.zeros(max(depths.values()) + 1)
+    for node, depth in depths.items():
+        columns[depth] = max(columns[depth], widths[node])
+    lefts = np.concatenate([[0], np.cumsum(columns + GAP)])
+    boxes = {
+        node: Box(node, lefts[depth], rows[node] * ROW + ROW / 2, widths[node], texts[node], open_)
+        for (node, depth), open_ in zip(depths.items(), is_open.values(), strict=True)
+    }
+    return boxes, (float(lefts[-1]) - GAP, (max(rows.values()) + 1) * ROW)
 
 
-def _leaf_places(lefts: list[int], rights: list[int]) -> list[float]:
-    """Leaves numbered from left to right; 0 for splits."""
-    xs, n_seen, waiting = [0.0] * len(lefts), 0, [0]
+def _place_nodes(table: Table, deepest: int) -> tuple[dict[int, int], dict[int, float]]:
+    """Depth and row of nodes that are drawn: ends one below the other, splits between theirs."""
+    depths, rows = {0: 0}, dict[int, float]()
+    waiting, seen, n_rows = [0], [], 0
     while waiting:
         node = waiting.pop()
-        if lefts[node] < 0:
-            xs[node], n_seen = float(n_seen), n_seen + 1
+        seen.append(node)
+        yes, no = int(table["left"][node]), int(table["right"][node])
+        if yes < 0 or depths[node] == deepest:
+            rows[node] = n_rows
+            n_rows += 1
         else:
-            waiting += [rights[node], lefts[node]]
-    return xs
+            depths[yes] = depths[no] = depths[node] + 1
+            waiting += [no, yes]
+    for node in reversed(seen):
+        if node not in rows:
+            rows[node] = (rows[int(table["left"][node])] + rows[int(table["right"][node])]) / 2
+    return depths, rows
 
 
-def _draw_branches(ax: Any, table: Table, node: int, spots: list[Spot]) -> None:
-    here = spots[node]
-    missing = table["missing"][node]
-    for side, answer in (("left", "yes"), ("right", "no")):
-        there = spots[int(table[side][node])]
-        ax.plot([here.x, there.x], [-here.depth, -there.depth], color="#888888", zorder=1)
-        text = f"{answer}, missing" if missing == side else answer
-        middle = (here.x + there.x) / 2, -(here.depth + there.depth) / 2
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-        ax.text(*middle, text, ha="center", va="center", fontsize=7, color="#555555", bbox=box)
+def _count_leaves(table: Table) -> NDArray[np.int64]:
+    """Number of leaves at or below each node; children come after their parents."""
+    n_leaves = (table["left"] < 0).astype(np.int64)
+    for node in reversed(range(len(n_leaves))):
+        if table["left"][node] >= 0:
+            n_leaves[node] = n_leaves[table["left"][node]] + n_leaves[table["right"][node]]
+    return n_leaves
 
 
-def _draw_node(ax: Any, table: Table, node: int, spot: Spot, largest: float) -> None:
-    """A question in a box, or a leaf in the colour of its sign, the stronger the more it adds."""
-    if spot.is_leaf:
-        value = float(table["value"][node])
-        text = sign(f"{value:+.3f}")
-        face = _tint(COLOURS[5] if value > 0 else COLOURS[0], 0.15 + 0.5 * abs(value) / largest)
-    else:
-        text, face = _wrap(str(table["question"][node])), (1.0, 1.0, 1.0)
-    box = {"boxstyle": "round", "facecolor": face, "edgecolor": "#555555"}
-    ax.text(spot.x, -spot.depth, text, ha="center", va="center", fontsize=8, zorder=3, bbox=box)
+def _describe(table: Table, node: int, is_open: bool, n_leaves: NDArray[np.int64]) -> str:
+    if is_open:
+        return show(table["question"][node], LONGEST_QUESTION)
+    if n_leaves[node] > 1:
+        return f"… {n_leaves[node]} leaves"
+    return f"{table['value'][node]:+.4f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _tint(colour: str, strength: float) -> tuple[float, ...]:
-    """A colour mixed with white; strength 1 is the colour itself."""
-    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return tuple(1 - strength * (1 - channel) for channel in channels)
+def _draw_branches(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) -> None:
+    from matplotlib.collections import LineCollection
+
+    lines = []
+    for box in boxes.values():
+        if not box.is_open:
+            continue
+        for side, answer in (("left", "yes"), ("right", "no")):
+            child = boxes[int(table[side][box.node])]
+            bend = child.x - GAP + 7
+            lines.append(
+                [(box.x + box.width, box.y), (bend, box.y), (bend, child.y), (child.x, child.y)]
+            )
+            is_for_missing = table["missing"][box.node] == side
+            text = f"{answer}, missing" if is_for_missing else answer
+            ax.text(bend + 3, child.y, text, fontsize=SMALL * scale, color=FAINT, va="bottom")
+    ax.add_collection(LineCollection(lines, colors=LINE, linewidths=1.2 * scale), autolim=False)
 
 
-def _wrap(question: str) -> str:
-    """A question in up to three lines."""
-    return textwrap.fill(question, 22, max_lines=3, placeholder=" …")
+def _draw_boxes(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    shades = colours_around_zero()
+    largest = float(np.abs(table["value"][table["left"] < 0]).max()) or 1.0
+    for box in boxes.values():
+        is_leaf = table["left"][box.node] < 0
+        shade = shades(0.5 + 0.5 * table["value"][box.node] / largest) if is_leaf else "white"
+        if not is_leaf and not box.is_open:
+            shade = SOFT
+        ax.add_patch(
+            FancyBboxPatch(
+                (box.x, box.y - HIGH / 2),
+                box.width,
+                HIGH,
+                boxstyle=f"round,pad=0,rounding_size={HIGH / 2 if is_leaf else 3}",
+                facecolor=shade,
+                edgecolor=LINE if is_leaf else FAINT,
+                linewidth=0.8 * scale,
+                linestyle="-" if is_leaf or box.is_open else ":",
+            )
+        )
+        ax.text(
+            box.x + box.width / 2,
+            box.y,
+            box.text,
+            fontsize=FONT * scale,
+            ha="center",
+            va="center_baseline",
+            color=readable_on(shade[:3]) if is_leaf else INK,
+        )

@@ -1,115 +1,151 @@
-"""Weights: heat maps of what a model has learned."""
+"""Weights: what a model has learnt of labels and features."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.cross_table import cross_table
+from hedgerow.labels.tables import Table, pair_table
 from hedgerow.linear_crf import LinearCRF
-from hedgerow.model import SequenceModel
 from hedgerow.parameters import check_number
-from hedgerow.plots.canvas import draw_map, make_axes, sign
+from hedgerow.plots.canvas import BLUE, check_model, measure_axes, open_axes, show
+from hedgerow.plots.heat_map import draw_heat_map, fit_names
 from hedgerow.tree_crf import TreeCRF
 
-
-def transitions(crf: SequenceModel, *, ax: Any = None) -> Any:
-    """Draw the weights of label pairs: which label likes to follow which.
-
-    Pairs without a weight, because they are forbidden or were not seen, stay grey.
-
-    Parameters
-    ----------
-    crf
-        A fitted model of order 1 or more.
-    ax
-        Axes to draw on; None makes new ones.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    table = crf.transitions()
-    plain = table["attribute"] == "" if "attribute" in table else slice(None)
-    before, after, weights = (table[name][plain] for name in ("from", "to", "weight"))
-    if not len(weights):
-        raise ValueError(
-            f"this {type(crf).__name__} has no weights of label pairs; fit it with order=1 or more"
-        )
-    names = crf.classes_.tolist()
-    values = np.full((len(names), len(names)), np.nan)
-    values[_places(before, names), _places(after, names)] = weights
-    side = min(10.0, 2.5 + 0.28 * len(names))
-    ax = make_axes(ax, side + 1.2, side)
-    draw_map(ax, values, names, names, signed=True, unit="weight")
-    ax.set_xlabel("label")
-    ax.set_ylabel("label before")
-    return ax
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-def importances(crf: TreeCRF | LinearCRF, n_features: int = 20, *, ax: Any = None) -> Any:
-    """Draw what a model looks at most.
+def transitions(crf: Any, ax: Axes | None = None) -> Axes:
+    """Plot the weights of label pairs as a heat map.
 
-    For a `TreeCRF` the share of the gain of each feature, by offset in the window; for a
-    `LinearCRF` the weights of the attributes that have the largest, by label.
+    Blue pairs are more likely than others, orange ones less. Pairs without a weight, such as those
+    that constraints forbid, are hatched.
 
     Parameters
     ----------
-    crf
+    crf : TreeCRF or LinearCRF
         A fitted model.
-    n_features
-        How many features, the most important first.
-    ax
-        Axes to draw on; None makes new ones.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure if it is None.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib axes
     """
-    check_number("n_features", n_features, minimum=1, integer=True)
-    crf._check_fitted()
-    if isinstance(crf, TreeCRF):
-        rows, columns, values = _gains_by_offset(crf)
-        order = np.argsort(-values.sum(axis=1), kind="stable")[:n_features]
-        title, unit, signed = "offset in the window", "share of all gain, %", False
-    else:
-        rows, columns, values = _weights_by_label(crf)
-        order = np.argsort(-np.nan_to_num(np.abs(values)).max(axis=1), kind="stable")[:n_features]
-        title, unit, signed = "label", "weight", True
-    if not len(rows):
-        raise ValueError("no feature is in use: the model has no splits and no weights to draw")
-    ax = make_axes(ax, min(12.0, 4.0 + 0.35 * len(columns)), 1.5 + 0.22 * len(order))
-    names = [rows[i] for i in order.tolist()]
-    draw_map(ax, values[order], names, columns, signed=signed, unit=unit)
-    ax.set_xlabel(title)
+    model = check_model(crf)
+    # Without the weights that attributes have for pairs.
+    table = pair_table(model._grammar, model._pattern_weights, model.classes_)
+    if not len(table["weight"]):
+        raise ValueError(
+            "the model has no weights of label pairs to plot; fit one with an order of at least 1"
+        )
+    classes = model.classes_
+    matrix = np.full((len(classes), len(classes)), np.nan)
+    find = model._labels().find
+    matrix[find(table["from"]), find(table["to"])] = table["weight"]
+    names = classes.tolist()
+    ax = draw_heat_map(ax, matrix, names, names, square=True, signed=True, unit="weight")
+    ax.set_ylabel("from")
+    ax.set_xlabel("to")
     return ax
 
 
-def _gains_by_offset(crf: TreeCRF) -> tuple[list[Any], list[Any], NDArray[np.float64]]:
-    """Features in use, offsets, and per cent of all gain, [feature, offset]."""
-    table = crf.importances()
-    features = list(dict.fromkeys(table["feature"].tolist()))
-    offsets = sorted(set(table["offset"].tolist()))
-    values = np.zeros((len(features), len(offsets)))
-    places = _places(table["feature"], features), _places(table["offset"], offsets)
-    total = max(table["gain"].sum(), np.finfo(np.float64).tiny)
-    np.add.at(values, places, 100 * table["gain"] / total)
-    return features, [sign(f"{offset:+d}") if offset else "0" for offset in offsets], values
+def importances(crf: Any, ax: Axes | None = None, *, top: int = 20) -> Axes:
+    """Plot what a model looks at most.
+
+    Of a `TreeCRF` it is the share of all gain that the splits on each feature have, in per cent, by
+    the offset in the window, or as bars if the trees look at one offset alone. Of a `LinearCRF` it
+    is the weights of those attributes that have the heaviest ones, by label; attributes that have
+    no weight for a label are hatched there.
+
+    Parameters
+    ----------
+    crf : TreeCRF or LinearCRF
+        A fitted model.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure if it is None.
+    top : int, default 20
+        How many features to plot.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    model = check_model(crf)
+    check_number("top", top, minimum=1, integer=True)
+    if isinstance(model, TreeCRF):
+        return _draw_gains(model, ax, int(top))
+    assert isinstance(model, LinearCRF)
+    return _draw_weights(model, ax, int(top))
 
 
-def _weights_by_label(crf: LinearCRF) -> tuple[list[Any], list[Any], NDArray[np.float64]]:
-    """Attributes, labels, and weights, [attribute, label], NaN where there is none."""
-    table = crf.weights()
-    attributes = list(dict.fromkeys(table["attribute"].tolist()))
-    labels = crf.classes_.tolist()
-    values = np.full((len(attributes), len(labels)), np.nan)
-    places = _places(table["attribute"], attributes), _places(table["label"], labels)
-    values[places] = table["weight"]
-    return attributes, labels, values
+def _draw_gains(model: TreeCRF, ax: Axes | None, top: int) -> Axes:
+    table = model.importances()
+    if not len(table["gain"]):
+        raise ValueError(
+            "no tree of the model has a split, so no feature has a gain to plot; train it for more "
+            "rounds, or with a lower min_child_weight"
+        )
+    names, offsets, gains = cross_table(table, "feature", "offset", "gain")
+    shares = 100 * gains / np.nansum(gains)
+    totals = np.nansum(shares, axis=1)
+    kept = np.argsort(-totals, kind="stable")[:top]
+    if len(offsets) > 1:
+        signs = [f"{offset:+d}" if offset else "0" for offset in offsets.tolist()]
+        ax = draw_heat_map(
+            ax,
+            shares[kept],
+            names[kept].tolist(),
+            signs,
+            square=False,
+            signed=False,
+            unit="share of the gain, %",
+        )
+        ax.set_xlabel("offset")
+        return ax
+    return _draw_bars(ax, totals[kept].tolist(), names[kept].tolist(), "share of the gain, %")
 
 
-def _places(values: NDArray[Any], names: list[Any]) -> list[int]:
-    """Where each value stands in a list of names."""
-    place = {name: i for i, name in enumerate(names)}
-    return [place[value] for value in values.tolist()]
+def _draw_bars(ax: Axes | None, values: list[float], names: list[str], unit: str) -> Axes:
+    ax = open_axes(ax, 6.4, 0.8 + 0.24 * len(names))
+    ax.barh(range(len(names)), values, color=BLUE)
+    ax.set_yticks(range(len(names)), [show(name) for name in names])
+    ax.set(ylim=(len(names) - 0.4, -0.6), xlabel=unit)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", alpha=0.3)
+    ax.set_axisbelow(True)
+    fit_names(ax.yaxis, measure_axes(ax)[1] / len(names))
+    return ax
+
+
+def _draw_weights(model: LinearCRF, ax: Axes | None, top: int) -> Axes:
+    table = _heaviest(model.weights(), top)
+    names, labels, weights = cross_table(table, "attribute", "label", "weight")
+    order = np.argsort(-np.nanmax(np.abs(weights), axis=1), kind="stable")
+    ax = draw_heat_map(
+        ax,
+        weights[order],
+        names[order].tolist(),
+        labels.tolist(),
+        square=False,
+        signed=True,
+        unit="weight",
+    )
+    ax.set_xlabel("label")
+    return ax
+
+
+def _heaviest(table: Table, top: int) -> Table:
+    """All rows of those attributes that have the largest weights, of either sign."""
+    order = np.argsort(-np.abs(table["weight"]), kind="stable")
+    found: set[str] = set()
+    for name in table["attribute"][order]:
+        found.add(name)
+        if len(found) == top:
+            break
+    mine = np.fromiter((name in found for name in table["attribute"]), np.bool_, len(order))
+    return {name: column[mine] for name, column in table.items()}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.cross_table import cross_table
 from hedgerow.linear_crf import LinearCRF
 from hedgerow.model import SequenceModel
 from hedgerow.report.blob import round_off
@@ -60,14 +61,12 @@ def _describe_importances(model: TreeCRF, notes: list[str]) -> dict[str, Any] | 
     table = model.importances()
     if not len(table["gain"]):
         return None
-    names, places = np.unique(table["feature"].astype(np.str_), return_inverse=True)
-    totals = np.bincount(places, table["gain"])
+    names, offsets, gains = cross_table(table, "feature", "offset", "gain")
+    gains = np.nan_to_num(gains)
+    totals = gains.sum(axis=1)
     kept = np.argsort(-totals, kind="stable")[:MAX_FEATURES]
     if len(kept) < len(names):
         notes.append(f"{len(kept):,} of {len(names):,} features in use are listed, by their gain.")
-    offsets = np.unique(table["offset"])
-    gains = np.zeros((len(names), len(offsets)))
-    np.add.at(gains, (places, np.searchsorted(offsets, table["offset"])), table["gain"])
     return {
         "kind": "gain",
         "names": names[kept].tolist(),
