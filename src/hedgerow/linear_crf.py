@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from hedgerow import _core, persist, trellis
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
-from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
 from hedgerow.labels.tables import Table
 from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
@@ -26,6 +25,7 @@ from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.tables import attribute_table, transition_table
 from hedgerow.linear.train import plan_stages, train
 from hedgerow.linear.warm_start import copy_weights
+from hedgerow.linear.watch import Evaluate, watch
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
 from hedgerow.objectives import Choice, Objective, default_decode, read_objective
@@ -34,9 +34,6 @@ from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, SparseRows, check_finite
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trellis import Potentials
-
-# Figures on data set aside, given the weights.
-Evaluate = Callable[[LinearWeights], dict[str, float]]
 
 
 class LinearCRF(SequenceModel):
@@ -253,7 +250,7 @@ class LinearCRF(SequenceModel):
         plan = plan_stages(objective, warm_iter)
         standing = self._stand(record, plan, layout, data, init)
         n_threads = trellis.count_threads(self.n_jobs)
-        evaluate = self._watch(watched, data.index, n_threads)
+        evaluate = watch(watched, data.index, n_threads)
         del watched
         loss = LinearLoss(
             rows,
@@ -423,24 +420,6 @@ class LinearCRF(SequenceModel):
         if record is not None:
             record.note(standing.n_iter, standing.pack, last=True)
         return minimum
-
-    def _watch(
-        self,
-        watched: tuple[Evaluation, Sequences] | None,
-        index: _core.StringIndex,
-        n_threads: int,
-    ) -> Evaluate:
-        """Figures to report on data set aside, as a function of the weights."""
-        if watched is None:
-            return lambda weights: {}
-        evaluation, sequences = watched
-        rows = attribute_rows(sequences, index)
-
-        def measure(weights: LinearWeights) -> dict[str, float]:
-            parts = weights.potentials(rows, evaluation.offsets, n_threads)
-            return evaluation.measure(parts, n_threads)
-
-        return measure
 
     def _layout(self, data: TrainingSet, rows: SparseRows) -> LinearLayout:
         """Which weights there are, for labels, label pairs and label patterns."""

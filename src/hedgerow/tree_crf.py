@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from hedgerow import _core, persist, trellis
-from hedgerow.boosting.booster import Booster, Model, score_positions
-from hedgerow.boosting.loop import Evaluate, boost
+from hedgerow.boosting.booster import Booster, Model
+from hedgerow.boosting.loop import boost
 from hedgerow.boosting.monitor import Callback, Metric, Monitor
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import (
@@ -24,9 +24,9 @@ from hedgerow.boosting.settings import (
 )
 from hedgerow.boosting.standing import Standing
 from hedgerow.boosting.warm_start import copy_model
+from hedgerow.boosting.watch import watch
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
-from hedgerow.evaluation import Evaluation
 from hedgerow.labels import Grammar
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import Table
@@ -331,7 +331,7 @@ class TreeCRF(SequenceModel):
         settings, start = replace(settings, seed=standing.seed), standing.model()
         bins = columns.bins(sequences, settings.n_threads)
         del sequences
-        evaluate = self._watch(watched, data, columns, start, settings)
+        evaluate = watch(watched, columns, data.grammar, start, settings.n_threads)
         del watched
         tree_data = _core.TreeData(bins, *read_window(self.window))
         booster = Booster(
@@ -533,30 +533,6 @@ class TreeCRF(SequenceModel):
             warm_rounds = int(self.warm_rounds)
         done = 0 if init is None else init._n_warm_rounds
         return Schedule(max(warm_rounds, done), stages(objective))
-
-    def _watch(
-        self,
-        watched: tuple[Evaluation, Sequences] | None,
-        data: TrainingSet,
-        columns: Columns,
-        start: Model,
-        settings: Settings,
-    ) -> Evaluate:
-        """Figures to report on data set aside, as a function of the trees of a round."""
-        if watched is None:
-            return lambda trees, weights: {}
-        evaluation, sequences = watched
-        grammar, n_threads = data.grammar, settings.n_threads
-        bins, offsets = columns.bins(sequences, n_threads), evaluation.offsets
-        scores = score_positions(start.forest, columns, bins, grammar, offsets, n_threads)
-
-        def measure(trees: Forest, weights: NDArray[np.float64]) -> dict[str, float]:
-            trees.walker(columns).add_scores(bins, scores, scores, n_threads)
-            arcs = grammar.arcs(weights)
-            part = Potentials(scores, arcs, offsets, automaton=grammar.automaton)
-            return evaluation.measure([part], n_threads)
-
-        return measure
 
     def _set_model(self, model: Model) -> None:
         self._model = model

@@ -1,0 +1,43 @@
+"""Watch: how trees in training do on data set aside, round by round."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.boosting.booster import Model, score_positions
+from hedgerow.boosting.loop import Evaluate
+from hedgerow.evaluation import Evaluation
+from hedgerow.labels import Grammar
+from hedgerow.sequences import Sequences
+from hedgerow.trees.columns import Columns
+from hedgerow.trees.forest import Forest
+from hedgerow.trellis import Potentials
+
+__all__ = ["watch"]
+
+
+def watch(
+    watched: tuple[Evaluation, Sequences] | None,
+    columns: Columns,
+    grammar: Grammar,
+    start: Model,
+    n_threads: int,
+) -> Evaluate:
+    """Figures on data set aside, as a function of the trees of one round after the other.
+
+    `start` is the model that the first of them is added to. Without data there are no figures.
+    """
+    if watched is None:
+        return lambda trees, weights: {}
+    evaluation, sequences = watched
+    bins, offsets = columns.bins(sequences, n_threads), evaluation.offsets
+    scores = score_positions(start.forest, columns, bins, grammar, offsets, n_threads)
+
+    def measure(trees: Forest, weights: NDArray[np.float64]) -> dict[str, float]:
+        trees.walker(columns).add_scores(bins, scores, scores, n_threads)
+        arcs = grammar.arcs(weights)
+        part = Potentials(scores, arcs, offsets, automaton=grammar.automaton)
+        return evaluation.measure([part], n_threads)
+
+    return measure
