@@ -1,6 +1,7 @@
 from itertools import chain
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,7 +41,7 @@ def test_a_label_on_one_side_counts_as_a_mistake():
     assert scores.by_label["odd"] == Scores(0.0, 0.0, 0.0, 0, 1, 0)
 
 
-@pytest.mark.parametrize("unknown", [None, float("nan"), np.nan])
+@pytest.mark.parametrize("unknown", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
 def test_positions_without_a_true_label_are_left_out(unknown):
     scores = label_scores([["A", unknown], [unknown]], [["A", "B"], ["A"]])
     assert (scores.n_positions, scores.labels) == (1, ["A"])

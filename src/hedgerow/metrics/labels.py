@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.encode.codes import is_missing
 from hedgerow.metrics.pairs import pair_sequences
 from hedgerow.metrics.scores import Scores
 
@@ -45,7 +46,7 @@ def label_scores(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]
     """Compare labels position by position.
 
     A label that is on one side only counts as a mistake there. Positions whose true label is not
-    known, None or NaN, are left out.
+    known, None, NaN or NA, are left out.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def _plain(labels: Sequence[Any]) -> list[Any]:
 
 
 def _is_known(label: Any) -> bool:
-    return label is not None and not (isinstance(label, float) and np.isnan(label))
+    return isinstance(label, str) or not is_missing(label)
 
 
 def _sort(labels: set[Any]) -> list[Any]:
