@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import BinaryIO
@@ -16,19 +16,28 @@ def open_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to be written beside its place, and moved there once it is whole.
 
     Whatever happens before that, a kill included, what stood in its place stays as it was. A file
-    that could not be finished is removed, but for a kill.
+    that could not be finished is removed, but for a kill. A link stays a link, and a device or a
+    pipe what it is: it is written to as it stands.
     """
     path = Path(path)
     check_folder(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    place = path.resolve()
+    temporary = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
     try:
+        if place.exists() and not place.is_file():
+            with place.open("wb") as file:
+                yield file
+            return
         with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        temporary.replace(place)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename = str(path)  # the file that the user has named
         raise
 
 
@@ -42,6 +51,6 @@ def check_folder(path: Path) -> None:
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
     """Remove what writers of a file that were killed have left beside it."""
-    path = Path(path)
+    path = Path(path).resolve()
     for leftover in path.parent.glob(f".{escape(path.name)}.{'[0-9a-f]' * 32}"):
         leftover.unlink(missing_ok=True)

@@ -105,22 +105,6 @@ def test_a_file_that_is_not_whole_is_not_there(tmp_path):
     assert set(tmp_path.iterdir()) == before
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null here")
-def test_devices_and_links_stay_what_they_are(tmp_path):
-    path = tmp_path / "x.txt"
-    path.write_bytes(b"a A\n")
-    recipe = make_recipe(path)
-    link = tmp_path / "link"
-    link.symlink_to(tmp_path / "target")
-    for out in ("/dev/null", link):
-        with open_writer(out, recipe) as writer:
-            for batch in stream_file(path, recipe, labels=True):
-                writer.write(batch, {"tag": batch.y})
-    assert not os.path.isfile("/dev/null")
-    assert link.is_symlink()
-    assert (tmp_path / "target").read_bytes() == b"a A A\n"
-
-
 def test_formats_by_what_stands_in_a_file(tmp_path, monkeypatch):
     for data, expected in [
         (b"a x A\nb y B\n", "conll"),

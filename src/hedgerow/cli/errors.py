@@ -31,6 +31,5 @@ def tell(message: str) -> None:
 
 def describe(error: OSError) -> str:
     """What the system has against a file."""
-    if error.filename is None or error.strerror is None:
-        return str(error)
-    return f"{error.filename}: {error.strerror}"
+    text = error.strerror or str(error)
+    return text if error.filename is None else f"{error.filename}: {text}"

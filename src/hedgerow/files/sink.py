@@ -33,9 +33,6 @@ def _open(path: str) -> Iterator[BinaryIO]:
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-    elif os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as file:  # a pipe or a device stays what it is
-            yield file
     else:
-        with open_whole(os.path.realpath(path)) as file:
+        with open_whole(path) as file:
             yield file
