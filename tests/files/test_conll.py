@@ -147,7 +147,7 @@ def test_files_to_tag_may_lack_the_last_column(tmp_path):
 def test_labels_that_are_known(tmp_path):
     recipe = make_recipe(write(tmp_path, TEXT))
     path = write(tmp_path, "The DT _\ndog NN I\n", "known.txt")
-    assert read_file(path, recipe, labels=False, known=-1).known == [[None, "I"]]
+    assert read_file(path, recipe, labels=False, known=-1).known == [["_", "I"]]
     further = write(tmp_path, "The DT B I\n", "further.txt")
     assert read_file(further, recipe, known="3").known == [["I"]]
     with pytest.raises(FileError, match=r"there is no column 3; the columns have no names and are"):

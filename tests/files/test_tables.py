@@ -140,6 +140,7 @@ def test_labels_that_are_known(tmp_path):
         ("g,x,y\n1,2,A\n,3,B\n", {}, "row 2 has no group in column 'g'; every row needs one"),
         ("g,x,y\n1,2,A\n\n2,B\n", {}, r"t.csv, line 4: Expected 3 columns, got 2: 2,B"),
         ('g,x,y\n1,"2\n3",A\n2,B\n', {}, "line 4: Expected 3 columns, got 2"),
+        ("g,x,y\n1,2024-05-01,A\n", {}, r"column 'x' is of type date32\[day\]; expected numbers"),
         (b"g,x,y\n1,\xff,A\n", {}, "line 2: column 'x' cannot be read as string: invalid UTF8"),
         (b"g,\xff,y\n1,2,A\n", {}, "line 1: .* is not valid UTF-8"),
         ('g,"x,y\n1,2,A\n', {}, "line 1: the column names cannot be read: unexpected end of data"),
@@ -215,3 +216,21 @@ def test_groups_are_forgotten_in_a_long_stream(path, monkeypatch):
     monkeypatch.setattr("hedgerow.files.tables.MOST_REMEMBERED", 1)
     recipe = make_recipe(path, group="id")
     assert sum(batch.n_sequences for batch in stream_file(path, recipe, n_positions=1)) == 3
+
+
+@pytest.mark.parametrize("groups", [[None, None, 1.0], [1.0, None, None], [float("nan"), 1.0, 1.0]])
+def test_rows_without_a_group(tmp_path, groups):
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"g": groups, "x": [1, 2, 3], "y": ["A", "B", "A"]}), path)
+    with pytest.raises(FileError, match=r"row \d has no group in column 'g'; every row needs one"):
+        read_file(path, make_recipe(path, group="g"))
+
+
+def test_a_column_whose_values_come_later(path):
+    recipe = make_recipe(path, group="id")
+    out = path.with_name(f"out{path.suffix}")
+    with open_writer(out, recipe) as writer:
+        for n, batch in enumerate(stream_file(path, recipe, labels=True, n_positions=1)):
+            more = [[n or None] * len(labels) for labels in batch.y]
+            writer.write(batch, {"best": [[n] * len(labels) for labels in batch.y], "more": more})
+    assert read_table(out)["more"].to_pylist() == [None, None, 1, 2, 2, 2]

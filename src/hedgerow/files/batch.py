@@ -23,8 +23,8 @@ class Batch:
     rows : object
         What the writer needs to write them again, with more columns.
     known : list of lists, or None
-        Labels that are known beforehand, as text, None for an empty cell or ``_``; None if they
-        were not asked for.
+        Labels that are known beforehand, as text, None for an empty cell; None if they were not
+        asked for.
     weights : list of float, or None
         How much each sequence counts, where the file says so.
     """

@@ -24,8 +24,6 @@ from hedgerow.files.source import Source
 from hedgerow.files.template import Template
 
 NAMES_OF_CONLLU = ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
-# A cell that says that there is no value.
-EMPTY = ("_", "")
 
 # The line of a multiword token or of an empty node of CoNLL-U.
 NO_POSITION = re.compile(rb"\d+[.-]\d+\t")
@@ -219,10 +217,7 @@ def _to_batch(lines: Lines, template: Template, request: Request) -> Batch:
     wanted = {*template.columns, *(number for number in (label, known) if number is not None)}
     texts = {number: decode(columns[number], request.path, lines.number) for number in wanted}
     y = None if label is None else cut([text or None for text in texts[label]], lines.offsets)
-    hints = None
-    if known is not None:
-        cells = [None if cell in EMPTY else cell for cell in texts[known]]
-        hints = cut(cells, lines.offsets)
+    hints = None if known is None else cut([text or None for text in texts[known]], lines.offsets)
     return Batch(template.expand(texts, lines.offsets, request.shared), y, lines, hints)
 
 
@@ -258,7 +253,7 @@ class ConllWriter:
                 out[place] = line + self._gap + self._gap.join([b"_"] * len(columns))
         self._sink.write(rows.newline.join(out) + rows.newline)
 
-    def close(self) -> None:
+    def close(self, *, whole: bool) -> None:
         """Nothing comes after the last row."""
 
 

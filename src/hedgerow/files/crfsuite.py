@@ -141,5 +141,5 @@ class CrfsuiteWriter:
                 self._sink.write(line.encode() + b"\n")
             self._sink.write(b"\n")
 
-    def close(self) -> None:
+    def close(self, *, whole: bool) -> None:
         """Nothing comes after the last row."""

@@ -14,10 +14,9 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.cells import to_cells
 from hedgerow.files.chunks import MARK, decode_text
 from hedgerow.files.errors import FileError, Path
-from hedgerow.files.recipe import Kind
 from hedgerow.files.request import Request
 from hedgerow.files.source import Source
-from hedgerow.files.tables import TableColumns, kind_of
+from hedgerow.files.tables import TableColumns
 
 DELIMITERS = (",", ";", "\t")
 # A column of what is read that holds the rows as they stand in the file.
@@ -169,8 +168,8 @@ def _to_file_error(error: Exception, lines: list[int], header: Header, path: Pat
     return FileError(path, message, line)
 
 
-def infer_kinds(path: Path, source: Source, header: Header) -> list[Kind]:
-    """What the columns of a whole file hold."""
+def infer_types(path: Path, source: Source, header: Header) -> list[Any]:
+    """Arrow types of the columns of a whole file."""
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(source.peek(-1).removeprefix(MARK)),
@@ -185,7 +184,8 @@ def infer_kinds(path: Path, source: Source, header: Header) -> list[Kind]:
         for rows, lines in records.stream(1 << 16):
             _read_rows(rows, lines, header, types, path)
         raise FileError(path, str(error)) from None
-    return [kind_of(dtype) or "text" for dtype in table.schema.types]
+    # Bytes are text that is not UTF-8: where, is told when it is read.
+    return [pa.string() if pa.types.is_binary(dtype) else dtype for dtype in table.schema.types]
 
 
 class CsvWriter:
@@ -212,7 +212,7 @@ class CsvWriter:
             for row, end in zip(rows.to_pylist(), ends, strict=True)
         )
 
-    def close(self) -> None:
+    def close(self, *, whole: bool) -> None:
         """Nothing comes after the last row."""
 
 

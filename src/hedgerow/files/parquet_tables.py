@@ -93,6 +93,7 @@ class ParquetWriter:
         self._sink = sink
         self._path = path
         self._writer: Any = None
+        self._types: dict[str, Any] = {}
         self._held: list[pa.Table] = []
         self._held_bytes = 0
 
@@ -101,8 +102,11 @@ class ParquetWriter:
         rows = batch.rows
         if self._writer is None:
             check_new_names(columns, rows.schema.names, self._path)
-        for name, sequences in columns.items():
-            rows = rows.append_column(name, self._to_array(name, flatten(sequences)))
+        values = {name: flatten(sequences) for name, sequences in columns.items()}
+        if self._writer is None:
+            self._types = _find_types(values)
+        for name, column in values.items():
+            rows = rows.append_column(name, pa.array(column, self._types[name]))
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._sink, rows.schema)
         self._held.append(rows)
@@ -110,20 +114,23 @@ class ParquetWriter:
         if self._held_bytes >= GROUP_BYTES:
             self._flush()
 
-    def close(self) -> None:
-        """Write what is held back, and the end of the file."""
-        if self._writer is not None:
+    def close(self, *, whole: bool) -> None:
+        """Write what is held back, and the end of the file; nothing of a file that is not whole."""
+        if self._writer is None:
+            return
+        if whole:
             self._flush()
             self._writer.close()
+        self._writer.is_open = False  # else it writes the end when it is forgotten
 
     def _flush(self) -> None:
         if self._held:
             self._writer.write_table(pa.concat_tables(self._held))
         self._held, self._held_bytes = [], 0
 
-    def _to_array(self, name: str, values: list[Any]) -> Any:
-        """Values in the type that the column has had so far."""
-        if self._writer is not None:
-            return pa.array(values, self._writer.schema.field(name).type)
-        array = pa.array(values)
-        return array.cast(pa.string()) if pa.types.is_null(array.type) else array
+
+def _find_types(values: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Types of further columns; one without a value yet is taken to be as the first of them."""
+    types = {name: pa.array(column).type for name, column in values.items()}
+    first = next(iter(types.values()))
+    return {name: first if pa.types.is_null(dtype) else dtype for name, dtype in types.items()}

@@ -93,11 +93,15 @@ def adapt_recipe(recipe: Recipe, path: Path) -> Recipe:
     path
         Another file; ``-`` is standard input, of which nothing is lost.
     """
-    if recipe.format not in ("csv", "parquet"):
-        return recipe
     with open_source(path) as source:
         is_parquet = source.peek(len(PARQUET_MAGIC)) == PARQUET_MAGIC
     found: Format = "parquet" if is_parquet else "csv"
+    if recipe.format not in ("csv", "parquet"):
+        if is_parquet or FORMAT_OF_ENDING.get(_ending(path)) == "csv":
+            raise FileError(
+                path, f"this is a {found} table, but the model was trained on {recipe.format} files"
+            )
+        return recipe
     return recipe if found == recipe.format else replace(recipe, format=found, delimiter=None)
 
 
@@ -184,8 +188,8 @@ def _conll_recipe(said: Said, lines: list[bytes]) -> Recipe:
 
 
 def _csv_recipe(said: Said, source: Source) -> Recipe:
-    from hedgerow.files.csv_tables import Header, infer_kinds
-    from hedgerow.files.tables import check_table
+    from hedgerow.files.csv_tables import Header, infer_types
+    from hedgerow.files.tables import check_table, find_kinds
 
     size = HEAD
     while len(head := source.peek(size)) == size and b"\n" not in head:
@@ -194,27 +198,20 @@ def _csv_recipe(said: Said, source: Source) -> Recipe:
     columns = tuple(header.names)
     group, label = check_table(said.path, columns, said.group, said.label)
     features = said.choose_features(columns, {group, label})
-    kinds = tuple(infer_kinds(said.path, source, header))
+    kinds = find_kinds(said.path, columns, infer_types(said.path, source, header), features)
     delimiter = header.delimiter
     return Recipe("csv", columns, label, group, features, kinds, delimiter=delimiter, named=True)
 
 
 def _parquet_recipe(said: Said, source: Source) -> Recipe:
     from hedgerow.files.parquet_tables import read_schema
-    from hedgerow.files.tables import check_table, kind_of
+    from hedgerow.files.tables import check_table, find_kinds
 
     schema = read_schema(source)
     columns = tuple(schema.names)
     group, label = check_table(said.path, columns, said.group, said.label)
     features = said.choose_features(columns, {group, label})
-    for number in (*features, label):
-        if kind_of(schema.types[number]) is None:
-            raise FileError(
-                said.path,
-                f"column {columns[number]!r} is of type {schema.types[number]}; expected numbers, "
-                "bools or text: convert it, or choose other columns",
-            )
-    kinds = tuple(kind_of(dtype) or "text" for dtype in schema.types)
+    kinds = find_kinds(said.path, columns, schema.types, (*features, label))
     return Recipe("parquet", columns, label, group, features, kinds, named=True)
 
 

@@ -127,6 +127,20 @@ def check_table(
     return group_number, label_number
 
 
+def find_kinds(
+    path: Path, columns: Sequence[str], types: Sequence[Any], used: Sequence[int]
+) -> tuple[Kind, ...]:
+    """What columns hold; those with the numbers `used` must hold what a model can make use of."""
+    for number in used:
+        if kind_of(types[number]) is None:
+            raise FileError(
+                path,
+                f"column {columns[number]!r} is of type {types[number]}; expected numbers, bools "
+                "or text: convert it, or choose other columns",
+            )
+    return tuple(kind_of(dtype) or "text" for dtype in types)
+
+
 def kind_of(dtype: Any) -> Kind | None:
     """What a column of an Arrow type holds; None for what is neither number nor text."""
     if pa.types.is_dictionary(dtype):
@@ -146,7 +160,7 @@ def _whole_groups(
     """Put the parts together so that no group is cut; with where the groups begin and end."""
     seen: dict[Any, None] = {}
     held: list[pa.Table] = []  # rows of one group that may go on
-    n_held, n_rows, last = 0, 0, None
+    n_held, n_rows, last = 0, 0, object()  # which no group equals
     for part in parts:
         ids = part.column(group).to_pylist()
         starts = [
@@ -172,7 +186,7 @@ def _whole_groups(
 
 
 def _check_group(name: Any, seen: dict[Any, None], group: str, path: Path, row: int) -> None:
-    if name is None or name == "":
+    if name is None or name == "" or name != name:
         raise FileError(path, f"row {row} has no group in column {group!r}; every row needs one")
     if name in seen:
         raise FileError(

@@ -22,8 +22,8 @@ class RowWriter(Protocol):
         """Write the rows of a batch with further columns."""
         ...
 
-    def close(self) -> None:
-        """Write what comes after the last row."""
+    def close(self, *, whole: bool) -> None:
+        """Write what comes after the last row, if all went well."""
         ...
 
 
@@ -65,8 +65,12 @@ def open_writer(path: Path, recipe: Recipe) -> Iterator[Writer]:
     """
     with open_sink(path) as sink:
         rows = _row_writer(path, recipe, sink)
-        yield Writer(rows, sink, at_once=os.fspath(path) == "-")
-        rows.close()
+        try:
+            yield Writer(rows, sink, at_once=os.fspath(path) == "-")
+        except BaseException:
+            rows.close(whole=False)
+            raise
+        rows.close(whole=True)
 
 
 def _row_writer(path: Path, recipe: Recipe, sink: BinaryIO) -> RowWriter:
