@@ -1,5 +1,7 @@
 """The program: start, help, mistakes in the arguments, exit codes."""
 
+import io
+import os
 import subprocess
 import sys
 
@@ -66,3 +68,20 @@ def test_help_fits_a_terminal(command, capsys, monkeypatch):
 )
 def test_mistakes_in_the_arguments(argv, message, capsys):
     assert message in complaint(capsys, *argv)
+
+
+def test_letters_that_standard_output_has_not(tmp_path, monkeypatch):
+    file, model = tmp_path / "file", tmp_path / "model"
+    file.write_text("a \u65e5\nb x\n", encoding="utf-8")
+    assert main(["train", str(file), "-m", str(model), "--quiet"]) == 0
+    out = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, "ascii"))
+    assert main(["eval", str(model), str(file)]) == 0
+    assert b"\\u65e5" in out.getvalue()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is forbidden here")
+def test_a_folder_that_is_not_writable(tmp_path, capsys):
+    tmp_path.chmod(0o500)
+    message = complaint(capsys, "train", "nothing", "-m", tmp_path / "model")
+    assert message == f"the folder {str(tmp_path)!r} for the model is not writable"

@@ -165,3 +165,52 @@ def test_a_position_is_explained(table, model, capsys):
     out = run(capsys, "inspect", model, table, "--sequence", 1, "--label", 2, "--against", 0)
     assert out.startswith("position 0: 2 ")
     assert "speed" in out
+
+
+def test_a_model_of_a_file_is_that_of_its_frame(table, model, tmp_path, capsys):
+    frame = make_table()
+    crf = hedgerow.TreeCRF(n_rounds=10, min_child_weight=0)
+    crf.fit(frame.select(["speed", "place"]), frame["state"], groups=frame["day"])
+    crf.save(tmp_path / "python")
+    of_file = hedgerow.load(model)
+    del of_file.recipe_
+    of_file.save(tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == (tmp_path / "python").read_bytes()
+    out = tmp_path / f"out{table.suffix}"
+    run(capsys, "tag", model, table, "-o", out, "--marginals")
+    predicted = crf.predict(frame.select(["speed", "place"]), groups=frame["day"])
+    assert read(out)["predicted"].to_pylist() == np.concatenate([predicted], axis=None).tolist()
+
+
+def test_bools_are_labels(table, tmp_path, capsys):
+    file, model = tmp_path / table.name, tmp_path / "model"
+    frame = read(table)
+    write(frame.set_column(3, "state", pa.array(frame["state"].to_numpy() > 0)), file)
+    run(capsys, "train", file, "-m", model, "--group", "day", "--set", "n_rounds=2", "--quiet")
+    out = tmp_path / f"out{table.suffix}"
+    run(capsys, "tag", model, file, "-o", out, "--known", "state")
+    assert read(out)["predicted"].equals(read(file)["state"])
+
+
+def test_a_table_without_rows(table, model, tmp_path, capsys):
+    file, out = tmp_path / table.name, tmp_path / f"out{table.suffix}"
+    write(make_table().slice(0, 0), file)
+    message = complaint(capsys, "tag", model, file, "-o", out)
+    assert message == f"{file}: the table has no rows to label"
+    assert not out.exists()
+
+
+def test_a_mistake_half_way(table, model, tmp_path, capsys):
+    file, out = tmp_path / table.name, tmp_path / f"out{table.suffix}"
+    many = {"day": [f"lone {n}" for n in range(9000)], "speed": [1.0] * 9000}
+    frame = pa.table({**many, "place": ["in"] * 9000, "state": [1] * 8999 + [7]})
+    write(frame, file)
+    message = complaint(capsys, "tag", model, file, "-o", out, "--known", "state")
+    assert message == "--known: the model has no label '7'"
+    assert not out.exists()
+
+
+def test_tables_are_nothing_for_a_model_of_columns(table, chunk_model, capsys):
+    message = complaint(capsys, "tag", chunk_model, table)
+    kind = table.suffix[1:]
+    assert message == (f"{table}: this is a {kind} table, but the model was trained on conll files")

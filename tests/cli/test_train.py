@@ -199,6 +199,8 @@ def test_both_files_from_standard_input(place, capsys):
 def test_the_place_of_the_model_is_looked_at_first(chunks, tmp_path, capsys):
     message = complaint(capsys, "train", "nothing", "-m", tmp_path)
     assert message == f"{tmp_path} is a folder; name a file for the model"
+    message = complaint(capsys, "train", "nothing", "-m", "-")
+    assert message == "the model cannot go to standard output; name a file for it"
     message = complaint(capsys, "train", "nothing", "-m", tmp_path / "no" / "model")
     assert message == f"the folder {str(tmp_path / 'no')!r} for the model does not exist"
     message = complaint(capsys, "train", chunks, "-m", chunks)

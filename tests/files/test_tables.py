@@ -226,9 +226,10 @@ def test_rows_without_a_group(tmp_path, groups):
         read_file(path, make_recipe(path, group="g"))
 
 
-def test_a_column_whose_values_come_later(path):
+def test_a_column_whose_values_come_later(tmp_path):
+    path, out = tmp_path / "table.parquet", tmp_path / "out.parquet"
+    parquet.write_table(TABLE, path)
     recipe = make_recipe(path, group="id")
-    out = path.with_name(f"out{path.suffix}")
     with open_writer(out, recipe) as writer:
         for n, batch in enumerate(stream_file(path, recipe, labels=True, n_positions=1)):
             more = [[n or None] * len(labels) for labels in batch.y]

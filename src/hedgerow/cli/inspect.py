@@ -7,8 +7,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
-from hedgerow.cli.models import describe_training, labels_by_text, load_model, recipe_of
-from hedgerow.cli.options import Commands, add_model, begin_command, suggest
+from hedgerow.cli.models import describe_training, find_label, load_model, recipe_of
+from hedgerow.cli.options import Commands, add_model, begin_command
 from hedgerow.cli.text import FEW_LABELS, format_table
 
 if TYPE_CHECKING:
@@ -159,16 +159,6 @@ def explain(model: Any, options: argparse.Namespace) -> str:
         )
     with telling():
         return str(model.explain(x, options.position, label=label, against=against))
-
-
-def find_label(model: SequenceModel, option: str, text: str | None) -> Any:
-    """A label of the model by what is written for it."""
-    if text is None:
-        return None
-    labels = labels_by_text(model)
-    if text not in labels:
-        raise CommandError(f"{option}: the model has no label {text!r}{suggest(text, labels)}")
-    return labels[text]
 
 
 def find_sequence(options: argparse.Namespace, recipe: Recipe) -> Any:

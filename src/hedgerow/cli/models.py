@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
+from hedgerow.cli.options import suggest
 
 if TYPE_CHECKING:
     from hedgerow.files import Recipe
@@ -47,17 +49,35 @@ def describe_training(model: Any) -> str:
 
 
 def labels_by_text(model: SequenceModel) -> dict[str, Any]:
-    """The labels of a model by what is written for them."""
-    return {str(label): label for label in model.classes_.tolist()}
+    """The labels of a model by what is written for them; bools are written in two ways."""
+    labels = {str(label): label for label in model.classes_.tolist()}
+    if model.classes_.dtype == bool:
+        labels |= {text.lower(): label for text, label in labels.items()}
+    return labels
+
+
+def find_label(model: SequenceModel, option: str, text: str | None) -> Any:
+    """A label of the model by what is written for it."""
+    if text is None:
+        return None
+    labels = labels_by_text(model)
+    if text not in labels:
+        raise CommandError(f"{option}: the model has no label {text!r}{suggest(text, labels)}")
+    return labels[text]
 
 
 def check_place(path: str, what: str, sources: list[str | None]) -> None:
     """See that a file can be written here before hours are spent on what goes into it."""
     place = Path(path)
+    if path == "-":
+        raise CommandError(f"the {what} cannot go to standard output; name a file for it")
     if place.is_dir():
         raise CommandError(f"{path} is a folder; name a file for the {what}")
     if not place.parent.is_dir():
         raise CommandError(f"the folder {str(place.parent)!r} for the {what} does not exist")
+    is_special = place.exists() and not place.is_file()  # a device or a pipe
+    if not is_special and not os.access(place.parent, os.W_OK):
+        raise CommandError(f"the folder {str(place.parent)!r} for the {what} is not writable")
     for source in sources:
         if source is not None and Path(source).resolve() == place.resolve():
             raise CommandError(f"the {what} would be written over {source}; name another file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -61,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0, or 2 for a mistake of the user, which is told in one line; 130 after Ctrl-C.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # labels may have letters that it has not
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         parser = build_parser()
         arguments = sys.argv[1:] if argv is None else list(argv)

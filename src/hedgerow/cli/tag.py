@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
-from hedgerow.cli.models import check_place, labels_by_text, load_model, recipe_of
+from hedgerow.cli.models import check_place, find_label, labels_by_text, load_model, recipe_of
 from hedgerow.cli.options import Commands, add_jobs, add_model, begin_command
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ are, in this order (names are those in tables):
 """
 EXAMPLES = """\
   hedgerow tag chunks.hedgerow new.txt > labelled.txt
-  zcat big.txt.gz | hedgerow tag chunks.hedgerow | cut -f 1,4
+  zcat big.txt.gz | hedgerow tag chunks.hedgerow | cut -d ' ' -f 1,4
   hedgerow tag days.hedgerow new.parquet -o labelled.parquet --marginals
   hedgerow tag chunks.hedgerow half.txt --known 2 -o whole.txt
 """
 # Formats whose columns have names and types.
 TABLES = ("csv", "parquet")
+# Of a sequence; each makes two columns.
+MOST_LABELLINGS = 1000
 
 
 def add_command(commands: Commands) -> None:
@@ -95,6 +98,10 @@ def run(options: argparse.Namespace) -> None:
 
     if options.k_best is not None and options.decode is not None:
         raise CommandError("--k-best finds labellings as a whole; leave out --decode")
+    if options.k_best is not None and not 1 <= options.k_best <= MOST_LABELLINGS:
+        raise CommandError(
+            f"--k-best is {options.k_best}; expected a number from 1 to {MOST_LABELLINGS:,}"
+        )
     model = load_model(options.model, options.jobs)
     recipe = recipe_of(model, options.model, options.file)
     named = recipe.format in TABLES
@@ -107,8 +114,12 @@ def run(options: argparse.Namespace) -> None:
                 f"{options.output} is named {ending}; name it otherwise"
             )
     with telling(), open_writer(options.output, recipe) as writer:
+        is_empty = True
         for batch in stream_file(options.file, recipe, known=options.known):
             writer.write(batch, label_batch(model, batch, options, named=named))
+            is_empty = False
+        if is_empty and named:  # what came out would be no table
+            raise CommandError(f"{options.file}: the table has no rows to label")
 
 
 def label_batch(
@@ -137,11 +148,11 @@ def label_batch(
 def read_known(model: SequenceModel, batch: Batch) -> list[list[Any]]:
     """Labels that are known already, None where they are not."""
     assert batch.known is not None
-    labels = {"?": None, "_": None} | labels_by_text(model)
-    return [
-        [None if cell is None else labels.get(str(cell), cell) for cell in cells]
-        for cells in batch.known
-    ]
+    labels: dict[Any, Any] = {None: None, "?": None, "_": None, **labels_by_text(model)}
+    for cell in chain.from_iterable(batch.known):
+        if cell not in labels:
+            find_label(model, "--known", cell)
+    return [[labels[cell] for cell in cells] for cells in batch.known]
 
 
 def pick(
