@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["McNemar", "mcnemar"]
 
@@ -60,7 +60,7 @@ def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
     return McNemar(n_only_a, n_only_b, min(1.0, 2 * float(bdtr(fewer, both, 0.5))))
 
 
-def _read(name: str, right: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _read(name: str, right: ArrayLike) -> NDArray[np.bool_]:
     values = np.asarray(right)
     if values.ndim != 1 or (values.dtype != np.bool_ and values.size):
         raise ValueError(

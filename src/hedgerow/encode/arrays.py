@@ -53,8 +53,9 @@ def check_same_count(n_columns: int, expected: int, sequence: int) -> None:
 
 def to_matrix(block: Any, where: str) -> NDArray[Any]:
     """Turn one array, or nested lists, into a 2-D array of numbers."""
-    if isinstance(block, np.ma.MaskedArray) and block.dtype.kind in NUMERIC_KINDS:
-        block = np.ma.filled(block.astype(np.float64), np.nan)  # what is masked is missing
+    is_masked = isinstance(block, np.ma.MaskedArray)
+    if is_masked and block.dtype.kind in NUMERIC_KINDS:
+        block = block.astype(np.float64).filled(np.nan)  # what is masked is missing
     try:
         matrix = np.asarray(block)
     except ValueError as error:

@@ -58,7 +58,7 @@ def draw_heat_map(
         interpolation="nearest",
     )
     ax.patch.set(facecolor=SOFT, edgecolor=LINE, hatch="////")
-    bar = ax.figure.colorbar(image, ax=ax, label=unit, pad=0.02, aspect=30)
+    bar: Any = ax.figure.colorbar(image, ax=ax, label=unit, pad=0.02, aspect=30)
     bar.outline.set_visible(False)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")

@@ -180,4 +180,4 @@ def _fill_template(data: dict[str, Any], blobs: list[Blob]) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("hedgerow.report").joinpath("assets", name).read_text("utf-8")
+    return (resources.files("hedgerow.report") / "assets" / name).read_text("utf-8")

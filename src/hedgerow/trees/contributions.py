@@ -50,7 +50,8 @@ def path_contributions(
     weights = signs[trees % forest.n_labels]
     firsts = forest.tree_offsets[:-1][trees]
     bias = float(weights @ forest.values[firsts].astype(np.float64))
-    keys, changes = [np.empty(0, np.int64)], [np.empty(0)]
+    keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    changes: list[NDArray[np.float64]] = [np.empty(0)]
     nodes = firsts
     while True:
         inner = forest.columns[nodes] >= 0
