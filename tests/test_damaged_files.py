@@ -104,7 +104,7 @@ def test_more_bytes_than_there_should_be(data):
     [
         (
             {"format": 99},
-            "it has format 99 and this version of hedgerow reads up to format 3; upgrade hedgerow",
+            "it has format 99 and this version of hedgerow reads up to format 4; upgrade hedgerow",
         ),
         ({"format": 0}, "the file does not hold a valid model: its format"),
         ({"format": None}, "the file does not hold a valid model: its format"),

@@ -185,7 +185,7 @@ def test_a_file_is_readable_without_hedgerow_and_holds_no_pickle(data):
     assert len(digest) == 64
     assert metadata == {}
     content = json.loads(text)
-    assert (content["format"], content["model"]) == (3, "LinearCRF")
+    assert (content["format"], content["model"]) == (4, "LinearCRF")
     for trace in (b"pickle", b"numpy", b"__reduce__", b"builtins", b"c__main__"):
         assert trace not in data
 
@@ -243,6 +243,19 @@ def test_a_file_of_format_2_keeps_its_constraints():
     for illegal in (["O", "I-NP"], ["O", "O"], ["I-NP", "O"]):
         assert loaded.log_likelihood(X[1:], [illegal])[0] == -np.inf
     assert loaded.log_likelihood(X, [["?"] * 3, ["?"] * 2]).tolist() == [0, 0]
+
+
+def test_a_file_of_format_4_keeps_how_its_data_were_read():
+    path = Path(__file__).parent / "data" / "linear_crf_format_4.hedgerow"
+    digest = "53acb49d8ffa9d17ad1f390572e231704c3a084487baea1da153c6eecb68b181"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    loaded, fitted = hedgerow.load(path), make_models.linear_crf_4()
+    assert loaded.recipe_ == fitted.recipe_ == {"format": "conll", "label": -1}
+    assert loaded.transition_attributes == "B"
+    assert {"", "B:old"} <= set(loaded.transitions()["attribute"])
+    X, y = make_models.ITEMS[:1], make_models.ITEM_LABELS[:1]
+    for model, rtol in ((loaded, 1e-12), (fitted, 1e-6)):
+        np.testing.assert_allclose(model.log_likelihood(X, y), [-0.8531941061765266], rtol=rtol)
 
 
 # Writing.

@@ -32,7 +32,7 @@ from hedgerow.whole_file import open_whole
 if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
-FORMAT = 3
+FORMAT = 4
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
 

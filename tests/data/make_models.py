@@ -3,6 +3,7 @@
 A file of a new format gets a new name here. Old files stay: what they hold must load for ever.
 """
 
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,11 @@ FRAMES = [
     pd.DataFrame({"size": [0.5, -1.0, None], "word": ["the", "man", None]}),
     pd.DataFrame({"size": [2.0, 0.5], "word": ["man", "sleeps"]}),
 ]
+TABLE = pd.concat(FRAMES, keys=["one", "two"], names=["group"]).reset_index(level="group")
+ITEMS = [
+    [[f"U:{word}", f"B:{word}"] for word in ("the", "old", "man")[:length]] for length in (3, 2)
+]
+ITEM_LABELS = [["D", "A", "N"], ["D", "A"]]
 
 
 def linear_crf_1() -> LinearCRF:
@@ -47,6 +53,13 @@ def linear_crf_2() -> LinearCRF:
 def linear_crf_3() -> LinearCRF:
     """Trained for an objective of the marginals, which decides how it decodes."""
     return LinearCRF(objective="pointwise", warm_iter=5, max_iter=10, tol=0).fit(X, Y)
+
+
+def linear_crf_4() -> LinearCRF:
+    """Trained on a file: weights on label pairs for some attributes, and how the file was read."""
+    model = LinearCRF(transition_attributes="B", max_iter=10, tol=0).fit(ITEMS, ITEM_LABELS)
+    model.recipe_ = {"format": "conll", "label": -1}
+    return model
 
 
 def tree_crf_2() -> TreeCRF:
@@ -84,6 +97,11 @@ def tree_crf_3() -> TreeCRF:
     ).fit(FRAMES, Y)
 
 
+def tree_crf_4() -> TreeCRF:
+    """A table that carries its own groups."""
+    return TreeCRF(n_rounds=4, min_child_weight=0.1, group_column="group").fit(TABLE, [*chain(*Y)])
+
+
 if __name__ == "__main__":
-    linear_crf_3().save(Path(__file__).parent / "linear_crf_format_3.hedgerow")
-    tree_crf_3().save(Path(__file__).parent / "tree_crf_format_3.hedgerow")
+    linear_crf_4().save(Path(__file__).parent / "linear_crf_format_4.hedgerow")
+    tree_crf_4().save(Path(__file__).parent / "tree_crf_format_4.hedgerow")

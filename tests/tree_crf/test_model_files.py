@@ -164,6 +164,17 @@ def test_a_file_of_format_3_remembers_what_its_rounds_were_for():
     assert_same_model(clone(more).fit(X, y, init=loaded), clone(more).fit(X, y, init=fitted))
 
 
+def test_a_file_of_format_4_remembers_its_group_column():
+    path = Path(__file__).parents[1] / "data" / "tree_crf_format_4.hedgerow"
+    digest = "a209f116398c723e3ab596f8383f6d512f33146712a782f27a2df9409e9609fb"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    loaded, y = hedgerow.load(path), [label for labels in make_models.Y for label in labels]
+    log_likelihoods = [-0.7434991728481871, -0.5394593497004556]
+    for model, rtol in ((loaded, 1e-12), (make_models.tree_crf_4(), 1e-5)):
+        found = model.log_likelihood(make_models.TABLE, y)
+        np.testing.assert_allclose(found, log_likelihoods, rtol=rtol)
+
+
 def test_the_kept_file_can_be_made_again():
     loaded = hedgerow.load(Path(__file__).parents[1] / "data" / NAME)
     fitted, frames = make_models.tree_crf_2(), make_models.FRAMES
