@@ -50,6 +50,7 @@ class Browser {
     this.all.features = new Features(await openBlob("features"), data.browser.features);
     this.offerTexts();
     this.nameColumns();
+    if (this.state.query) this.update(); // it may ask for features
     this.sequenceList.paint();
     this.positionList.paint();
     if (this.position >= 0) this.openPosition(this.position);
@@ -152,6 +153,7 @@ class Browser {
   }
 
   update() {
+    if (!this.all) return; // shown when it is unpacked
     const { order, turned } = this.state;
     this.shown = this.all.sorted(order, turned).filter(this.all.filter(this.state));
     const total = data.browser.total;
