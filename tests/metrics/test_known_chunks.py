@@ -2,7 +2,7 @@
 
 import pytest
 
-from hedgerow.cli.scores import look_like_chunks, score_chunks
+from hedgerow.metrics.known_chunks import look_like_chunks, score_known_chunks
 
 
 @pytest.mark.parametrize(
@@ -22,5 +22,5 @@ def test_labels_that_look_like_chunks(labels, answer):
 
 
 def test_positions_without_a_label_are_left_out():
-    scores = score_chunks([["B-NP", None, "O"]], [["B-NP", "B-VP", "O"]])
+    scores = score_known_chunks([["B-NP", None, "O"]], [["B-NP", "B-VP", "O"]])
     assert (scores.n_true, scores.n_predicted, scores.f1) == (1, 1, 1.0)

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.metrics import chunk_scores, label_scores
+from hedgerow.metrics.known_chunks import score_known_chunks
 from hedgerow.report import browser, calibration, features, trees, weights, write_report
 from reference.report_page import Page, network_addresses
 
@@ -121,6 +122,10 @@ def test_chunk_scores(write):
     chunks = chunk_scores(wrong, [labels.tolist() for labels in LINEAR.predict(WORDS)])
     assert scores["Chunk F1"] == pytest.approx(chunks.f1)
     assert scores["Chunk precision"] == pytest.approx(chunks.precision)
+    partly = [[None, *CHUNKS[0][1:]], *CHUNKS[1:]]
+    scores = {s["name"]: s["value"] for s in write(LINEAR, WORDS, partly).data["scores"]}
+    predicted = [labels.tolist() for labels in LINEAR.predict(WORDS)]
+    assert scores["Chunk F1"] == pytest.approx(score_known_chunks(partly, predicted).f1)
 
 
 def test_calibration(write):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.models import load_model, recipe_of
 from hedgerow.cli.options import Commands, add_jobs, add_model, begin_command
-from hedgerow.cli.scores import look_like_chunks, score_chunks
 from hedgerow.cli.text import FEW_LABELS, format_share, format_table
 
 if TYPE_CHECKING:
@@ -156,11 +155,12 @@ def label_file(path: str, options: argparse.Namespace) -> Comparison:
 def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
     """All scores of a model."""
     from hedgerow.metrics import label_scores
+    from hedgerow.metrics.known_chunks import look_like_chunks, score_known_chunks
 
     labels, chunks = label_scores(comparison.y_true, comparison.y_pred), None
     if scheme is not None or look_like_chunks(labels.labels):
         with telling():
-            chunks = score_chunks(comparison.y_true, comparison.y_pred, scheme)
+            chunks = score_known_chunks(comparison.y_true, comparison.y_pred, scheme)
     return Result(
         path,
         labels,

@@ -18,7 +18,6 @@ from hedgerow.cli.options import (
     read_window,
     suggest,
 )
-from hedgerow.cli.scores import look_like_chunks, score_chunks
 from hedgerow.cli.text import format_share, format_size
 
 if TYPE_CHECKING:
@@ -278,9 +277,10 @@ def summarise(
 def describe_scores(y_true: Any, y_pred: Any) -> str:
     """Accuracy, and the F1 of chunks if labels look like chunks."""
     from hedgerow.metrics import label_scores
+    from hedgerow.metrics.known_chunks import look_like_chunks, score_known_chunks
 
     scores = label_scores(y_true, y_pred)
     text = f"accuracy {format_share(scores.accuracy)}"
     if look_like_chunks(scores.labels):
-        text += f", F1 of chunks {format_share(score_chunks(y_true, y_pred).f1)}"
+        text += f", F1 of chunks {format_share(score_known_chunks(y_true, y_pred).f1)}"
     return text

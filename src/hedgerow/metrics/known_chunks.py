@@ -1,14 +1,13 @@
-"""Scores of chunks on the command line: when to give them, and of what."""
+"""Chunks of labels that may be missing: whether there are any, and their scores."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hedgerow.metrics import ChunkScores
+from hedgerow.metrics.chunks import ChunkScores, chunk_scores
 
 
 def look_like_chunks(labels: Iterable[Any]) -> bool:
@@ -19,10 +18,8 @@ def look_like_chunks(labels: Iterable[Any]) -> bool:
     )
 
 
-def score_chunks(y_true: Any, y_pred: Any, scheme: str | None = None) -> ChunkScores:
+def score_known_chunks(y_true: Any, y_pred: Any, scheme: str | None = None) -> ChunkScores:
     """Scores of chunks, without the positions that have no label."""
-    from hedgerow.metrics import chunk_scores
-
     has_label = [[label is not None for label in labels] for labels in y_true]
     true, predicted = (
         [list(compress(labels, keep)) for labels, keep in zip(side, has_label, strict=True)]

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.metrics import chunk_scores
+from hedgerow.metrics.known_chunks import look_like_chunks, score_known_chunks
 from hedgerow.report.blob import as_number
 from hedgerow.report.reading import Reading
-
-# How labels of chunks begin; all others are O.
-CHUNK_PREFIXES = ("B-", "I-", "L-", "E-", "S-", "U-")
 
 
 def count_confusion(reading: Reading) -> dict[str, list[int]]:
@@ -41,8 +38,8 @@ def measure(reading: Reading) -> list[dict[str, Any]]:
         ("Log-likelihood a position", likelihood, "number"),
         ("Calibration error", reading.calibration.errors()[0], "share"),
     ]
-    if _are_chunks(reading.labels) and known.all():
-        chunks = chunk_scores(*_by_sequence(reading))
+    if look_like_chunks(reading.labels):
+        chunks = score_known_chunks(*_by_sequence(reading))
         figures[1:1] = [
             ("Chunk F1", chunks.f1, "share"),
             ("Chunk precision", chunks.precision, "share"),
@@ -51,18 +48,12 @@ def measure(reading: Reading) -> list[dict[str, Any]]:
     return [{"name": n, "value": as_number(value), "kind": kind} for n, value, kind in figures]
 
 
-def _are_chunks(labels: list[str]) -> bool:
-    return any(label.startswith("B-") for label in labels) and all(
-        label == "O" or label.startswith(CHUNK_PREFIXES) for label in labels
-    )
-
-
-def _by_sequence(reading: Reading) -> tuple[list[list[str]], list[list[str]]]:
-    """True and predicted labels, a list for each sequence."""
+def _by_sequence(reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:
+    """True and predicted labels, a list for each sequence; None for one that is not known."""
     assert reading.truth is not None
-    names, bounds = np.array(reading.labels, np.object_), reading.sequences.offsets[1:-1]
+    names, bounds = np.array([*reading.labels, None], np.object_), reading.sequences.offsets[1:-1]
 
-    def cut(codes: NDArray[np.int32]) -> list[list[str]]:
+    def cut(codes: NDArray[np.int32]) -> list[list[Any]]:
         return [part.tolist() for part in np.split(names[codes], bounds)]
 
     return cut(reading.truth), cut(reading.predicted)
