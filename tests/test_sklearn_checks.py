@@ -41,7 +41,7 @@ def expected_failures(crf):
     return OF_TREES if isinstance(crf, TreeCRF) else {}
 
 
-@parametrize_with_checks(
+CHECKS = parametrize_with_checks(
     [
         TreeCRF(**SMALL_TREES),
         LinearCRF(**SMALL_WEIGHTS),
@@ -53,6 +53,11 @@ def expected_failures(crf):
     ],
     expected_failed_checks=expected_failures,
 )
+NAMES, PAIRS = CHECKS.args
+
+
+# Older versions of scikit-learn hand over a generator, which pytest no longer likes.
+@pytest.mark.parametrize(NAMES, list(PAIRS), **CHECKS.kwargs)
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
