@@ -20,12 +20,24 @@ def minimize_split(loss, start, reg_alpha):
         slopes = np.concatenate([gradient + reg_alpha, reg_alpha - gradient])
         return value + reg_alpha * parts.sum(), slopes
 
-    found = optimize.minimize(
-        split_loss,
-        np.concatenate([start.clip(min=0), (-start).clip(min=0)]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=optimize.Bounds(np.zeros(2 * n_weights), np.inf),
-        options={"maxiter": 20_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 20},
-    )
+    def search(parts):
+        return optimize.minimize(
+            split_loss,
+            parts,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=optimize.Bounds(np.zeros(2 * n_weights), np.inf),
+            options={
+                "maxiter": 20_000,
+                "maxfun": 100_000,
+                "ftol": 1e-15,
+                "gtol": 1e-9,
+                "maxcor": 20,
+            },
+        )
+
+    # Its line search may give up far from the minimum: begin again there until nothing is gained.
+    before, found = np.inf, search(np.concatenate([start.clip(min=0), (-start).clip(min=0)]))
+    while found.fun < before - 1e-12 * abs(found.fun):
+        before, found = found.fun, search(found.x)
     return joined(found.x), float(found.fun)
