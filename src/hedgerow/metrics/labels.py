@@ -72,8 +72,8 @@ def label_scores(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]
     labels = _sort({label for sequence in known for pair in sequence for label in pair})
     codes = {label: code for code, label in enumerate(labels)}
     cells = [codes[t] * len(labels) + codes[p] for sequence in known for t, p in sequence]
-    confusion = np.bincount(cells, minlength=len(labels) ** 2) if cells else np.zeros(0, np.int64)
-    confusion = confusion.astype(np.int64).reshape(len(labels), len(labels))
+    counted = np.bincount(np.array(cells, dtype=np.int64), minlength=len(labels) ** 2)
+    confusion = counted.astype(np.int64).reshape(len(labels), len(labels))
     n_true, n_predicted = confusion.sum(axis=1).tolist(), confusion.sum(axis=0).tolist()
     n_correct = np.diagonal(confusion).tolist()
     counts = zip(n_true, n_predicted, n_correct, strict=True)

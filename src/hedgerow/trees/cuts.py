@@ -160,7 +160,7 @@ def _find_heavy(counts: NDArray[np.int64], max_bins: int) -> tuple[NDArray[np.bo
     """
     heavy: NDArray[np.bool_] = np.zeros(len(counts), np.bool_)
     while True:
-        size = float(counts[~heavy].sum() / max(1, max_bins - heavy.sum()))
+        size = float(counts[~heavy].sum() / max(1, max_bins - int(heavy.sum())))
         heavier = counts > size
         if (heavier == heavy).all():
             return heavy, size
