@@ -1,7 +1,7 @@
 """Train on a CSV file of your own: one row a moment, a column that tells sequences apart.
 
 This writes two small files first, days of a coffee machine, and then does with them in Python what
-the commands at the end do from a shell. ``--folder .`` keeps the files here.
+the commands at the end do from a shell. ``--folder build`` keeps the files there.
 """
 
 from __future__ import annotations
@@ -70,12 +70,13 @@ def main() -> None:
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as temporary:
         folder = folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         write_days(folder / "train.csv", 60, rng)
         write_days(folder / "test.csv", 20, rng)
         compare(folder)
     print(
         """
-The same from a shell:
+The same from a shell, in that folder:
   hedgerow train train.csv -m coffee.hedgerow --label state --group day --window 2 \\
       --set n_rounds=60 --set max_depth=4 --set subsample=0.5 --seed 0
   hedgerow eval coffee.hedgerow test.csv

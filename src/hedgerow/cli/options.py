@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 def suggest(name: str, known: Collection[str]) -> str:
     """Which names could have been meant: text to go on with, empty if none is near."""
     near = difflib.get_close_matches(name, known, n=3)
-    return f"; did you mean {' or '.join(near)}" if near else ""
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def begin_command(

@@ -20,8 +20,8 @@ from hedgerow.files.request import Request
 from hedgerow.files.source import Readable, Source
 from hedgerow.files.tables import TableColumns, kind_of
 
-# Bytes of rows that are written together.
-GROUP_BYTES = 1 << 24
+# Bytes of rows that are written together; they take several times as much memory meanwhile.
+GROUP_BYTES = 1 << 22
 
 
 def read_schema(source: Source) -> Any:

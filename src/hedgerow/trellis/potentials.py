@@ -15,6 +15,9 @@ from hedgerow.labels.automaton import Automaton, pair_automaton
 
 __all__ = ["Potentials", "Scores", "count_threads", "over_automaton"]
 
+# More than any machine has cores.
+MOST_THREADS = 10_000
+
 
 @dataclass(frozen=True, eq=False)
 class Potentials:
@@ -75,6 +78,8 @@ def count_threads(n_jobs: int | None) -> int:
             f"n_jobs is {n_jobs!r}; expected a positive number of threads, None or -1 for all "
             "cores, or -2 for all but one"
         )
+    if n_jobs > MOST_THREADS:
+        raise ValueError(f"n_jobs is {n_jobs}; expected at most {MOST_THREADS} threads")
     return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
 
 
