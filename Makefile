@@ -36,7 +36,7 @@ docs: $(VENV)/.docs-tools
 	@$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees docs build/docs
 	@echo "build/docs/index.html"
 
-test: $(VENV)/.test-tools $(VENV)/.cmake
+test:
 	@echo "style and types, the Python tests and the core under sanitizers: side by side"
 	@$(MAKE) $(SIDE_BY_SIDE) lint sanitize test-python
 
@@ -86,7 +86,7 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.made $(BUILD_INPUTS)
+$(VENV)/.installed: $(VENV)/.cmake $(BUILD_INPUTS)
 	@echo "building and installing hedgerow"
 	@$(INSTALL) --editable .
 	@touch $@
