@@ -75,6 +75,27 @@ class Training:
         places = np.split(np.arange(len(self.y)), np.cumsum(self.case["data"]["lengths"])[:-1])
         return [(self.X.iloc[place], self.y[place]) for place in places]
 
+    def having(self, sequences: list[tuple[Any, Any]], **fit_parameters: Any) -> "Training":
+        """The same training on other sequences of the same form."""
+        xs, ys = [x for x, _ in sequences], [np.asarray(y, dtype=object) for _, y in sequences]
+        lengths = [len(y) for y in ys]
+        case = self.case | {"data": self.case["data"] | {"lengths": lengths}}
+        if not self.ask_parameters:
+            return Training(case, xs, ys, fit_parameters, {})
+        groups = {"groups": np.repeat(np.arange(len(ys)), lengths)}
+        flat = pd.concat(xs, ignore_index=True)
+        return Training(case, flat, np.concatenate(ys), fit_parameters | groups, groups)
+
+    def sample_weights(self) -> list[Any]:
+        """Sample weights, sequence by sequence: a number, an array of its rows, or None."""
+        weights = self.fit_parameters.get("sample_weight")
+        lengths = self.case["data"]["lengths"]
+        if weights is None:
+            return [None] * len(lengths)
+        if self.case["weights"] == "positions":
+            return np.split(weights, np.cumsum(lengths)[:-1])
+        return list(weights)
+
     def _constraints(self) -> dict[str, Any]:
         """Constraints that the labels keep to: pairs that do not occur are forbidden."""
         if not self.case["constrained"]:

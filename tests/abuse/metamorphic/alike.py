@@ -1,0 +1,90 @@
+"""Alike: models that may differ by rounding, and by what rounding decides.
+
+Boosting and line searches take decisions. Where two splits gain the same but for rounding, another
+order of a sum may prefer the other one, and all that follows differs. So models are compared round
+by round up to the first tree that was split otherwise, and that must have been a tie.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hedgerow import LinearCRF, TreeCRF
+
+__all__ = ["DECIDED", "assert_alike", "assert_same_trees"]
+
+# Parameters that leave no decision to rounding but for ties: this weight is that of no leaf, and
+# nothing is drawn, which goes by the places of sequences, positions, labels and columns.
+DECIDED = {
+    "min_child_weight": 0.0731058578,
+    "subsample": 1.0,
+    "stratified": False,
+    "colsample_bynode": 1.0,
+}
+# Gradients are kept in single precision: sums of them are known to about 2^-24, and a gain is a
+# difference of their squares. Nothing here sums to more than a few thousand.
+PRECISION = 1e-5
+# Iterations of a line search method in which rounding has not grown beyond PRECISION: each one may
+# amplify it by the condition of the problem, and its memory is in single precision.
+N_ITERATIONS = 4
+
+
+def assert_alike(
+    first: LinearCRF | TreeCRF,
+    second: LinearCRF | TreeCRF,
+    rename: Callable[[Any], Any] = lambda label: label,
+    factor: float = 1.0,
+) -> None:
+    """The second model is the first but for rounding.
+
+    ``rename`` gives the second one's name of a label; losses of the second are `factor` times those
+    of the first.
+    """
+    if isinstance(first, LinearCRF):
+        n_compared = min(N_ITERATIONS, len(first.history_["loss"]))
+    else:
+        n_compared = count_same_rounds(first, second, rename)
+    ours, theirs = (np.array(crf.history_.get("loss", [])[:n_compared]) for crf in (first, second))
+    np.testing.assert_allclose(theirs, factor * ours, rtol=PRECISION, atol=1e-9)
+
+
+def count_same_rounds(first: TreeCRF, second: TreeCRF, rename: Callable[[Any], Any]) -> int:
+    """Rounds before the first one in which a tie was broken in another way."""
+    n_rounds = min(first.n_rounds_, second.n_rounds_)
+    for number in range(1, n_rounds + 1):
+        for label in first.classes_:
+            ours = first.trees(round=number, label=label)
+            theirs = second.trees(round=number, label=rename(label))
+            if not is_same_tree(ours, theirs):
+                return number - 1
+    return n_rounds
+
+
+def is_same_tree(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> bool:
+    """Whether two trees are the same but for rounding; if not, they part at a tie."""
+    for place in range(min(len(ours["node"]), len(theirs["node"]))):
+        if (ours["left"][place] < 0) != (theirs["left"][place] < 0):
+            return False  # the gain is next to nothing, or that of another leaf was the same
+        if ours["left"][place] < 0:
+            continue
+        asked = [(table["feature"][place], table["offset"][place]) for table in (ours, theirs)]
+        children = [
+            table["weight"][[table["left"][place], table["right"][place]]]
+            for table in (ours, theirs)
+        ]
+        if asked[0] != asked[1] or not np.allclose(*children, rtol=PRECISION, atol=PRECISION):
+            gains = ours["gain"][place], theirs["gain"][place]
+            scale = np.abs(ours["value"]).max() * ours["weight"].max() + max(gains)
+            assert abs(gains[0] - gains[1]) <= PRECISION * max(1.0, scale), (
+                f"no tie, but another split: {asked[0]} gains {gains[0]}, {asked[1]} {gains[1]}"
+            )
+            return False
+    return True
+
+
+def assert_same_trees(first: TreeCRF, second: TreeCRF, *but: str) -> None:
+    """Bit for bit, but for some columns of the table of trees."""
+    ours, theirs = first.trees(), second.trees()
+    for name in set(ours) - set(but):
+        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)

@@ -1,0 +1,140 @@
+"""The columns of X: their order, their units, and those that say nothing."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+from scipy import sparse
+
+from abuse.kind import Case, Kind
+from abuse.metamorphic.alike import DECIDED, assert_alike, assert_same_trees
+from abuse.metamorphic.answers import answers, assert_same_answers
+from abuse.trainings import Training, trainings
+from hedgerow import TreeCRF
+
+__all__ = ["KINDS"]
+
+CHANGES = ["order", "constant", "power of two", "monotone"]
+CONSTANTS = [0.0, 1.0, -2.5, None, "text"]  # None: missing everywhere
+
+
+@st.composite
+def changed_columns(draw: st.DrawFn) -> Case:
+    """Trainings on columns, and what becomes of these."""
+    case = draw(trainings())
+    if case["data"]["form"] == "items":
+        case["data"]["form"] = "frames"
+    frames = case["data"]["form"] in ("frames", "flat")
+    trees = case["estimator"] == "TreeCRF"
+    case["change"] = draw(st.sampled_from(CHANGES if trees else CHANGES[:2]))
+    if case["change"] == "order" and not frames:
+        case["change"] = "constant"
+    if case["change"] == "constant":
+        allowed = CONSTANTS[:3] + CONSTANTS[3:4] * trees + CONSTANTS[4:] * (frames and trees)
+        case["constant"] = draw(st.sampled_from(allowed))
+    case["power"] = draw(st.integers(-30, 30))
+    return case
+
+
+def check_columns(case: Case) -> None:
+    """See what is checked of each change."""
+    training = Training.of(case)
+    if case["estimator"] == "TreeCRF":
+        # Draws go by the places of columns.
+        parameters = case["parameters"] | {"colsample_bynode": 1.0}
+        training = Training.of(case | {"parameters": parameters})
+    checks = {"order": check_column_order, "constant": check_constant}
+    checks.get(case["change"], check_units)(training)
+
+
+def check_column_order(training: Training) -> None:
+    """Another order of columns is refused at prediction; in training it matters to ties alone."""
+    names = np.random.default_rng(training.case["data"]["seed"]).permutation(
+        ["flag", "count", "number", "text"]
+    )
+    moved = change_columns(training, lambda x: x[names])
+    changes = DECIDED if training.case["estimator"] == "TreeCRF" else {}
+    first, second = training.fit(**changes), moved.fit(**changes)
+    assert_alike(first, second)
+    if list(names) == ["flag", "count", "number", "text"]:
+        return
+    try:
+        first.predict(moved.X, **moved.ask_parameters)
+    except ValueError as error:
+        assert "the order differs" in str(error)
+    else:
+        raise AssertionError("columns in another order were not refused")
+
+
+def check_constant(training: Training) -> None:
+    """Trees take no notice of a column that is the same everywhere, if it is the last."""
+    constant = training.case["constant"]
+    more = change_columns(training, lambda x: add_constant(x, constant))
+    first, second = training.fit(), more.fit()
+    if not isinstance(first, TreeCRF):
+        # A weight of its own is another bias; of nothing but zeros it stays at zero.
+        if constant == 0.0:
+            assert_alike(first, second)
+        return
+    assert_same_trees(first, second)
+    assert first.history_ == second.history_
+    assert_same_answers(answers(second, more), answers(first, training))
+
+
+def check_units(training: Training) -> None:
+    """Trees look at the order of values alone; and times a power of two, cuts move along."""
+    exact = training.case["change"] == "power of two"
+
+    def change(values: np.ndarray) -> np.ndarray:
+        return values * 2.0 ** training.case["power"] if exact else values**3
+
+    moved = change_columns(training, lambda x: change_numbers(x, change))
+    first, second = training.fit(), moved.fit()
+    assert first.history_ == second.history_
+    assert_same_trees(first, second, *("threshold", "question"))
+    assert_same_answers(answers(second, moved), answers(first, training))
+    if not exact:
+        return
+    # Any value between two cuts lies between them in other units too.
+    rng = np.random.default_rng(0)
+    between = change_columns(training, lambda x: change_numbers(x, lambda v: blur(v, rng)))
+    both = change_columns(between, lambda x: change_numbers(x, change))
+    if training.case["data"]["form"] != "sparse":  # zeros and ones have a cut of their own there
+        assert_same_answers(answers(second, both), answers(first, between))
+
+
+def blur(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return values + np.round(rng.normal(size=len(values)) * 4) / 16
+
+
+def change_columns(training: Training, change: Any) -> Training:
+    """The same training with another X."""
+    sequences = [(change(x), y) for x, y in training.sequences()]
+    weights = {
+        name: value for name, value in training.fit_parameters.items() if name != "groups"
+    }
+    return training.having(sequences, **weights)
+
+
+def add_constant(x: Any, constant: Any) -> Any:
+    """One more column at the end."""
+    value = np.nan if constant is None else constant
+    if isinstance(x, pd.DataFrame):
+        return x.assign(constant=np.full(len(x), value, object if value == "text" else float))
+    column = np.full((x.shape[0], 1), value)
+    return sparse.hstack([x, column]).tocsr() if sparse.issparse(x) else np.hstack([x, column])
+
+
+def change_numbers(x: Any, change: Any) -> Any:
+    """In all columns of numbers."""
+    if isinstance(x, pd.DataFrame):
+        return x.assign(**{name: change(x[name].to_numpy()) for name in ("flag", "count", "number")})
+    if sparse.issparse(x):
+        x = x.copy()
+        x.data = change(x.data)
+        return x
+    return np.column_stack([change(column) for column in x.T])
+
+
+KINDS = [Kind("metamorphic-columns", changed_columns(), check_columns, in_suite=8)]

@@ -1,0 +1,53 @@
+"""Copies of a model: files, pickles, clones that are fitted again."""
+
+import copy
+import io
+import pickle
+import tempfile
+from pathlib import Path
+
+import joblib
+from sklearn.base import clone
+
+from abuse.kind import Case, Kind
+from abuse.metamorphic.answers import answers, assert_same_answers, file_of
+from abuse.trainings import Training, trainings
+from hedgerow import LinearCRF, TreeCRF, load
+
+__all__ = ["KINDS"]
+
+
+def dump_with_joblib(crf: LinearCRF | TreeCRF) -> LinearCRF | TreeCRF:
+    """Through a file of joblib's."""
+    with tempfile.TemporaryDirectory() as folder:
+        joblib.dump(crf, Path(folder, "dump"))
+        return joblib.load(Path(folder, "dump"))
+
+
+COPIES = {
+    "bytes": lambda crf: load(file_of(crf)),
+    "file": lambda crf: load(io.BytesIO(file_of(crf))),
+    "pickle": lambda crf: pickle.loads(pickle.dumps(crf)),
+    "oldest pickle": lambda crf: pickle.loads(pickle.dumps(crf, protocol=2)),
+    "deepcopy": copy.deepcopy,
+    "joblib": dump_with_joblib,
+}
+
+
+def check_copies(case: Case) -> None:
+    """Every copy gives the same answers and the same file, and so does its copy."""
+    training = Training.of(case)
+    crf = training.fit()
+    expected, file = answers(crf, training), file_of(crf)
+    for name, make in COPIES.items():
+        made = make(crf)
+        assert file_of(made) == file, name
+        assert file_of(make(made)) == file, f"{name} of {name}"
+        assert_same_answers(answers(made, training), expected)
+    cloned = clone(crf).fit(training.X, training.y, **training.fit_parameters)
+    assert file_of(cloned) == file, "clone"
+    again = crf.fit(training.X, training.y, **training.fit_parameters)
+    assert file_of(again) == file, "fitted again"
+
+
+KINDS = [Kind("metamorphic-copies", trainings(), check_copies, in_suite=6)]

@@ -1,0 +1,149 @@
+"""The same numbers in any form that they may come in."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from hypothesis import strategies as st
+from scipy import sparse
+
+from abuse.kind import Case, Kind
+from abuse.metamorphic.answers import answers, assert_same_answers
+from abuse.trainings import Training, trainings
+
+__all__ = ["KINDS"]
+
+NAMES = ["flag", "count", "number"]
+
+
+def strided(x: np.ndarray) -> np.ndarray:
+    """A view of every other row and column of a larger array."""
+    larger = np.full((2 * len(x), 2 * x.shape[1]), 7.25)
+    larger[::2, ::2] = x
+    return larger[::2, ::2]
+
+
+def read_only(x: np.ndarray) -> np.ndarray:
+    """An array that cannot be written to."""
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+def named(library: Any, x: np.ndarray) -> Any:
+    """A frame of pandas or polars."""
+    return library.DataFrame(dict(zip(NAMES, x.T, strict=True)))
+
+
+# Forms of one sequence, from an array.
+OF_A_SEQUENCE: dict[str, Callable[[np.ndarray], Any]] = {
+    "F order": np.asfortranarray,
+    "strided": strided,
+    "backwards": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+    "read-only": read_only,
+    "big-endian": lambda x: x.astype(">f8"),
+    "float32": lambda x: x.astype(np.float32),
+    "nested lists": lambda x: x.tolist(),
+    "rows": list,
+    "pandas": lambda x: named(pd, x),
+    "polars": lambda x: named(pl, x),
+    "narrow pandas": lambda x: named(pd, x).astype({"flag": bool, "count": np.int8}),
+    "csr": sparse.csr_matrix,
+    "csc": sparse.csc_array,
+    "coo": sparse.coo_array,
+    "stored zeros": lambda x: sparse.csr_array(
+        (x.ravel(), np.tile(np.arange(x.shape[1]), len(x)), np.arange(len(x) + 1) * x.shape[1])
+    ),
+}
+SPARSE = ("csr", "csc", "coo", "stored zeros")
+OF_ALL = ["list", "generator", "tuple", "array of objects", "groups", "text groups", "group column"]
+
+
+@st.composite
+def changed_forms(draw: st.DrawFn) -> Case:
+    """Trainings on numbers, and another form of them."""
+    case = draw(trainings().filter(lambda case: case["weights"] != "positions"))
+    case["data"]["form"] = "dense"
+    case["form"] = draw(st.sampled_from(["dense", *OF_A_SEQUENCE]))
+    case["whole"] = draw(st.sampled_from(OF_ALL))
+    return case
+
+
+def check_forms(case: Case) -> None:
+    """Every form gives the same model, and the same answers, to the last bit."""
+    training = Training.of(case)
+    arrays = [x.astype(np.float32).astype(np.float64) for x in training.X]
+    plain = training.having(
+        list(zip(arrays, training.y, strict=True)), **training.fit_parameters
+    )
+    changed, parameters = change_form(plain, case["form"], case["whole"])
+    given = changed(None)
+    one = plain.fit()
+    other = plain.build(**parameters).fit(given.X, given.y, **given.fit_parameters)
+    assert other.loss_ == one.loss_
+    assert other.history_ == one.history_
+    expected = answers(one, plain)
+    # A generator can be gone through once only.
+    assert_same_answers(answers(other, changed("list")), expected)
+    if not parameters:  # a model takes any form, whatever it was fitted on
+        assert_same_answers(answers(one, changed("list")), expected)
+        assert_same_answers(answers(other, plain), expected)
+
+
+def change_form(
+    training: Training, form: str, whole: str
+) -> tuple[Callable[[str | None], Training], dict[str, Any]]:
+    """The same data in another form, and parameters that go with it.
+
+    The function makes the training anew; where it is told so, as a list in place of a generator.
+    """
+    change = OF_A_SEQUENCE.get(form, lambda x: x)
+    case, y, weights = training.case, training.y, training.fit_parameters
+    if whole in ("groups", "text groups", "group column"):
+        lengths = case["data"]["lengths"]
+        X, labels = change(np.concatenate(training.X)), np.concatenate(y)
+        if form == "rows":
+            X = np.concatenate(training.X).tolist()  # a list of arrays is a list of sequences
+        ids = np.repeat(np.arange(len(lengths)), lengths)
+        if whole == "group column":
+            X, column = add_column(X, ids)
+            return lambda _: Training(case, X, labels, weights, {}), {"group_column": column}
+        groups = {"groups": ids if whole == "groups" else [f"é{number}" for number in ids]}
+        return lambda _: Training(case, X, labels, weights | groups, groups), {}
+
+    def make(instead: str | None) -> Training:
+        xs: Any = [change(x) for x in training.X]
+        how = instead or whole
+        if how == "generator":
+            return Training(case, iter(xs), iter(y), weights, {})
+        if how == "tuple":
+            return Training(case, tuple(xs), tuple(map(tuple, y)), weights, {})
+        if how == "array of objects":
+            held = np.empty(len(xs), dtype=object)
+            for place, x in enumerate(xs):
+                held[place] = x
+            return Training(case, held, y, weights, {})
+        return Training(case, xs, y, weights, {})
+
+    return make, {}
+
+
+def add_column(X: Any, ids: np.ndarray) -> tuple[Any, str | int]:
+    """X with a column of group ids in the middle of it, and what that is called."""
+    if isinstance(X, pd.DataFrame):
+        held = X.copy()
+        held.insert(1, "day", ids)
+        return held, "day"
+    if isinstance(X, pl.DataFrame):
+        return X.insert_column(1, pl.Series("day", ids)), "day"
+    if sparse.issparse(X):
+        X = X.tocsc()
+        return sparse.hstack([X[:, :1], sparse.csc_array(ids[:, None]), X[:, 1:]]).tocsr(), 1
+    if isinstance(X, list):
+        return [[*row[:1], number, *row[1:]] for row, number in zip(X, ids, strict=True)], -3
+    return np.insert(X, 1, ids, axis=1), 1
+
+
+KINDS = [Kind("metamorphic-forms", changed_forms(), check_forms, in_suite=10)]

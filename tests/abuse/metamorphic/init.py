@@ -1,0 +1,61 @@
+"""Two trainings, the second on top of the first."""
+
+from hypothesis import strategies as st
+
+from abuse.kind import Case, Kind
+from abuse.metamorphic.answers import file_of
+from abuse.trainings import Training, trainings
+from hedgerow import LinearCRF, load
+
+__all__ = ["KINDS"]
+
+
+@st.composite
+def continued_trainings(draw: st.DrawFn) -> Case:
+    """Trainings of trees that are cut in two, and of weights that come to a minimum."""
+    case = draw(trainings())
+    parameters = case["parameters"]
+    if case["estimator"] == "TreeCRF":
+        case["rounds"] = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
+        case["saved"] = draw(st.booleans())
+        # Else the number of rounds for the likelihood depends on n_rounds, and with init on it.
+        parameters["warm_rounds"] = draw(st.integers(0, 3))
+        return case
+    # A convex loss: it has one minimum.
+    parameters |= {"objective": "likelihood", "max_iter": 300, "reg_lambda": 1.0}
+    case["data"] |= {"unknown": 0.0, "scale": 1.0}
+    return case
+
+
+def check_init(case: Case) -> None:
+    """Trees of two trainings are those of one, and a minimum is not left."""
+    training = Training.of(case)
+    fit = training.fit_parameters
+    if case["estimator"] == "LinearCRF":
+        check_minimum(training)
+        return
+    n_first, n_second = case["rounds"]
+    first = training.fit(n_rounds=n_first)
+    if case["saved"]:
+        first = load(file_of(first))
+    second = training.build(n_rounds=n_second).fit(training.X, training.y, init=first, **fit)
+    whole = training.fit(n_rounds=n_first + n_second)
+    assert second.history_ == whole.history_
+    assert file_of(second, n_rounds=1) == file_of(whole, n_rounds=1)
+
+
+def check_minimum(training: Training) -> None:
+    """From a minimum on, training goes nowhere.
+
+    With tol=0 it stops where no step lowers the loss any more, which is known up to its rounding.
+    """
+    first = training.fit()
+    second = training.build(max_iter=20).fit(
+        training.X, training.y, init=first, **training.fit_parameters
+    )
+    assert isinstance(first, LinearCRF)
+    assert second.loss_ <= first.loss_ * (1 + 1e-12)
+    assert second.loss_ >= first.loss_ * (1 - 1e-6)
+
+
+KINDS = [Kind("metamorphic-init", continued_trainings(), check_init, in_suite=8)]

@@ -1,0 +1,68 @@
+"""The order of sequences, and what else is asked in the same batch."""
+
+import numpy as np
+
+from abuse.kind import Case, Kind
+from abuse.metamorphic.alike import DECIDED, assert_alike, assert_same_trees
+from abuse.metamorphic.answers import Answers, answers, assert_same_answers, draw_uniforms
+from abuse.trainings import Training, trainings
+from hedgerow import LinearCRF
+
+__all__ = ["KINDS"]
+
+
+def check_order(case: Case) -> None:
+    """Sequences in another order give the same model but for rounding.
+
+    Without label patterns, and in the first round, trees are the same to the last bit: a sum over
+    sequences has no part in them but for those of histograms, which are exact.
+    """
+    training = Training.of(case)
+    changes = DECIDED if case["estimator"] == "TreeCRF" else {}
+    weights = training.sample_weights()
+    places = np.random.default_rng(case["data"]["seed"]).permutation(len(weights))
+    sequences = training.sequences()
+    moved = training.having([sequences[place] for place in places], **weigh(weights, places))
+    first = training.fit(**changes)
+    second = moved.fit(**changes)
+    assert_alike(first, second)
+    # Attributes of items are numbered as they come, and among equal splits the first is taken.
+    if isinstance(first, LinearCRF) or case["data"]["form"] == "items":
+        return
+    if not first.label_patterns_:
+        assert_same_trees(first, second)
+    elif first.n_rounds_ and second.n_rounds_:
+        first, second = training.fit(n_rounds=1, **changes), moved.fit(n_rounds=1, **changes)
+        assert_same_trees(first, second)
+
+
+def weigh(weights: list, places: np.ndarray) -> dict:
+    """Parameters of `fit` for sequences at other places."""
+    if weights[0] is None:
+        return {}
+    return {"sample_weight": np.concatenate([np.atleast_1d(weights[place]) for place in places])}
+
+
+def check_batches(case: Case) -> None:
+    """A sequence gets the same answers in any batch, to the last bit."""
+    training = Training.of(case)
+    crf = training.fit()
+    uniforms = draw_uniforms(training)
+    expected = answers(crf, training, uniforms)
+    rng = np.random.default_rng(case["data"]["seed"])
+    sequences = training.sequences()
+    places = rng.permutation(len(sequences))
+    found: Answers = {name: [] for name in expected}
+    for part in np.split(places, np.sort(rng.integers(0, len(places) + 1, 2))):
+        if len(part):
+            batch = training.having([sequences[place] for place in part])
+            for name, given in answers(crf, batch, [uniforms[place] for place in part]).items():
+                found[name] += given
+    in_order = {name: [parts[place] for place in places] for name, parts in expected.items()}
+    assert_same_answers(found, in_order)
+
+
+KINDS = [
+    Kind("metamorphic-order", trainings(), check_order, in_suite=8),
+    Kind("metamorphic-batches", trainings(), check_batches, in_suite=8),
+]

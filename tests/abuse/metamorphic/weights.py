@@ -1,0 +1,92 @@
+"""Weights of sequences and classes."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from abuse.kind import Case, Kind
+from abuse.metamorphic.alike import DECIDED, assert_alike
+from abuse.trainings import Training, trainings
+
+__all__ = ["KINDS"]
+
+
+@st.composite
+def weighted_trainings(draw: st.DrawFn) -> Case:
+    """Trainings in which nothing but weights says how often a sequence counts."""
+    case = draw(trainings())
+    case["change"] = draw(st.sampled_from(["repeated", "left out", "classes"]))
+    # Patterns and attributes are counted without weights, and so are quantiles.
+    parameters = case["parameters"] | {"min_pattern_count": draw(st.integers(0, 1))}
+    if case["estimator"] == "TreeCRF":
+        parameters |= DECIDED | {"max_bins": 255}
+    else:
+        parameters |= {"min_count": 0, "all_pairs": True}
+    parameters.pop("class_weight", None)
+    case["parameters"] = parameters
+    if case["change"] == "classes":
+        case["data"]["unknown"] = 0.0
+        case["factor"] = draw(st.sampled_from([1.0, 2.0, 0.25, 3.0, 0.1]))
+    return case
+
+
+def check_weights(case: Case) -> None:
+    """See what is checked of each change."""
+    training = Training.of(case)
+    checks = {"repeated": check_repeated, "left out": check_left_out, "classes": check_classes}
+    checks[case["change"]](training)
+
+
+def check_repeated(training: Training) -> None:
+    """A sequence of weight 2 is two sequences."""
+    weights = training.sample_weights()
+    counts = np.random.default_rng(training.case["data"]["seed"]).integers(1, 4, len(weights))
+    places = np.repeat(np.arange(len(weights)), counts)
+    sequences = training.sequences()
+    repeated = training.having(
+        [sequences[place] for place in places], **join([weights[place] for place in places])
+    )
+    heavy = [1.0 * count if weight is None else weight * count for weight, count in zip(weights, counts, strict=True)]
+    weighted = training.having(sequences, **join(heavy))
+    assert_alike(weighted.fit(), repeated.fit(), factor=1.0)
+
+
+def check_left_out(training: Training) -> None:
+    """A sequence of weight 0 is not there.
+
+    Its labels, patterns and attributes are those of another one, for they would be counted.
+    """
+    weights = [1.0 if weight is None else weight for weight in training.sample_weights()]
+    sequences = training.sequences()
+    rng = np.random.default_rng(training.case["data"]["seed"])
+    places = rng.integers(0, len(weights), 2)
+    others = [(sequences[place][0][::-1], sequences[place][1]) for place in places]
+    if training.case["data"]["form"] in ("frames", "flat"):
+        others = [(sequences[place][0].iloc[::-1], sequences[place][1]) for place in places]
+    more = training.having(
+        sequences + others, **join(weights + [0.0 * np.asarray(weights[place]) for place in places])
+    )
+    less = training.having(sequences, **join(weights))
+    assert_alike(less.fit(), more.fit())
+
+
+def check_classes(training: Training) -> None:
+    """The same weight for all classes is that weight for all sequences."""
+    factor = training.case["factor"]
+    weights = [1.0 if weight is None else weight for weight in training.sample_weights()]
+    sequences = training.sequences()
+    labels = {label for _, y in sequences for label in y}
+    by_class = training.having(sequences, **join(weights))
+    weighted = training.having(sequences, **join([factor * weight for weight in weights]))
+    assert_alike(weighted.fit(), by_class.fit(class_weight=dict.fromkeys(labels, factor)))
+
+
+def join(weights: list[Any]) -> dict[str, Any]:
+    """As a parameter of `fit`."""
+    if weights[0] is None:
+        return {}
+    return {"sample_weight": np.concatenate([np.atleast_1d(weight) for weight in weights])}
+
+
+KINDS = [Kind("metamorphic-weights", weighted_trainings(), check_weights, in_suite=8)]
