@@ -5,4 +5,6 @@ from abuse.kind import Kind
 
 __all__ = ["KINDS"]
 
-KINDS: dict[str, Kind] = {kind.name: kind for module in (smoke, metamorphic) for kind in module.KINDS}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for module in (smoke, metamorphic) for kind in module.KINDS
+}

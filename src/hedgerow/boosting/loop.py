@@ -60,8 +60,9 @@ def boost(
             }
             figures |= evaluate(trees, booster.weights)
             standing.ended = monitor.note(booster.n_rounds, figures)
-            if monitor.patience is None or monitor.best_round == booster.n_rounds:
-                standing.keep(figures["loss"])
+        if monitor.patience is None or monitor.best_round == booster.n_rounds:
+            # Also if the round came to nothing: it may have been the first for another objective.
+            standing.keep(booster.loss * scale)
         standing.best_round, standing.best = monitor.best_round, monitor.best
         if record is not None:
             last = standing.ended or booster.n_rounds == n_rounds

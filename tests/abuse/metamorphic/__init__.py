@@ -1,11 +1,19 @@
 """Metamorphic kinds: what must hold between two runs that differ in what should not matter."""
 
-from abuse.metamorphic import columns, copies, forms, init, labels, order, threads, weights
+from abuse.metamorphic import (
+    checkpoint,
+    columns,
+    copies,
+    forms,
+    init,
+    labels,
+    order,
+    process,
+    threads,
+    weights,
+)
 
 __all__ = ["KINDS"]
 
-KINDS = [
-    kind
-    for module in (order, forms, labels, columns, weights, threads, copies, init)
-    for kind in module.KINDS
-]
+MODULES = (order, forms, labels, columns, weights, threads, copies, checkpoint, init, process)
+KINDS = [kind for module in MODULES for kind in module.KINDS]

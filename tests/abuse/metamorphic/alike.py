@@ -28,49 +28,55 @@ PRECISION = 1e-5
 # Iterations of a line search method in which rounding has not grown beyond PRECISION: each one may
 # amplify it by the condition of the problem, and its memory is in single precision.
 N_ITERATIONS = 4
+SIDES = ("left", "right")
 
 
 def assert_alike(
     first: LinearCRF | TreeCRF,
     second: LinearCRF | TreeCRF,
     rename: Callable[[Any], Any] = lambda label: label,
-    factor: float = 1.0,
+    same_cuts: bool = True,
 ) -> None:
     """The second model is the first but for rounding.
 
-    ``rename`` gives the second one's name of a label; losses of the second are `factor` times those
-    of the first.
+    ``rename`` gives the second one's name of a label; ``same_cuts`` says whether columns are cut at
+    the same values.
     """
     if isinstance(first, LinearCRF):
         n_compared = min(N_ITERATIONS, len(first.history_["loss"]))
     else:
-        n_compared = count_same_rounds(first, second, rename)
+        n_compared = count_same_rounds(first, second, rename, same_cuts)
     ours, theirs = (np.array(crf.history_.get("loss", [])[:n_compared]) for crf in (first, second))
-    np.testing.assert_allclose(theirs, factor * ours, rtol=PRECISION, atol=1e-9)
+    np.testing.assert_allclose(theirs, ours, rtol=PRECISION, atol=1e-9)
 
 
-def count_same_rounds(first: TreeCRF, second: TreeCRF, rename: Callable[[Any], Any]) -> int:
+def count_same_rounds(
+    first: TreeCRF, second: TreeCRF, rename: Callable[[Any], Any], same_cuts: bool
+) -> int:
     """Rounds before the first one in which a tie was broken in another way."""
     n_rounds = min(first.n_rounds_, second.n_rounds_)
     for number in range(1, n_rounds + 1):
         for label in first.classes_:
             ours = first.trees(round=number, label=label)
             theirs = second.trees(round=number, label=rename(label))
-            if not is_same_tree(ours, theirs):
+            if not is_same_tree(ours, theirs, same_cuts):
                 return number - 1
     return n_rounds
 
 
-def is_same_tree(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> bool:
+def is_same_tree(
+    ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], same_cuts: bool
+) -> bool:
     """Whether two trees are the same but for rounding; if not, they part at a tie."""
+    questions = ["feature", "offset"] + ["threshold", "categories"] * same_cuts
     for place in range(min(len(ours["node"]), len(theirs["node"]))):
         if (ours["left"][place] < 0) != (theirs["left"][place] < 0):
             return False  # the gain is next to nothing, or that of another leaf was the same
         if ours["left"][place] < 0:
             continue
-        asked = [(table["feature"][place], table["offset"][place]) for table in (ours, theirs)]
+        asked = [str([table[name][place] for name in questions]) for table in (ours, theirs)]
         children = [
-            table["weight"][[table["left"][place], table["right"][place]]]
+            [table[name][table[side][place]] for name in ("weight", "value") for side in SIDES]
             for table in (ours, theirs)
         ]
         if asked[0] != asked[1] or not np.allclose(*children, rtol=PRECISION, atol=PRECISION):

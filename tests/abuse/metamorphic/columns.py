@@ -111,9 +111,7 @@ def blur(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def change_columns(training: Training, change: Any) -> Training:
     """The same training with another X."""
     sequences = [(change(x), y) for x, y in training.sequences()]
-    weights = {
-        name: value for name, value in training.fit_parameters.items() if name != "groups"
-    }
+    weights = {name: value for name, value in training.fit_parameters.items() if name != "groups"}
     return training.having(sequences, **weights)
 
 
@@ -129,7 +127,9 @@ def add_constant(x: Any, constant: Any) -> Any:
 def change_numbers(x: Any, change: Any) -> Any:
     """In all columns of numbers."""
     if isinstance(x, pd.DataFrame):
-        return x.assign(**{name: change(x[name].to_numpy()) for name in ("flag", "count", "number")})
+        return x.assign(
+            **{name: change(x[name].to_numpy()) for name in ("flag", "count", "number")}
+        )
     if sparse.issparse(x):
         x = x.copy()
         x.data = change(x.data)
@@ -137,4 +137,49 @@ def change_numbers(x: Any, change: Any) -> Any:
     return np.column_stack([change(column) for column in x.T])
 
 
-KINDS = [Kind("metamorphic-columns", changed_columns(), check_columns, in_suite=8)]
+@st.composite
+def scaled_trainings(draw: st.DrawFn) -> Case:
+    """Trainings of weights without a penalty, whose loss does not depend on units then."""
+    case = draw(trainings(("LinearCRF",)))
+    case["parameters"] |= {
+        "objective": "likelihood",
+        "order": 0,  # else patterns that do not occur become less and less probable for ever
+        "reg_lambda": 0.0,
+        "reg_alpha": 0.0,
+        "max_iter": 2000,
+        "tol": 1e-8,
+        "min_count": 0,
+        "all_pairs": True,
+        "transition_attributes": False,
+    }
+    case["parameters"].pop("class_weight", None)
+    case["data"] |= {"unknown": 0.0, "scale": 1.0, "form": "dense"}
+    case |= {"weights": "none", "constrained": False, "power": draw(st.integers(-8, 8))}
+    return case
+
+
+def check_scale(case: Case) -> None:
+    """Weights of a scaled column are scaled the other way, and the minimum of the loss stays.
+
+    Every sequence comes with all other labels too, a third as often: so the minimum is one of
+    finite weights. Training stops where ten iterations lower the loss by less than 1e-8 of it.
+    """
+    training = Training.of(case)
+    labels = sorted({label for y in training.y for label in y})
+    following = dict(zip(labels, labels[1:] + labels[:1], strict=True))
+    sequences, weights = [], []
+    for x, y in training.sequences():
+        for number in range(len(labels)):
+            sequences.append((x, y))
+            weights.append(1.0 if number else 3.0)
+            y = [following[label] for label in y]
+    first = training.having(sequences, sample_weight=weights)
+    factors = np.array([1.0, 1.0, 2.0 ** case["power"]])
+    second = change_columns(first, lambda x: x * factors)
+    np.testing.assert_allclose(second.fit().loss_, first.fit().loss_, rtol=1e-4, atol=1e-9)
+
+
+KINDS = [
+    Kind("metamorphic-columns", changed_columns(), check_columns, in_suite=8),
+    Kind("metamorphic-scale", scaled_trainings(), check_scale, in_suite=4),
+]

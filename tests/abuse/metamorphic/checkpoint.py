@@ -1,0 +1,140 @@
+"""Trainings that were stopped at a bad moment and go on from their checkpoint."""
+
+import os
+import re
+import signal
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from hypothesis import strategies as st
+
+from abuse.kind import Case, Kind
+from abuse.metamorphic.answers import file_of
+from abuse.trainings import Training, trainings
+from hedgerow import Checkpoint, LinearCRF, TreeCRF, persist
+
+__all__ = ["KINDS"]
+
+STOPS = ["error", "writing", "kill", "kill while writing"]
+
+
+@st.composite
+def stopped_trainings(draw: st.DrawFn) -> Case:
+    """Trainings, the moments they are stopped at, and what is tried with the checkpoint."""
+    case = draw(trainings())
+    parameters = case["parameters"]
+    if case["estimator"] == "TreeCRF":
+        parameters["n_rounds"] = draw(st.integers(1, 9))
+        if draw(st.booleans()):
+            parameters["random_state"] = None
+    elif parameters["objective"] != "likelihood":
+        parameters["warm_iter"] = draw(st.sampled_from([None, 0, 3]))
+    stop = st.tuples(st.sampled_from(STOPS), st.integers(1, 8), st.integers(1, 5))
+    case["stops"] = draw(st.lists(stop, min_size=1, max_size=3))
+    case["evaluated"] = draw(st.booleans())
+    case["n_jobs"] = draw(st.sampled_from([1, 2, 3]))
+    case["verbose"] = draw(st.integers(0, 2))
+    return case
+
+
+class Stop(Exception):
+    """What a training is stopped with."""
+
+
+def check_checkpoint(case: Case) -> None:
+    """However it was stopped, it goes on to the model file of an uninterrupted training."""
+    training = Training.of(case)
+    fit = dict(training.fit_parameters)
+    if case["evaluated"]:
+        groups = training.ask_parameters.get("groups")
+        fit["eval_set"] = (training.X, training.y) + (() if groups is None else (groups,))
+
+    def run(checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
+        estimator = training.build(**changes)
+        return estimator.fit(training.X, training.y, checkpoint=checkpoint, **fit)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kept")
+        for how, moment, every in case["stops"]:
+            stop(how, moment, partial(run, Checkpoint(path, every)))
+        with open(os.devnull, "w") as nowhere, mock.patch("sys.stderr", nowhere):
+            found = run(Checkpoint(path, 2), verbose=case["verbose"], n_jobs=case["n_jobs"])
+        # A seed that was drawn by chance is in the checkpoint.
+        drawn = persist.read(path.read_bytes())[1].metadata.get("seed")
+        whole = run() if drawn is None else run(random_state=drawn)
+        expected = file_of(whole, random_state=0)
+        assert file_of(found, random_state=0) == expected
+        assert file_of(run(Checkpoint(path)), random_state=0) == expected, "it was over"
+        assert not [name for name in os.listdir(folder) if re.search("[0-9a-f]{32}", name)]
+        check_others_are_refused(training, fit, path)
+
+
+def stop(how: str, moment: int, run: Callable[[], Any]) -> None:
+    """Run a training that is stopped at a moment of it, unless it is over by then."""
+    if how.startswith("kill"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of threads at rest
+            child = os.fork()
+        if child == 0:
+            try:
+                with interrupted("writing" in how, moment, kill):
+                    run()
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in (0, -signal.SIGKILL), f"the child ended with {code}"
+        return
+    with suppress(Stop), interrupted(how == "writing", moment, give_up):
+        run()
+
+
+@contextmanager
+def interrupted(while_writing: bool, moment: int, action: Callable[[], None]) -> Iterator[None]:
+    """Act when a round or iteration is over for the n-th time, or a file is about to be moved."""
+    count = 0
+
+    def tick(*_: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == moment:
+            action()
+
+    place = "os.fsync" if while_writing else "hedgerow.progress.Progress.update"
+    with mock.patch(place, tick):
+        yield
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def give_up() -> None:
+    raise Stop
+
+
+def check_others_are_refused(training: Training, fit: dict[str, Any], path: Path) -> None:
+    """A checkpoint of another parameter or other data."""
+    weights = {"sample_weight": [7.0] * len(training.case["data"]["lengths"])}
+    for changes, data in (({"reg_lambda": 0.625}, {}), ({}, weights)):
+        before = path.read_bytes()
+        try:
+            training.build(**changes).fit(
+                training.X, training.y, checkpoint=Checkpoint(path), **fit | data
+            )
+        except ValueError as error:
+            assert "is of another training" in str(error)
+        else:
+            raise AssertionError(f"another training goes on: {changes} {data}")
+        assert path.read_bytes() == before
+
+
+KINDS = [Kind("metamorphic-checkpoint", stopped_trainings(), check_checkpoint, in_suite=8)]

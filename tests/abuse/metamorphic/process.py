@@ -1,0 +1,110 @@
+"""The process that a training runs in: its hash seed, its threads of BLAS, how it was started."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import joblib
+import numpy as np
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from abuse.kind import Case, Kind
+from abuse.metamorphic.answers import file_of
+from abuse.trainings import Training, trainings
+
+__all__ = ["KINDS", "digests"]
+
+# Environments of a process of its own.
+ENVIRONMENTS: dict[str, dict[str, str]] = {
+    "hash seed 0": {"PYTHONHASHSEED": "0"},
+    "hash seed 1": {"PYTHONHASHSEED": "1"},
+    "another hash seed": {"PYTHONHASHSEED": "4294967295"},
+    "one thread of BLAS": {"OPENBLAS_NUM_THREADS": "1"},
+    "two threads of BLAS": {"OPENBLAS_NUM_THREADS": "2"},
+    "three threads of BLAS": {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "3"},
+}
+STARTS = ["fork", "spawn", "forkserver", "loky"]
+WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> Case:
+    """Some trainings at once: to start a process takes longer than a training."""
+    return {
+        "way": draw(st.sampled_from([*ENVIRONMENTS, *STARTS, "limits"])),
+        "trainings": draw(st.lists(trainings(), min_size=1, max_size=10)),
+    }
+
+
+def fit(case: Case) -> bytes:
+    """A model file; items and constraints hold sets, whose order changes with the hash seed."""
+    training = Training.of(case)
+    changes: dict[str, Any] = {name: set(part) for name, part in training._constraints().items()}
+    if case["data"]["form"] != "items":
+        return file_of(training.fit(**changes))
+    rng = np.random.default_rng(case["data"]["seed"])
+    for x in training.X:
+        for number, row in enumerate(x):
+            words = set(rng.choice(WORDS, rng.integers(0, 6), replace=False).tolist())
+            x[number] = row | {"words": words}
+    return file_of(training.fit(**changes))
+
+
+def digests(cases: list[Case]) -> list[str]:
+    """Digests of model files."""
+    return [hashlib.sha256(fit(case)).hexdigest() for case in cases]
+
+
+def check_process(case: Case) -> None:
+    """Any process writes the same model files, to the last byte."""
+    cases, way = case["trainings"], case["way"]
+    expected = digests(cases)
+    if way == "limits":
+        with threadpool_limits(1):
+            found = digests(cases)
+    elif way in ENVIRONMENTS:
+        found = in_environment(cases, ENVIRONMENTS[way])
+    elif way == "loky":
+        found = [
+            digest
+            for part in joblib.Parallel(n_jobs=2)(joblib.delayed(digests)([one]) for one in cases)
+            for digest in part
+        ]
+    else:
+        found = started_by(way, cases)
+    assert found == expected
+
+
+def started_by(way: str, cases: list[Case]) -> list[str]:
+    """Digests from a process that multiprocessing has started."""
+    with warnings.catch_warnings():
+        # Python warns of a fork beside threads. Ours are at rest, and made anew in the child.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with ProcessPoolExecutor(1, multiprocessing.get_context(way)) as pool:
+            return pool.submit(digests, cases).result()
+
+
+def in_environment(cases: list[Case], environment: dict[str, str]) -> list[str]:
+    """Digests from a process of its own."""
+    code = "import json, sys; from abuse.metamorphic.process import digests; "
+    code += "print(json.dumps(digests(json.load(sys.stdin))))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(cases),
+        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+KINDS = [Kind("metamorphic-process", batches(), check_process, in_suite=2, share=2.0)]
