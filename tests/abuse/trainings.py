@@ -75,11 +75,19 @@ class Training:
         places = np.split(np.arange(len(self.y)), np.cumsum(self.case["data"]["lengths"])[:-1])
         return [(self.X.iloc[place], self.y[place]) for place in places]
 
-    def having(self, sequences: list[tuple[Any, Any]], **fit_parameters: Any) -> "Training":
-        """The same training on other sequences of the same form."""
+    def having(
+        self, sequences: list[tuple[Any, Any]], weights: list[Any] | None = None
+    ) -> "Training":
+        """The same training on other sequences of the same form, and their weights.
+
+        These are as `sample_weights` gives them.
+        """
         xs, ys = [x for x, _ in sequences], [np.asarray(y, dtype=object) for _, y in sequences]
         lengths = [len(y) for y in ys]
         case = self.case | {"data": self.case["data"] | {"lengths": lengths}}
+        fit_parameters = {}
+        if weights is not None and weights[0] is not None:
+            fit_parameters["sample_weight"] = np.concatenate(list(map(np.atleast_1d, weights)))
         if not self.ask_parameters:
             return Training(case, xs, ys, fit_parameters, {})
         groups = {"groups": np.repeat(np.arange(len(ys)), lengths)}

@@ -104,6 +104,15 @@ def test_the_model_to_start_from_stays_as_it_is():
     assert init.history_ == history
 
 
+def test_two_trainings_are_one_where_the_objective_has_nothing_left_to_learn():
+    # Of a single label all is known: no round for the objective gets anywhere.
+    x, y = [[[0.0]]], [["a"]]
+    parameters = {"objective": "expected_accuracy", "warm_rounds": 1}
+    whole = make(2, **parameters).fit(x, y)
+    crf = make(1, **parameters).fit(x, y, init=make(1, **parameters).fit(x, y))
+    assert crf.loss_ == whole.loss_ == -1.0
+
+
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_new_data(order):
     init = make(8, order=order).fit(X, Y)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pytest
 from hypothesis import strategies as st
 
 from abuse.kind import Case, Kind
@@ -44,7 +45,7 @@ def stopped_trainings(draw: st.DrawFn) -> Case:
     return case
 
 
-class Stop(Exception):
+class StopError(Exception):
     """What a training is stopped with."""
 
 
@@ -93,7 +94,7 @@ def stop(how: str, moment: int, run: Callable[[], Any]) -> None:
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert code in (0, -signal.SIGKILL), f"the child ended with {code}"
         return
-    with suppress(Stop), interrupted(how == "writing", moment, give_up):
+    with suppress(StopError), interrupted(how == "writing", moment, give_up):
         run()
 
 
@@ -118,7 +119,7 @@ def kill() -> None:
 
 
 def give_up() -> None:
-    raise Stop
+    raise StopError
 
 
 def check_others_are_refused(training: Training, fit: dict[str, Any], path: Path) -> None:
@@ -126,14 +127,10 @@ def check_others_are_refused(training: Training, fit: dict[str, Any], path: Path
     weights = {"sample_weight": [7.0] * len(training.case["data"]["lengths"])}
     for changes, data in (({"reg_lambda": 0.625}, {}), ({}, weights)):
         before = path.read_bytes()
-        try:
+        with pytest.raises(ValueError, match="is of another training"):
             training.build(**changes).fit(
                 training.X, training.y, checkpoint=Checkpoint(path), **fit | data
             )
-        except ValueError as error:
-            assert "is of another training" in str(error)
-        else:
-            raise AssertionError(f"another training goes on: {changes} {data}")
         assert path.read_bytes() == before
 
 

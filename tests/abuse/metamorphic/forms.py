@@ -75,7 +75,7 @@ def check_forms(case: Case) -> None:
     """Every form gives the same model, and the same answers, to the last bit."""
     training = Training.of(case)
     arrays = [x.astype(np.float32).astype(np.float64) for x in training.X]
-    plain = training.having(list(zip(arrays, training.y, strict=True)), **training.fit_parameters)
+    plain = training.having(list(zip(arrays, training.y, strict=True)), training.sample_weights())
     changed, parameters = change_form(plain, case["form"], case["whole"])
     given = changed(None)
     one = plain.fit()

@@ -37,7 +37,7 @@ def check_labels(case: Case) -> None:
     training = Training.of(case)
     names = dict(zip(LABELS[case["data"]["labels"]], case["names"], strict=True))
     sequences = [(x, [rename(names, label) for label in y]) for x, y in training.sequences()]
-    renamed = training.having(sequences, **training.fit_parameters)
+    renamed = training.having(sequences, training.sample_weights())
     if case["mixed"]:
         check_mixed(training, renamed, names)
         return

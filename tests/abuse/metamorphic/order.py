@@ -22,7 +22,9 @@ def check_order(case: Case) -> None:
     weights = training.sample_weights()
     places = np.random.default_rng(case["data"]["seed"]).permutation(len(weights))
     sequences = training.sequences()
-    moved = training.having([sequences[place] for place in places], **weigh(weights, places))
+    moved = training.having(
+        [sequences[place] for place in places], [weights[place] for place in places]
+    )
     first = training.fit(**changes)
     second = moved.fit(**changes)
     assert_alike(first, second)
@@ -34,13 +36,6 @@ def check_order(case: Case) -> None:
     elif first.n_rounds_ and second.n_rounds_:
         first, second = training.fit(n_rounds=1, **changes), moved.fit(n_rounds=1, **changes)
         assert_same_trees(first, second)
-
-
-def weigh(weights: list, places: np.ndarray) -> dict:
-    """Parameters of `fit` for sequences at other places."""
-    if weights[0] is None:
-        return {}
-    return {"sample_weight": np.concatenate([np.atleast_1d(weights[place]) for place in places])}
 
 
 def check_batches(case: Case) -> None:

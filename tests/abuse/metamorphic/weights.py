@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from hypothesis import strategies as st
 
 from abuse.kind import Case, Kind
@@ -40,18 +41,14 @@ def check_weights(case: Case) -> None:
 
 def check_repeated(training: Training) -> None:
     """A sequence of weight 2 is two sequences."""
-    weights = training.sample_weights()
+    weights, sequences = read_weights(training), training.sequences()
     counts = np.random.default_rng(training.case["data"]["seed"]).integers(1, 4, len(weights))
     places = np.repeat(np.arange(len(weights)), counts)
-    sequences = training.sequences()
     repeated = training.having(
-        [sequences[place] for place in places], **join([weights[place] for place in places])
+        [sequences[place] for place in places], [weights[place] for place in places]
     )
-    heavy = [
-        1.0 * count if weight is None else weight * count
-        for weight, count in zip(weights, counts, strict=True)
-    ]
-    weighted = training.having(sequences, **join(heavy))
+    pairs = zip(weights, counts, strict=True)
+    weighted = training.having(sequences, [weight * count for weight, count in pairs])
     assert_alike(weighted.fit(), repeated.fit())
 
 
@@ -60,36 +57,33 @@ def check_left_out(training: Training) -> None:
 
     Its labels, patterns and attributes are those of another one, for they would be counted.
     """
-    weights = [1.0 if weight is None else weight for weight in training.sample_weights()]
-    sequences = training.sequences()
-    rng = np.random.default_rng(training.case["data"]["seed"])
-    places = rng.integers(0, len(weights), 2)
-    others = [(sequences[place][0][::-1], sequences[place][1]) for place in places]
-    if training.case["data"]["form"] in ("frames", "flat"):
-        others = [(sequences[place][0].iloc[::-1], sequences[place][1]) for place in places]
-    more = training.having(
-        sequences + others, **join(weights + [0.0 * np.asarray(weights[place]) for place in places])
-    )
-    less = training.having(sequences, **join(weights))
+    weights, sequences = read_weights(training), training.sequences()
+    places = np.random.default_rng(training.case["data"]["seed"]).integers(0, len(weights), 2)
+    others = [(reverse(sequences[place][0]), sequences[place][1]) for place in places]
+    nothing = [0.0 * weights[place] for place in places]
+    less = training.having(sequences, weights)
+    more = training.having(sequences + others, weights + nothing)
     assert_alike(less.fit(), more.fit(), same_cuts=False)
 
 
 def check_classes(training: Training) -> None:
     """The same weight for all classes is that weight for all sequences."""
     factor = training.case["factor"]
-    weights = [1.0 if weight is None else weight for weight in training.sample_weights()]
-    sequences = training.sequences()
+    weights, sequences = read_weights(training), training.sequences()
     labels = {label for _, y in sequences for label in y}
-    by_class = training.having(sequences, **join(weights))
-    weighted = training.having(sequences, **join([factor * weight for weight in weights]))
+    by_class = training.having(sequences, weights)
+    weighted = training.having(sequences, [factor * weight for weight in weights])
     assert_alike(weighted.fit(), by_class.fit(class_weight=dict.fromkeys(labels, factor)))
 
 
-def join(weights: list[Any]) -> dict[str, Any]:
-    """As a parameter of `fit`."""
-    if weights[0] is None:
-        return {}
-    return {"sample_weight": np.concatenate([np.atleast_1d(weight) for weight in weights])}
+def read_weights(training: Training) -> list[Any]:
+    """Weights of the sequences, or of their rows; 1 if there are none."""
+    return [1.0 if weight is None else weight for weight in training.sample_weights()]
+
+
+def reverse(x: Any) -> Any:
+    """The rows of a sequence, the last one first."""
+    return x.iloc[::-1] if isinstance(x, pd.DataFrame) else x[::-1]
 
 
 KINDS = [Kind("metamorphic-weights", weighted_trainings(), check_weights, in_suite=8)]
