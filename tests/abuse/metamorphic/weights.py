@@ -24,6 +24,9 @@ def weighted_trainings(draw: st.DrawFn) -> Case:
         parameters |= DECIDED | {"max_bins": 255}
     else:
         parameters |= {"min_count": 0, "all_pairs": True}
+    if case["change"] == "classes" or case["weights"] == "positions":
+        # With weights of positions a margin is as wide as they are, but the hinge counts once.
+        parameters["objective"] = parameters["objective"].replace("max_margin", "likelihood")
     parameters.pop("class_weight", None)
     case["parameters"] = parameters
     if case["change"] == "classes":
