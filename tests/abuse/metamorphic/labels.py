@@ -49,8 +49,8 @@ def check_labels(case: Case) -> None:
 
 
 def check_mixed(training: Training, renamed: Training, names: dict[Any, Any]) -> None:
-    if training.case["parameters"]["objective"] == "max_margin":
-        return  # of labellings that score the same the first is taken, and so is its slope
+    if training.case["parameters"]["objective"] in ("max_margin", "accuracy"):
+        return  # of labellings, or labels, that score the same they take the first, and its slopes
     changes = DECIDED if training.case["estimator"] == "TreeCRF" else {}
     constraints = training._constraints()
     moved = {name: rename_all(names, value) for name, value in constraints.items()}
