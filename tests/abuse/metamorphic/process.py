@@ -1,6 +1,7 @@
 """The process that a training runs in: its hash seed, its threads of BLAS, how it was started."""
 
 import hashlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -18,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from abuse.kind import Case, Kind
 from abuse.metamorphic.answers import file_of
 from abuse.trainings import Training, trainings
+from hedgerow import TreeCRF
 
 __all__ = ["KINDS", "digests"]
 
@@ -40,68 +42,78 @@ def batches(draw: st.DrawFn) -> Case:
     return {
         "way": draw(st.sampled_from([*ENVIRONMENTS, *STARTS, "limits"])),
         "trainings": draw(st.lists(trainings(), min_size=1, max_size=10)),
+        "many labels": draw(st.booleans()),
     }
 
 
 def fit(case: Case) -> bytes:
-    """A model file; items and constraints hold sets, whose order changes with the hash seed."""
+    """A model file; items and parameters hold sets, whose order changes with the hash seed."""
     training = Training.of(case)
     changes: dict[str, Any] = {name: set(part) for name, part in training._constraints().items()}
-    if case["data"]["form"] != "items":
-        return file_of(training.fit(**changes))
-    rng = np.random.default_rng(case["data"]["seed"])
-    for x in training.X:
-        for number, row in enumerate(x):
-            words = set(rng.choice(WORDS, rng.integers(0, 6), replace=False).tolist())
-            x[number] = row | {"words": words}
+    if case["parameters"]["order"] == 2:
+        pairs = {pair for _, y in training.sequences() for pair in itertools.pairwise(y)}
+        known = {pair for pair in pairs if None not in pair}
+        changes |= {"label_patterns": known, "order": 1, "min_pattern_count": 0}
+    if case["data"]["form"] == "items":
+        rng = np.random.default_rng(case["data"]["seed"])
+        for x in training.X:
+            for number, row in enumerate(x):
+                words = set(rng.choice(WORDS, rng.integers(0, 6), replace=False).tolist())
+                x[number] = row | {"words": words}
     return file_of(training.fit(**changes))
 
 
-def digests(cases: list[Case]) -> list[str]:
+def fit_many_labels(seed: int) -> bytes:
+    """A model file of so many label pairs that BLAS would sum over them in several threads."""
+    rng = np.random.default_rng(seed)
+    X = [rng.normal(size=(20, 2)) for _ in range(12)]
+    y = [rng.integers(0, 125, len(x)) for x in X]
+    crf = TreeCRF(n_rounds=2, transition_step="exact", max_depth=1, n_jobs=1)
+    return file_of(crf.fit([*X, np.zeros((125, 2))], [*y, np.arange(125)]))
+
+
+def digests(case: Case) -> list[str]:
     """Digests of model files."""
-    return [hashlib.sha256(fit(case)).hexdigest() for case in cases]
+    files = [fit(one) for one in case["trainings"]]
+    if case["many labels"]:
+        files.append(fit_many_labels(case["trainings"][0]["data"]["seed"]))
+    return [hashlib.sha256(file).hexdigest() for file in files]
 
 
 def check_process(case: Case) -> None:
     """Any process writes the same model files, to the last byte."""
-    cases, way = case["trainings"], case["way"]
-    expected = digests(cases)
+    way, expected = case["way"], digests(case)
     if way == "limits":
         with threadpool_limits(1):
-            found = digests(cases)
+            found = digests(case)
     elif way in ENVIRONMENTS:
-        found = in_environment(cases, ENVIRONMENTS[way])
+        found = in_environment(case, ENVIRONMENTS[way])
     elif way == "loky":
-        found = [
-            digest
-            for part in joblib.Parallel(n_jobs=2)(joblib.delayed(digests)([one]) for one in cases)
-            for digest in part
-        ]
+        (found,) = joblib.Parallel(n_jobs=2)([joblib.delayed(digests)(case)])
     else:
-        found = started_by(way, cases)
+        found = started_by(way, case)
     assert found == expected
 
 
-def started_by(way: str, cases: list[Case]) -> list[str]:
+def started_by(way: str, case: Case) -> list[str]:
     """Digests from a process that multiprocessing has started."""
     with warnings.catch_warnings():
         # Python warns of a fork beside threads. Ours are at rest, and made anew in the child.
         warnings.simplefilter("ignore", DeprecationWarning)
         with ProcessPoolExecutor(1, multiprocessing.get_context(way)) as pool:
-            return pool.submit(digests, cases).result()
+            return pool.submit(digests, case).result()
 
 
-def in_environment(cases: list[Case], environment: dict[str, str]) -> list[str]:
+def in_environment(case: Case, environment: dict[str, str]) -> list[str]:
     """Digests from a process of its own."""
     code = "import json, sys; from abuse.metamorphic.process import digests; "
     code += "print(json.dumps(digests(json.load(sys.stdin))))"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        input=json.dumps(cases),
+        input=json.dumps(case),
         env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=100,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
