@@ -75,23 +75,28 @@ def is_same_tree(
 ) -> bool:
     """Whether two trees are the same but for rounding; if not, they part at a tie."""
     questions = ["feature", "offset"] + ["threshold", "categories"] * same_cuts
-    for place in range(min(len(ours["node"]), len(theirs["node"]))):
-        if (ours["left"][place] < 0) != (theirs["left"][place] < 0):
+    tables, todo = (ours, theirs), [(0, 0)]  # numbers of nodes go by gain: equal ones may swap
+    while todo:
+        nodes = todo.pop()
+        pairs = list(zip(tables, nodes, strict=True))
+        children = [[table[side][node] for side in SIDES] for table, node in pairs]
+        if (children[0][0] < 0) != (children[1][0] < 0):
             return False  # the gain is next to nothing, or that of another leaf was the same
-        if ours["left"][place] < 0:
+        if children[0][0] < 0:
             continue
-        asked = [str([table[name][place] for name in questions]) for table in (ours, theirs)]
-        children = [
-            [table[name][table[side][place]] for name in ("weight", "value") for side in SIDES]
-            for table in (ours, theirs)
+        asked = [str([table[name][node] for name in questions]) for table, node in pairs]
+        parts = [
+            [table[name][child] for name in ("weight", "value") for child in both]
+            for table, both in zip(tables, children, strict=True)
         ]
-        if asked[0] != asked[1] or not np.allclose(*children, rtol=PRECISION, atol=PRECISION):
-            gains = ours["gain"][place], theirs["gain"][place]
+        if asked[0] != asked[1] or not np.allclose(*parts, rtol=PRECISION, atol=PRECISION):
+            gains = [table["gain"][node] for table, node in pairs]
             scale = np.abs(ours["value"]).max() * ours["weight"].max() + max(gains)
             assert abs(gains[0] - gains[1]) <= PRECISION * max(1.0, scale), (
                 f"no tie, but another split: {asked[0]} gains {gains[0]}, {asked[1]} {gains[1]}"
             )
             return False
+        todo += zip(*children, strict=True)
     return True
 
 
