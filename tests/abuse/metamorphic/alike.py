@@ -15,9 +15,11 @@ from hedgerow import LinearCRF, TreeCRF
 __all__ = ["DECIDED", "assert_alike", "assert_same_trees"]
 
 # Parameters that leave no decision to rounding but for ties: this weight is that of no leaf, and
-# nothing is drawn, which goes by the places of sequences, positions, labels and columns.
+# this gradient that of no example (with trim=0 rounding decides whether one whose label is certain
+# counts); and nothing is drawn, which goes by the places of sequences, positions, labels, columns.
 DECIDED = {
     "min_child_weight": 0.0731058578,
+    "trim": 0.000731058578,
     "subsample": 1.0,
     "stratified": False,
     "colsample_bynode": 1.0,
