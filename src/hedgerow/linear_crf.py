@@ -16,9 +16,9 @@ from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
 from hedgerow.labels import Grammar
 from hedgerow.labels.tables import Table
+from hedgerow.lbfgs import Minimum
 from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
 from hedgerow.linear.contributions import weight_contributions
-from hedgerow.linear.lbfgs import Minimum
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.standing import Standing
 from hedgerow.linear.state import pack_weights, unpack_weights

@@ -284,7 +284,10 @@ class Booster:
             )
             if self.settings.transition_step == "exact":
                 step = exact_step(
-                    self._measure_weights, self.weights, reg_lambda=self.settings.reg_lambda
+                    self._measure_weights,
+                    self.weights,
+                    reg_lambda=self.settings.reg_lambda,
+                    n_threads=self.settings.n_threads,
                 )
                 weights = self.weights + step
             else:

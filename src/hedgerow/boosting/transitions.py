@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+
+from hedgerow.lbfgs import Iterations, build_metric, minimize
 
 __all__ = ["bound_step", "exact_step"]
 
@@ -34,7 +35,11 @@ def bound_step(slopes: Vector, curvatures: Vector, *, reg_lambda: float, max_ste
 
 
 def exact_step(
-    measure: Callable[[Vector], tuple[float, Vector]], weights: Vector, *, reg_lambda: float
+    measure: Callable[[Vector], tuple[float, Vector]],
+    weights: Vector,
+    *,
+    reg_lambda: float,
+    n_threads: int,
 ) -> Vector:
     """A few steps of L-BFGS towards the best weights, (P,); returns how far to move.
 
@@ -51,8 +56,7 @@ def exact_step(
             slopes + reg_lambda * step
         )
 
-    found = minimize(
-        penalised, weights, jac=True, method="L-BFGS-B", options={"maxiter": EXACT_ITERATIONS}
-    )
-    step: Vector = found.x - weights
+    iterations = Iterations(EXACT_ITERATIONS, 0.0, lambda point, loss: None)
+    found = minimize(penalised, weights, iterations, build_metric(len(weights)), n_threads)
+    step: Vector = found.weights - weights
     return step

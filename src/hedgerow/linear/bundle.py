@@ -27,7 +27,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.linear.lbfgs import Iterations, Minimum, dot
+from hedgerow.lbfgs import Iterations, Minimum, dot
 from hedgerow.persist import State, read_array, read_weights, require
 
 __all__ = ["Bundle", "minimize_bundle"]

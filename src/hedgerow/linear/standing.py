@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.lbfgs import Minimum, build_metric
 from hedgerow.linear.bundle import Bundle
-from hedgerow.linear.lbfgs import Minimum, build_metric
 from hedgerow.objectives import Choice
 from hedgerow.persist import (
     State,

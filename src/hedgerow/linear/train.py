@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.lbfgs import Iterations, Minimum, minimize
 from hedgerow.linear.bundle import Bundle, minimize_bundle
-from hedgerow.linear.lbfgs import Iterations, Minimum, minimize
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.owlqn import minimize_l1
 from hedgerow.linear.standing import Standing
@@ -56,7 +56,7 @@ def train(
         Strength of the L1 penalty.
     max_iter, warm_iter, tol
         Most iterations for the objective, and those to warm up; when fewer are enough, see
-        `hedgerow.linear.lbfgs.Iterations` and `hedgerow.linear.bundle.minimize_bundle`.
+        `hedgerow.lbfgs.Iterations` and `hedgerow.linear.bundle.minimize_bundle`.
     report
         ``report(weights, loss)`` is called after each iteration.
     """

@@ -49,7 +49,7 @@ def path_contributions(
     trees = np.flatnonzero(signs[np.arange(forest.n_trees) % forest.n_labels])
     weights = signs[trees % forest.n_labels]
     firsts = forest.tree_offsets[:-1][trees]
-    bias = float(weights @ forest.values[firsts].astype(np.float64))
+    bias = float(np.einsum("t,t", weights, forest.values[firsts].astype(np.float64)))
     keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     changes: list[NDArray[np.float64]] = [np.empty(0)]
     nodes = firsts
