@@ -20,6 +20,7 @@ from hedgerow.lbfgs import Minimum
 from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
 from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.loss import LinearLoss
+from hedgerow.linear.scaling import Scaling
 from hedgerow.linear.standing import Standing
 from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.tables import attribute_table, transition_table
@@ -248,7 +249,8 @@ class LinearCRF(SequenceModel):
         )
         warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
         plan = plan_stages(objective, warm_iter)
-        standing = self._stand(record, plan, layout, data, init)
+        scaling = Scaling.of(rows, layout, float(self.reg_lambda))
+        standing = self._stand(record, plan, layout, scaling, data, init)
         n_threads = trellis.count_threads(self.n_jobs)
         evaluate = watch(watched, data.index, n_threads)
         del watched
@@ -257,6 +259,7 @@ class LinearCRF(SequenceModel):
             data.targets,
             layout,
             reg_lambda=float(self.reg_lambda),
+            scaling=scaling,
             n_threads=n_threads,
         )
         del rows  # the loss has its own copy, made for its purpose
@@ -370,20 +373,22 @@ class LinearCRF(SequenceModel):
         record: Record | None,
         plan: Sequence[Choice],
         layout: LinearLayout,
+        scaling: Scaling,
         data: TrainingSet,
         init: LinearCRF | None,
     ) -> Standing:
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
         weights = np.zeros(sum(layout.sizes))
         if record is not None:
-            found = record.read(lambda state: Standing.unpack(state, len(weights), plan))
+            penalty = scaling.divide_penalty(float(self.reg_lambda))
+            found = record.read(lambda state: Standing.unpack(state, len(weights), plan, penalty))
             if found is not None:
                 if plan[-1] == "likelihood":
                     record.check_limit("max_iter", self.max_iter, found.n_iter)
                 return found
         if init is not None:
             init._copy_weights(data, LinearWeights.from_vector(weights, layout))
-        return Standing.begin(weights)
+        return Standing.begin(scaling.scale(weights))
 
     def _train(
         self,

@@ -135,9 +135,9 @@ def damage(checkpoint, name, value):
         ("likelihood", "metric.steps", np.zeros(1, np.float32), r"its steps"),
         ("likelihood", "metric.products", -np.ones(12), r"its steps"),
         ("likelihood", "metric.products", np.full(12, np.inf), r"its steps"),
-        ("max_margin", "bundle.gram", np.zeros((1, 1)), r"bundle.gram has the wrong shape"),
+        ("max_margin", "bundle.gram", np.zeros((1, 1, 1)), r"bundle.gram has the wrong shape"),
         ("max_margin", "bundle.offsets", np.zeros(99), r"its planes"),
-        ("max_margin", "bundle.figures", np.zeros(4), r"its penalty"),
+        ("max_margin", "bundle.figures", -np.ones(3), r"its pull"),
         ("max_margin", "bundle.step_shares", np.zeros(11), r"the shares of its planes"),
     ],
 )
