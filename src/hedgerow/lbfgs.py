@@ -32,7 +32,7 @@ PERIOD = 10
 PROMISE = 1e-4
 MAX_HALVINGS = 20
 MAX_FRESH_HALVINGS = 100
-# Differences of the loss below this share of it may be rounding errors.
+# Differences of the loss below this share of what it was at first may be rounding errors.
 ROUNDING = 1e-9
 
 
@@ -91,6 +91,10 @@ class Iterations:
         loss = self.losses[-1]
         return self.losses[-1 - PERIOD] - loss <= self.tol * abs(loss)
 
+    def rounding(self, loss: float) -> float:
+        """How far two losses may be apart for no reason, if the first one is this."""
+        return ROUNDING * abs(self.losses[0] if self.losses else loss)
+
     def note(self, weights: Vector, loss: float) -> None:
         """Note one more iteration."""
         self.losses.append(loss)
@@ -134,9 +138,9 @@ def minimize(
             metric.clear()
             continue
         else:
-            found = backtrack(ray.at, weights, value, gradient, direction, iterations.tol, fresh)
-            if found.point is None:  # no step lowers the loss any further
-                return iterations.end(weights, value, found.steepest)
+            found = backtrack(ray.at, weights, value, gradient, direction, iterations, fresh)
+            if found.point is None or value - found.point[1] <= iterations.rounding(value):
+                return iterations.end(weights, value, found.steepest)  # there is no lower loss
             new_weights, value, new_gradient = found.point
             np.subtract(new_weights, weights, out=direction)
         change = np.subtract(new_gradient, gradient, out=gradient)
@@ -160,7 +164,7 @@ def backtrack(
     value: float,
     slopes: Vector,
     direction: Vector,
-    tol: float,
+    iterations: Iterations,
     fresh: bool,
 ) -> Backtracking:
     """Halve a step until it lowers the loss enough.
@@ -173,8 +177,8 @@ def backtrack(
         Where it begins.
     direction
         That of the step, which is of size 1 at first. A fresh one has length 1 at most.
-    tol
-        Share of the loss that is not worth another iteration.
+    iterations
+        Those before, which tell what is not worth another one.
     """
     size, most = 1.0, MAX_HALVINGS
     if fresh:
@@ -183,6 +187,7 @@ def backtrack(
     # In the end no step lowers the loss by more than rounding. It is not the end where a slope
     # promises more than that, and yet the loss rises, by no more than a curvature explains that
     # half the step would do justice to; nor where there is no loss to compare with.
+    least = max(iterations.tol * abs(value), iterations.rounding(value))
     steep, finite = False, False
     for _ in range(most):
         point = at(size)
@@ -191,7 +196,7 @@ def backtrack(
         if rise <= -PROMISE * promise and rise < 0:
             return Backtracking(point)
         finite |= bool(np.isfinite(rise))
-        steep |= promise > max(tol, ROUNDING) * abs(value) and rise <= 2 * promise
+        steep |= promise > least and rise <= 2 * promise
         if (point[0] == weights).all():
             break
         size /= 2

@@ -23,7 +23,7 @@ from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.scaling import Scaling
 from hedgerow.linear.standing import Standing
 from hedgerow.linear.state import pack_weights, unpack_weights
-from hedgerow.linear.tables import attribute_table, transition_table
+from hedgerow.linear.tables import attribute_table, name_weight, transition_table
 from hedgerow.linear.train import plan_stages, train
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.watch import Evaluate, watch
@@ -267,7 +267,7 @@ class LinearCRF(SequenceModel):
         history = standing.history
         del loss, standing
         _core.release_memory()
-        self._warn_unless_converged(minimum, tol)
+        self._warn_unless_converged(minimum, tol, layout, data.index)
         decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._weights = LinearWeights.from_vector(minimum.weights, layout)
@@ -444,14 +444,24 @@ class LinearCRF(SequenceModel):
             labels, pairs = labels.of_attributes(~of_pairs), pairs.of_attributes(of_pairs)
         return LinearLayout(labels, pairs, data.grammar)
 
-    def _warn_unless_converged(self, minimum: Minimum, tol: float) -> None:
-        if tol > 0 and not minimum.converged:
-            warnings.warn(
-                f"training stopped after max_iter={self.max_iter} iterations before the loss "
-                f"settled to tol={tol}; raise max_iter, or set tol=0 if this is what you want",
-                ConvergenceWarning,
-                stacklevel=3,
+    def _warn_unless_converged(
+        self, minimum: Minimum, tol: float, layout: LinearLayout, index: _core.StringIndex
+    ) -> None:
+        if minimum.steepest is not None:
+            message = (
+                f"training stopped after {minimum.n_iter} iterations where no step lowers the "
+                "loss, though its slope is not zero, and steepest for the weights of "
+                f"{name_weight(minimum.steepest, layout, index)}; look at its values, and at the "
+                "gradient if the objective is your own"
             )
+        elif tol > 0 and not minimum.converged:
+            message = (
+                f"training stopped after max_iter={self.max_iter} iterations before the loss "
+                f"settled to tol={tol}; raise max_iter, or set tol=0 if this is what you want"
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def _check_values(self, sequences: Sequences) -> None:
         check_finite(sequences, type(self).__name__)

@@ -51,7 +51,7 @@ def minimize_l1(
         direction[(weights == 0) & (direction * slopes >= 0)] = 0.0  # not out of the orthant
         orthant = np.where(weights == 0, -np.sign(slopes), np.sign(weights))
         at = _ray(penalised, weights, direction, orthant)
-        found = backtrack(at, weights, value, slopes, direction, iterations.tol, fresh)
+        found = backtrack(at, weights, value, slopes, direction, iterations, fresh)
         if found.point is None:
             if fresh:  # no step lowers the loss any further
                 return iterations.end(weights, value, found.steepest)
