@@ -193,6 +193,8 @@ def backtrack(
         point = at(size)
         promise = dot(slopes, weights - point[0])
         rise = point[1] - value
+        if steep and -0.01 * least <= rise < 0:
+            break  # a rounding error, where so much was promised
         if rise <= -PROMISE * promise and rise < 0:
             return Backtracking(point)
         finite |= bool(np.isfinite(rise))
@@ -244,7 +246,9 @@ class _Ray:
                 value_before,
                 maxiter=20,
             )
-        return None if found[0] is None else float(found[0])
+        if found[0] is None or not self.at(float(found[0]))[1] <= value:  # it may be NaN
+            return None
+        return float(found[0])
 
 
 def dot(a: Vector, b: Vector) -> float:
