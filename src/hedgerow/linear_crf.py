@@ -42,7 +42,9 @@ class LinearCRF(SequenceModel):
 
     Minimises a loss, unless told otherwise the negative log-likelihood, summed over sequences, plus
     ``reg_lambda / 2 * |w|^2 + reg_alpha * |w|_1``. (CRFsuite's ``c2=1`` is ``reg_lambda=2``, its
-    ``c1`` is ``reg_alpha``.)
+    ``c1`` is ``reg_alpha``.) Columns may have any scale: training finds units of its own. But
+    penalties are of the weights as they are, so it pays to subtract the mean of a column that lies
+    far from 0, such as a year.
 
     Parameters
     ----------

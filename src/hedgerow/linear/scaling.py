@@ -30,6 +30,8 @@ Vector = NDArray[np.float64]
 SMALLEST = -500
 # A penalty of weights in training is at least this share of that of weights.
 LEAST_PENALTY = 2.0**-26
+# Entries that are looked at in one go.
+BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +94,17 @@ UNSCALED = Scaling()
 def _find_scales(rows: SparseRows, reg_lambda: float) -> Vector:
     """The scale of each attribute, (A,)."""
     assert rows.values is not None
-    sizes, n_attributes = np.abs(rows.values), rows.n_columns
+    n_attributes, n_entries = rows.n_columns, len(rows.indices)
+    parts = [slice(first, first + BLOCK) for first in range(0, n_entries, BLOCK)]
     counts = np.bincount(rows.indices, minlength=n_attributes).clip(min=1)
-    largest = np.zeros(n_attributes)
-    np.maximum.at(largest, rows.indices, sizes)
+    largest, squares = np.zeros((2, n_attributes))
+    for part in parts:
+        np.maximum.at(largest, rows.indices[part], np.abs(rows.values[part]))
     largest[largest == 0] = 1.0
-    # Squares are of values by the largest one, which cannot overflow.
-    squares = np.bincount(
-        rows.indices, (sizes / largest[rows.indices]) ** 2, minlength=n_attributes
-    )
+    for part in parts:  # the squares of values by the largest one cannot overflow
+        indices = rows.indices[part]
+        shares = rows.values[part] / largest[indices]
+        squares += np.bincount(indices, shares**2, minlength=n_attributes)
     means = largest * np.sqrt(squares / counts)
     penalty = np.sqrt(4 * reg_lambda / counts)
     scales = np.hypot(means, penalty) / np.hypot(1.0, penalty)
