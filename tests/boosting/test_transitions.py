@@ -103,8 +103,8 @@ def test_rare_and_frequent_patterns_come_to_the_lowest_point_together():
     measure = quadratic(np.diag(counts), goal)
     step = exact_step(measure, np.zeros(4), counts, reg_lambda=0.0, n_threads=1)
     np.testing.assert_allclose(step, goal, rtol=1e-3)
-    # Where nothing is expected and nothing held back there is no unit, and none is needed.
-    step = exact_step(measure, goal, np.zeros(4), reg_lambda=0.0, n_threads=1)
+    # Where no pattern is expected to occur nothing curves, and nothing moves.
+    step = exact_step(measure, np.zeros(4), np.zeros(4), reg_lambda=0.0, n_threads=1)
     assert step.tolist() == [0.0] * 4
 
 

@@ -59,17 +59,19 @@ def exact_step(
     """
     if not len(weights):
         return np.zeros(0)
-    # In steps by these units the curvature of frequent and rare patterns is alike.
+    # In steps by these units, and with the loss for each time that the most frequent pattern
+    # occurs, the curvature of all patterns is about 1, and so is the size of a good step.
     curvatures = counts + reg_lambda
     largest = float(curvatures.max())
-    units = np.sqrt((curvatures / largest).clip(min=RAREST)) if largest > 0 else np.ones(1)
-    units /= units.mean()
+    if largest <= 0:
+        return np.zeros(len(weights))
+    units = np.sqrt((curvatures / largest).clip(min=RAREST))
 
     def penalised(point: Vector) -> tuple[float, Vector]:
         step = point / units
         loss, slopes = measure(weights + step)
         penalty = reg_lambda / 2 * float(np.einsum("p,p", step, step))
-        return loss + penalty, (slopes + reg_lambda * step) / units
+        return (loss + penalty) / largest, (slopes + reg_lambda * step) / (largest * units)
 
     iterations = Iterations(EXACT_ITERATIONS, 0.0, lambda point, loss: None)
     start, metric = np.zeros(len(weights)), build_metric(len(weights))
