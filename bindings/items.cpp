@@ -78,7 +78,9 @@ class ItemWalker {
     try {
       return text_of(string);
     } catch (const nb::python_error&) {
-      fail("has a string that is not valid Unicode (half of a surrogate pair)");
+      fail(
+          "has a string that is not valid Unicode (half of a surrogate pair); "
+          "repair or remove it");
     }
   }
 

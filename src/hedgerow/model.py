@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from hedgerow import trellis
 from hedgerow.decoding import Decode, decode_marginals
@@ -20,7 +19,7 @@ from hedgerow.explain import Explanation, Place
 from hedgerow.labels import pin_known
 from hedgerow.labels.tables import Table
 from hedgerow.objectives import Targets, log_likelihoods
-from hedgerow.parameters import check_number
+from hedgerow.parameters import check_number, read_random_state
 from hedgerow.sequences import Sequences
 from hedgerow.trellis import NoPathError, Potentials
 from hedgerow.weighting import read_sample_weight
@@ -196,7 +195,7 @@ class SequenceModel(Estimator):
         """
         check_number("n", n, minimum=1, integer=True)
         question = self._ask(X, groups, known)
-        random = check_random_state(random_state)
+        random = read_random_state(random_state)
 
         def draw(part: Potentials) -> NDArray[np.int32]:
             uniforms = random.random_sample((int(n), part.n_positions))

@@ -6,6 +6,9 @@ import math
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 
 def check_number(name: str, value: Any, *, minimum: float, integer: bool = False) -> None:
     """Raise ValueError unless `value` is a finite number (an integer) of at least `minimum`."""
@@ -19,17 +22,33 @@ def check_number(name: str, value: Any, *, minimum: float, integer: bool = False
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise ValueError unless `value` is one of `choices`."""
-    if value not in choices:
+    try:
+        found = bool(value in choices)
+    except (TypeError, ValueError):  # of values that cannot be compared: arrays, pandas' NA
+        found = False
+    if not found:
         expected = " or ".join(map(repr, choices))
         raise ValueError(f"{name} is {value!r}; expected {expected}")
 
 
 def check_prefix(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is True, False or a string with something in it."""
-    if not (isinstance(value, str) and value) and value not in (True, False):
+    if not isinstance(value, (str, bool, np.bool_)) or value == "":
         raise ValueError(
             f"{name} is {value!r}; expected True, False, or a prefix of attribute names"
         )
+
+
+def read_random_state(value: Any) -> np.random.RandomState:
+    """Random numbers as scikit-learn's estimators take them; ValueError for what is none."""
+    try:
+        random: np.random.RandomState = check_random_state(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state is {value!r}; expected an integer from 0 to 2**32 - 1, a "
+            "numpy.random.RandomState, or None"
+        ) from None
+    return random
 
 
 def check_share(name: str, value: Any) -> None:

@@ -1,8 +1,10 @@
 """The table of kinds."""
 
-from abuse import smoke
+from abuse import bad_places, commands, odd_values
 from abuse.kind import Kind
 
 __all__ = ["KINDS"]
 
-KINDS: dict[str, Kind] = {kind.name: kind for module in (smoke,) for kind in module.KINDS}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for module in (odd_values, commands, bad_places) for kind in module.KINDS
+}

@@ -91,7 +91,13 @@ def attribute_blocks(rows: SparseRows) -> _core.AttributeBlocks:
 
 def _number(names: list[str], index: _core.StringIndex, grow: bool) -> NDArray[np.int32]:
     find = index.add if grow else index.find
-    return np.fromiter(map(find, names), np.int32, len(names))
+    try:
+        return np.fromiter(map(find, names), np.int32, len(names))
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"X has the column or value {error.object!r}, which is not valid Unicode (half of a "
+            "surrogate pair); repair or remove it"
+        ) from None
 
 
 def _renumber(rows: SparseRows, ids: NDArray[np.int32]) -> SparseRows:
