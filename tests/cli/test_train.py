@@ -193,7 +193,7 @@ def test_mistakes_in_files(chunks, place, tmp_path, capsys):
 
 def test_both_files_from_standard_input(place, capsys):
     message = complaint(capsys, "train", "-", "-m", place, "--dev", "-")
-    assert message == "only one of TRAIN and --dev can be standard input"
+    assert message == "only one of TRAIN, --dev and --template can be standard input"
 
 
 def test_the_place_of_the_model_is_looked_at_first(chunks, tmp_path, capsys):

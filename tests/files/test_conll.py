@@ -196,6 +196,8 @@ def test_a_long_sequence_is_read_whole(tmp_path):
             r"line 2: b'\\xff\\xfe' is not valid UTF-8 .*; save the file as",
         ),
         ("# columns: a b c\nx y\n", {}, "line 2: the columns are named a b c, but there are 2"),
+        ("# columns: a a c\nx y z\n", {}, "two columns are named 'a'; rename one"),
+        ("# columns: a c c\nx y z\n", {"label": "c"}, "two columns are named 'c'; rename one"),
     ],
 )
 def test_what_cannot_be_read(tmp_path, text, options, message):

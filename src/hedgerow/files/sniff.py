@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from hedgerow.files.chunks import MARK, Chunk, decode_text
-from hedgerow.files.columns import find_column, list_columns, number_columns
+from hedgerow.files.columns import check_named_once, find_column, list_columns, number_columns
 from hedgerow.files.conll import (
     NAMES_OF_CONLLU,
     NAMING_LINE,
@@ -173,11 +173,13 @@ def _conll_recipe(said: Said, lines: list[bytes]) -> Recipe:
     if label is None:
         label = "UPOS" if numbers_tokens and "UPOS" in columns else -1
     number = find_column(columns, label, path)
+    features = said.choose_features(columns, leave_out={number})
+    check_named_once(columns, [columns[n] for n in (number, *features)], path)
     recipe = Recipe(
         "conll",
         columns,
         number,
-        features=said.choose_features(columns, leave_out={number}),
+        features=features,
         template=None if template is None else read_template_lines(template),
         delimiter=delimiter,
         named=names is not None,
