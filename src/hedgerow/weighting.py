@@ -66,6 +66,8 @@ def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
         weights = np.asarray(sample_weight)
         if weights.dtype.kind == "c":
             raise ValueError("they are complex")
+        if np.ma.is_masked(sample_weight):
+            raise ValueError("some of them are masked")
         return weights.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight is not an array of numbers: {error}") from None

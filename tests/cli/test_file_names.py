@@ -85,6 +85,24 @@ def test_complaints_name_the_file(
         assert complaint(capsys, *arguments).startswith(expected)
 
 
+def test_categories_of_another_kind(tmp_path, capsys):
+    file, model, out = (tmp_path / name for name in ("file.parquet", "model", "out.parquet"))
+    codes = [str(row % 2) for row in range(30)]
+    y = [f"L{code}" for code in codes]
+    file.write_bytes(parquet_bytes(["g", "w", "y"], [[1] * 30, codes, y]))
+    options = ["--group", "g", "--set", "n_rounds=1", "--quiet"]
+    run(capsys, "train", file, "-m", model, *options)
+    run(capsys, "tag", model, file, "-o", out)
+    floats = [f"{code}.0" for code in codes]
+    file.write_bytes(parquet_bytes(["g", "w", "y"], [[1] * 30, floats, y]))
+    assert main(["tag", str(model), str(file), "-o", str(out)]) == 0
+    assert capsys.readouterr().err == (
+        "hedgerow: warning: column 'w' holds no category that the model knows, so that all count "
+        "as missing: '0.0' for example, while it was fitted on '0', '1'; give the categories the "
+        "values used to fit\n"
+    )
+
+
 def test_positions_of_standard_input(model, monkeypatch, capsys):
     give(monkeypatch, b"g,x,w,y\n1,2,a,A\n")
     message = complaint(capsys, "inspect", model, "-", "--sequence", 0, "--position", 1)
