@@ -183,6 +183,18 @@ def test_objects_that_are_refused_in_columns_of_their_own(value):
         encode(frame)
 
 
+@pytest.mark.parametrize("value", [2.5, decimal.Decimal("2.5"), np.float32(2.5), np.inf])
+def test_numbers_as_objects_are_no_categories(value):
+    frame = pd.DataFrame({"a": pd.Series([1, None, value], dtype=object)})
+    message = f"column 'a' of X holds numbers such as {value!r} as Python objects, which would be"
+    refuses(TypeError, message, frame)
+    parts = [frame[:2].astype({"a": "category"}), frame[2:]]
+    refuses(TypeError, "column 'a' of X[0] holds numbers such as", parts)
+    frame.loc[3] = ["x"]
+    assert len(encode(frame).categorical[0].categories) == 3
+    assert len(encode(frame[:3].astype("category")).categorical[0].categories) == 2
+
+
 def test_true_and_one_are_apart():
     for values in ([True, 1, 0, False, "x", None], [1, True, False, 0, None, "x"]):
         (column,) = encode(pd.DataFrame({"a": pd.Series(values, dtype=object)})).categorical

@@ -232,6 +232,16 @@ def test_types_of_parquet(tmp_path):
         make_recipe(path, group="g")
 
 
+def test_numbers_in_place_of_bools_stay_numbers(tmp_path):
+    path = tmp_path / "t.parquet"
+    table = pa.table({"g": [0, 0], "x": [True, False], "y": ["A", "B"]})
+    parquet.write_table(table, path)
+    recipe = make_recipe(path, group="g")
+    assert read_file(path, recipe).X[0].to_pydict() == {"x": [True, False]}
+    parquet.write_table(table.set_column(1, "x", [[5, 0]]), path)
+    assert read_file(path, recipe).X[0].to_pydict() == {"x": [5.0, 0.0]}
+
+
 def test_groups_are_forgotten_in_a_long_stream(path, monkeypatch):
     monkeypatch.setattr("hedgerow.files.tables.MOST_REMEMBERED", 1)
     recipe = make_recipe(path, group="id")

@@ -25,12 +25,14 @@ MAX_SHOWN = 5
 
 def is_bool(value: Any) -> bool:
     """Whether a value is True or False, of Python or of NumPy."""
-    return isinstance(value, bool | np.bool_)
+    return isinstance(value, (bool, np.bool_))
 
 
 def is_number(value: Any) -> bool:
     """Whether a value is a number that can stand on a line, Decimals included; bools are none."""
-    return isinstance(value, Real | Decimal) and not is_bool(value)
+    if isinstance(value, str):  # the most common by far
+        return False
+    return isinstance(value, (Real, Decimal)) and not is_bool(value)
 
 
 def kind_of_values(values: Iterable[Any]) -> CategoryKind:

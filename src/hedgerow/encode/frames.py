@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import narwhals.stable.v1 as nw
@@ -167,33 +167,47 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
     categories = sorted({string for string in strings if string is not None})
     rank: dict[str | None, int] = {string: code for code, string in enumerate(categories)}
     ranks = np.array([rank.get(string, -1) for string in strings], np.int32)
-    values = [value for value in distinct if not is_missing(value)]
-    if column[0].dtype == nw.Object:
+    values = [value for value, string in zip(distinct, strings, strict=True) if string is not None]
+    if any(series.dtype == nw.Object for series in column):
         _check_objects(values, name, flat)
-    spellings = {str(value): other_spellings(value) for value in values if is_number(value)}
-    return Categorical(name, ranks[codes], categories, kind_of_values(values), spellings)
+    kind = kind_of_values(values)
+    numbers = values if kind == "numbers" else filter(is_number, values)
+    spellings = {str(value): other_spellings(value) for value in numbers}
+    return Categorical(name, ranks[codes], categories, kind, spellings)
 
 
 def _check_objects(values: list[Any], name: str, flat: bool) -> None:
-    """Refuse in a column of Python objects what is refused in a column of its own type."""
+    """Refuse in a column of Python objects what would be no categories in one of its own type."""
     for value in values:
         if isinstance(value, NO_CATEGORIES):
             raise TypeError(
                 f"column {name!r} of {name_of(0, flat)} holds {value!r}; expected numbers, bools, "
                 "strings or categories: convert it first"
             )
+    if all(map(is_number, values)):
+        fractions = [v for v in values if not isinstance(v, Integral) and float(v) % 1]
+        if fractions:
+            raise TypeError(
+                f"column {name!r} of {name_of(0, flat)} holds numbers such as {fractions[0]!r} as "
+                "Python objects, which would be categories; convert it to a numeric dtype, or to "
+                "strings"
+            )
 
 
 def _code_apart(column: Column) -> tuple[list[Any], NDArray[np.int32]]:
     """Number the values of a column; True and 1, which are equal, stay apart."""
-    distinct, codes = code_values(_lists(column))
-    if {0, 1}.isdisjoint(distinct):
-        return distinct, codes
-    values = chain.from_iterable(_lists(column))
-    if len({is_bool(value) for value in values if is_bool(value) or is_number(value)}) == 1:
+    types: set[type] = set()
+    distinct, codes = code_values(_noting_types(_lists(column), types))
+    if {bool, np.bool_}.isdisjoint(types) or len(types) == 1:
         return distinct, codes
     texts = ([str(v) if is_bool(v) else v for v in values] for values in _lists(column))
     return code_values(texts)
+
+
+def _noting_types(blocks: Iterator[list[Any]], types: set[type]) -> Iterator[list[Any]]:
+    for block in blocks:
+        types.update(map(type, block))
+        yield block
 
 
 def _lists(column: Column) -> Iterator[list[Any]]:

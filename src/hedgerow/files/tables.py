@@ -91,7 +91,11 @@ class TableColumns:
         kind = self.types[name]
         if kind == pa.string():
             return _to_text(column)
-        return column if column.type == pa.float32() else column.cast(kind, safe=False)
+        if column.type == pa.float32():
+            return column
+        # Numbers other than 0 and 1 in place of bools stay what they are.
+        as_bool = kind == pa.bool_() and column.type == pa.bool_()
+        return column.cast(kind if as_bool else pa.float64(), safe=False)
 
     def _labels(self, rows: pa.Table, name: str, offsets: list[int]) -> list[list[Any]]:
         try:
