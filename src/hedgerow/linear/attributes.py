@@ -115,11 +115,12 @@ def _number_values(
     others = _columns_within(prefix, sequences)
 
     def find(category: str) -> int:
-        return -1 if _owner(category, others) else index.find(prefix + category)
+        is_other = others and _owner(category, others)
+        return -1 if is_other else index.find(prefix + category)
 
     def known() -> Iterator[str]:
         text, offsets = index.to_arrays()
-        names = (text[start:stop].tobytes().decode() for start, stop in pairwise(offsets.tolist()))
+        names = (text[start:stop].tobytes().decode() for start, stop in pairwise(offsets))
         values = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
         return (value for value in values if not _owner(value, others))
 
