@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import hedgerow
 from hedgerow import persist
+from hedgerow.description import describe, show
 from hedgerow.parameters import check_number
 from hedgerow.whole_file import check_folder, remove_leftovers
 
@@ -84,7 +84,8 @@ class Identity:
     estimator : str
         Its class.
     parameters : mapping
-        Those it was made with.
+        Those it was made with that have a say in what is learnt, described when it began: objects
+        may change while they are used.
     fingerprints : dict
         Digests of what it learns from, None for what is not given.
     free : collection of str
@@ -96,15 +97,27 @@ class Identity:
     fingerprints: dict[str, str | None]
     free: Collection[str] = ()
 
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        fingerprints: dict[str, str | None],
+        free: Collection[str] = (),
+    ) -> Identity:
+        """The identity of a training of `estimator` that is about to begin or to go on."""
+        parameters = {
+            name: describe(name, value)
+            for name, value in estimator.get_params(deep=False).items()
+            if name not in FREE
+        }
+        return cls(type(estimator).__name__, parameters, fingerprints, free)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        described = {
-            name: _describe(value) for name, value in self.parameters.items() if name not in FREE
-        }
         return {
             "version": hedgerow.__version__,
             "estimator": self.estimator,
-            "parameters": described,
+            "parameters": dict(self.parameters),
             "fingerprints": self.fingerprints,
         }
 
@@ -115,7 +128,7 @@ class Identity:
             if kept[name] != mine[name]:
                 return f"it was written by {what} {kept[name]} and this is {what} {mine[name]}"
         changes = [
-            f"{name} was {kept['parameters'][name]!r} and is {value!r} now"
+            f"{name} was {show(kept['parameters'][name])} and is {show(value)} now"
             for name, value in mine["parameters"].items()
             if name not in self.free and value != kept["parameters"][name]
         ]
@@ -186,13 +199,3 @@ def _tell_data_apart(name: str, before: str | None, now: str | None) -> str:
     if now is None:
         return f"{name} was given and is not given now"
     return f"{name} is not what it was"
-
-
-def _describe(value: Any) -> Any:
-    """A parameter as a JSON value; an object that is none by its class, and what that shows."""
-    packed = persist.pack_parameters({"": value})[""]
-    if packed is not None or value is None:
-        return packed
-    if is_dataclass(value):
-        return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))  # where it lies says nothing
-    return f"a {type(value).__module__}.{type(value).__qualname__}"

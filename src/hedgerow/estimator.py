@@ -24,6 +24,7 @@ from hedgerow.fingerprint import fingerprint
 from hedgerow.labels import Grammar, Labels, read_labels
 from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_table
 from hedgerow.objectives import Choice
+from hedgerow.parameters import plain_parameters
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.training import TrainingSet
 
@@ -96,7 +97,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `hedgerow.load` reads.
 
-        The file is written beside its place and moved there when it is whole.
+        The file is written beside its place and moved there when it is whole. It keeps the
+        parameters as plain values, such as lists for sets, arrays and Series. It cannot keep
+        objects: ``objective``, unless it is a name, ``random_state``, unless it is a number, and
+        ``callbacks`` are None in a model that was loaded. Such a model predicts as the saved one
+        did; to train it anew, set its objective first, ``set_params(objective=...)``.
         """
         self._check_fitted()
         persist.write(Path(path), type(self).__name__, self._to_state())
@@ -105,7 +110,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Everything that a model file has to hold."""
         own = self._pack()
         metadata = {
-            "parameters": persist.pack_parameters(self.get_params(deep=False)),
+            "parameters": persist.pack_parameters(plain_parameters(self)),
             "classes": persist.pack_classes(self.classes_),
             "schema": self._schema.to_json(),
             **own.metadata,
@@ -188,9 +193,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "eval_set": None if watched is None else fingerprint(watched[0].codes, watched[1]),
             "init": None if init is None else fingerprint(init._to_state()),
         }
-        parameters = self.get_params(deep=False)
-        identity = Identity(type(self).__name__, parameters, fingerprints, free)
-        return Record(checkpoint, identity)
+        return Record(checkpoint, Identity.of(self, fingerprints, free))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "classes_"):

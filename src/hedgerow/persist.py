@@ -196,21 +196,11 @@ def unpack_history(state: State) -> dict[str, list[float]]:
 
 
 def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of an estimator as JSON values; a dict becomes a list of pairs."""
-
-    def pack(value: Any) -> Any:
-        if isinstance(value, np.generic):
-            return value.item()
-        if isinstance(value, Mapping):
-            return {"pairs": [[pack(key), pack(item)] for key, item in value.items()]}
-        if isinstance(value, (set, frozenset)):
-            value = sorted(value, key=repr)  # the same model, the same file
-        if isinstance(value, (list, tuple, np.ndarray)):
-            # What is called cannot be kept.
-            return None if any(map(callable, value)) else [pack(item) for item in value]
-        return value if isinstance(value, (bool, int, float, str)) else None
-
-    return {name: pack(value) for name, value in parameters.items()}
+    """Plain values of parameters as JSON values; a dict becomes a list of pairs."""
+    return {
+        name: {"pairs": list(value.items())} if isinstance(value, dict) else value
+        for name, value in parameters.items()
+    }
 
 
 def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[str, Any]:

@@ -102,11 +102,6 @@ def class_weights(
     if isinstance(class_weight, str):
         counts = np.bincount(codes, minlength=len(classes))
         return len(codes) / (np.count_nonzero(counts) * counts.clip(min=1))
-    if not isinstance(class_weight, Mapping):
-        raise ValueError(
-            f"class_weight is of type {type(class_weight).__name__}; expected a dict of weights by "
-            "label, 'balanced' or None"
-        )
     for label, weight in class_weight.items():
         if label not in classes:
             raise ValueError(

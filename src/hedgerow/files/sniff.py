@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -139,7 +140,10 @@ class Said:
         if features is None:
             chosen = [number for number in range(len(columns)) if number not in leave_out]
         else:
-            chosen = [find_column(columns, which, self.path) for which in features]
+            is_set = isinstance(features, AbstractSet)  # which has no order that repeats
+            named = sorted(features, key=str) if is_set else features
+            chosen = [find_column(columns, which, self.path) for which in named]
+            chosen = sorted(chosen) if is_set else chosen
         if not chosen:
             raise FileError(self.path, f"no column is left to learn from; {list_columns(columns)}")
         taken = leave_out & set(chosen)
