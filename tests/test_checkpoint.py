@@ -6,11 +6,19 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hedgerow import Checkpoint, ModelFileError, TreeCRF, load, persist
 from hedgerow.objectives import Accuracy
 from reference.trainings import EVAL_SET, Brier, X, Y, make_data, saved, train_long
+
+
+class Power(Brier):
+    """The same with a state."""
+
+    def __init__(self, power):
+        self.power = power
 
 
 def small(**parameters):
@@ -34,7 +42,15 @@ def test_what_does_not_matter_may_differ(tmp_path):
             {},
             r"objective was .* is .*\.Accuracy\(sharpness=2.0\) now",
         ),
+        ({"objective": Power(3.0)}, {}, r"objective was .*\.Power\(power=3.0\) now"),
         ({"start_labels": {0, 1, 2}}, {}, r"start_labels was None and is \[0, 1, 2\] now"),
+        ({"forbidden": []}, {}, r"forbidden was None and is \[\] now"),
+        (
+            {"label_patterns": {(1, 0): 1}.keys()},
+            {},
+            r"label_patterns was None and is \[\[1, 0\]\]",
+        ),
+        ({"class_weight": {1: 2}}, {}, r"class_weight was None and is {1: 2} now"),
         ({"max_bins": 9, "order": 2}, {}, r"max_bins was 255 and is 9 now, order was 1 and is 2"),
         ({"random_state": 1}, {}, r"random_state was 0 and is 1 now"),
         ({}, {"X": [x + 1 for x in X]}, r"X is not what it was"),
@@ -52,6 +68,81 @@ def test_another_training_is_refused(parameters, data, message, tmp_path):
         small(**parameters).fit(
             **{"X": X, "y": Y, "eval_set": EVAL_SET} | data, checkpoint=checkpoint
         )
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "message"),
+    [
+        (
+            {"start_labels": pd.Series([0, 2])},
+            {"start_labels": pd.Series([0, 1, 2])},
+            "start_labels",
+        ),
+        (
+            {"forbidden": {(2, 2): 1}.keys()},
+            {"forbidden": {}.keys()},
+            r"forbidden was \[\[2, 2\]\] and",
+        ),
+        ({"label_patterns": [(0, 1)]}, {"label_patterns": [(1, 0)]}, "label_patterns was"),
+        (
+            {"class_weight": {0: 1}},
+            {"class_weight": {0: 5}},
+            "class_weight was {0: 1} and is {0: 5}",
+        ),
+        (
+            {"objective": Power(2.0)},
+            {"objective": Power(3.0)},
+            r"Power\(power=2.0\) and is .*=3.0\)",
+        ),
+    ],
+)
+def test_other_values_of_the_same_type_are_refused(before, now, message, tmp_path):
+    checkpoint = Checkpoint(tmp_path / "kept")
+    # They begin with 0, and no 2 comes after a 2.
+    labels = [[0, *(label % 2 for label in each[2:]), 2][-len(each) :] for each in Y]
+    small(n_rounds=2, warm_rounds=1, **before).fit(X, labels, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match=rf"is of another training: .*{message}"):
+        small(n_rounds=2, warm_rounds=1, **now).fit(X, labels, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ({"reg_lambda": 1, "max_step": 2.0}, {"reg_lambda": 1.0, "max_step": np.int64(2)}),
+        ({"start_labels": [0, 1, 2]}, {"start_labels": np.array([0, 1, 2])}),
+        ({"class_weight": {0: 1, 2: 3}}, {"class_weight": {np.int64(2): 3.0, 0: 1}}),
+        ({"objective": Power(2)}, {"objective": Power(2.0)}),
+        ({"window": (1, 2)}, {"window": [1, 2]}),
+    ],
+)
+def test_other_types_of_the_same_values_go_on(before, now, tmp_path):
+    checkpoint = Checkpoint(tmp_path / "kept")
+    small(n_rounds=4, warm_rounds=1, **before).fit(X, Y, checkpoint=checkpoint)
+    crf = small(n_rounds=6, warm_rounds=1, **now).fit(X, Y, checkpoint=checkpoint)
+    assert crf.history_ == small(n_rounds=6, warm_rounds=1, **now).fit(X, Y).history_
+
+
+def test_an_objective_that_cannot_be_described_is_refused(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "kept")
+    crf = small(n_rounds=2, objective=Power(lambda: 2))
+    with pytest.raises(TypeError, match=r"Power, which a checkpoint cannot tell from another: obj"):
+        crf.fit(X, Y, checkpoint=checkpoint)
+    assert not checkpoint.path.exists()
+
+
+def test_an_objective_may_change_while_it_is_used(tmp_path):
+    class Counting(Brier):
+        n_calls = 0
+
+        def value(self, *args):
+            self.n_calls += 1
+            return super().value(*args)
+
+    checkpoint = Checkpoint(tmp_path / "kept", every=1)
+    for n_rounds in (2, 3):
+        crf = small(n_rounds=n_rounds, warm_rounds=1, objective=Counting())
+        crf.fit(X, Y, checkpoint=checkpoint)
+        assert crf.objective.n_calls > 0
 
 
 def test_another_kind_of_estimator_is_refused(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from hedgerow import LinearCRF, TreeCRF
+from reference import hash_seeds
 from reference.linear import make_data
 
 X, Y = make_data()
@@ -85,3 +86,25 @@ def test_fit_in_a_forked_child(estimator):
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
     assert done.returncode == 0
+
+
+def test_nothing_depends_on_how_strings_are_hashed(tmp_path):
+    for name in ("one", "two", "kept"):
+        (tmp_path / name).mkdir()
+
+    def train(name, hash_seed):
+        subprocess.run(
+            [sys.executable, hash_seeds.__file__, tmp_path / name, tmp_path / "kept"],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            timeout=120,
+            check=True,
+        )
+        return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+
+    one, two = train("one", "1"), train("two", "2")
+    resumed = {name for name in two if name.endswith(".resumed")}
+    assert len(one) == 16
+    assert len(resumed) == 6
+    assert {name: two[name] for name in two.keys() - resumed} == one
+    for name in resumed:
+        assert two[name] == one[name.removesuffix(".resumed")]
