@@ -86,7 +86,8 @@ class LinearCRF(SequenceModel):
         pairs, with 1 only those that occur.
     label_patterns : list of tuples of labels or None, default None
         The label patterns that have weights, in place of those that `order` finds. Here and in the
-        constraints below every label must occur in y.
+        constraints below every label must occur in y, and any collection will do that can be read
+        again, such as a set, which is sorted, an array or a Series.
     constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
         Allow only labellings that keep to this scheme of chunk labels. Constraints hold in training
         too, where only labellings that are allowed compete.

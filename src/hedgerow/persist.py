@@ -65,6 +65,9 @@ def write_file(path: Path, data: bytes) -> None:
 def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> SequenceModel:
     """Read a model that `save` wrote.
 
+    Its parameters are plain values. Those that were objects, which no file keeps, are None:
+    ``objective``, unless it is a name, ``random_state``, unless it is a number, and ``callbacks``.
+
     Parameters
     ----------
     source
