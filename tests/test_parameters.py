@@ -115,6 +115,7 @@ class Pairs:
         (np.str_("a"), "a"),
         (np.array("a"), "a"),
         (np.array(7), 7),
+        (np.ma.array(["b", "a"], mask=[False, True]), ["b", None]),
         (Label.A, "a"),
         (Number.ONE, 1),
         (Fraction(1, 4), 0.25),
@@ -189,6 +190,7 @@ EXPECTED = r"expected numbers, strings, bools or None, or a list, tuple, set, ar
             {("a", "b"): 1},
             r"it has the key \('a', 'b'\) of type tuple; expected a string, a number",
         ),
+        ({b"x": 1, 1j: 2, "a": 1}, r"it has the key 1j of type complex; expected a string"),
         ({"a": print}, rf"it\['a'\] is of type builtin_function_or_method; {EXPECTED}"),
     ],
 )

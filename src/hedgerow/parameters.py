@@ -94,7 +94,7 @@ def plain_value(name: str, value: Any) -> Any:
     if type(value) in PLAIN_TYPES:
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
-        return plain_value(name, value[()])
+        return plain_value(name, value.tolist())
     if isinstance(value, str | Real | np.bool_):
         return _plain_scalar(value)
     if isinstance(value, Mapping):
@@ -148,7 +148,7 @@ def _plain_scalar(value: Any) -> bool | int | float | str:
 
 def _plain_dict(name: str, value: Mapping[Any, Any]) -> dict[Any, Any]:
     pairs = []
-    for key, item in value.items():
+    for key, item in sorted(value.items(), key=lambda pair: repr(pair[0])):
         if not isinstance(key, str | Real | np.bool_ | None):
             raise TypeError(
                 f"{name} has the key {key!r} of type {type(key).__name__}; expected a string, a "
