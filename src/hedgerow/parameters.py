@@ -7,7 +7,7 @@ all work on plain values of it: None, bool, int, float, str, and lists and dicts
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Integral, Real
 from typing import Any
@@ -19,7 +19,9 @@ from sklearn.utils import check_random_state
 # Parameters that may be objects, which no file can keep.
 OBJECTS = frozenset({"objective", "callbacks", "random_state"})
 
-PLAIN_TYPES = (type(None), bool, int, float, str)
+PLAIN_TYPES = frozenset({type(None), bool, int, float, str})
+SCALARS = (str, Real, np.bool_)
+UNORDERED = (AbstractSet, Mapping)
 BYTES = (bytes, bytearray, memoryview)
 EXPECTED = (
     "expected numbers, strings, bools or None, or a list, tuple, set, array, Series or dict of such"
@@ -93,25 +95,19 @@ def plain_value(name: str, value: Any) -> Any:
     """
     if type(value) in PLAIN_TYPES:
         return value
+    if type(value) in (list, tuple):  # there may be very many
+        return _plain_list(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return plain_value(name, value.tolist())
-    if isinstance(value, str | Real | np.bool_):
+    if isinstance(value, SCALARS):
         return _plain_scalar(value)
     if isinstance(value, Mapping):
         return _plain_dict(name, value)
-    has_order = not isinstance(value, AbstractSet)
-    # Where the elements of a set are sorted, the first that is wrong is always the same one.
-    elements = _elements(name, value) if has_order else sorted(value, key=repr)
-    plain = []
-    for number, element in enumerate(elements):
-        where = f"{name}[{number}]" if has_order else f"an element of {name}"
-        if isinstance(element, AbstractSet | Mapping):
-            raise TypeError(
-                f"{where} is of type {type(element).__name__}, whose elements have no order; "
-                "expected a tuple or a list"
-            )
-        plain.append(plain_value(where, element))
-    return plain if has_order else sorted(plain, key=_order)
+    if isinstance(value, AbstractSet):
+        # So the first element that is wrong is always the same one.
+        elements = sorted(value, key=repr)
+        return sorted(_plain_list(name, elements, "an element of "), key=_order)
+    return _plain_list(name, _elements(name, value))
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
@@ -146,10 +142,26 @@ def _plain_scalar(value: Any) -> bool | int | float | str:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
+def _plain_list(name: str, elements: Sequence[Any], prefix: str = "") -> list[Any]:
+    plain = []
+    for number, element in enumerate(elements):
+        if type(element) in PLAIN_TYPES:
+            plain.append(element)
+            continue
+        where = f"{prefix}{name}" if prefix else f"{name}[{number}]"
+        if type(element) is not tuple and isinstance(element, UNORDERED):
+            raise TypeError(
+                f"{where} is of type {type(element).__name__}, whose elements have no order; "
+                "expected a tuple or a list"
+            )
+        plain.append(plain_value(where, element))
+    return plain
+
+
 def _plain_dict(name: str, value: Mapping[Any, Any]) -> dict[Any, Any]:
     pairs = []
     for key, item in sorted(value.items(), key=lambda pair: repr(pair[0])):
-        if not isinstance(key, str | Real | np.bool_ | None):
+        if key is not None and not isinstance(key, SCALARS):
             raise TypeError(
                 f"{name} has the key {key!r} of type {type(key).__name__}; expected a string, a "
                 "number or a bool"
