@@ -1,5 +1,7 @@
 """Checkpoints: their files, and what they refuse."""
 
+import errno
+import os
 import subprocess
 import sys
 import time
@@ -10,7 +12,9 @@ import pandas as pd
 import pytest
 
 from hedgerow import Checkpoint, ModelFileError, TreeCRF, load, persist
+from hedgerow import lock as lock_module
 from hedgerow.objectives import Accuracy
+from hedgerow.whole_file import name_beside
 from reference.trainings import EVAL_SET, Brier, X, Y, make_data, saved, train_long
 
 
@@ -251,12 +255,100 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 def test_what_a_killed_writer_left_is_removed(tmp_path):
     checkpoint = Checkpoint(tmp_path / "kept [1]")
-    left = tmp_path / f".kept [1].{'0f' * 16}"
-    other = tmp_path / f".kept [2].{'0f' * 16}"
+    left = tmp_path / f"{name_beside(checkpoint.path)}-{'0f' * 8}"
+    other = tmp_path / f"{name_beside(tmp_path / 'kept [2]')}-{'0f' * 8}"
     left.touch()
     other.touch()
     small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
     assert sorted(tmp_path.iterdir()) == [other, checkpoint.path]
+
+
+def test_what_was_left_stays_where_nobody_can_tell_whose_it_is(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(lock_module, "_try_lock", fail)
+    checkpoint = Checkpoint(tmp_path / "kept")
+    left = tmp_path / f"{name_beside(checkpoint.path)}-{'0f' * 8}"
+    left.touch()
+    with pytest.warns(UserWarning, match=r"a file system that knows no locks \(no locks availab"):
+        small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
+    assert sorted(tmp_path.iterdir()) == [left, checkpoint.path]
+
+
+def test_a_second_training_is_refused_and_the_first_unharmed(tmp_path):
+    (tmp_path / "link").symlink_to("kept")
+
+    def begin_second(now):
+        if now.number == 3:
+            with pytest.raises(BlockingIOError, match=rf"link' is in use by process {os.getpid()}"):
+                small().fit(X, Y, checkpoint=Checkpoint(tmp_path / "link"))
+
+    checkpoint = Checkpoint(tmp_path / "kept", every=2)
+    crf = small(callbacks=[begin_second]).fit(X, Y, checkpoint=checkpoint)
+    assert saved(crf, tmp_path) == saved(small().fit(X, Y), tmp_path)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_every_end_of_a_training_releases_the_lock(error, tmp_path):
+    def fail(now):
+        if now.number == 5:
+            raise error
+
+    checkpoint = Checkpoint(tmp_path / "kept", every=2)
+    with pytest.raises(error):
+        small(callbacks=[fail]).fit(X, Y, checkpoint=checkpoint)
+    assert list(tmp_path.iterdir()) == [checkpoint.path]
+    small().fit(X, Y, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match="is of another training"):
+        small(max_depth=3).fit(X, Y, checkpoint=checkpoint)
+    assert list(tmp_path.iterdir()) == [checkpoint.path]
+
+
+def test_a_training_of_another_process_goes_on_unharmed(tmp_path):
+    path = tmp_path / "kept"
+    with run_long("TreeCRF", path) as child:
+        while not path.exists():
+            time.sleep(0.01)
+        for _ in range(10):
+            with pytest.raises(BlockingIOError, match=f"kept' is in use by process {child.pid} on"):
+                small().fit(X, Y, checkpoint=Checkpoint(path))
+    assert child.returncode == 0
+    assert list(tmp_path.iterdir()) == [path]
+    assert len(persist.read(path.read_bytes())[1].tensors["history.loss"]) == 150
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_does_not_write(tmp_path):
+    script = (
+        f"import os, sys; sys.path[:0] = {sys.path}; "
+        "from hedgerow import Checkpoint, TreeCRF; from reference.trainings import X, Y\n"
+        "def fork(now):\n    if now.number == 2: children.append(os.fork())\n"
+        f"children, checkpoint = [], Checkpoint({str(tmp_path / 'kept')!r}, every=1)\n"
+        "try: TreeCRF(n_rounds=9, callbacks=[fork], n_jobs=1).fit(X, Y, checkpoint=checkpoint)\n"
+        "except RuntimeError as error: print(error, flush=True); os._exit(7)\n"
+        "print('done', os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=True
+    )
+    told, end = done.stdout.splitlines()
+    assert "belongs to the process that this one was forked from" in told
+    assert end == "done 7"
+    assert list(tmp_path.iterdir()) == [tmp_path / "kept"]
+
+
+def test_places_that_cannot_be_written_are_refused_before_training(tmp_path):
+    def fit(path):
+        small(callbacks=[pytest.fail]).fit(X, Y, checkpoint=Checkpoint(path))
+
+    with pytest.raises(FileExistsError, match="it is a folder; name a file"):
+        fit(tmp_path)
+    with pytest.raises(OSError, match="too long") as long:
+        fit(tmp_path / ("n" * 256))
+    assert long.value.filename == str(tmp_path / ("n" * 256))
+    assert list(tmp_path.iterdir()) == []
+    small(n_rounds=1).fit(X, Y, checkpoint=Checkpoint(tmp_path / ("n" * 255)))
 
 
 def test_parameters_of_a_checkpoint():
@@ -270,17 +362,22 @@ def test_parameters_of_a_checkpoint():
         small().fit(X, Y, checkpoint="kept")
 
 
-@pytest.mark.parametrize("kind", ["TreeCRF", "LinearCRF"])
-def test_a_training_that_was_killed_goes_on(kind, tmp_path):
-    path = tmp_path / "kept"
+def run_long(kind, path):
+    """Start another process that trains and keeps every step."""
     script = (
         f"import sys; sys.path[:0] = {sys.path}; "
         "from hedgerow import Checkpoint; from reference.trainings import train_long; "
         f"train_long({kind!r}, Checkpoint({str(path)!r}, every=1))"
     )
+    return subprocess.Popen([sys.executable, "-c", script])
+
+
+@pytest.mark.parametrize("kind", ["TreeCRF", "LinearCRF"])
+def test_a_training_that_was_killed_goes_on(kind, tmp_path):
+    path = tmp_path / "kept"
     for _ in range(5):  # should the training ever be over before it is killed
         path.unlink(missing_ok=True)
-        with subprocess.Popen([sys.executable, "-c", script]) as child:
+        with run_long(kind, path) as child:
             while not path.exists() and child.poll() is None:
                 time.sleep(0.01)
             child.kill()

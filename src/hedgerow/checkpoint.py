@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 import hedgerow
 from hedgerow import persist
 from hedgerow.description import describe, show
+from hedgerow.lock import Lock
 from hedgerow.parameters import check_number
-from hedgerow.whole_file import check_folder, remove_leftovers
+from hedgerow.whole_file import check_place, remove_leftovers
 
 __all__ = ["Checkpoint", "Identity", "Record", "check_checkpoint"]
 
@@ -37,6 +38,7 @@ class Checkpoint:
     stays when training is over; it is for the same estimator, parameters and data only. Parameters
     are the same if they mean the same: a set of labels is a sorted list of them, 1 is 1.0. How
     objectives are told apart is said at `hedgerow.objectives.Objective`.
+    One training at a time can use it: any other is refused with a BlockingIOError.
 
     Parameters
     ----------
@@ -144,7 +146,7 @@ class Identity:
 
 
 class Record:
-    """The checkpoint of one training."""
+    """The checkpoint of one training, which is the only one to use it within a ``with``."""
 
     def __init__(self, checkpoint: Checkpoint, identity: Identity) -> None:
         self._path = checkpoint.path
@@ -152,14 +154,23 @@ class Record:
         self._identity = identity
         self._n_written: int | None = None
 
+    def __enter__(self) -> Record:
+        """Lock the file; raises OSError if another training uses it or it cannot be written."""
+        check_place(self._path)
+        self._lock = Lock.acquire(self._path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
     def read(self, unpack: Callable[[persist.State], Standing]) -> Standing | None:
         """Where the training stands, as `unpack` reads it; None if it has not begun.
 
         Raises ModelFileError if the file is damaged, ValueError if it is of another training.
         """
         path = self._path
-        check_folder(path)
-        remove_leftovers(path)
+        if self._lock.is_safe:
+            remove_leftovers(path)
         if not path.exists():
             return None
         try:
@@ -189,6 +200,11 @@ class Record:
     def note(self, n_done: int, pack: Callable[[], persist.State], *, last: bool = False) -> None:
         """Keep where the training stands if it is due after so many steps, or at the last one."""
         if n_done != self._n_written and (last or n_done % self._every == 0):
+            if not self._lock.is_held:
+                raise RuntimeError(
+                    f"the checkpoint {str(self._path)!r} belongs to the process that this one was "
+                    "forked from, which goes on with the training; end this one with os._exit"
+                )
             state = pack()
             metadata = {"identity": self._identity.to_json(), **state.metadata}
             persist.write(self._path, persist.CHECKPOINT, persist.State(state.tensors, metadata))

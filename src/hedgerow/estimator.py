@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,9 +98,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `hedgerow.load` reads.
 
-        The file is written beside its place and moved there when it is whole. It keeps the
-        parameters as plain values, such as lists for sets, arrays and Series. It cannot keep
-        objects: ``objective``, unless it is a name, ``random_state``, unless it is a number, and
+        The file is written beside its place and moved there when it is whole. It has the
+        permissions of the file that it takes the place of, if there is one. It keeps the parameters
+        as plain values, such as lists for sets, arrays and Series. It cannot keep objects:
+        ``objective``, unless it is a name, ``random_state``, unless it is a number, and
         ``callbacks`` are None in a model that was loaded. Such a model predicts as the saved one
         did; to train it anew, set its objective first, ``set_params(objective=...)``.
         """
@@ -177,14 +179,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         watched: tuple[Evaluation, Sequences] | None,
         init: Estimator | None,
         free: Collection[str],
-    ) -> Record | None:
-        """Where to write down how the training stands; None if that is not asked for.
+    ) -> AbstractContextManager[Record | None]:
+        """Where to write down how the training stands, for a ``with``; None if not asked for.
 
         `X` is all that is learnt from but for the labels, `watched` an ``eval_set``; the parameters
         `free` may differ from those of a training to go on with.
         """
         if checkpoint is None:
-            return None
+            return nullcontext()
         weights = data.targets.weights
         fingerprints = {
             "X": fingerprint(X, data.index),

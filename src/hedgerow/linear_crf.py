@@ -244,24 +244,24 @@ class LinearCRF(SequenceModel):
         layout = self._layout(data, rows)
         watched = self._read_watched(eval_set, data, objective)
         free = ("max_iter",) if objective == "likelihood" else ()
-        record = self._record(
-            checkpoint, (data.schema, data.targets.offsets, rows), data, watched, init, free
-        )
+        learnt_from = (data.schema, data.targets.offsets, rows)
         warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
         plan = plan_stages(objective, warm_iter)
-        standing = self._stand(record, plan, layout, data, init)
-        n_threads = trellis.count_threads(self.n_jobs)
-        evaluate = watch(watched, data.index, n_threads)
-        del watched
-        loss = LinearLoss(
-            rows,
-            data.targets,
-            layout,
-            reg_lambda=float(self.reg_lambda),
-            n_threads=n_threads,
-        )
-        del rows  # the loss has its own copy, made for its purpose
-        minimum = self._train(loss, standing, plan, warm_iter, tol, evaluate, record)
+        with self._record(checkpoint, learnt_from, data, watched, init, free) as record:
+            del learnt_from
+            standing = self._stand(record, plan, layout, data, init)
+            n_threads = trellis.count_threads(self.n_jobs)
+            evaluate = watch(watched, data.index, n_threads)
+            del watched
+            loss = LinearLoss(
+                rows,
+                data.targets,
+                layout,
+                reg_lambda=float(self.reg_lambda),
+                n_threads=n_threads,
+            )
+            del rows  # the loss has its own copy, made for its purpose
+            minimum = self._train(loss, standing, plan, warm_iter, tol, evaluate, record)
         history = standing.history
         del loss, standing
         _core.release_memory()

@@ -325,33 +325,32 @@ class TreeCRF(SequenceModel):
         settings = Settings.read(self, data.targets.n_labels)
         watched = self._read_watched(eval_set, data, objective)
         schedule = self._schedule(objective, init)
-        record = self._record(
-            checkpoint, (sequences,), data, watched, init, self._free_parameters(schedule, init)
-        )
-        standing = self._stand(record, data, columns, settings, init, eval_set)
-        settings, start = replace(settings, seed=standing.seed), standing.model()
-        bins = columns.bins(sequences, settings.n_threads)
-        del sequences
-        evaluate = watch(watched, columns, data.grammar, start, settings.n_threads)
-        del watched
-        tree_data = _core.TreeData(bins, *read_window(self.window))
-        booster = Booster(
-            columns, bins, tree_data, data.targets, data.grammar, settings, schedule, start
-        )
-        n_rounds = int(self.n_rounds) + (0 if init is None else init.n_rounds_)
-        n_done = self.n_rounds - n_rounds + booster.n_rounds
-        with Progress(self.n_rounds, self.verbose, n_done) as progress:
-            monitor = Monitor(
-                standing.history,
-                progress,
-                self.callbacks or (),
-                self.early_stopping_rounds,
-                self.early_stopping_metric,
-                schedule.warm_rounds,
-                standing.best_round,
-                standing.best,
+        free = self._free_parameters(schedule, init)
+        with self._record(checkpoint, (sequences,), data, watched, init, free) as record:
+            standing = self._stand(record, data, columns, settings, init, eval_set)
+            settings, start = replace(settings, seed=standing.seed), standing.model()
+            bins = columns.bins(sequences, settings.n_threads)
+            del sequences
+            evaluate = watch(watched, columns, data.grammar, start, settings.n_threads)
+            del watched
+            tree_data = _core.TreeData(bins, *read_window(self.window))
+            booster = Booster(
+                columns, bins, tree_data, data.targets, data.grammar, settings, schedule, start
             )
-            trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
+            n_rounds = int(self.n_rounds) + (0 if init is None else init.n_rounds_)
+            n_done = self.n_rounds - n_rounds + booster.n_rounds
+            with Progress(self.n_rounds, self.verbose, n_done) as progress:
+                monitor = Monitor(
+                    standing.history,
+                    progress,
+                    self.callbacks or (),
+                    self.early_stopping_rounds,
+                    self.early_stopping_metric,
+                    schedule.warm_rounds,
+                    standing.best_round,
+                    standing.best,
+                )
+                trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
         decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._columns = columns
