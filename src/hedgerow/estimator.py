@@ -16,13 +16,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 
-from hedgerow import _core, persist
+from hedgerow import _core, persist, trellis
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.decoding import Decode
-from hedgerow.encode import check_schema, encode
+from hedgerow.encode import check_group_column, check_schema, encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.fingerprint import fingerprint
-from hedgerow.labels import Grammar, Labels, read_labels
+from hedgerow.labels import Grammar, Labels, check_missing_label, read_labels
 from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_table
 from hedgerow.objectives import Choice
 from hedgerow.parameters import plain_parameters
@@ -37,6 +37,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     group_column: str | int | None
     missing_label: Any
+    n_jobs: int | None
     classes_: NDArray[Any]
     decode_: Decode
     history_: dict[str, list[float]]
@@ -135,7 +136,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             persist.unpack_decode(state.metadata),
         )
         with persist.expecting():
-            model.history_ = dict(state.metadata["history"])
+            check_group_column(model.group_column)
+            check_missing_label(model.missing_label)
+            trellis.count_threads(model.n_jobs)
+        model.history_ = persist.read_history(state.metadata)
         if "recipe" in state.metadata:
             model.recipe_ = state.metadata["recipe"]
             persist.require(isinstance(model.recipe_, dict), "its recipe")

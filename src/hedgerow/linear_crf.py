@@ -476,6 +476,5 @@ class LinearCRF(SequenceModel):
 
     def _unpack(self, state: persist.State) -> None:
         self._weights = unpack_weights(state, len(self._index), len(self.classes_))
-        with persist.expecting():
-            self.loss_ = float(state.metadata["loss"])
-            self.n_iter_ = int(state.metadata["n_iter"])
+        self.loss_ = persist.read_loss(state.metadata)
+        self.n_iter_ = persist.read_count(state.metadata, "n_iter")

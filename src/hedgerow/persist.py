@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 FORMAT = 4
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
+# Weights beyond this would make scores overflow, whatever the numbers of X.
+LARGEST_WEIGHT = 1e150
 
 
 class ModelFileError(ValueError):
@@ -162,6 +165,7 @@ def read_weights(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.
     array = read_array(state, name, np.float64, len(shape))
     require(array.shape == shape, f"{name} has the wrong shape")
     require(np.isfinite(array).all(), f"{name} is not finite")
+    require((np.abs(array) <= LARGEST_WEIGHT).all(), f"{name} is beyond all bounds")
     return array
 
 
@@ -196,6 +200,30 @@ def unpack_history(state: State) -> dict[str, list[float]]:
             name: read_array(state, f"history.{name}", np.float64).tolist()
             for name in state.metadata["history"]
         }
+
+
+def read_history(metadata: dict[str, Any]) -> dict[str, list[float]]:
+    """Figures of a training that is over."""
+    history = metadata.get("history")
+    require(isinstance(history, dict), "its history")
+    assert isinstance(history, dict)
+    for figures in history.values():
+        require(isinstance(figures, list) and all(map(_is_number, figures)), "its history")
+    return history
+
+
+def read_loss(metadata: dict[str, Any]) -> float:
+    """The training loss of a model."""
+    require(_is_number(metadata.get("loss")), "its loss")
+    return float(metadata["loss"])
+
+
+def read_count(metadata: dict[str, Any], name: str) -> int:
+    """How often something was done."""
+    count = metadata.get(name)
+    require(type(count) is int and 0 <= count < 2**63, f"its {name.replace('_', ' ')}")
+    assert isinstance(count, int)
+    return count
 
 
 def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,10 +273,15 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
     """Read what `Schema.to_json` wrote under "schema"."""
     with expecting():
         # Its columns are counted first, so that a file cannot ask for endless memory.
-        require(0 <= metadata["schema"]["n_features"] <= MAX_FEATURES, "its number of columns")
+        n_features = metadata["schema"]["n_features"]
+        counted = type(n_features) is int and 0 <= n_features <= MAX_FEATURES
+        require(counted, "its number of columns")
         schema = Schema.from_json(metadata["schema"])
-        named = schema.names is None or len(schema.names) == schema.n_features
+        names = schema.names
+        named = names is None or (len(names) == n_features and all(type(n) is str for n in names))
         require(named and schema.to_json() == metadata["schema"], "its columns")
+        no_columns = n_features == 0 and names is None
+        require(no_columns or schema.kind == "columns", "columns of attributes")
     return schema
 
 
@@ -269,14 +302,28 @@ def _model_class(kind: str) -> type[SequenceModel]:
     return classes[kind]
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a JSON value is a number, as large as a float can be."""
+    return type(value) is float or (type(value) is int and abs(value) < 2**63)
+
+
 def _parse_json(data: str | bytes, complaint: str) -> dict[str, Any]:
     try:
-        parsed = json.loads(data)
+        parsed = json.loads(data, parse_float=_read_float, parse_constant=_read_float)
+    except ModelFileError:
+        raise
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"the file is not a hedgerow model file, or {complaint}") from error
     if not isinstance(parsed, dict):
         raise ModelFileError(f"the file is not a hedgerow model file, or {complaint}")
     return parsed
+
+
+def _read_float(text: str) -> float:
+    """A number of JSON; none that `write` wrote is infinite or NaN."""
+    number = float(text)
+    require(math.isfinite(number), f"the number {text}")
+    return number
 
 
 def _digest(text: str, tensors: dict[str, NDArray[Any]]) -> str:

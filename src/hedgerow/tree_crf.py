@@ -590,11 +590,14 @@ class TreeCRF(SequenceModel):
         self._columns = unpack_columns(state, self._schema, self._index)
         n_labels = len(self.classes_)
         self._fitted_grammar, weights = unpack_grammar(state, n_labels)
+        self.loss_ = persist.read_loss(state.metadata)
+        self.best_round_ = None
+        persist.require("best_round" in state.metadata, "its best round")
+        if state.metadata["best_round"] is not None:
+            self.best_round_ = persist.read_count(state.metadata, "best_round")
         with persist.expecting():
-            self.loss_ = float(state.metadata["loss"])
-            best = state.metadata["best_round"]
-            self.best_round_ = None if best is None else int(best)
             self._set_model(Model(unpack_forest(state, n_labels), weights))
-            # Up to format 2 all rounds were for the likelihood.
-            self._n_warm_rounds = int(state.metadata.get("warm_rounds", self.n_rounds_))
-            persist.require(0 <= self._n_warm_rounds <= self.n_rounds_, "its warm rounds")
+        # Up to format 2 all rounds were for the likelihood.
+        warm_rounds = {"warm_rounds": self.n_rounds_} | state.metadata
+        self._n_warm_rounds = persist.read_count(warm_rounds, "warm_rounds")
+        persist.require(self._n_warm_rounds <= self.n_rounds_, "its warm rounds")

@@ -71,7 +71,7 @@ def describe(model: Any, path: str) -> str:
     if hasattr(model, "n_weights_"):
         facts["weights"] = f"{model.n_weights_:,} of {len(model.attributes_):,} attributes"
     for name, figures in model.history_.items():
-        if name.startswith("eval_"):
+        if name.startswith("eval_") and figures:
             facts[f"dev {name.removeprefix('eval_')}"] = f"{figures[-1]:.6g} at the end"
     if hasattr(model, "recipe_"):
         with telling(f"{path}: "):

@@ -14,11 +14,11 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.cells import to_cells
 from hedgerow.files.chunks import MARK, decode_text
 from hedgerow.files.errors import FileError, Path
+from hedgerow.files.recipe import DELIMITERS
 from hedgerow.files.request import Request
 from hedgerow.files.source import Source
 from hedgerow.files.tables import TableColumns
 
-DELIMITERS = (",", ";", "\t")
 # A column of what is read that holds the rows as they stand in the file.
 ROW = "\n"
 BYTES_PER_ROW = 64

@@ -105,6 +105,8 @@ class Bundle:
         """Read what `pack` wrote; raises ModelFileError."""
         reg_lambda, pull, loss, bound = read_weights(state, "bundle.figures", (4,)).tolist()
         require(reg_lambda > 0 and pull >= 0, "its penalty")
+        largest = max(reg_lambda, pull, abs(loss), abs(bound))
+        require(largest < 1e100 and bound - loss <= 1e-6 * abs(loss), "its loss and bound")
         return cls(_Planes.unpack(state, n_weights), reg_lambda, pull, loss, bound)
 
     @property
@@ -208,11 +210,28 @@ class _Planes:
         for name in BY_PLANE:
             setattr(planes, name, read_weights(state, f"bundle.{name}", (n_planes,)))
         for shares in (planes.bound_shares, planes.step_shares):
-            require(shares.min() >= 0 and shares.sum() > 0, "the shares of its planes")
-        planes.gram = read_weights(state, "bundle.gram", (n_planes, n_planes))
+            sums_to_one = shares.min() >= 0 and abs(shares.sum() - 1) < 1e-6
+            require(sums_to_one, "the shares of its planes")
+        planes.gram = read_array(state, "bundle.gram", np.float64, 2)
+        fits = planes.gram.shape == (n_planes, n_planes)
+        require(fits, "bundle.gram has the wrong shape")
         planes.slopes[:] = read_weights(state, "bundle.slopes", (n_planes, n_weights))
         planes.square = float(read_weights(state, "bundle.square", (1,))[0])
+        require(planes._fit_together(), "its planes do not fit together")
         return planes
+
+    def _fit_together(self) -> bool:
+        """Whether all products are those of the slopes and the centre, but for rounding."""
+        vectors = np.vstack([self.slopes, self.centre])
+        products = np.block(
+            [[self.gram, self.at_centre[:, None]], [self.at_centre[None], np.array(self.square)]]
+        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+            lengths[:-1] = lengths[:-1].max()  # planes may be mixtures of longer ones
+            limits = 1e-6 * np.outer(lengths, lengths)
+            error = np.abs(products - vectors @ vectors.T)
+        return bool(np.isfinite(limits).all() and (error <= limits).all())
 
     @property
     def slopes(self) -> Vector:
