@@ -101,7 +101,8 @@ class Recipe:
         return {number: f"{prefix}{self.columns[number]}" for number in self.features}
 
     def _check(self) -> None:
-        lists = (self.columns, self.features, self.kinds, self.template or ())
+        lists = [self.columns, self.features, self.kinds]
+        lists += [] if self.template is None else [self.template]
         if not (all(isinstance(part, tuple) for part in lists) and self._is_sound()):
             raise ValueError(f"a recipe that makes no sense: {self}")
         if self.format == "conll":
@@ -111,11 +112,12 @@ class Recipe:
         n_columns = len(self.columns)
         numbers = [*self.features, *([] if self.group is None else [self.group])]
         texts = [*self.columns, *(self.template or ())]
-        return (
+        return bool(
             self.format in FORMATS
             and all(isinstance(text, str) for text in texts)
             and all(type(n) is int and 0 <= n < n_columns for n in numbers)
             and type(self.label) is int
+            and (self.features or self.template is not None or self.format == "crfsuite")
             and 0 <= self.label < max(n_columns, self.format == "crfsuite")
             and len(self.kinds) == (n_columns if self.format in ("csv", "parquet") else 0)
             and all(kind in get_args(Kind) for kind in self.kinds)
