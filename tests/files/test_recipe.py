@@ -52,8 +52,9 @@ def test_there_and_back(recipe):
         {"template": [["U"]]},
         {"format": []},
         {"format": "csv"},
-        {"format": "csv", "kinds": ["text", []]},
-        {"format": "csv", "kinds": ["text", "date"]},
+        {"format": "csv", "kinds": ["text", "text"]},
+        {"format": "csv", "group": 0, "kinds": ["text", []]},
+        {"format": "csv", "group": 0, "kinds": ["text", "date"]},
     ],
     ids=str,
 )

@@ -109,7 +109,7 @@ class Recipe:
             self.read_template()
 
     def _is_sound(self) -> bool:
-        n_columns = len(self.columns)
+        n_columns, is_table = len(self.columns), self.format in ("csv", "parquet")
         numbers = [*self.features, *([] if self.group is None else [self.group])]
         texts = [*self.columns, *(self.template or ())]
         return bool(
@@ -119,7 +119,8 @@ class Recipe:
             and type(self.label) is int
             and (self.features or self.template is not None or self.format == "crfsuite")
             and 0 <= self.label < max(n_columns, self.format == "crfsuite")
-            and len(self.kinds) == (n_columns if self.format in ("csv", "parquet") else 0)
+            and len(self.kinds) == (n_columns if is_table else 0)
+            and (self.group is not None or not is_table)
             and all(kind in get_args(Kind) for kind in self.kinds)
             and (self.delimiter is None or self.delimiter in DELIMITERS)
             and isinstance(self.named, bool)
