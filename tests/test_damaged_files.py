@@ -112,6 +112,9 @@ NO_COLUMNS = {"kind": "items", "n_features": 0, "names": None, "text": []}
         ({"format": 0}, "the file does not hold a valid model: its format"),
         ({"format": None}, "the file does not hold a valid model: its format"),
         ({"format": "1"}, "the file does not hold a valid model: its format"),
+        ({"format": True}, "the file does not hold a valid model: its format"),
+        ({"decode": None}, "the file does not hold a valid model: how it decodes"),
+        ({"parameters": {"start_labels": [{}]}}, "does not hold a valid model: its parameters"),
         (
             {"model": "ForestCRF"},
             "it holds a 'ForestCRF', which this version of hedgerow does not know; upgrade",

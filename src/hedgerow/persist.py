@@ -27,6 +27,7 @@ from safetensors.numpy import save as save_tensors
 
 from hedgerow import _core
 from hedgerow.decoding import Decode
+from hedgerow.parameters import plain_value
 from hedgerow.sequences import MAX_FEATURES, Schema
 from hedgerow.whole_file import open_whole
 
@@ -111,7 +112,7 @@ def read(data: bytes) -> tuple[str, State]:
     digest, _, text = metadata["hedgerow"].partition(" ")
     content = _parse_json(text, "its metadata are damaged")
     version = content.get("format")
-    if not isinstance(version, int) or version < 1:
+    if type(version) is not int or version < 1:  # True is an int too
         raise ModelFileError("the file does not hold a valid model: its format")
     if version > FORMAT:
         raise ModelFileError(
@@ -240,10 +241,13 @@ def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[
     require(isinstance(packed, dict) and set(packed) <= set(known), "unknown parameters")
     assert isinstance(packed, dict)
     with expecting("its parameters"):
-        return {
+        parameters = {
             name: dict(value["pairs"]) if isinstance(value, dict) else value
             for name, value in packed.items()
         }
+        for name, value in parameters.items():  # else they could not be saved again
+            require(plain_value(name, value) == value, "its parameters")
+    return parameters
 
 
 def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
@@ -264,9 +268,10 @@ def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
 
 def unpack_decode(metadata: dict[str, Any]) -> Decode:
     """How the model decodes; up to format 2 all did it in the same way."""
-    decode: Decode = metadata.get("decode", "viterbi")
+    decode: Any = "viterbi" if metadata["format"] <= 2 else metadata.get("decode")
     require(decode in ("viterbi", "marginal"), "how it decodes")
-    return decode
+    found: Decode = decode
+    return found
 
 
 def unpack_schema(metadata: dict[str, Any]) -> Schema:
