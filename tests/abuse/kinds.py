@@ -1,12 +1,10 @@
 """The table of kinds."""
 
-from abuse import bad_places, commands, model_files, odd_values
+from abuse import bad_places, commands, differential, model_files, odd_values, trellises
 from abuse.kind import Kind
 
 __all__ = ["KINDS"]
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for module in (model_files, odd_values, commands, bad_places)
-    for kind in module.KINDS
-}
+MODULES = (differential, trellises, model_files, odd_values, commands, bad_places)
+
+KINDS: dict[str, Kind] = {kind.name: kind for module in MODULES for kind in module.KINDS}
