@@ -12,7 +12,7 @@ from scipy import sparse
 from abuse.kind import Case
 from hedgerow import LinearCRF, TreeCRF
 
-__all__ = ["Training", "trainings"]
+__all__ = ["FLAT_FORMS", "Training", "mark_of", "trainings"]
 
 LABELS = {
     "text": ["a", "b", "cc", "é"],
@@ -22,6 +22,7 @@ LABELS = {
     "BILOU": ["O", "B-x", "I-x", "L-x", "U-x"],
     "BIOES": ["O", "B-x", "I-x", "E-x", "S-x"],
 }
+MARKS = {"text": "?", "numbers": -9}  # what y may have where a label is not known; else None
 SCHEMES = ["BIO", "IOB1", "BILOU", "BIOES"]
 MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy"]
 FLAT_FORMS = ["flat", "grouped"]  # by `groups`, and by a column of the table
@@ -63,7 +64,7 @@ class Training:
         columns = [draw_columns(rng, part, data) for part in codes]
         classes = np.array(LABELS[data["labels"]], dtype=object)
         labels = [classes[part] for part in codes]
-        y = hide(rng, labels, data["unknown"])
+        y = hide(rng, labels, data["unknown"], mark_of(data))
         fit_parameters: dict[str, Any] = {}
         if case["weights"] != "none":
             n_weights = len(y) if case["weights"] == "sequences" else sum(map(len, y))
@@ -114,7 +115,12 @@ class Training:
         found: dict[str, Any] = {}
         if self.case["data"]["form"] == "grouped":
             found["group_column"] = "group"
+        if mark_of(self.case["data"]) is not None:
+            found["missing_label"] = mark_of(self.case["data"])
         labels = sorted({label for y in self.labels for label in y})
+        if self.case.get("class_weights"):
+            weights = zip(labels, self.case["class_weights"], strict=False)
+            found["class_weight"] = dict(weights)
         if self.case.get("patterns") is not None:
             found["label_patterns"] = [
                 tuple(labels[code % len(labels)] for code in pattern)
@@ -183,7 +189,14 @@ def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dic
     return columns
 
 
-def hide(rng: np.random.Generator, labels: list[np.ndarray], share: float) -> list[np.ndarray]:
+def mark_of(data: Case) -> Any:
+    """What stands in y for a label that is not known."""
+    return MARKS.get(data["labels"]) if data.get("marked") else None
+
+
+def hide(
+    rng: np.random.Generator, labels: list[np.ndarray], share: float, mark: Any
+) -> list[np.ndarray]:
     """Some labels become unknown, but for the first of each: so y still names all of them."""
     if not share:
         return labels
@@ -191,7 +204,7 @@ def hide(rng: np.random.Generator, labels: list[np.ndarray], share: float) -> li
     hidden = []
     for part in labels:
         new = [not (label in seen or seen.add(label)) for label in part]
-        hidden.append(np.where((rng.random(len(part)) < share) & ~np.array(new), None, part))
+        hidden.append(np.where((rng.random(len(part)) < share) & ~np.array(new), mark, part))
     return hidden
 
 
@@ -237,16 +250,20 @@ def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "Tree
         "form": form,
         "gaps": gaps and form != "items",
         "unknown": 0.0 if known else draw(st.sampled_from([0.0, 0.3])),
+        "marked": draw(st.booleans()),
         "scale": draw(st.sampled_from([1.0, 1.0, 1e3, 1e-3])),
     }
     parameters: dict[str, Any] = {"objective": objective, "n_jobs": 1}
     if patterns is None:
         parameters["order"] = draw(st.integers(0, 3))
         parameters["min_pattern_count"] = draw(st.integers(0, 2))
+    class_weights = None
     if weighted in ("class", "both"):
-        parameters["class_weight"] = "balanced"
+        class_weights = draw(st.none() | st.just([0.5, 2.0, 0.0]))
+        if class_weights is None:
+            parameters["class_weight"] = "balanced"
     if estimator == "LinearCRF":
-        parameters |= draw(_linear_parameters(objective))
+        parameters |= draw(_linear_parameters(objective, form))
     else:
         parameters |= draw(_tree_parameters())
         if watched:
@@ -259,22 +276,27 @@ def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "Tree
         "weights": {"class": "none", "both": "positions"}.get(weighted, weighted),
         "constrained": constrained,
         "patterns": patterns,
+        "class_weights": class_weights,
         "watched": watched,
         "warm": draw(st.booleans()),
     }
 
 
 @st.composite
-def _linear_parameters(draw: st.DrawFn, objective: str) -> dict[str, Any]:
+def _linear_parameters(draw: st.DrawFn, objective: str, form: str) -> dict[str, Any]:
     margin = objective == "max_margin"
+    transition_attributes: list[bool | str] = [False, True]
+    min_count = draw(st.integers(0, 2))
+    if form != "items" and min_count < 2:  # the column is sure to be an attribute
+        transition_attributes.append("x1" if form in ("dense", "sparse") else "cou")
     return {
         "reg_lambda": draw(st.sampled_from([1.0, 0.1, 10.0])),
         "reg_alpha": 0.0 if margin else draw(st.sampled_from([0.0, 0.0, 0.1])),
         "max_iter": draw(st.integers(1, 15)),
         "tol": 0.0,
-        "min_count": draw(st.integers(0, 2)),
+        "min_count": min_count,
         "all_pairs": draw(st.booleans()),
-        "transition_attributes": draw(st.booleans()),
+        "transition_attributes": draw(st.sampled_from(transition_attributes)),
     }
 
 
@@ -288,7 +310,7 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "min_child_weight": draw(st.sampled_from([0.0, 1.0])),
         "max_step": draw(st.sampled_from([1.0, None])),
         "max_bins": draw(st.sampled_from([255, 3])),
-        "window": draw(st.sampled_from([0, 1, 3])),
+        "window": draw(st.sampled_from([0, 1, 3, [2, 0]])),
         "newton": draw(st.booleans()),
         "curvature": draw(st.sampled_from(["mixing", "exact", "length"])),
         "transition_step": draw(st.sampled_from(["bound", "exact"])),

@@ -74,6 +74,10 @@ class LinearModel(NaiveModel):
         added = {(name, 0): value * weight(name) for name, value in values.items()}
         return weight("(bias)"), added
 
+    def value(self, x, position, feature):
+        """What a position has of an attribute."""
+        return to_positions(x, self.group_column)[position][feature]
+
 
 class TreeModel(NaiveModel):
     """A TreeCRF: every tree walked at every position."""
@@ -120,6 +124,11 @@ class TreeModel(NaiveModel):
                 key = row["feature"], row["offset"]
                 added[key] = added.get(key, 0.0) + sign * (child["value"] - row["value"])
         return bias, added
+
+    def value(self, x, position, feature):
+        """What a position has in a column, None if that is missing."""
+        value = look_up(x, position, feature)
+        return None if value is MISSING else value
 
     def _looker(self, x):
         """`look_up` that remembers, and to which categories unknown in training are missing."""
