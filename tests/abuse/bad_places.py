@@ -194,7 +194,7 @@ def check_kill(case: Case) -> None:
                 if case["what"] == "save":
                     model.save(path)
                 else:
-                    fit_with_checkpoint(training, changes, path)
+                    training.fit(Checkpoint(path, every=1), **changes)
                     path.unlink()
 
         def kill(pid: int) -> None:
@@ -208,17 +208,10 @@ def check_kill(case: Case) -> None:
             model.save(path)
             load(path)
         else:
-            fit_with_checkpoint(training, changes, path).save(folder / "resumed")
+            training.fit(Checkpoint(path, every=1), **changes).save(folder / "resumed")
             assert (folder / "resumed").read_bytes() == goal.read_bytes()
             left = [place.name for place in path.parent.iterdir() if place != path]
             assert not any("." in place[1:] for place in left), left
-
-
-def fit_with_checkpoint(training: Training, changes: dict[str, int], path: Path) -> object:
-    """The training, kept in a file after every step."""
-    return training.build(**changes).fit(
-        training.X, training.y, checkpoint=Checkpoint(path, every=1), **training.fit_parameters
-    )
 
 
 KINDS = [

@@ -216,8 +216,7 @@ def check_checkpoint(case: Case) -> None:
     training = Training.of(case["training"])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint")
-        parameters = {"checkpoint": Checkpoint(path, every=3), **training.fit_parameters}
-        training.build().fit(training.X, training.y, **parameters)
+        training.fit(Checkpoint(path, every=3))
         path.write_bytes(change_file(path.read_bytes(), case["changes"])[0])
         more = {}
         if case["training"]["parameters"]["objective"] == "likelihood":  # else it is over
@@ -227,7 +226,7 @@ def check_checkpoint(case: Case) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
-                model = training.build(**more).fit(training.X, training.y, **parameters)
+                model = training.fit(Checkpoint(path, every=3), **more)
         except ValueError as error:
             check_worded(error)
             return

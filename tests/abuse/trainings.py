@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from abuse.kind import Case
-from hedgerow import LinearCRF, TreeCRF
+from hedgerow import Checkpoint, LinearCRF, TreeCRF
 
 __all__ = ["FLAT_FORMS", "Training", "mark_of", "trainings"]
 
@@ -94,14 +94,14 @@ class Training:
         estimator = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}[self.case["estimator"]]
         return estimator(**self.case["parameters"] | self._label_parameters() | changes)
 
-    def fit(self, **changes: Any) -> LinearCRF | TreeCRF:
+    def fit(self, checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
         """The estimator, fitted, from the model of a short training if the case says so."""
         parameters = self.fit_parameters
         if self.case.get("warm"):
             short = "max_iter" if self.case["estimator"] == "LinearCRF" else "n_rounds"
             init = self.build(**changes | {short: 2}).fit(self.X, self.y, **parameters)
             parameters = parameters | {"init": init}
-        return self.build(**changes).fit(self.X, self.y, **parameters)
+        return self.build(**changes).fit(self.X, self.y, checkpoint=checkpoint, **parameters)
 
     def sequences(self) -> list[tuple[Any, Any]]:
         """X and y, sequence by sequence."""
