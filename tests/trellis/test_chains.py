@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from hedgerow.trellis import (
     viterbi,
     weighted_forward_backward,
 )
+from hedgerow.trellis.potentials import over_automaton
 from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
 
 EXTREMES = [0.0, 1e2, -1e2, 8e2, -8e2, 1e5, -1e5]
@@ -365,16 +367,68 @@ def test_potentials_of_wrong_shapes_are_errors(change, message):
     ("wanted", "message"),
     [
         ({"labels": [0, 1]}, "labels must have an entry for each position"),
+        ({"labels": [[0, 1, 1, 0]]}, r"labels must have an entry for each .* shape \(1, 4\)"),
         ({"labels": [0, 1, 2, 0]}, "a label code lies outside"),
         ({"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
         ({"arc_marginals": True}, "arc_marginals need an automaton"),
         ({"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
         ({"weights": np.zeros(2)}, "weights must have an entry for each sequence"),
+        ({"weights": [np.nan]}, "weight 0 is nan; weights must be finite numbers"),
     ],
 )
 def test_wrong_wishes_are_errors(wanted, message):
     with pytest.raises(ValueError, match=message):
         forward_backward(Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4]), **wanted)
+
+
+NO_CODES = [
+    [0, 1.7, 1, 0],
+    [0, np.nan, 1, 0],
+    [0, np.inf, 1, 0],
+    [0, 2**32, 1, 0],
+    [0, 2**32 + 1, 1, 0],
+    [0, -(2**63), 1, 0],
+    np.array([0, 2**63, 1, 0], np.uint64),
+    np.array([0, 2**64 - 1, 1, 0], np.uint64),
+    np.array([0, 2**70, 1, 0], object),
+    np.array([0, None, 1, 0], object),
+    ["0", "1", "1", "0"],
+    [0, 99, 1, 0],
+    [0, -1, 1, 0],
+]
+
+
+@pytest.mark.parametrize("labels", NO_CODES, ids=str)
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_is_no_label_code_is_not_taken_for_one(labels, order):
+    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+    if order == 2:
+        potentials = over_automaton(potentials)
+    for function in (
+        partial(log_likelihood, potentials),
+        lambda labels: forward_backward(potentials, labels=labels),
+        lambda labels: weighted_forward_backward(potentials, labels, np.ones(4)),
+    ):
+        with pytest.raises(
+            ValueError, match=r"a label code lies outside 0 .. number of labels - 1"
+        ):
+            function(labels)
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.uint64, np.int64, np.float32, object])
+def test_label_codes_may_be_whole_numbers_of_any_type(kind):
+    rng = np.random.default_rng(0)
+    potentials = Potentials(rng.normal(size=(4, 2)), rng.normal(size=(2, 2)), [0, 4])
+    labels = np.array([0, 1, 1, 0])
+    assert log_likelihood(potentials, labels.astype(kind)) == log_likelihood(potentials, labels)
+
+
+def test_offsets_and_weights_are_not_rounded():
+    with pytest.raises(ValueError, match=r"offsets are \[0, 1.7, 4\]; expected whole numbers"):
+        log_z(Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 1.7, 4]))
+    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+    with pytest.raises(ValueError, match="weight 2 is inf; weights must be finite numbers"):
+        weighted_forward_backward(potentials, np.zeros(4), [1, 1, np.inf, 1])
 
 
 def test_count_threads():

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
-from hedgerow.trellis.potentials import Potentials, Scores, count_threads
+from hedgerow.trellis.potentials import (
+    Potentials,
+    Scores,
+    count_threads,
+    read_codes,
+    read_weights,
+)
 
 __all__ = [
     "Pairs",
@@ -73,9 +79,9 @@ def forward_backward(
         Threads; None is all cores.
     """
     scores = Scores(potentials)
-    codes = None if labels is None else np.ascontiguousarray(labels, dtype=np.int32)
+    codes = None if labels is None else read_codes(labels)
     result = empty_posteriors(potentials, pairs, out, arc_marginals, likelihoods=codes is not None)
-    by_sequence = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    by_sequence = None if weights is None else read_weights(weights)
     _fill_posteriors(
         scores,
         codes,
@@ -112,8 +118,8 @@ def weighted_forward_backward(
     result.log_z.fill(np.nan)  # there is no one Z behind a weighted likelihood
     fill = scores.bind(_core.fill_weighted_posteriors, _core.fill_weighted_automaton_posteriors)
     fill(
-        np.ascontiguousarray(labels, dtype=np.int32),
-        np.ascontiguousarray(weights, dtype=np.float64),
+        read_codes(labels),
+        read_weights(weights),
         result.log_likelihoods,
         result.marginals,
         result.arc_sums,
@@ -129,7 +135,7 @@ def log_likelihood(
     """Log probability of the given labels, (S,), by a forward pass alone."""
     scores = Scores(potentials)
     out = np.empty(potentials.n_sequences)
-    codes = np.ascontiguousarray(labels, dtype=np.int32)
+    codes = read_codes(labels)
     _fill_posteriors(scores, codes, None, out, None, None, None, None, None, count_threads(n_jobs))
     return out
 
