@@ -115,20 +115,16 @@ class SequenceModel(Estimator):
             Columns in the order of ``label_patterns_``.
         """
         question = self._ask(X, groups, known)
+        patterns = self._grammar.pattern_arcs
 
         def measure(part: Potentials) -> NDArray[np.float64]:
-            dense = part.automaton is None
             found = trellis.forward_backward(
-                part,
-                pairs="each" if dense else None,
-                arc_marginals=not dense,
-                n_jobs=self.n_jobs,
-            )
-            marginals = found.pairs if dense else found.arc_marginals
-            assert marginals is not None
-            return self._grammar.pattern_sums(marginals)
+                part, pairs=None, patterns=patterns, n_jobs=self.n_jobs
+            ).pattern_marginals
+            assert found is not None
+            return found
 
-        return question.sequences.mirror(np.concatenate(self._answer(question, measure)))
+        return question.sequences.mirror(_join(self._answer(question, measure)))
 
     def predict_k_best(
         self, X: Any, k: int, *, groups: Any = None, known: Any = None
@@ -341,7 +337,7 @@ class SequenceModel(Estimator):
             question,
             lambda part: trellis.forward_backward(part, pairs=None, n_jobs=self.n_jobs).marginals,
         )
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return _join(parts)
 
     def _ask(self, X: Any, groups: Any, known: Any) -> Question:
         self._check_fitted()
@@ -380,3 +376,8 @@ class SequenceModel(Estimator):
                 f"labels of its positions up to {dead_end[1]} keep to the constraints; leave it "
                 "out or relax the constraints"
             )
+
+
+def _join(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Rows of consecutive runs of sequences, one after the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
