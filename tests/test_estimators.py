@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 
+import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -53,6 +55,23 @@ def test_attributes_need_a_fitted_model(estimator):
         with pytest.raises(NotFittedError, match=f"this {estimator.__name__} is not fitted yet"):
             getattr(estimator(), name)
         assert not hasattr(estimator(), name)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_pattern_marginals_take_memory_for_the_patterns_not_for_all_label_pairs(estimator, order):
+    n_labels, n_positions = 60, 400
+    y = np.arange(n_positions) % n_labels
+    x = np.stack([y, y % 7], axis=1).astype(np.float64)
+    allowed = [(j, k % n_labels) for j in range(n_labels) for k in (j, j + 1)]
+    shorten = {LinearCRF: {"max_iter": 2, "tol": 0}, TreeCRF: {"n_rounds": 1}}[estimator]
+    crf = estimator(allowed=allowed, order=order, n_jobs=1, **shorten).fit([x], [y])
+    tracemalloc.start()
+    (found,) = crf.predict_pattern_marginals([x])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.shape == (n_positions, len(crf.label_patterns_))
+    assert peak < 3 * found.nbytes + 2_000_000 < 8 * n_positions * n_labels**2 / 3
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

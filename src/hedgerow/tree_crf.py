@@ -82,8 +82,12 @@ class TreeCRF(SequenceModel):
     max_bins : int, default 255
         Most bins that the values of a column are put into, 2 to 255.
     window : int or (int, int), default 0
-        How many positions before and after its own a tree looks at; a pair says both apart. It
-        takes no more memory than without.
+        How many positions before and after its own a tree looks at; a pair says both apart. No
+        value is copied for it: memory that grows with the data is as without. What grows with the
+        window are the histograms of training, in each thread up to 8 (``max_bins`` + 1)
+        ``max_depth`` bytes for each column at each position of the window, 12 KiB by default; with
+        ``max_leaves`` below 2 ** ``max_depth`` they are ``max_leaves`` - 1 in place of
+        ``max_depth``. Columns in which one value is more frequent than all others take less.
     colsample_bytree, colsample_bynode : float, default 1.0
         Share of the features, columns at all positions of the window, that a tree may use; and of
         these, that a split may.

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import _core
+from hedgerow.labels.automaton import PatternArcs
 from hedgerow.trellis import (
     NoPathError,
     Potentials,
@@ -23,7 +24,7 @@ from hedgerow.trellis import (
     viterbi,
     weighted_forward_backward,
 )
-from hedgerow.trellis.potentials import over_automaton
+from hedgerow.trellis.potentials import Scores, over_automaton
 from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
 
 EXTREMES = [0.0, 1e2, -1e2, 8e2, -8e2, 1e5, -1e5]
@@ -74,6 +75,9 @@ def check_against_enumeration(chain):
     np.testing.assert_allclose(log_z(potentials), result.log_z, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(result.marginals, exact.marginals, rtol=1e-10, atol=1e-300)
     np.testing.assert_allclose(result.pairs, exact.pairs, rtol=1e-10, atol=1e-300)
+    every_pair = PatternArcs(np.arange(chain.arcs.size + 1), np.arange(chain.arcs.size, dtype="i4"))
+    patterns = forward_backward(potentials, pairs=None, patterns=every_pair).pattern_marginals
+    np.testing.assert_array_equal(patterns, result.pairs.reshape(patterns.shape))
     for summed in (result.arc_sums, forward_backward(potentials, pairs="sum").arc_sums):
         np.testing.assert_allclose(summed, exact.pairs.sum(axis=0), rtol=1e-10, atol=1e-300)
     best = viterbi(potentials)
@@ -429,6 +433,28 @@ def test_offsets_and_weights_are_not_rounded():
     potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
     with pytest.raises(ValueError, match="weight 2 is inf; weights must be finite numbers"):
         weighted_forward_backward(potentials, np.zeros(4), [1, 1, np.inf, 1])
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(
+    ("offsets", "arcs", "n_columns", "message"),
+    [
+        ([0, 1], [6], 1, "an arc of a pattern is out of range"),
+        ([0, 1], [-1], 1, "an arc of a pattern is out of range"),
+        ([0, 2], [0], 1, "offsets must run from 0 to the number"),
+        ([0, 1], [0], 2, "marginals of patterns must have a row for each position and a column"),
+    ],
+)
+def test_the_kernel_checks_patterns(order, offsets, arcs, n_columns, message):
+    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+    fill = Scores(potentials).bind(_core.fill_posteriors, _core.fill_automaton_posteriors)
+    nothing = (None,) * 6
+    if order == 2:
+        fill = Scores(over_automaton(potentials)).bind(None, _core.fill_automaton_posteriors)
+        nothing = (None,) * 7
+    patterns = np.array(offsets), np.array(arcs, np.int32), np.empty((4, n_columns))
+    with pytest.raises(ValueError, match=message):
+        fill(*nothing, patterns, None, 1)
 
 
 def test_count_threads():
