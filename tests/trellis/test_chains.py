@@ -478,7 +478,7 @@ def test_ctrl_c_ends_a_long_call_before_its_work_is_done(kernel, n_jobs):
     if kernel == "fill_viterbi":
         arguments = nodes, arcs, None, offsets, codes, n_jobs
     else:
-        outputs = log_z, None, np.empty_like(nodes), None, None, None
+        outputs = log_z, None, np.empty_like(nodes), None, None, None, None
         arguments = nodes, arcs, None, offsets, None, *outputs, n_jobs
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
