@@ -1,5 +1,6 @@
 # make demo    train on handwritten words and compare with a model that ignores neighbours
 # make test    style, types, the Python tests, and the C++ core under sanitizers
+# make abuse   MINUTES=10: random trainings, damaged files, bad moments, until the time is over
 # make docs    the documentation as a site, in build/docs
 # make wheel   a wheel and an sdist in dist/, each tried in a clean environment
 # make lint    style and types;  make format  puts the style right
@@ -26,7 +27,7 @@ SIDE_BY_SIDE := --no-print-directory -j3 \
 WHEEL_PYTHON ?= $(or $(shell for python in python3.12 python3.13 python3.14; do \
 	$$python -c pass 2>/dev/null && echo $$python && break; done),$(PYTHON))
 
-.PHONY: demo docs test test-python sanitize lint format wheel clean
+.PHONY: abuse demo docs test test-python sanitize lint format wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
@@ -47,6 +48,10 @@ sanitize: $(VENV)/.cmake
 	@$(SANITIZE_ENV) cmake -G "Unix Makefiles" -S . -B build/sanitize -DHEDGEROW_SANITIZE=ON >/dev/null
 	@$(SANITIZE_ENV) cmake --build build/sanitize --parallel $(JOBS) >/dev/null
 	@build/sanitize/core_test
+
+MINUTES ?= 10
+abuse: $(VENV)/.test-tools
+	@cd tests && ../$(BIN)/python -m abuse --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.test-tools
 	@$(BIN)/ruff check

@@ -89,7 +89,8 @@ class LinearCRF(SequenceModel):
         pairs, with 1 only those that occur.
     label_patterns : list of tuples of labels or None, default None
         The label patterns that have weights, in place of those that `order` finds. Here and in the
-        constraints below every label must occur in y.
+        constraints below every label must occur in y, and any collection will do that can be read
+        again, such as a set, which is sorted, an array or a Series.
     constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
         Allow only labellings that keep to this scheme of chunk labels. Constraints hold in training
         too, where only labellings that are allowed compete.
@@ -246,26 +247,26 @@ class LinearCRF(SequenceModel):
         layout = self._layout(data, rows)
         watched = self._read_watched(eval_set, data, objective)
         free = ("max_iter",) if objective == "likelihood" else ()
-        record = self._record(
-            checkpoint, (data.schema, data.targets.offsets, rows), data, watched, init, free
-        )
+        learnt_from = (data.schema, data.targets.offsets, rows)
         warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
         plan = plan_stages(objective, warm_iter)
         scaling = Scaling.of(rows, layout, float(self.reg_lambda))
-        standing = self._stand(record, plan, layout, scaling, data, init)
-        n_threads = trellis.count_threads(self.n_jobs)
-        evaluate = watch(watched, data.index, n_threads)
-        del watched
-        loss = LinearLoss(
-            rows,
-            data.targets,
-            layout,
-            reg_lambda=float(self.reg_lambda),
-            scaling=scaling,
-            n_threads=n_threads,
-        )
-        del rows  # the loss has its own copy, made for its purpose
-        minimum = self._train(loss, standing, plan, warm_iter, tol, evaluate, record)
+        with self._record(checkpoint, learnt_from, data, watched, init, free) as record:
+            del learnt_from
+            standing = self._stand(record, plan, layout, scaling, data, init)
+            n_threads = trellis.count_threads(self.n_jobs)
+            evaluate = watch(watched, data.index, n_threads)
+            del watched
+            loss = LinearLoss(
+                rows,
+                data.targets,
+                layout,
+                reg_lambda=float(self.reg_lambda),
+                scaling=scaling,
+                n_threads=n_threads,
+            )
+            del rows  # the loss has its own copy, made for its purpose
+            minimum = self._train(loss, standing, plan, warm_iter, tol, evaluate, record)
         history = standing.history
         del loss, standing
         _core.release_memory()
@@ -492,6 +493,5 @@ class LinearCRF(SequenceModel):
 
     def _unpack(self, state: persist.State) -> None:
         self._weights = unpack_weights(state, len(self._index), len(self.classes_))
-        with persist.expecting():
-            self.loss_ = float(state.metadata["loss"])
-            self.n_iter_ = int(state.metadata["n_iter"])
+        self.loss_ = persist.read_loss(state.metadata)
+        self.n_iter_ = persist.read_count(state.metadata, "n_iter")

@@ -138,7 +138,20 @@ def damage(checkpoint, name, value):
         ("max_margin", "bundle.gram", np.zeros((1, 1, 1)), r"bundle.gram has the wrong shape"),
         ("max_margin", "bundle.offsets", np.zeros(99), r"its planes"),
         ("max_margin", "bundle.figures", -np.ones(3), r"its pull"),
+        ("max_margin", "bundle.figures", np.array([1e120, 1, 0]), r"its pull"),
+        ("max_margin", "bundle.figures", np.array([1, 1e120, 0]), r"its loss and bound"),
+        ("max_margin", "bundle.figures", np.array([1, 1e-9, 1]), r"its loss and bound"),
         ("max_margin", "bundle.step_shares", np.zeros(11), r"the shares of its planes"),
+        ("max_margin", "bundle.step_shares", np.ones(11), r"the shares of its planes"),
+        ("max_margin", "bundle.gram", -np.eye(11)[None], r"its planes do not fit together"),
+        ("max_margin", "bundle.gram", np.full((1, 11, 11), np.nan), r"bundle.gram is not finite"),
+        (
+            "max_margin",
+            "bundle.at_centre",
+            np.full((1, 11), 1e100),
+            r"its planes do not fit together",
+        ),
+        ("max_margin", "bundle.squares", np.array([-1.0]), r"its planes do not fit together"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(objective, name, value, message, tmp_path):

@@ -113,7 +113,9 @@ class Bundle:
     def unpack(cls, state: State, n_weights: int, reg_lambda: float | Vector) -> Bundle:
         """Read what `pack` wrote with this penalty; raises ModelFileError."""
         pull, loss, bound = read_weights(state, "bundle.figures", (3,)).tolist()
-        require(pull >= 0, "its pull")
+        require(0 <= pull < 1e100, "its pull")
+        largest = max(abs(loss), abs(bound))
+        require(largest < 1e100 and bound - loss <= 1e-6 * abs(loss), "its loss and bound")
         planes = _Planes.unpack(state, n_weights, _Groups.of(reg_lambda, n_weights))
         return cls(planes, reg_lambda, pull, loss, bound)
 
@@ -265,12 +267,30 @@ class _Planes:
         for name in BY_PLANE:
             setattr(planes, name, read_weights(state, f"bundle.{name}", (n_planes,)))
         for shares in (planes.bound_shares, planes.step_shares):
-            require(shares.min() >= 0 and shares.sum() > 0, "the shares of its planes")
+            sums_to_one = shares.min() >= 0 and abs(shares.sum() - 1) < 1e-6
+            require(sums_to_one, "the shares of its planes")
         planes.slopes[:] = read_weights(state, "bundle.slopes", (n_planes, n_weights))
         for name, shape in zip(BY_GROUP, ((), (n_planes,), (n_planes, n_planes)), strict=True):
             array = read_weights(state, f"bundle.{name}", (len(groups.lambdas), *shape))
             setattr(planes, name, array)
+        require(planes._fit_together(), "its planes do not fit together")
         return planes
+
+    def _fit_together(self) -> bool:
+        """Whether all products are those of the slopes and the centre, but for rounding."""
+        products = self.groups.products
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Planes may be mixtures of others: what counts is the length of the longest.
+            longest = np.sqrt(np.einsum("ij,ij->i", self.slopes, self.slopes).max())
+            far = np.sqrt(dot(self.centre, self.centre))
+            gram = np.stack([products(self.slopes, slope) for slope in self.slopes], axis=1)
+            close = [
+                np.abs(self.gram - gram) <= 1e-6 * longest**2,
+                np.abs(self.at_centre - products(self.slopes, self.centre)) <= 1e-6 * longest * far,
+                np.abs(self.squares - products(self.centre[None], self.centre)[:, 0])
+                <= 1e-6 * far**2,
+            ]
+        return bool(np.isfinite(longest * far)) and all(part.all() for part in close)
 
     @property
     def slopes(self) -> Vector:

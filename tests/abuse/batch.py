@@ -1,0 +1,93 @@
+"""Batches: some cases of a kind, drawn and shrunk by Hypothesis."""
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from abuse.kind import Case, Kind
+
+__all__ = ["Failure", "check_isolated", "run_batch"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that a check failed on, as simple as it could be made, and what was raised."""
+
+    case: Case
+    error: str
+
+
+def run_batch(
+    kind: Kind,
+    number: int,
+    n_cases: int,
+    before: Callable[[Case], bool] = lambda case: True,
+    check: Callable[[Case], None] | None = None,
+) -> tuple[int, Failure | None]:
+    """Draw cases from the random number `number` and check each.
+
+    ``before(case)`` is called first; the case is passed over if it returns False. Returns how many
+    cases were checked and the first failure, shrunk.
+    """
+    n_checked, failure = 0, None
+    check = check or kind.check
+
+    # Cases that Hypothesis draws without a database or the clock are the same for the same number.
+    @seed(number)
+    @settings(
+        max_examples=n_cases,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+    @given(kind.cases)
+    def run(case: Case) -> None:
+        nonlocal n_checked, failure
+        if not before(case):
+            return
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                check(case)
+        except Exception:
+            failure = Failure(case, traceback.format_exc())  # the last one is the simplest
+            raise
+        n_checked += 1
+
+    try:
+        run()
+    except Exception:
+        if failure is None:  # the kind itself is broken
+            raise
+    return n_checked, failure
+
+
+def check_isolated(check: Callable[[Case], None], seconds: float) -> Callable[[Case], None]:
+    """The same check in a child process, so that a crash or a hang can be shrunk."""
+
+    def isolated(case: Case) -> None:
+        child = os.fork()
+        if child == 0:
+            import signal
+
+            signal.alarm(int(seconds))
+            try:
+                check(case)
+            except BaseException:
+                traceback.print_exc()
+                sys.stderr.flush()
+                os._exit(1)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        assert code == 0, f"a child process ended with {code} (below 0: a signal; -14: a hang)"
+
+    return isolated

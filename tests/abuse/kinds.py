@@ -1,0 +1,26 @@
+"""The table of kinds."""
+
+from abuse import (
+    bad_places,
+    commands,
+    differential,
+    explanations,
+    model_files,
+    odd_values,
+    trellises,
+)
+from abuse.kind import Kind
+
+__all__ = ["KINDS"]
+
+MODULES = (
+    differential,
+    explanations,
+    trellises,
+    model_files,
+    odd_values,
+    commands,
+    bad_places,
+)
+
+KINDS: dict[str, Kind] = {kind.name: kind for module in MODULES for kind in module.KINDS}

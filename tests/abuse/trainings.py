@@ -1,0 +1,322 @@
+"""Trainings: random data and parameters of both estimators, as plain values."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+from scipy import sparse
+
+from abuse.kind import Case
+from hedgerow import Checkpoint, LinearCRF, TreeCRF
+
+__all__ = ["FLAT_FORMS", "Training", "mark_of", "trainings"]
+
+LABELS = {
+    "text": ["a", "b", "cc", "é"],
+    "numbers": [-1, 0, 2, 10],
+    "BIO": ["O", "B-x", "I-x", "B-y", "I-y"],
+    "IOB1": ["O", "I-x", "B-x", "I-y", "B-y"],
+    "BILOU": ["O", "B-x", "I-x", "L-x", "U-x"],
+    "BIOES": ["O", "B-x", "I-x", "E-x", "S-x"],
+}
+MARKS = {"text": "?", "numbers": -9}  # what y may have where a label is not known; else None
+SCHEMES = ["BIO", "IOB1", "BILOU", "BIOES"]
+MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy"]
+FLAT_FORMS = ["flat", "grouped"]  # by `groups`, and by a column of the table
+FORMS = ["dense", "sparse", "frames", "items", *FLAT_FORMS]
+
+# Codes of the labels of a pattern, of which there may be fewer.
+PATTERNS = st.lists(st.integers(0, 4), min_size=1, max_size=4)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a case says, made into an estimator and data.
+
+    Attributes
+    ----------
+    X, y
+        In the form that the case names: lists of sequences, or flat ones.
+    fit_parameters
+        What `fit` gets beside them.
+    ask_parameters
+        What every other method gets beside X: the groups of a flat one.
+    labels
+        All labels of each sequence, those that y does not have among them.
+    """
+
+    case: Case
+    X: Any
+    y: Any
+    fit_parameters: dict[str, Any]
+    ask_parameters: dict[str, Any]
+    labels: list[list[Any]]
+
+    @classmethod
+    def of(cls, case: Case, *, renewed: bool = False) -> "Training":
+        """Make the data; the same case gives the same data, or renewed ones with the same y."""
+        data = case["data"]
+        rng = np.random.default_rng(data["seed"])
+        codes = draw_labels(rng, data)
+        columns = [draw_columns(rng, part, data) for part in codes]
+        classes = np.array(LABELS[data["labels"]], dtype=object)
+        labels = [classes[part] for part in codes]
+        y = hide(rng, labels, data["unknown"], mark_of(data))
+        fit_parameters: dict[str, Any] = {}
+        if case["weights"] != "none":
+            n_weights = len(y) if case["weights"] == "sequences" else sum(map(len, y))
+            weights = rng.integers(0, 4, n_weights) / 2.0
+            weights[0] = 1.0
+            fit_parameters["sample_weight"] = weights
+        if renewed:
+            rng = np.random.default_rng([data["seed"], 1])
+            columns = [draw_columns(rng, part, data) for part in codes]
+        elif case.get("watched"):
+            other = cls.of(case, renewed=True)
+            fit_parameters["eval_set"] = other.X, other.y, *other.ask_parameters.values()
+        all_labels = [part.tolist() for part in labels]
+        if data["form"] not in FLAT_FORMS:
+            X = [shape(part, data["form"]) for part in columns]
+            return cls(case, X, y, fit_parameters, {}, all_labels)
+        flat = pd.concat([shape(part, "frames") for part in columns], ignore_index=True)
+        groups = np.repeat(np.arange(len(y)), data["lengths"])
+        if data["form"] == "grouped":
+            flat, asked = flat.assign(group=groups), {}
+        else:
+            asked = {"groups": groups}
+        return cls(case, flat, np.concatenate(y), fit_parameters | asked, asked, all_labels)
+
+    def build(self, **changes: Any) -> LinearCRF | TreeCRF:
+        """The estimator, not fitted, with some parameters changed."""
+        estimator = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}[self.case["estimator"]]
+        return estimator(**self.case["parameters"] | self._label_parameters() | changes)
+
+    def fit(self, checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
+        """The estimator, fitted, from the model of a short training if the case says so."""
+        parameters = self.fit_parameters
+        if self.case.get("warm"):
+            short = "max_iter" if self.case["estimator"] == "LinearCRF" else "n_rounds"
+            init = self.build(**changes | {short: 2}).fit(self.X, self.y, **parameters)
+            parameters = parameters | {"init": init}
+        return self.build(**changes).fit(self.X, self.y, checkpoint=checkpoint, **parameters)
+
+    def sequences(self) -> list[tuple[Any, Any]]:
+        """X and y, sequence by sequence."""
+        if self.case["data"]["form"] not in FLAT_FORMS:
+            return list(zip(self.X, self.y, strict=True))
+        places = np.split(np.arange(len(self.y)), np.cumsum(self.case["data"]["lengths"])[:-1])
+        return [(self.X.iloc[place], self.y[place]) for place in places]
+
+    def _label_parameters(self) -> dict[str, Any]:
+        """Parameters that name labels; the constraints are such that all labels keep to them."""
+        found: dict[str, Any] = {}
+        if self.case["data"]["form"] == "grouped":
+            found["group_column"] = "group"
+        if mark_of(self.case["data"]) is not None:
+            found["missing_label"] = mark_of(self.case["data"])
+        labels = sorted({label for y in self.labels for label in y})
+        if self.case.get("class_weights"):
+            weights = zip(labels, self.case["class_weights"], strict=False)
+            found["class_weight"] = dict(weights)
+        if self.case.get("patterns") is not None:
+            found["label_patterns"] = [
+                tuple(labels[code % len(labels)] for code in pattern)
+                for pattern in self.case["patterns"]
+            ]
+        pairs = sorted({pair for y in self.labels for pair in itertools.pairwise(y)})
+        starts, ends = (sorted({y[place] for y in self.labels}) for place in (0, -1))
+        if self.case["constrained"] == "scheme":
+            found["constraints"] = self.case["data"]["labels"]
+        elif self.case["constrained"] == "allowed":
+            found |= {"allowed": pairs or None, "end_labels": ends}
+        elif self.case["constrained"]:
+            unseen = [(a, b) for a in labels for b in labels if (a, b) not in pairs]
+            found |= {"forbidden": unseen[: len(labels)], "start_labels": starts}
+        return found
+
+
+def draw_labels(rng: np.random.Generator, data: Case) -> list[np.ndarray]:
+    """Codes of the labels of each sequence, chunks if they are of a scheme."""
+    if data["labels"] in SCHEMES:
+        return [draw_chunks(rng, length, data) for length in data["lengths"]]
+    return [draw_codes(rng, length, data["n_labels"]) for length in data["lengths"]]
+
+
+def draw_chunks(rng: np.random.Generator, length: int, data: Case) -> np.ndarray:
+    """Codes (length,) of chunks of up to three labels, and of what is outside of them."""
+    names, scheme, labels = LABELS[data["labels"]], data["labels"], []
+    types = ["x", "y"] if data["n_labels"] > 2 and "B-y" in names else ["x"]
+    while len(labels) < length:
+        kind = rng.choice(["", *types])
+        n = min(int(rng.integers(1, 4)), length - len(labels))
+        if not kind:
+            labels.append("O")
+        elif scheme == "BIO":
+            labels += [f"B-{kind}", *[f"I-{kind}"] * (n - 1)]
+        elif scheme == "IOB1":
+            follows = bool(labels) and labels[-1].endswith(f"-{kind}")
+            labels += [f"{'B' if follows else 'I'}-{kind}", *[f"I-{kind}"] * (n - 1)]
+        else:
+            single, last = ("U", "L") if scheme == "BILOU" else ("S", "E")
+            chunk = [single] if n == 1 else ["B", *["I"] * (n - 2), last]
+            labels += [f"{letter}-{kind}" for letter in chunk]
+    return np.array([names.index(label) for label in labels])
+
+
+def draw_codes(rng: np.random.Generator, length: int, n_labels: int) -> np.ndarray:
+    """Codes (length,) of labels that tend to be followed by the next one."""
+    codes = rng.integers(0, n_labels, length)
+    for t in range(1, length):
+        if rng.random() < 0.5:
+            codes[t] = (codes[t - 1] + 1) % n_labels
+    return codes
+
+
+def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dict[str, np.ndarray]:
+    """Columns of one sequence: a flag, counts and numbers, NaN among them, and a text."""
+    n = len(codes)
+    columns = {
+        "flag": (rng.random(n) < 0.5).astype(float),
+        "count": rng.integers(0, 4, n) * 1.0,
+        "number": np.round(codes + rng.normal(size=n), 3) * data["scale"],
+    }
+    if data["gaps"]:
+        columns["number"][rng.random(n) < 0.3] = np.nan
+    columns["text"] = np.array(["u", "v", "w:1"], dtype=object)[rng.integers(0, 3, n)]
+    return columns
+
+
+def mark_of(data: Case) -> Any:
+    """What stands in y for a label that is not known."""
+    return MARKS.get(data["labels"]) if data.get("marked") else None
+
+
+def hide(
+    rng: np.random.Generator, labels: list[np.ndarray], share: float, mark: Any
+) -> list[np.ndarray]:
+    """Some labels become unknown, but for the first of each: so y still names all of them."""
+    if not share:
+        return labels
+    seen: set[Any] = set()
+    hidden = []
+    for part in labels:
+        new = [not (label in seen or seen.add(label)) for label in part]
+        hidden.append(np.where((rng.random(len(part)) < share) & ~np.array(new), mark, part))
+    return hidden
+
+
+def shape(columns: dict[str, np.ndarray], form: str) -> Any:
+    """One sequence in the form that the user has."""
+    numbers = np.column_stack([columns[name] for name in ("flag", "count", "number")])
+    if form == "dense":
+        return numbers
+    if form == "sparse":
+        return sparse.csr_matrix(numbers)
+    if form == "frames":
+        return pd.DataFrame(columns)
+    items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for item in items:
+        if item["flag"] == 0.0:  # the same as not to have it
+            del item["flag"]
+    return items
+
+
+@st.composite
+def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "TreeCRF")) -> Case:
+    """Trainings that neither estimator refuses."""
+    estimator = draw(st.sampled_from(estimators))
+    objective = draw(
+        st.sampled_from(["likelihood", "likelihood", *MARGINAL_OBJECTIVES])
+        if estimator == "TreeCRF"
+        else st.sampled_from(["likelihood", "likelihood", "max_margin", *MARGINAL_OBJECTIVES])
+    )
+    gaps = estimator == "TreeCRF" and draw(st.booleans())
+    constrained = draw(st.sampled_from(["", "", "forbidden", "allowed", "scheme"]))
+    weighted = draw(st.sampled_from(["none", "none", "class", "sequences", "positions", "both"]))
+    by_position = weighted in ("positions", "both")
+    form = draw(st.sampled_from(FLAT_FORMS if by_position else FORMS))
+    known = weighted == "class" or by_position or objective == "max_margin"
+    labels = draw(st.sampled_from(SCHEMES if constrained == "scheme" else ["text", "numbers"]))
+    patterns = draw(st.none() | st.none() | st.lists(PATTERNS, max_size=5))
+    watched = draw(st.booleans())
+    data = {
+        "seed": draw(st.integers(0, 10**6)),
+        "n_labels": draw(st.integers(1, 4)),
+        "lengths": draw(st.lists(st.integers(1, 6), min_size=1, max_size=6)),
+        "labels": labels,
+        "form": form,
+        "gaps": gaps and form != "items",
+        "unknown": 0.0 if known else draw(st.sampled_from([0.0, 0.3])),
+        "marked": draw(st.booleans()),
+        "scale": draw(st.sampled_from([1.0, 1.0, 1e3, 1e-3])),
+    }
+    parameters: dict[str, Any] = {"objective": objective, "n_jobs": 1}
+    if patterns is None:
+        parameters["order"] = draw(st.integers(0, 3))
+        parameters["min_pattern_count"] = draw(st.integers(0, 2))
+    class_weights = None
+    if weighted in ("class", "both"):
+        class_weights = draw(st.none() | st.just([0.5, 2.0, 0.0]))
+        if class_weights is None:
+            parameters["class_weight"] = "balanced"
+    if estimator == "LinearCRF":
+        parameters |= draw(_linear_parameters(objective, form))
+    else:
+        parameters |= draw(_tree_parameters())
+        if watched:
+            parameters["early_stopping_rounds"] = draw(st.sampled_from([None, 1, 2]))
+            parameters["early_stopping_metric"] = draw(st.sampled_from(["loss", "accuracy"]))
+    return {
+        "estimator": estimator,
+        "parameters": parameters,
+        "data": data,
+        "weights": {"class": "none", "both": "positions"}.get(weighted, weighted),
+        "constrained": constrained,
+        "patterns": patterns,
+        "class_weights": class_weights,
+        "watched": watched,
+        "warm": draw(st.booleans()),
+    }
+
+
+@st.composite
+def _linear_parameters(draw: st.DrawFn, objective: str, form: str) -> dict[str, Any]:
+    margin = objective == "max_margin"
+    transition_attributes: list[bool | str] = [False, True]
+    min_count = draw(st.integers(0, 2))
+    if form != "items" and min_count < 2:  # the column is sure to be an attribute
+        transition_attributes.append("x1" if form in ("dense", "sparse") else "cou")
+    return {
+        "reg_lambda": draw(st.sampled_from([1.0, 0.1, 10.0])),
+        "reg_alpha": 0.0 if margin else draw(st.sampled_from([0.0, 0.0, 0.1])),
+        "max_iter": draw(st.integers(1, 15)),
+        "tol": 0.0,
+        "min_count": min_count,
+        "all_pairs": draw(st.booleans()),
+        "transition_attributes": draw(st.sampled_from(transition_attributes)),
+    }
+
+
+@st.composite
+def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
+    return {
+        "n_rounds": draw(st.integers(1, 5)),
+        "learning_rate": draw(st.sampled_from([None, 0.3, 1.0])),
+        "max_depth": draw(st.sampled_from([6, 2, 1, None])),
+        "max_leaves": draw(st.sampled_from([None, 3])),
+        "min_child_weight": draw(st.sampled_from([0.0, 1.0])),
+        "max_step": draw(st.sampled_from([1.0, None])),
+        "max_bins": draw(st.sampled_from([255, 3])),
+        "window": draw(st.sampled_from([0, 1, 3, [2, 0]])),
+        "newton": draw(st.booleans()),
+        "curvature": draw(st.sampled_from(["mixing", "exact", "length"])),
+        "transition_step": draw(st.sampled_from(["bound", "exact"])),
+        "trim": draw(st.sampled_from([None, 0.0])),
+        "subsample": draw(st.sampled_from([1.0, 0.6])),
+        "stratified": draw(st.booleans()),
+        "colsample_bynode": draw(st.sampled_from([1.0, 0.5])),
+        "random_state": draw(st.integers(0, 3)),
+    }
