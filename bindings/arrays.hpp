@@ -4,15 +4,18 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "parallel.hpp"
+#include "trellis/pattern_marginals.hpp"
 
 namespace hedgerow::bindings {
 
@@ -60,6 +63,23 @@ template <class T>
 void check_edges(const Array<T, 3>& edges, size_t n_positions, size_t n_labels) {
   check(edges.shape(0) == n_positions && edges.shape(1) == n_labels && edges.shape(2) == n_labels,
         "edges and pairs must have shape (positions, labels, labels)");
+}
+
+// What a call may ask for about label patterns, (offsets, arcs, marginals): see PatternMarginals.
+using Patterns =
+    std::optional<std::tuple<Array<const int64_t, 1>, Array<const int32_t, 1>, Array<double, 2>>>;
+
+inline std::optional<PatternMarginals> read_patterns(const Patterns& patterns, size_t n_positions,
+                                                     int64_t n_arcs) {
+  if (!patterns) return {};
+  const auto& [offsets, arcs, marginals] = *patterns;
+  check_offsets(offsets, arcs.shape(0));
+  for (size_t i = 0; i < arcs.shape(0); ++i)
+    check(arcs.data()[i] >= 0 && arcs.data()[i] < n_arcs, "an arc of a pattern is out of range");
+  check(marginals.shape(0) == n_positions && marginals.shape(1) + 1 == offsets.shape(0),
+        "marginals of patterns must have a row for each position and a column for each pattern");
+  return PatternMarginals{static_cast<int64_t>(marginals.shape(1)), offsets.data(), arcs.data(),
+                          marginals.data()};
 }
 
 // A vector handed over to NumPy without a copy.

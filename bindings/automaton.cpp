@@ -107,10 +107,13 @@ void bind_automaton(nb::module_& module) {
          OptionalArray<const int32_t, 1> labels, OptionalArray<double, 1> log_z,
          OptionalArray<double, 1> log_likelihoods, OptionalArray<double, 2> marginals,
          OptionalArray<double, 1> arc_sums, OptionalArray<double, 2> arc_marginals,
-         OptionalArray<double, 3> pairs, OptionalArray<const double, 1> weights, int n_threads) {
+         OptionalArray<double, 3> pairs, Patterns patterns, OptionalArray<const double, 1> weights,
+         int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
-        const AutomatonPosteriors out = read_outputs(scores, log_z, log_likelihoods, marginals,
-                                                     arc_sums, arc_marginals, pairs, weights);
+        AutomatonPosteriors out = read_outputs(scores, log_z, log_likelihoods, marginals, arc_sums,
+                                               arc_marginals, pairs, weights);
+        const auto by_pattern = read_patterns(patterns, nodes.shape(0), automaton.n_arcs());
+        if (by_pattern) out.patterns = &*by_pattern;
         if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
         check(labels || !log_likelihoods, "log_likelihoods need labels");
         run_kernel([&](Stop& stop) {
@@ -122,8 +125,8 @@ void bind_automaton(nb::module_& module) {
       nb::arg("labels").noconvert().none(), nb::arg("log_z").noconvert().none(),
       nb::arg("log_likelihoods").noconvert().none(), nb::arg("marginals").noconvert().none(),
       nb::arg("arc_sums").noconvert().none(), nb::arg("arc_marginals").noconvert().none(),
-      nb::arg("pairs").noconvert().none(), nb::arg("weights").noconvert().none(),
-      nb::arg("n_threads"));
+      nb::arg("pairs").noconvert().none(), nb::arg("patterns").noconvert().none(),
+      nb::arg("weights").noconvert().none(), nb::arg("n_threads"));
   module.def(
       "fill_weighted_automaton_posteriors",
       [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,

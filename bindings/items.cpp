@@ -78,7 +78,9 @@ class ItemWalker {
     try {
       return text_of(string);
     } catch (const nb::python_error&) {
-      fail("has a string that is not valid Unicode (half of a surrogate pair)");
+      fail(
+          "has a string that is not valid Unicode (half of a surrogate pair); "
+          "repair or remove it");
     }
   }
 
@@ -135,21 +137,27 @@ class ItemWalker {
     }
   }
 
-  // Sets have no order of their own that repeats from run to run, so they are sorted.
+  // Sets have no order of their own that repeats from run to run, so they are sorted, and of what
+  // is no string in them the type whose name comes first is reported.
   void walk_strings(nb::handle strings) {
     if (PyAnySet_Check(strings.ptr())) {
       nb::list sorted;
+      std::string odd;
       for (nb::handle string : strings) {
-        check_string(string);
-        sorted.append(string);
+        if (PyUnicode_Check(string.ptr())) {
+          sorted.append(string);
+        } else if (const std::string kind = kind_of(string); odd.empty() || kind < odd) {
+          odd = kind;
+        }
       }
+      if (!odd.empty()) refuse_in_list(odd);
       sorted.attr("sort")();
       walk_strings(sorted);
       return;
     }
     const size_t prefix = name_.size();
     for_each(strings, [&](nb::handle string) {
-      check_string(string);
+      if (!PyUnicode_Check(string.ptr())) refuse_in_list(kind_of(string));
       if (prefix == 0) {
         add(text(string), 1.0);
       } else {
@@ -160,9 +168,8 @@ class ItemWalker {
     });
   }
 
-  void check_string(nb::handle string) {
-    if (!PyUnicode_Check(string.ptr()))
-      fail("has a " + kind_of(string) + " in a list of attributes; expected strings");
+  [[noreturn]] void refuse_in_list(const std::string& kind) {
+    fail("has a " + kind + " in a list of attributes; expected strings");
   }
 
   // Notes an attribute of this position. `name` stays where it is until the position is done, or is

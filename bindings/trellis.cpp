@@ -76,10 +76,13 @@ void bind_trellis(nb::module_& module) {
       [](Nodes nodes, Arcs arcs, Edges edges, Offsets offsets, Labels labels,
          OptionalArray<double, 1> log_z, OptionalArray<double, 1> log_likelihoods,
          OptionalArray<double, 2> marginals, OptionalArray<double, 2> pair_sums,
-         OptionalArray<double, 3> pairs, OptionalArray<const double, 1> weights, int n_threads) {
+         OptionalArray<double, 3> pairs, Patterns patterns, OptionalArray<const double, 1> weights,
+         int n_threads) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
-        const ChainPosteriors out = read_outputs(nodes, offsets, log_z, log_likelihoods, marginals,
-                                                 pair_sums, pairs, weights);
+        ChainPosteriors out = read_outputs(nodes, offsets, log_z, log_likelihoods, marginals,
+                                           pair_sums, pairs, weights);
+        const auto by_pattern = read_patterns(patterns, nodes.shape(0), arcs.size());
+        if (by_pattern) out.patterns = &*by_pattern;
         if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
         check(labels || !log_likelihoods, "log_likelihoods need labels");
         run_kernel([&](Stop& stop) {
@@ -91,7 +94,8 @@ void bind_trellis(nb::module_& module) {
       nb::arg("labels").noconvert().none(), nb::arg("log_z").noconvert().none(),
       nb::arg("log_likelihoods").noconvert().none(), nb::arg("marginals").noconvert().none(),
       nb::arg("pair_sums").noconvert().none(), nb::arg("pairs").noconvert().none(),
-      nb::arg("weights").noconvert().none(), nb::arg("n_threads"));
+      nb::arg("patterns").noconvert().none(), nb::arg("weights").noconvert().none(),
+      nb::arg("n_threads"));
   module.def(
       "fill_weighted_posteriors",
       [](Nodes nodes, Arcs arcs, Edges edges, Offsets offsets, Array<const int32_t, 1> labels,

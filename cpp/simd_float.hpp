@@ -87,6 +87,9 @@ HEDGEROW_INLINE Floats broadcast(float x) { return Floats{{x, x, x, x, x, x, x, 
 HEDGEROW_INLINE Floats operator+(Floats a, Floats b) {
   return each(a, b, [](float x, float y) { return x + y; });
 }
+HEDGEROW_INLINE Floats operator-(Floats a, Floats b) {
+  return each(a, b, [](float x, float y) { return x - y; });
+}
 HEDGEROW_INLINE Floats operator*(Floats a, Floats b) {
   return each(a, b, [](float x, float y) { return x * y; });
 }
@@ -121,6 +124,11 @@ HEDGEROW_INLINE Floats load(const float* p) {
   return out;
 }
 HEDGEROW_INLINE void store(float* p, Floats a) { std::memcpy(p, &a, sizeof(a)); }
+// 0, 1, 2 and so on.
+HEDGEROW_INLINE Floats count_up() {
+  constexpr float kNumbers[kFloats] = {0, 1, 2, 3, 4, 5, 6, 7};
+  return load(kNumbers);
+}
 
 // Ways to make one number of many.
 struct Sum {

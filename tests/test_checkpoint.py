@@ -1,16 +1,28 @@
 """Checkpoints: their files, and what they refuse."""
 
+import errno
+import os
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hedgerow import Checkpoint, ModelFileError, TreeCRF, load, persist
+from hedgerow import lock as lock_module
 from hedgerow.objectives import Accuracy
+from hedgerow.whole_file import name_beside
 from reference.trainings import EVAL_SET, Brier, X, Y, make_data, saved, train_long
+
+
+class Power(Brier):
+    """The same with a state."""
+
+    def __init__(self, power):
+        self.power = power
 
 
 def small(**parameters):
@@ -28,9 +40,21 @@ def test_what_does_not_matter_may_differ(tmp_path):
     ("parameters", "data", "message"),
     [
         ({"max_depth": 3}, {}, r"max_depth was 2 and is 3 now; delete the file to begin anew"),
-        ({"objective": Brier()}, {}, r"objective was 'likelihood' and is 'a .*Brier' now"),
-        ({"objective": Accuracy(2.0)}, {}, r"objective was .* is 'Accuracy\(sharpness=2.0\)' now"),
+        ({"objective": Brier()}, {}, r"objective was 'likelihood' and is .*\.Brier\(\) now"),
+        (
+            {"objective": Accuracy(2.0)},
+            {},
+            r"objective was .* is .*\.Accuracy\(sharpness=2.0\) now",
+        ),
+        ({"objective": Power(3.0)}, {}, r"objective was .*\.Power\(power=3.0\) now"),
         ({"start_labels": {0, 1, 2}}, {}, r"start_labels was None and is \[0, 1, 2\] now"),
+        ({"forbidden": []}, {}, r"forbidden was None and is \[\] now"),
+        (
+            {"label_patterns": {(1, 0): 1}.keys()},
+            {},
+            r"label_patterns was None and is \[\[1, 0\]\]",
+        ),
+        ({"class_weight": {1: 2}}, {}, r"class_weight was None and is {1: 2} now"),
         ({"max_bins": 9, "order": 2}, {}, r"max_bins was 255 and is 9 now, order was 1 and is 2"),
         ({"random_state": 1}, {}, r"random_state was 0 and is 1 now"),
         ({}, {"X": [x + 1 for x in X]}, r"X is not what it was"),
@@ -48,6 +72,81 @@ def test_another_training_is_refused(parameters, data, message, tmp_path):
         small(**parameters).fit(
             **{"X": X, "y": Y, "eval_set": EVAL_SET} | data, checkpoint=checkpoint
         )
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "message"),
+    [
+        (
+            {"start_labels": pd.Series([0, 2])},
+            {"start_labels": pd.Series([0, 1, 2])},
+            "start_labels",
+        ),
+        (
+            {"forbidden": {(2, 2): 1}.keys()},
+            {"forbidden": {}.keys()},
+            r"forbidden was \[\[2, 2\]\] and",
+        ),
+        ({"label_patterns": [(0, 1)]}, {"label_patterns": [(1, 0)]}, "label_patterns was"),
+        (
+            {"class_weight": {0: 1}},
+            {"class_weight": {0: 5}},
+            "class_weight was {0: 1} and is {0: 5}",
+        ),
+        (
+            {"objective": Power(2.0)},
+            {"objective": Power(3.0)},
+            r"Power\(power=2.0\) and is .*=3.0\)",
+        ),
+    ],
+)
+def test_other_values_of_the_same_type_are_refused(before, now, message, tmp_path):
+    checkpoint = Checkpoint(tmp_path / "kept")
+    # They begin with 0, and no 2 comes after a 2.
+    labels = [[0, *(label % 2 for label in each[2:]), 2][-len(each) :] for each in Y]
+    small(n_rounds=2, warm_rounds=1, **before).fit(X, labels, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match=rf"is of another training: .*{message}"):
+        small(n_rounds=2, warm_rounds=1, **now).fit(X, labels, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ({"reg_lambda": 1, "max_step": 2.0}, {"reg_lambda": 1.0, "max_step": np.int64(2)}),
+        ({"start_labels": [0, 1, 2]}, {"start_labels": np.array([0, 1, 2])}),
+        ({"class_weight": {0: 1, 2: 3}}, {"class_weight": {np.int64(2): 3.0, 0: 1}}),
+        ({"objective": Power(2)}, {"objective": Power(2.0)}),
+        ({"window": (1, 2)}, {"window": [1, 2]}),
+    ],
+)
+def test_other_types_of_the_same_values_go_on(before, now, tmp_path):
+    checkpoint = Checkpoint(tmp_path / "kept")
+    small(n_rounds=4, warm_rounds=1, **before).fit(X, Y, checkpoint=checkpoint)
+    crf = small(n_rounds=6, warm_rounds=1, **now).fit(X, Y, checkpoint=checkpoint)
+    assert crf.history_ == small(n_rounds=6, warm_rounds=1, **now).fit(X, Y).history_
+
+
+def test_an_objective_that_cannot_be_described_is_refused(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "kept")
+    crf = small(n_rounds=2, objective=Power(lambda: 2))
+    with pytest.raises(TypeError, match=r"Power, which a checkpoint cannot tell from another: obj"):
+        crf.fit(X, Y, checkpoint=checkpoint)
+    assert not checkpoint.path.exists()
+
+
+def test_an_objective_may_change_while_it_is_used(tmp_path):
+    class Counting(Brier):
+        n_calls = 0
+
+        def value(self, *args):
+            self.n_calls += 1
+            return super().value(*args)
+
+    checkpoint = Checkpoint(tmp_path / "kept", every=1)
+    for n_rounds in (2, 3):
+        crf = small(n_rounds=n_rounds, warm_rounds=1, objective=Counting())
+        crf.fit(X, Y, checkpoint=checkpoint)
+        assert crf.objective.n_calls > 0
 
 
 def test_another_kind_of_estimator_is_refused(tmp_path):
@@ -156,12 +255,100 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 def test_what_a_killed_writer_left_is_removed(tmp_path):
     checkpoint = Checkpoint(tmp_path / "kept [1]")
-    left = tmp_path / f".kept [1].{'0f' * 16}"
-    other = tmp_path / f".kept [2].{'0f' * 16}"
+    left = tmp_path / f"{name_beside(checkpoint.path)}-{'0f' * 8}"
+    other = tmp_path / f"{name_beside(tmp_path / 'kept [2]')}-{'0f' * 8}"
     left.touch()
     other.touch()
     small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
     assert sorted(tmp_path.iterdir()) == [other, checkpoint.path]
+
+
+def test_what_was_left_stays_where_nobody_can_tell_whose_it_is(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(lock_module, "_try_lock", fail)
+    checkpoint = Checkpoint(tmp_path / "kept")
+    left = tmp_path / f"{name_beside(checkpoint.path)}-{'0f' * 8}"
+    left.touch()
+    with pytest.warns(UserWarning, match=r"a file system that knows no locks \(no locks availab"):
+        small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
+    assert sorted(tmp_path.iterdir()) == [left, checkpoint.path]
+
+
+def test_a_second_training_is_refused_and_the_first_unharmed(tmp_path):
+    (tmp_path / "link").symlink_to("kept")
+
+    def begin_second(now):
+        if now.number == 3:
+            with pytest.raises(BlockingIOError, match=rf"link' is in use by process {os.getpid()}"):
+                small().fit(X, Y, checkpoint=Checkpoint(tmp_path / "link"))
+
+    checkpoint = Checkpoint(tmp_path / "kept", every=2)
+    crf = small(callbacks=[begin_second]).fit(X, Y, checkpoint=checkpoint)
+    assert saved(crf, tmp_path) == saved(small().fit(X, Y), tmp_path)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_every_end_of_a_training_releases_the_lock(error, tmp_path):
+    def fail(now):
+        if now.number == 5:
+            raise error
+
+    checkpoint = Checkpoint(tmp_path / "kept", every=2)
+    with pytest.raises(error):
+        small(callbacks=[fail]).fit(X, Y, checkpoint=checkpoint)
+    assert list(tmp_path.iterdir()) == [checkpoint.path]
+    small().fit(X, Y, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match="is of another training"):
+        small(max_depth=3).fit(X, Y, checkpoint=checkpoint)
+    assert list(tmp_path.iterdir()) == [checkpoint.path]
+
+
+def test_a_training_of_another_process_goes_on_unharmed(tmp_path):
+    path = tmp_path / "kept"
+    with run_long("TreeCRF", path) as child:
+        while not path.exists():
+            time.sleep(0.01)
+        for _ in range(10):
+            with pytest.raises(BlockingIOError, match=f"kept' is in use by process {child.pid} on"):
+                small().fit(X, Y, checkpoint=Checkpoint(path))
+    assert child.returncode == 0
+    assert list(tmp_path.iterdir()) == [path]
+    assert len(persist.read(path.read_bytes())[1].tensors["history.loss"]) == 150
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_does_not_write(tmp_path):
+    script = (
+        f"import os, sys; sys.path[:0] = {sys.path}; "
+        "from hedgerow import Checkpoint, TreeCRF; from reference.trainings import X, Y\n"
+        "def fork(now):\n    if now.number == 2: children.append(os.fork())\n"
+        f"children, checkpoint = [], Checkpoint({str(tmp_path / 'kept')!r}, every=1)\n"
+        "try: TreeCRF(n_rounds=9, callbacks=[fork], n_jobs=1).fit(X, Y, checkpoint=checkpoint)\n"
+        "except RuntimeError as error: print(error, flush=True); os._exit(7)\n"
+        "print('done', os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=True
+    )
+    told, end = done.stdout.splitlines()
+    assert "belongs to the process that this one was forked from" in told
+    assert end == "done 7"
+    assert list(tmp_path.iterdir()) == [tmp_path / "kept"]
+
+
+def test_places_that_cannot_be_written_are_refused_before_training(tmp_path):
+    def fit(path):
+        small(callbacks=[pytest.fail]).fit(X, Y, checkpoint=Checkpoint(path))
+
+    with pytest.raises(FileExistsError, match="it is a folder; name a file"):
+        fit(tmp_path)
+    with pytest.raises(OSError, match="too long") as long:
+        fit(tmp_path / ("n" * 256))
+    assert long.value.filename == str(tmp_path / ("n" * 256))
+    assert list(tmp_path.iterdir()) == []
+    small(n_rounds=1).fit(X, Y, checkpoint=Checkpoint(tmp_path / ("n" * 255)))
 
 
 def test_parameters_of_a_checkpoint():
@@ -175,17 +362,22 @@ def test_parameters_of_a_checkpoint():
         small().fit(X, Y, checkpoint="kept")
 
 
-@pytest.mark.parametrize("kind", ["TreeCRF", "LinearCRF"])
-def test_a_training_that_was_killed_goes_on(kind, tmp_path):
-    path = tmp_path / "kept"
+def run_long(kind, path):
+    """Start another process that trains and keeps every step."""
     script = (
         f"import sys; sys.path[:0] = {sys.path}; "
         "from hedgerow import Checkpoint; from reference.trainings import train_long; "
         f"train_long({kind!r}, Checkpoint({str(path)!r}, every=1))"
     )
+    return subprocess.Popen([sys.executable, "-c", script])
+
+
+@pytest.mark.parametrize("kind", ["TreeCRF", "LinearCRF"])
+def test_a_training_that_was_killed_goes_on(kind, tmp_path):
+    path = tmp_path / "kept"
     for _ in range(5):  # should the training ever be over before it is killed
         path.unlink(missing_ok=True)
-        with subprocess.Popen([sys.executable, "-c", script]) as child:
+        with run_long(kind, path) as child:
             while not path.exists() and child.poll() is None:
                 time.sleep(0.01)
             child.kill()

@@ -99,6 +99,9 @@ def test_more_bytes_than_there_should_be(data):
     refuses(data + b"\0", "the file is damaged or truncated")
 
 
+NO_COLUMNS = {"kind": "items", "n_features": 0, "names": None, "text": []}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -109,6 +112,9 @@ def test_more_bytes_than_there_should_be(data):
         ({"format": 0}, "the file does not hold a valid model: its format"),
         ({"format": None}, "the file does not hold a valid model: its format"),
         ({"format": "1"}, "the file does not hold a valid model: its format"),
+        ({"format": True}, "the file does not hold a valid model: its format"),
+        ({"decode": None}, "the file does not hold a valid model: how it decodes"),
+        ({"parameters": {"start_labels": [{}]}}, "does not hold a valid model: its parameters"),
         (
             {"model": "ForestCRF"},
             "it holds a 'ForestCRF', which this version of hedgerow does not know; upgrade",
@@ -140,13 +146,31 @@ def test_more_bytes_than_there_should_be(data):
         ({"schema": {"kind": "items"}}, "not hold a valid model: KeyError('n_features')"),
         ({"schema": {"n_features": 10**15}}, "not hold a valid model: its number of columns"),
         ({"schema": {"n_features": -1}}, "not hold a valid model: its number of columns"),
-        ({"loss": None}, "the file does not hold a valid model: TypeError"),
-        ({"loss": "low"}, "the file does not hold a valid model: ValueError"),
+        ({"schema": {"n_features": True}}, "not hold a valid model: its number of columns"),
+        ({"schema": {"n_features": 10**400}}, "not hold a valid model: its number of columns"),
+        ({"schema": {**NO_COLUMNS, "n_features": 1}}, "a valid model: columns of attributes"),
+        ({"schema": {**NO_COLUMNS, "names": []}}, "a valid model: columns of attributes"),
+        ({"parameters": {"group_column": ["day"]}}, 'a valid model: ValueError("group_column is'),
+        ({"parameters": {"missing_label": [0]}}, "a valid model: ValueError('missing_label is"),
+        ({"parameters": {"n_jobs": "all"}}, "a valid model: ValueError(\"n_jobs is 'all';"),
+        ({"parameters": {"objective": [np.nan]}}, "not hold a valid model: the number NaN"),
+        ({"loss": None}, "the file does not hold a valid model: its loss"),
+        ({"loss": "low"}, "the file does not hold a valid model: its loss"),
+        ({"loss": True}, "the file does not hold a valid model: its loss"),
+        ({"loss": 10**400}, "the file does not hold a valid model: its loss"),
+        ({"loss": np.nan}, "the file does not hold a valid model: the number NaN"),
         ({"decode": "best"}, "the file does not hold a valid model: how it decodes"),
         ({"decode": []}, "the file does not hold a valid model: how it decodes"),
-        ({"n_iter": None}, "the file does not hold a valid model: TypeError"),
-        ({"n_iter": np.inf}, "the file does not hold a valid model: OverflowError"),
-        ({"history": 5}, "the file does not hold a valid model: TypeError"),
+        ({"n_iter": None}, "the file does not hold a valid model: its n iter"),
+        ({"n_iter": np.inf}, "the file does not hold a valid model: the number Infinity"),
+        ({"n_iter": -1}, "the file does not hold a valid model: its n iter"),
+        ({"n_iter": 10**400}, "the file does not hold a valid model: its n iter"),
+        ({"history": 5}, "the file does not hold a valid model: its history"),
+        ({"history": [["loss", [1.0]]]}, "the file does not hold a valid model: its history"),
+        ({"history": {"loss": 1.0}}, "the file does not hold a valid model: its history"),
+        ({"history": {"loss": ["low"]}}, "the file does not hold a valid model: its history"),
+        ({"history": {"loss": [10**400]}}, "the file does not hold a valid model: its history"),
+        ({"history": {"loss": [-np.inf]}}, "not hold a valid model: the number -Infinity"),
     ],
     ids=repr,
 )
@@ -164,10 +188,28 @@ def test_metadata_that_are_missing(data, name):
     refuses(put_together(state.tensors, content), "the file does not hold a valid model: ")
 
 
+def test_numbers_that_no_float_can_hold(data):
+    kind, state = take_apart(data)
+    content = {"format": 3, "model": kind, **state.metadata, "loss": "LOSS"}
+    text = json.dumps(content).replace('"LOSS"', "1e999")
+    digest = persist._digest(text, state.tensors)
+    refuses(
+        save_tensors(state.tensors, {"hedgerow": f"{digest} {text}"}),
+        "the file does not hold a valid model: the number 1e999",
+    )
+
+
 def test_a_column_schema_that_contradicts_itself(tmp_path):
     LinearCRF().fit(FRAMES, Y).save(tmp_path / "model")
     kind, state = take_apart((tmp_path / "model").read_bytes())
-    for changes in ({"n_features": 3}, {"names": ["p", "q"]}, {"text": [7]}, {"kind": "rows"}):
+    for changes in (
+        {"n_features": 3},
+        {"names": ["p", "q"]},
+        {"names": ["p", "q", "r", 7]},
+        {"names": ["p", "q", "r", []]},
+        {"text": [7]},
+        {"kind": "rows"},
+    ):
         schema = {**state.metadata["schema"], **changes}
         content = {"format": 3, "model": kind, **state.metadata, "schema": schema}
         refuses(put_together(state.tensors, content), "does not hold a valid model: its columns")
@@ -212,6 +254,11 @@ def repeat_pattern(tensors):
         ),
         *(
             (changed(name, put(0, np.nan)), f"{name} is not finite")
+            for name in ALL_TENSORS
+            if name.endswith(".weights")
+        ),
+        *(
+            (changed(name, put(0, -1e200)), f"{name} is beyond all bounds")
             for name in ALL_TENSORS
             if name.endswith(".weights")
         ),

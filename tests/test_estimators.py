@@ -4,11 +4,14 @@ import os
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 
+import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
 from hedgerow import LinearCRF, TreeCRF
+from reference import hash_seeds
 from reference.linear import make_data
 
 X, Y = make_data()
@@ -54,6 +57,23 @@ def test_attributes_need_a_fitted_model(estimator):
         assert not hasattr(estimator(), name)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_pattern_marginals_take_memory_for_the_patterns_not_for_all_label_pairs(estimator, order):
+    n_labels, n_positions = 60, 400
+    y = np.arange(n_positions) % n_labels
+    x = np.stack([y, y % 7], axis=1).astype(np.float64)
+    allowed = [(j, k % n_labels) for j in range(n_labels) for k in (j, j + 1)]
+    shorten = {LinearCRF: {"max_iter": 2, "tol": 0}, TreeCRF: {"n_rounds": 1}}[estimator]
+    crf = estimator(allowed=allowed, order=order, n_jobs=1, **shorten).fit([x], [y])
+    tracemalloc.start()
+    (found,) = crf.predict_pattern_marginals([x])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.shape == (n_positions, len(crf.label_patterns_))
+    assert peak < 3 * found.nbytes + 2_000_000 < 8 * n_positions * n_labels**2 / 3
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_parameters_have_names(estimator):
     with pytest.raises(TypeError, match="positional argument"):
@@ -85,3 +105,25 @@ def test_fit_in_a_forked_child(estimator):
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
     assert done.returncode == 0
+
+
+def test_nothing_depends_on_how_strings_are_hashed(tmp_path):
+    for name in ("one", "two", "kept"):
+        (tmp_path / name).mkdir()
+
+    def train(name, hash_seed):
+        subprocess.run(
+            [sys.executable, hash_seeds.__file__, tmp_path / name, tmp_path / "kept"],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            timeout=120,
+            check=True,
+        )
+        return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+
+    one, two = train("one", "1"), train("two", "2")
+    resumed = {name for name in two if name.endswith(".resumed")}
+    assert len(one) == 16
+    assert len(resumed) == 6
+    assert {name: two[name] for name in two.keys() - resumed} == one
+    for name in resumed:
+        assert two[name] == one[name.removesuffix(".resumed")]

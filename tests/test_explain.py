@@ -300,3 +300,15 @@ def test_labels_that_are_not_possible():
     one = LinearCRF().fit([[[1.0]]], [["a"]])
     with pytest.raises(ValueError, match="no label but 'a' is possible at position 0"):
         one.explain([[1.0]], 0)
+
+
+def test_a_category_of_many_is_found_as_another_kind_of_number():
+    values = np.arange(600) % 300
+    frame = pd.DataFrame({"c": pd.Categorical(values)})
+    crf = TreeCRF(n_rounds=1, min_child_weight=0, n_jobs=1).fit(frame, values < 5)
+    floats = pd.DataFrame({"c": pd.Categorical(values.astype(float))})
+    found, expected = (crf.explain(X.iloc[3:4], 0).features for X in (floats, frame))
+    assert expected["value"].tolist().count(1.0) == 1
+    assert {name: column.tolist() for name, column in found.items()} == {
+        name: column.tolist() for name, column in expected.items()
+    }

@@ -157,7 +157,7 @@ def test_bad_numbers_of_labellings(fitted, number):
 
 
 def test_a_bad_seed(fitted):
-    message = "'seed' cannot be used to seed a numpy.random.RandomState instance"
+    message = "random_state is 'seed'; expected an integer from 0 to 2"
     refuses(ValueError, message, fitted.sample, X, random_state="seed")
 
 

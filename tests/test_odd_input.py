@@ -40,6 +40,7 @@ CRFS = pytest.mark.parametrize(
         lambda rows: rows.astype(np.longdouble),
         lambda rows: rows[::-1][::-1],
         lambda rows: np.ma.masked_array(rows, mask=False),
+        lambda rows: rows.view(np.matrix),
         lambda rows: [[decimal.Decimal(cell) for cell in row] for row in rows],
         lambda rows: rows.astype(object),
         lambda rows: pd.DataFrame(rows, columns=NAMES).astype("double[pyarrow]"),
@@ -152,6 +153,149 @@ def test_what_is_masked_is_missing():
         LinearCRF().fit(counts, ["a", "b"])
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda rows, mask: np.ma.masked_array(rows.astype(object), mask=mask),
+        lambda rows, mask: list(np.ma.masked_array(rows, mask=mask)),
+        lambda rows, mask: np.where(mask, None, rows),
+    ],
+)
+def test_what_is_masked_is_missing_in_other_clothes(form):
+    X = [form(ROWS, ROWS > 1)]
+    found = TreeCRF(n_rounds=2, n_jobs=1).fit(X, [LABELS])
+    assert found.loss_ == TreeCRF(n_rounds=2, n_jobs=1).fit(MASKED, LABELS).loss_
+    with pytest.raises(ValueError, match=r"X\[0\] has NaN at position"):
+        LinearCRF().fit(X, [LABELS])
+
+
+@CRFS
+def test_masks_where_nothing_can_be_missing(make):
+    ids = np.ma.masked_array(GROUPS, mask=GROUPS == 1)
+    row = np.flatnonzero(GROUPS == 1)[0]
+    message = rf"groups has no id \(None or NaN\) at row {row}; every row needs one"
+    with pytest.raises(ValueError, match=message):
+        make().fit(ROWS, LABELS, groups=ids)
+    columns = np.ma.column_stack([ids, ROWS])
+    with pytest.raises(ValueError, match=message):
+        make(group_column=0).fit(columns, LABELS)
+    weights = np.ma.masked_array(np.ones(len(ROWS)), mask=GROUPS == 1)
+    with pytest.raises(ValueError, match=r"sample_weight is not an array .* some of them are m"):
+        make().fit(ROWS, LABELS, sample_weight=weights)
+
+
+@CRFS
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32])
+def test_sparse_entries_that_are_there_twice_are_added(make, dtype):
+    counts = np.abs(ROWS * 30).round().clip(0, 100) + 1
+    rows, columns = np.nonzero(counts)
+    twice = [np.tile(part, 2) for part in (counts[rows, columns].astype(dtype), rows, columns)]
+    expected = make().fit(sparse.csr_array(counts * 2), LABELS, groups=GROUPS).loss_
+    X = sparse.coo_array((twice[0], (twice[1], twice[2])), shape=ROWS.shape)
+    assert make().fit(X, LABELS, groups=GROUPS).loss_ == expected
+    order = np.argsort(twice[1], kind="stable")
+    indptr = np.searchsorted(twice[1][order], np.arange(len(ROWS) + 1))
+    X = sparse.csr_array((twice[0][order], twice[2][order], indptr), shape=ROWS.shape)
+    assert make().fit(X, LABELS, groups=GROUPS).loss_ == expected
+    assert X.nnz == len(order)
+
+
+def test_sparse_numbers_that_are_missing():
+    X = sparse.csr_array(MASKED)
+    with pytest.raises(ValueError, match="X has NaN at row"):
+        LinearCRF().fit(X, LABELS)
+    found = TreeCRF(n_rounds=2, n_jobs=1).fit(X, LABELS)
+    assert found.loss_ == TreeCRF(n_rounds=2, n_jobs=1).fit(MASKED, LABELS).loss_
+
+
+KINDS = (CODES + 1).tolist()
+CATEGORIES = {
+    "int": pd.Series(KINDS, dtype="category"),
+    "float": pd.Series(KINDS, dtype=float).astype("category"),
+    "Int64": pd.Series(KINDS, dtype="Int64").astype("category"),
+    "objects": pd.Series(KINDS, dtype=object),
+    "floats as objects": pd.Series([float(kind) for kind in KINDS], dtype=object),
+    "decimals": pd.Series([decimal.Decimal(kind) for kind in KINDS], dtype=object),
+    "text": pd.Series([str(kind) for kind in KINDS]),
+}
+
+
+@CRFS
+@pytest.mark.parametrize("trained_on", ["int", "float", "text"])
+def test_equal_numbers_are_one_category(make, trained_on, tmp_path):
+    make().fit(CATEGORIES[trained_on].to_frame("c"), LABELS).save(tmp_path / "model")
+    crf = load(tmp_path / "model")
+    expected = crf.predict_proba(CATEGORIES[trained_on].to_frame("c"))
+    for given, column in CATEGORIES.items():
+        if (trained_on, given) != ("float", "text"):  # "1" is not the text of 1.0
+            frame = column.to_frame("c")
+            np.testing.assert_array_equal(crf.predict_proba(frame), expected)
+            np.testing.assert_array_equal(crf.predict_marginals([frame])[0], expected)
+
+
+@CRFS
+def test_a_category_is_missing_and_integers_become_floats(make):
+    crf = make().fit(CATEGORIES["int"].to_frame("c"), LABELS)
+    given = pd.Series([None, *KINDS[1:]]).astype("category")
+    assert given.cat.categories.dtype == float
+    expected = crf.predict_proba(pd.DataFrame({"c": [None, *map(str, KINDS[1:])]}))
+    np.testing.assert_array_equal(crf.predict_proba(given.to_frame("c")), expected)
+
+
+@CRFS
+@pytest.mark.parametrize(
+    ("trained_on", "given"),
+    [
+        (KINDS, list(map(str, LABELS))),
+        (list(map(str, LABELS)), KINDS),
+        (KINDS, [f"{kind}.0" for kind in KINDS]),
+        ([kind == 1 for kind in KINDS], KINDS),
+        ([kind == 1 for kind in KINDS], [str(kind == 1).lower() for kind in KINDS]),
+        ([kind % 2 for kind in KINDS], [kind == 1 for kind in KINDS]),
+    ],
+)
+def test_categories_of_another_kind_are_warned_of(make, trained_on, given):
+    crf = make().fit(pd.DataFrame({"c": pd.Categorical(trained_on)}), LABELS, groups=GROUPS)
+    example, known = min(map(str, given)), min(map(str, trained_on))
+    message = f"column 'c' holds no category that the model knows, .*: '{example}' for example, "
+    frame = pd.DataFrame({"c": pd.Categorical(given)})
+    for frames in (frame, [frame[:4], frame[4:]]):
+        with pytest.warns(UserWarning, match=f"{message}while it was fitted on '{known}', "):
+            crf.predict(frames)
+    crf.predict(frame.astype(object).assign(c=[trained_on[0], *given[1:]]))  # one is known
+
+
+@CRFS
+def test_new_words_are_nothing_to_warn_of(make):
+    words = pd.DataFrame({"c": [f"{label}{label}" for label in LABELS]})
+    crf = make().fit(words, LABELS, groups=GROUPS)
+    for word in ("new", "1987", "True"):
+        assert len(crf.predict(pd.DataFrame({"c": [word]}))) == 1
+    crf = make().fit(CATEGORIES["int"].to_frame("c"), LABELS)
+    assert len(crf.predict(pd.DataFrame({"c": pd.Categorical([9])}))) == 1
+
+
+@CRFS
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (pd.DataFrame({**COLUMNS, "u": COLUMNS["u"].astype(str)}), "column 'u' was numeric when"),
+        (pd.DataFrame({**COLUMNS, "u": pd.Categorical(GROUPS)}), "column 'u' was numeric when"),
+        (pd.DataFrame(COLUMNS)[["v", "u", "w"]], "the order differs, column 0 is 'v' but 'u' in"),
+        (pd.DataFrame({**COLUMNS, "x": 1.0}), "column 'x' of this X is not in the X used to fit"),
+        (pd.DataFrame(COLUMNS)[["u", "v"]], "column 'w' of the X used to fit is missing in this"),
+        (ROWS[:, :2], "X has 2 features, but "),
+        (sparse.csr_array(ROWS[:, :2]), "X has 2 features, but "),
+        (np.array(list(map(tuple, ROWS)), "f8,f8,f8"), "X is 1-D with shape"),
+        (np.array(2.0), "X is 0-D with shape ()"),
+    ],
+)
+def test_columns_unlike_those_of_training(make, given, message):
+    crf = make().fit(pd.DataFrame(COLUMNS), LABELS, groups=GROUPS)
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        crf.predict(given, groups=GROUPS)
+
+
 def test_integers_wider_than_those_of_numpy():
     wide = pl.DataFrame({"u": pl.Series([1, None, 2**100], dtype=pl.Int128), "v": [1, 2, 3]})
     assert TreeCRF(n_rounds=1).fit(wide, ["a", "b", "a"]).n_features_in_ == 2
@@ -175,6 +319,21 @@ def test_integers_wider_than_those_of_numpy():
             sparse.csr_array((3, 10**8 + 1)),
             list("aba"),
             "X has 100000001 columns; at most 100000000 are supported: drop the empty ones",
+        ),
+        (
+            np.array([[np.datetime64("2020-01-01")], [None]], object),
+            list("ab"),
+            "X has np.datetime64('2020-01-01') at position 0, column 0, where a number is expected",
+        ),
+        (
+            np.array([[1.5], [np.timedelta64(5, "s")]], object),
+            list("ab"),
+            "X has np.timedelta64(5,'s') at position 1, column 0, where a number is expected (a ti",
+        ),
+        (
+            np.array([[1.5], [1j]], object),
+            list("ab"),
+            "X has 1j at position 1, column 0, where a number is expected",
         ),
         (ROWS[:3], [1, 2, 2**70], f"y[2] is {2**70}, too large an integer for a label; make the"),
         ([ROWS[:2]], [[-(2**64), 2]], f"y[0][0] is {-(2**64)}, too large an integer for a label"),

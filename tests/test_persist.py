@@ -4,15 +4,21 @@ import hashlib
 import io
 import json
 import os
+from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import load as load_tensors
+from sklearn.base import clone
 
 import hedgerow
 from data import make_models
 from hedgerow import LinearCRF
+from hedgerow.objectives import Pointwise
+from hedgerow.parameters import changed_parameters
 from reference.linear import hide, to_dicts
 from reference.model_files import CHUNKS, FRAMES, ITEMS, X, Y
 
@@ -134,6 +140,35 @@ def test_parameters_come_back_as_plain_values(tmp_path):
     assert sorted(loaded.start_labels) == ["a", "b", "c"]
 
 
+def test_a_model_that_was_loaded_is_trained_as_the_one_that_was_saved(tmp_path):
+    crf = LinearCRF(
+        start_labels=pd.Series(["B-X", "O"]),
+        end_labels=pd.Index(["B-X", "I-X", "O"]),
+        forbidden={("O", "I-X"): 1}.keys(),
+        label_patterns={("O", "O"), ("B-X", "I-X", "O"), ("B-X", "I-X")},
+        class_weight=MappingProxyType({"O": 2, "B-X": 1}),
+        reg_lambda=Fraction(1, 2),
+    ).fit(X, CHUNKS)
+    crf.save(tmp_path / "model")
+    loaded = hedgerow.load(tmp_path / "model")
+    assert changed_parameters(loaded) == {
+        "start_labels": ["B-X", "O"],
+        "end_labels": ["B-X", "I-X", "O"],
+        "forbidden": [["O", "I-X"]],
+        "label_patterns": [["B-X", "I-X"], ["B-X", "I-X", "O"], ["O", "O"]],
+        "class_weight": {"B-X": 1, "O": 2},
+        "reg_lambda": 0.5,
+    }
+    again = clone(loaded).fit(X, CHUNKS)
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+    for model in (crf, clone(loaded)):
+        with pytest.raises(
+            ValueError, match=r"y\[0\]\[0\] is 'I-X' at the beginning of a sequence"
+        ):
+            model.fit([X[0], *X], [["I-X", *CHUNKS[0][1:]], *CHUNKS])
+
+
 def test_constraints_hold_in_a_loaded_model(tmp_path):
     LinearCRF(constraints="BIO", order=2).fit(X, CHUNKS).save(tmp_path / "model")
     loaded = hedgerow.load(tmp_path / "model")
@@ -149,6 +184,26 @@ def test_what_cannot_be_saved_of_the_parameters_is_left_out(tmp_path):
     crf = LinearCRF(random_state=np.random.RandomState(0)).fit(X, Y)
     crf.save(tmp_path / "model")
     assert hedgerow.load(tmp_path / "model").random_state is None
+
+
+def test_a_parameter_that_no_file_can_keep_is_told(tmp_path):
+    crf = LinearCRF().fit(X, Y)
+    crf.start_labels = ["a", object()]
+    with pytest.raises(TypeError, match=r"^start_labels\[1\] is of type object; expected numbers"):
+        crf.save(tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_objective_that_was_not_saved_must_be_set_to_train_again(tmp_path):
+    crf = LinearCRF(objective=Pointwise()).fit(X, Y)
+    crf.save(tmp_path / "model")
+    loaded = hedgerow.load(tmp_path / "model")
+    assert loaded.objective is None
+    message = r"has None if it was trained for an object, which no file keeps: set it again, set_pa"
+    for model in (loaded, clone(loaded)):
+        with pytest.raises(TypeError, match=message):
+            model.fit(X, Y)
+    assert loaded.set_params(objective=Pointwise()).fit(X, Y).loss_ == crf.loss_
 
 
 def test_every_way_to_load(model, data, tmp_path):

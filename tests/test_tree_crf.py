@@ -118,7 +118,7 @@ SHARE = "expected a number above 0 and at most 1"
         ("class_weight", {"a": -1}, "class_weight['a'] is -1; expected a finite number of"),
         ("n_jobs", 0, "n_jobs is 0; expected a positive number of threads, None or -1"),
         ("n_jobs", 1.5, "n_jobs is 1.5; expected a positive number of threads"),
-        ("random_state", "seed", "'seed' cannot be used to seed a numpy.random.RandomState"),
+        ("random_state", "seed", "random_state is 'seed'; expected an integer from 0 to 2**32 - 1"),
         ("verbose", -1, "verbose is -1; expected an integer of at least 0"),
     ],
 )

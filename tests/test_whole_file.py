@@ -1,10 +1,13 @@
 """Files that are written whole or not at all."""
 
 import os
+import stat
 
 import pytest
 
-from hedgerow.whole_file import open_whole
+from hedgerow.whole_file import check_place, open_whole
+
+needs_modes = pytest.mark.skipif(os.name == "nt", reason="permissions are others here")
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -59,7 +62,106 @@ def test_what_cannot_be_written_is_named(tmp_path):
     with pytest.raises(OSError, match="No space left") as full, open_whole("/dev/full") as file:
         file.write(b"new")
     assert full.value.filename == "/dev/full"
-    path = tmp_path / ("n" * 240)  # too long for what is written beside it
+
+
+def test_names_may_be_as_long_as_the_file_system_allows(tmp_path):
+    path = tmp_path / ("n" * 255)
+    with open_whole(path) as file:
+        file.write(b"new")
+    assert list(tmp_path.iterdir()) == [path]
+    path = tmp_path / ("n" * 256)
     with pytest.raises(OSError, match="too long") as long, open_whole(path):
         pass
     assert long.value.filename == str(path)
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@needs_modes
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o640, 0o400, 0o666])
+def test_the_permissions_of_what_is_replaced_stay(mode, tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(mode)
+    with open_whole(path) as file:
+        file.write(b"new")
+        assert [mode_of(new) for new in tmp_path.iterdir() if new != path] == [0o600]
+    assert mode_of(path) == mode
+    assert path.read_bytes() == b"new"
+
+
+@needs_modes
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_a_new_file_has_the_permissions_of_new_files(mask, tmp_path):
+    before = os.umask(mask)
+    try:
+        with open_whole(tmp_path / "file"):
+            pass
+    finally:
+        os.umask(before)
+    assert mode_of(tmp_path / "file") == 0o666 & ~mask
+
+
+@needs_modes
+def test_the_owner_and_group_of_what_is_replaced_stay(tmp_path, monkeypatch):
+    path, asked = tmp_path / "file", []
+    path.touch()
+    path.chmod(0o640)
+    others = os.stat_result((path.stat().st_mode, 1, 1, 1, 1234, 4321, 0, 0, 0, 0))
+    monkeypatch.setattr("hedgerow.whole_file._find", lambda place: others)
+    monkeypatch.setattr(os, "fchown", lambda _, owner, group: asked.append((owner, group)))
+    with open_whole(path):
+        pass
+    assert asked == [(-1, 4321), (1234, -1)]
+    assert mode_of(path) == 0o640
+
+
+@needs_modes
+@pytest.mark.parametrize(("mode", "after"), [(0o640, 0o600), (0o664, 0o644), (0o646, 0o646)])
+def test_another_group_may_do_no_more_than_everybody(mode, after, tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.touch()
+    others = os.stat_result((stat.S_IFREG | mode, 1, 1, 1, 1234, 4321, 0, 0, 0, 0))
+
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr("hedgerow.whole_file._find", lambda place: others)
+    monkeypatch.setattr(os, "fchown", refuse)
+    with open_whole(path):
+        pass
+    assert mode_of(path) == after
+
+
+def test_of_two_writers_the_last_one_wins(tmp_path):
+    path = tmp_path / "file"
+    with open_whole(path) as last:
+        last.write(b"last")
+        with open_whole(path) as first:
+            first.write(b"first")
+        assert path.read_bytes() == b"first"
+    assert path.read_bytes() == b"last"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_where_no_file_can_be_made(tmp_path):
+    with pytest.raises(FileExistsError, match=r"cannot save to '.*': it is a folder; name a file"):
+        check_place(tmp_path)
+    path = tmp_path / ("n" * 256)
+    with pytest.raises(OSError, match="too long") as long:
+        check_place(path)
+    assert long.value.filename == str(path)
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
+        check_place(tmp_path / "nowhere" / "file")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    with pytest.raises(OSError, match="symbolic links"):
+        check_place(tmp_path / "circle")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_pipe_is_no_place_for_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileExistsError, match=r"it is a device or a pipe; name a file"):
+        check_place(tmp_path / "pipe")

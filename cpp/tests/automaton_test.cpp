@@ -178,6 +178,26 @@ void check_subsets(const Batch& batch) {
   }
 }
 
+// Sums over arcs, without any other output.
+void check_patterns(const Batch& batch) {
+  const auto n_arcs = static_cast<int64_t>(batch.arcs.size());
+  const Posteriors all = posteriors_of(batch);
+  const std::vector<int64_t> offsets{0, 1, 1, n_arcs + 1};  // the last arc, nothing, all arcs
+  std::vector<int32_t> arcs{static_cast<int32_t>(n_arcs - 1)};
+  for (int64_t a = 0; a < n_arcs; ++a) arcs.push_back(static_cast<int32_t>(a));
+  Stop stop(nullptr);
+  std::vector<double> marginals(batch.n_positions() * 3, NAN);
+  const PatternMarginals patterns{3, offsets.data(), arcs.data(), marginals.data()};
+  AutomatonPosteriors out{};
+  out.patterns = &patterns;
+  fill_posteriors(batch.scores(), nullptr, out, 1, stop);
+  for (int64_t t = 0; t < batch.n_positions(); ++t) {
+    CHECK(marginals[3 * t] == all.arc_marginals[(t + 1) * n_arcs - 1]);
+    CHECK(marginals[3 * t + 1] == 0.0);
+    CHECK_NEAR(marginals[3 * t + 2], 1.0, 1e-9);
+  }
+}
+
 const Kind kKinds[] = {{2, 0, false},   {2, 0.3, false},   {2, 0, true},      {2, 0.3, true},
                        {100, 0, false}, {400, 0.3, false}, {1e5, 0.2, false}, {1e5, 0.2, true}};
 
@@ -197,6 +217,7 @@ void test_small_automata() {
         check_arcs(batch);
         check_against_enumeration(batch, kind.spread);
         if (n_labels == 3) check_subsets(batch);
+        check_patterns(batch);
         if (kind.spread > 2) continue;
         // One sequence goes to log space, and leaves the others of its group behind.
         for (int64_t i = batch.offsets[3] * n_labels; i < batch.offsets[4] * n_labels; ++i)

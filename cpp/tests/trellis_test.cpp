@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -210,6 +211,32 @@ void check_subsets(const Chains& chains) {
   }
 }
 
+// Sums over label pairs, with a table of all pairs or without, and without any other output.
+void check_patterns(const Chains& chains) {
+  const auto n_pairs = static_cast<int64_t>(chains.arcs.size());
+  const Posteriors all = posteriors_of(chains);
+  const std::vector<int64_t> offsets{0, 1, 1, n_pairs + 1};  // the last pair, nothing, all pairs
+  std::vector<int32_t> pairs{static_cast<int32_t>(n_pairs - 1)};
+  for (int64_t i = 0; i < n_pairs; ++i) pairs.push_back(static_cast<int32_t>(i));
+  for (const bool table : {false, true}) {
+    Stop stop(nullptr);
+    Posteriors found(chains);
+    std::vector<double> marginals(chains.n_positions() * 3, NAN);
+    const PatternMarginals patterns{3, offsets.data(), pairs.data(), marginals.data()};
+    ChainPosteriors out{};
+    if (table) out.pairs = found.pairs.data();
+    out.patterns = &patterns;
+    fill_posteriors(chains.scores(), nullptr, out, 1, stop);
+    if (table) CHECK(found.pairs == all.pairs);
+    for (int64_t t = 0; t < chains.n_positions(); ++t) {
+      const double* row = all.pairs.data() + t * n_pairs;
+      CHECK(marginals[3 * t] == row[n_pairs - 1]);
+      CHECK(marginals[3 * t + 1] == 0.0);
+      CHECK_NEAR(marginals[3 * t + 2], std::accumulate(row, row + n_pairs, 0.0), 1e-12);
+    }
+  }
+}
+
 void test_small_chains() {
   const Kind kinds[] = {{2, 0, false},   {2, 0.3, false},   {2, 0, true},      {2, 0.3, true},
                         {400, 0, false}, {400, 0.3, false}, {1e5, 0.2, false}, {1e5, 0.2, true}};
@@ -221,6 +248,7 @@ void test_small_chains() {
       const Chains chains = random_chains(n_labels, {length, 1, 0, length, 2 % (length + 1)}, kind);
       check_against_enumeration(chains, kind.spread);
       if (n_labels == 3) check_subsets(chains);
+      check_patterns(chains);
     }
   context = "no sequences";
   check_subsets(random_chains(2, {}, {1, 0, false}));

@@ -10,6 +10,7 @@
 
 #include "parallel.hpp"
 #include "trellis/automaton.hpp"
+#include "trellis/pattern_marginals.hpp"
 #include "trellis/score_errors.hpp"
 
 namespace hedgerow {
@@ -39,8 +40,10 @@ struct AutomatonPosteriors {
   double* arc_marginals;    // (N, A) P(arc is taken at t)
   double* pairs;            // (N, K, K) P(y_{t-1} = j, y_t = k); 0 at a first position. As edges
   const double* weights;    // (S,) how much a sequence counts in arc_sums; null: 1
+  const PatternMarginals* patterns = nullptr;
 
-  bool need_backward() const { return marginals || arc_sums || arc_marginals || pairs; }
+  bool need_terms() const { return arc_marginals || pairs || patterns; }  // at each position
+  bool need_backward() const { return marginals || arc_sums || need_terms(); }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };
 

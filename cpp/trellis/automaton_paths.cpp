@@ -102,9 +102,9 @@ class Walk {
     for (int64_t t = end - 1; t >= begin; --t) {
       stop_.check();
       steps_.begin_beta(t, broadcast(Semiring::kOne));
-      std::copy(steps_.beta(), steps_.beta() + n_states, betas_.row(t));
       steps_.fill_factors(t, factors_.data());
       steps_.reach_by_largest(t, factors_.data());
+      steps_.copy_beta(betas_.row(t));
       steps_.backward();
       for (int l = 0; l < kLanes; ++l)
         if (steps_.refused(l)) return false;

@@ -24,9 +24,10 @@ class ForwardBackward {
         steps_(scores, weights),
         alphas_(scores.automaton.n_states()),
         marginals_(scores.automaton.n_labels()),
-        need_terms_(out.arc_sums || out.arc_marginals || out.pairs),
+        need_terms_(out.arc_sums || out.need_terms()),
         term_sums_(need_terms_ ? scores.automaton.n_terms() : 0),
-        term_probs_(out.arc_marginals || out.pairs ? scores.automaton.n_terms() : 0) {}
+        term_probs_(out.need_terms() ? scores.automaton.n_terms() : 0),
+        arc_probs_(out.patterns ? scores.automaton.n_arcs() : 0) {}
 
   // Writes the results of a group; false, and rubbish, if a lane is refused.
   bool run(const Group& group, double* arc_sums) {
@@ -144,7 +145,9 @@ class ForwardBackward {
       steps_.backward(shares, term_sums_.data());
       if (term_probs_.empty()) continue;
       steps_.fill_term_probs(term_probs_.data());
-      copy_terms(scores_, steps_.group(), t, term_probs_.data(), out_.arc_marginals, out_.pairs);
+      if (out_.arc_marginals || out_.pairs)
+        copy_terms(scores_, steps_.group(), t, term_probs_.data(), out_.arc_marginals, out_.pairs);
+      if (out_.patterns) write_patterns(t);
     }
     return true;
   }
@@ -155,6 +158,16 @@ class ForwardBackward {
       if (!steps_.lives(l, t)) continue;
       double* row = out_.marginals + (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels;
       for (int64_t k = 0; k < n_labels; ++k) row[k] = lane(marginals_[k], l);
+    }
+  }
+
+  void write_patterns(int64_t t) {
+    const std::vector<int32_t>& arcs = scores_.automaton.to_cells.arcs;
+    for (int l = 0; l < kLanes; ++l) {
+      if (!steps_.lives(l, t)) continue;
+      std::fill(arc_probs_.begin(), arc_probs_.end(), 0.0);
+      for (size_t e = 0; e < arcs.size(); ++e) arc_probs_[arcs[e]] += term_probs_[e].values[l];
+      out_.patterns->write(scores_.offsets[steps_.group().sequences[l]] + t, arc_probs_.data());
     }
   }
 
@@ -178,6 +191,7 @@ class ForwardBackward {
   bool need_terms_;
   std::vector<double> term_sums_;  // (E,) posteriors, summed over the positions of a group
   Numbers term_probs_;             // (E,) posteriors of one position
+  std::vector<double> arc_probs_;  // (A,) those of the arcs, of one lane
   Path paths_[kLanes];
 };
 

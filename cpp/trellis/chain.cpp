@@ -32,6 +32,7 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
     double* sums = pair_sums.open(chunk);
     ScaledChain fast(scores, arcs, sums != nullptr);
     std::optional<LogChain> slow;
+    PairRows pairs(out, n_labels);
     std::vector<double> kept;  // the rows of alpha, where no marginals are wanted
     if (out.need_backward() && out.marginals == nullptr)
       kept.resize(longest(scores, first, end) * n_labels);
@@ -40,7 +41,7 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
       const int32_t* path = at(labels, begin);
       double* alphas =
           out.marginals ? out.marginals + begin * n_labels : (kept.empty() ? nullptr : kept.data());
-      double* pairs = at(out.pairs, begin * n_labels * n_labels);
+      pairs.open(begin);
       const bool scaled =
           arcs.usable && fast.forward(s, path, alphas, stop) &&
           (!out.need_backward() || fast.backward(s, alphas, out.weight(s), pairs, stop));

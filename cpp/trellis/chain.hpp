@@ -6,9 +6,12 @@
 // be -inf (forbidden).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "parallel.hpp"
+#include "trellis/pattern_marginals.hpp"
 
 namespace hedgerow {
 
@@ -35,9 +38,38 @@ struct ChainPosteriors {
   double* pair_sums;        // (K, K) sum over t > 0 of P(y_{t-1} = j, y_t = k)
   double* pairs;          // (N, K, K) the same for each position; 0 at a sequence's first position
   const double* weights;  // (S,) how much a sequence counts in pair_sums; null: 1
+  const PatternMarginals* patterns = nullptr;
 
-  bool need_backward() const { return marginals || pair_sums || pairs; }
+  bool need_backward() const { return marginals || pair_sums || pairs || patterns; }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
+};
+
+// Where kernels write the posteriors of the label pairs of one position after the other.
+class PairRows {
+ public:
+  PairRows(const ChainPosteriors& out, int64_t n_labels)
+      : out_(out), n_pairs_(n_labels * n_labels), scratch_(out.patterns ? n_pairs_ : 0) {}
+
+  bool wanted() const { return out_.pairs != nullptr || out_.patterns != nullptr; }
+  void open(int64_t first_position) { begin_ = first_position; }
+  // (K, K) at position t of the sequence; to be closed when it is written.
+  double* row(int64_t t) {
+    return out_.pairs ? out_.pairs + (begin_ + t) * n_pairs_ : scratch_.data();
+  }
+  void close(int64_t t) {
+    if (out_.patterns) out_.patterns->write(begin_ + t, row(t));
+  }
+  // No pair ends at a first position.
+  void close_first() {
+    std::fill(row(0), row(0) + n_pairs_, 0.0);
+    close(0);
+  }
+
+ private:
+  const ChainPosteriors& out_;
+  int64_t n_pairs_;
+  int64_t begin_ = 0;
+  std::vector<double> scratch_;  // (K, K) where there is no table of pairs
 };
 
 // labels: (N,) codes, or null when no log-likelihoods are wanted.

@@ -156,12 +156,16 @@ void Lockstep<Semiring>::begin_beta(int64_t t, const Packed& norm) {
   for (int q = 0; q < n_states_; ++q) bars_[q] = Semiring::add(bars_[q], load(ending));
 }
 
+// extent: of beta_t; scale: what makes it comparable; step: the largest factor of the step back. A
+// state that no path of this sequence leads to may have a beta of any size.
 template <class Semiring>
-void Lockstep<Semiring>::refuse_beyond(int64_t t, const Extent& extent, const Packed& scale) {
+void Lockstep<Semiring>::refuse_beyond(int64_t t, const Extent& extent, const Packed& scale,
+                                       const Packed& step) {
   if constexpr (Semiring::kLogarithms) return;
   for (int l = 0; l < kLanes; ++l)
     if (lives(l, t) && !(extent.smallest.values[l] * scale.values[l] >= kSmallest &&
-                         extent.size.values[l] * scale.values[l] <= 1.0 / kSmallest))
+                         extent.size.values[l] * scale.values[l] <= 1.0 / kSmallest &&
+                         extent.size.values[l] * step.values[l] <= kLargestReached))
       refused_[l] = true;
 }
 
@@ -170,9 +174,25 @@ void Lockstep<Semiring>::reach_by_largest(int64_t t, const Packed* factors) {
   Extent extent;
   measure_row<Semiring>(bars_.data(), n_states_, extent);
   const Packed scale = invert<Semiring>(extent.size);
-  refuse_beyond(t, extent, scale);
+  largest_ = extent.size;
+  refuse_beyond(t, extent, scale, scale);
   scale_factors(factors, scale);
   fill_reached<Semiring>(scores_.automaton, scaled_factors_.data(), bars_.data(), reached_.data());
+}
+
+template <class Semiring>
+void Lockstep<Semiring>::copy_beta(Packed* row) const {
+  if constexpr (Semiring::kLogarithms) {
+    std::copy(bars_.begin(), bars_.begin() + n_states_, row);
+  } else {
+    double powers[kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+      int exponent = 0;
+      std::frexp(largest_.values[l], &exponent);
+      powers[l] = std::ldexp(1.0, -exponent);
+    }
+    scale<Semiring>(load(powers), n_states_, bars_.data(), row);
+  }
 }
 
 template <class Semiring>
@@ -182,11 +202,12 @@ void Lockstep<Semiring>::reach_with_marginals(int64_t t, const Packed* factors,
   requires Semiring::kSums
 {
   const int n_labels = scores_.automaton.n_labels();
-  scale_factors(factors, Semiring::multiply(rounding_, invert<Semiring>(norm_before)));
+  const Packed step = Semiring::multiply(rounding_, invert<Semiring>(norm_before));
+  scale_factors(factors, step);
   Extent extent;
   fill_reached_and_marginals<Semiring>(scores_.automaton, scaled_factors_.data(), alpha,
                                        bars_.data(), reached_.data(), marginals, extent);
-  refuse_beyond(t, extent, norm);
+  refuse_beyond(t, extent, norm, step);
   Packed total(broadcast(0.0));
   for (int k = 0; k < n_labels; ++k) total += marginals[k];
   for (int l = 0; l < kLanes && !Semiring::kLogarithms; ++l)
@@ -238,6 +259,7 @@ template void Lockstep<MaxPlus>::open(const Group&);
 template void Lockstep<MaxPlus>::fill_factors(int64_t, Packed*);
 template void Lockstep<MaxPlus>::begin_beta(int64_t, const Packed&);
 template void Lockstep<MaxPlus>::reach_by_largest(int64_t, const Packed*);
+template void Lockstep<MaxPlus>::copy_beta(Packed*) const;
 template void Lockstep<MaxPlus>::backward();
 
 }  // namespace hedgerow

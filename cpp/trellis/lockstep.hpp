@@ -43,7 +43,8 @@ struct Group {
 // because no path leads there, or at least kSmallest; the factors of one step may span no more than
 // kLargestSpread, so that a product of them is 0 only where a factor is; and only positive numbers
 // are added. A lane of which this cannot be said is refused, and goes to LogSum.
-inline constexpr double kLargestSpread = 345.0;  // exp(-345) > 1e-150; times kSmallest > 1e-290
+inline constexpr double kLargestSpread = 345.0;   // exp(-345) > 1e-150; times kSmallest > 1e-290
+inline constexpr double kLargestReached = 1e290;  // nor may a number be too large for its sums
 
 template <class Semiring>
 class Lockstep {
@@ -87,6 +88,9 @@ class Lockstep {
   void begin_beta(int64_t t, const Packed& norm);
   // reached[q] = factor[label of q] * beta_t[q], divided by the largest beta_t.
   void reach_by_largest(int64_t t, const Packed* factors);
+  // After reach_by_largest: copies beta_t. With SumProduct its largest number becomes about 1, by a
+  // power of two, which costs no digit: a step from there may span all of kLargestSpread.
+  void copy_beta(Packed* row) const;
   // reached[q] = factor[label of q] * beta_t[q] / norm of alpha_{t-1}, and
   // marginals[k] = sum over the states of label k of alpha_t beta_t, scaled to a sum of 1: (K,).
   // It is 1 by the choice of the norms, but for rounding, which the next position makes good.
@@ -119,7 +123,7 @@ class Lockstep {
 
  private:
   void scale_factors(const Packed* factors, Lanes scale);
-  void refuse_beyond(int64_t t, const Extent& extent, const Packed& scale);
+  void refuse_beyond(int64_t t, const Extent& extent, const Packed& scale, const Packed& step);
   void add_extent(const char* what, int64_t t, const Extent& extent, const Packed& n_bad,
                   double* shifts, double* spreads);
 
@@ -129,6 +133,7 @@ class Lockstep {
   Group group_{};
   bool refused_[kLanes] = {};
   Packed shifts_{};
+  Packed largest_{};             // number of the beta that reach_by_largest went back from
   Packed rounding_{};            // what the sum of the last marginals lacked to 1, as a factor
   std::vector<double> nothing_;  // a row of -inf, for lanes that have ended
   Numbers scaled_factors_;       // (K,)

@@ -148,13 +148,12 @@ void LogChain::fill_log_betas_before(int64_t position, const double* log_betas, 
 }
 
 void LogChain::backward(int64_t sequence, double* log_alphas, double weight, double* pair_sums,
-                        double* pairs) {
+                        PairRows& pairs) {
   const int64_t begin = scores_.begin(sequence), n_labels = scores_.n_labels();
-  const int64_t n_pairs = n_labels * n_labels;
   double* log_beta = rows_.data();
   double* next = log_beta + stride_;
   double* row = next + stride_;
-  std::vector<double> posterior(pair_sums != nullptr || pairs != nullptr ? n_labels * stride_ : 0);
+  std::vector<double> posterior(pair_sums != nullptr || pairs.wanted() ? n_labels * stride_ : 0);
   std::fill(log_beta, log_beta + 2 * stride_, -kInfinity);
   std::fill(log_beta, log_beta + n_labels, 0.0);
   for (int64_t t = scores_.length(sequence) - 1; t >= 0; --t) {
@@ -178,15 +177,16 @@ void LogChain::backward(int64_t sequence, double* log_alphas, double weight, dou
       normalize(posterior.data(), static_cast<int>(posterior.size()));
       for (int64_t j = 0; j < n_labels; ++j) {
         const double* pair = posterior.data() + j * stride_;
-        if (pairs != nullptr) std::copy(pair, pair + n_labels, pairs + t * n_pairs + j * n_labels);
+        if (pairs.wanted()) std::copy(pair, pair + n_labels, pairs.row(t) + j * n_labels);
         if (pair_sums == nullptr) continue;
         for (int64_t k = 0; k < n_labels; ++k) pair_sums[j * n_labels + k] += weight * pair[k];
       }
+      if (pairs.wanted()) pairs.close(t);
     }
     fill_log_betas_before(begin + t, log_beta, next);
     std::swap(log_beta, next);
   }
-  if (pairs != nullptr && scores_.length(sequence) > 0) std::fill(pairs, pairs + n_pairs, 0.0);
+  if (pairs.wanted() && scores_.length(sequence) > 0) pairs.close_first();
 }
 
 // By the chain rule log P(y) = sum_t log P(y_t | y_{t-1}); here each term has its own weight w_t.

@@ -20,9 +20,9 @@ class LogChain {
   // log_alphas (T, K), each row up to a constant of its own. `labels` (T,) or null.
   void forward(int64_t sequence, const int32_t* labels, double* log_alphas);
   // Turns log_alphas into marginals; adds `weight` times the pair posteriors to pair_sums (K, K),
-  // fills pairs (T, K, K), where given.
+  // fills pairs where wanted.
   void backward(int64_t sequence, double* log_alphas, double weight, double* pair_sums,
-                double* pairs);
+                PairRows& pairs);
   // sum_t w_t log P(y_t | y_{t-1}) and the expected counts of its gradient, in place of marginals.
   void weighted(int64_t sequence, const int32_t* labels, const double* weights, double* counts,
                 double* pair_sums, double* pairs);

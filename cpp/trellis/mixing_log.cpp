@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "trellis/score_errors.hpp"
 
@@ -138,10 +139,16 @@ void LogMixing::add_pairs(int64_t length, const float* edge_gammas, double weigh
       add_rows(to_next_.data() + i * stride, after, before[i], stride_, pairs_.data() + i * stride);
     double total = 0.0;
     exponentiate(pairs_.data(), n_labels * stride, total);
+    // The largest is 1; all others together, without what the difference total - 1 would lose.
+    double& largest = *std::max_element(pairs_.begin(), pairs_.end());
+    largest = 0.0;
+    const double others = std::accumulate(pairs_.begin(), pairs_.end(), 0.0);
+    largest = 1.0;
     for (int64_t i = 0; i < n_labels; ++i)
       for (int64_t j = 0; j < n_labels; ++j) {
-        const double prob = pairs_[i * stride + j] / total;
-        sums[i * n_labels + j] += weight * edge_gammas[t] * prob * (1.0 - prob);
+        const double& pair = pairs_[i * stride + j];
+        const double rest = &pair == &largest ? others : total - pair;
+        sums[i * n_labels + j] += weight * edge_gammas[t] * (pair / total) * (rest / total);
       }
   }
 }

@@ -10,6 +10,7 @@ constexpr float kFloor = 0x1p-86f;
 constexpr double kLogFloor = -59.6;       // its logarithm, a little above
 constexpr float kReliable = 0x1p-54f;     // 2^32 floors
 constexpr double kSmallestArc = 0x1p-40;  // times kFloor it is still a normal float
+constexpr float kLikely = 0.75f;          // nearly certain: 1 less what is more loses digits
 constexpr int kWaitingRows = 32;          // outer products that are added at one go
 
 // folds[v] takes in factor * row, for kVectors * kFloats columns.
@@ -114,6 +115,37 @@ HEDGEROW_INLINE float mixing_rate(const float* per_sum, const float* matrix, con
   return std::clamp(1.0f - dot(smallest, message, stride), 0.0f, 1.0f);
 }
 
+// out = a * b entry by entry; returns the sum.
+HEDGEROW_INLINE float multiply_rows(const float* a, const float* b, int stride, float* out) {
+  Floats sums = broadcast(0.0f);
+  for (int c = 0; c < stride; c += kFloats) {
+    const Floats product = load(a + c) * load(b + c);
+    store(out + c, product);
+    sums += product;
+  }
+  return fold_lanes<Sum>(sums);
+}
+
+// The label that has more than kLikely of a row's sum, -1 if there is none, and what the others
+// have together.
+struct LikelyLabel {
+  int label = -1;
+  float others = 0.0f;
+};
+HEDGEROW_INLINE LikelyLabel find_likely(const float* row, float sum, int stride) {
+  Floats entries = load(row);
+  for (int c = kFloats; c < stride; c += kFloats) entries = maximum(load(row + c), entries);
+  const float largest = fold_lanes<Largest>(entries);
+  if (!(largest > kLikely * sum)) return {};
+  Floats places = broadcast(0.0f), others = broadcast(0.0f), place = count_up();
+  for (int c = 0; c < stride; c += kFloats, place += broadcast(float{kFloats})) {
+    const Floats below = broadcast(largest) - load(row + c);
+    places += if_positive(below, broadcast(0.0f), place);
+    others += if_positive(below, load(row + c), broadcast(0.0f));
+  }
+  return {static_cast<int>(fold_lanes<Sum>(places)), fold_lanes<Sum>(others)};
+}
+
 // outer += sum over rows w of left_w right_w^T, for 4 rows and kVectors * kFloats columns: in
 // single precision over the rows that wait, in double precision over all.
 template <int kVectors>
@@ -147,6 +179,19 @@ HEDGEROW_INLINE void add_outer(const float* left, const float* right, int n_rows
   }
 }
 
+// curvature[j] += factor P_j (1 - P_j), where P_j = scale arcs[j] right[j]; that of `label` is
+// given, as `likely`. All are padded rows.
+HEDGEROW_INLINE void add_row(double scale, const float* arcs, const float* right, double factor,
+                             int stride, int label, double likely, double* curvature) {
+  const double sum = curvature[label] + likely;
+  for (int c = 0; c < stride; c += kLanes) {
+    const Lanes probs = broadcast(scale) * load_from_floats(arcs + c) * load_from_floats(right + c);
+    store(curvature + c,
+          load(curvature + c) + broadcast(factor) * probs * (broadcast(1.0) - probs));
+  }
+  curvature[label] = sum;
+}
+
 }  // namespace
 
 MixingArcs::MixingArcs(const ChainScores& scores) : stride(padded_floats(scores.n_labels)) {
@@ -176,8 +221,10 @@ ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, in
   if (!pairs) return;
   norms_.resize(longest);
   waiting_.resize(4 * kWaitingRows * stride);
+  labels_.resize(longest * stride);
   linear_.resize(stride * stride);
   square_.resize(stride * stride);
+  single_.resize(scores.n_labels * stride);
 }
 
 bool ScaledMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {
@@ -233,13 +280,18 @@ bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
   float* per_sum = sums + stride;
   float* smallest = per_sum + stride;
   if (length > 0) to_previous[0] = 0.0f;
+  if (length > 0 && pairs_) {
+    std::fill(sums, sums + stride, 1.0f);
+    norms_[0] = multiply_rows(sums, afters_.data(), stride, labels_.data());
+  }
   for (int64_t t = 1; t < length; ++t) {
     if (t % kCheckEvery == 0) stop.check();
     float* before = befores_.data() + t * stride;
     const float* previous = before - stride;
     fold<Sum>(previous, arcs_.to_next.data(), n_labels, stride, sums);
     if (pairs_) {
-      norms_[t] = dot(sums, afters_.data() + t * stride, stride);
+      norms_[t] =
+          multiply_rows(sums, afters_.data() + t * stride, stride, labels_.data() + t * stride);
       if (!(norms_[t] >= kReliable)) return false;
     }
     if (!fill_message(before, sums, stride, before, per_sum)) return false;
@@ -253,18 +305,34 @@ HEDGEROW_CLONES
 void ScaledMixing::add_pairs(int64_t length, const float* edge_gammas, double weight) {
   const int stride = arcs_.stride;
   const int64_t n_waiting = static_cast<int64_t>(kWaitingRows) * stride;
-  for (int64_t t = 1; t < length; ++t) {
+  LikelyLabel previous, likely;
+  for (int64_t t = 0; t < length; ++t, previous = likely) {
+    likely = find_likely(labels_.data() + t * stride, norms_[t], stride);
+    if (t == 0) continue;
     const float* before = befores_.data() + (t - 1) * stride;
     const float* after = afters_.data() + t * stride;
-    float* rows = waiting_.data() + static_cast<int64_t>(n_waiting_) * stride;
-    const Floats factor = broadcast(static_cast<float>(weight * edge_gammas[t]));
-    const Floats per_norm = broadcast(1.0f / norms_[t]);
+    float* lefts = waiting_.data() + static_cast<int64_t>(n_waiting_) * stride;
+    float* rights = lefts + n_waiting;
+    const auto factor = static_cast<float>(weight * edge_gammas[t]);
+    const float per_norm = 1.0f / norms_[t];
     for (int c = 0; c < stride; c += kFloats) {
-      const Floats left = load(before + c), right = load(after + c) * per_norm;
-      store(rows + c, factor * left);
-      store(rows + n_waiting + c, right);
-      store(rows + 2 * n_waiting + c, factor * left * left);
-      store(rows + 3 * n_waiting + c, right * right);
+      const Floats left = load(before + c), right = load(after + c) * broadcast(per_norm);
+      store(lefts + c, broadcast(factor) * left);
+      store(rights + c, right);
+      store(lefts + 2 * n_waiting + c, broadcast(factor) * left * left);
+      store(rights + 2 * n_waiting + c, right * right);
+    }
+    // The only pair that may be nearly certain is the one of two labels that are.
+    if (previous.label >= 0 && likely.label >= 0) {
+      const int64_t row = static_cast<int64_t>(previous.label) * stride;
+      const float* arcs = arcs_.to_next.data() + row;
+      const float* column = arcs_.to_previous.data() + static_cast<int64_t>(likely.label) * stride;
+      const double scale = before[previous.label];
+      const float right = rights[likely.label];
+      lefts[previous.label] = lefts[2 * n_waiting + previous.label] = 0.0f;
+      const double others = factor * per_norm * likely.others + dot(lefts, column, stride) * right;
+      add_row(scale, arcs, rights, factor, stride, likely.label,
+              scale * arcs[likely.label] * right * others, single_.data() + row);
     }
     if (++n_waiting_ == kWaitingRows) add_waiting();
   }
@@ -288,7 +356,8 @@ void ScaledMixing::add_pair_curvature(double* sums) {
     for (int64_t k = 0; k < n_labels; ++k) {
       const int64_t at = j * stride + k;
       const double arc = arcs_.to_next[at];
-      sums[j * n_labels + k] += std::max(0.0, arc * linear_[at] - arc * arc * square_[at]);
+      sums[j * n_labels + k] +=
+          single_[at] + std::max(0.0, arc * linear_[at] - arc * arc * square_[at]);
     }
 }
 

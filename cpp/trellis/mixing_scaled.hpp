@@ -34,7 +34,9 @@ struct MixingArcs {
 // curvature of pairs is, as
 //   sum_t w_t P_t (1 - P_t) = to_next * linear - to_next^2 * square,
 // kept as two sums of outer products, of w before and after / norm, and of w before^2 and
-// (after / norm)^2. A probability within 1e-7 of 1 counts as 1.
+// (after / norm)^2. Where one pair is nearly certain that difference would cancel: the pairs that
+// begin as it does are left out of the outer products and added one by one, with 1 - P of the one
+// as the sum of all others.
 class ScaledMixing {
  public:
   // longest: positions of the longest sequence; pairs: whether the curvature of pairs is wanted
@@ -60,11 +62,13 @@ class ScaledMixing {
   int n_waiting_ = 0;
   PaddedFloats befores_;  // (T, stride) exp(nodes), then the messages of the labels up to t
   PaddedFloats afters_;   // (T, stride) messages of the labels from t on
-  PaddedFloats norms_;    // (T,) sum_ij before_{t-1}[i] to_next[i, j] after_t[j]
+  PaddedFloats labels_;   // (T, stride) P(y_t = j) times a number, sum_t[j] after_t[j]
+  PaddedFloats norms_;    // (T,) its sum, for t > 0 sum_ij before_{t-1}[i] to_next[i, j] after_t[j]
   PaddedFloats rows_;     // three padded scratch rows
   PaddedFloats waiting_;  // (4, kWaitingRows, stride) outer products not yet added
   PaddedVector linear_;   // (stride, stride)
   PaddedVector square_;   // (stride, stride)
+  PaddedVector single_;   // (K, stride) curvature of the pairs that were added one by one
 };
 
 }  // namespace hedgerow

@@ -120,10 +120,9 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
 //   P(y_t = k) = alpha_t[k] beta_t[k] / n_t
 //   P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] exp(arcs[j, k]) v_t[k] / n_{t-1}.
 HEDGEROW_CLONES
-bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, double* pairs,
+bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, PairRows& pairs,
                            Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
-  const int64_t n_pairs = static_cast<int64_t>(n_labels) * n_labels;
   double* alpha = rows_.data();
   double* beta = alpha + stride;
   double* product = beta + stride;
@@ -152,8 +151,10 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
 
     if (t + 1 < length) {
       scale_row(per_norm, alpha, stride, alpha);
-      if (pairs != nullptr)
-        fill_pairs(alpha, arcs_.to_next.data(), after, n_labels, stride, pairs + (t + 1) * n_pairs);
+      if (pairs.wanted()) {
+        fill_pairs(alpha, arcs_.to_next.data(), after, n_labels, stride, pairs.row(t + 1));
+        pairs.close(t + 1);
+      }
       if (pair_sums) {
         scale_row(weight, alpha, stride, waiting + n_waiting * stride);
         scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
@@ -186,7 +187,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, doub
       return false;
     }
   }
-  if (pairs != nullptr && length > 0) std::fill(pairs, pairs + n_pairs, 0.0);
+  if (pairs.wanted() && length > 0) pairs.close_first();
   return true;
 }
 

@@ -40,8 +40,8 @@ class ScaledChain {
   // Keeps the rows of alpha when `alphas` (T, K) is given, sums the path when `labels` (T,) are.
   bool forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop);
   // After forward: turns `alphas` into marginals, adds `weight` times the pair posteriors to the
-  // pair sums, fills `pairs` (T, K, K) where given.
-  bool backward(int64_t sequence, double* alphas, double weight, double* pairs, Stop& stop);
+  // pair sums, fills `pairs` where wanted.
+  bool backward(int64_t sequence, double* alphas, double weight, PairRows& pairs, Stop& stop);
 
   // Of the sequence that went forward last.
   double log_z() const { return log_z_; }

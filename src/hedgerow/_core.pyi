@@ -18,6 +18,7 @@ def fill_posteriors(
     marginals: NDArray[np.float64] | None,
     pair_sums: NDArray[np.float64] | None,
     pairs: NDArray[np.float64] | None,
+    patterns: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None,
     weights: NDArray[np.float64] | None,
     n_threads: int,
 ) -> None: ...
@@ -95,6 +96,7 @@ def fill_automaton_posteriors(
     arc_sums: NDArray[np.float64] | None,
     arc_marginals: NDArray[np.float64] | None,
     pairs: NDArray[np.float64] | None,
+    patterns: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None,
     weights: NDArray[np.float64] | None,
     n_threads: int,
 ) -> None: ...

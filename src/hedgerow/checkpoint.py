@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import hedgerow
 from hedgerow import persist
+from hedgerow.description import describe, show
+from hedgerow.lock import Lock
 from hedgerow.parameters import check_number
-from hedgerow.whole_file import check_folder, remove_leftovers
+from hedgerow.whole_file import check_place, remove_leftovers
 
 __all__ = ["Checkpoint", "Identity", "Record", "check_checkpoint"]
 
@@ -34,7 +35,10 @@ class Checkpoint:
 
     Pass it to ``fit(..., checkpoint=...)``. If the file exists, training goes on from it, else it
     begins. What comes out is the same model, bit for bit, as without an interruption. The file
-    stays when training is over; it is for the same estimator, parameters and data only.
+    stays when training is over; it is for the same estimator, parameters and data only. Parameters
+    are the same if they mean the same: a set of labels is a sorted list of them, 1 is 1.0. How
+    objectives are told apart is said at `hedgerow.objectives.Objective`.
+    One training at a time can use it: any other is refused with a BlockingIOError.
 
     Parameters
     ----------
@@ -84,7 +88,8 @@ class Identity:
     estimator : str
         Its class.
     parameters : mapping
-        Those it was made with.
+        Those it was made with that have a say in what is learnt, described when it began: objects
+        may change while they are used.
     fingerprints : dict
         Digests of what it learns from, None for what is not given.
     free : collection of str
@@ -96,15 +101,27 @@ class Identity:
     fingerprints: dict[str, str | None]
     free: Collection[str] = ()
 
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        fingerprints: dict[str, str | None],
+        free: Collection[str] = (),
+    ) -> Identity:
+        """The identity of a training of `estimator` that is about to begin or to go on."""
+        parameters = {
+            name: describe(name, value)
+            for name, value in estimator.get_params(deep=False).items()
+            if name not in FREE
+        }
+        return cls(type(estimator).__name__, parameters, fingerprints, free)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        described = {
-            name: _describe(value) for name, value in self.parameters.items() if name not in FREE
-        }
         return {
             "version": hedgerow.__version__,
             "estimator": self.estimator,
-            "parameters": described,
+            "parameters": dict(self.parameters),
             "fingerprints": self.fingerprints,
         }
 
@@ -115,7 +132,7 @@ class Identity:
             if kept[name] != mine[name]:
                 return f"it was written by {what} {kept[name]} and this is {what} {mine[name]}"
         changes = [
-            f"{name} was {kept['parameters'][name]!r} and is {value!r} now"
+            f"{name} was {show(kept['parameters'][name])} and is {show(value)} now"
             for name, value in mine["parameters"].items()
             if name not in self.free and value != kept["parameters"][name]
         ]
@@ -129,7 +146,7 @@ class Identity:
 
 
 class Record:
-    """The checkpoint of one training."""
+    """The checkpoint of one training, which is the only one to use it within a ``with``."""
 
     def __init__(self, checkpoint: Checkpoint, identity: Identity) -> None:
         self._path = checkpoint.path
@@ -137,14 +154,23 @@ class Record:
         self._identity = identity
         self._n_written: int | None = None
 
+    def __enter__(self) -> Record:
+        """Lock the file; raises OSError if another training uses it or it cannot be written."""
+        check_place(self._path)
+        self._lock = Lock.acquire(self._path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
     def read(self, unpack: Callable[[persist.State], Standing]) -> Standing | None:
         """Where the training stands, as `unpack` reads it; None if it has not begun.
 
         Raises ModelFileError if the file is damaged, ValueError if it is of another training.
         """
         path = self._path
-        check_folder(path)
-        remove_leftovers(path)
+        if self._lock.is_safe:
+            remove_leftovers(path)
         if not path.exists():
             return None
         try:
@@ -174,6 +200,11 @@ class Record:
     def note(self, n_done: int, pack: Callable[[], persist.State], *, last: bool = False) -> None:
         """Keep where the training stands if it is due after so many steps, or at the last one."""
         if n_done != self._n_written and (last or n_done % self._every == 0):
+            if not self._lock.is_held:
+                raise RuntimeError(
+                    f"the checkpoint {str(self._path)!r} belongs to the process that this one was "
+                    "forked from, which goes on with the training; end this one with os._exit"
+                )
             state = pack()
             metadata = {"identity": self._identity.to_json(), **state.metadata}
             persist.write(self._path, persist.CHECKPOINT, persist.State(state.tensors, metadata))
@@ -186,13 +217,3 @@ def _tell_data_apart(name: str, before: str | None, now: str | None) -> str:
     if now is None:
         return f"{name} was given and is not given now"
     return f"{name} is not what it was"
-
-
-def _describe(value: Any) -> Any:
-    """A parameter as a JSON value; an object that is none by its class, and what that shows."""
-    packed = persist.pack_parameters({"": value})[""]
-    if packed is not None or value is None:
-        return packed
-    if is_dataclass(value):
-        return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))  # where it lies says nothing
-    return f"a {type(value).__module__}.{type(value).__qualname__}"

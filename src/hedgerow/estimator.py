@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,15 +16,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 
-from hedgerow import _core, persist
+from hedgerow import _core, persist, trellis
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.decoding import Decode
-from hedgerow.encode import check_schema, encode
+from hedgerow.encode import check_group_column, check_schema, encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.fingerprint import fingerprint
-from hedgerow.labels import Grammar, Labels, read_labels
+from hedgerow.labels import Grammar, Labels, check_missing_label, read_labels
 from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_table
 from hedgerow.objectives import Choice
+from hedgerow.parameters import plain_parameters
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.training import TrainingSet
 
@@ -35,6 +37,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     group_column: str | int | None
     missing_label: Any
+    n_jobs: int | None
     classes_: NDArray[Any]
     decode_: Decode
     history_: dict[str, list[float]]
@@ -96,7 +99,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `hedgerow.load` reads.
 
-        The file is written beside its place and moved there when it is whole.
+        The file is written beside its place and moved there when it is whole. It has the
+        permissions of the file that it takes the place of, if there is one. It keeps the parameters
+        as plain values, such as lists for sets, arrays and Series. It cannot keep objects:
+        ``objective``, unless it is a name, ``random_state``, unless it is a number, and
+        ``callbacks`` are None in a model that was loaded. Such a model predicts as the saved one
+        did; to train it anew, set its objective first, ``set_params(objective=...)``.
         """
         self._check_fitted()
         persist.write(Path(path), type(self).__name__, self._to_state())
@@ -105,7 +113,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Everything that a model file has to hold."""
         own = self._pack()
         metadata = {
-            "parameters": persist.pack_parameters(self.get_params(deep=False)),
+            "parameters": persist.pack_parameters(plain_parameters(self)),
             "classes": persist.pack_classes(self.classes_),
             "schema": self._schema.to_json(),
             **own.metadata,
@@ -128,7 +136,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             persist.unpack_decode(state.metadata),
         )
         with persist.expecting():
-            model.history_ = dict(state.metadata["history"])
+            check_group_column(model.group_column)
+            check_missing_label(model.missing_label)
+            trellis.count_threads(model.n_jobs)
+        model.history_ = persist.read_history(state.metadata)
         if "recipe" in state.metadata:
             model.recipe_ = state.metadata["recipe"]
             persist.require(isinstance(model.recipe_, dict), "its recipe")
@@ -172,14 +183,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         watched: tuple[Evaluation, Sequences] | None,
         init: Estimator | None,
         free: Collection[str],
-    ) -> Record | None:
-        """Where to write down how the training stands; None if that is not asked for.
+    ) -> AbstractContextManager[Record | None]:
+        """Where to write down how the training stands, for a ``with``; None if not asked for.
 
         `X` is all that is learnt from but for the labels, `watched` an ``eval_set``; the parameters
         `free` may differ from those of a training to go on with.
         """
         if checkpoint is None:
-            return None
+            return nullcontext()
         weights = data.targets.weights
         fingerprints = {
             "X": fingerprint(X, data.index),
@@ -188,9 +199,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "eval_set": None if watched is None else fingerprint(watched[0].codes, watched[1]),
             "init": None if init is None else fingerprint(init._to_state()),
         }
-        parameters = self.get_params(deep=False)
-        identity = Identity(type(self).__name__, parameters, fingerprints, free)
-        return Record(checkpoint, identity)
+        return Record(checkpoint, Identity.of(self, fingerprints, free))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "classes_"):

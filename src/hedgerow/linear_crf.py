@@ -16,13 +16,14 @@ from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
 from hedgerow.labels import Grammar
 from hedgerow.labels.tables import Table
+from hedgerow.lbfgs import Minimum
 from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
 from hedgerow.linear.contributions import weight_contributions
-from hedgerow.linear.lbfgs import Minimum
 from hedgerow.linear.loss import LinearLoss
+from hedgerow.linear.scaling import Scaling
 from hedgerow.linear.standing import Standing
 from hedgerow.linear.state import pack_weights, unpack_weights
-from hedgerow.linear.tables import attribute_table, transition_table
+from hedgerow.linear.tables import attribute_table, name_weight, transition_table
 from hedgerow.linear.train import plan_stages, train
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.watch import Evaluate, watch
@@ -41,7 +42,9 @@ class LinearCRF(SequenceModel):
 
     Minimises a loss, unless told otherwise the negative log-likelihood, summed over sequences, plus
     ``reg_lambda / 2 * |w|^2 + reg_alpha * |w|_1``. (CRFsuite's ``c2=1`` is ``reg_lambda=2``, its
-    ``c1`` is ``reg_alpha``.)
+    ``c1`` is ``reg_alpha``.) Columns may have any scale: training finds units of its own. But
+    penalties are of the weights as they are, so it pays to subtract the mean of a column that lies
+    far from 0, such as a year.
 
     Parameters
     ----------
@@ -86,7 +89,8 @@ class LinearCRF(SequenceModel):
         pairs, with 1 only those that occur.
     label_patterns : list of tuples of labels or None, default None
         The label patterns that have weights, in place of those that `order` finds. Here and in the
-        constraints below every label must occur in y.
+        constraints below every label must occur in y, and any collection will do that can be read
+        again, such as a set, which is sorted, an array or a Series.
     constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
         Allow only labellings that keep to this scheme of chunk labels. Constraints hold in training
         too, where only labellings that are allowed compete.
@@ -243,28 +247,30 @@ class LinearCRF(SequenceModel):
         layout = self._layout(data, rows)
         watched = self._read_watched(eval_set, data, objective)
         free = ("max_iter",) if objective == "likelihood" else ()
-        record = self._record(
-            checkpoint, (data.schema, data.targets.offsets, rows), data, watched, init, free
-        )
+        learnt_from = (data.schema, data.targets.offsets, rows)
         warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
         plan = plan_stages(objective, warm_iter)
-        standing = self._stand(record, plan, layout, data, init)
-        n_threads = trellis.count_threads(self.n_jobs)
-        evaluate = watch(watched, data.index, n_threads)
-        del watched
-        loss = LinearLoss(
-            rows,
-            data.targets,
-            layout,
-            reg_lambda=float(self.reg_lambda),
-            n_threads=n_threads,
-        )
-        del rows  # the loss has its own copy, made for its purpose
-        minimum = self._train(loss, standing, plan, warm_iter, tol, evaluate, record)
+        scaling = Scaling.of(rows, layout, float(self.reg_lambda))
+        with self._record(checkpoint, learnt_from, data, watched, init, free) as record:
+            del learnt_from
+            standing = self._stand(record, plan, layout, scaling, data, init)
+            n_threads = trellis.count_threads(self.n_jobs)
+            evaluate = watch(watched, data.index, n_threads)
+            del watched
+            loss = LinearLoss(
+                rows,
+                data.targets,
+                layout,
+                reg_lambda=float(self.reg_lambda),
+                scaling=scaling,
+                n_threads=n_threads,
+            )
+            del rows  # the loss has its own copy, made for its purpose
+            minimum = self._train(loss, standing, plan, warm_iter, tol, evaluate, record)
         history = standing.history
         del loss, standing
         _core.release_memory()
-        self._warn_unless_converged(minimum, tol)
+        self._warn_unless_converged(minimum, tol, layout, data.index)
         decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._weights = LinearWeights.from_vector(minimum.weights, layout)
@@ -370,20 +376,22 @@ class LinearCRF(SequenceModel):
         record: Record | None,
         plan: Sequence[Choice],
         layout: LinearLayout,
+        scaling: Scaling,
         data: TrainingSet,
         init: LinearCRF | None,
     ) -> Standing:
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
         weights = np.zeros(sum(layout.sizes))
         if record is not None:
-            found = record.read(lambda state: Standing.unpack(state, len(weights), plan))
+            penalty = scaling.divide_penalty(float(self.reg_lambda))
+            found = record.read(lambda state: Standing.unpack(state, len(weights), plan, penalty))
             if found is not None:
                 if plan[-1] == "likelihood":
                     record.check_limit("max_iter", self.max_iter, found.n_iter)
                 return found
         if init is not None:
             init._copy_weights(data, LinearWeights.from_vector(weights, layout))
-        return Standing.begin(weights)
+        return Standing.begin(scaling.scale(weights))
 
     def _train(
         self,
@@ -439,14 +447,24 @@ class LinearCRF(SequenceModel):
             labels, pairs = labels.of_attributes(~of_pairs), pairs.of_attributes(of_pairs)
         return LinearLayout(labels, pairs, data.grammar)
 
-    def _warn_unless_converged(self, minimum: Minimum, tol: float) -> None:
-        if tol > 0 and not minimum.converged:
-            warnings.warn(
-                f"training stopped after max_iter={self.max_iter} iterations before the loss "
-                f"settled to tol={tol}; raise max_iter, or set tol=0 if this is what you want",
-                ConvergenceWarning,
-                stacklevel=3,
+    def _warn_unless_converged(
+        self, minimum: Minimum, tol: float, layout: LinearLayout, index: _core.StringIndex
+    ) -> None:
+        if minimum.steepest is not None:
+            message = (
+                f"training stopped after {minimum.n_iter} iterations where no step lowers the "
+                "loss, though its slope is not zero, and steepest for the weights of "
+                f"{name_weight(minimum.steepest, layout, index)}; look at its values, and at the "
+                "gradient if the objective is your own"
             )
+        elif tol > 0 and not minimum.converged:
+            message = (
+                f"training stopped after max_iter={self.max_iter} iterations before the loss "
+                f"settled to tol={tol}; raise max_iter, or set tol=0 if this is what you want"
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def _check_values(self, sequences: Sequences) -> None:
         check_finite(sequences, type(self).__name__)
@@ -475,6 +493,5 @@ class LinearCRF(SequenceModel):
 
     def _unpack(self, state: persist.State) -> None:
         self._weights = unpack_weights(state, len(self._index), len(self.classes_))
-        with persist.expecting():
-            self.loss_ = float(state.metadata["loss"])
-            self.n_iter_ = int(state.metadata["n_iter"])
+        self.loss_ = persist.read_loss(state.metadata)
+        self.n_iter_ = persist.read_count(state.metadata, "n_iter")

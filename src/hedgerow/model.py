@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from hedgerow import trellis
 from hedgerow.decoding import Decode, decode_marginals
@@ -20,7 +19,7 @@ from hedgerow.explain import Explanation, Place
 from hedgerow.labels import pin_known
 from hedgerow.labels.tables import Table
 from hedgerow.objectives import Targets, log_likelihoods
-from hedgerow.parameters import check_number
+from hedgerow.parameters import check_number, read_random_state
 from hedgerow.sequences import Sequences
 from hedgerow.trellis import NoPathError, Potentials
 from hedgerow.weighting import read_sample_weight
@@ -116,20 +115,16 @@ class SequenceModel(Estimator):
             Columns in the order of ``label_patterns_``.
         """
         question = self._ask(X, groups, known)
+        patterns = self._grammar.pattern_arcs
 
         def measure(part: Potentials) -> NDArray[np.float64]:
-            dense = part.automaton is None
             found = trellis.forward_backward(
-                part,
-                pairs="each" if dense else None,
-                arc_marginals=not dense,
-                n_jobs=self.n_jobs,
-            )
-            marginals = found.pairs if dense else found.arc_marginals
-            assert marginals is not None
-            return self._grammar.pattern_sums(marginals)
+                part, pairs=None, patterns=patterns, n_jobs=self.n_jobs
+            ).pattern_marginals
+            assert found is not None
+            return found
 
-        return question.sequences.mirror(np.concatenate(self._answer(question, measure)))
+        return question.sequences.mirror(_join(self._answer(question, measure)))
 
     def predict_k_best(
         self, X: Any, k: int, *, groups: Any = None, known: Any = None
@@ -196,7 +191,7 @@ class SequenceModel(Estimator):
         """
         check_number("n", n, minimum=1, integer=True)
         question = self._ask(X, groups, known)
-        random = check_random_state(random_state)
+        random = read_random_state(random_state)
 
         def draw(part: Potentials) -> NDArray[np.int32]:
             uniforms = random.random_sample((int(n), part.n_positions))
@@ -342,7 +337,7 @@ class SequenceModel(Estimator):
             question,
             lambda part: trellis.forward_backward(part, pairs=None, n_jobs=self.n_jobs).marginals,
         )
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return _join(parts)
 
     def _ask(self, X: Any, groups: Any, known: Any) -> Question:
         self._check_fitted()
@@ -381,3 +376,8 @@ class SequenceModel(Estimator):
                 f"labels of its positions up to {dead_end[1]} keep to the constraints; leave it "
                 "out or relax the constraints"
             )
+
+
+def _join(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Rows of consecutive runs of sequences, one after the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

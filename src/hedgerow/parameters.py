@@ -1,10 +1,31 @@
-"""Checks of the parameters that estimators are made with."""
+"""Parameters that estimators are made with: checks, and their plain values.
+
+An estimator keeps what it was given, as scikit-learn asks. Training, checkpoints and model files
+all work on plain values of it: None, bool, int, float, str, and lists and dicts of such.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from numbers import Integral, Real
 from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from sklearn.utils import check_random_state
+
+# Parameters that may be objects, which no file can keep.
+OBJECTS = frozenset({"objective", "callbacks", "random_state"})
+
+PLAIN_TYPES = frozenset({type(None), bool, int, float, str})
+SCALARS = (str, Real, np.bool_)
+UNORDERED = (AbstractSet, Mapping)
+BYTES = (bytes, bytearray, memoryview)
+EXPECTED = (
+    "expected numbers, strings, bools or None, or a list, tuple, set, array, Series or dict of such"
+)
 
 
 def check_number(name: str, value: Any, *, minimum: float, integer: bool = False) -> None:
@@ -19,17 +40,33 @@ def check_number(name: str, value: Any, *, minimum: float, integer: bool = False
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise ValueError unless `value` is one of `choices`."""
-    if value not in choices:
+    try:
+        found = bool(value in choices)
+    except (TypeError, ValueError):  # of values that cannot be compared: arrays, pandas' NA
+        found = False
+    if not found:
         expected = " or ".join(map(repr, choices))
         raise ValueError(f"{name} is {value!r}; expected {expected}")
 
 
 def check_prefix(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is True, False or a string with something in it."""
-    if not (isinstance(value, str) and value) and value not in (True, False):
+    if not isinstance(value, (str, bool, np.bool_)) or value == "":
         raise ValueError(
             f"{name} is {value!r}; expected True, False, or a prefix of attribute names"
         )
+
+
+def read_random_state(value: Any) -> np.random.RandomState:
+    """Random numbers as scikit-learn's estimators take them; ValueError for what is none."""
+    try:
+        random: np.random.RandomState = check_random_state(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state is {value!r}; expected an integer from 0 to 2**32 - 1, a "
+            "numpy.random.RandomState, or None"
+        ) from None
+    return random
 
 
 def check_share(name: str, value: Any) -> None:
@@ -39,11 +76,120 @@ def check_share(name: str, value: Any) -> None:
         raise ValueError(f"{name} is {value!r}; expected a number above 0 and at most 1")
 
 
-def changed_parameters(estimator: Any) -> dict[str, Any]:
-    """Parameters of an estimator that differ from its defaults, by name."""
-    defaults = type(estimator)().get_params(deep=False)
+def plain_value(name: str, value: Any) -> Any:
+    """The plain values that a parameter stands for; equal ones for parameters that mean the same.
+
+    Collections become lists: the elements of sets, which have no order that repeats, are sorted.
+    Mappings become dicts, sorted by key.
+
+    Raises TypeError, with the name of the parameter, for what has no plain value, and for what can
+    be read only once: a second training would find nothing in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain_value("start_labels", {"b", np.str_("a")})
+    ['a', 'b']
+    >>> plain_value("forbidden", {("O", "I"): 1}.keys())
+    [['O', 'I']]
+    """
+    if type(value) in PLAIN_TYPES:
+        return value
+    if type(value) in (list, tuple):  # there may be very many
+        return _plain_list(name, value)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return plain_value(name, value.tolist())
+    if isinstance(value, SCALARS):
+        return _plain_scalar(value)
+    if isinstance(value, Mapping):
+        return _plain_dict(name, value)
+    if isinstance(value, AbstractSet):
+        # So the first element that is wrong is always the same one.
+        elements = sorted(value, key=repr)
+        return sorted(_plain_list(name, elements, "an element of "), key=_order)
+    return _plain_list(name, _elements(name, value))
+
+
+def plain_parameters(estimator: Any) -> dict[str, Any]:
+    """Plain values of the parameters of an estimator, by name; None for objects."""
     return {
-        name: value
+        name: None if is_object(name, value) else plain_value(name, value)
         for name, value in estimator.get_params(deep=False).items()
-        if repr(value) != repr(defaults[name])
     }
+
+
+def is_object(name: str, value: Any) -> bool:
+    """Whether a parameter is an object, such as a callback, where that is allowed."""
+    return name in OBJECTS and not isinstance(value, str | Integral | None)
+
+
+def changed_parameters(estimator: Any) -> dict[str, Any]:
+    """Parameters of an estimator that differ from its defaults, by name, as plain values."""
+    defaults = type(estimator)().get_params(deep=False)
+    values = {
+        name: value if is_object(name, value) else plain_value(name, value)
+        for name, value in estimator.get_params(deep=False).items()
+    }
+    return {name: value for name, value in values.items() if repr(value) != repr(defaults[name])}
+
+
+def _plain_scalar(value: Any) -> bool | int | float | str:
+    """The same as an object of Python's own type, which a subclass or a type of NumPy may hide."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _plain_list(name: str, elements: Sequence[Any], prefix: str = "") -> list[Any]:
+    plain = []
+    for number, element in enumerate(elements):
+        if type(element) in PLAIN_TYPES:
+            plain.append(element)
+            continue
+        where = f"{prefix}{name}" if prefix else f"{name}[{number}]"
+        if type(element) is not tuple and isinstance(element, UNORDERED):
+            raise TypeError(
+                f"{where} is of type {type(element).__name__}, whose elements have no order; "
+                "expected a tuple or a list"
+            )
+        plain.append(plain_value(where, element))
+    return plain
+
+
+def _plain_dict(name: str, value: Mapping[Any, Any]) -> dict[Any, Any]:
+    pairs = []
+    for key, item in sorted(value.items(), key=lambda pair: repr(pair[0])):
+        if key is not None and not isinstance(key, SCALARS):
+            raise TypeError(
+                f"{name} has the key {key!r} of type {type(key).__name__}; expected a string, a "
+                "number or a bool"
+            )
+        pairs.append((plain_value(name, key), plain_value(f"{name}[{key!r}]", item)))
+    return dict(sorted(pairs, key=lambda pair: _order(pair[0])))
+
+
+def _elements(name: str, value: Any) -> list[Any]:
+    """All that a collection holds, which must be there to be read again."""
+    if isinstance(value, list | tuple | np.ndarray):
+        return list(value)
+    native = nw.from_native(value, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return native.to_list()
+    is_frame = isinstance(native, nw.DataFrame | nw.LazyFrame)
+    if is_frame or isinstance(value, BYTES) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} is of type {type(value).__name__}; {EXPECTED}")
+    if iter(value) is value:
+        raise TypeError(
+            f"{name} is of type {type(value).__name__}, which can be read only once, and fit may "
+            "be called again; expected a list: pass list(...) of it"
+        )
+    return list(value)
+
+
+def _order(value: Any) -> tuple[str, Any]:
+    """What plain values are sorted by, whatever their types."""
+    if isinstance(value, list):
+        return "list", [_order(element) for element in value]
+    return type(value).__name__, value

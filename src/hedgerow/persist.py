@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from safetensors.numpy import save as save_tensors
 
 from hedgerow import _core
 from hedgerow.decoding import Decode
+from hedgerow.parameters import plain_value
 from hedgerow.sequences import MAX_FEATURES, Schema
 from hedgerow.whole_file import open_whole
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 FORMAT = 4
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
+# Weights beyond this would make scores overflow, whatever the numbers of X.
+LARGEST_WEIGHT = 1e150
 
 
 class ModelFileError(ValueError):
@@ -64,6 +68,9 @@ def write_file(path: Path, data: bytes) -> None:
 
 def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> SequenceModel:
     """Read a model that `save` wrote.
+
+    Its parameters are plain values. Those that were objects, which no file keeps, are None:
+    ``objective``, unless it is a name, ``random_state``, unless it is a number, and ``callbacks``.
 
     Parameters
     ----------
@@ -105,7 +112,7 @@ def read(data: bytes) -> tuple[str, State]:
     digest, _, text = metadata["hedgerow"].partition(" ")
     content = _parse_json(text, "its metadata are damaged")
     version = content.get("format")
-    if not isinstance(version, int) or version < 1:
+    if type(version) is not int or version < 1:  # True is an int too
         raise ModelFileError("the file does not hold a valid model: its format")
     if version > FORMAT:
         raise ModelFileError(
@@ -159,6 +166,7 @@ def read_weights(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.
     array = read_array(state, name, np.float64, len(shape))
     require(array.shape == shape, f"{name} has the wrong shape")
     require(np.isfinite(array).all(), f"{name} is not finite")
+    require((np.abs(array) <= LARGEST_WEIGHT).all(), f"{name} is beyond all bounds")
     return array
 
 
@@ -195,22 +203,36 @@ def unpack_history(state: State) -> dict[str, list[float]]:
         }
 
 
+def read_history(metadata: dict[str, Any]) -> dict[str, list[float]]:
+    """Figures of a training that is over."""
+    history = metadata.get("history")
+    require(isinstance(history, dict), "its history")
+    assert isinstance(history, dict)
+    for figures in history.values():
+        require(isinstance(figures, list) and all(map(_is_number, figures)), "its history")
+    return history
+
+
+def read_loss(metadata: dict[str, Any]) -> float:
+    """The training loss of a model."""
+    require(_is_number(metadata.get("loss")), "its loss")
+    return float(metadata["loss"])
+
+
+def read_count(metadata: dict[str, Any], name: str) -> int:
+    """How often something was done."""
+    count = metadata.get(name)
+    require(type(count) is int and 0 <= count < 2**63, f"its {name.replace('_', ' ')}")
+    assert isinstance(count, int)
+    return count
+
+
 def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of an estimator as JSON values; a dict becomes a list of pairs."""
-
-    def pack(value: Any) -> Any:
-        if isinstance(value, np.generic):
-            return value.item()
-        if isinstance(value, Mapping):
-            return {"pairs": [[pack(key), pack(item)] for key, item in value.items()]}
-        if isinstance(value, (set, frozenset)):
-            value = sorted(value, key=repr)  # the same model, the same file
-        if isinstance(value, (list, tuple, np.ndarray)):
-            # What is called cannot be kept.
-            return None if any(map(callable, value)) else [pack(item) for item in value]
-        return value if isinstance(value, (bool, int, float, str)) else None
-
-    return {name: pack(value) for name, value in parameters.items()}
+    """Plain values of parameters as JSON values; a dict becomes a list of pairs."""
+    return {
+        name: {"pairs": list(value.items())} if isinstance(value, dict) else value
+        for name, value in parameters.items()
+    }
 
 
 def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -219,10 +241,13 @@ def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[
     require(isinstance(packed, dict) and set(packed) <= set(known), "unknown parameters")
     assert isinstance(packed, dict)
     with expecting("its parameters"):
-        return {
+        parameters = {
             name: dict(value["pairs"]) if isinstance(value, dict) else value
             for name, value in packed.items()
         }
+        for name, value in parameters.items():  # else they could not be saved again
+            require(plain_value(name, value) == value, "its parameters")
+    return parameters
 
 
 def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
@@ -243,19 +268,25 @@ def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
 
 def unpack_decode(metadata: dict[str, Any]) -> Decode:
     """How the model decodes; up to format 2 all did it in the same way."""
-    decode: Decode = metadata.get("decode", "viterbi")
+    decode: Any = "viterbi" if metadata["format"] <= 2 else metadata.get("decode")
     require(decode in ("viterbi", "marginal"), "how it decodes")
-    return decode
+    found: Decode = decode
+    return found
 
 
 def unpack_schema(metadata: dict[str, Any]) -> Schema:
     """Read what `Schema.to_json` wrote under "schema"."""
     with expecting():
         # Its columns are counted first, so that a file cannot ask for endless memory.
-        require(0 <= metadata["schema"]["n_features"] <= MAX_FEATURES, "its number of columns")
+        n_features = metadata["schema"]["n_features"]
+        counted = type(n_features) is int and 0 <= n_features <= MAX_FEATURES
+        require(counted, "its number of columns")
         schema = Schema.from_json(metadata["schema"])
-        named = schema.names is None or len(schema.names) == schema.n_features
+        names = schema.names
+        named = names is None or (len(names) == n_features and all(type(n) is str for n in names))
         require(named and schema.to_json() == metadata["schema"], "its columns")
+        no_columns = n_features == 0 and names is None
+        require(no_columns or schema.kind == "columns", "columns of attributes")
     return schema
 
 
@@ -276,14 +307,28 @@ def _model_class(kind: str) -> type[SequenceModel]:
     return classes[kind]
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a JSON value is a number, as large as a float can be."""
+    return type(value) is float or (type(value) is int and abs(value) < 2**63)
+
+
 def _parse_json(data: str | bytes, complaint: str) -> dict[str, Any]:
     try:
-        parsed = json.loads(data)
+        parsed = json.loads(data, parse_float=_read_float, parse_constant=_read_float)
+    except ModelFileError:
+        raise
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"the file is not a hedgerow model file, or {complaint}") from error
     if not isinstance(parsed, dict):
         raise ModelFileError(f"the file is not a hedgerow model file, or {complaint}")
     return parsed
+
+
+def _read_float(text: str) -> float:
+    """A number of JSON; none that `write` wrote is infinite or NaN."""
+    number = float(text)
+    require(math.isfinite(number), f"the number {text}")
+    return number
 
 
 def _digest(text: str, tensors: dict[str, NDArray[Any]]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypedDict
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 __all__ = [
     "MAX_FEATURES",
     "Categorical",
+    "CategoryKind",
     "Schema",
     "SchemaJSON",
     "Sequences",
@@ -27,6 +28,9 @@ MAX_FEATURES = 10**8
 BLOCK = 1 << 18
 # Numbers beyond this would overflow once they are multiplied by weights and added up.
 LARGEST = 1e100
+
+# What the values of a text column were before they became strings; "text" if they were mixed.
+CategoryKind = Literal["text", "numbers", "bools"]
 
 
 class SchemaJSON(TypedDict):
@@ -132,11 +136,17 @@ class Categorical:
         Index into `categories`; -1 is missing.
     categories : list of str
         The distinct values that occur, sorted.
+    kind : {"text", "numbers", "bools"}
+        What the values were before they became strings; "text" if they were mixed.
+    spellings : dict of tuples of str
+        For categories that were numbers, how else an equal number may be written.
     """
 
     name: str
     codes: NDArray[np.int32]
     categories: list[str]
+    kind: CategoryKind = "text"
+    spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from hedgerow import _core
 from hedgerow.encode.group_column import check_group_column
 from hedgerow.labels import Constraints, Grammar, LabelColumn, Labels, read_constraints, read_labels
 from hedgerow.objectives import Targets
-from hedgerow.parameters import check_choice, check_number
+from hedgerow.parameters import check_choice, check_number, plain_value
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.weighting import class_weights, read_sample_weight
 
@@ -77,6 +77,11 @@ def check_label_parameters(crf: LabelParameters) -> None:
     check_group_column(crf.group_column)
     if isinstance(crf.class_weight, str):
         check_choice("class_weight", crf.class_weight, ("balanced", None))
+    elif not isinstance(crf.class_weight, Mapping | None):
+        raise ValueError(
+            f"class_weight is of type {type(crf.class_weight).__name__}; expected a dict of "
+            "weights by label, 'balanced' or None"
+        )
 
 
 def read_training_set(
@@ -118,7 +123,7 @@ def read_training_set(
         sequences.offsets,
         order=int(crf.order),
         min_pattern_count=int(crf.min_pattern_count),
-        label_patterns=crf.label_patterns,
+        label_patterns=plain_value("label_patterns", crf.label_patterns),
         constraints=_read_constraints(crf, labels, codes, sequences),
         has_edges=has_edges,
     )
@@ -147,10 +152,10 @@ def _read_constraints(
     constraints = read_constraints(
         labels,
         constraints=crf.constraints,
-        allowed=crf.allowed,
-        forbidden=crf.forbidden,
-        start_labels=crf.start_labels,
-        end_labels=crf.end_labels,
+        allowed=plain_value("allowed", crf.allowed),
+        forbidden=plain_value("forbidden", crf.forbidden),
+        start_labels=plain_value("start_labels", crf.start_labels),
+        end_labels=plain_value("end_labels", crf.end_labels),
     )
     if constraints is not None:
         constraints.check(codes, sequences, labels)
@@ -168,4 +173,4 @@ def _read_class_weight(
     if crf.class_weight is None:
         return None
     column.require_all(sequences, "class_weight weighs the label of every position")
-    return class_weights(crf.class_weight, labels, codes)[codes]
+    return class_weights(plain_value("class_weight", crf.class_weight), labels, codes)[codes]

@@ -82,8 +82,12 @@ class TreeCRF(SequenceModel):
     max_bins : int, default 255
         Most bins that the values of a column are put into, 2 to 255.
     window : int or (int, int), default 0
-        How many positions before and after its own a tree looks at; a pair says both apart. It
-        takes no more memory than without.
+        How many positions before and after its own a tree looks at; a pair says both apart. No
+        value is copied for it: memory that grows with the data is as without. What grows with the
+        window are the histograms of training, in each thread up to 8 (``max_bins`` + 1)
+        ``max_depth`` bytes for each column at each position of the window, 12 KiB by default; with
+        ``max_leaves`` below 2 ** ``max_depth`` they are ``max_leaves`` - 1 in place of
+        ``max_depth``. Columns in which one value is more frequent than all others take less.
     colsample_bytree, colsample_bynode : float, default 1.0
         Share of the features, columns at all positions of the window, that a tree may use; and of
         these, that a split may.
@@ -138,7 +142,8 @@ class TreeCRF(SequenceModel):
         pairs, with 1 only those that occur.
     label_patterns : list of tuples of labels or None, default None
         The label patterns that have weights, in place of those that `order` finds. Here and in the
-        constraints below every label must occur in y.
+        constraints below every label must occur in y, and any collection will do that can be read
+        again, such as a set, which is sorted, an array or a Series.
     constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
         Allow only labellings that keep to this scheme of chunk labels, in training too.
     allowed, forbidden : list of (label before, label) or None, default None
@@ -324,33 +329,32 @@ class TreeCRF(SequenceModel):
         settings = Settings.read(self, data.targets.n_labels)
         watched = self._read_watched(eval_set, data, objective)
         schedule = self._schedule(objective, init)
-        record = self._record(
-            checkpoint, (sequences,), data, watched, init, self._free_parameters(schedule, init)
-        )
-        standing = self._stand(record, data, columns, settings, init, eval_set)
-        settings, start = replace(settings, seed=standing.seed), standing.model()
-        bins = columns.bins(sequences, settings.n_threads)
-        del sequences
-        evaluate = watch(watched, columns, data.grammar, start, settings.n_threads)
-        del watched
-        tree_data = _core.TreeData(bins, *read_window(self.window))
-        booster = Booster(
-            columns, bins, tree_data, data.targets, data.grammar, settings, schedule, start
-        )
-        n_rounds = int(self.n_rounds) + (0 if init is None else init.n_rounds_)
-        n_done = self.n_rounds - n_rounds + booster.n_rounds
-        with Progress(self.n_rounds, self.verbose, n_done) as progress:
-            monitor = Monitor(
-                standing.history,
-                progress,
-                self.callbacks or (),
-                self.early_stopping_rounds,
-                self.early_stopping_metric,
-                schedule.warm_rounds,
-                standing.best_round,
-                standing.best,
+        free = self._free_parameters(schedule, init)
+        with self._record(checkpoint, (sequences,), data, watched, init, free) as record:
+            standing = self._stand(record, data, columns, settings, init, eval_set)
+            settings, start = replace(settings, seed=standing.seed), standing.model()
+            bins = columns.bins(sequences, settings.n_threads)
+            del sequences
+            evaluate = watch(watched, columns, data.grammar, start, settings.n_threads)
+            del watched
+            tree_data = _core.TreeData(bins, *read_window(self.window))
+            booster = Booster(
+                columns, bins, tree_data, data.targets, data.grammar, settings, schedule, start
             )
-            trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
+            n_rounds = int(self.n_rounds) + (0 if init is None else init.n_rounds_)
+            n_done = self.n_rounds - n_rounds + booster.n_rounds
+            with Progress(self.n_rounds, self.verbose, n_done) as progress:
+                monitor = Monitor(
+                    standing.history,
+                    progress,
+                    self.callbacks or (),
+                    self.early_stopping_rounds,
+                    self.early_stopping_metric,
+                    schedule.warm_rounds,
+                    standing.best_round,
+                    standing.best,
+                )
+                trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
         decode = default_decode(objective)
         self._set_fitted(data.labels.classes, data.schema, data.index, decode)
         self._columns = columns
@@ -590,11 +594,14 @@ class TreeCRF(SequenceModel):
         self._columns = unpack_columns(state, self._schema, self._index)
         n_labels = len(self.classes_)
         self._fitted_grammar, weights = unpack_grammar(state, n_labels)
+        self.loss_ = persist.read_loss(state.metadata)
+        self.best_round_ = None
+        persist.require("best_round" in state.metadata, "its best round")
+        if state.metadata["best_round"] is not None:
+            self.best_round_ = persist.read_count(state.metadata, "best_round")
         with persist.expecting():
-            self.loss_ = float(state.metadata["loss"])
-            best = state.metadata["best_round"]
-            self.best_round_ = None if best is None else int(best)
             self._set_model(Model(unpack_forest(state, n_labels), weights))
-            # Up to format 2 all rounds were for the likelihood.
-            self._n_warm_rounds = int(state.metadata.get("warm_rounds", self.n_rounds_))
-            persist.require(0 <= self._n_warm_rounds <= self.n_rounds_, "its warm rounds")
+        # Up to format 2 all rounds were for the likelihood.
+        warm_rounds = {"warm_rounds": self.n_rounds_} | state.metadata
+        self._n_warm_rounds = persist.read_count(warm_rounds, "warm_rounds")
+        persist.require(self._n_warm_rounds <= self.n_rounds_, "its warm rounds")

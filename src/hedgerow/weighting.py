@@ -66,6 +66,8 @@ def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
         weights = np.asarray(sample_weight)
         if weights.dtype.kind == "c":
             raise ValueError("they are complex")
+        if np.ma.is_masked(sample_weight):
+            raise ValueError("some of them are masked")
         return weights.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight is not an array of numbers: {error}") from None
@@ -100,11 +102,6 @@ def class_weights(
     if isinstance(class_weight, str):
         counts = np.bincount(codes, minlength=len(classes))
         return len(codes) / (np.count_nonzero(counts) * counts.clip(min=1))
-    if not isinstance(class_weight, Mapping):
-        raise ValueError(
-            f"class_weight is of type {type(class_weight).__name__}; expected a dict of weights by "
-            "label, 'balanced' or None"
-        )
     for label, weight in class_weight.items():
         if label not in classes:
             raise ValueError(

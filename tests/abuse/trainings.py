@@ -1,8 +1,9 @@
 """Trainings: random data and parameters of both estimators, as plain values."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,35 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from abuse.kind import Case
-from hedgerow import LinearCRF, TreeCRF
+from hedgerow import Checkpoint, LinearCRF, TreeCRF
 
-__all__ = ["Training", "trainings"]
+__all__ = ["FLAT_FORMS", "Part", "Training", "mark_of", "trainings"]
 
-LABELS = {"text": ["a", "b", "cc", "é"], "numbers": [-1, 0, 2, 10]}
+LABELS = {
+    "text": ["a", "b", "cc", "é"],
+    "numbers": [-1, 0, 2, 10],
+    "BIO": ["O", "B-x", "I-x", "B-y", "I-y"],
+    "IOB1": ["O", "I-x", "B-x", "I-y", "B-y"],
+    "BILOU": ["O", "B-x", "I-x", "L-x", "U-x"],
+    "BIOES": ["O", "B-x", "I-x", "E-x", "S-x"],
+}
+MARKS = {"text": "?", "numbers": -9}  # what y may have where a label is not known; else None
+SCHEMES = ["BIO", "IOB1", "BILOU", "BIOES"]
 MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy"]
-FORMS = ["dense", "sparse", "frames", "items", "flat"]
+FLAT_FORMS = ["flat", "grouped"]  # by `groups`, and by a column of the table
+FORMS = ["dense", "sparse", "frames", "items", *FLAT_FORMS]
+
+# Codes of the labels of a pattern, of which there may be fewer.
+PATTERNS = st.lists(st.integers(0, 4), min_size=1, max_size=4)
+
+
+class Part(NamedTuple):
+    """One sequence of a training; its weight is a number, an array of its rows, or None."""
+
+    x: Any
+    y: Any
+    labels: list[Any]
+    weight: Any
 
 
 @dataclass(frozen=True)
@@ -31,6 +54,10 @@ class Training:
         What `fit` gets beside them.
     ask_parameters
         What every other method gets beside X: the groups of a flat one.
+    labels
+        All labels of each sequence, those that y does not have among them.
+    watched
+        What training watches: data of the same form.
     """
 
     case: Case
@@ -38,82 +65,160 @@ class Training:
     y: Any
     fit_parameters: dict[str, Any]
     ask_parameters: dict[str, Any]
+    labels: list[list[Any]]
+    watched: "Training | None" = None
 
     @classmethod
-    def of(cls, case: Case) -> "Training":
-        """Make the data; the same case gives the same data."""
+    def of(cls, case: Case, *, renewed: bool = False) -> "Training":
+        """Make the data; the same case gives the same data, or renewed ones with the same y."""
         data = case["data"]
         rng = np.random.default_rng(data["seed"])
-        codes = [draw_codes(rng, length, data["n_labels"]) for length in data["lengths"]]
+        codes = draw_labels(rng, data)
         columns = [draw_columns(rng, part, data) for part in codes]
-        labels = np.array(LABELS[data["labels"]], dtype=object)
-        y = [hide(rng, labels[part], data["unknown"]) for part in codes]
+        classes = np.array(LABELS[data["labels"]], dtype=object)
+        labels = [classes[part] for part in codes]
+        y = hide(rng, labels, data["unknown"], mark_of(data))
+        weights = draw_weights(rng, case)
+        if renewed:
+            rng = np.random.default_rng([data["seed"], 1])
+            columns = [draw_columns(rng, part, data) for part in codes]
+        form = "frames" if data["form"] in FLAT_FORMS else data["form"]
+        xs = [shape(part, form) for part in columns]
+        all_labels = [part.tolist() for part in labels]
+        watched = cls.of(case, renewed=True) if case.get("watched") and not renewed else None
+        return cls.join(case, list(map(Part, xs, y, all_labels, weights)), watched)
+
+    @classmethod
+    def join(cls, case: Case, parts: list[Part], watched: "Training | None") -> "Training":
+        """Sequences in the form that the case names."""
+        xs, ys = [part.x for part in parts], [np.asarray(part.y, dtype=object) for part in parts]
+        labels = [part.labels for part in parts]
         fit_parameters: dict[str, Any] = {}
-        if case["weights"] != "none":
-            n_weights = len(y) if case["weights"] == "sequences" else sum(map(len, y))
-            fit_parameters["sample_weight"] = rng.integers(1, 4, n_weights) / 2.0
-        if data["form"] != "flat":
-            X = [shape(part, data["form"]) for part in columns]
-            return cls(case, X, y, fit_parameters, {})
-        groups = {"groups": np.repeat(np.arange(len(y)), data["lengths"])}
-        flat = pd.concat([shape(part, "frames") for part in columns], ignore_index=True)
-        return cls(case, flat, np.concatenate(y), fit_parameters | groups, groups)
+        if watched is not None:
+            fit_parameters["eval_set"] = watched.as_eval_set()
+        if parts[0].weight is not None:
+            weights = [np.atleast_1d(part.weight) for part in parts]
+            fit_parameters["sample_weight"] = np.concatenate(weights)
+        if case["data"]["form"] not in FLAT_FORMS:
+            return cls(case, xs, ys, fit_parameters, {}, labels, watched)
+        flat = pd.concat(xs, ignore_index=True)
+        groups = np.repeat(np.arange(len(ys)), list(map(len, ys)))
+        if case["data"]["form"] == "grouped":
+            flat, asked = flat.assign(group=groups), {}
+        else:
+            asked = {"groups": groups}
+        fit_parameters |= asked
+        return cls(case, flat, np.concatenate(ys), fit_parameters, asked, labels, watched)
 
     def build(self, **changes: Any) -> LinearCRF | TreeCRF:
         """The estimator, not fitted, with some parameters changed."""
         estimator = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}[self.case["estimator"]]
-        return estimator(**self.case["parameters"] | self._constraints() | changes)
+        return estimator(**self.case["parameters"] | self.label_parameters() | changes)
 
-    def fit(self, **changes: Any) -> LinearCRF | TreeCRF:
-        """The estimator, fitted."""
-        return self.build(**changes).fit(self.X, self.y, **self.fit_parameters)
+    def fit(self, checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
+        """The estimator, fitted, from the model of a short training if the case says so."""
+        parameters = self.start(**changes)
+        return self.build(**changes).fit(self.X, self.y, checkpoint=checkpoint, **parameters)
+
+    def start(self, **changes: Any) -> dict[str, Any]:
+        """What `fit` gets beside X and y, with the model of a short training if there is one."""
+        if not self.case.get("warm"):
+            return self.fit_parameters
+        short = "max_iter" if self.case["estimator"] == "LinearCRF" else "n_rounds"
+        init = self.build(**changes | {short: 2}).fit(self.X, self.y, **self.fit_parameters)
+        return self.fit_parameters | {"init": init}
+
+    def as_eval_set(self) -> tuple[Any, ...]:
+        """What `eval_set` gets, of another training."""
+        return self.X, self.y, *self.ask_parameters.values()
 
     def sequences(self) -> list[tuple[Any, Any]]:
         """X and y, sequence by sequence."""
-        if not self.ask_parameters:
+        if self.case["data"]["form"] not in FLAT_FORMS:
             return list(zip(self.X, self.y, strict=True))
         places = np.split(np.arange(len(self.y)), np.cumsum(self.case["data"]["lengths"])[:-1])
         return [(self.X.iloc[place], self.y[place]) for place in places]
 
-    def having(
-        self, sequences: list[tuple[Any, Any]], weights: list[Any] | None = None
-    ) -> "Training":
-        """The same training on other sequences of the same form, and their weights.
-
-        These are as `sample_weights` gives them.
-        """
-        xs, ys = [x for x, _ in sequences], [np.asarray(y, dtype=object) for _, y in sequences]
-        lengths = [len(y) for y in ys]
-        case = self.case | {"data": self.case["data"] | {"lengths": lengths}}
-        fit_parameters = {}
-        if weights is not None and weights[0] is not None:
-            fit_parameters["sample_weight"] = np.concatenate(list(map(np.atleast_1d, weights)))
-        if not self.ask_parameters:
-            return Training(case, xs, ys, fit_parameters, {})
-        groups = {"groups": np.repeat(np.arange(len(ys)), lengths)}
-        flat = pd.concat(xs, ignore_index=True)
-        return Training(case, flat, np.concatenate(ys), fit_parameters | groups, groups)
-
-    def sample_weights(self) -> list[Any]:
-        """Sample weights, sequence by sequence: a number, an array of its rows, or None."""
-        weights = self.fit_parameters.get("sample_weight")
+    def parts(self) -> list[Part]:
+        """The data, sequence by sequence, without a column of groups."""
         lengths = self.case["data"]["lengths"]
+        weights = self.fit_parameters.get("sample_weight")
         if weights is None:
-            return [None] * len(lengths)
-        if self.case["weights"] == "positions":
-            return np.split(weights, np.cumsum(lengths)[:-1])
-        return list(weights)
+            weights = [None] * len(lengths)
+        elif self.case["weights"] == "positions":
+            weights = np.split(weights, np.cumsum(lengths)[:-1])
+        parts = zip(self.sequences(), self.labels, weights, strict=True)
+        grouped = self.case["data"]["form"] == "grouped"
+        return [
+            Part(x.drop(columns="group") if grouped else x, y, labels, weight)
+            for (x, y), labels, weight in parts
+        ]
 
-    def _constraints(self) -> dict[str, Any]:
-        """Constraints that the labels keep to: pairs that do not occur are forbidden."""
-        if not self.case["constrained"]:
-            return {}
-        ys = [list(y) for _, y in self.sequences()]
-        labels = sorted({label for y in ys for label in y})
-        pairs = {pair for y in ys for pair in itertools.pairwise(y)}
-        unseen = [(a, b) for a in labels for b in labels if (a, b) not in pairs]
-        starts = sorted({y[0] for y in ys})
-        return {"forbidden": unseen[: len(labels)], "start_labels": starts}
+    def having(self, parts: list[Part], watched: "Training | None" = None) -> "Training":
+        """The same training on other sequences, and with other ones that it watches, if any."""
+        lengths = [len(part.y) for part in parts]
+        case = self.case | {"data": self.case["data"] | {"lengths": lengths}}
+        return self.join(case, parts, watched or self.watched)
+
+    def changed(self, change: Callable[[Part], Part]) -> "Training":
+        """The same training with every sequence changed, those that it watches too."""
+        watched = self.watched and self.watched.changed(change)
+        return self.having(list(map(change, self.parts())), watched)
+
+    def label_parameters(self) -> dict[str, Any]:
+        """Parameters that name labels; the constraints are such that all labels keep to them."""
+        found: dict[str, Any] = {}
+        if self.case["data"]["form"] == "grouped":
+            found["group_column"] = "group"
+        if mark_of(self.case["data"]) is not None:
+            found["missing_label"] = mark_of(self.case["data"])
+        labels = sorted({label for y in self.labels for label in y})
+        if self.case.get("class_weights"):
+            weights = zip(labels, self.case["class_weights"], strict=False)
+            found["class_weight"] = dict(weights)
+        if self.case.get("patterns") is not None:
+            found["label_patterns"] = [
+                tuple(labels[code % len(labels)] for code in pattern)
+                for pattern in self.case["patterns"]
+            ]
+        pairs = sorted({pair for y in self.labels for pair in itertools.pairwise(y)})
+        starts, ends = (sorted({y[place] for y in self.labels}) for place in (0, -1))
+        if self.case["constrained"] == "scheme":
+            found["constraints"] = self.case["data"]["labels"]
+        elif self.case["constrained"] == "allowed":
+            found |= {"allowed": pairs or None, "end_labels": ends}
+        elif self.case["constrained"]:
+            unseen = [(a, b) for a in labels for b in labels if (a, b) not in pairs]
+            found |= {"forbidden": unseen[: len(labels)], "start_labels": starts}
+        return found
+
+
+def draw_labels(rng: np.random.Generator, data: Case) -> list[np.ndarray]:
+    """Codes of the labels of each sequence, chunks if they are of a scheme."""
+    if data["labels"] in SCHEMES:
+        return [draw_chunks(rng, length, data) for length in data["lengths"]]
+    return [draw_codes(rng, length, data["n_labels"]) for length in data["lengths"]]
+
+
+def draw_chunks(rng: np.random.Generator, length: int, data: Case) -> np.ndarray:
+    """Codes (length,) of chunks of up to three labels, and of what is outside of them."""
+    names, scheme, labels = LABELS[data["labels"]], data["labels"], []
+    types = ["x", "y"] if data["n_labels"] > 2 and "B-y" in names else ["x"]
+    while len(labels) < length:
+        kind = rng.choice(["", *types])
+        n = min(int(rng.integers(1, 4)), length - len(labels))
+        if not kind:
+            labels.append("O")
+        elif scheme == "BIO":
+            labels += [f"B-{kind}", *[f"I-{kind}"] * (n - 1)]
+        elif scheme == "IOB1":
+            follows = bool(labels) and labels[-1].endswith(f"-{kind}")
+            labels += [f"{'B' if follows else 'I'}-{kind}", *[f"I-{kind}"] * (n - 1)]
+        else:
+            single, last = ("U", "L") if scheme == "BILOU" else ("S", "E")
+            chunk = [single] if n == 1 else ["B", *["I"] * (n - 2), last]
+            labels += [f"{letter}-{kind}" for letter in chunk]
+    return np.array([names.index(label) for label in labels])
 
 
 def draw_codes(rng: np.random.Generator, length: int, n_labels: int) -> np.ndarray:
@@ -123,6 +228,17 @@ def draw_codes(rng: np.random.Generator, length: int, n_labels: int) -> np.ndarr
         if rng.random() < 0.5:
             codes[t] = (codes[t - 1] + 1) % n_labels
     return codes
+
+
+def draw_weights(rng: np.random.Generator, case: Case) -> list[Any]:
+    """Weights of sequences, or of the positions of each."""
+    lengths = case["data"]["lengths"]
+    if case["weights"] == "none":
+        return [None] * len(lengths)
+    by_position = case["weights"] == "positions"
+    weights = rng.integers(0, 4, sum(lengths) if by_position else len(lengths)) / 2.0
+    weights[0] = 1.0
+    return np.split(weights, np.cumsum(lengths)[:-1]) if by_position else list(weights)
 
 
 def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dict[str, np.ndarray]:
@@ -139,11 +255,23 @@ def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dic
     return columns
 
 
-def hide(rng: np.random.Generator, labels: np.ndarray, share: float) -> np.ndarray:
-    """Some labels become unknown, but for the first: a training needs one at least."""
-    hidden = rng.random(len(labels)) < share
-    hidden[0] = False
-    return np.where(hidden, None, labels) if share else labels
+def mark_of(data: Case) -> Any:
+    """What stands in y for a label that is not known."""
+    return MARKS.get(data["labels"]) if data.get("marked") else None
+
+
+def hide(
+    rng: np.random.Generator, labels: list[np.ndarray], share: float, mark: Any
+) -> list[np.ndarray]:
+    """Some labels become unknown, but for the first of each: so y still names all of them."""
+    if not share:
+        return labels
+    seen: set[Any] = set()
+    hidden = []
+    for part in labels:
+        new = [not (label in seen or seen.add(label)) for label in part]
+        hidden.append(np.where((rng.random(len(part)) < share) & ~np.array(new), mark, part))
+    return hidden
 
 
 def shape(columns: dict[str, np.ndarray], form: str) -> Any:
@@ -155,8 +283,11 @@ def shape(columns: dict[str, np.ndarray], form: str) -> Any:
         return sparse.csr_matrix(numbers)
     if form == "frames":
         return pd.DataFrame(columns)
-    rows = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for item in items:
+        if item["flag"] == 0.0:  # the same as not to have it
+            del item["flag"]
+    return items
 
 
 @st.composite
@@ -169,11 +300,14 @@ def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "Tree
         else st.sampled_from(["likelihood", "likelihood", "max_margin", *MARGINAL_OBJECTIVES])
     )
     gaps = estimator == "TreeCRF" and draw(st.booleans())
-    constrained = draw(st.booleans())
-    weighted = draw(st.sampled_from(["none", "none", "class", "sequences", "positions"]))
-    form = draw(st.sampled_from(["flat"] if weighted == "positions" else FORMS))
-    known = weighted in ("class", "positions") or constrained or objective == "max_margin"
-    labels = draw(st.sampled_from(["text", "numbers"]))
+    constrained = draw(st.sampled_from(["", "", "forbidden", "allowed", "scheme"]))
+    weighted = draw(st.sampled_from(["none", "none", "class", "sequences", "positions", "both"]))
+    by_position = weighted in ("positions", "both")
+    form = draw(st.sampled_from(FLAT_FORMS if by_position else FORMS))
+    known = weighted == "class" or by_position or objective == "max_margin"
+    labels = draw(st.sampled_from(SCHEMES if constrained == "scheme" else ["text", "numbers"]))
+    patterns = draw(st.none() | st.none() | st.lists(PATTERNS, max_size=5))
+    watched = draw(st.booleans())
     data = {
         "seed": draw(st.integers(0, 10**6)),
         "n_labels": draw(st.integers(1, 4)),
@@ -182,40 +316,53 @@ def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "Tree
         "form": form,
         "gaps": gaps and form != "items",
         "unknown": 0.0 if known else draw(st.sampled_from([0.0, 0.3])),
+        "marked": draw(st.booleans()),
         "scale": draw(st.sampled_from([1.0, 1.0, 1e3, 1e-3])),
     }
-    parameters: dict[str, Any] = {
-        "objective": objective,
-        "order": draw(st.integers(0, 3)),
-        "min_pattern_count": draw(st.integers(0, 2)),
-        "n_jobs": 1,
-    }
-    if weighted == "class":
-        parameters["class_weight"] = "balanced"
+    parameters: dict[str, Any] = {"objective": objective, "n_jobs": 1}
+    if patterns is None:
+        parameters["order"] = draw(st.integers(0, 3))
+        parameters["min_pattern_count"] = draw(st.integers(0, 2))
+    class_weights = None
+    if weighted in ("class", "both"):
+        class_weights = draw(st.none() | st.just([0.5, 2.0, 0.0]))
+        if class_weights is None:
+            parameters["class_weight"] = "balanced"
     if estimator == "LinearCRF":
-        parameters |= draw(_linear_parameters(objective))
+        parameters |= draw(_linear_parameters(objective, form))
     else:
         parameters |= draw(_tree_parameters())
+        if watched:
+            parameters["early_stopping_rounds"] = draw(st.sampled_from([None, 1, 2]))
+            parameters["early_stopping_metric"] = draw(st.sampled_from(["loss", "accuracy"]))
     return {
         "estimator": estimator,
         "parameters": parameters,
         "data": data,
-        "weights": weighted if weighted in ("sequences", "positions") else "none",
+        "weights": {"class": "none", "both": "positions"}.get(weighted, weighted),
         "constrained": constrained,
+        "patterns": patterns,
+        "class_weights": class_weights,
+        "watched": watched,
+        "warm": draw(st.booleans()),
     }
 
 
 @st.composite
-def _linear_parameters(draw: st.DrawFn, objective: str) -> dict[str, Any]:
+def _linear_parameters(draw: st.DrawFn, objective: str, form: str) -> dict[str, Any]:
     margin = objective == "max_margin"
+    transition_attributes: list[bool | str] = [False, True]
+    min_count = draw(st.integers(0, 2))
+    if form != "items" and min_count < 2:  # the column is sure to be an attribute
+        transition_attributes.append("x1" if form in ("dense", "sparse") else "cou")
     return {
         "reg_lambda": draw(st.sampled_from([1.0, 0.1, 10.0])),
         "reg_alpha": 0.0 if margin else draw(st.sampled_from([0.0, 0.0, 0.1])),
         "max_iter": draw(st.integers(1, 15)),
         "tol": 0.0,
-        "min_count": draw(st.integers(0, 2)),
+        "min_count": min_count,
         "all_pairs": draw(st.booleans()),
-        "transition_attributes": draw(st.booleans()),
+        "transition_attributes": draw(st.sampled_from(transition_attributes)),
     }
 
 
@@ -229,7 +376,7 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "min_child_weight": draw(st.sampled_from([0.0, 1.0])),
         "max_step": draw(st.sampled_from([1.0, None])),
         "max_bins": draw(st.sampled_from([255, 3])),
-        "window": draw(st.sampled_from([0, 1, 3])),
+        "window": draw(st.sampled_from([0, 1, 3, [2, 0]])),
         "newton": draw(st.booleans()),
         "curvature": draw(st.sampled_from(["mixing", "exact", "length"])),
         "transition_step": draw(st.sampled_from(["bound", "exact"])),

@@ -73,6 +73,24 @@ def test_mixing_is_what_the_paper_says(chain):
     np.testing.assert_allclose(found.pairs, literal, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("last_arc", [0.5, -50.0], ids=["single precision", "log space"])
+@pytest.mark.parametrize("lead", [1.0, 3.0, 7.0, 12.0, 18.0, 25.0])
+def test_the_curvature_of_nearly_certain_pairs_keeps_its_digits(lead, last_arc):
+    # 1 - p must not be a difference: it is as small as exp(-lead) beside 1.
+    rng = np.random.default_rng(0)
+    nodes, arcs = rng.normal(size=(5, 3)) / 4, rng.normal(size=(3, 3)) / 4
+    nodes[np.arange(5), [0, 1, 1, 0, 2]] += lead
+    arcs[2, 2] = last_arc
+    chain = Chain(nodes, arcs)
+    labellings, probs = probabilities(chain)
+    events = pair_events(labellings, 3)
+    curvature = ((probs @ events) * (probs @ (1 - events))).reshape(4, 3, 3)
+    expected = (mixing_gammas(chain)[1][1:, None, None] * curvature).sum(axis=0)
+    repeated = Potentials(np.tile(nodes, (300, 1)), arcs, np.arange(301) * 5)
+    found = mixing(repeated, n_threads=1).pairs
+    np.testing.assert_allclose(found, 300 * expected, rtol=1e-5)
+
+
 @settings(max_examples=300, deadline=None)
 @given(any_chain)
 def test_mixing_lies_between_exact_and_length(chain):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from hedgerow import TreeCRF
 from hedgerow.boosting.transitions import EXACT_ITERATIONS, bound_step, exact_step
@@ -61,7 +62,9 @@ def test_exact_steps_come_to_the_lowest_point():
     matrix, goal = root @ root.T + np.eye(4), rng.normal(size=4)
     point = np.zeros(4)
     for _ in range(20):
-        point = point + exact_step(quadratic(matrix, goal), point, reg_lambda=0.0)
+        point = point + exact_step(
+            quadratic(matrix, goal), point, np.ones(4), reg_lambda=0.0, n_threads=1
+        )
     np.testing.assert_allclose(point, goal, atol=1e-4)
 
 
@@ -69,10 +72,11 @@ def test_an_exact_step_is_held_back_by_lambda():
     # The loss is (w - 1)^2 / 2: with lambda the step from 0 is 1 / (1 + lambda).
     measure = quadratic(np.eye(1), np.ones(1))
     for reg_lambda in (0.0, 1.0, 4.0):
-        step = exact_step(measure, np.zeros(1), reg_lambda=reg_lambda)
+        step = exact_step(measure, np.zeros(1), np.ones(1), reg_lambda=reg_lambda, n_threads=1)
         assert step[0] == pytest.approx(1 / (1 + reg_lambda), rel=1e-4)
     # It holds back the step, not the weights: from the minimum nothing moves.
-    assert exact_step(measure, np.ones(1), reg_lambda=4.0)[0] == pytest.approx(0, abs=1e-9)
+    step = exact_step(measure, np.ones(1), np.zeros(1), reg_lambda=4.0, n_threads=1)
+    assert step[0] == pytest.approx(0, abs=1e-9)
 
 
 def test_an_exact_step_never_makes_things_worse_and_is_short_of_work():
@@ -87,14 +91,43 @@ def test_an_exact_step_never_makes_things_worse_and_is_short_of_work():
             calls.append(point)
             return measure(point)
 
-        step = exact_step(counted, start, reg_lambda=0.1)
+        step = exact_step(counted, start, rng.random(6), reg_lambda=0.1, n_threads=1)
         assert measure(start + step)[0] <= measure(start)[0]
         assert len(calls) <= 10 * EXACT_ITERATIONS
 
 
+def test_rare_and_frequent_patterns_come_to_the_lowest_point_together():
+    """In units of their curvature the loss is round, and one line search ends at its minimum."""
+    rng = np.random.default_rng(4)
+    counts, goal = 10.0 ** np.array([-2, 0, 1, 2]), rng.normal(size=4)
+    measure = quadratic(np.diag(counts), goal)
+    step = exact_step(measure, np.zeros(4), counts, reg_lambda=0.0, n_threads=1)
+    np.testing.assert_allclose(step, goal, rtol=1e-3)
+    # Where no pattern is expected to occur nothing curves, and nothing moves.
+    step = exact_step(measure, np.zeros(4), np.zeros(4), reg_lambda=0.0, n_threads=1)
+    assert step.tolist() == [0.0] * 4
+
+
+def test_exact_steps_do_not_depend_on_the_threads_of_blas():
+    """Vectors are long enough for BLAS to share them out, where it has threads."""
+    rng = np.random.default_rng(2)
+    goal, curvatures = rng.normal(size=30_000), rng.uniform(0.1, 10, 30_000)
+
+    def measure(point):
+        away = point - goal
+        return float(np.sum(curvatures * away**2)) / 2, curvatures * away
+
+    steps = []
+    for n_threads in (1, 4):
+        with threadpool_limits(n_threads):
+            start = np.zeros(30_000)
+            steps.append(exact_step(measure, start, curvatures, reg_lambda=1.0, n_threads=1))
+    np.testing.assert_array_equal(*steps)
+
+
 def test_no_patterns_no_step():
-    assert exact_step(lambda point: 1 / 0, np.zeros(0), reg_lambda=1.0).shape == (0,)
     empty = np.zeros(0)
+    assert exact_step(lambda point: 1 / 0, empty, empty, reg_lambda=1.0, n_threads=1).shape == (0,)
     assert bound_step(empty, empty, reg_lambda=1.0, max_step=1.0).shape == (0,)
 
 

@@ -65,6 +65,14 @@ def test_trees_that_never_split(tmp_path, capsys):
     assert "most important features" in run(capsys, "inspect", path)
 
 
+def test_a_figure_that_was_never_noted(tmp_path, capsys):
+    path = tmp_path / "model"
+    model = hedgerow.LinearCRF().fit([[("a",), ("b",)]], [[1, 2]])
+    model.history_["eval_loss"] = []
+    model.save(path)
+    assert "dev loss" not in run(capsys, "inspect", path)
+
+
 def test_a_position_is_explained(chunk_model, chunks, capsys):
     model = hedgerow.load(chunk_model)
     x = read_file(chunks, Recipe.from_json(model.recipe_)).X[2]

@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow
 from hedgerow.cli import main
+from hedgerow.lock import Lock
 from reference.command_line import SENTENCES, complaint, conll, run
 
 
@@ -193,7 +194,7 @@ def test_mistakes_in_files(chunks, place, tmp_path, capsys):
 
 def test_both_files_from_standard_input(place, capsys):
     message = complaint(capsys, "train", "-", "-m", place, "--dev", "-")
-    assert message == "only one of TRAIN and --dev can be standard input"
+    assert message == "only one of TRAIN, --dev and --template can be standard input"
 
 
 def test_the_place_of_the_model_is_looked_at_first(chunks, tmp_path, capsys):
@@ -246,6 +247,24 @@ def test_a_training_goes_on_from_its_checkpoint(kind, chunks, place, capsys, mon
     assert main(options) == 0
     assert place.read_bytes() == expected
     assert not checkpoint.exists()
+
+
+def test_a_checkpoint_that_is_in_use(chunks, place, capsys):
+    checkpoint = place.with_name("checkpoint")
+    lock = Lock.acquire(checkpoint)
+    try:
+        message = complaint(capsys, "train", chunks, "-m", place, "--checkpoint", checkpoint)
+    finally:
+        lock.release()
+    assert f"the checkpoint {str(checkpoint)!r} is in use by process {os.getpid()} on" in message
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("option", ["-m", "--checkpoint"])
+def test_names_that_are_too_long(option, chunks, place, capsys):
+    path = place.with_name("n" * 256)
+    options = [option, path] if option == "-m" else ["-m", place, option, path]
+    assert complaint(capsys, "train", chunks, *options) == f"{path}: File name too long"
 
 
 def test_a_checkpoint_of_another_training(chunks, place, capsys, monkeypatch):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from hedgerow.encode import encode
@@ -165,14 +166,67 @@ def test_lists_in_a_column_are_refused():
     refuses(TypeError, message, pd.DataFrame({"a": [[1], [2]]}))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime.date(2020, 1, 1),
+        datetime.time(12),
+        pd.Timedelta(1),
+        np.datetime64("2020-01-01"),
+        1j,
+        b"word",
+    ],
+)
+def test_objects_that_are_refused_in_columns_of_their_own(value):
+    frame = pd.DataFrame({"a": pd.Series([None, "x", value], dtype=object)})
+    with pytest.raises(TypeError, match=r"column 'a' of X holds .*; expected numbers, bools, str"):
+        encode(frame)
+
+
+@pytest.mark.parametrize("value", [2.5, decimal.Decimal("2.5"), np.float32(2.5), np.inf])
+def test_numbers_as_objects_are_no_categories(value):
+    frame = pd.DataFrame({"a": pd.Series([1, None, value], dtype=object)})
+    message = f"column 'a' of X holds numbers such as {value!r} as Python objects, which would be"
+    refuses(TypeError, message, frame)
+    parts = [frame[:2].astype({"a": "category"}), frame[2:]]
+    refuses(TypeError, "column 'a' of X[0] holds numbers such as", parts)
+    frame.loc[3] = ["x"]
+    assert len(encode(frame).categorical[0].categories) == 3
+    assert len(encode(frame[:3].astype("category")).categorical[0].categories) == 2
+
+
+def test_true_and_one_are_apart():
+    for values in ([True, 1, 0, False, "x", None], [1, True, False, 0, None, "x"]):
+        (column,) = encode(pd.DataFrame({"a": pd.Series(values, dtype=object)})).categorical
+        assert column.categories == ["0", "1", "False", "True", "x"]
+        found = [None if code < 0 else column.categories[code] for code in column.codes]
+        assert found == [None if value is None else str(value) for value in values]
+        assert column.kind == "text"
+    values = pd.Series([1, pd.NA, 2], dtype=object)
+    assert encode(pd.DataFrame({"a": values})).categorical[0].codes.tolist() == [0, -1, 1]
+
+
+def test_decimals_that_are_not_numbers_are_missing():
+    values = [decimal.Decimal("NaN"), decimal.Decimal("1.5"), "x"]
+    (column,) = encode(pd.DataFrame({"a": pd.Series(values, dtype=object)})).categorical
+    assert column.codes.tolist() == [-1, 0, 1]
+
+
+def test_names_that_are_written_alike():
+    message = "X has columns named 1 and '1', which are written alike; rename one"
+    refuses(ValueError, message, pd.DataFrame([["a", "b"]], columns=[1, "1"]))
+
+
 def test_two_libraries_in_one_list():
     message = "X mixes forms: X[0] is a pandas frame and X[1] a polars frame"
     refuses(TypeError, message, [pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]})])
 
 
 def test_a_column_name_used_twice():
-    message = "X[0] is a DataFrame with a column name used twice; rename one"
-    refuses(ValueError, message, [pd.DataFrame([[1, 2]], columns=["a", "a"])])
+    message = "X[0] is a DataFrame with a column name used twice; rename one. "
+    what = "Expected unique column names, got: - 'a' 2 times"  # in one line
+    refuses(ValueError, message + what, [pd.DataFrame([[1, 2]], columns=["a", "a"])])
+    refuses(ValueError, message + what, [pa.table([[1], [2]], names=["a", "a"])])
 
 
 def test_lazy_frames():

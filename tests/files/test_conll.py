@@ -88,6 +88,15 @@ def test_columns_of_conllu_have_names_of_their_own(tmp_path):
     assert (recipe.label, recipe.features) == (4, (1, 3))
 
 
+def test_a_set_of_columns_is_taken_in_the_order_of_the_file(tmp_path):
+    path = write(tmp_path, "1\ta\ta\tDET\tD\t_\t0\troot\t_\t_\n", "x.conllu")
+    names = {"XPOS", "FORM", "LEMMA", "UPOS", "ID"}
+    assert make_recipe(path, label="DEPREL", features=names).features == (0, 1, 2, 3, 4)
+    assert make_recipe(path, label="DEPREL", features=["XPOS", "FORM"]).features == (4, 1)
+    with pytest.raises(FileError, match="there is no column 'A'"):
+        make_recipe(path, features={"D", "C", "B", "A"})
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(
@@ -196,6 +205,8 @@ def test_a_long_sequence_is_read_whole(tmp_path):
             r"line 2: b'\\xff\\xfe' is not valid UTF-8 .*; save the file as",
         ),
         ("# columns: a b c\nx y\n", {}, "line 2: the columns are named a b c, but there are 2"),
+        ("# columns: a a c\nx y z\n", {}, "two columns are named 'a'; rename one"),
+        ("# columns: a c c\nx y z\n", {"label": "c"}, "two columns are named 'c'; rename one"),
     ],
 )
 def test_what_cannot_be_read(tmp_path, text, options, message):

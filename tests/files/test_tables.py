@@ -171,14 +171,34 @@ def test_a_table_unlike_that_of_training(tmp_path, text, message):
 def test_a_column_that_is_there_already(path):
     recipe = make_recipe(path, group="id")
     (batch, *_) = stream_file(path, recipe)
-    out = path.with_name("out")
-    with (
-        open_writer(out, recipe) as writer,
-        pytest.raises(
-            FileError, match="the rows have a column 'x' already, which would be written"
-        ),
-    ):
-        writer.write(batch, {"x": [[0] * len(x) for x in batch.X]})
+    for out in (path.with_name("out"), "-"):
+        with (
+            open_writer(out, recipe) as writer,
+            pytest.raises(
+                FileError, match="the rows have a column 'x' already, which would be written"
+            ) as caught,
+        ):
+            writer.write(batch, {"x": [[0] * len(x) for x in batch.X]})
+        assert caught.value.path == str(path)  # where it is to be renamed
+
+
+@pytest.mark.parametrize("name", ["id", "x", "kind", "label"])
+def test_a_column_that_is_there_twice(path, name):
+    recipe = make_recipe(path, group="id")
+    twice = TABLE.append_column(name, TABLE[name])
+    (csv.write_csv if path.suffix == ".csv" else parquet.write_table)(twice, path)
+    with pytest.raises(FileError, match=f"two columns are named '{name}'; rename one") as caught:
+        read_file(path, recipe)
+    assert caught.value.path == str(path)
+    with pytest.raises(FileError, match=f"two columns are named '{name}'; rename one"):
+        read_file(path, recipe, labels=False, known=name)
+
+
+def test_a_column_that_is_there_twice_and_not_used(path):
+    recipe = make_recipe(path, group="id")
+    twice = TABLE.append_column("label", TABLE["x"])
+    (csv.write_csv if path.suffix == ".csv" else parquet.write_table)(twice, path)
+    assert len(read_file(path, recipe, labels=False).X) == 3
 
 
 def test_types_of_parquet(tmp_path):
@@ -210,6 +230,16 @@ def test_types_of_parquet(tmp_path):
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(FileError, match="the Parquet file cannot be read: "):
         make_recipe(path, group="g")
+
+
+def test_numbers_in_place_of_bools_stay_numbers(tmp_path):
+    path = tmp_path / "t.parquet"
+    table = pa.table({"g": [0, 0], "x": [True, False], "y": ["A", "B"]})
+    parquet.write_table(table, path)
+    recipe = make_recipe(path, group="g")
+    assert read_file(path, recipe).X[0].to_pydict() == {"x": [True, False]}
+    parquet.write_table(table.set_column(1, "x", [[5, 0]]), path)
+    assert read_file(path, recipe).X[0].to_pydict() == {"x": [5.0, 0.0]}
 
 
 def test_groups_are_forgotten_in_a_long_stream(path, monkeypatch):

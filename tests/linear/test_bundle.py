@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
+from hedgerow.lbfgs import Iterations
 from hedgerow.linear import bundle
 from hedgerow.linear.bundle import Bundle, minimize_bundle
-from hedgerow.linear.lbfgs import Iterations
 
 
 def run(risk, start, **options):

@@ -128,6 +128,7 @@ def test_values_multiply_weights():
         (["x", 1], "has a int in a list of attributes; expected strings"),
         ({"a": ["x", None]}, "has a NoneType in a list of attributes; expected strings"),
         ({"a": {"x", 2}}, "has a int in a list of attributes; expected strings"),
+        ({"a", None, 1j, b"x", 2}, "has a NoneType in a list of attributes; expected strings"),
         (None, "is a NoneType; expected a dict, or a list of attribute strings"),
         (5, "is a int; expected a dict, or a list of attribute strings"),
         ("word", "is a str; expected a dict, or a list of attribute strings"),

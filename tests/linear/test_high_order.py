@@ -7,6 +7,7 @@ from collections import Counter
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -94,7 +95,7 @@ def test_the_patterns_given_are_those_that_have_weights():
     given = [("b", "a"), ["a", "b", "c"], ("c",), ("b", "a"), np.array(["c", "c"])]
     crf = LinearCRF(label_patterns=given).fit(X, Y)
     assert crf.label_patterns_ == [("b", "a"), ("a", "b", "c"), ("c", "c")]
-    assert LinearCRF(label_patterns=iter(given)).fit(X, Y).loss_ == crf.loss_
+    assert LinearCRF(label_patterns=pd.Series(given)).fit(X, Y).loss_ == crf.loss_
     assert LinearCRF(label_patterns=[]).fit(X, Y).loss_ == LinearCRF(order=0).fit(X, Y).loss_
 
 

@@ -281,3 +281,9 @@ def test_features_are_described_as_scikit_learn_does(data):
     assert not hasattr(crf, "feature_names_in_")
     crf.fit(to_dicts(X), y)
     assert not hasattr(crf, "n_features_in_")
+
+
+def test_text_that_is_not_valid_unicode():
+    frame = pd.DataFrame({"c": ["\ud800"]}, dtype=object)
+    with pytest.raises(ValueError, match=r"ud800', which is not valid Unicode .* repair or remove"):
+        LinearCRF().fit(frame, ["a"])

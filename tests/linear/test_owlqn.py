@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from hedgerow import LinearCRF
-from hedgerow.linear.lbfgs import Iterations, build_metric
+from hedgerow.lbfgs import Iterations, build_metric
 from hedgerow.linear.owlqn import minimize_l1
 from reference.split import minimize_split
 from reference.trainings import X, Y

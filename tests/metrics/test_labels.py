@@ -59,6 +59,7 @@ def test_labels_of_numpy_are_plain_and_may_be_of_two_kinds():
     scores = label_scores([np.array([1, 2])], [[np.int64(1), np.str_("x")]])
     assert scores.labels == [1, 2, "x"]
     assert [type(label) for label in scores.labels] == [int, int, str]
+    assert label_scores([["2", 1, 2]], [["1", "2", 1]]).labels == [1, "1", 2, "2"]
 
 
 def test_wrong_lengths_and_flat_labels():

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -31,91 +31,127 @@ class PatternChain:
     end: frozenset | None = None
     known: tuple | None = None
 
-    @cached_property
+    @property
     def labellings(self):
         """All of them, (K**T, T), in the order of their codes."""
-        n_positions, n_labels = self.nodes.shape
-        every = list(itertools.product(range(n_labels), repeat=n_positions))
-        return np.array(every, dtype=np.int64).reshape(len(every), n_positions)
+        return list_labellings(*self.nodes.shape)
+
+    def windows(self, t, length):
+        """The labels up to t, so many of them, as a number in base K for each labelling: (K**T,)"""
+        digits = self.nodes.shape[1] ** np.arange(length)[::-1]
+        return self.labellings[:, t + 1 - length : t + 1] @ digits
 
     @cached_property
-    def occurrences(self):
-        """Whether pattern p ends at position t of labelling i, (K**T, T, P)."""
-        every = self.labellings
-        found = np.zeros((*every.shape, len(self.patterns)), dtype=bool)
-        for p, pattern in enumerate(self.patterns):
-            for t in range(len(pattern) - 1, every.shape[1]):
-                found[:, t, p] = (every[:, t + 1 - len(pattern) : t + 1] == pattern).all(axis=1)
-        return found
+    def pattern_windows(self):
+        """Of each pattern its length, and what `windows` is where it ends: (P, 2)."""
+        n_labels = self.nodes.shape[1]
+        numbers = [sum(k * n_labels**n for n, k in enumerate(z[::-1])) for z in self.patterns]
+        return np.array([*zip(map(len, self.patterns), numbers, strict=True)]).reshape(-1, 2)
 
     @cached_property
     def allowed(self):
         """Whether a labelling has nothing forbidden, (K**T,)."""
-        return np.array([self._allows(labels) for labels in self.labellings.tolist()])
-
-    def _allows(self, labels):
-        return (
-            not any(pair in self.forbidden for pair in itertools.pairwise(labels))
-            and (self.start is None or not labels or labels[0] in self.start)
-            and (self.end is None or not labels or labels[-1] in self.end)
-            and (
-                self.known is None
-                or all(code in (-1, k) for code, k in zip(self.known, labels, strict=True))
-            )
-        )
+        every, n_labels = self.labellings, self.nodes.shape[1]
+        found = np.ones(len(every), dtype=bool)
+        if not every.shape[1]:
+            return found
+        for place, labels in ((0, self.start), (-1, self.end)):
+            if labels is not None:
+                found &= np.isin(every[:, place], list(labels))
+        pairs = np.array([j * n_labels + k for j, k in self.forbidden])
+        for t in range(1, every.shape[1]):
+            found &= ~np.isin(self.windows(t, 2), pairs)
+        for t, code in enumerate(self.known or ()):
+            found &= (code == -1) | (every[:, t] == code)
+        return found
 
     def scores(self):
         """Of all labellings, (K**T,)."""
         every = self.labellings
-        positions = np.arange(len(self.nodes))
+        n_positions, n_labels = self.nodes.shape
+        positions = np.arange(n_positions)
         total = self.nodes[positions, every].sum(axis=1)
-        total += np.where(self.occurrences, self.weights, 0.0).sum(axis=(1, 2))
+        for length in set(map(len, self.patterns)):
+            by_window = np.zeros(n_labels**length)
+            for (size, window), weight in zip(self.pattern_windows, self.weights, strict=True):
+                if size == length:
+                    by_window[window] += weight
+            for t in range(length - 1, n_positions):
+                total += by_window[self.windows(t, length)]
         if self.edges is not None:
             total += self.edges[positions[1:], every[:, :-1], every[:, 1:]].sum(axis=1)
         return np.where(self.allowed, total, -np.inf)
 
 
-@dataclass
-class Enumeration:
-    """The exact answers for a chain that has a labelling."""
+@cache
+def list_labellings(length, n_labels):
+    """Every labelling of a length, (K**T, T), in the order of their codes; not to be changed."""
+    every = list(itertools.product(range(n_labels), repeat=length))
+    labellings = np.array(every, dtype=np.int64).reshape(len(every), length)
+    labellings.flags.writeable = False
+    return labellings
 
-    log_z: float
-    marginals: np.ndarray  # (T, K)
-    pattern_marginals: np.ndarray  # (T, P) of the pattern that ends at t
-    pairs: np.ndarray  # (T, K, K)
-    log_probs: dict  # of every labelling
-    best: list  # (score, labels) of all labellings that are allowed, best first
+
+class Enumeration:
+    """The exact answers for a chain that has a labelling, each when it is asked for."""
+
+    def __init__(self, chain, scores):
+        self.chain = chain
+        self.scores = scores  # (K**T,)
+        masses = np.exp(scores - scores.max())
+        self.log_z = scores.max() + np.log(masses.sum())
+        self.probs = masses / masses.sum()  # (K**T,)
+
+    def _sum_windows(self, t, length):
+        """Probability of each window of labels up to t, (K**length,)."""
+        n_windows = self.chain.nodes.shape[1] ** length
+        return np.bincount(self.chain.windows(t, length), self.probs, n_windows)
+
+    @cached_property
+    def marginals(self):
+        """(T, K)"""
+        rows = [self._sum_windows(t, 1) for t in range(len(self.chain.nodes))]
+        return np.array(rows).reshape(self.chain.nodes.shape)
+
+    @cached_property
+    def pairs(self):
+        """(T, K, K)"""
+        n_positions, n_labels = self.chain.nodes.shape
+        found = np.zeros((n_positions, n_labels, n_labels))
+        for t in range(1, n_positions):
+            found[t] = self._sum_windows(t, 2).reshape(n_labels, n_labels)
+        return found
+
+    @cached_property
+    def pattern_marginals(self):
+        """(T, P) of the pattern that ends at t"""
+        lengths, windows = self.chain.pattern_windows.T
+        found = np.zeros((len(self.chain.nodes), len(lengths)))
+        for length in set(lengths.tolist()):
+            for t in range(length - 1, len(found)):
+                sums = self._sum_windows(t, length)
+                found[t, lengths == length] = sums[windows[lengths == length]]
+        return found
+
+    @cached_property
+    def log_probs(self):
+        """Of every labelling, by its codes."""
+        every = map(tuple, self.chain.labellings.tolist())
+        return dict(zip(every, self.scores - self.log_z, strict=True))
+
+    @cached_property
+    def best(self):
+        """(score, labels) of all labellings that are allowed, best first."""
+        order = np.argsort(-self.scores, kind="stable")
+        order = order[self.scores[order] > -np.inf]
+        every = map(tuple, self.chain.labellings[order].tolist())
+        return list(zip(self.scores[order].tolist(), every, strict=True))
 
 
 def enumerate_patterns(chain):
     """All there is to know, or None if everything is forbidden."""
     scores = chain.scores()
-    highest = scores.max()
-    if highest == -np.inf:
-        return None
-    masses = np.exp(scores - highest)
-    log_z = highest + np.log(masses.sum())
-    probs = masses / masses.sum()
-    n_positions, n_labels = chain.nodes.shape
-    marginals = np.zeros((n_positions, n_labels))
-    pairs = np.zeros((n_positions, n_labels, n_labels))
-    every = list(map(tuple, chain.labellings.tolist()))
-    for labels, prob in zip(every, probs.tolist(), strict=True):
-        for t, k in enumerate(labels):
-            marginals[t, k] += prob
-            if t > 0:
-                pairs[t, labels[t - 1], k] += prob
-    return Enumeration(
-        log_z=log_z,
-        marginals=marginals,
-        pattern_marginals=np.einsum("i,itp->tp", probs, chain.occurrences),
-        pairs=pairs,
-        log_probs=dict(zip(every, scores - log_z, strict=True)),
-        best=sorted(
-            (pair for pair in zip(scores.tolist(), every, strict=True) if pair[0] > -np.inf),
-            key=lambda pair: (-pair[0], pair[1]),
-        ),
-    )
+    return None if scores.max() == -np.inf else Enumeration(chain, scores)
 
 
 def weighted_log_likelihood(chain, labels, weights):

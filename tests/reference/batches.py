@@ -62,35 +62,75 @@ def extreme_or_forbidden(rng, *shape):
     return np.where(rng.random(shape) < 0.2, -np.inf, extreme(rng, *shape))
 
 
+def graded(rng, *shape):
+    """Numbers of all sizes up to 1e5, in steps that add up without rounding."""
+    sizes = rng.choice([-1.0, 1.0], shape) * 10 ** rng.uniform(-1, 5, shape)
+    return np.round(64 * sizes) / 64
+
+
+def graded_or_forbidden(rng, *shape):
+    return np.where(rng.random(shape) < 0.1, -np.inf, graded(rng, *shape))
+
+
+# By name, and what their finite scores are.
+SCORES = {
+    "moderate": (moderate, moderate),
+    "extreme": (extreme, extreme),
+    "extreme_or_forbidden": (extreme_or_forbidden, extreme),
+    "graded_or_forbidden": (graded_or_forbidden, graded),
+}
+
+
 @st.composite
-def batches(draw, scores=moderate, edges=None, constrained=True, longest=6):
-    """A few short sequences, with patterns and constraints of all kinds."""
-    n_labels = draw(st.integers(1, 3))
+def batch_cases(draw, scores="moderate", edges=None, constrained=True, longest=6, most_labels=3):
+    """A few short sequences as plain values, with patterns and constraints of all kinds."""
+    n_labels = draw(st.integers(1, most_labels))
     labels = st.integers(0, n_labels - 1)
-    patterns = draw(st.lists(st.lists(labels, min_size=1, max_size=4).map(tuple), max_size=6))
+    patterns = draw(st.lists(st.lists(labels, min_size=1, max_size=4), max_size=6))
     lengths = draw(st.lists(st.integers(0, longest), min_size=1, max_size=5))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    weights = scores(rng, len(patterns))
-    has_edges = draw(st.booleans()) if edges is None else edges
-    every = frozenset(range(n_labels))
-    forbidden, start, end, known = frozenset(), every, every, st.just(-1)
+    every = list(range(n_labels))
+    case = {
+        "scores": scores,
+        "n_labels": n_labels,
+        "patterns": patterns,
+        "seed": draw(st.integers(0, 2**32 - 1)),
+        "edges": draw(st.booleans()) if edges is None else edges,
+        "forbidden": [],
+        "start": every,
+        "end": every,
+    }
+    known = st.just(-1)
     if constrained and draw(st.booleans()):
-        forbidden = draw(st.frozensets(st.tuples(labels, labels), min_size=1, max_size=3))
-        start = draw(st.just(every) | st.frozensets(labels, min_size=1))
-        end = draw(st.just(every) | st.frozensets(labels, min_size=1))
+        some = st.just(every) | st.lists(labels, min_size=1, unique=True)
+        pairs = st.tuples(labels, labels).map(list)
+        case["forbidden"] = draw(st.lists(pairs, min_size=1, max_size=3))
+        case["start"], case["end"] = draw(some), draw(some)
         known = st.just(-1) | st.just(-1) | labels
-    finite = extreme if scores is extreme_or_forbidden else scores
+    case["known"] = [draw(st.lists(known, min_size=n, max_size=n)) for n in lengths]
+    return case
+
+
+def make_batch(case):
+    """The sequences that a case describes."""
+    rng, (scores, finite) = np.random.default_rng(case["seed"]), SCORES[case["scores"]]
+    n_labels, patterns = case["n_labels"], list(map(tuple, case["patterns"]))
+    weights = scores(rng, len(patterns))
     chains = [
         PatternChain(
-            nodes=scores(rng, length, n_labels),
+            nodes=scores(rng, len(known), n_labels),
             patterns=patterns,
             weights=weights,
-            edges=finite(rng, length, n_labels, n_labels) if has_edges else None,
-            forbidden=forbidden,
-            start=start,
-            end=end,
-            known=tuple(draw(st.lists(known, min_size=length, max_size=length))),
+            edges=finite(rng, len(known), n_labels, n_labels) if case["edges"] else None,
+            forbidden=frozenset(map(tuple, case["forbidden"])),
+            start=frozenset(case["start"]),
+            end=frozenset(case["end"]),
+            known=tuple(known),
         )
-        for length in lengths
+        for known in case["known"]
     ]
     return Batch.of(chains, n_labels)
+
+
+def batches(scores=moderate, edges=None, constrained=True, longest=6):
+    """A few short sequences, with patterns and constraints of all kinds."""
+    return batch_cases(scores.__name__, edges, constrained, longest).map(make_batch)

@@ -85,18 +85,22 @@ class NaiveModel:
 
     def __init__(self, crf):
         self.classes = crf.classes_.tolist()
-        self.node_weights = _by_key(crf.weights(), "attribute", "label")
         self.pattern_weights = _by_key(crf.patterns(), "pattern")
+        self.rules = rules_of(crf, self.classes)
+        self.read_scores(crf)
+
+    def read_scores(self, crf):
+        """Read the tables that the scores of positions come from."""
+        self.node_weights = _by_key(crf.weights(), "attribute", "label")
         transitions = crf.transitions()
         self.has_edges = "attribute" in transitions
         self.edge_weights = {}
         if self.has_edges:
             pairs = _by_key(transitions, "attribute", "from", "to")
             self.edge_weights = {key: weight for key, weight in pairs.items() if key[0]}
-        self.rules = rules_of(crf, self.classes)
 
-    def chain(self, positions, known=None):
-        """One sequence; ``known`` are labels, None where any will do."""
+    def scores(self, positions):
+        """Scores of nodes (T, K) and of edges (T, K, K), None if there are none."""
         n_labels = len(self.classes)
         nodes = np.zeros((len(positions), n_labels))
         edges = np.zeros((len(positions), n_labels, n_labels))
@@ -104,14 +108,19 @@ class NaiveModel:
             values = {"(bias)": 1.0, **position}
             for k, label in enumerate(self.classes):
                 nodes[t, k] = _sum(self.node_weights, values, label)
-                for j, before in enumerate(self.classes):
+                for j, before in enumerate(self.classes if self.has_edges else ()):
                     edges[t, j, k] = _sum(self.edge_weights, position, before, label)
+        return nodes, edges if self.has_edges else None
+
+    def chain(self, positions, known=None):
+        """One sequence; ``known`` are labels, None where any will do."""
+        nodes, edges = self.scores(positions)
         return PatternChain(
             nodes,
-            [self._codes(pattern) for (pattern,) in self.pattern_weights],
+            [self.codes(pattern) for (pattern,) in self.pattern_weights],
             np.array(list(self.pattern_weights.values())),
-            edges if self.has_edges else None,
-            known=None if known is None else self._codes(known),
+            edges,
+            known=None if known is None else self.codes(known),
             **self.rules,
         )
 
@@ -125,9 +134,9 @@ class NaiveModel:
     def log_likelihood(self, positions, labels, weights=None):
         """Log probability of the labels that are not None; with weights (T,) a weighted sum."""
         if weights is not None:
-            return weighted_log_likelihood(self.chain(positions), self._codes(labels), weights)
+            return weighted_log_likelihood(self.chain(positions), self.codes(labels), weights)
         if None not in labels:
-            return self.enumerate(positions).log_probs[self._codes(labels)]
+            return self.enumerate(positions).log_probs[self.codes(labels)]
         known = self.enumerate(positions, labels)
         return -np.inf if known is None else known.log_z - self.enumerate(positions).log_z
 
@@ -143,7 +152,7 @@ class NaiveModel:
         weights = np.array([weight for table in tables for weight in table.values()])
         return reg_lambda / 2 * (weights**2).sum() + reg_alpha * np.abs(weights).sum()
 
-    def _codes(self, labels):
+    def codes(self, labels):
         return tuple(-1 if label is None else self.classes.index(label) for label in labels)
 
 

@@ -89,7 +89,8 @@ def run_page(path: Path, capsys: Any) -> dict[str, Any]:
     for block in read_blocks(path):
         if block.language == "python":
             # Empty lines in front, so that an error names the line of the page.
-            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
+            text = "\n" * (block.line - 1) + block.text
+            exec(compile(text, str(page), "exec", dont_inherit=True), names)
             output = capsys.readouterr().out
         elif block.language == "text" and block.adjoins:
             assert agrees(output, block.text), f"{page}:{block.line}: it printed\n{output}"

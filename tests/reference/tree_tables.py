@@ -70,13 +70,14 @@ def look_up(x, t, feature):
             return float(value == category)
     elif isinstance(x, list):
         name, _, text = feature.partition(":")
-        value = float(x[t][name] == text) if text else float(x[t][name])
+        value = float(x[t].get(name) == text) if text else float(x[t].get(name, 0.0))
     else:
-        value = x.toarray()[t, int(feature[1:])]
+        row = x[[t]].toarray()[0] if scipy.sparse.issparse(x) else x[t]
+        value = row[int(feature[1:])]
     return MISSING if value is None or value != value else value
 
 
-def walk(tree, x, t):
+def walk(tree, x, t, look_up=look_up):
     """The nodes that a position comes by, from the root to a leaf."""
     path = [tree[0]]
     while path[-1]["left"] >= 0:

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
-from hedgerow import LinearCRF, TreeCRF
+from hedgerow import LinearCRF, TreeCRF, load
 from hedgerow.metrics import chunk_scores, label_scores
 from hedgerow.metrics.known_chunks import score_known_chunks
 from hedgerow.report import browser, calibration, features, trees, weights, write_report
@@ -78,7 +78,15 @@ def test_long_parameters_are_cut(write):
     many = [("down", "up")] * 50
     crf = TreeCRF(n_rounds=1, forbidden=many).fit([[[0.0], [1.0]]], [["up", "down"]])
     parameters = dict(write(crf).data["model"]["parameters"])
-    assert parameters["forbidden"] == repr(many)[:200] + "…"
+    assert parameters["forbidden"] == repr([["down", "up"]] * 50)[:200] + "…"
+
+
+def test_parameters_are_those_of_the_model_file(write, tmp_path):
+    crf = TreeCRF(n_rounds=1, start_labels={"up", "down"}, end_labels=np.array(["up", "down"]))
+    crf.fit([[[0.0], [1.0]]], [["up", "down"]]).save(tmp_path / "model")
+    pages = [write(model).data["model"]["parameters"] for model in (crf, load(tmp_path / "model"))]
+    assert pages[0] == pages[1]
+    assert dict(pages[0])["start_labels"] == "['down', 'up']"
 
 
 def test_labels_and_marginals(write):

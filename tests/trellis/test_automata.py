@@ -77,6 +77,9 @@ def check_posteriors(batch, seed=0):
     close(result.log_z, [one.log_z for one in exact])
     close(log_z(potentials), result.log_z, rtol=1e-12, atol=1e-12)
     pattern_marginals = automaton.pattern_sums(result.arc_marginals)[:, : batch.n_patterns]
+    members = automaton.pattern_members(batch.n_patterns)
+    alone = forward_backward(potentials, pairs=None, patterns=members).pattern_marginals
+    close_probs(alone, pattern_marginals)
     for s, (chain, one, part) in enumerate(zip(batch.chains, exact, batch.parts(), strict=True)):
         close(result.log_likelihoods[s], one.log_probs[tuple(labels[part].tolist())])
         close_probs(result.marginals[part], one.marginals)

@@ -313,7 +313,7 @@ def test_ctrl_c_ends_a_long_call_before_its_work_is_done(kernel):
     fill, outputs = {
         "posteriors": (
             _core.fill_automaton_posteriors,
-            (None, numbers[0], None, marginals, None, None, None, None),
+            (None, numbers[0], None, marginals, None, None, None, None, None),
         ),
         "weighted": (
             _core.fill_weighted_automaton_posteriors,

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import _core
+from hedgerow.labels.automaton import PatternArcs
 from hedgerow.trellis import (
     NoPathError,
     Potentials,
@@ -22,6 +24,7 @@ from hedgerow.trellis import (
     viterbi,
     weighted_forward_backward,
 )
+from hedgerow.trellis.potentials import Scores, over_automaton
 from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
 
 EXTREMES = [0.0, 1e2, -1e2, 8e2, -8e2, 1e5, -1e5]
@@ -72,6 +75,9 @@ def check_against_enumeration(chain):
     np.testing.assert_allclose(log_z(potentials), result.log_z, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(result.marginals, exact.marginals, rtol=1e-10, atol=1e-300)
     np.testing.assert_allclose(result.pairs, exact.pairs, rtol=1e-10, atol=1e-300)
+    every_pair = PatternArcs(np.arange(chain.arcs.size + 1), np.arange(chain.arcs.size, dtype="i4"))
+    patterns = forward_backward(potentials, pairs=None, patterns=every_pair).pattern_marginals
+    np.testing.assert_array_equal(patterns, result.pairs.reshape(patterns.shape))
     for summed in (result.arc_sums, forward_backward(potentials, pairs="sum").arc_sums):
         np.testing.assert_allclose(summed, exact.pairs.sum(axis=0), rtol=1e-10, atol=1e-300)
     best = viterbi(potentials)
@@ -365,16 +371,90 @@ def test_potentials_of_wrong_shapes_are_errors(change, message):
     ("wanted", "message"),
     [
         ({"labels": [0, 1]}, "labels must have an entry for each position"),
+        ({"labels": [[0, 1, 1, 0]]}, r"labels must have an entry for each .* shape \(1, 4\)"),
         ({"labels": [0, 1, 2, 0]}, "a label code lies outside"),
         ({"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
         ({"arc_marginals": True}, "arc_marginals need an automaton"),
         ({"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
         ({"weights": np.zeros(2)}, "weights must have an entry for each sequence"),
+        ({"weights": [np.nan]}, "weight 0 is nan; weights must be finite numbers"),
     ],
 )
 def test_wrong_wishes_are_errors(wanted, message):
     with pytest.raises(ValueError, match=message):
         forward_backward(Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4]), **wanted)
+
+
+NO_CODES = [
+    [0, 1.7, 1, 0],
+    [0, np.nan, 1, 0],
+    [0, np.inf, 1, 0],
+    [0, 2**32, 1, 0],
+    [0, 2**32 + 1, 1, 0],
+    [0, -(2**63), 1, 0],
+    np.array([0, 2**63, 1, 0], np.uint64),
+    np.array([0, 2**64 - 1, 1, 0], np.uint64),
+    np.array([0, 2**70, 1, 0], object),
+    np.array([0, None, 1, 0], object),
+    ["0", "1", "1", "0"],
+    [0, 99, 1, 0],
+    [0, -1, 1, 0],
+]
+
+
+@pytest.mark.parametrize("labels", NO_CODES, ids=str)
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_is_no_label_code_is_not_taken_for_one(labels, order):
+    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+    if order == 2:
+        potentials = over_automaton(potentials)
+    for function in (
+        partial(log_likelihood, potentials),
+        lambda labels: forward_backward(potentials, labels=labels),
+        lambda labels: weighted_forward_backward(potentials, labels, np.ones(4)),
+    ):
+        with pytest.raises(
+            ValueError, match=r"a label code lies outside 0 .. number of labels - 1"
+        ):
+            function(labels)
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.uint64, np.int64, np.float32, object])
+def test_label_codes_may_be_whole_numbers_of_any_type(kind):
+    rng = np.random.default_rng(0)
+    potentials = Potentials(rng.normal(size=(4, 2)), rng.normal(size=(2, 2)), [0, 4])
+    labels = np.array([0, 1, 1, 0])
+    assert log_likelihood(potentials, labels.astype(kind)) == log_likelihood(potentials, labels)
+
+
+def test_offsets_and_weights_are_not_rounded():
+    with pytest.raises(ValueError, match=r"offsets are \[0, 1.7, 4\]; expected whole numbers"):
+        log_z(Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 1.7, 4]))
+    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+    with pytest.raises(ValueError, match="weight 2 is inf; weights must be finite numbers"):
+        weighted_forward_backward(potentials, np.zeros(4), [1, 1, np.inf, 1])
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(
+    ("offsets", "arcs", "n_columns", "message"),
+    [
+        ([0, 1], [6], 1, "an arc of a pattern is out of range"),
+        ([0, 1], [-1], 1, "an arc of a pattern is out of range"),
+        ([0, 2], [0], 1, "offsets must run from 0 to the number"),
+        ([0, 1], [0], 2, "marginals of patterns must have a row for each position and a column"),
+    ],
+)
+def test_the_kernel_checks_patterns(order, offsets, arcs, n_columns, message):
+    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+    fill = Scores(potentials).bind(_core.fill_posteriors, _core.fill_automaton_posteriors)
+    nothing = (None,) * 6
+    if order == 2:
+        fill = Scores(over_automaton(potentials)).bind(None, _core.fill_automaton_posteriors)
+        nothing = (None,) * 7
+    patterns = np.array(offsets), np.array(arcs, np.int32), np.empty((4, n_columns))
+    with pytest.raises(ValueError, match=message):
+        fill(*nothing, patterns, None, 1)
 
 
 def test_count_threads():
@@ -398,7 +478,7 @@ def test_ctrl_c_ends_a_long_call_before_its_work_is_done(kernel, n_jobs):
     if kernel == "fill_viterbi":
         arguments = nodes, arcs, None, offsets, codes, n_jobs
     else:
-        outputs = log_z, None, np.empty_like(nodes), None, None, None
+        outputs = log_z, None, np.empty_like(nodes), None, None, None, None
         arguments = nodes, arcs, None, offsets, None, *outputs, n_jobs
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

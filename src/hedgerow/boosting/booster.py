@@ -259,11 +259,15 @@ class Booster:
             return np.full(len(self.weights), n_edges)
         if curvature.pairs is not None:
             return self.grammar.pattern_sums(curvature.pairs)
-        assert self.expected.posteriors.arc_sums is not None
-        expected = self.grammar.pattern_sums(self.expected.posteriors.arc_sums)
+        expected = self._expected_counts()
         variances = (expected - expected**2 / max(n_edges, 1.0)).clip(min=0)
         n_lengths = max(self.grammar.patterns.longest - 1, 1)
         return n_lengths * curvature.edge_gamma(self.targets.weights) * variances
+
+    def _expected_counts(self) -> NDArray[np.float64]:
+        """How often each pattern occurs, by its probabilities, (P,)."""
+        assert self.expected.posteriors.arc_sums is not None
+        return self.grammar.pattern_sums(self.expected.posteriors.arc_sums)
 
     def _count_edges(self) -> float:
         """How many neighbouring positions there are, by the weight of their sequence."""
@@ -284,7 +288,11 @@ class Booster:
             )
             if self.settings.transition_step == "exact":
                 step = exact_step(
-                    self._measure_weights, self.weights, reg_lambda=self.settings.reg_lambda
+                    self._measure_weights,
+                    self.weights,
+                    self._expected_counts(),
+                    reg_lambda=self.settings.reg_lambda,
+                    n_threads=self.settings.n_threads,
                 )
                 weights = self.weights + step
             else:

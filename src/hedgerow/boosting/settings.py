@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hedgerow.parameters import check_choice, check_number, check_share
+from hedgerow.parameters import check_choice, check_number, check_share, read_random_state
 from hedgerow.trees.columns import check_max_bins
 from hedgerow.trellis import count_threads
 
@@ -57,7 +56,7 @@ class Settings:
         if trim is None:
             trim = min(0.01, 0.25 / n_labels)
         if not isinstance(seed, (int, np.integer)):
-            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
+            seed = read_random_state(seed).randint(np.iinfo(np.int32).max)
         max_depth = MAX_LEAVES if crf.max_depth is None else min(int(crf.max_depth), MAX_LEAVES)
         max_leaves = crf.max_leaves
         if max_leaves is None:
@@ -118,8 +117,7 @@ def check_tree_parameters(crf: TreeCRF) -> None:
     if crf.warm_rounds is not None:
         check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)
     check_choice("early_stopping_metric", crf.early_stopping_metric, ("loss", "accuracy"))
-    if isinstance(crf.random_state, (int, np.integer)):
-        check_number("random_state", crf.random_state, minimum=0, integer=True)
+    read_random_state(crf.random_state)
     if not isinstance(crf.callbacks, (list, tuple, type(None))):
         raise TypeError(f"callbacks is {crf.callbacks!r}; expected a list of callables")
     for callback in crf.callbacks or ():

@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+
+from hedgerow.lbfgs import Iterations, build_metric, minimize
 
 __all__ = ["bound_step", "exact_step"]
 
 # Iterations of L-BFGS in a round: the next round goes on from there.
 EXACT_ITERATIONS = 3
+# Patterns that occur less often than this share of the most frequent one count as if they did.
+RAREST = 1e-4
 
 Vector = NDArray[np.float64]
 
@@ -34,25 +37,43 @@ def bound_step(slopes: Vector, curvatures: Vector, *, reg_lambda: float, max_ste
 
 
 def exact_step(
-    measure: Callable[[Vector], tuple[float, Vector]], weights: Vector, *, reg_lambda: float
+    measure: Callable[[Vector], tuple[float, Vector]],
+    weights: Vector,
+    counts: Vector,
+    *,
+    reg_lambda: float,
+    n_threads: int,
 ) -> Vector:
     """A few steps of L-BFGS towards the best weights, (P,); returns how far to move.
 
-    ``measure`` gives the loss at some weights, and its slopes. As for a leaf, lambda holds back the
-    step, not the weights.
+    As for a leaf, lambda holds back the step, not the weights.
+
+    Parameters
+    ----------
+    measure
+        The loss at some weights, and its slopes.
+    weights : (P,)
+        Where to begin.
+    counts : (P,)
+        How often each pattern is expected to occur: the loss curves by about that much.
     """
     if not len(weights):
         return np.zeros(0)
+    # In steps by these units, and with the loss for each time that the most frequent pattern
+    # occurs, the curvature of all patterns is about 1, and so is the size of a good step.
+    curvatures = counts + reg_lambda
+    largest = float(curvatures.max())
+    if largest <= 0:
+        return np.zeros(len(weights))
+    units = np.sqrt((curvatures / largest).clip(min=RAREST))
 
     def penalised(point: Vector) -> tuple[float, Vector]:
-        loss, slopes = measure(point)
-        step = point - weights
-        return loss + reg_lambda / 2 * float(np.einsum("p,p", step, step)), (
-            slopes + reg_lambda * step
-        )
+        step = point / units
+        loss, slopes = measure(weights + step)
+        penalty = reg_lambda / 2 * float(np.einsum("p,p", step, step))
+        return (loss + penalty) / largest, (slopes + reg_lambda * step) / (largest * units)
 
-    found = minimize(
-        penalised, weights, jac=True, method="L-BFGS-B", options={"maxiter": EXACT_ITERATIONS}
-    )
-    step: Vector = found.x - weights
+    iterations = Iterations(EXACT_ITERATIONS, 0.0, lambda point, loss: None)
+    start, metric = np.zeros(len(weights)), build_metric(len(weights))
+    step: Vector = minimize(penalised, start, iterations, metric, n_threads).weights / units
     return step

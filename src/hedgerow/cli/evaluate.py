@@ -65,11 +65,11 @@ class Comparison:
     log_likelihood: float = 0.0
     n_unknown: int = 0
 
-    def add(self, model: SequenceModel, batch: Batch) -> None:
-        """Label some more sequences."""
+    def add(self, model: SequenceModel, batch: Batch, file: str) -> None:
+        """Label some more sequences of a file, which is named for messages."""
         assert batch.y is not None
         known = set(model.classes_.tolist())
-        with telling():
+        with telling(f"{file}: "):
             self.y_pred += [labels.tolist() for labels in model.predict(batch.X)]
             heard = [[label if label in known else None for label in y] for y in batch.y]
             self.log_likelihood += float(model.log_likelihood(batch.X, heard).sum())
@@ -139,16 +139,16 @@ def run(options: argparse.Namespace) -> None:
 
 def label_file(path: str, options: argparse.Namespace) -> Comparison:
     """Label all of a file with a model."""
-    from hedgerow.files import stream_file
+    from hedgerow.files import display_name, stream_file
 
     model = load_model(path, options.jobs)
-    comparison = Comparison()
+    comparison, file = Comparison(), display_name(options.file)
     with telling():
         recipe = recipe_of(model, path, options.file)
         for batch in stream_file(options.file, recipe, labels=True):
-            comparison.add(model, batch)
+            comparison.add(model, batch, file)
     if not any(comparison.right):
-        raise CommandError(f"{options.file} has no labels to compare with")
+        raise CommandError(f"{file} has no labels to compare with")
     return comparison
 
 
@@ -173,8 +173,10 @@ def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
 
 def print_result(result: Result, options: argparse.Namespace) -> None:
     """The scores of a model."""
-    labels, chunks = result.labels, result.chunks
-    print(f"{options.file}: {result.n_sequences:,} sequences, {labels.n_positions:,} positions\n")
+    from hedgerow.files import display_name
+
+    labels, chunks, file = result.labels, result.chunks, display_name(options.file)
+    print(f"{file}: {result.n_sequences:,} sequences, {labels.n_positions:,} positions\n")
     print(format_table(*totals([result])))
     if result.n_unknown:
         print(

@@ -71,7 +71,7 @@ def describe(model: Any, path: str) -> str:
     if hasattr(model, "n_weights_"):
         facts["weights"] = f"{model.n_weights_:,} of {len(model.attributes_):,} attributes"
     for name, figures in model.history_.items():
-        if name.startswith("eval_"):
+        if name.startswith("eval_") and figures:
             facts[f"dev {name.removeprefix('eval_')}"] = f"{figures[-1]:.6g} at the end"
     if hasattr(model, "recipe_"):
         with telling(f"{path}: "):
@@ -149,21 +149,24 @@ def largest(weights: NDArray[np.float64], top: int) -> list[tuple[int, float]]:
 
 def explain(model: Any, options: argparse.Namespace) -> str:
     """Why a position of a file has the label that it has."""
+    from hedgerow.files import display_name
+
+    file = display_name(options.file)
     label = find_label(model, "--label", options.label)
     against = find_label(model, "--against", options.against)
     x = find_sequence(options, recipe_of(model, options.model, options.file))
     if not 0 <= options.position < len(x):
         raise CommandError(
-            f"--position is {options.position} and sequence {options.sequence} of {options.file} "
-            f"has {len(x)} positions; they are counted from 0"
+            f"--position is {options.position} and sequence {options.sequence} of "
+            f"{file} has {len(x)} positions; they are counted from 0"
         )
-    with telling():
+    with telling(f"{file}: "):
         return str(model.explain(x, options.position, label=label, against=against))
 
 
 def find_sequence(options: argparse.Namespace, recipe: Recipe) -> Any:
     """One sequence of a file; what comes after it is not read."""
-    from hedgerow.files import stream_file
+    from hedgerow.files import display_name, stream_file
 
     n_before = 0
     with telling():
@@ -172,6 +175,6 @@ def find_sequence(options: argparse.Namespace, recipe: Recipe) -> Any:
                 return batch.X[options.sequence - n_before]
             n_before += batch.n_sequences
     raise CommandError(
-        f"--sequence is {options.sequence} and {options.file} has {n_before} sequences; they are "
-        "counted from 0"
+        f"--sequence is {options.sequence} and {display_name(options.file)} has {n_before} "
+        "sequences; they are counted from 0"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,8 @@ def check_place(path: str, what: str, sources: list[str | None]) -> None:
     place = Path(path)
     if path == "-":
         raise CommandError(f"the {what} cannot go to standard output; name a file for it")
+    with suppress(FileNotFoundError):
+        os.stat(place)  # raises OSError if the name is too long
     if place.is_dir():
         raise CommandError(f"{path} is a folder; name a file for the {what}")
     if not place.parent.is_dir():

@@ -36,7 +36,7 @@ def add_command(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
-    from hedgerow.files import read_file
+    from hedgerow.files import display_name, read_file
     from hedgerow.report import write_report
 
     check_place(options.output, "page", [options.model, options.file])
@@ -47,7 +47,8 @@ def run(options: argparse.Namespace) -> None:
             notes = write_report(model, options.output, title=title)
         else:
             data = read_file(options.file, recipe_of(model, options.model, options.file))
-            notes = write_report(model, options.output, data.X, data.y, title=title)
+            with telling(f"{display_name(options.file)}: "):
+                notes = write_report(model, options.output, data.X, data.y, title=title)
     for note in notes:
         tell(f"warning: {note}")
     print(f"{options.output}: {format_size(Path(options.output).stat().st_size)}")

@@ -94,7 +94,7 @@ def add_command(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Label batch by batch."""
-    from hedgerow.files import open_writer, stream_file
+    from hedgerow.files import display_name, open_writer, stream_file
 
     if options.k_best is not None and options.decode is not None:
         raise CommandError("--k-best finds labellings as a whole; leave out --decode")
@@ -105,21 +105,24 @@ def run(options: argparse.Namespace) -> None:
     model = load_model(options.model, options.jobs)
     recipe = recipe_of(model, options.model, options.file)
     named = recipe.format in TABLES
+    file = display_name(options.file)
     if options.output != "-":
         check_place(options.output, "labels", [options.model])
         ending = options.output.removesuffix(".gz").rpartition(".")[2]
         if ending in TABLES and ending != recipe.format:
             raise CommandError(
-                f"{options.file} holds {recipe.format} and its rows are written as such, but "
+                f"{file} holds {recipe.format} and its rows are written as such, but "
                 f"{options.output} is named {ending}; name it otherwise"
             )
     with telling(), open_writer(options.output, recipe) as writer:
         is_empty = True
         for batch in stream_file(options.file, recipe, known=options.known):
-            writer.write(batch, label_batch(model, batch, options, named=named))
+            with telling(f"{file}: "):
+                columns = label_batch(model, batch, options, named=named)
+            writer.write(batch, columns)
             is_empty = False
         if is_empty and named:  # what came out would be no table
-            raise CommandError(f"{options.file}: the table has no rows to label")
+            raise CommandError(f"{file}: the table has no rows to label")
 
 
 def label_batch(

@@ -175,8 +175,8 @@ def check_options(options: argparse.Namespace) -> None:
         check_place(options.checkpoint, "checkpoint", [options.train, options.dev])
     elif options.every is not None:
         raise CommandError("--every says how often to write the file of --checkpoint; name one")
-    if options.train == "-" and options.dev == "-":
-        raise CommandError("only one of TRAIN and --dev can be standard input")
+    if [options.train, options.dev, options.template].count("-") > 1:
+        raise CommandError("only one of TRAIN, --dev and --template can be standard input")
 
 
 def make_model(options: argparse.Namespace, recipe: Recipe) -> SequenceModel:
@@ -235,12 +235,16 @@ def fit(model: SequenceModel, data: Batch, dev: Batch | None, options: argparse.
     try:
         model.fit(data.X, data.y, sample_weight=data.weights, **extras)
     except (ValueError, TypeError) as error:
-        complaint = str(error).replace("in eval_set:", f"{options.dev}:", 1)
-        raise CommandError(complaint) from error
+        from hedgerow.files import display_name
+
+        dev_file = display_name(options.dev or "")
+        raise CommandError(str(error).replace("in eval_set:", f"{dev_file}:", 1)) from error
 
 
 def hide_unknown(dev: Batch, data: Batch, options: argparse.Namespace) -> list[list[Any]]:
     """Labels of `dev`; those that nothing can be learnt about are not watched."""
+    from hedgerow.files import display_name
+
     assert dev.y is not None
     assert data.y is not None
     known = {label for labels in data.y for label in labels}
@@ -248,7 +252,8 @@ def hide_unknown(dev: Batch, data: Batch, options: argparse.Namespace) -> list[l
     if not unknown:
         return dev.y
     names = ", ".join(sorted(map(str, unknown)))
-    tell(f"warning: {options.dev} has labels that {options.train} has not: {names}")
+    dev_file, file = display_name(options.dev), display_name(options.train)
+    tell(f"warning: {dev_file} has labels that {file} has not: {names}")
     return [[label if label in known else None for label in labels] for labels in dev.y]
 
 
@@ -263,14 +268,16 @@ def summarise(
     model: Any, data: Batch, dev: Batch | None, options: argparse.Namespace, seconds: float
 ) -> None:
     """Say in a few lines what was trained, and how good it is."""
-    size = Path(options.model_file).stat().st_size
+    from hedgerow.files import display_name
+
+    size, file = Path(options.model_file).stat().st_size, display_name(options.train)
     print(
-        f"{options.train}: {data.n_sequences:,} sequences, {data.n_positions:,} positions, "
+        f"{file}: {data.n_sequences:,} sequences, {data.n_positions:,} positions, "
         f"{len(model.classes_):,} labels"
     )
     print(f"{type(model).__name__}: {describe_training(model)}")
     if dev is not None:
-        print(f"{options.dev}: {describe_scores(dev.y, model.predict(dev.X))}")
+        print(f"{display_name(options.dev)}: {describe_scores(dev.y, model.predict(dev.X))}")
     print(f"{options.model_file}: {format_size(size)}, {seconds:.1f} s")
 
 

@@ -13,6 +13,9 @@ from hedgerow.sequences import Schema, Sequences
 
 ADVICE = "for words and categories pass a list of lists of dicts, or DataFrames with text columns"
 
+# Objects that NumPy would turn into numbers, and that are none.
+NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+
 
 def read_arrays(blocks: Sequence[Any], flat: bool) -> Sequences:
     """Concatenate 2-D arrays, or nested lists of numbers, one a sequence."""
@@ -53,11 +56,8 @@ def check_same_count(n_columns: int, expected: int, sequence: int) -> None:
 
 def to_matrix(block: Any, where: str) -> NDArray[Any]:
     """Turn one array, or nested lists, into a 2-D array of numbers."""
-    is_masked = isinstance(block, np.ma.MaskedArray)
-    if is_masked and block.dtype.kind in NUMERIC_KINDS:
-        block = block.astype(np.float64).filled(np.nan)  # what is masked is missing
     try:
-        matrix = np.asarray(block)
+        matrix = np.asarray(_fill_masked(block))
     except ValueError as error:
         raise _ragged(block, where, str(error)) from None
     check_two_dimensional(matrix, where)
@@ -76,9 +76,20 @@ def to_matrix(block: Any, where: str) -> NDArray[Any]:
     raise TypeError(f"{where} has dtype {matrix.dtype}; expected numbers: convert it first")
 
 
+def _fill_masked(block: Any) -> Any:
+    """What is masked is missing: NaN, or None among objects."""
+    if isinstance(block, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in block):
+        return [_fill_masked(row) for row in block]
+    if not isinstance(block, np.ma.MaskedArray) or block.dtype.kind not in f"{NUMERIC_KINDS}O":
+        return block
+    filled: Any = block.data.astype(np.object_ if block.dtype.kind == "O" else np.float64)
+    filled[np.ma.getmaskarray(block)] = None  # NaN among floats
+    return filled
+
+
 def _to_floats(matrix: NDArray[Any], where: str) -> NDArray[np.float64]:
     """Objects that are all numbers; None becomes NaN."""
-    if any(issubclass(cls, str | bytes) for cls in set(map(type, matrix.ravel().tolist()))):
+    if any(issubclass(cls, NO_NUMBERS) for cls in set(map(type, matrix.ravel().tolist()))):
         raise _bad_cell(matrix, where)
     try:
         return matrix.astype(np.float64)
@@ -101,6 +112,8 @@ def _bad_cell(rows: Any, where: str) -> Exception:
 def _why_no_number(cell: Any) -> str | None:
     if isinstance(cell, str | bytes):
         return "text"
+    if isinstance(cell, NO_NUMBERS):
+        return "a time"
     try:
         float("nan" if cell is None else cell)
     except (TypeError, ValueError, OverflowError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,10 @@ def code_values(blocks: Iterable[list[Any]]) -> tuple[list[Any], NDArray[np.int3
 
 def is_missing(value: Any) -> bool:
     """Whether a value stands for "no value": None, NaN, NaT or pandas' NA."""
+    if isinstance(value, str):  # the most common by far
+        return False
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    if isinstance(value, float | np.floating):
+    if isinstance(value, (float, np.floating, Decimal)):
         return math.isnan(value)
     return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))

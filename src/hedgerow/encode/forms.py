@@ -35,7 +35,8 @@ def as_frame(value: Any, where: str) -> nw.DataFrame[Any] | None:
         frame = nw.from_native(value, eager_only=True, pass_through=True)
     except ValueError as error:
         raise ValueError(
-            f"{where} is a DataFrame with a column name used twice; rename one. {error}"
+            f"{where} is a DataFrame with a column name used twice; rename one. "
+            + " ".join(str(error).split())
         ) from None
     if isinstance(frame, nw.DataFrame):
         return frame

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import narwhals.stable.v1 as nw
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encode.arrays import common_dtype, to_offsets
+from hedgerow.encode.categories import is_bool, is_number, kind_of_values, other_spellings
 from hedgerow.encode.codes import BLOCK, code_values, is_missing
 from hedgerow.encode.forms import name_of
 from hedgerow.encode.schema import first_difference
@@ -22,11 +25,18 @@ Column: TypeAlias = "tuple[nw.Series[Any], ...]"
 # Bytes of the dense array that are written column after column: fits a core's cache.
 TILE = 1 << 18
 
+# Types of objects that are no categories; as categories of a categorical column they are.
+NO_CATEGORIES = (
+    *(datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64),
+    *(complex, np.complexfloating, bytes),
+)
+
 
 def read_frames(blocks: Sequence[Frame], flat: bool) -> Sequences:
     """Read DataFrames, one a sequence: numbers and bools are dense, the rest categorical."""
     offsets = to_offsets(map(len, blocks))
     names = blocks[0].columns
+    _check_names_apart(names)
     for number, block in enumerate(blocks):
         _check_same_columns(block, blocks[0], number)
     parts = _join(blocks)
@@ -43,6 +53,17 @@ def read_frames(blocks: Sequence[Frame], flat: bool) -> Sequences:
     schema = Schema("columns", len(names), tuple(names) if named else None, tuple(numeric))
     dense = _to_dense(numbers, int(offsets[-1])) if numbers else None
     return Sequences(offsets, schema, dense, None, tuple(categorical), flat)
+
+
+def _check_names_apart(names: Sequence[Any]) -> None:
+    """Refuse names that only differ in their type, such as 1 and "1"."""
+    first: dict[str, Any] = {}
+    for name in names:
+        if first.setdefault(str(name), name) is not name:
+            raise ValueError(
+                f"X has columns named {first[str(name)]!r} and {name!r}, which are written alike; "
+                "rename one"
+            )
 
 
 def _check_same_columns(block: Frame, first: Frame, number: int) -> None:
@@ -136,7 +157,7 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
     """Code the values of a text column as strings, categories sorted."""
     name = str(column[0].name)
     try:
-        distinct, codes = code_values(_lists(column))
+        distinct, codes = _code_apart(column)
     except TypeError as error:
         raise TypeError(
             f"column {name!r} of {name_of(0, flat)} holds values that are not hashable ({error}); "
@@ -146,7 +167,47 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
     categories = sorted({string for string in strings if string is not None})
     rank: dict[str | None, int] = {string: code for code, string in enumerate(categories)}
     ranks = np.array([rank.get(string, -1) for string in strings], np.int32)
-    return Categorical(name, ranks[codes], categories)
+    values = [value for value, string in zip(distinct, strings, strict=True) if string is not None]
+    if any(series.dtype == nw.Object for series in column):
+        _check_objects(values, name, flat)
+    kind = kind_of_values(values)
+    numbers = values if kind == "numbers" else filter(is_number, values)
+    spellings = {str(value): other_spellings(value) for value in numbers}
+    return Categorical(name, ranks[codes], categories, kind, spellings)
+
+
+def _check_objects(values: list[Any], name: str, flat: bool) -> None:
+    """Refuse in a column of Python objects what would be no categories in one of its own type."""
+    for value in values:
+        if isinstance(value, NO_CATEGORIES):
+            raise TypeError(
+                f"column {name!r} of {name_of(0, flat)} holds {value!r}; expected numbers, bools, "
+                "strings or categories: convert it first"
+            )
+    if all(map(is_number, values)):
+        fractions = [v for v in values if not isinstance(v, Integral) and float(v) % 1]
+        if fractions:
+            raise TypeError(
+                f"column {name!r} of {name_of(0, flat)} holds numbers such as {fractions[0]!r} as "
+                "Python objects, which would be categories; convert it to a numeric dtype, or to "
+                "strings"
+            )
+
+
+def _code_apart(column: Column) -> tuple[list[Any], NDArray[np.int32]]:
+    """Number the values of a column; True and 1, which are equal, stay apart."""
+    types: set[type] = set()
+    distinct, codes = code_values(_noting_types(_lists(column), types))
+    if {bool, np.bool_}.isdisjoint(types) or len(types) == 1:
+        return distinct, codes
+    texts = ([str(v) if is_bool(v) else v for v in values] for values in _lists(column))
+    return code_values(texts)
+
+
+def _noting_types(blocks: Iterator[list[Any]], types: set[type]) -> Iterator[list[Any]]:
+    for block in blocks:
+        types.update(map(type, block))
+        yield block
 
 
 def _lists(column: Column) -> Iterator[list[Any]]:

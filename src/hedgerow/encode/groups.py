@@ -62,6 +62,8 @@ def _to_ids(groups: Any) -> NDArray[Any] | list[Any]:
         if missing.any():
             raise _missing(int(missing.argmax()))
         groups = series.to_numpy()
+    elif np.ma.is_masked(groups):
+        raise _missing(int(np.ma.getmaskarray(groups).ravel().argmax()))
     elif hasattr(groups, "__array__"):
         groups = np.asarray(groups)
     if not isinstance(groups, np.ndarray):

@@ -46,6 +46,9 @@ def _check_real(block: Any, where: str) -> None:
 
 def _canonical(block: Any) -> Any:
     """CSR with sorted columns, each at most once a row; the user's matrix stays as it is."""
+    is_canonical = block.format == "csr" and block.has_canonical_format
+    if block.dtype.kind in "iu" and not is_canonical:
+        block = block.astype(np.float64)  # sums of what is there twice fit
     rows = block.tocsr()
     if not rows.has_canonical_format:
         rows = rows.copy()

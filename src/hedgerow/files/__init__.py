@@ -5,7 +5,7 @@ any length in bounded memory, and `open_writer` writes it again with further col
 """
 
 from hedgerow.files.batch import Batch
-from hedgerow.files.errors import FileError
+from hedgerow.files.errors import FileError, display_name
 from hedgerow.files.reading import read_file, stream_file
 from hedgerow.files.recipe import Recipe
 from hedgerow.files.sniff import adapt_recipe, make_recipe
@@ -19,6 +19,7 @@ __all__ = [
     "Template",
     "Writer",
     "adapt_recipe",
+    "display_name",
     "make_recipe",
     "open_writer",
     "read_file",

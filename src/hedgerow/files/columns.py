@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from hedgerow.files.errors import FileError, Path
 
@@ -21,6 +22,7 @@ def find_column(columns: Sequence[str], which: int | str, path: Path) -> int:
         The file they are in, for the message of a `FileError`.
     """
     if isinstance(which, str) and which in columns:
+        check_named_once(columns, [which], path)
         return columns.index(which)
     if isinstance(which, str) and not re.fullmatch(r"[+-]?\d{1,9}", which):
         raise FileError(path, f"there is no column {which!r}; {list_columns(columns)}")
@@ -28,6 +30,14 @@ def find_column(columns: Sequence[str], which: int | str, path: Path) -> int:
     if not -len(columns) <= number < len(columns):
         raise FileError(path, f"there is no column {number}; {list_columns(columns)}")
     return number % len(columns)
+
+
+def check_named_once(columns: Sequence[str], used: Iterable[str], path: Path) -> None:
+    """Raise `FileError` if one of the names in `used` is that of several columns."""
+    counts = Counter(columns)
+    for name in used:
+        if counts[name] > 1:
+            raise FileError(path, f"two columns are named {name!r}; rename one")
 
 
 def list_columns(columns: Sequence[str]) -> str:

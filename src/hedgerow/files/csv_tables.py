@@ -14,11 +14,11 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.cells import to_cells
 from hedgerow.files.chunks import MARK, decode_text
 from hedgerow.files.errors import FileError, Path
+from hedgerow.files.recipe import DELIMITERS
 from hedgerow.files.request import Request
 from hedgerow.files.source import Source
 from hedgerow.files.tables import TableColumns
 
-DELIMITERS = (",", ";", "\t")
 # A column of what is read that holds the rows as they stand in the file.
 ROW = "\n"
 BYTES_PER_ROW = 64
@@ -31,6 +31,7 @@ class Header:
     """The first line of a CSV file."""
 
     def __init__(self, path: Path, text: bytes, delimiter: str | None = None) -> None:
+        self.path = path
         self.text = text.removesuffix(b"\r")
         self.newline = b"\r\n" if text.endswith(b"\r") else b"\n"
         line = decode_text(self.text, path, 1)
@@ -191,9 +192,8 @@ def infer_types(path: Path, source: Source, header: Header) -> list[Any]:
 class CsvWriter:
     """Writes the rows of a CSV file again, with further columns."""
 
-    def __init__(self, sink: BinaryIO, path: Path) -> None:
+    def __init__(self, sink: BinaryIO) -> None:
         self._sink = sink
-        self._path = path
         self._has_header = False
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -202,7 +202,7 @@ class CsvWriter:
         more = [_quote(cells, header.delimiter) for cells in to_cells(columns, empty="")]
         gap = header.delimiter.encode()
         if not self._has_header:
-            check_new_names(columns, header.names, self._path)
+            check_new_names(columns, header.names, header.path)
             names = _quote(list(columns), header.delimiter)
             self._sink.write(gap.join([header.text, *(n.encode() for n in names)]) + header.newline)
             self._has_header = True

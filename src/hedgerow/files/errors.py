@@ -7,6 +7,11 @@ import os
 Path = str | os.PathLike[str]
 
 
+def display_name(path: Path) -> str:
+    """What a file is called in messages; ``-`` is standard input."""
+    return "standard input" if os.fspath(path) == "-" else os.fspath(path)
+
+
 class FileError(ValueError):
     """A file is not what it was taken for; the message says where, and what was expected.
 
@@ -21,6 +26,6 @@ class FileError(ValueError):
     def __init__(self, path: Path, complaint: str, line: int | None = None) -> None:
         self.path = os.fspath(path)
         self.line = line
-        name = "standard input" if self.path == "-" else self.path
+        name = display_name(path)
         where = name if line is None else f"{name}, line {line}"
         super().__init__(f"{where}: {' '.join(complaint.splitlines()).strip()}")

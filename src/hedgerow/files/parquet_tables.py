@@ -64,7 +64,8 @@ def stream_parquet(request: Request) -> Iterator[Batch]:
         schema = file.schema_arrow
         columns = TableColumns(request, schema.names)
         _check_kinds(schema, columns, request.path)
-        yield from columns.stream(_read_parts(file, columns.n_rows, request.path))
+        for batch in columns.stream(_read_parts(file, columns.n_rows, request.path)):
+            yield Batch(batch.X, batch.y, (request.path, batch.rows), batch.known)
 
 
 def _read_parts(file: Any, n_rows: int, path: Path) -> Iterator[pa.Table]:
@@ -89,9 +90,8 @@ def _check_kinds(schema: Any, columns: TableColumns, path: Path) -> None:
 class ParquetWriter:
     """Writes the rows of a Parquet file again, with further columns."""
 
-    def __init__(self, sink: BinaryIO, path: Path) -> None:
+    def __init__(self, sink: BinaryIO) -> None:
         self._sink = sink
-        self._path = path
         self._writer: Any = None
         self._types: dict[str, Any] = {}
         self._held: list[pa.Table] = []
@@ -99,9 +99,9 @@ class ParquetWriter:
 
     def write(self, batch: Batch, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append columns to the rows of a batch."""
-        rows = batch.rows
+        path, rows = batch.rows
         if self._writer is None:
-            check_new_names(columns, rows.schema.names, self._path)
+            check_new_names(columns, rows.schema.names, path)
         values = {name: flatten(sequences) for name, sequences in columns.items()}
         if self._writer is None:
             self._types = _find_types(values)

@@ -11,6 +11,9 @@ from hedgerow.files.template import PAIR_PREFIX, Template
 Format = Literal["conll", "csv", "parquet", "crfsuite"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
+# What may stand between the cells of a CSV file.
+DELIMITERS = (",", ";", "\t")
+
 Kind = Literal["number", "integer", "bool", "text"]
 
 
@@ -98,21 +101,27 @@ class Recipe:
         return {number: f"{prefix}{self.columns[number]}" for number in self.features}
 
     def _check(self) -> None:
-        n_columns = len(self.columns)
+        lists = [self.columns, self.features, self.kinds]
+        lists += [] if self.template is None else [self.template]
+        if not (all(isinstance(part, tuple) for part in lists) and self._is_sound()):
+            raise ValueError(f"a recipe that makes no sense: {self}")
+        if self.format == "conll":
+            self.read_template()
+
+    def _is_sound(self) -> bool:
+        n_columns, is_table = len(self.columns), self.format in ("csv", "parquet")
         numbers = [*self.features, *([] if self.group is None else [self.group])]
         texts = [*self.columns, *(self.template or ())]
-        sound = (
+        return bool(
             self.format in FORMATS
             and all(isinstance(text, str) for text in texts)
             and all(type(n) is int and 0 <= n < n_columns for n in numbers)
             and type(self.label) is int
-            and 0 <= self.label < max(n_columns, 1)
-            and len(self.kinds) in (0, n_columns)
-            and set(self.kinds) <= set(get_args(Kind))
-            and (self.delimiter is None or isinstance(self.delimiter, str))
+            and (self.features or self.template is not None or self.format == "crfsuite")
+            and 0 <= self.label < max(n_columns, self.format == "crfsuite")
+            and len(self.kinds) == (n_columns if is_table else 0)
+            and (self.group is not None or not is_table)
+            and all(kind in get_args(Kind) for kind in self.kinds)
+            and (self.delimiter is None or self.delimiter in DELIMITERS)
             and isinstance(self.named, bool)
         )
-        if not sound:
-            raise ValueError(f"a recipe that makes no sense: {self}")
-        if self.format == "conll":
-            self.read_template()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import cast
 
 from hedgerow.files.chunks import MARK, Chunk, decode_text
-from hedgerow.files.columns import find_column, list_columns, number_columns
+from hedgerow.files.columns import check_named_once, find_column, list_columns, number_columns
 from hedgerow.files.conll import (
     NAMES_OF_CONLLU,
     NAMING_LINE,
@@ -139,7 +140,10 @@ class Said:
         if features is None:
             chosen = [number for number in range(len(columns)) if number not in leave_out]
         else:
-            chosen = [find_column(columns, which, self.path) for which in features]
+            is_set = isinstance(features, AbstractSet)  # which has no order that repeats
+            named = sorted(features, key=str) if is_set else features
+            chosen = [find_column(columns, which, self.path) for which in named]
+            chosen = sorted(chosen) if is_set else chosen
         if not chosen:
             raise FileError(self.path, f"no column is left to learn from; {list_columns(columns)}")
         taken = leave_out & set(chosen)
@@ -173,11 +177,13 @@ def _conll_recipe(said: Said, lines: list[bytes]) -> Recipe:
     if label is None:
         label = "UPOS" if numbers_tokens and "UPOS" in columns else -1
     number = find_column(columns, label, path)
+    features = said.choose_features(columns, leave_out={number})
+    check_named_once(columns, [columns[n] for n in (number, *features)], path)
     recipe = Recipe(
         "conll",
         columns,
         number,
-        features=said.choose_features(columns, leave_out={number}),
+        features=features,
         template=None if template is None else read_template_lines(template),
         delimiter=delimiter,
         named=names is not None,

@@ -58,7 +58,8 @@ class Source:
     @property
     def is_plain_file(self) -> bool:
         """Whether its bytes are those of a file that can be opened by its name."""
-        return os.path.isfile(self.path) and not isinstance(self._raw, gzip.GzipFile)
+        is_unpacked = isinstance(self._raw, gzip.GzipFile)
+        return os.path.isfile(self.path) and not (self._stays_open or is_unpacked)
 
     def close(self) -> None:
         """Let go of the file; standard input stays open."""

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.files.batch import Batch, cut
-from hedgerow.files.columns import find_column, list_columns
+from hedgerow.files.columns import check_named_once, find_column, list_columns
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.recipe import Kind
 from hedgerow.files.request import Request
@@ -54,13 +54,15 @@ class TableColumns:
                 f"column {self.known!r} cannot hold labels that are known: the model takes it for "
                 "a feature or for the group",
             )
-        for name in (self.group, *self.features, self.label):
-            if name is not None and name not in names:
+        used = [self.group, *self.features, *([] if self.label is None else [self.label])]
+        for name in used:
+            if name not in names:
                 raise FileError(
                     path,
                     f"column {name!r}, which the model was trained on, is not there; "
                     f"{list_columns(names)}",
                 )
+        check_named_once(names, [*used, *([] if self.known is None else [self.known])], path)
         kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
         self.types = {name: TYPE_OF_FEATURE[kinds[name]] for name in self.features}
         self.label_type = TYPE_OF_LABEL[recipe.kinds[recipe.label]]
@@ -89,7 +91,11 @@ class TableColumns:
         kind = self.types[name]
         if kind == pa.string():
             return _to_text(column)
-        return column if column.type == pa.float32() else column.cast(kind, safe=False)
+        if column.type == pa.float32():
+            return column
+        # Numbers other than 0 and 1 in place of bools stay what they are.
+        as_bool = kind == pa.bool_() and column.type == pa.bool_()
+        return column.cast(kind if as_bool else pa.float64(), safe=False)
 
     def _labels(self, rows: pa.Table, name: str, offsets: list[int]) -> list[list[Any]]:
         try:
@@ -107,9 +113,7 @@ def check_table(
     path: Path, columns: Sequence[str], group: int | str | None, label: int | str | None
 ) -> tuple[int, int]:
     """Find the group and the label column of a table."""
-    twice = next((name for name in columns if columns.count(name) > 1), None)
-    if twice is not None:
-        raise FileError(path, f"two columns are named {twice!r}; rename one")
+    check_named_once(columns, columns, path)
     if group is None:
         raise FileError(
             path,

@@ -64,7 +64,7 @@ def open_writer(path: Path, recipe: Recipe) -> Iterator[Writer]:
         How the rows were read.
     """
     with open_sink(path) as sink:
-        rows = _row_writer(path, recipe, sink)
+        rows = _row_writer(recipe, sink)
         try:
             yield Writer(rows, sink, at_once=os.fspath(path) == "-")
         except BaseException:
@@ -73,7 +73,7 @@ def open_writer(path: Path, recipe: Recipe) -> Iterator[Writer]:
         rows.close(whole=True)
 
 
-def _row_writer(path: Path, recipe: Recipe, sink: BinaryIO) -> RowWriter:
+def _row_writer(recipe: Recipe, sink: BinaryIO) -> RowWriter:
     """Who writes the rows of a format; Arrow is imported for tables only."""
     if recipe.format == "conll":
         return ConllWriter(sink, recipe)
@@ -82,7 +82,7 @@ def _row_writer(path: Path, recipe: Recipe, sink: BinaryIO) -> RowWriter:
     if recipe.format == "csv":
         from hedgerow.files.csv_tables import CsvWriter
 
-        return CsvWriter(sink, path)
+        return CsvWriter(sink)
     from hedgerow.files.parquet_tables import ParquetWriter
 
-    return ParquetWriter(sink, path)
+    return ParquetWriter(sink)

@@ -5,7 +5,7 @@ from hedgerow.labels.column import LabelColumn
 from hedgerow.labels.constraints import Constraints, pin_known, read_constraints
 from hedgerow.labels.grammar import Grammar
 from hedgerow.labels.patterns import Patterns
-from hedgerow.labels.reading import read_labels
+from hedgerow.labels.reading import check_missing_label, read_labels
 
 __all__ = [
     "Constraints",
@@ -13,6 +13,7 @@ __all__ = [
     "LabelColumn",
     "Labels",
     "Patterns",
+    "check_missing_label",
     "pin_known",
     "read_constraints",
     "read_labels",

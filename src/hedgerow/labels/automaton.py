@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +24,16 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import _core
 from hedgerow.labels.patterns import Patterns
 
-__all__ = ["Automaton", "pair_automaton"]
+__all__ = ["Automaton", "PatternArcs", "pair_automaton"]
+
+
+class PatternArcs(NamedTuple):
+    """The arcs whose strings end in each of P patterns."""
+
+    offsets: NDArray[np.int64]
+    """(P + 1,) where the arcs of each pattern begin and end."""
+    arcs: NDArray[np.int32]
+    """(M,) numbers of arcs, or j * K + k for the label pairs of a first-order chain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +166,24 @@ class Automaton:
                 row[:first] += part
         shape = (*np.shape(arc_sums)[:-1], len(self.pattern_arcs))
         return sums[:, self.pattern_arcs].reshape(shape)
+
+    def pattern_members(self, n_patterns: int) -> PatternArcs:
+        """The arcs that `pattern_sums` adds up for each of the first patterns."""
+        arcs = np.arange(self.n_arcs, dtype=np.int32)
+        members, suffixes = [arcs], [arcs]
+        while len(arcs):
+            links = self.links[suffixes[-1]]
+            arcs = members[-1][links >= 0]
+            members.append(arcs)
+            suffixes.append(links[links >= 0])
+        suffix = np.concatenate(suffixes)
+        by_suffix = np.concatenate(members)[np.argsort(suffix, kind="stable")]
+        ends = np.cumsum(np.bincount(suffix, minlength=self.n_arcs))
+        wanted = self.pattern_arcs[:n_patterns]
+        counts = np.diff(ends, prepend=0)[wanted]
+        offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        places = np.arange(offsets[-1]) + np.repeat(ends[wanted] - offsets[1:], counts)
+        return PatternArcs(offsets, by_suffix[places])
 
     def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
         """Arc into each position of labelled sequences, (N,); -1 where a label is not known."""

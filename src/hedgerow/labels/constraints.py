@@ -279,7 +279,10 @@ def _read_pairs(name: str, pairs: Any, labels: Labels) -> NDArray[np.bool_]:
     before, after = [], []
     for number, pair in enumerate(pairs):
         if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
-            raise ValueError(f"{name}[{number}] is {pair!r}; expected a pair (label before, label)")
+            shown = tuple(pair) if isinstance(pair, list) else pair  # as it should be
+            raise ValueError(
+                f"{name}[{number}] is {shown!r}; expected a pair (label before, label)"
+            )
         before.append(pair[0])
         after.append(pair[1])
     flags = np.zeros((len(labels.classes), len(labels.classes)), np.bool_)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.labels.automaton import Automaton
+from hedgerow.labels.automaton import Automaton, PatternArcs
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.constraints import Constraints
 from hedgerow.labels.patterns import Patterns
@@ -133,6 +133,15 @@ class Grammar:
             sums: NDArray[np.float64] = by_code[..., self._pair_codes]
             return sums
         return self.automaton.pattern_sums(arc_sums)[..., : len(self.patterns)]
+
+    @property
+    def pattern_arcs(self) -> PatternArcs:
+        """The arcs that `pattern_sums` adds up for each pattern."""
+        n_patterns = len(self.patterns)
+        if self.automaton is None:
+            codes = self._pair_codes
+            return PatternArcs(np.arange(n_patterns + 1, dtype=np.int64), codes)
+        return self.automaton.pattern_members(n_patterns)
 
     def pairs(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Those patterns that are pairs: code j * K + k and weight of each."""

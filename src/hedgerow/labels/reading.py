@@ -54,7 +54,7 @@ def read_labels(
     >>> column.missing.tolist()
     [False, True, True]
     """
-    _check_missing_label(missing_label)
+    check_missing_label(missing_label)
     if y is None:
         if name == "y":
             raise ValueError("fit requires y to be passed, but the target y is None")
@@ -67,7 +67,8 @@ def read_labels(
     return _to_column(read(y, sequences, name), missing_label, sequences, name)
 
 
-def _check_missing_label(missing_label: Any) -> None:
+def check_missing_label(missing_label: Any) -> None:
+    """Raise ValueError unless it can be a label, or is None."""
     family = family_of_type(type(missing_label))
     if missing_label is not None and family not in (Family.TEXT, Family.BOOL, Family.INTEGER):
         raise ValueError(

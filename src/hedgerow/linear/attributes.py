@@ -3,15 +3,23 @@
 A numeric column is an attribute of its own name (``x0``, ``x1``, ... without names) whose value is
 the number; a text column has an attribute ``column:value`` for each of its values. Items name
 their attributes themselves. Zeros are left out: an attribute of value 0 has no effect.
+
+No two columns share an attribute: of a text column ``c`` beside a column ``c:x`` the value ``x`` is
+refused in training, and unknown afterwards.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.sequences import Sequences, SparseRows
+from hedgerow.encode import number_categories
+from hedgerow.sequences import Categorical, Sequences, SparseRows
 
 # Cells of a dense X that are looked at in one go.
 BLOCK = 1 << 20
@@ -43,8 +51,7 @@ def attribute_rows(
     elif sequences.dense is not None:
         parts.append(_renumber(_nonzeros(sequences.dense), _number(numeric, index, grow)))
     for column in sequences.categorical:
-        values = [f"{column.name}:{category}" for category in column.categories]
-        ids = np.append(_number(values, index, grow), np.int32(-1))[column.codes]
+        ids = _number_values(column, sequences, index, grow)[column.codes]
         indptr = np.arange(len(ids) + 1, dtype=np.int64)
         parts.append(
             _renumber(SparseRows(indptr, np.arange(len(ids), dtype=np.int32), None, 0), ids)
@@ -91,7 +98,76 @@ def attribute_blocks(rows: SparseRows) -> _core.AttributeBlocks:
 
 def _number(names: list[str], index: _core.StringIndex, grow: bool) -> NDArray[np.int32]:
     find = index.add if grow else index.find
-    return np.fromiter(map(find, names), np.int32, len(names))
+    try:
+        return np.fromiter(map(find, names), np.int32, len(names))
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"X has the column or value {error.object!r}, which is not valid Unicode (half of a "
+            "surrogate pair); repair or remove it"
+        ) from None
+
+
+def _number_values(
+    column: Categorical, sequences: Sequences, index: _core.StringIndex, grow: bool
+) -> NDArray[np.int32]:
+    """Number of the attribute of each of K categories, and -1 for what is missing, (K + 1,)."""
+    prefix = f"{column.name}:"
+    others = _columns_within(prefix, sequences)
+
+    def find(category: str) -> int:
+        is_other = others and _owner(category, others)
+        return -1 if is_other else index.find(prefix + category)
+
+    def known() -> Iterator[str]:
+        text, offsets = index.to_arrays()
+        names = (text[start:stop].tobytes().decode() for start, stop in pairwise(offsets))
+        values = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+        return (value for value in values if not _owner(value, others))
+
+    if not grow:
+        return number_categories(column, find, known)
+    _check_owners(column, others)
+    names = [prefix + category for category in column.categories]
+    return np.append(_number(names, index, grow), np.int32(-1))
+
+
+class _Other(NamedTuple):
+    """A column whose name begins with that of a text column and a colon, and goes on so."""
+
+    rest: str
+    name: str
+    numeric: bool
+
+
+def _columns_within(prefix: str, sequences: Sequences) -> list[_Other]:
+    """The columns whose names begin so."""
+    texts = iter(sequences.categorical)
+    pairs = zip(sequences.schema.column_names(), sequences.schema.numeric, strict=True)
+    named = [(name if numeric else next(texts).name, numeric) for name, numeric in pairs]
+    return [
+        _Other(name.removeprefix(prefix), name, numeric)
+        for name, numeric in named
+        if name.startswith(prefix)
+    ]
+
+
+def _owner(category: str, others: list[_Other]) -> str | None:
+    """Name of another column that a value's attribute belongs to; mostly there is none."""
+    for rest, name, numeric in others:
+        if category == rest if numeric else category.startswith(f"{rest}:"):
+            return name
+    return None
+
+
+def _check_owners(column: Categorical, others: list[_Other]) -> None:
+    for category in column.categories if others else ():
+        owner = _owner(category, others)
+        if owner is not None:
+            raise ValueError(
+                f"column {column.name!r} has the value {category!r}, whose attribute "
+                f"'{column.name}:{category}' can also be one of column {owner!r}, and they would "
+                "share their weights; rename one of the two columns"
+            )
 
 
 def _renumber(rows: SparseRows, ids: NDArray[np.int32]) -> SparseRows:

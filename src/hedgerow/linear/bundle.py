@@ -17,17 +17,20 @@ sum to 1, minimise
     |sum_i s_i a_i|^2 / (2 (lambda + pull)) - sum_i s_i (b_i + pull / (lambda + pull) a_i c).
 
 Whatever the shares, sum_i s_i b_i - |sum_i s_i a_i|^2 / (2 lambda) is a lower bound.
+
+Weights may have penalties of their own: then products of vectors are kept by penalty, and the
+formulas hold for the sum over the penalties of each of their terms. The pull is the same for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.linear.lbfgs import Iterations, Minimum, dot
+from hedgerow.lbfgs import Iterations, Minimum, dot
 from hedgerow.persist import State, read_array, read_weights, require
 
 __all__ = ["Bundle", "minimize_bundle"]
@@ -41,13 +44,15 @@ MEMORY = 50
 # twice as strong about halves it.
 PROMISE = (0.35, 0.75)
 # Numbers that each plane has.
-BY_PLANE = ("ages", "offsets", "bound_shares", "step_shares", "at_centre")
+BY_PLANE = ("ages", "offsets", "bound_shares", "step_shares")
+# Numbers that each penalty has: one, one for each plane, one for each two planes.
+BY_GROUP = ("squares", "at_centre", "gram")
 # How exact shares are, in terms of the loss, as a share of the gap.
 PRECISION = 0.01
 
 
 def minimize_bundle(risk: Risk, bundle: Bundle, iterations: Iterations) -> Minimum:
-    """Minimise ``risk(w) + reg_lambda / 2 * |w|^2``; `risk` gives its value and a subgradient.
+    """Minimise ``risk(w) + sum(reg_lambda / 2 * w^2)``; `risk` gives value and subgradient.
 
     `bundle` is what is known so far. Stops after `max_iter` iterations, each of which evaluates the
     risk once, or when the loss is known to be within `tol` times itself of the minimum. Reports are
@@ -64,27 +69,31 @@ class Bundle:
     """The best weights so far, their loss, and the bound that the planes give."""
 
     def __init__(
-        self, planes: _Planes, reg_lambda: float, pull: float, loss: float, bound: float
+        self, planes: _Planes, reg_lambda: float | Vector, pull: float, loss: float, bound: float
     ) -> None:
         self._planes = planes
         self._reg_lambda = reg_lambda
+        self._lambdas = planes.groups.lambdas
         self._pull = pull
         self.loss = loss
         self.bound = bound
 
     @classmethod
-    def begin(cls, risk: Risk, start: Vector, reg_lambda: float, floor: float = -np.inf) -> Bundle:
+    def begin(
+        cls, risk: Risk, start: Vector, reg_lambda: float | Vector, floor: float = -np.inf
+    ) -> Bundle:
         """Knowing the risk at one point.
 
-        `floor` is a number that the risk is never less than, if there is one; to know it helps at
-        first.
+        `reg_lambda` is the strength of the penalty, of all weights or of each, (W,). `floor` is a
+        number that the risk is never less than, if there is one; to know it helps at first.
         """
-        if not reg_lambda > 0:
+        if not np.min(reg_lambda) > 0:
             raise ValueError(
                 f"reg_lambda is {reg_lambda}; without a penalty there is no bound that tells when "
                 "to stop: pass a reg_lambda greater than 0"
             )
-        bundle = cls(_Planes(start), reg_lambda, reg_lambda, np.inf, floor)
+        planes = _Planes(start, _Groups.of(reg_lambda, len(start)))
+        bundle = cls(planes, reg_lambda, float(np.max(reg_lambda)), np.inf, floor)
         if floor > -np.inf:
             bundle._planes.add(np.zeros_like(start), floor)
         bundle.evaluate(risk, start)
@@ -92,7 +101,7 @@ class Bundle:
 
     def pack(self) -> dict[str, Vector]:
         """All of it as arrays."""
-        figures = np.array([self._reg_lambda, self._pull, self.loss, self.bound])
+        figures = np.array([self._pull, self.loss, self.bound])
         return {"bundle.figures": figures, **self._planes.pack()}
 
     @staticmethod
@@ -101,11 +110,14 @@ class Bundle:
         return "bundle.figures" in state.tensors
 
     @classmethod
-    def unpack(cls, state: State, n_weights: int) -> Bundle:
-        """Read what `pack` wrote; raises ModelFileError."""
-        reg_lambda, pull, loss, bound = read_weights(state, "bundle.figures", (4,)).tolist()
-        require(reg_lambda > 0 and pull >= 0, "its penalty")
-        return cls(_Planes.unpack(state, n_weights), reg_lambda, pull, loss, bound)
+    def unpack(cls, state: State, n_weights: int, reg_lambda: float | Vector) -> Bundle:
+        """Read what `pack` wrote with this penalty; raises ModelFileError."""
+        pull, loss, bound = read_weights(state, "bundle.figures", (3,)).tolist()
+        require(0 <= pull < 1e100, "its pull")
+        largest = max(abs(loss), abs(bound))
+        require(largest < 1e100 and bound - loss <= 1e-6 * abs(loss), "its loss and bound")
+        planes = _Planes.unpack(state, n_weights, _Groups.of(reg_lambda, n_weights))
+        return cls(planes, reg_lambda, pull, loss, bound)
 
     @property
     def best(self) -> Vector:
@@ -119,15 +131,16 @@ class Bundle:
     def evaluate(self, risk: Risk, point: Vector) -> None:
         """Add the plane at a point, which may be the best one, and raise the bound."""
         value, slope = risk(point)
-        planes, reg_lambda = self._planes, self._reg_lambda
-        loss = value + 0.5 * reg_lambda * dot(point, point)
+        planes = self._planes
+        loss = value + 0.5 * _sum(self._lambdas * planes.groups.products(point[None], point)[:, 0])
         if loss < self.loss:
             self.loss = loss
             planes.move_centre(point)
         planes.add(slope, value - dot(slope, point))
         shares = planes.bound_shares = self._solve(0.0, planes.bound_shares)
-        square = float(shares @ planes.gram @ shares)
-        self.bound = max(self.bound, float(shares @ planes.offsets) - square / (2 * reg_lambda))
+        squares = np.einsum("i,gij,j->g", shares, planes.gram, shares)
+        penalty = 0.5 * _sum(squares / self._lambdas)
+        self.bound = max(self.bound, dot(shares, planes.offsets) - penalty)
 
     def next_point(self) -> Vector:
         """Where the model promises to close about half of the gap."""
@@ -138,17 +151,17 @@ class Bundle:
             if least <= promise <= most:
                 break
             self._pull *= 2.0 if promise > most else 0.5
-        total = self._reg_lambda + self._pull
-        point: Vector = np.einsum("i,ij->j", planes.step_shares / -total, planes.slopes)
-        point += self._pull / total * planes.centre
+        point: Vector = np.einsum("i,ij->j", -planes.step_shares, planes.slopes)
+        point += self._pull * planes.centre
+        point /= self._reg_lambda + self._pull
         return point
 
     def _solve(self, pull: float, shares: Vector) -> Vector:
         """Shares of the planes in the minimum of model, penalty and pull, found from other ones."""
-        planes, total = self._planes, self._reg_lambda + pull
+        planes, totals = self._planes, self._lambdas + pull
         return _minimize_on_simplex(
-            planes.gram / total,
-            planes.offsets + pull / total * planes.at_centre,
+            np.einsum("g,gij->ij", 1 / totals, planes.gram),
+            planes.offsets + np.einsum("g,gi->i", pull / totals, planes.at_centre),
             shares,
             PRECISION * min(self.loss - self.bound, abs(self.loss)),
         )
@@ -156,12 +169,57 @@ class Bundle:
     def _model(self) -> float:
         """The model plus penalty where the pull and the shares of the planes lead."""
         planes, shares, pull = self._planes, self._planes.step_shares, self._pull
-        total = self._reg_lambda + pull
-        sums = planes.gram @ shares
-        values = (pull * planes.at_centre - sums) / total
-        square = pull**2 * planes.square - 2 * pull * (shares @ planes.at_centre) + shares @ sums
-        highest = float(np.max(values + planes.offsets))
-        return highest + 0.5 * self._reg_lambda * float(square) / total**2
+        totals = self._lambdas + pull
+        sums = np.einsum("gij,j->gi", planes.gram, shares)
+        values = np.einsum("g,gi->i", 1 / totals, pull * planes.at_centre - sums)
+        crosses = np.einsum("gi,i->g", sums - 2 * pull * planes.at_centre, shares)
+        squares = (pull**2 * planes.squares + crosses) / totals**2
+        return float(np.max(values + planes.offsets)) + 0.5 * _sum(self._lambdas * squares)
+
+
+def _sum(numbers: Vector) -> float:
+    return float(numbers.sum())
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Weights by their penalty.
+
+    Attributes
+    ----------
+    lambdas : (G,)
+        The penalties.
+    spans : list of slice
+        From the first weight of each penalty to the last.
+    members : list of (length of the span,) arrays or of ones
+        1 for the weights of the penalty, 0 for others between them.
+    """
+
+    lambdas: Vector
+    spans: list[slice]
+    members: list[Vector | float]
+
+    @classmethod
+    def of(cls, reg_lambda: float | Vector, n_weights: int) -> _Groups:
+        """Of a penalty for all weights, or of one for each."""
+        if np.ndim(reg_lambda) == 0:
+            return cls(np.array([reg_lambda], np.float64), [slice(0, n_weights)], [1.0])
+        groups = cls(np.unique(reg_lambda), [], [])
+        for penalty in groups.lambdas:
+            members = reg_lambda == penalty
+            places = np.flatnonzero(members)
+            groups.spans.append(slice(places[0], places[-1] + 1))
+            groups.members.append(members[groups.spans[-1]].astype(np.float64))
+        return groups
+
+    def products(self, rows: Vector, vector: Vector) -> Vector:
+        """Products of rows (m, W) with a vector, (G, m)."""
+        return np.array(
+            [
+                np.einsum("ij,j->i", rows[:, span], members * vector[span])
+                for span, members in zip(self.spans, self.members, strict=True)
+            ]
+        )
 
 
 class _Planes:
@@ -169,9 +227,11 @@ class _Planes:
 
     Attributes
     ----------
+    groups : _Groups
+        G groups of weights with the same penalty.
     slopes : (m, W), offsets : (m,)
         a and b.
-    gram : (m, m)
+    gram : (G, m, m)
         Products of the slopes.
     ages : (m,)
         How many planes were added after each.
@@ -179,40 +239,58 @@ class _Planes:
         Shares of the planes in the bound and in the last step.
     centre : (W,)
         Some weights, the best ones.
-    square, at_centre : float and (m,)
+    squares, at_centre : (G,) and (G, m)
         Products of the centre with itself and with the slopes.
     """
 
-    def __init__(self, centre: Vector) -> None:
+    def __init__(self, centre: Vector, groups: _Groups) -> None:
+        self.groups = groups
         self._slopes = np.empty((MEMORY, len(centre)))
         self.ages: Vector = np.empty(0)
         self.offsets: Vector = np.empty(0)
-        self.gram: Vector = np.empty((0, 0))
+        self.gram: Vector = np.empty((len(groups.lambdas), 0, 0))
         self.bound_shares: Vector = np.empty(0)
         self.step_shares: Vector = np.empty(0)
-        self.at_centre: Vector = np.empty(0)
         self.move_centre(centre)
 
     def pack(self) -> dict[str, Vector]:
         """All of them as arrays."""
-        arrays = {"slopes": self.slopes, "centre": self.centre, "square": np.array([self.square])}
-        arrays |= {"gram": self.gram} | {name: getattr(self, name) for name in BY_PLANE}
+        arrays = {name: getattr(self, name) for name in ("slopes", "centre", *BY_GROUP, *BY_PLANE)}
         return {f"bundle.{name}": array for name, array in arrays.items()}
 
     @classmethod
-    def unpack(cls, state: State, n_weights: int) -> _Planes:
+    def unpack(cls, state: State, n_weights: int, groups: _Groups) -> _Planes:
         """Read what `pack` wrote; raises ModelFileError."""
-        planes = cls(read_weights(state, "bundle.centre", (n_weights,)))
+        planes = cls(read_weights(state, "bundle.centre", (n_weights,)), groups)
         n_planes = len(read_array(state, "bundle.offsets", np.float64))
         require(0 < n_planes <= MEMORY, "its planes")
         for name in BY_PLANE:
             setattr(planes, name, read_weights(state, f"bundle.{name}", (n_planes,)))
         for shares in (planes.bound_shares, planes.step_shares):
-            require(shares.min() >= 0 and shares.sum() > 0, "the shares of its planes")
-        planes.gram = read_weights(state, "bundle.gram", (n_planes, n_planes))
+            sums_to_one = shares.min() >= 0 and abs(shares.sum() - 1) < 1e-6
+            require(sums_to_one, "the shares of its planes")
         planes.slopes[:] = read_weights(state, "bundle.slopes", (n_planes, n_weights))
-        planes.square = float(read_weights(state, "bundle.square", (1,))[0])
+        for name, shape in zip(BY_GROUP, ((), (n_planes,), (n_planes, n_planes)), strict=True):
+            array = read_weights(state, f"bundle.{name}", (len(groups.lambdas), *shape))
+            setattr(planes, name, array)
+        require(planes._fit_together(), "its planes do not fit together")
         return planes
+
+    def _fit_together(self) -> bool:
+        """Whether all products are those of the slopes and the centre, but for rounding."""
+        products = self.groups.products
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Planes may be mixtures of others: what counts is the length of the longest.
+            longest = np.sqrt(np.einsum("ij,ij->i", self.slopes, self.slopes).max())
+            far = np.sqrt(dot(self.centre, self.centre))
+            gram = np.stack([products(self.slopes, slope) for slope in self.slopes], axis=1)
+            close = [
+                np.abs(self.gram - gram) <= 1e-6 * longest**2,
+                np.abs(self.at_centre - products(self.slopes, self.centre)) <= 1e-6 * longest * far,
+                np.abs(self.squares - products(self.centre[None], self.centre)[:, 0])
+                <= 1e-6 * far**2,
+            ]
+        return bool(np.isfinite(longest * far)) and all(part.all() for part in close)
 
     @property
     def slopes(self) -> Vector:
@@ -221,8 +299,8 @@ class _Planes:
     def move_centre(self, point: Vector) -> None:
         """Look from another point."""
         self.centre = point
-        self.square = dot(point, point)
-        self.at_centre = np.einsum("ij,j->i", self.slopes, point)
+        self.squares = self.groups.products(point[None], point)[:, 0]
+        self.at_centre = self.groups.products(self.slopes, point)
 
     def add(self, slope: Vector, offset: float) -> None:
         """Add a plane, in the place of another if there are too many."""
@@ -235,8 +313,9 @@ class _Planes:
         self.ages[slot] = 0
         self._slopes[slot] = slope
         self.offsets[slot] = offset
-        self.gram[slot] = self.gram[:, slot] = np.einsum("ij,j->i", self.slopes, slope)
-        self.at_centre[slot] = dot(slope, self.centre)
+        products = self.groups.products(self.slopes, slope)
+        self.gram[:, slot] = self.gram[:, :, slot] = products
+        self.at_centre[:, slot] = self.groups.products(slope[None], self.centre)[:, 0]
 
     def _grow(self) -> None:
         """One more plane, of which nothing is known yet; the first gets all shares."""
@@ -245,8 +324,8 @@ class _Planes:
         self.step_shares = np.append(self.step_shares, share)
         self.ages = np.append(self.ages, 0)
         self.offsets = np.append(self.offsets, 0.0)
-        self.at_centre = np.append(self.at_centre, 0.0)
-        self.gram = np.pad(self.gram, (0, 1))
+        self.at_centre = np.pad(self.at_centre, ((0, 0), (0, 1)))
+        self.gram = np.pad(self.gram, ((0, 0), (0, 1), (0, 1)))
 
     def _make_room(self) -> int:
         """Give up the plane that counts least; the next takes its shares. Returns its slot.
@@ -259,10 +338,9 @@ class _Planes:
             lost, kept = self.step_shares[[slot, heir]] / self.step_shares[[slot, heir]].sum()
             self._slopes[heir] *= kept
             self._slopes[heir] += lost * self._slopes[slot]
-            self.gram[heir] = kept * self.gram[heir] + lost * self.gram[slot]
-            self.gram[:, heir] = kept * self.gram[:, heir] + lost * self.gram[:, slot]
-            for numbers in (self.offsets, self.at_centre):
-                numbers[heir] = kept * numbers[heir] + lost * numbers[slot]
+            columns, rows = self.gram, self.gram.transpose(0, 2, 1)
+            for numbers in (rows, columns, self.at_centre, self.offsets[None]):
+                numbers[:, heir] = kept * numbers[:, heir] + lost * numbers[:, slot]
         for shares in (self.bound_shares, self.step_shares):
             shares[heir] += shares[slot]
             shares[slot] = 0.0
@@ -279,13 +357,16 @@ def _minimize_on_simplex(hessian: Vector, linear: Vector, start: Vector, tol: fl
     shares = start.copy()
     used = shares > 0
     for _ in range(10 * len(shares)):
-        slopes = hessian @ shares - linear
+        slopes = np.einsum("ij,j->i", hessian, shares) - linear
         lowest = int(slopes.argmin())
-        if shares @ slopes - slopes[lowest] <= tol:
+        if dot(shares, slopes) - slopes[lowest] <= tol:
             break
         used[lowest] = True
+        before = shares.copy()
         while _move_used(hessian, linear, shares, used):
             pass
+        if (shares == before).all():
+            break
     shares /= shares.sum()
     return shares
 
@@ -293,7 +374,7 @@ def _minimize_on_simplex(hessian: Vector, linear: Vector, start: Vector, tol: fl
 def _move_used(hessian: Vector, linear: Vector, shares: Vector, used: NDArray[np.bool_]) -> bool:
     """Move the shares that are used to their minimum; True if one of them got to zero before."""
     places = np.flatnonzero(used)
-    slopes = (hessian @ shares - linear)[places]
+    slopes = (np.einsum("ij,j->i", hessian, shares) - linear)[places]
     n_used = len(places)
     # Newton's step under the condition that it sums to zero. _Planes may be alike: a little damping
     # makes the step unique, and does not change where the steps end.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.linear.attributes import attribute_blocks
+from hedgerow.linear.scaling import UNSCALED, Scaling
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
 from hedgerow.objectives import (
     Choice,
@@ -77,6 +78,8 @@ class LinearLoss:
         The weights to train.
     reg_lambda
         Strength of the L2 penalty.
+    scaling
+        Units of the weights that it is a function of.
     n_threads
         Number of threads; the result does not depend on it.
     """
@@ -88,14 +91,16 @@ class LinearLoss:
         layout: LinearLayout,
         *,
         reg_lambda: float,
+        scaling: Scaling = UNSCALED,
         n_threads: int,
     ) -> None:
         self.targets = targets
         self.layout = layout
         self.reg_lambda = reg_lambda
+        self.scaling = scaling
         self.n_threads = n_threads
         self.parts = [
-            Part(targets.part(batch.sequences), attribute_blocks(batch.rows))
+            Part(targets.part(batch.sequences), attribute_blocks(scaling.scale_rows(batch.rows)))
             for batch in batches(
                 rows, targets.offsets, targets.n_labels, edges=layout.pairs is not None
             )
@@ -114,8 +119,9 @@ class LinearLoss:
 
         def measure(vector: Vector) -> tuple[float, Vector]:
             weights = LinearWeights.from_vector(vector, self.layout)
-            gradient = strength * vector
-            penalty = 0.5 * strength * float(np.einsum("i,i->", vector, vector))
+            unscaled = self.scaling.unscale(vector)
+            gradient = self.scaling.unscale(strength * unscaled)
+            penalty = 0.5 * strength * float(np.einsum("i,i->", unscaled, unscaled))
             sums = _Sums(self.layout, gradient)
             if isinstance(objective, str):
                 loss = self._add_labellings(objective, weights, sums)

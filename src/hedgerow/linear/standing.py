@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.lbfgs import Minimum, build_metric
 from hedgerow.linear.bundle import Bundle
-from hedgerow.linear.lbfgs import Minimum, build_metric
 from hedgerow.objectives import Choice
 from hedgerow.persist import (
     State,
@@ -85,8 +85,13 @@ class Standing:
         return State(tensors | dict(zip(names, self.metric.to_arrays(), strict=True)), metadata)
 
     @classmethod
-    def unpack(cls, state: State, n_weights: int, plan: Sequence[Choice]) -> Standing:
-        """Read what `pack` wrote in a training of these stages; raises ModelFileError."""
+    def unpack(
+        cls, state: State, n_weights: int, plan: Sequence[Choice], penalty: float | Vector
+    ) -> Standing:
+        """Read what `pack` wrote in a training of these stages; raises ModelFileError.
+
+        `penalty` is that of the bundle method, see `hedgerow.linear.bundle.Bundle`.
+        """
         history, done = unpack_history(state), state.metadata.get("done")
         losses = read_array(state, "losses", np.float64).tolist()
         require("loss" in history, "its history")
@@ -100,7 +105,7 @@ class Standing:
         assert isinstance(done, list)
         if Bundle.is_in(state):
             require(plan[len(done)] == "max_margin", "its stages")
-            bundle = Bundle.unpack(state, n_weights)
+            bundle = Bundle.unpack(state, n_weights, penalty)
             return cls(bundle.best, None, bundle, done, losses, history)
         weights = read_weights(state, "weights", (n_weights,))
         return cls(weights, _unpack_metric(state, n_weights), None, done, losses, history)

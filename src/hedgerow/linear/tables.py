@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels.tables import Table, pair_table
-from hedgerow.linear.weights import LinearWeights
+from hedgerow.linear.weights import LinearLayout, LinearWeights
 
 
 def attribute_table(
@@ -24,6 +24,18 @@ def attribute_table(
         "label": classes[np.concatenate([layout.outputs, np.arange(len(classes))])],
         "weight": np.concatenate([weights.attributes, weights.biases]),
     }
+
+
+def name_weight(number: int, layout: LinearLayout, index: _core.StringIndex) -> str:
+    """What the weight of this number in a vector of all weights belongs to."""
+    n_labels, n_pairs, n_biases, _ = layout.sizes
+    if number < n_labels:
+        return f"the attribute {index.names()[layout.labels.attribute_of_weight()[number]]!r}"
+    number -= n_labels
+    if number < n_pairs:
+        assert layout.pairs is not None
+        return f"the attribute {index.names()[layout.pairs.attribute_of_weight()[number]]!r}"
+    return "a label" if number - n_pairs < n_biases else "a label pattern"
 
 
 def transition_table(

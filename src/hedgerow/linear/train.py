@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.lbfgs import Iterations, Minimum, minimize
 from hedgerow.linear.bundle import Bundle, minimize_bundle
-from hedgerow.linear.lbfgs import Iterations, Minimum, minimize
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.owlqn import minimize_l1
 from hedgerow.linear.standing import Standing
@@ -49,14 +49,15 @@ def train(
     loss
         The training set.
     standing
-        Where to go on; it is kept up to date with every iteration.
+        Where to go on; it is kept up to date with every iteration. Its weights have the units of
+        the loss; those reported and returned have those of scores of attributes.
     plan
         What each stage is for, see `plan_stages`.
     reg_alpha
         Strength of the L1 penalty.
     max_iter, warm_iter, tol
         Most iterations for the objective, and those to warm up; when fewer are enough, see
-        `hedgerow.linear.lbfgs.Iterations` and `hedgerow.linear.bundle.minimize_bundle`.
+        `hedgerow.lbfgs.Iterations` and `hedgerow.linear.bundle.minimize_bundle`.
     report
         ``report(weights, loss)`` is called after each iteration.
     """
@@ -64,7 +65,7 @@ def train(
 
     def note(weights: Vector, value: float) -> None:
         standing.weights = weights
-        report(weights, value)
+        report(loss.scaling.unscale(weights), value)
 
     while True:
         stage = len(standing.done)
@@ -76,7 +77,8 @@ def train(
         else:
             found = _descend(loss, plan[stage], standing, reg_alpha, iterations)
         if stage == len(plan) - 1:
-            return replace(found, n_iter=sum(standing.done) + found.n_iter)
+            weights = loss.scaling.unscale(found.weights)
+            return replace(found, weights=weights, n_iter=sum(standing.done) + found.n_iter)
         standing.turn(found)
 
 
@@ -91,12 +93,14 @@ def _descend(
     assert metric is not None
     if reg_alpha == 0:
         return minimize(smooth, standing.weights, iterations, metric, n_threads)
-    return minimize_l1(smooth, standing.weights, reg_alpha, iterations, metric, n_threads)
+    alpha = loss.scaling.unscale(np.array(reg_alpha))
+    return minimize_l1(smooth, standing.weights, alpha, iterations, metric, n_threads)
 
 
 def _close_gap(loss: LinearLoss, standing: Standing, iterations: Iterations) -> Minimum:
     risk = loss.of("max_margin", penalised=False)
     standing.metric = None  # nothing is smooth here
     if standing.bundle is None:
-        standing.bundle = Bundle.begin(risk, standing.weights, loss.reg_lambda, floor=0.0)
+        penalty = loss.scaling.divide_penalty(loss.reg_lambda)
+        standing.bundle = Bundle.begin(risk, standing.weights, penalty, floor=0.0)
     return minimize_bundle(risk, standing.bundle, iterations)

@@ -104,8 +104,8 @@ def _is_known(label: Any) -> bool:
 
 
 def _sort(labels: set[Any]) -> list[Any]:
-    """By value where they compare, else by how they print."""
+    """By value where they compare, else by how they print, 1 before "1"."""
     try:
         return sorted(labels)
     except TypeError:
-        return sorted(labels, key=str)
+        return sorted(labels, key=lambda label: (str(label), type(label).__name__))

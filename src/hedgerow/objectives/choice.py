@@ -36,6 +36,11 @@ def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> Choice:
         return _named(objective, float(sharpness))
     if isinstance(objective, type) or not isinstance(objective, Objective):
         hint = f"; pass {objective.__name__}()" if isinstance(objective, type) else ""
+        if objective is None:
+            hint = (
+                ". A model that was loaded has None if it was trained for an object, which no file "
+                "keeps: set it again, set_params(objective=...)"
+            )
         raise TypeError(
             f"objective is {objective!r}; expected a name, such as 'accuracy', or an object with "
             f"the methods value and gradient, see hedgerow.objectives.Objective{hint}"

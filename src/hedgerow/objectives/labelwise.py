@@ -47,6 +47,12 @@ class Objective(Protocol):
     these as they are. The value may be any function of all marginals; in `hedgerow.LinearCRF` it
     stands beside a penalty, so it should grow with the number of positions, as a likelihood does.
 
+    With a `hedgerow.Checkpoint` an objective is told apart by the name of its class and by its
+    state: what ``get_params()`` returns, if there is such a method; else the fields of a dataclass,
+    but for those with ``compare=False``; else its attributes. These may be numbers, strings, bools,
+    None, NumPy arrays, dataclasses, and lists and dicts of such; with any others a checkpoint is
+    refused. Model files do not keep an objective that is an object.
+
     Examples
     --------
     The Brier score, squared errors of the probabilities, whose gradient is simple:

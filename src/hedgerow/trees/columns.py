@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.encode import check_schema
+from hedgerow.encode import check_schema, number_categories
 from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE, ColumnCuts, cut_attributes, cut_dense
 from hedgerow.trees.entries import (
@@ -140,7 +140,7 @@ class Columns:
         if self.n_numeric:
             self._fill_numeric(sequences, dense, n_threads)
         numbers = [
-            _number_categories(column, known)
+            place_categories(column, known)
             for column, known in zip(sequences.categorical, self.categories, strict=True)
         ]
         pairs = zip(numbers, self.categories, strict=True)
@@ -286,13 +286,13 @@ def is_dense(categories: list[str]) -> bool:
     return len(categories) <= MAX_CATEGORIES
 
 
-def _number_categories(column: Categorical, known: list[str]) -> NDArray[np.int32]:
+def place_categories(column: Categorical, known: list[str]) -> NDArray[np.int32]:
     """Place of each value in `known`, (N,); -1 for what is missing there or here."""
     if column.categories == known:
         return column.codes
-    places = [bisect_left(known, category) for category in column.categories]
-    found = [
-        place if known[place : place + 1] == [category] else -1
-        for place, category in zip(places, column.categories, strict=True)
-    ]
-    return np.array([*found, -1], np.int32)[column.codes]
+
+    def find(category: str) -> int:
+        place = bisect_left(known, category)
+        return place if known[place : place + 1] == [category] else -1
+
+    return number_categories(column, find, lambda: known)[column.codes]

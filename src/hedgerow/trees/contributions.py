@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.labels.tables import Table
 from hedgerow.sequences import Sequences, SparseRows
-from hedgerow.trees.columns import Columns, is_dense
+from hedgerow.trees.columns import Columns, is_dense, place_categories
 from hedgerow.trees.entries import read_entries
 from hedgerow.trees.forest import Forest
 
@@ -49,7 +49,7 @@ def path_contributions(
     trees = np.flatnonzero(signs[np.arange(forest.n_trees) % forest.n_labels])
     weights = signs[trees % forest.n_labels]
     firsts = forest.tree_offsets[:-1][trees]
-    bias = float(weights @ forest.values[firsts].astype(np.float64))
+    bias = float(np.einsum("t,t", weights, forest.values[firsts].astype(np.float64)))
     keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     changes: list[NDArray[np.float64]] = [np.empty(0)]
     nodes = firsts
@@ -151,9 +151,13 @@ class _Reader:
         self._sparse = columns.sparse
         texts = list(zip(sequences.categorical, columns.categories, strict=True))
         self._small = [column for column, known in texts if is_dense(known)]
-        self._large = [
-            (column, name) for column, known in texts if not is_dense(known) for name in known
+        large = [
+            (place_categories(column, known), len(known))
+            for column, known in texts
+            if not is_dense(known)
         ]
+        # For each category of a large column the places of its values, (N,), and its own place.
+        self._large = [(places, place) for places, size in large for place in range(size)]
 
     def read(self, row: int, column: int) -> Any:
         if column < self._n_numeric:
@@ -164,9 +168,8 @@ class _Reader:
             return None if code < 0 else text.categories[code]
         if self._sparse:
             return self._number(row, column - self._n_dense)
-        text, name = self._large[column - self._n_dense]
-        code = int(text.codes[row])
-        return float(code >= 0 and text.categories[code] == name)
+        places, place = self._large[column - self._n_dense]
+        return float(places[row] == place)
 
     def _number(self, row: int, column: int) -> float | None:
         if self._numbers is not None:

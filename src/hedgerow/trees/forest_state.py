@@ -30,6 +30,7 @@ def unpack_forest(state: State, n_labels: int, name: str = "trees") -> Forest:
     require(len(tree_offsets) and (len(tree_offsets) - 1) % n_labels == 0, "a round lacks a tree")
     n_nodes = len(arrays["columns"])
     require(all(len(array) == n_nodes for array in arrays.values()), "a tree lacks a node")
+    require((arrays["columns"] >= -1).all(), "a tree has a column below -1")
     figures = np.concatenate([arrays["values"], arrays["gains"], arrays["weights"]])
     require(np.isfinite(figures).all(), "a tree has a value that is not finite")
     left_sets = read_array(state, f"{name}.left_sets", np.uint8)

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
-from hedgerow.trellis.potentials import Potentials, Scores, count_threads
+from hedgerow.labels.automaton import PatternArcs
+from hedgerow.trellis.potentials import (
+    Potentials,
+    Scores,
+    count_threads,
+    read_codes,
+    read_weights,
+)
 
 __all__ = [
     "Pairs",
@@ -38,6 +45,8 @@ class Posteriors:
     """(N, K, K) probability of (label before, label); 0 where a sequence begins."""
     arc_marginals: NDArray[np.float64] | None
     """(N, A) probability that each arc of an automaton is taken."""
+    pattern_marginals: NDArray[np.float64] | None
+    """(N, P) probability that each label pattern ends at each position."""
     log_likelihoods: NDArray[np.float64] | None
     """(S,) log probability of the given labels."""
 
@@ -48,6 +57,7 @@ def forward_backward(
     labels: ArrayLike | None = None,
     pairs: Pairs = "sum",
     arc_marginals: bool = False,
+    patterns: PatternArcs | None = None,
     weights: ArrayLike | None = None,
     out: NDArray[np.float64] | None = None,
     n_jobs: int | None = None,
@@ -65,6 +75,9 @@ def forward_backward(
         label pairs at every position, None for neither.
     arc_marginals
         Whether to compute the probability of each arc at every position, for an automaton.
+    patterns
+        Label patterns whose probability at every position to compute, by the arcs that end in them.
+        That takes less memory than ``arc_marginals`` or all label pairs where these are many.
     weights
         (S,) how much each sequence counts in ``arc_sums``; None is 1.
     out
@@ -73,9 +86,11 @@ def forward_backward(
         Threads; None is all cores.
     """
     scores = Scores(potentials)
-    codes = None if labels is None else np.ascontiguousarray(labels, dtype=np.int32)
-    result = empty_posteriors(potentials, pairs, out, arc_marginals, likelihoods=codes is not None)
-    by_sequence = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    codes = None if labels is None else read_codes(labels)
+    result = empty_posteriors(
+        potentials, pairs, out, arc_marginals, likelihoods=codes is not None, patterns=patterns
+    )
+    by_sequence = None if weights is None else read_weights(weights)
     _fill_posteriors(
         scores,
         codes,
@@ -85,6 +100,8 @@ def forward_backward(
         result.arc_sums,
         result.arc_marginals,
         result.pairs,
+        patterns,
+        result.pattern_marginals,
         by_sequence,
         count_threads(n_jobs),
     )
@@ -112,8 +129,8 @@ def weighted_forward_backward(
     result.log_z.fill(np.nan)  # there is no one Z behind a weighted likelihood
     fill = scores.bind(_core.fill_weighted_posteriors, _core.fill_weighted_automaton_posteriors)
     fill(
-        np.ascontiguousarray(labels, dtype=np.int32),
-        np.ascontiguousarray(weights, dtype=np.float64),
+        read_codes(labels),
+        read_weights(weights),
         result.log_likelihoods,
         result.marginals,
         result.arc_sums,
@@ -129,8 +146,9 @@ def log_likelihood(
     """Log probability of the given labels, (S,), by a forward pass alone."""
     scores = Scores(potentials)
     out = np.empty(potentials.n_sequences)
-    codes = np.ascontiguousarray(labels, dtype=np.int32)
-    _fill_posteriors(scores, codes, None, out, None, None, None, None, None, count_threads(n_jobs))
+    codes = read_codes(labels)
+    nothing = (None,) * 7
+    _fill_posteriors(scores, codes, None, out, *nothing, count_threads(n_jobs))
     return out
 
 
@@ -138,7 +156,8 @@ def log_z(potentials: Potentials, *, n_jobs: int | None = None) -> NDArray[np.fl
     """Log of the sum over all labellings of exp(score), (S,), by a forward pass alone."""
     scores = Scores(potentials)
     out = np.empty(potentials.n_sequences)
-    _fill_posteriors(scores, None, out, None, None, None, None, None, None, count_threads(n_jobs))
+    nothing = (None,) * 8
+    _fill_posteriors(scores, None, out, *nothing, count_threads(n_jobs))
     return out
 
 
@@ -149,6 +168,7 @@ def empty_posteriors(
     arc_marginals: bool,
     *,
     likelihoods: bool,
+    patterns: PatternArcs | None = None,
 ) -> Posteriors:
     """Room for what a kernel fills."""
     if pairs not in ("sum", "each", None):
@@ -166,6 +186,9 @@ def empty_posteriors(
         arc_marginals=np.empty((n_positions, automaton.n_arcs))
         if arc_marginals and automaton is not None
         else None,
+        pattern_marginals=None
+        if patterns is None
+        else np.empty((n_positions, len(patterns.offsets) - 1)),
         log_likelihoods=np.empty(n_sequences) if likelihoods else None,
     )
 
@@ -179,9 +202,12 @@ def _fill_posteriors(
     arc_sums: NDArray[np.float64] | None,
     arc_marginals: NDArray[np.float64] | None,
     pairs: NDArray[np.float64] | None,
+    patterns: PatternArcs | None,
+    pattern_marginals: NDArray[np.float64] | None,
     weights: NDArray[np.float64] | None,
     n_threads: int,
 ) -> None:
     fill = scores.bind(_core.fill_posteriors, _core.fill_automaton_posteriors)
     arcs = (arc_sums,) if scores.potentials.automaton is None else (arc_sums, arc_marginals)
-    fill(labels, log_z, log_likelihoods, marginals, *arcs, pairs, weights, n_threads)
+    by_pattern = None if patterns is None else (*patterns, pattern_marginals)
+    fill(labels, log_z, log_likelihoods, marginals, *arcs, pairs, by_pattern, weights, n_threads)

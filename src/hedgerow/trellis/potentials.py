@@ -9,11 +9,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.labels.automaton import Automaton, pair_automaton
 
-__all__ = ["Potentials", "Scores", "count_threads", "over_automaton"]
+__all__ = [
+    "Potentials",
+    "Scores",
+    "count_threads",
+    "over_automaton",
+    "read_codes",
+    "read_weights",
+]
 
 # More than any machine has cores.
 MOST_THREADS = 10_000
@@ -83,6 +90,45 @@ def count_threads(n_jobs: int | None) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
 
 
+def read_codes(labels: ArrayLike) -> NDArray[np.int32]:
+    """Label codes, (N,), as the kernels want them. What is no whole number is no code."""
+    given = np.asarray(labels)
+    if given.ndim != 1:
+        raise ValueError(
+            f"labels must have an entry for each position, (N,); they have shape {given.shape}"
+        )
+    codes = _whole_numbers(given, np.dtype(np.int32))
+    if codes is None:
+        raise ValueError(
+            "a label code lies outside 0 .. number of labels - 1: labels of type "
+            f"{given.dtype} are not all whole numbers of that range"
+        )
+    return codes
+
+
+def read_weights(weights: ArrayLike) -> NDArray[np.float64]:
+    """Weights as the kernels want them."""
+    numbers = np.ascontiguousarray(weights, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        where = np.flatnonzero(~np.isfinite(numbers))[0]
+        raise ValueError(
+            f"weight {where} is {numbers.ravel()[where]}; weights must be finite numbers"
+        )
+    return numbers
+
+
+def _whole_numbers(given: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any] | None:
+    """The same numbers as integers, None where they are not the same."""
+    if given.dtype == kind:
+        return np.ascontiguousarray(given)
+    try:
+        with np.errstate(invalid="ignore"):
+            numbers = given.astype(kind)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return numbers if np.array_equal(numbers, given) else None
+
+
 def over_automaton(potentials: Potentials) -> Potentials:
     """The same scores, over the automaton of all label pairs if they are of first order."""
     if potentials.automaton is not None:
@@ -98,11 +144,14 @@ class Scores:
     def __init__(self, potentials: Potentials) -> None:
         self.potentials = potentials
         edges = potentials.edges
+        offsets = _whole_numbers(np.asarray(potentials.offsets), np.dtype(np.int64))
+        if offsets is None:
+            raise ValueError(f"offsets are {potentials.offsets}; expected whole numbers")
         self.arguments: tuple[Any, ...] = (
             np.ascontiguousarray(potentials.nodes, dtype=np.float64),
             np.ascontiguousarray(potentials.arcs, dtype=np.float64),
             None if edges is None else np.ascontiguousarray(edges, dtype=np.float64),
-            np.ascontiguousarray(potentials.offsets, dtype=np.int64),
+            offsets,
         )
         if potentials.automaton is not None:
             self.arguments = (potentials.automaton.program, *self.arguments)

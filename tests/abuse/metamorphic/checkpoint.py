@@ -39,7 +39,6 @@ def stopped_trainings(draw: st.DrawFn) -> Case:
         parameters["warm_iter"] = draw(st.sampled_from([None, 0, 3]))
     stop = st.tuples(st.sampled_from(STOPS), st.integers(1, 8), st.integers(1, 5))
     case["stops"] = draw(st.lists(stop, min_size=1, max_size=3))
-    case["evaluated"] = draw(st.booleans())
     case["n_jobs"] = draw(st.sampled_from([1, 2, 3]))
     case["verbose"] = draw(st.integers(0, 2))
     return case
@@ -52,10 +51,8 @@ class StopError(Exception):
 def check_checkpoint(case: Case) -> None:
     """However it was stopped, it goes on to the model file of an uninterrupted training."""
     training = Training.of(case)
-    fit = dict(training.fit_parameters)
-    if case["evaluated"]:
-        groups = training.ask_parameters.get("groups")
-        fit["eval_set"] = (training.X, training.y) + (() if groups is None else (groups,))
+    # The model to start from is the same one each time.
+    fit = training.start(random_state=0)
 
     def run(checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
         estimator = training.build(**changes)

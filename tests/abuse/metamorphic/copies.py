@@ -44,9 +44,10 @@ def check_copies(case: Case) -> None:
         assert file_of(made) == file, name
         assert file_of(make(made)) == file, f"{name} of {name}"
         assert_same_answers(answers(made, training), expected)
-    cloned = clone(crf).fit(training.X, training.y, **training.fit_parameters)
+    parameters = training.start()
+    cloned = clone(crf).fit(training.X, training.y, **parameters)
     assert file_of(cloned) == file, "clone"
-    again = crf.fit(training.X, training.y, **training.fit_parameters)
+    again = crf.fit(training.X, training.y, **parameters)
     assert file_of(again) == file, "fitted again"
 
 

@@ -20,10 +20,11 @@ def continued_trainings(draw: st.DrawFn) -> Case:
         case["saved"] = draw(st.booleans())
         # Else the number of rounds for the likelihood depends on n_rounds, and with init on it.
         parameters["warm_rounds"] = draw(st.integers(0, 3))
+        parameters["early_stopping_rounds"] = None  # a training that stopped would go on
         return case
     # A convex loss: it has one minimum.
     parameters |= {"objective": "likelihood", "max_iter": 300, "reg_lambda": 1.0}
-    case["data"] |= {"unknown": 0.0, "scale": 1.0}
+    case["data"]["unknown"] = 0.0
     return case
 
 
@@ -41,6 +42,9 @@ def check_init(case: Case) -> None:
     second = training.build(n_rounds=n_second).fit(training.X, training.y, init=first, **fit)
     whole = training.fit(n_rounds=n_first + n_second)
     assert second.history_ == whole.history_
+    if second.best_round_ is not None:  # of the rounds before, no more than the last is looked at
+        assert second.best_round_ >= first.n_rounds_
+        second.best_round_ = whole.best_round_
     assert file_of(second, n_rounds=1) == file_of(whole, n_rounds=1)
 
 

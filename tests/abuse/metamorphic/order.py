@@ -3,7 +3,7 @@
 import numpy as np
 
 from abuse.kind import Case, Kind
-from abuse.metamorphic.alike import DECIDED, assert_alike, assert_same_trees
+from abuse.metamorphic.alike import assert_alike, assert_same_trees, decided
 from abuse.metamorphic.answers import Answers, answers, assert_same_answers, draw_uniforms
 from abuse.trainings import Training, trainings
 from hedgerow import LinearCRF
@@ -17,16 +17,9 @@ def check_order(case: Case) -> None:
     Without label patterns, and in the first round, trees are the same to the last bit: a sum over
     sequences has no part in them but for those of histograms, which are exact.
     """
-    training = Training.of(case)
-    changes = DECIDED if case["estimator"] == "TreeCRF" else {}
-    weights = training.sample_weights()
-    places = np.random.default_rng(case["data"]["seed"]).permutation(len(weights))
-    sequences = training.sequences()
-    moved = training.having(
-        [sequences[place] for place in places], [weights[place] for place in places]
-    )
-    first = training.fit(**changes)
-    second = moved.fit(**changes)
+    training = Training.of(decided(case))
+    moved = move(training)
+    first, second = training.fit(), moved.fit()
     assert_alike(first, second)
     # Attributes of items are numbered as they come, and among equal splits the first is taken.
     if isinstance(first, LinearCRF) or case["data"]["form"] == "items":
@@ -34,8 +27,16 @@ def check_order(case: Case) -> None:
     if not first.label_patterns_:
         assert_same_trees(first, second)
     elif first.n_rounds_ and second.n_rounds_:
-        first, second = training.fit(n_rounds=1, **changes), moved.fit(n_rounds=1, **changes)
+        cold = Training.of(training.case | {"warm": False})
+        first, second = cold.fit(n_rounds=1), move(cold).fit(n_rounds=1)
         assert_same_trees(first, second)
+
+
+def move(training: Training) -> Training:
+    """The same training with its sequences in another order."""
+    parts = training.parts()
+    places = np.random.default_rng(training.case["data"]["seed"]).permutation(len(parts))
+    return training.having([parts[place] for place in places])
 
 
 def check_batches(case: Case) -> None:
@@ -45,13 +46,13 @@ def check_batches(case: Case) -> None:
     uniforms = draw_uniforms(training)
     expected = answers(crf, training, uniforms)
     rng = np.random.default_rng(case["data"]["seed"])
-    sequences = training.sequences()
-    places = rng.permutation(len(sequences))
+    parts = training.parts()
+    places = rng.permutation(len(parts))
     found: Answers = {name: [] for name in expected}
-    for part in np.split(places, np.sort(rng.integers(0, len(places) + 1, 2))):
-        if len(part):
-            batch = training.having([sequences[place] for place in part])
-            for name, given in answers(crf, batch, [uniforms[place] for place in part]).items():
+    for some in np.split(places, np.sort(rng.integers(0, len(places) + 1, 2))):
+        if len(some):
+            batch = training.having([parts[place] for place in some])
+            for name, given in answers(crf, batch, [uniforms[place] for place in some]).items():
                 found[name] += given
     in_order = {name: [parts[place] for place in places] for name, parts in expected.items()}
     assert_same_answers(found, in_order)

@@ -1,7 +1,6 @@
 """The process that a training runs in: its hash seed, its threads of BLAS, how it was started."""
 
 import hashlib
-import itertools
 import json
 import multiprocessing
 import os
@@ -9,7 +8,6 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
 
 import joblib
 import numpy as np
@@ -49,11 +47,8 @@ def batches(draw: st.DrawFn) -> Case:
 def fit(case: Case) -> bytes:
     """A model file; items and parameters hold sets, whose order changes with the hash seed."""
     training = Training.of(case)
-    changes: dict[str, Any] = {name: set(part) for name, part in training._constraints().items()}
-    if case["parameters"]["order"] == 2:
-        pairs = {pair for _, y in training.sequences() for pair in itertools.pairwise(y)}
-        known = {pair for pair in pairs if None not in pair}
-        changes |= {"label_patterns": known, "order": 1, "min_pattern_count": 0}
+    named = training.label_parameters().items()
+    changes = {name: set(value) for name, value in named if isinstance(value, list)}
     if case["data"]["form"] == "items":
         rng = np.random.default_rng(case["data"]["seed"])
         for x in training.X:

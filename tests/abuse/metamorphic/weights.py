@@ -7,8 +7,8 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from abuse.kind import Case, Kind
-from abuse.metamorphic.alike import DECIDED, assert_alike
-from abuse.trainings import Training, trainings
+from abuse.metamorphic.alike import assert_alike, decided
+from abuse.trainings import Part, Training, trainings
 
 __all__ = ["KINDS"]
 
@@ -16,19 +16,21 @@ __all__ = ["KINDS"]
 @st.composite
 def weighted_trainings(draw: st.DrawFn) -> Case:
     """Trainings in which nothing but weights says how often a sequence counts."""
-    case = draw(trainings())
+    case = decided(draw(trainings()))
     case["change"] = draw(st.sampled_from(["repeated", "left out", "classes"]))
     # Patterns and attributes are counted without weights, and so are quantiles.
-    parameters = case["parameters"] | {"min_pattern_count": draw(st.integers(0, 1))}
+    parameters = case["parameters"]
+    if "min_pattern_count" in parameters:
+        parameters["min_pattern_count"] = min(1, parameters["min_pattern_count"])
     if case["estimator"] == "TreeCRF":
-        parameters |= DECIDED | {"max_bins": 255}
+        parameters["max_bins"] = 255
     else:
         parameters |= {"min_count": 0, "all_pairs": True}
     if case["change"] == "classes" or case["weights"] == "positions":
         # With weights of positions a margin is as wide as they are, but the hinge counts once.
         parameters["objective"] = parameters["objective"].replace("max_margin", "likelihood")
     parameters.pop("class_weight", None)
-    case["parameters"] = parameters
+    case["class_weights"] = None
     if case["change"] == "classes":
         case["data"]["unknown"] = 0.0
         case["factor"] = draw(st.sampled_from([1.0, 2.0, 0.25, 3.0, 0.1]))
@@ -44,15 +46,11 @@ def check_weights(case: Case) -> None:
 
 def check_repeated(training: Training) -> None:
     """A sequence of weight 2 is two sequences."""
-    weights, sequences = read_weights(training), training.sequences()
-    counts = np.random.default_rng(training.case["data"]["seed"]).integers(1, 4, len(weights))
-    places = np.repeat(np.arange(len(weights)), counts)
-    repeated = training.having(
-        [sequences[place] for place in places], [weights[place] for place in places]
-    )
-    pairs = zip(weights, counts, strict=True)
-    weighted = training.having(sequences, [weight * count for weight, count in pairs])
-    assert_alike(weighted.fit(), repeated.fit())
+    parts = weighted_parts(training)
+    counts = np.random.default_rng(training.case["data"]["seed"]).integers(1, 4, len(parts))
+    repeated = [part for part, count in zip(parts, counts, strict=True) for _ in range(count)]
+    weighted = list(map(multiply, parts, counts))
+    assert_alike(training.having(weighted).fit(), training.having(repeated).fit())
 
 
 def check_left_out(training: Training) -> None:
@@ -60,28 +58,31 @@ def check_left_out(training: Training) -> None:
 
     Its labels, patterns and attributes are those of another one, for they would be counted.
     """
-    weights, sequences = read_weights(training), training.sequences()
-    places = np.random.default_rng(training.case["data"]["seed"]).integers(0, len(weights), 2)
-    others = [(reverse(sequences[place][0]), sequences[place][1]) for place in places]
-    nothing = [0.0 * weights[place] for place in places]
-    less = training.having(sequences, weights)
-    more = training.having(sequences + others, weights + nothing)
+    parts = weighted_parts(training)
+    places = np.random.default_rng(training.case["data"]["seed"]).integers(0, len(parts), 2)
+    others = [multiply(parts[place]._replace(x=reverse(parts[place].x)), 0.0) for place in places]
+    less, more = training.having(parts), training.having(parts + others)
     assert_alike(less.fit(), more.fit(), same_cuts=False)
 
 
 def check_classes(training: Training) -> None:
     """The same weight for all classes is that weight for all sequences."""
     factor = training.case["factor"]
-    weights, sequences = read_weights(training), training.sequences()
-    labels = {label for _, y in sequences for label in y}
-    by_class = training.having(sequences, weights)
-    weighted = training.having(sequences, [factor * weight for weight in weights])
+    parts = weighted_parts(training)
+    labels = {label for part in parts for label in part.labels}
+    by_class = training.having(parts)
+    weighted = training.having([multiply(part, factor) for part in parts])
     assert_alike(weighted.fit(), by_class.fit(class_weight=dict.fromkeys(labels, factor)))
 
 
-def read_weights(training: Training) -> list[Any]:
-    """Weights of the sequences, or of their rows; 1 if there are none."""
-    return [1.0 if weight is None else weight for weight in training.sample_weights()]
+def weighted_parts(training: Training) -> list[Part]:
+    """The sequences, with weight 1 if they have none."""
+    return [part._replace(weight=1.0) if part.weight is None else part for part in training.parts()]
+
+
+def multiply(part: Part, factor: float) -> Part:
+    """The same sequence with another weight."""
+    return part._replace(weight=part.weight * factor)
 
 
 def reverse(x: Any) -> Any:

@@ -16,24 +16,49 @@ from scipy import optimize
 
 from hedgerow import _core
 
-__all__ = ["Iterations", "Loss", "Minimum", "build_metric", "dot", "minimize"]
+__all__ = ["Iterations", "Loss", "Minimum", "Point", "backtrack", "build_metric", "dot", "minimize"]
 
 Vector = NDArray[np.float64]
 Loss = Callable[[Vector], tuple[float, Vector]]
+# Weights, the loss there, and its gradient.
+Point = tuple[Vector, float, Vector]
 
 # Steps that L-BFGS remembers, and iterations over which the loss must have fallen.
 MEMORY = 6
 PERIOD = 10
 
+# Backtracking: a step must lower the loss by this share of what the slope promises; else it is
+# halved, at most so often. Of a fresh direction, the plain gradient's, no scale is known.
+PROMISE = 1e-4
+MAX_HALVINGS = 20
+MAX_FRESH_HALVINGS = 100
+# Differences of the loss below this share of what it was at first may be rounding errors.
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a minimisation stopped."""
+    """Where a minimisation stopped.
+
+    Attributes
+    ----------
+    weights : (W,)
+        The best weights found.
+    loss : float
+        Their loss.
+    n_iter : int
+        Number of iterations.
+    converged : bool
+        Whether the loss has settled.
+    steepest : int or None
+        If no step lowered the loss though its slope is steep: the weight with the steepest slope.
+    """
 
     weights: Vector
     loss: float
     n_iter: int
     converged: bool
+    steepest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,15 +91,20 @@ class Iterations:
         loss = self.losses[-1]
         return self.losses[-1 - PERIOD] - loss <= self.tol * abs(loss)
 
+    def rounding(self, loss: float) -> float:
+        """How far two losses may be apart for no reason, if the first one is this."""
+        return ROUNDING * abs(self.losses[0] if self.losses else loss)
+
     def note(self, weights: Vector, loss: float) -> None:
         """Note one more iteration."""
         self.losses.append(loss)
         self.report(weights, loss)
 
-    def end(self, weights: Vector, loss: float) -> Minimum:
-        """The minimum, found after these iterations."""
+    def end(self, weights: Vector, loss: float, steepest: int | None = None) -> Minimum:
+        """The minimum, found after these iterations; where no step lowers the loss, see there."""
         n_iter = len(self.losses)
-        return Minimum(weights, loss, n_iter, converged=n_iter < self.max_iter)
+        converged = n_iter < self.max_iter and steepest is None
+        return Minimum(weights, loss, n_iter, converged, steepest)
 
 
 def build_metric(n_weights: int) -> _core.InverseHessian:
@@ -101,18 +131,78 @@ def minimize(
         metric.fill_direction(gradient, direction, n_threads)
         ray = _Ray(loss, weights, direction)
         step = ray.search(value, gradient, fresh)
-        if step is None:
-            if fresh:  # no step lowers the loss any further
-                break
+        if step is not None:
+            new_weights, value, new_gradient = ray.at(step)
+            direction *= step
+        elif not fresh:
             metric.clear()
             continue
-        weights, value, new_gradient = ray.at(step)
-        direction *= step
+        else:
+            found = backtrack(ray.at, weights, value, gradient, direction, iterations, fresh)
+            if found.point is None or value - found.point[1] <= iterations.rounding(value):
+                return iterations.end(weights, value, found.steepest)  # there is no lower loss
+            new_weights, value, new_gradient = found.point
+            np.subtract(new_weights, weights, out=direction)
         change = np.subtract(new_gradient, gradient, out=gradient)
         metric.push(direction, change, n_threads)
-        gradient = new_gradient
+        weights, gradient = new_weights, new_gradient
         iterations.note(weights, value)
     return iterations.end(weights, value)
+
+
+@dataclass(frozen=True)
+class Backtracking:
+    """A point with a lower loss, or none; then `Minimum.steepest`."""
+
+    point: Point | None
+    steepest: int | None = None
+
+
+def backtrack(
+    at: Callable[[float], Point],
+    weights: Vector,
+    value: float,
+    slopes: Vector,
+    direction: Vector,
+    iterations: Iterations,
+    fresh: bool,
+) -> Backtracking:
+    """Halve a step until it lowers the loss enough.
+
+    Parameters
+    ----------
+    at
+        Where a step of some size leads, and the loss there.
+    weights, value, slopes
+        Where it begins.
+    direction
+        That of the step, which is of size 1 at first. A fresh one has length 1 at most.
+    iterations
+        Those before, which tell what is not worth another one.
+    """
+    size, most = 1.0, MAX_HALVINGS
+    if fresh:
+        size = min(1.0, 1.0 / float(np.sqrt(dot(direction, direction))))
+        most = MAX_FRESH_HALVINGS
+    # In the end no step lowers the loss by more than rounding. It is not the end where a slope
+    # promises more than that, and yet the loss rises, by no more than a curvature explains that
+    # half the step would do justice to; nor where there is no loss to compare with.
+    least = max(iterations.tol * abs(value), iterations.rounding(value))
+    steep, finite = False, False
+    for _ in range(most):
+        point = at(size)
+        promise = dot(slopes, weights - point[0])
+        rise = point[1] - value
+        if steep and -0.01 * least <= rise < 0:
+            break  # a rounding error, where so much was promised
+        if rise <= -PROMISE * promise and rise < 0:
+            return Backtracking(point)
+        finite |= bool(np.isfinite(rise))
+        steep |= promise > least and rise <= 2 * promise
+        if (point[0] == weights).all():
+            break
+        size /= 2
+    return Backtracking(None, int(np.abs(slopes).argmax()) if steep or not finite else None)
 
 
 class _Ray:
@@ -123,9 +213,9 @@ class _Ray:
         self._origin = origin
         self._direction = direction
         self._step: float | None = None
-        self._point: tuple[Vector, float, Vector] | None = None
+        self._point: Point | None = None
 
-    def at(self, step: float) -> tuple[Vector, float, Vector]:
+    def at(self, step: float) -> Point:
         """Weights, loss and gradient at a step from the origin."""
         if step != self._step:
             self._point = None  # lets go of its vectors before new ones are made
@@ -139,8 +229,8 @@ class _Ray:
     def search(self, value: float, gradient: Vector, fresh: bool) -> float | None:
         """A step that meets the strong Wolfe conditions; None if none is found.
 
-        scipy sees only the step, a vector of one number: the long vectors stay out of BLAS, whose
-        threads would go on spinning beside ours.
+        scipy sees only the step, a vector of one number: the long vectors stay out of BLAS, see
+        `dot`.
         """
         # A fresh direction is tried as if the last step had lowered the loss by this much.
         value_before = value + float(np.sqrt(dot(gradient, gradient))) / 2 if fresh else None
@@ -156,9 +246,14 @@ class _Ray:
                 value_before,
                 maxiter=20,
             )
-        return None if found[0] is None else float(found[0])
+        if found[0] is None or not self.at(float(found[0]))[1] <= value:  # it may be NaN
+            return None
+        return float(found[0])
 
 
 def dot(a: Vector, b: Vector) -> float:
-    """Dot product without BLAS, whose threads would go on spinning beside ours."""
+    """Dot product without BLAS, whose bits depend on the number of its threads.
+
+    And those would go on spinning beside ours.
+    """
     return float(np.einsum("i,i->", a, b))

@@ -1,0 +1,106 @@
+"""Descriptions: parameters as JSON values, equal for parameters that mean the same.
+
+A checkpoint holds them, to tell whether it is of the same training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from hedgerow.fingerprint import fingerprint
+from hedgerow.parameters import is_object, plain_value
+
+__all__ = ["describe", "show"]
+
+ADVICE = (
+    "make it a dataclass whose fields are numbers, strings, bools, None, NumPy arrays, or lists "
+    "or dicts of such, or train without a checkpoint"
+)
+
+
+def describe(name: str, value: Any) -> Any:
+    """Describe the parameter `name`.
+
+    An object is described by the name of its class and by its state, which is the first of these
+    that there is: what its method ``get_params()`` returns, as scikit-learn's objects have it; the
+    fields of a dataclass, but for those with ``compare=False``; its attributes. Raises TypeError if
+    the state is hidden, or holds more than plain values, NumPy arrays and dataclasses.
+    """
+    if not is_object(name, value):
+        return _describe_value(name, plain_value(name, value))
+    if name == "random_state":  # a checkpoint holds the seed that was drawn from it
+        return f"a {_class_name(value)}"
+    try:
+        return _describe_object(name, value, _read_state(name, value))
+    except TypeError as error:
+        raise TypeError(
+            f"{name} is a {_class_name(value)}, which a checkpoint cannot tell from another: "
+            f"{error}; {ADVICE}"
+        ) from None
+
+
+def show(described: Any) -> str:
+    """A description in the words of Python, for a message."""
+    if isinstance(described, list):
+        return f"[{', '.join(map(show, described))}]"
+    if not isinstance(described, dict):
+        return repr(described)
+    if "class" in described:
+        state = ", ".join(f"{name}={show(value)}" for name, value in described["state"].items())
+        return f"{described['class']}({state})"
+    if "array" in described:
+        return f"array({described['array']}, shape={described['shape']})"
+    if "float" in described:
+        return str(described["float"])
+    return f"{{{', '.join(f'{show(key)}: {show(value)}' for key, value in described['pairs'])}}}"
+
+
+def _read_state(where: str, value: Any) -> dict[str, Any]:
+    """What an object holds, by name."""
+    if callable(getattr(value, "get_params", None)):
+        return dict(value.get_params())
+    if _is_dataclass(value):
+        return _read_fields(value)
+    for base in type(value).__mro__[:-1]:
+        is_builtin = "__module__" not in vars(base)  # such as dict
+        if is_builtin or vars(base).get("__slots__"):
+            raise TypeError(f"{where} holds what is no attribute, as every {base.__name__} does")
+    return dict(vars(value))
+
+
+def _is_dataclass(value: Any) -> bool:
+    """Whether its own class is a dataclass; one that only derives from one may hold more."""
+    return "__dataclass_fields__" in vars(type(value))
+
+
+def _read_fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value) if field.compare}
+
+
+def _describe_object(where: str, value: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+    described = {name: _describe_value(f"{where}.{name}", state[name]) for name in sorted(state)}
+    return {"class": _class_name(value), "state": described}
+
+
+def _describe_value(where: str, value: Any) -> Any:
+    if _is_dataclass(value):
+        return _describe_object(where, value, _read_fields(value))
+    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind != "O":
+        return {"array": fingerprint(value), "shape": list(value.shape)}
+    if isinstance(value, Mapping):
+        keys = plain_value(where, dict.fromkeys(value))  # in an order that repeats
+        return {"pairs": [[key, _describe_value(f"{where}[{key!r}]", value[key])] for key in keys]}
+    plain = value if isinstance(value, list | tuple) else plain_value(where, value)
+    if isinstance(plain, list | tuple):
+        return [_describe_value(f"{where}[{place}]", item) for place, item in enumerate(plain)]
+    is_json = not isinstance(plain, float) or math.isfinite(plain)
+    return plain if is_json else {"float": repr(plain)}
+
+
+def _class_name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"

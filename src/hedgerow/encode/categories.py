@@ -1,0 +1,140 @@
+"""Categories: the values of text columns as strings, found again among those of training.
+
+Numbers that are equal are the same category, whatever their type: a column of integers becomes one
+of floats as soon as a value is missing. Bools are no numbers here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from itertools import chain, islice
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.sequences import Categorical, CategoryKind
+
+BOOLS = {"True", "False"}
+# Known categories that a warning shows.
+MAX_SHOWN = 5
+
+
+def is_bool(value: Any) -> bool:
+    """Whether a value is True or False, of Python or of NumPy."""
+    return isinstance(value, (bool, np.bool_))
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that can stand on a line, Decimals included; bools are none."""
+    if isinstance(value, str):  # the most common by far
+        return False
+    return isinstance(value, (Real, Decimal)) and not is_bool(value)
+
+
+def kind_of_values(values: Iterable[Any]) -> CategoryKind:
+    """What the values of a column are, by their types."""
+    values = list(values)
+    if values and all(map(is_number, values)):
+        return "numbers"
+    return "bools" if values and all(map(is_bool, values)) else "text"
+
+
+def other_spellings(value: Any) -> tuple[str, ...]:
+    """How a number that equals this one may be written: ``1.0`` for ``1``, and ``1`` for ``1.0``.
+
+    Empty for all that is no number.
+    """
+    if not is_number(value):
+        return ()
+    spellings = []
+    try:
+        if int(value) == value:
+            spellings.append(str(int(value)))
+        if float(value) == value:
+            spellings.append(str(float(value)))
+    except (ValueError, OverflowError, ArithmeticError):
+        pass  # infinite, or beyond the range of floats
+    return tuple(spelling for spelling in spellings if spelling != str(value))
+
+
+def number_categories(
+    column: Categorical, find: Callable[[str], int], known: Callable[[], Iterable[str]]
+) -> NDArray[np.int32]:
+    """Find the categories of a column among those that a model knows.
+
+    Warns if it knows none of them and they are of another kind than those it knows. New words are
+    nothing to warn of, but numbers for words are.
+
+    Parameters
+    ----------
+    column : Categorical
+        K categories.
+    find
+        Gives the number of a category that the model knows, -1 for others.
+    known
+        Lists the categories that the model knows in this column; asked for only if it is needed.
+
+    Returns
+    -------
+    (K + 1,) int32
+        Number of each category, -1 for unknown ones; at last -1, for the code of what is missing.
+    """
+    numbers = np.fromiter(map(find, column.categories), np.int32, len(column.categories))
+    for place in np.flatnonzero(numbers < 0) if column.spellings else ():
+        for spelling in column.spellings.get(column.categories[place], ()):
+            if numbers[place] < 0:
+                numbers[place] = find(spelling)
+    if len(numbers) and (numbers < 0).all():
+        _warn_of_another_kind(column, known())
+    return np.append(numbers, np.int32(-1))
+
+
+def _warn_of_another_kind(column: Categorical, known: Iterable[str]) -> None:
+    """Warn if categories, none of which is known, are of another kind than the known ones."""
+    known = iter(known)
+    shown = list(islice(known, MAX_SHOWN))
+    if not shown:
+        return
+    kind, values = _kind_by_looks(chain(shown, known))
+    ours = {_to_number(category) for category in column.categories}
+    if _kind_beside(kind, column) == kind and values.isdisjoint(ours):
+        return
+    warnings.warn(
+        f"column {column.name!r} holds no category that the model knows, so that all count as "
+        f"missing: {column.categories[0]!r} for example, while it was fitted on "
+        f"{', '.join(map(repr, shown))}{', ...' if len(shown) == MAX_SHOWN else ''}; give the "
+        "categories the values used to fit",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _kind_by_looks(categories: Iterable[str]) -> tuple[CategoryKind, set[float | None]]:
+    """What categories look like, and which numbers they are; text ends the search."""
+    values: set[float | None] = set()
+    are_bools = True
+    for category in categories:
+        are_bools &= category in BOOLS
+        values.add(_to_number(category))
+        if None in values and not are_bools:
+            return "text", set()
+    return ("bools", set()) if are_bools else ("numbers", values)
+
+
+def _kind_beside(known: CategoryKind, column: Categorical) -> CategoryKind:
+    """Kind of a column; text that looks like the known categories is taken for their kind."""
+    looks_alike = (known == "bools" and BOOLS.issuperset(column.categories)) or (
+        known == "numbers" and all(_to_number(name) is not None for name in column.categories)
+    )
+    return known if column.kind == "text" and looks_alike else column.kind
+
+
+def _to_number(category: str) -> float | None:
+    try:
+        return float(category)
+    except ValueError:
+        return None

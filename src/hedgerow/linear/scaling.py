@@ -1,0 +1,113 @@
+"""Scaling: units of the weights that make training independent of the units of the attributes.
+
+A loss curves along the weights of an attribute as the sum of its squared values does, and the
+penalty adds reg_lambda. With a year beside numbers around 1 the curvatures differ by millions, and
+no step is right for both weights. So training works with weights in other units, u = scale * w, and
+values / scale, which give the same scores. The scale is such that the attribute has the curvature
+of one that is 1 wherever it is not zero: with n values that are not zero, and log-likelihoods
+that curve by 1/4 at most,
+
+    (sum of squares / 4 + reg_lambda) / scale^2 = n / 4 + reg_lambda.
+
+It is rounded to a power of two, by which numbers are multiplied without rounding errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.linear.weights import LinearLayout
+from hedgerow.sequences import SparseRows
+
+__all__ = ["UNSCALED", "Scaling"]
+
+Vector = NDArray[np.float64]
+
+# Weights of attributes that are smaller than 2^SMALLEST would be too large for a number.
+SMALLEST = -500
+# A penalty of weights in training is at least this share of that of weights.
+LEAST_PENALTY = 2.0**-26
+# Entries that are looked at in one go.
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """From weights to weights in training, and back.
+
+    Attributes
+    ----------
+    attributes : (A,) or None
+        Scale of each attribute; None: all are 1.
+    weights : (W,) or None
+        Scale of each weight, likewise: that of its attribute, and 1 for biases and label patterns.
+    """
+
+    attributes: Vector | None = None
+    weights: Vector | None = None
+
+    @classmethod
+    def of(cls, rows: SparseRows, layout: LinearLayout, reg_lambda: float) -> Scaling:
+        """That of a training set."""
+        if rows.values is None:
+            return UNSCALED
+        scales = _find_scales(rows, reg_lambda)
+        if (scales == 1).all():
+            return UNSCALED
+        of_labels = scales[layout.labels.attribute_of_weight()]
+        of_pairs = scales[[] if layout.pairs is None else layout.pairs.attribute_of_weight()]
+        others = np.ones(sum(layout.sizes[2:]))
+        return cls(scales, np.concatenate([of_labels, of_pairs, others]))
+
+    def scale_rows(self, rows: SparseRows) -> SparseRows:
+        """Attributes by their scale."""
+        if self.attributes is None:
+            return rows
+        assert rows.values is not None
+        return replace(rows, values=rows.values / self.attributes[rows.indices])
+
+    def scale(self, weights: Vector) -> Vector:
+        """Weights, as training has them."""
+        return weights if self.weights is None else weights * self.weights
+
+    def unscale(self, weights: Vector) -> Vector:
+        """Weights in training, as scores of attributes have them; gradients the other way."""
+        return weights if self.weights is None else weights / self.weights
+
+    def divide_penalty(self, reg_lambda: float) -> float | Vector:
+        """Strength of the L2 penalty for weights in training, or that of each weight, (W,).
+
+        Not less than a share of `reg_lambda` that makes no difference to the loss, and that sums
+        with rounding errors can tell from none.
+        """
+        if self.weights is None:
+            return reg_lambda
+        return reg_lambda * np.maximum(self.weights**-2.0, LEAST_PENALTY)
+
+
+UNSCALED = Scaling()
+
+
+def _find_scales(rows: SparseRows, reg_lambda: float) -> Vector:
+    """The scale of each attribute, (A,)."""
+    assert rows.values is not None
+    n_attributes, n_entries = rows.n_columns, len(rows.indices)
+    parts = [slice(first, first + BLOCK) for first in range(0, n_entries, BLOCK)]
+    counts = np.bincount(rows.indices, minlength=n_attributes).clip(min=1)
+    largest, squares = np.zeros((2, n_attributes))
+    for part in parts:
+        np.maximum.at(largest, rows.indices[part], np.abs(rows.values[part]))
+    largest[largest == 0] = 1.0
+    for part in parts:  # the squares of values by the largest one cannot overflow
+        indices = rows.indices[part]
+        shares = rows.values[part] / largest[indices]
+        squares += np.bincount(indices, shares**2, minlength=n_attributes)
+    means = largest * np.sqrt(squares / counts)
+    penalty = np.sqrt(4 * reg_lambda / counts)
+    scales = np.hypot(means, penalty) / np.hypot(1.0, penalty)
+    scales[squares == 0] = 1.0  # attributes that never occur
+    powers: Vector = np.exp2(np.round(np.log2(scales)).clip(SMALLEST, None))
+    return powers

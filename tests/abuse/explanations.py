@@ -1,0 +1,119 @@
+"""Explanations: every number of `explain`, against a slow model and the list of all labellings."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from abuse.differential import Question, questions
+from abuse.kind import Case, Kind
+from reference.automata import Enumeration, PatternChain, enumerate_patterns
+from reference.fitted_model import count_positions
+
+
+def check_explain(case: Case) -> None:
+    """`explain`: all its parts recomputed, and their sum."""
+    question = Question.of(case)
+    seed = case["training"]["data"]["seed"]
+    s = seed % len(question.xs)
+    exact, x = question.exact[s], question.xs[s]
+    position = seed // 7 % count_positions(x)
+    possible = np.flatnonzero(exact.marginals[position] > 0)
+    if len(possible) < 2:
+        return
+    known = None if question.known is None else question.known[s]
+    asked = question.asked.ask_parameters | {"known": question.parameters.get("known")}
+    predicted = question.split(question.crf.predict(question.asked.X, **asked))[s]
+    explanation = question.crf.explain(x, position, known=known)
+    codes = question.codes(predicted)
+    label, against = question.codes([explanation.label, explanation.against])
+    slack = 8 * question.slack
+    assert label == codes[position]
+    others = np.delete(exact.marginals[position], label)
+    assert exact.marginals[position, against] >= others.max() - slack
+    log_odds = log_odds_of(exact, position, label, against)
+    np.testing.assert_allclose(explanation.log_odds, log_odds, rtol=0, atol=slack)
+    probs = explanation.prob, explanation.prob_against
+    expected = exact.marginals[position, [label, against]]
+    np.testing.assert_allclose(probs, expected, rtol=0, atol=slack)
+    table = explanation.to_table()
+    np.testing.assert_allclose(table["contribution"].sum(), log_odds, rtol=0, atol=slack)
+    check_features(question, x, explanation, slack)
+    check_transitions(question, exact, codes, explanation, slack)
+
+
+def log_odds_of(exact: Enumeration, position: int, label: int, against: int) -> float:
+    """Log of the ratio of the probabilities of two labels."""
+    labels = exact.chain.labellings[:, position]
+    sums = [np.logaddexp.reduce(exact.scores[labels == k]) for k in (label, against)]
+    return sums[0] - sums[1]
+
+
+def check_features(question: Question, x: Any, explanation: Any, slack: float) -> None:
+    """What each feature adds; those that add nothing may be listed or not."""
+    bias, added = question.model.contributions(
+        x, explanation.position, explanation.label, explanation.against
+    )
+    np.testing.assert_allclose(explanation.bias, bias, rtol=0, atol=slack)
+    features = explanation.features
+    keys = list(zip(features["feature"], features["offset"].tolist(), strict=True))
+    assert len(set(keys)) == len(keys)
+    found = dict(zip(keys, features["contribution"].tolist(), strict=True))
+    for key in found.keys() | added.keys():
+        np.testing.assert_allclose(found.get(key, 0.0), added.get(key, 0.0), rtol=0, atol=slack)
+    for (feature, offset), value in zip(keys, features["value"], strict=True):
+        assert value == question.model.value(x, explanation.position + offset, feature)
+    assert (np.diff(np.abs(features["contribution"])) <= 0).all()
+
+
+def check_transitions(
+    question: Question,
+    exact: Enumeration,
+    codes: tuple[int, ...],
+    explanation: Any,
+    slack: float,
+) -> None:
+    """Weights of the patterns that end at each position, and what the labels before add."""
+    chain, position = exact.chain, explanation.position
+    label, against = question.codes([explanation.label, explanation.against])
+    transitions = explanation.transitions
+    sums = [0.0, 0.0]  # what ends here, and later
+    for row, offset in enumerate(transitions["offset"].tolist()):
+        end = position + offset
+        weights = []
+        for code in (label, against):
+            labels = (*codes[:position], code, *codes[position + 1 :])
+            weight = sum(
+                weight
+                for pattern, weight in zip(chain.patterns, chain.weights, strict=True)
+                if labels[: end + 1][-len(pattern) :] == pattern
+            )
+            if chain.edges is not None:
+                weight += chain.edges[end, labels[end - 1], labels[end]]
+            weights.append(weight)
+        found = transitions["weight"][row], transitions["weight_against"][row]
+        np.testing.assert_allclose(found, weights, rtol=0, atol=slack)
+        names = transitions["labels"][row]
+        labels = (*codes[:position], label, *codes[position + 1 :])
+        assert question.codes(names) == labels[end + 1 - len(names) : end + 1]
+        sums[offset > 0] += weights[0] - weights[1]
+    so_far = enumerate_patterns(cut(chain, position + 1))
+    odds_so_far = log_odds_of(so_far, position, label, against)
+    own = chain.nodes[position, label] - chain.nodes[position, against]
+    after = log_odds_of(exact, position, label, against) - odds_so_far
+    np.testing.assert_allclose(explanation.before, odds_so_far - own - sums[0], atol=slack)
+    np.testing.assert_allclose(explanation.after, after - sums[1], atol=slack)
+
+
+def cut(chain: PatternChain, length: int) -> PatternChain:
+    """The beginning of a sequence; it may end with any label unless it is the whole."""
+    return replace(
+        chain,
+        nodes=chain.nodes[:length],
+        edges=None if chain.edges is None else chain.edges[:length],
+        end=chain.end if length == len(chain.nodes) else None,
+        known=None if chain.known is None else chain.known[:length],
+    )
+
+
+KINDS = [Kind("differential-explain", questions(), check_explain, in_suite=20)]

@@ -1,0 +1,285 @@
+"""Training does not depend on the units of the columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize as minimize_dense
+from scipy.sparse import csr_matrix
+from sklearn.exceptions import ConvergenceWarning
+
+from hedgerow import Checkpoint, LinearCRF, persist
+from hedgerow.lbfgs import Iterations, build_metric, minimize
+from hedgerow.linear.bundle import Bundle, minimize_bundle
+from hedgerow.linear.loss import LinearLoss
+from hedgerow.linear.owlqn import minimize_l1
+from hedgerow.linear.scaling import UNSCALED, Scaling
+from hedgerow.linear.weights import LinearWeights
+from hedgerow.objectives import Pointwise
+from hedgerow.trellis import forward_backward
+from reference.trainings import Brier, saved
+
+RNG = np.random.default_rng(0)
+N = 200
+GOOD = RNG.normal(size=N)
+Y = np.where(GOOD > 0, "p", "q")
+GROUPS = np.repeat(np.arange(N // 10), 10)
+COLUMNS = {
+    "year": 2020.0 + RNG.integers(0, 5, N),
+    "pressure": 1013 + 5 * RNG.normal(size=N),
+    "uniform": 1000 * RNG.random(N),
+    "seconds": 1.7e9 + np.arange(N),
+    "nanoseconds": 1.7e18 + 1e9 * np.arange(N),
+    "huge": 1e99 * RNG.normal(size=N),
+    "small": 1e-6 * RNG.normal(size=N),
+    "tiny": 1e-320 * RNG.random(N),
+}
+
+
+def beside(column):
+    return np.stack([GOOD, COLUMNS[column]], axis=1)
+
+
+def fit(X, **parameters):
+    return LinearCRF(**parameters).fit(X, Y, groups=GROUPS)
+
+
+def make_loss(X, y, *, scaled, **parameters):
+    """The loss that `fit` minimises, in units of its own or in those of the weights; and rows."""
+    crf = LinearCRF(**parameters)
+    data, rows = crf._read_training(X, y, None, None)
+    layout = crf._layout(data, rows)
+    scaling = Scaling.of(rows, layout, crf.reg_lambda) if scaled else UNSCALED
+    options = {"reg_lambda": crf.reg_lambda, "scaling": scaling, "n_threads": 1}
+    return LinearLoss(rows, data.targets, layout, **options), rows
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"reg_alpha": 0.1},
+        {"reg_lambda": 0.01},
+        {"objective": "pointwise"},
+        {"objective": "accuracy"},
+        {"objective": "max_margin"},
+        {"objective": "max_margin", "warm_iter": 0, "tol": 1e-4},
+        {"transition_attributes": True},
+    ],
+    ids=str,
+)
+def test_a_column_of_any_size_does_not_hide_the_others(column, parameters):
+    crf = fit(beside(column), **parameters)
+    alone = fit(GOOD[:, None], **parameters)
+    assert crf.score(beside(column), Y, groups=GROUPS) > 0.97
+    worse = crf.loss_ - alone.loss_  # its weights could be zero, but for the tolerance
+    assert worse <= (0.01 if crf.objective == "max_margin" else 1e-4) * abs(alone.loss_)
+    assert 5 < crf.n_iter_ < 3 * alone.n_iter_ + 30
+
+
+@pytest.mark.parametrize("column", ["year", "seconds", "uniform", "small"])
+@pytest.mark.parametrize("reg_lambda", [1.0, 0.01])
+def test_the_minimum_is_that_of_another_solver(column, reg_lambda):
+    crf = fit(beside(column), reg_lambda=reg_lambda, tol=1e-8)
+    sequences = [beside(column)[g == GROUPS] for g in range(N // 10)]
+    labels = [Y[g == GROUPS] for g in range(N // 10)]
+    loss, _ = make_loss(sequences, labels, scaled=False, reg_lambda=reg_lambda)
+    function, n_weights = loss.of("likelihood"), sum(loss.layout.sizes)
+    # Columns and biases, made as large as the square root of their curvature.
+    size = np.ones(n_weights)
+    size[2:4] = np.abs(COLUMNS[column]).max() if column != "small" else 1.0
+
+    def scaled(point):
+        value, gradient = function(point / size)
+        return value, gradient / size
+
+    options = {"maxiter": 5000, "maxfun": 50000, "ftol": 1e-15, "gtol": 1e-9}
+    found = minimize_dense(
+        scaled, np.zeros(n_weights), jac=True, method="L-BFGS-B", options=options
+    )
+    assert crf.loss_ == pytest.approx(found.fun, rel=1e-6)
+
+
+def test_all_kinds_of_input_give_the_same():
+    X = beside("year")
+    names = ["good", "year"]
+    dicts = [[dict(zip(names, row, strict=True)) for row in X[g == GROUPS]] for g in range(20)]
+    y = [Y[g == GROUPS] for g in range(20)]
+    losses = [
+        fit(X).loss_,
+        fit(csr_matrix(X)).loss_,
+        fit(pd.DataFrame(X, columns=names)).loss_,
+        LinearCRF().fit(dicts, y).loss_,
+    ]
+    assert losses == pytest.approx([losses[0]] * 4, rel=1e-12)
+
+
+def test_weights_are_those_of_the_columns_as_they_are():
+    crf = fit(beside("seconds"), transition_attributes=True)
+    penalty = np.sum(crf.weights()["weight"] ** 2) + np.sum(crf.transitions()["weight"] ** 2)
+    loss = penalty / 2 - crf.log_likelihood(beside("seconds"), Y, groups=GROUPS).sum()
+    assert crf.loss_ == pytest.approx(loss, rel=1e-9)
+
+
+def test_reports_on_the_eval_set_are_those_of_the_model():
+    X = beside("year")
+    crf = LinearCRF().fit(X, Y, groups=GROUPS, eval_set=(X, Y, GROUPS))
+    loss = -crf.log_likelihood(X, Y, groups=GROUPS).sum() / N
+    assert crf.history_["eval_loss"][-1] == pytest.approx(loss, rel=1e-12)
+
+
+def test_training_starts_from_the_weights_of_another_model():
+    X = beside("seconds")
+    init = fit(X, tol=1e-10)
+    again = LinearCRF(tol=1e-10).fit(X, Y, groups=GROUPS, init=init)
+    assert again.n_iter_ < init.n_iter_ / 2
+    assert again.loss_ == pytest.approx(init.loss_, rel=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["likelihood", "pointwise", "max_margin"])
+def test_a_training_that_was_stopped_goes_on_to_the_same_file(objective, tmp_path, monkeypatch):
+    """All checkpoints that a training writes lead to the same end."""
+    X, path, kept, write = beside("year"), tmp_path / "kept", [], persist.write
+
+    def keep(file, kind, state):
+        write(file, kind, state)
+        if kind == persist.CHECKPOINT:
+            kept.append(file.read_bytes())
+
+    monkeypatch.setattr("hedgerow.checkpoint.persist.write", keep)
+    crf = LinearCRF(objective=objective, n_jobs=1, warm_iter=6, tol=1e-6)
+    whole = saved(crf.fit(X, Y, groups=GROUPS, checkpoint=Checkpoint(path, every=5)), tmp_path)
+    for content in kept[:4]:
+        path.write_bytes(content)
+        again = crf.fit(X, Y, groups=GROUPS, checkpoint=Checkpoint(path, every=1000))
+        assert saved(again, tmp_path) == whole
+    assert len(kept) > 4
+
+
+class Backwards(Brier):
+    """An objective whose gradient has the wrong sign."""
+
+    def gradient(self, marginals, labels, weights):
+        return -super().gradient(marginals, labels, weights)
+
+
+@pytest.mark.parametrize("reg_alpha", [0.0, 0.1])
+@pytest.mark.parametrize("attribute", ["B", False])
+def test_a_training_that_ends_at_a_slope_warns_with_the_attribute(reg_alpha, attribute):
+    items = [[{"B": 50.0 * (i % 3), "c": 0.1 * i} for i in range(9)]] * 3
+    y = [list("abcabcabc")] * 3
+    parameters = {"objective": Backwards(), "warm_iter": 0, "reg_alpha": reg_alpha}
+    message = r"after \d+ iterations where no step lowers .* the weights of the attribute 'B'; look"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        LinearCRF(transition_attributes=attribute, **parameters).fit(items, y)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"), [("aabaabaac", "a label"), ("abcabcabc", "a label pattern")]
+)
+def test_weights_that_have_no_attribute_are_named(labels, kind):
+    crf = LinearCRF(objective=Backwards(), warm_iter=0)
+    with pytest.warns(ConvergenceWarning, match=rf"steepest for the weights of {kind}; look"):
+        crf.fit([[{}] * 9], [list(labels)])
+
+
+def test_scales_worked_by_hand():
+    """Without a penalty the root mean square; with one no less than a binary attribute asks for."""
+    items = [[{"one": 1.0, "year": 2000.0, "small": 1e-3, "both": 3.0}, {"both": -5.0}, {}]]
+    for reg_lambda, expected in ((0.0, [1, 2048, 2.0**-10, 4]), (0.75, [1, 1024, 1, 2])):
+        loss, _ = make_loss(items, [list("aba")], scaled=True, reg_lambda=reg_lambda)
+        assert loss.scaling.attributes.tolist() == expected
+        n_others = 2 + 4  # biases and label pairs
+        assert loss.scaling.weights.tolist() == [*expected, expected[-1], *[1] * n_others]
+
+
+@pytest.mark.parametrize("items", [[["u", "v"], ["u"]], [{"u": 1.0}, {"v": -1.0}]])
+def test_binary_attributes_are_not_scaled(items):
+    loss, _ = make_loss([items], [list("ab")], scaled=True)
+    assert loss.scaling is UNSCALED
+
+
+@pytest.mark.parametrize("objective", ["likelihood", "max_margin", Pointwise()])
+@pytest.mark.parametrize("edges", [False, True])
+def test_a_loss_in_other_units_is_the_same_loss(objective, edges):
+    X, y = [beside("year")[:20], beside("uniform")[:9]], [Y[:20], Y[:9]]
+    loss, _ = make_loss(X, y, scaled=True, transition_attributes=edges)
+    plain, _ = make_loss(X, y, scaled=False, transition_attributes=edges)
+    weights = np.random.default_rng(1).normal(size=sum(loss.layout.sizes)) / 1000
+    value, gradient = loss.of(objective)(loss.scaling.scale(weights))
+    expected, slopes = plain.of(objective)(weights)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(gradient * loss.scaling.weights, slopes, rtol=1e-9)
+
+
+# Columns of usual size, and what each is multiplied by.
+PROBLEMS = st.tuples(
+    st.integers(0, 10**6),
+    st.lists(st.floats(-6, 6).map(lambda power: 10.0**power), min_size=3, max_size=3),
+)
+
+
+def make_problem(seed):
+    """Sequences that no weights explain perfectly."""
+    rng = np.random.default_rng(seed)
+    X = [rng.normal([0, 1, 3], size=(12, 3)) for _ in range(6)]
+    y = [np.where(x[:, 0] + 2 * rng.normal(size=12) > 0, "p", "q") for x in X]
+    return X, y
+
+
+@settings(max_examples=10, deadline=None)
+@given(PROBLEMS)
+def test_without_a_penalty_units_do_not_matter(problem):
+    seed, units = problem
+    X, y = make_problem(seed)
+    crf = LinearCRF(reg_lambda=0, tol=0, max_iter=300)
+    expected = crf.fit(X, y).predict_proba(X)
+    scaled = [x * units for x in X]
+    found = crf.fit(scaled, y).predict_proba(scaled)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def solve_lbfgs(loss, penalties, start, iterations):
+    function = loss.of("likelihood")
+
+    def penalised(point):
+        value, gradient = function(point)
+        return value + np.sum(penalties * point**2) / 2, gradient + penalties * point
+
+    return minimize(penalised, start, iterations, build_metric(len(start)), 1)
+
+
+def solve_l1(loss, penalties, start, iterations):
+    metric, alphas = build_metric(len(start)), np.sqrt(penalties)
+    return minimize_l1(loss.of("likelihood"), start, alphas, iterations, metric, 1)
+
+
+def solve_bundle(loss, penalties, start, iterations):
+    risk = loss.of("max_margin")
+    return minimize_bundle(risk, Bundle.begin(risk, start, penalties, floor=0.0), iterations)
+
+
+@pytest.mark.parametrize("solve", [solve_lbfgs, solve_l1, solve_bundle])
+@settings(max_examples=10, deadline=None)
+@given(PROBLEMS)
+def test_with_penalties_in_the_same_units_they_do_not_matter(solve, problem):
+    """u_j = unit_j w_j has the penalty of w_j if that is divided by the square of the unit."""
+    seed, units = problem
+    X, y = make_problem(seed)
+    marginals = []
+    for factors in ([1.0, 1.0, 1.0], units):
+        loss, rows = make_loss([x * factors for x in X], y, scaled=True, reg_lambda=0)
+        penalties = np.full(sum(loss.layout.sizes), 30.0)
+        penalties[: len(penalties) - 6] *= np.repeat(factors, 2) ** 2
+        weights_of = loss.scaling.unscale
+        penalties = weights_of(weights_of(penalties))
+        tol = 1e-13 if solve is solve_bundle else 0.0
+        iterations = Iterations(1000, tol, lambda weights, value: None)
+        found = solve(loss, penalties, np.zeros(len(penalties)), iterations)
+        weights = LinearWeights.from_vector(weights_of(found.weights), loss.layout)
+        (potentials,) = weights.potentials(rows, loss.targets.offsets, 1)
+        marginals.append(forward_backward(potentials, pairs=None).marginals)
+    np.testing.assert_allclose(*marginals, atol=1e-6)

@@ -1,0 +1,232 @@
+"""A fitted model the slow way: from its public tables, its parameters and X as users have it.
+
+`read_model` gives the scores of all positions; what they make of labellings is found by listing
+them all, see `NaiveModel`. `Losses` has what models are trained for, by its definition.
+"""
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+
+from reference.automata import enumerate_patterns, weighted_log_likelihood
+from reference.linear import NaiveModel
+from reference.tree_tables import MISSING, look_up, split_trees, walk
+
+SMALLEST_PROBABILITY = 1e-300
+
+
+def read_model(crf, training_xs):
+    """The model of any estimator; the sequences of training tell which categories it knows."""
+    if hasattr(crf, "trees"):
+        return TreeModel(crf, training_xs)
+    return LinearModel(crf)
+
+
+def to_positions(x, group_column=None):
+    """One sequence of any form as dicts of numbers by attribute."""
+    if isinstance(x, pd.DataFrame):
+        x = x.drop(columns=[group_column] if group_column else []).to_dict("records")
+    elif not isinstance(x, list):
+        dense = x.toarray() if scipy.sparse.issparse(x) else x
+        x = [{f"x{j}": value for j, value in enumerate(row)} for row in dense.tolist()]
+    return [
+        {
+            f"{name}:{value}" if isinstance(value, str) else name: (
+                1.0 if isinstance(value, str) else float(value)
+            )
+            for name, value in position.items()
+        }
+        for position in x
+    ]
+
+
+class LinearModel(NaiveModel):
+    """A LinearCRF that is asked about X of any form."""
+
+    def __init__(self, crf):
+        self.group_column = crf.group_column
+        super().__init__(crf)
+
+    def scores(self, x):
+        return super().scores(to_positions(x, self.group_column))
+
+    def magnitude(self, x):
+        """At most what the terms of the score of a labelling add up to, signs left out."""
+        tables = self.node_weights, self.edge_weights, self.pattern_weights
+        largest = max(abs(weight) for table in tables for weight in table.values())
+        positions = to_positions(x, self.group_column)
+        terms = sum(1.0 + 2.0 * sum(map(abs, position.values())) for position in positions)
+        return largest * (terms + len(positions) * len(self.pattern_weights))
+
+    def contributions(self, x, position, label, against):
+        """What there is without features, and what each adds: {(feature, offset): number}."""
+        values = to_positions(x, self.group_column)[position]
+
+        def weight(name):
+            return self.node_weights.get((name, label), 0.0) - self.node_weights.get(
+                (name, against), 0.0
+            )
+
+        added = {(name, 0): value * weight(name) for name, value in values.items()}
+        return weight("(bias)"), added
+
+    def value(self, x, position, feature):
+        """What a position has of an attribute."""
+        return to_positions(x, self.group_column)[position][feature]
+
+
+class TreeModel(NaiveModel):
+    """A TreeCRF: every tree walked at every position."""
+
+    def __init__(self, crf, training_xs):
+        self.categories = {
+            name: {value for x in training_xs for value in x[name]}
+            for x in training_xs[:1]
+            if isinstance(x, pd.DataFrame)
+            for name in x.columns
+        }
+        super().__init__(crf)
+
+    def read_scores(self, crf):
+        self.trees = split_trees(crf.trees())
+        self.n_rounds = crf.n_rounds_
+
+    def scores(self, x):
+        nodes = np.zeros((count_positions(x), len(self.classes)))
+        look = self._looker(x)
+        for (_, label), tree in self.trees.items():
+            code = self.classes.index(label)
+            for t in range(len(nodes)):
+                nodes[t, code] += walk(tree, x, t, look)[-1]["value"]
+        return nodes, None
+
+    def magnitude(self, x):
+        """At most what the terms of the score of a labelling add up to, signs left out."""
+        values = [abs(row["value"]) for tree in self.trees.values() for row in tree]
+        weights = list(map(abs, self.pattern_weights.values()))
+        largest = self.n_rounds * max(values, default=0.0) + sum(weights)
+        return count_positions(x) * largest
+
+    def contributions(self, x, position, label, against):
+        """What there is without features, and what each adds: {(feature, offset): number}."""
+        bias, added, look = 0.0, {}, self._looker(x)
+        for (_, name), tree in self.trees.items():
+            sign = (name == label) - (name == against)
+            if not sign:
+                continue
+            path = walk(tree, x, position, look)
+            bias += sign * path[0]["value"]
+            for row, child in itertools.pairwise(path):
+                key = row["feature"], row["offset"]
+                added[key] = added.get(key, 0.0) + sign * (child["value"] - row["value"])
+        return bias, added
+
+    def value(self, x, position, feature):
+        """What a position has in a column, None if that is missing."""
+        value = look_up(x, position, feature)
+        return None if value is MISSING else value
+
+    def _looker(self, x):
+        """`look_up` that remembers, and to which categories unknown in training are missing."""
+        found = {}
+
+        def look(x, t, feature):
+            if (t, feature) not in found:
+                value = look_up(x, t, feature)
+                if isinstance(value, str) and value not in self.categories[feature]:
+                    value = MISSING
+                found[t, feature] = value
+            return found[t, feature]
+
+        return look
+
+
+def count_positions(x):
+    return x.shape[0] if hasattr(x, "shape") else len(x)
+
+
+@dataclass
+class Losses:
+    """What a model makes of labelled sequences, by the definitions of the objectives.
+
+    ``ys`` are labels, None where they are not known; ``weights`` has the weights (T,) of the
+    positions of each sequence, ``sequence_weights`` those of the sequences.
+    """
+
+    model: NaiveModel
+    xs: list
+    ys: list
+    weights: list
+    sequence_weights: list
+
+    @cached_property
+    def chains(self):
+        return [self.model.chain(x) for x in self.xs]
+
+    @cached_property
+    def enumerations(self):
+        return list(map(enumerate_patterns, self.chains))
+
+    @cached_property
+    def codes(self):
+        return list(map(self.model.codes, self.ys))
+
+    def of(self, objective, sharpness):
+        """The loss of an objective by its name."""
+        if objective == "likelihood":
+            return sum(map(self._likelihood, range(len(self.ys))))
+        if objective == "max_margin":
+            return sum(map(self._margin, range(len(self.ys))))
+        return -sum(
+            weight * self._value(objective, sharpness, marginals, code)
+            for exact, codes, weights in zip(
+                self.enumerations, self.codes, self.weights, strict=True
+            )
+            for marginals, code, weight in zip(exact.marginals, codes, weights, strict=True)
+            if code >= 0
+        )
+
+    def _likelihood(self, s):
+        """- sum_t w_t log P(y_t | labels before), or that of the labels that are known."""
+        chain, codes = self.chains[s], self.codes[s]
+        if -1 not in codes:
+            return -weighted_log_likelihood(chain, codes, self.weights[s])
+        agrees = ((chain.labellings == codes) | (np.array(codes) == -1)).all(axis=1)
+        scores = self.enumerations[s].scores
+        given = np.logaddexp.reduce(scores[agrees])
+        return -self.sequence_weights[s] * (given - self.enumerations[s].log_z)
+
+    def _margin(self, s):
+        """max_y' [costs of wrong labels + score(y')] - score(y), and no less than 0."""
+        weight, codes = self.sequence_weights[s], np.array(self.codes[s])
+        costs = self.weights[s] / weight if weight else self.weights[s]
+        labellings, scores = self.chains[s].labellings, self.enumerations[s].scores
+        given = scores[(labellings == codes).all(axis=1)][0]
+        worst = (scores + (labellings != codes) @ costs).max()
+        return weight * max(0.0, worst - given)
+
+    @staticmethod
+    def _value(objective, sharpness, marginals, code):
+        own = marginals[code]
+        if objective == "pointwise":
+            return np.log(max(own, SMALLEST_PROBABILITY))
+        if objective == "expected_accuracy":
+            return own
+        assert objective == "accuracy"
+        rival = np.delete(marginals, code).max(initial=0.0)
+        return 1.0 / (1.0 + np.exp(-sharpness * (own - rival)))
+
+    def count_right(self, slack):
+        """How many labels are the most probable of their position: at least, and at most."""
+        least = most = 0
+        for exact, codes in zip(self.enumerations, self.codes, strict=True):
+            for marginals, code in zip(exact.marginals, codes, strict=True):
+                if code >= 0:
+                    lead = marginals[code] - np.delete(marginals, code).max(initial=0.0)
+                    least += lead > slack
+                    most += lead >= -slack
+        return least, most

@@ -1,0 +1,54 @@
+"""No result goes through BLAS, whose bits depend on how many threads it has."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import hedgerow
+
+SOURCES = Path(hedgerow.__file__).parent
+# NumPy's and scipy's names for what calls BLAS or LAPACK; `einsum` does not, unless it optimises.
+NAMES = {"dot", "inner", "linalg", "matmul", "optimize", "tensordot", "vdot"}
+# What is known to be too short to be shared out: a step's length, and shares of at most 50 planes.
+SHORT = {("lbfgs.py", "optimize.line_search"), ("linear/bundle.py", "np.linalg.solve")}
+
+
+def calls_of_blas(source):
+    """All products of matrices and calls that lead to BLAS, as they stand in the text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
+            yield ast.unparse(node)
+        elif isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            parts = name.split(".")
+            by_name = len(parts) > 1 and NAMES & set(parts)
+            if by_name or any(keyword.arg == "optimize" for keyword in node.keywords):
+                yield name
+        elif isinstance(node, ast.ImportFrom) and node.module in ("scipy.linalg", "scipy.optimize"):
+            yield ast.unparse(node)
+
+
+def test_no_result_goes_through_blas():
+    found = {
+        (path.relative_to(SOURCES).as_posix(), call)
+        for path in SOURCES.rglob("*.py")
+        for call in calls_of_blas(path.read_text(encoding="utf-8"))
+    }
+    assert found == SHORT
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("a @ b", "a @= b", "np.dot(a, b)", "a.dot(b)", "np.linalg.norm(a)"),
+        *("np.einsum('i,i', a, b, optimize=True)", "from scipy.optimize import minimize"),
+    ],
+)
+def test_calls_of_blas_are_found(source):
+    assert len(list(calls_of_blas(source))) == 1
+
+
+@pytest.mark.parametrize("source", ["dot(a, b)", "np.einsum('i,i', a, b)", "a * b"])
+def test_sums_in_a_fixed_order_may_stay(source):
+    assert list(calls_of_blas(source)) == []
