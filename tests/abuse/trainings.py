@@ -13,7 +13,7 @@ from scipy import sparse
 from abuse.kind import Case
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 
-__all__ = ["FLAT_FORMS", "Part", "Training", "mark_of", "trainings"]
+__all__ = ["FLAT_FORMS", "Part", "Training", "mark_of", "trainings", "unwatch"]
 
 LABELS = {
     "text": ["a", "b", "cc", "é"],
@@ -288,6 +288,12 @@ def shape(columns: dict[str, np.ndarray], form: str) -> Any:
         if item["flag"] == 0.0:  # the same as not to have it
             del item["flag"]
     return items
+
+
+def unwatch(case: Case) -> None:
+    """Let a training watch nothing, nor stop early."""
+    case["watched"] = False
+    case["parameters"].pop("early_stopping_rounds", None)
 
 
 @st.composite

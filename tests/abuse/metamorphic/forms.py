@@ -12,7 +12,7 @@ from scipy import sparse
 
 from abuse.kind import Case, Kind
 from abuse.metamorphic.answers import answers, assert_same_answers
-from abuse.trainings import Training, trainings
+from abuse.trainings import Training, trainings, unwatch
 
 __all__ = ["KINDS"]
 
@@ -71,6 +71,8 @@ def changed_forms(draw: st.DrawFn) -> Case:
         case["parameters"]["transition_attributes"] = True  # names are of a form
     case["form"] = draw(st.sampled_from(["dense", *OF_A_SEQUENCE]))
     case["whole"] = draw(st.sampled_from(OF_ALL))
+    if case["form"] in SPARSE and case["estimator"] == "TreeCRF":
+        unwatch(case)  # cuts are between other values: there, zero is always one of them
     if case["whole"] == "generator":
         case["warm"] = False  # it can be gone through once only
     return case

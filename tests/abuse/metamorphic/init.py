@@ -23,7 +23,7 @@ def continued_trainings(draw: st.DrawFn) -> Case:
         parameters["early_stopping_rounds"] = None  # a training that stopped would go on
         return case
     # A convex loss: it has one minimum.
-    parameters |= {"objective": "likelihood", "max_iter": 300, "reg_lambda": 1.0}
+    parameters |= {"objective": "likelihood", "max_iter": 2000, "reg_lambda": 1.0}
     case["data"]["unknown"] = 0.0
     return case
 
