@@ -51,4 +51,4 @@ def check_copies(case: Case) -> None:
     assert file_of(again) == file, "fitted again"
 
 
-KINDS = [Kind("metamorphic-copies", trainings(), check_copies, in_suite=4)]
+KINDS = [Kind("metamorphic-copies", trainings(), check_copies, in_suite=3)]

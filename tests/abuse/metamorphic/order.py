@@ -59,6 +59,6 @@ def check_batches(case: Case) -> None:
 
 
 KINDS = [
-    Kind("metamorphic-order", trainings(), check_order, in_suite=8),
-    Kind("metamorphic-batches", trainings(), check_batches, in_suite=8),
+    Kind("metamorphic-order", trainings(), check_order, in_suite=6),
+    Kind("metamorphic-batches", trainings(), check_batches, in_suite=6),
 ]

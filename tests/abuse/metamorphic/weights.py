@@ -29,7 +29,8 @@ def weighted_trainings(draw: st.DrawFn) -> Case:
         # And so are the values that scale a column, which decides on the way to the minimum.
         parameters |= {"min_count": 0, "all_pairs": True, "objective": "likelihood"}
         parameters["max_iter"] = 2000
-        case["data"]["unknown"] = 0.0  # else there may be several minima
+        # Else there may be several minima, or one far away.
+        case["data"] |= {"unknown": 0.0, "scale": 1.0}
     parameters.pop("class_weight", None)
     case["class_weights"] = None
     if case["change"] == "classes":
