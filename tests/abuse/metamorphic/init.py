@@ -59,7 +59,8 @@ def check_minimum(training: Training) -> None:
     )
     assert isinstance(first, LinearCRF)
     assert second.loss_ <= first.loss_ * (1 + 1e-12)
-    assert second.loss_ >= first.loss_ * (1 - 1e-6)
+    if first.n_iter_ < first.max_iter:  # else it is on its way: the minimum may be far away
+        assert second.loss_ >= first.loss_ * (1 - 1e-6)
 
 
 KINDS = [Kind("metamorphic-init", continued_trainings(), check_init, in_suite=8)]
