@@ -92,8 +92,11 @@ class Iterations:
         return self.losses[-1 - PERIOD] - loss <= self.tol * abs(loss)
 
     def rounding(self, loss: float) -> float:
-        """How far two losses may be apart for no reason, if the first one is this."""
-        return ROUNDING * abs(self.losses[0] if self.losses else loss)
+        """How far two losses may be apart for no reason, if the first one is this.
+
+        A loss that is zero to begin with has slopes that are rounding errors.
+        """
+        return ROUNDING * max(abs(self.losses[0] if self.losses else loss), ROUNDING)
 
     def note(self, weights: Vector, loss: float) -> None:
         """Note one more iteration."""

@@ -459,3 +459,15 @@ def test_chains_that_come_to_an_end():
     message = "X[0], of length 5, cannot be labelled: no labels of its positions up to 3 keep to"
     with pytest.raises(ValueError, match=re.escape(message)):
         crf.predict([np.zeros((5, 1))])
+
+
+def test_where_constraints_leave_one_labelling_there_is_nothing_to_learn():
+    # The loss is zero, and its slopes are rounding errors: no reason for a warning.
+    X, y = [[[-1.28], [0.531], [-1.197]], [[-2.162]]], [["a", "b", "a"], ["a"]]
+    crf = LinearCRF(
+        order=0,
+        class_weight="balanced",
+        forbidden=[("a", "a"), ("b", "b")],
+        start_labels=["a"],
+    )
+    assert crf.fit(X, y).loss_ == 0
