@@ -1,0 +1,207 @@
+"""Ctrl-C at any moment: what was there stays, or what was asked for is there, whole."""
+
+import os
+import pickle
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import hedgerow
+from abuse.answers import answer, model_bytes
+from abuse.children import fork, join
+from abuse.kind import Case, Kind
+from abuse.moments import act_at, count_moments
+from abuse.trainings import Training, trainings
+from hedgerow import Checkpoint, LinearCRF, TreeCRF, persist
+
+__all__ = ["KINDS"]
+
+ACTIONS = ["fit", "refit", "checkpoint", "save", "load", "predict", "explain", "pickle"]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """What is done, and at which moments of it Ctrl-C comes."""
+    return {
+        "training": draw(trainings()),
+        "action": draw(st.sampled_from(ACTIONS)),
+        "moments": draw(st.lists(st.floats(0, 0.999), min_size=1, max_size=6)),
+    }
+
+
+def check(case: Case) -> None:
+    """Interrupted at some lines of the library's code, one after the other."""
+    training = Training.of(case["training"])
+    with tempfile.TemporaryDirectory(prefix="abuse-") as folder:
+        scene = Scene(training, case["action"], Path(folder))
+        n_moments, _ = count_moments(scene.act)
+        scene.check_after()
+        for moment in case["moments"]:
+            scene.begin_again()
+            interrupt(int(moment * n_moments), scene.act)
+            scene.check_after()
+            scene.act()  # a second try is the first one over again
+            scene.check_done()
+
+
+def interrupt(moment: int, call: Callable[[], Any]) -> None:
+    """Make a call that KeyboardInterrupt is raised in."""
+
+    def ctrl_c() -> None:
+        raise KeyboardInterrupt
+
+    try:
+        act_at(moment, ctrl_c, call)
+    except KeyboardInterrupt:
+        return
+    raise AssertionError(f"nobody heard of the Ctrl-C at line {moment}")
+
+
+class Scene:
+    """An estimator with a model of other data, a folder with its file, and what is done to them."""
+
+    def __init__(self, training: Training, action: str, folder: Path) -> None:
+        self.training, self.action, self.path = training, action, folder / "file"
+        self.new = training.fit()
+        self.new_bytes = model_bytes(self.new)
+        self.old = training.build().fit(training.X, training.y, **training.fit_parameters)
+        self.old.history_ = {"loss": [1.0]}  # a model that differs from the new one
+        self.old_bytes = model_bytes(self.old)
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """As if nothing had happened yet."""
+        self.estimator = self.training.build()
+        if self.action == "refit":
+            self.estimator = pickle.loads(pickle.dumps(self.old))
+        self.before = dict(vars(self.estimator))
+        for path in self.path.parent.iterdir():
+            path.unlink()
+        if self.action in ("save", "load"):
+            self.path.write_bytes(self.old_bytes)
+
+    def act(self) -> Any:
+        """What Ctrl-C interrupts."""
+        training, model = self.training, self.new
+        if self.action in ("fit", "refit"):
+            return self.estimator.fit(training.X, training.y, **training.fit_parameters)
+        if self.action == "checkpoint":
+            return self.estimator.fit(
+                training.X,
+                training.y,
+                **training.fit_parameters,
+                checkpoint=Checkpoint(self.path, every=1),
+            )
+        if self.action == "save":
+            return model.save(self.path)
+        if self.action == "load":
+            return hedgerow.load(self.path)
+        if self.action == "pickle":
+            return pickle.loads(pickle.dumps(model))
+        return answer(self.action, model, training)
+
+    def check_after(self) -> None:
+        """Nothing is half done, after an interruption or without one."""
+        after = vars(self.estimator)
+        unchanged = after.keys() == self.before.keys() and all(
+            after[name] is self.before[name] for name in after
+        )
+        assert unchanged or model_bytes(self.estimator) == self.new_bytes
+        files = [path.name for path in self.path.parent.iterdir()]
+        assert files in ([], ["file"]), files
+        if self.action in ("save", "load"):
+            assert self.path.read_bytes() in (self.old_bytes, self.new_bytes)
+        assert model_bytes(self.new) == self.new_bytes
+
+    def check_done(self) -> None:
+        """It is done, as if nobody had interrupted it."""
+        self.check_after()
+        if self.action in ("fit", "refit", "checkpoint"):
+            assert model_bytes(self.estimator) == self.new_bytes
+        if self.action == "save":
+            assert self.path.read_bytes() == self.new_bytes
+
+
+@st.composite
+def signal_cases(draw: st.DrawFn) -> Case:
+    """Work that keeps the core busy for a while, and how much of it is done when the signal comes.
+
+    ``seconds`` are of processor time, so that they do not depend on what else the machine does.
+    """
+    return {
+        "estimator": draw(st.sampled_from(["LinearCRF", "TreeCRF"])),
+        "action": draw(st.sampled_from(["fit", "checkpoint", "predict"])),
+        "n_jobs": draw(st.integers(1, 3)),
+        "order": draw(st.integers(1, 2)),
+        "seconds": draw(st.floats(0, 0.3)),
+        "thread": draw(st.booleans()),  # whether another thread is fitting at the same time
+    }
+
+
+def check_signal(case: Case) -> None:
+    """A real SIGINT, in a process of its own."""
+    join(fork(lambda: meet_signal(case)))
+
+
+def meet_signal(case: Case) -> None:
+    """Work on until SIGINT comes; all must be well then, and a small training as ever."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(300, 8)) for _ in range(10)], list(rng.integers(0, 5, (10, 300)))
+    small = [part[:20] for part in X], [part[:20] for part in y]
+    expected, long = build(case, 2).fit(*small), build(case, 10**6)
+    model_before = model_bytes(expected)
+    other = threading.Thread(target=build(case, 3).fit, args=(X, y))
+    if case["thread"]:
+        other.start()
+    with tempfile.TemporaryDirectory(prefix="abuse-") as folder:
+        path = Path(folder, "checkpoint")
+        checkpoint = Checkpoint(path, every=1) if case["action"] == "checkpoint" else None
+        begin = time.process_time()
+
+        def send() -> None:
+            while time.process_time() < begin + case["seconds"]:
+                time.sleep(0.001)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        sender = threading.Thread(target=send)
+        try:
+            sender.start()
+            while True:  # only the signal ends this
+                if case["action"] == "predict":
+                    expected.predict_marginals(X)
+                else:
+                    long.fit(X, y, checkpoint=checkpoint)
+        except KeyboardInterrupt:
+            pass
+        sender.join()
+        assert not hasattr(long, "classes_")
+        assert {file.name for file in Path(folder).iterdir()} <= {"checkpoint"}
+        if path.exists():
+            assert persist.read(path.read_bytes())[0] == persist.CHECKPOINT  # or it raises
+    if case["thread"]:
+        other.join()
+    assert model_bytes(expected) == model_before == model_bytes(build(case, 2).fit(*small))
+
+
+def size(case: Case) -> str:
+    """Name of the parameter that says how long a training takes."""
+    return "n_rounds" if case["estimator"] == "TreeCRF" else "max_iter"
+
+
+def build(case: Case, n_steps: int) -> Any:
+    """An estimator of so many rounds or iterations."""
+    common = {size(case): n_steps, "order": case["order"], "n_jobs": case["n_jobs"]}
+    return TreeCRF(**common) if case["estimator"] == "TreeCRF" else LinearCRF(**common, tol=0)
+
+
+KINDS = [Kind("concurrency-interrupt", cases(), check, in_suite=10)]
+if hasattr(os, "fork"):
+    KINDS.append(Kind("concurrency-signal", signal_cases(), check_signal, in_suite=3))
