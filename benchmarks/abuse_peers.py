@@ -38,7 +38,7 @@ import common
 
 JOBS = 2
 SHORT, LONG = 5, 10**6  # rounds or iterations
-PREPARE = 120.0  # seconds that imports and short trainings may take, on a busy machine
+PREPARE = 60.0  # seconds that imports and short trainings may take, on a busy machine
 
 
 class Library(Protocol):
