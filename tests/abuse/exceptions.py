@@ -159,4 +159,4 @@ def find_trainings() -> list[weakref.ref[Any]]:
     return found
 
 
-KINDS = [Kind("concurrency-exceptions", cases(), check, in_suite=12)]
+KINDS = [Kind("concurrency-exceptions", cases(), check, in_suite=8)]

@@ -100,4 +100,4 @@ def fast_switches() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-KINDS = [Kind("concurrency-threads", cases(), check, in_suite=8)]
+KINDS = [Kind("concurrency-threads", cases(), check, in_suite=6)]
