@@ -223,9 +223,7 @@ def run_fork(library: str, moment: str, delay: float, limit: float) -> str:
     """What became of a child, see `fork_trial`."""
     process = start("fork", library, delay, moment, limit)
     try:
-        return process.communicate(timeout=limit + PREPARE)[0].strip() or "crash"
-    except subprocess.TimeoutExpired:
-        return "hang"
+        return hear(process, limit + PREPARE) or "crash"
     finally:
         end(process)
 
@@ -251,12 +249,15 @@ def run_interrupt(library: str, delay: float, limit: float) -> tuple[str, float 
 
 def wait_for(process: subprocess.Popen[str], word: str, limit: float) -> float | None:
     """Seconds until a trial says a word; None if it does not."""
-    assert process.stdout is not None
     begin = time.monotonic()
+    return time.monotonic() - begin if hear(process, limit) == word else None
+
+
+def hear(process: subprocess.Popen[str], limit: float) -> str:
+    """What a trial says next: "hang" if that takes too long, "" if it has ended."""
+    assert process.stdout is not None
     readable, _, _ = select.select([process.stdout], [], [], limit)
-    if not readable or process.stdout.readline().strip() != word:
-        return None
-    return time.monotonic() - begin
+    return process.stdout.readline().strip() if readable else "hang"
 
 
 def fork_section(libraries: list[str], options: argparse.Namespace) -> common.Record:
