@@ -271,12 +271,13 @@ class LinearCRF(SequenceModel):
         del loss, standing
         _core.release_memory()
         self._warn_unless_converged(minimum, tol, layout, data.index)
-        decode = default_decode(objective)
-        self._set_fitted(data.labels.classes, data.schema, data.index, decode)
-        self._weights = LinearWeights.from_vector(minimum.weights, layout)
-        self.loss_ = minimum.loss
-        self.n_iter_ = minimum.n_iter
-        self.history_ = history
+        fitted = self._copy()
+        fitted._set_fitted(data.labels.classes, data.schema, data.index, default_decode(objective))
+        fitted._weights = LinearWeights.from_vector(minimum.weights, layout)
+        fitted.loss_ = minimum.loss
+        fitted.n_iter_ = minimum.n_iter
+        fitted.history_ = history
+        self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
         return self
 
     @property
