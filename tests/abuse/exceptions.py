@@ -61,7 +61,7 @@ class Planned:
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """What happens at which call of a callback or an objective."""
-    training = draw(trainings())
+    training = draw(trainings(warm=False))
     is_tree = training["estimator"] == "TreeCRF"
     place = draw(st.sampled_from(["value", "gradient"] + ["callback"] * is_tree))
     what = draw(

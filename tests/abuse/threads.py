@@ -24,7 +24,7 @@ def cases(draw: st.DrawFn) -> Case:
     """One or two models, and what each thread does with which of them."""
     actions = st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1), st.integers(1, 3))
     return {
-        "trainings": [draw(trainings()), draw(trainings())],
+        "trainings": [draw(trainings(warm=False)), draw(trainings(warm=False))],
         "threads": [list(a) for a in draw(st.lists(actions, min_size=2, max_size=6))],
     }
 

@@ -225,7 +225,9 @@ def shape(columns: dict[str, np.ndarray], form: str) -> Any:
 
 
 @st.composite
-def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "TreeCRF")) -> Case:
+def trainings(
+    draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "TreeCRF"), *, warm: bool = True
+) -> Case:
     """Trainings that neither estimator refuses."""
     estimator = draw(st.sampled_from(estimators))
     objective = draw(
@@ -278,7 +280,7 @@ def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "Tree
         "patterns": patterns,
         "class_weights": class_weights,
         "watched": watched,
-        "warm": draw(st.booleans()),
+        "warm": warm and draw(st.booleans()),
     }
 
 
