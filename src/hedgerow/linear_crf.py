@@ -250,7 +250,8 @@ class LinearCRF(SequenceModel):
         learnt_from = (data.schema, data.targets.offsets, rows)
         warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
         plan = plan_stages(objective, warm_iter)
-        scaling = Scaling.of(rows, layout, float(self.reg_lambda))
+        weights = data.targets.weights
+        scaling = Scaling.of(rows, weights, layout, float(self.reg_lambda))
         with self._record(checkpoint, learnt_from, data, watched, init, free) as record:
             del learnt_from
             standing = self._stand(record, plan, layout, scaling, data, init)

@@ -50,7 +50,7 @@ def make_loss(X, y, *, scaled, **parameters):
     crf = LinearCRF(**parameters)
     data, rows = crf._read_training(X, y, None, None)
     layout = crf._layout(data, rows)
-    scaling = Scaling.of(rows, layout, crf.reg_lambda) if scaled else UNSCALED
+    scaling = Scaling.of(rows, None, layout, crf.reg_lambda) if scaled else UNSCALED
     options = {"reg_lambda": crf.reg_lambda, "scaling": scaling, "n_threads": 1}
     return LinearLoss(rows, data.targets, layout, **options), rows
 
