@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "no_gil.hpp"
 #include "parallel.hpp"
 #include "trellis/pattern_marginals.hpp"
 
@@ -93,12 +94,9 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
 // Runs a kernel without the GIL. Ctrl-C ends it: the pending KeyboardInterrupt is raised.
 template <class Kernel>
 void run_kernel(Kernel kernel) {
-  Stop stop([] {
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-  });
+  Stop stop(&signal_has_raised);
   try {
-    nb::gil_scoped_release no_gil;
+    const NoGil no_gil;
     kernel(stop);
   } catch (const Interrupted&) {
     throw nb::python_error();

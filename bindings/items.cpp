@@ -31,14 +31,44 @@ bool is_string_list(nb::handle value) {
   return PyList_Check(p) || PyTuple_Check(p) || PyAnySet_Check(p);
 }
 
+// An element of a container. Without a GIL another thread may take it out of there meanwhile, so it
+// is kept alive; the container is locked only to take it.
+#ifdef NB_FREE_THREADED
+constexpr bool kHasGil = false;
+using Element = nb::object;
+Element element(PyObject* borrowed) { return nb::borrow(borrowed); }
+#else
+constexpr bool kHasGil = true;
+using Element = nb::handle;
+Element element(PyObject* borrowed) { return borrowed; }
+#endif
+
+bool next_of_list(PyObject* list, Py_ssize_t at, Element& next) {
+  const nb::ft_object_guard guard(list);
+  if (at >= PyList_Size(list)) return false;
+  next = element(PyList_GetItem(list, at));
+  return true;
+}
+
+bool next_of_dict(PyObject* dict, Py_ssize_t& at, Element& key, Element& value) {
+  const nb::ft_object_guard guard(dict);
+  PyObject* next_key = nullptr;
+  PyObject* next_value = nullptr;
+  if (!PyDict_Next(dict, &at, &next_key, &next_value)) return false;
+  key = element(next_key);
+  value = element(next_value);
+  return true;
+}
+
 // Calls visit(element) for each element of a list or tuple, quicker than by an iterator.
 template <class Visit>
 void for_each(nb::handle list_or_tuple, Visit visit) {
   PyObject* p = list_or_tuple.ptr();
   if (PyList_Check(p)) {
-    for (Py_ssize_t i = 0; i < PyList_Size(p); ++i) visit(nb::handle(PyList_GetItem(p, i)));
+    Element next;
+    for (Py_ssize_t i = 0; next_of_list(p, i, next); ++i) visit(next);
   } else {
-    for (Py_ssize_t i = 0; i < PyTuple_Size(p); ++i) visit(nb::handle(PyTuple_GetItem(p, i)));
+    for (Py_ssize_t i = 0; i < PyTuple_Size(p); ++i) visit(element(PyTuple_GetItem(p, i)));
   }
 }
 
@@ -49,12 +79,12 @@ class ItemWalker {
   void walk(nb::list sequences) {
     offsets_.push_back(0);
     indptr_.push_back(0);
-    for (nb::handle sequence : sequences) {
+    for_each(sequences, [&](const Element& sequence) {
       const nb::object items =
           nb::steal(PySequence_Fast(sequence.ptr(), "a sequence must be a list of positions"));
       if (!items.is_valid()) throw nb::python_error();
       position_ = 0;
-      for_each(items, [&](nb::handle item) {
+      for_each(items, [&](const Element& item) {
         walk_item(item);
         flush();
         indptr_.push_back(static_cast<int64_t>(columns_.size()));
@@ -63,7 +93,7 @@ class ItemWalker {
       });
       offsets_.push_back(static_cast<int64_t>(indptr_.size()) - 1);
       ++sequence_;
-    }
+    });
   }
 
   nb::tuple result() {
@@ -98,11 +128,11 @@ class ItemWalker {
   // name_ holds the keys above, each with its colon.
   void walk_dict(nb::handle dict) {
     const size_t prefix = name_.size();
-    PyObject* key = nullptr;
-    PyObject* value = nullptr;
+    Element key;
+    Element value;
     Py_ssize_t at = 0;
-    while (PyDict_Next(dict.ptr(), &at, &key, &value)) {
-      if (!PyUnicode_Check(key))
+    while (next_of_dict(dict.ptr(), at, key, value)) {
+      if (!PyUnicode_Check(key.ptr()))
         fail("has a key of type " + kind_of(key) + "; attribute names must be strings");
       name_.append(text(key));
       walk_value(value);
@@ -156,7 +186,7 @@ class ItemWalker {
       return;
     }
     const size_t prefix = name_.size();
-    for_each(strings, [&](nb::handle string) {
+    for_each(strings, [&](const Element& string) {
       if (!PyUnicode_Check(string.ptr())) refuse_in_list(kind_of(string));
       if (prefix == 0) {
         add(text(string), 1.0);
@@ -181,7 +211,7 @@ class ItemWalker {
       fail("has " + std::string(std::isnan(value) ? "NaN" : "an infinite number") +
            " as value of '" + std::string(name) + "'; leave out what is missing");
     if (value == 0.0) return;
-    if (name.data() == name_.data()) name = made_.emplace_back(name);
+    if (!kHasGil || name.data() == name_.data()) name = made_.emplace_back(name);
     found_names_.push_back(name);
     found_values_.push_back(value);
   }
@@ -216,7 +246,8 @@ class ItemWalker {
   int64_t position_ = 0;
   int depth_ = 0;
   std::string name_;
-  std::deque<std::string> made_;  // names put together from keys and values, for this position
+  // Names put together from keys and values, for this position; without a GIL, all its names.
+  std::deque<std::string> made_;
   std::vector<std::string_view> found_names_;
   std::vector<double> found_values_;
   std::vector<int32_t> ids_;
@@ -264,7 +295,8 @@ void fill_index(StringIndex& index, const Array<const uint8_t, 1>& text,
 
 void bind_items(nb::module_& module) {
   nb::class_<StringIndex>(module, "StringIndex",
-                          "Numbers strings 0, 1, 2, ... in order of first appearance.")
+                          "Numbers strings 0, 1, 2, ... in order of first appearance. While it "
+                          "grows it belongs to one thread; then it never changes.")
       .def(nb::init<>())
       .def("__len__", &StringIndex::size)
       .def("find", [](const StringIndex& index, nb::str name) { return index.find(text_of(name)); })

@@ -19,6 +19,11 @@ NB_MODULE(_core, module) {
 #endif
       },
       "Hand memory that is no longer used back to the system, where the allocator would keep it.");
+  nanobind::module_::import_("atexit").attr("register")(
+      nanobind::cpp_function(&hedgerow::bindings::PythonEnd::announce));
+  if (nanobind::module_ os = nanobind::module_::import_("os"); nanobind::hasattr(os, "fork"))
+    os.attr("register_at_fork")(nanobind::arg("after_in_child") = nanobind::cpp_function(
+                                    &hedgerow::bindings::PythonEnd::forget_threads));
   nanobind::exception<hedgerow::NoPath>(module, "NoPathError", PyExc_ValueError);
   hedgerow::bindings::bind_trellis(module);
   hedgerow::bindings::bind_automaton(module);

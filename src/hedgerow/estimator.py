@@ -146,6 +146,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         model._unpack(state)
         return model
 
+    def _copy(self: AnyEstimator) -> AnyEstimator:
+        """A shallow copy, for `fit` to change in place of the estimator itself."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
     def _set_fitted(
         self, classes: NDArray[Any], schema: Schema, index: _core.StringIndex, decode: Decode
     ) -> None:

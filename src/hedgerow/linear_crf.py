@@ -250,7 +250,8 @@ class LinearCRF(SequenceModel):
         learnt_from = (data.schema, data.targets.offsets, rows)
         warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
         plan = plan_stages(objective, warm_iter)
-        scaling = Scaling.of(rows, layout, float(self.reg_lambda))
+        weights = data.targets.weights
+        scaling = Scaling.of(rows, weights, layout, float(self.reg_lambda))
         with self._record(checkpoint, learnt_from, data, watched, init, free) as record:
             del learnt_from
             standing = self._stand(record, plan, layout, scaling, data, init)
@@ -271,12 +272,13 @@ class LinearCRF(SequenceModel):
         del loss, standing
         _core.release_memory()
         self._warn_unless_converged(minimum, tol, layout, data.index)
-        decode = default_decode(objective)
-        self._set_fitted(data.labels.classes, data.schema, data.index, decode)
-        self._weights = LinearWeights.from_vector(minimum.weights, layout)
-        self.loss_ = minimum.loss
-        self.n_iter_ = minimum.n_iter
-        self.history_ = history
+        fitted = self._copy()
+        fitted._set_fitted(data.labels.classes, data.schema, data.index, default_decode(objective))
+        fitted._weights = LinearWeights.from_vector(minimum.weights, layout)
+        fitted.loss_ = minimum.loss
+        fitted.n_iter_ = minimum.n_iter
+        fitted.history_ = history
+        self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
         return self
 
     @property

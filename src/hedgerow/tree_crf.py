@@ -355,19 +355,20 @@ class TreeCRF(SequenceModel):
                     standing.best,
                 )
                 trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
-        decode = default_decode(objective)
-        self._set_fitted(data.labels.classes, data.schema, data.index, decode)
-        self._columns = columns
-        self._fitted_grammar = data.grammar
-        self._set_model(trained.model)
-        self._n_warm_rounds = self.n_rounds_
+        fitted = self._copy()
+        fitted._set_fitted(data.labels.classes, data.schema, data.index, default_decode(objective))
+        fitted._columns = columns
+        fitted._fitted_grammar = data.grammar
+        fitted._set_model(trained.model)
+        fitted._n_warm_rounds = fitted.n_rounds_
         if schedule.stages:
-            self._n_warm_rounds = min(schedule.warm_rounds, self.n_rounds_)
-        self.loss_ = trained.loss
-        self.best_round_ = monitor.best_round
-        self.history_ = monitor.history
+            fitted._n_warm_rounds = min(schedule.warm_rounds, fitted.n_rounds_)
+        fitted.loss_ = trained.loss
+        fitted.best_round_ = monitor.best_round
+        fitted.history_ = monitor.history
         del booster, tree_data, bins
         _core.release_memory()
+        self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
         return self
 
     def __sklearn_tags__(self) -> Tags:

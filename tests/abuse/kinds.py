@@ -4,10 +4,15 @@ from abuse import (
     bad_places,
     commands,
     differential,
+    exceptions,
+    exits,
     explanations,
+    forks,
+    interrupts,
     metamorphic,
     model_files,
     odd_values,
+    threads,
     trellises,
 )
 from abuse.kind import Kind
@@ -23,6 +28,11 @@ MODULES = (
     odd_values,
     commands,
     bad_places,
+    threads,
+    forks,
+    interrupts,
+    exceptions,
+    exits,
 )
 
 KINDS: dict[str, Kind] = {kind.name: kind for module in MODULES for kind in module.KINDS}

@@ -297,7 +297,9 @@ def unwatch(case: Case) -> None:
 
 
 @st.composite
-def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "TreeCRF")) -> Case:
+def trainings(
+    draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "TreeCRF"), *, warm: bool = True
+) -> Case:
     """Trainings that neither estimator refuses."""
     estimator = draw(st.sampled_from(estimators))
     objective = draw(
@@ -350,7 +352,7 @@ def trainings(draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "Tree
         "patterns": patterns,
         "class_weights": class_weights,
         "watched": watched,
-        "warm": draw(st.booleans()),
+        "warm": warm and draw(st.booleans()),
     }
 
 

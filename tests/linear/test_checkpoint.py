@@ -131,7 +131,7 @@ def damage(checkpoint, name, value):
         ("max_margin", "done", [-1], r"its stages"),
         ("likelihood", "losses", np.zeros(2), r"its stages"),
         ("likelihood", "history", [], r"its history"),
-        ("likelihood", "weights", np.zeros(1), r"weights has the wrong shape"),
+        ("likelihood", "scaled_weights", np.zeros(1), r"scaled_weights has the wrong shape"),
         ("likelihood", "metric.steps", np.zeros(1, np.float32), r"its steps"),
         ("likelihood", "metric.products", -np.ones(12), r"its steps"),
         ("likelihood", "metric.products", np.full(12, np.inf), r"its steps"),

@@ -239,7 +239,7 @@ TWO = Targets(np.array([0, 2]), np.array([1, -1], np.int32), 2)
 HALVES = np.full((2, 2), 0.5)
 
 
-@pytest.mark.parametrize("value", [np.nan, -np.inf, np.zeros(2)], ids=str)
+@pytest.mark.parametrize("value", [np.nan, -np.inf, np.zeros(2), None, "1", 1j, [[1], 2]], ids=str)
 def test_a_value_that_is_no_number(value):
     with pytest.raises(ValueError, match=r"^Broken\.value returned .*; expected a finite number$"):
         measure_loss(Broken(value=value), HALVES, TWO)
@@ -258,6 +258,13 @@ def test_a_value_that_is_no_number(value):
 )
 def test_a_gradient_that_makes_no_sense(gradient, message):
     with pytest.raises(ValueError, match=r"^Broken\.gradient returned " + message):
+        find_direction(Broken(gradient=gradient), HALVES, TWO)
+
+
+@pytest.mark.parametrize("gradient", [None, "nonsense", HALVES * 1j, [[0, 0], [0]]], ids=str)
+def test_a_gradient_that_holds_no_numbers(gradient):
+    message = r"expected an array of numbers, of the shape of the marginals, \(2, 2\)$"
+    with pytest.raises(TypeError, match=r"(?s)^Broken\.gradient returned .*; " + message):
         find_direction(Broken(gradient=gradient), HALVES, TWO)
 
 

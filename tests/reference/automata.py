@@ -61,7 +61,7 @@ class PatternChain:
         pairs = np.array([j * n_labels + k for j, k in self.forbidden])
         for t in range(1, every.shape[1]):
             found &= ~np.isin(self.windows(t, 2), pairs)
-        for t, code in enumerate(self.known or ()):
+        for t, code in enumerate(() if self.known is None else self.known):
             found &= (code == -1) | (every[:, t] == code)
         return found
 

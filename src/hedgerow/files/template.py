@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise, zip_longest
 
 from hedgerow.files.batch import cut
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.words import word_attributes
+from hedgerow.lazy import lazy
 
 # Attributes with this prefix belong to pairs of labels.
 PAIR_PREFIX = "B"
@@ -106,7 +106,7 @@ class Template:
         """Whether a line such as ``B01:%x[0,0]`` gives pairs of labels attributes."""
         return any(attribute.texts[0].startswith(PAIR_PREFIX) for attribute in self.attributes)
 
-    @cached_property
+    @lazy
     def columns(self) -> tuple[int, ...]:
         """The columns that are asked for, ascending."""
         return tuple(
@@ -139,19 +139,19 @@ class Template:
             positions = [tuple(map(shared.setdefault, names, names)) for names in positions]
         return cut(positions, offsets)
 
-    @cached_property
+    @lazy
     def _cells(self) -> tuple[Cell, ...]:
         """The cells that are asked for, each once."""
         return tuple(
             dict.fromkeys(cell for attribute in self.attributes for cell in attribute.cells)
         )
 
-    @cached_property
+    @lazy
     def _fixed(self) -> tuple[str, ...]:
         """The attributes of a template without cells."""
         return tuple(attribute.texts[0] for attribute in self.attributes)
 
-    @cached_property
+    @lazy
     def _fill(self) -> Fill:
         """Puts texts and cells together: a function written for this template.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
 from hedgerow.labels.patterns import Patterns
+from hedgerow.lazy import lazy
 
 __all__ = ["Automaton", "PatternArcs", "pair_automaton"]
 
@@ -125,7 +126,7 @@ class Automaton:
         """Number of arcs, A."""
         return len(self.labels)
 
-    @cached_property
+    @lazy
     def program(self) -> _core.Automaton:
         """The automaton as the kernels want it."""
         return _core.Automaton(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from hedgerow.labels.automaton import Automaton, PatternArcs
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.constraints import Constraints
 from hedgerow.labels.patterns import Patterns
+from hedgerow.lazy import lazy
 
 __all__ = ["Grammar"]
 
@@ -78,7 +78,7 @@ class Grammar:
             patterns = Patterns.seen(codes, offsets, order, n_labels=n_labels, min_count=min_count)
         return cls(n_labels, patterns, constraints, has_edges)
 
-    @cached_property
+    @lazy
     def automaton(self) -> Automaton | None:
         """What the arcs belong to; None where a first-order chain does it faster."""
         if self.patterns.longest <= 2:
@@ -161,21 +161,21 @@ class Grammar:
         fields = ("n_labels", "patterns", "constraints", "has_edges")
         return {name: self.__dict__[name] for name in fields}
 
-    @cached_property
+    @lazy
     def _allowed(self) -> NDArray[np.bool_]:
         """(K, K) pairs that are not forbidden."""
         if self.constraints is None:
             return np.ones((self.n_labels, self.n_labels), dtype=np.bool_)
         return self.constraints.allowed
 
-    @cached_property
+    @lazy
     def _forbidden(self) -> NDArray[np.int32]:
         """(n, 2) forbidden pairs."""
         if self.constraints is None:
             return np.empty((0, 2), dtype=np.int32)
         return np.argwhere(~self.constraints.allowed).astype(np.int32)
 
-    @cached_property
+    @lazy
     def _pair_codes(self) -> NDArray[np.int32]:
         """(P,) j * K + k of each pattern, if all are pairs."""
         return self.pairs(np.empty(len(self.patterns)))[0]

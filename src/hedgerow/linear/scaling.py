@@ -50,11 +50,17 @@ class Scaling:
     weights: Vector | None = None
 
     @classmethod
-    def of(cls, rows: SparseRows, layout: LinearLayout, reg_lambda: float) -> Scaling:
-        """That of a training set."""
+    def of(
+        cls,
+        rows: SparseRows,
+        position_weights: Vector | None,
+        layout: LinearLayout,
+        reg_lambda: float,
+    ) -> Scaling:
+        """That of a training set, whose positions count so much, (N,) or 1."""
         if rows.values is None:
             return UNSCALED
-        scales = _find_scales(rows, reg_lambda)
+        scales = _find_scales(rows, position_weights, reg_lambda)
         if (scales == 1).all():
             return UNSCALED
         of_labels = scales[layout.labels.attribute_of_weight()]
@@ -91,23 +97,29 @@ class Scaling:
 UNSCALED = Scaling()
 
 
-def _find_scales(rows: SparseRows, reg_lambda: float) -> Vector:
+def _find_scales(rows: SparseRows, position_weights: Vector | None, reg_lambda: float) -> Vector:
     """The scale of each attribute, (A,)."""
     assert rows.values is not None
     n_attributes, n_entries = rows.n_columns, len(rows.indices)
     parts = [slice(first, first + BLOCK) for first in range(0, n_entries, BLOCK)]
-    counts = np.bincount(rows.indices, minlength=n_attributes).clip(min=1)
-    largest, squares = np.zeros((2, n_attributes))
+    weights = None  # of each entry
+    if position_weights is not None:
+        weights = np.repeat(position_weights, np.diff(rows.indptr))
+    largest, counts, squares = np.zeros((3, n_attributes))
     for part in parts:
         np.maximum.at(largest, rows.indices[part], np.abs(rows.values[part]))
     largest[largest == 0] = 1.0
     for part in parts:  # the squares of values by the largest one cannot overflow
         indices = rows.indices[part]
         shares = rows.values[part] / largest[indices]
-        squares += np.bincount(indices, shares**2, minlength=n_attributes)
+        by_weight = 1.0 if weights is None else weights[part]
+        counts += np.bincount(indices, np.broadcast_to(by_weight, len(indices)), n_attributes)
+        squares += np.bincount(indices, by_weight * shares**2, n_attributes)
+    occurs = squares > 0
+    counts[~occurs] = 1.0
     means = largest * np.sqrt(squares / counts)
     penalty = np.sqrt(4 * reg_lambda / counts)
     scales = np.hypot(means, penalty) / np.hypot(1.0, penalty)
-    scales[squares == 0] = 1.0  # attributes that never occur
+    scales[~occurs] = 1.0  # attributes that never occur, or do not count
     powers: Vector = np.exp2(np.round(np.log2(scales)).clip(SMALLEST, None))
     return powers

@@ -79,7 +79,7 @@ class Standing:
         metadata = {"done": self.done, **history.metadata}
         if self.bundle is not None:
             return State(tensors | self.bundle.pack(), metadata)
-        tensors["weights"] = self.weights
+        tensors["scaled_weights"] = self.weights
         assert self.metric is not None
         names = ("metric.steps", "metric.changes", "metric.products")
         return State(tensors | dict(zip(names, self.metric.to_arrays(), strict=True)), metadata)
@@ -107,7 +107,7 @@ class Standing:
             require(plan[len(done)] == "max_margin", "its stages")
             bundle = Bundle.unpack(state, n_weights, penalty)
             return cls(bundle.best, None, bundle, done, losses, history)
-        weights = read_weights(state, "weights", (n_weights,))
+        weights = read_weights(state, "scaled_weights", (n_weights,))
         return cls(weights, _unpack_metric(state, n_weights), None, done, losses, history)
 
 

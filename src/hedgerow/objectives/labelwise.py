@@ -9,7 +9,7 @@ below that is what Gross et al. (2006), Eqs. 11 to 22, compute with recurrences 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +145,7 @@ def _of_labels(marginals: Marginals, labels: Labels) -> Marginals:
 def measure_loss(objective: Objective, marginals: Marginals, targets: Targets) -> float:
     """Minus the objective's value."""
     value = objective.value(_locked(marginals), targets.codes, targets.known_weights)
-    if np.ndim(value) != 0 or not np.isfinite(value):
+    if not _is_numeric(value) or np.ndim(value) != 0 or not np.isfinite(value):
         raise ValueError(
             f"{type(objective).__name__}.value returned {value!r}; expected a finite number"
         )
@@ -158,10 +158,14 @@ def find_direction(objective: Objective, marginals: Marginals, targets: Targets)
     The marginals' derivative along it, see `hedgerow.trellis.tangent`, is how the value changes
     with the potentials.
     """
-    gradient: Marginals = np.asarray(
-        objective.gradient(_locked(marginals), targets.codes, targets.known_weights), np.float64
-    )
+    returned = objective.gradient(_locked(marginals), targets.codes, targets.known_weights)
     name = f"{type(objective).__name__}.gradient"
+    if not _is_numeric(returned):
+        raise TypeError(
+            f"{name} returned {returned!r}; expected an array of numbers, of the shape of the "
+            f"marginals, {marginals.shape}"
+        )
+    gradient: Marginals = np.asarray(returned, np.float64)
     if gradient.shape != marginals.shape:
         raise ValueError(
             f"{name} returned an array of shape {gradient.shape}; expected the shape of the "
@@ -174,6 +178,14 @@ def find_direction(objective: Objective, marginals: Marginals, targets: Targets)
             "expected finite numbers"
         )
     return gradient
+
+
+def _is_numeric(returned: Any) -> bool:
+    """Whether it is a real number, or an array of them."""
+    try:
+        return np.asarray(returned).dtype.kind in "biuf"
+    except (TypeError, ValueError):  # a list of lists of different lengths, for example
+        return False
 
 
 def expect_labelwise(

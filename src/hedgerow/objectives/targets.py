@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels import pin_known
 from hedgerow.labels.automaton import Automaton
+from hedgerow.lazy import lazy
 from hedgerow.trellis import Potentials
 
 __all__ = ["Partial", "Targets"]
@@ -55,7 +55,7 @@ class Targets:
             return float(self.n_known)
         return float(self.weights[self.codes >= 0].sum())
 
-    @cached_property
+    @lazy
     def mean_weights(self) -> NDArray[np.float64] | None:
         """How much each sequence counts, (S,), in the mean over its positions; None if all do 1."""
         if self.position_weights is None:
@@ -79,7 +79,7 @@ class Targets:
             None if by_position is None else by_position[positions],
         )
 
-    @cached_property
+    @lazy
     def partial(self) -> Partial | None:
         """The sequences in which some labels are not known; None if there are none."""
         unknown = np.flatnonzero(self.codes < 0)
@@ -92,7 +92,7 @@ class Targets:
         offsets = np.concatenate([[0], np.cumsum(lengths[sequences])]).astype(np.int64)
         return Partial(sequences, positions, offsets, self.codes[positions])
 
-    @cached_property
+    @lazy
     def full_codes(self) -> NDArray[np.int32]:
         """Labels of the sequences whose labels are all known, (N,); -1 in the others."""
         if self.partial is None:
@@ -101,7 +101,7 @@ class Targets:
         codes[self.partial.positions] = -1
         return codes
 
-    @cached_property
+    @lazy
     def pair_codes(self) -> NDArray[np.int32]:
         """Label pair j * K + k that ends at each position, (N,), -1 if none that is known does."""
         codes = np.full(len(self.codes), -1, dtype=np.int32)
@@ -111,7 +111,7 @@ class Targets:
         codes[self.offsets[:-1][np.diff(self.offsets) > 0]] = -1
         return codes
 
-    @cached_property
+    @lazy
     def arc_counts(self) -> NDArray[np.float64]:
         """How much each arc counts in all, (K, K) or (A,), but for partially labelled sequences."""
         shape: tuple[int, ...] = (self.n_labels, self.n_labels)
@@ -125,13 +125,13 @@ class Targets:
         counts = np.bincount(taken[counted], weights, int(np.prod(shape)))
         return counts.astype(np.float64).reshape(shape)
 
-    @cached_property
+    @lazy
     def known_weights(self) -> NDArray[np.float64]:
         """How much each position counts, (N,); 0 where the label is not known."""
         known = (self.codes >= 0).astype(np.float64)
         return known if self.weights is None else known * self.weights
 
-    @cached_property
+    @lazy
     def weights(self) -> NDArray[np.float64] | None:
         """How much each position counts, (N,), or None if all count 1."""
         if self.position_weights is not None or self.sequence_weights is None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.encode import check_schema, number_categories
+from hedgerow.lazy import lazy
 from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE, ColumnCuts, cut_attributes, cut_dense
 from hedgerow.trees.entries import (
@@ -208,13 +208,13 @@ class Columns:
         """Number of sparse attributes, A."""
         return self.n_columns - self.n_dense
 
-    @cached_property
+    @lazy
     def categorical(self) -> NDArray[np.bool_]:
         """Which columns hold categories, whose bins have no order, (C,)."""
         places = np.arange(self.n_columns)
         return (places >= self.n_numeric) & (places < self.n_dense)
 
-    @cached_property
+    @lazy
     def n_bins(self) -> NDArray[np.int32]:
         """Number of bins of each column, that for missing values not counted, (C,)."""
         n_bins = (1 + np.diff(self.cut_offsets)).astype(np.int32)
@@ -222,7 +222,7 @@ class Columns:
         n_bins[self.categorical] = np.maximum(1, np.array(sizes, np.int32))
         return n_bins
 
-    @cached_property
+    @lazy
     def default_bins(self) -> NDArray[np.uint8]:
         """Bin of each sparse attribute where it is absent, which means 0, (A,)."""
         return self._attribute_bins_of(0.0)
@@ -239,7 +239,7 @@ class Columns:
         presence = [f"{n}={value}" for n, known in pairs if not is_dense(known) for value in known]
         return numeric + dense + presence
 
-    @cached_property
+    @lazy
     def _bins_of_one(self) -> NDArray[np.uint8]:
         return self._attribute_bins_of(1.0)
 

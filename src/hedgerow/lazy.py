@@ -1,0 +1,40 @@
+"""Lazy attributes: computed when first asked for, without a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+__all__ = ["lazy"]
+
+Value = TypeVar("Value")
+
+
+class lazy(Generic[Value]):  # noqa: N801  used as a decorator, as property is
+    """A property that is computed once and kept in the object.
+
+    Up to Python 3.11, `functools.cached_property` holds one lock for all objects of a class while
+    it computes: a process forked at that moment by another thread inherits the lock, closed for
+    ever. Here threads that ask at the same time each compute the value, and the first to finish
+    wins.
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> lazy[Value]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+
+    def __get__(self, instance: object | None, owner: type) -> Value | lazy[Value]:
+        """The value; afterwards it lies in the object itself, where it is found first."""
+        if instance is None:
+            return self
+        value: Value = vars(instance).setdefault(self._name, self._compute(instance))
+        return value
