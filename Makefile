@@ -1,6 +1,7 @@
 # make demo    train on handwritten words and compare with a model that ignores neighbours
 # make test    style, types, the Python tests, and the C++ core under sanitizers
 # make abuse   MINUTES=10: random trainings, damaged files, bad moments, until the time is over
+# make abuse-sanitized   damaged files through the module under the address sanitizer
 # make tsan    the C++ core under the thread sanitizer
 # make docs    the documentation as a site, in build/docs
 # make wheel   a wheel and an sdist in dist/, each tried in a clean environment
@@ -28,7 +29,7 @@ SIDE_BY_SIDE := --no-print-directory -j3 \
 WHEEL_PYTHON ?= $(or $(shell for python in python3.12 python3.13 python3.14; do \
 	$$python -c pass 2>/dev/null && echo $$python && break; done),$(PYTHON))
 
-.PHONY: abuse demo docs test test-python sanitize tsan lint format wheel clean
+.PHONY: abuse abuse-sanitized demo docs test test-python sanitize tsan lint format wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
@@ -61,6 +62,26 @@ tsan:
 MINUTES ?= 10
 abuse: $(VENV)/.test-tools
 	@cd tests && ../$(BIN)/python -m abuse --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+# The same with a module that the address sanitizer watches, on what reads files and scores. Without
+# site packages (-S) the module that is installed in place does not come first.
+SANITIZED := $(abspath build/sanitized)
+SANITIZED_FLAGS := -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS
+SANITIZED_KINDS ?= files-models files-checkpoints differential-trellis
+abuse-sanitized: $(VENV)/.test-tools
+	@$(INSTALL) nanobind
+	@$(SANITIZE_ENV) cmake -G "Unix Makefiles" -S . -B $(SANITIZED) \
+		-DPython_EXECUTABLE=$(abspath $(BIN))/python \
+		-Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) \
+		-DCMAKE_CXX_FLAGS="$(SANITIZED_FLAGS)" >/dev/null
+	@$(SANITIZE_ENV) cmake --build $(SANITIZED) --parallel $(JOBS) >/dev/null 2>&1
+	@rm -rf $(SANITIZED)/package && mkdir -p $(SANITIZED)/package/hedgerow
+	@ln -s $(abspath src)/hedgerow/* $(SANITIZED)/_core*.so $(SANITIZED)/package/hedgerow
+	@packages=$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])') && cd tests && \
+		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED)/package:$$packages \
+		../$(BIN)/python -S -m abuse --minutes $(MINUTES) --kinds $(SANITIZED_KINDS) \
+		$(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.test-tools
 	@$(BIN)/ruff check

@@ -356,3 +356,12 @@ def test_a_recipe_comes_back_and_goes_with_the_next_training(tmp_path):
     assert loaded.recipe_ == crf.recipe_
     loaded.fit(X, Y).save(tmp_path / "model")
     assert not hasattr(hedgerow.load(tmp_path / "model"), "recipe_")
+
+
+def test_a_history_that_is_not_finite_is_kept(tmp_path):
+    crf = LinearCRF(max_iter=3, tol=0).fit([[["a"], ["b"]]], [["x", "y"]])
+    crf.history_ = {"loss": [2.5, 1], "eval_loss": [np.inf, -np.inf, np.nan]}
+    crf.save(tmp_path / "model")
+    assert str(hedgerow.load(tmp_path / "model").history_) == str(
+        {"loss": [2.5, 1], "eval_loss": [float("inf"), float("-inf"), float("nan")]}
+    )

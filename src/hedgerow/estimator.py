@@ -118,7 +118,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "schema": self._schema.to_json(),
             **own.metadata,
             "decode": self.decode_,
-            "history": self.history_,
+            "history": persist.write_history(self.history_),
         }
         if hasattr(self, "recipe_"):
             metadata["recipe"] = self.recipe_

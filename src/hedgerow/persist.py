@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
 FORMAT = 4
+# Figures that JSON has no numbers for.
+NOT_FINITE = ("nan", "inf", "-inf")
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
 # Weights beyond this would make scores overflow, whatever the numbers of X.
@@ -203,14 +205,28 @@ def unpack_history(state: State) -> dict[str, list[float]]:
         }
 
 
+def write_history(history: Mapping[str, list[float]]) -> dict[str, list[float | str]]:
+    """Figures of a training that is over as JSON values; those that are not finite as text."""
+    return {
+        name: [figure if np.isfinite(figure) else str(float(figure)) for figure in figures]
+        for name, figures in history.items()
+    }
+
+
 def read_history(metadata: dict[str, Any]) -> dict[str, list[float]]:
-    """Figures of a training that is over."""
+    """Read what `write_history` wrote under "history"."""
     history = metadata.get("history")
     require(isinstance(history, dict), "its history")
     assert isinstance(history, dict)
     for figures in history.values():
-        require(isinstance(figures, list) and all(map(_is_number, figures)), "its history")
-    return history
+        valid = isinstance(figures, list) and all(
+            _is_number(figure) or figure in NOT_FINITE for figure in figures
+        )
+        require(valid, "its history")
+    return {
+        name: [float(figure) if isinstance(figure, str) else figure for figure in figures]
+        for name, figures in history.items()
+    }
 
 
 def read_loss(metadata: dict[str, Any]) -> float:

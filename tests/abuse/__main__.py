@@ -46,6 +46,7 @@ class Worker:
         self.process = subprocess.Popen(
             [
                 sys.executable,
+                *["-S"] * sys.flags.no_site,
                 "-m",
                 "abuse.worker",
                 *arguments,
