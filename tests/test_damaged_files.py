@@ -115,6 +115,7 @@ NO_COLUMNS = {"kind": "items", "n_features": 0, "names": None, "text": []}
         ({"format": True}, "the file does not hold a valid model: its format"),
         ({"decode": None}, "the file does not hold a valid model: how it decodes"),
         ({"parameters": {"start_labels": [{}]}}, "does not hold a valid model: its parameters"),
+        ({"parameters": {"objective": 1.0}}, "does not hold a valid model: its parameters"),
         (
             {"model": "ForestCRF"},
             "it holds a 'ForestCRF', which this version of hedgerow does not know; upgrade",

@@ -27,7 +27,7 @@ from safetensors.numpy import save as save_tensors
 
 from hedgerow import _core
 from hedgerow.decoding import Decode
-from hedgerow.parameters import plain_value
+from hedgerow.parameters import is_object, plain_value
 from hedgerow.sequences import MAX_FEATURES, Schema
 from hedgerow.whole_file import open_whole
 
@@ -262,7 +262,8 @@ def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[
             for name, value in packed.items()
         }
         for name, value in parameters.items():  # else they could not be saved again
-            require(plain_value(name, value) == value, "its parameters")
+            is_plain = not is_object(name, value) and plain_value(name, value) == value
+            require(is_plain, "its parameters")
     return parameters
 
 

@@ -4,6 +4,7 @@ A changed file is refused with an error of ours, or it loads as what it says: sa
 same file, and every method of the model works. Nothing crashes, hangs or is dropped in silence.
 """
 
+import copy
 import json
 import math
 import tempfile
@@ -91,7 +92,7 @@ def change_json(content: Content, kind: str, place: int, value: int) -> None:
     for key in path[:-1]:
         holder = holder[key]
     if kind == "replace":
-        holder[path[-1]] = VALUES[value]
+        holder[path[-1]] = copy.deepcopy(VALUES[value])
     elif kind == "remove":
         del holder[path[-1]]
     elif kind == "copy":
@@ -100,9 +101,9 @@ def change_json(content: Content, kind: str, place: int, value: int) -> None:
             source = source[key]
         holder[path[-1]] = json.loads(json.dumps(source))
     elif isinstance(holder, dict):
-        holder["added"] = VALUES[value]
+        holder["added"] = copy.deepcopy(VALUES[value])
     else:
-        holder.append(VALUES[value])
+        holder.append(copy.deepcopy(VALUES[value]))
 
 
 def change_tensors(tensors: Tensors, kind: str, place: int, *rest: int) -> None:

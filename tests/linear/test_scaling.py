@@ -215,6 +215,12 @@ def test_a_loss_in_other_units_is_the_same_loss(objective, edges):
     np.testing.assert_allclose(gradient * loss.scaling.weights, slopes, rtol=1e-9)
 
 
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e12])
+def test_weights_of_any_size_give_scales(weight):
+    crf = LinearCRF(max_iter=2, tol=0).fit([[[3.0], [5.0]]], [["a", "b"]], sample_weight=[weight])
+    assert np.isfinite(crf.loss_)
+
+
 # Columns of usual size, and what each is multiplied by.
 PROBLEMS = st.tuples(
     st.integers(0, 10**6),

@@ -117,9 +117,8 @@ def _find_scales(rows: SparseRows, position_weights: Vector | None, reg_lambda: 
         squares += np.bincount(indices, by_weight * shares**2, n_attributes)
     occurs = squares > 0
     counts[~occurs] = 1.0
-    means = largest * np.sqrt(squares / counts)
-    penalty = np.sqrt(4 * reg_lambda / counts)
-    scales = np.hypot(means, penalty) / np.hypot(1.0, penalty)
+    penalty = 2 * np.sqrt(reg_lambda)
+    scales = np.hypot(largest * np.sqrt(squares), penalty) / np.hypot(np.sqrt(counts), penalty)
     scales[~occurs] = 1.0  # attributes that never occur, or do not count
     powers: Vector = np.exp2(np.round(np.log2(scales)).clip(SMALLEST, None))
     return powers
