@@ -205,6 +205,17 @@ def test_a_file_that_makes_no_sense_is_refused(name, value, message, tmp_path):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 
+@pytest.mark.parametrize("forged", [{"class": "x", "state": []}, {"pairs": 3}, {}])
+def test_a_description_that_makes_no_sense_is_refused(forged, tmp_path):
+    checkpoint = Checkpoint(tmp_path / "kept")
+    small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
+    kind, state = persist.read(checkpoint.path.read_bytes())
+    state.metadata["identity"]["parameters"]["objective"] = forged
+    persist.write(checkpoint.path, kind, state)
+    with pytest.raises(ModelFileError, match=r"whose training it is; delete the file"):
+        small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
+
+
 def test_figures_that_are_too_few_are_refused(tmp_path):
     checkpoint = Checkpoint(tmp_path / "kept")
     small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)

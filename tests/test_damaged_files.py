@@ -117,6 +117,11 @@ NO_COLUMNS = {"kind": "items", "n_features": 0, "names": None, "text": []}
         ({"parameters": {"start_labels": [{}]}}, "does not hold a valid model: its parameters"),
         ({"parameters": {"objective": 1.0}}, "does not hold a valid model: its parameters"),
         (
+            {"parameters": {"class_weight": {"pairs": [["a", 1.0], ["a", 2.0]]}}},
+            "does not hold a valid model: a parameter has a key twice",
+        ),
+        ({"classes": {"dtype": "<i8", "labels": [0, True]}}, "a valid model: its labels"),
+        (
             {"model": "ForestCRF"},
             "it holds a 'ForestCRF', which this version of hedgerow does not know; upgrade",
         ),

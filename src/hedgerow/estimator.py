@@ -118,7 +118,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "schema": self._schema.to_json(),
             **own.metadata,
             "decode": self.decode_,
-            "history": persist.write_history(self.history_),
+            "history": persist.history_to_json(self.history_),
         }
         if hasattr(self, "recipe_"):
             metadata["recipe"] = self.recipe_
@@ -139,7 +139,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             check_group_column(model.group_column)
             check_missing_label(model.missing_label)
             trellis.count_threads(model.n_jobs)
-        model.history_ = persist.read_history(state.metadata)
+        model.history_ = persist.history_from_json(state.metadata)
         if "recipe" in state.metadata:
             model.recipe_ = state.metadata["recipe"]
             persist.require(isinstance(model.recipe_, dict), "its recipe")

@@ -146,7 +146,14 @@ def expecting(what: str | None = None) -> Iterator[None]:
         yield
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise ModelFileError(
             f"the file does not hold a valid model: {what or repr(error)}"
         ) from error
@@ -205,7 +212,7 @@ def unpack_history(state: State) -> dict[str, list[float]]:
         }
 
 
-def write_history(history: Mapping[str, list[float]]) -> dict[str, list[float | str]]:
+def history_to_json(history: Mapping[str, list[float]]) -> dict[str, list[float | str]]:
     """Figures of a training that is over as JSON values; those that are not finite as text."""
     return {
         name: [figure if np.isfinite(figure) else str(float(figure)) for figure in figures]
@@ -213,8 +220,8 @@ def write_history(history: Mapping[str, list[float]]) -> dict[str, list[float | 
     }
 
 
-def read_history(metadata: dict[str, Any]) -> dict[str, list[float]]:
-    """Read what `write_history` wrote under "history"."""
+def history_from_json(metadata: dict[str, Any]) -> dict[str, list[float]]:
+    """Read what `history_to_json` made under "history"."""
     history = metadata.get("history")
     require(isinstance(history, dict), "its history")
     assert isinstance(history, dict)
@@ -258,13 +265,24 @@ def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[
     assert isinstance(packed, dict)
     with expecting("its parameters"):
         parameters = {
-            name: dict(value["pairs"]) if isinstance(value, dict) else value
+            name: _read_pairs(value["pairs"]) if isinstance(value, dict) else value
             for name, value in packed.items()
         }
         for name, value in parameters.items():  # else they could not be saved again
-            is_plain = not is_object(name, value) and plain_value(name, value) == value
+            is_plain = not is_object(name, value) and _is_same(plain_value(name, value), value)
             require(is_plain, "its parameters")
     return parameters
+
+
+def _read_pairs(pairs: list[list[Any]]) -> dict[Any, Any]:
+    found = dict(pairs)
+    require(len(found) == len(pairs), "a parameter has a key twice")
+    return found
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether two values are the same in JSON, where 1, 1.0 and True are three."""
+    return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
 def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
@@ -278,7 +296,7 @@ def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
         labels, dtype = metadata["classes"]["labels"], np.dtype(metadata["classes"]["dtype"])
         # The labels say how wide strings are, so that a file cannot ask for endless memory.
         classes = np.array(labels, dtype=np.str_ if dtype.kind == "U" else dtype)
-        valid = classes.ndim == 1 and dtype.kind in "Uiub" and classes.tolist() == labels
+        valid = classes.ndim == 1 and dtype.kind in "Uiub" and _is_same(classes.tolist(), labels)
         require(valid and len(classes) and (classes[:-1] < classes[1:]).all(), "its labels")
     return classes
 
@@ -301,7 +319,7 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
         schema = Schema.from_json(metadata["schema"])
         names = schema.names
         named = names is None or (len(names) == n_features and all(type(n) is str for n in names))
-        require(named and schema.to_json() == metadata["schema"], "its columns")
+        require(named and _is_same(schema.to_json(), metadata["schema"]), "its columns")
         no_columns = n_features == 0 and names is None
         require(no_columns or schema.kind == "columns", "columns of attributes")
     return schema
@@ -325,7 +343,7 @@ def _model_class(kind: str) -> type[SequenceModel]:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a JSON value is a number, as large as a float can be."""
+    """Whether a JSON value is a float, or an integer that fits into 64 bits."""
     return type(value) is float or (type(value) is int and abs(value) < 2**63)
 
 
