@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 FORMAT = 4
 # Figures that JSON has no numbers for.
 NOT_FINITE = ("nan", "inf", "-inf")
+# What values that make no sense raise where they are used.
+NONSENSE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
 # Weights beyond this would make scores overflow, whatever the numbers of X.
