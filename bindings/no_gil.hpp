@@ -40,8 +40,12 @@ class PythonEnd {
     while (n_asking_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
-  // Called in a child process after a fork: the threads that asked are not there.
-  static void forget_threads() { n_asking_ = 0; }
+  // Called in a child process after a fork: the threads that asked are not there, and if Python
+  // was ending in the parent, that is not the child's end.
+  static void forget_threads() {
+    n_asking_ = 0;
+    is_ending_ = false;
+  }
 
  private:
   static inline std::atomic<int> n_asking_{0};
