@@ -282,7 +282,7 @@ def test_what_was_left_stays_where_nobody_can_tell_whose_it_is(tmp_path, monkeyp
     checkpoint = Checkpoint(tmp_path / "kept")
     left = tmp_path / f"{name_beside(checkpoint.path)}-{'0f' * 8}"
     left.touch()
-    with pytest.warns(UserWarning, match=r"a file system that knows no locks \(no locks availab"):
+    with pytest.warns(UserWarning, match=r"file system without file locking \(no locks avail"):
         small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
     assert sorted(tmp_path.iterdir()) == [left, checkpoint.path]
 

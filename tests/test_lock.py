@@ -1,22 +1,27 @@
 """Locks: one training at a time, and none that a kill leaves behind."""
 
 import errno
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from hedgerow import Checkpoint
+from hedgerow import checkpoint as checkpoint_module
 from hedgerow import lock as lock_module
+from hedgerow.checkpoint import Identity, Record
 from hedgerow.lock import Lock
 from hedgerow.whole_file import name_beside
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+CANNOT_CREATE = r"cannot create the lock file beside it \({}\): '.*kept'"
 
 
 @contextmanager
@@ -73,6 +78,14 @@ def test_whatever_path_leads_to_the_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [link]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("run.ckpt", "Run.CKPT"), ("caf\u00e9", "cafe\u0301"), ("\u01f0", "J\u030c")]
+)
+def test_names_that_may_be_the_same_file_share_a_lock(one, other, tmp_path):
+    with held(tmp_path / one), pytest.raises(BlockingIOError):
+        Lock.acquire(tmp_path / other)
+
+
 def test_another_thread_does_not_get_it(tmp_path):
     refused = []
 
@@ -100,6 +113,51 @@ def test_a_kill_releases_it(tmp_path):
         assert lock_file(path).exists()
         with held(path):
             assert lock_file(path).read_text().startswith(f"process {os.getpid()} on ")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Interrupt:
+    """A Ctrl-C after so many lines, and returns, that are run in the given modules."""
+
+    def __init__(self, n_left, *modules):
+        self._n_left = n_left
+        self._files = {module.__file__ for module in modules}
+        self.is_done = False
+
+    def trace(self, frame, event, _):
+        if frame.f_code.co_filename not in self._files:
+            return None
+        if event in ("line", "return") and not self.is_done:
+            self._n_left -= 1
+            if self._n_left < 0:
+                self.is_done = True
+                raise KeyboardInterrupt
+        return self.trace
+
+    def __enter__(self):
+        self._before = sys.gettrace()
+        sys.settrace(self.trace)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(self._before)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_an_interrupt_at_any_line_releases_it(tmp_path):
+    checkpoint, identity = Checkpoint(tmp_path / "kept"), Identity("TreeCRF", {}, {})
+    for n_before in itertools.count():
+        with (
+            suppress(KeyboardInterrupt),
+            Interrupt(n_before, lock_module, checkpoint_module) as interrupt,
+            Record(checkpoint, identity),
+        ):
+            pass
+        with held(checkpoint.path):
+            pass
+        if not interrupt.is_done:
+            break
+    assert n_before > 40
     assert list(tmp_path.iterdir()) == []
 
 
@@ -165,7 +223,11 @@ def failing(number):
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
     monkeypatch.setattr(lock_module, "_try_lock", failing(errno.ENOLCK))
     path = tmp_path / "kept"
-    with pytest.warns(UserWarning, match="kept' is on a file system that knows no locks"):
+    message = (
+        r"the checkpoint '.*kept' is on a file system without file locking \(.*\); make sure that "
+        "no other training uses it"
+    )
+    with pytest.warns(UserWarning, match=message):
         lock = Lock.acquire(path)
     assert not lock.is_safe
     lock.release()
@@ -174,7 +236,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
 
 def test_a_lock_that_fails_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(lock_module, "_try_lock", failing(errno.EIO))
-    with pytest.raises(OSError, match=r"cannot lock it \(.*\): '.*kept'") as error:
+    with pytest.raises(OSError, match=CANNOT_CREATE.format(os.strerror(errno.EIO))) as error:
         Lock.acquire(tmp_path / "kept")
     assert error.value.filename == str(tmp_path / "kept")
 
@@ -183,7 +245,7 @@ def test_a_lock_that_fails_names_the_file(tmp_path, monkeypatch):
 def test_a_link_in_the_place_of_the_lock_is_not_written_through(tmp_path):
     lock_file(tmp_path / "kept").symlink_to(tmp_path / "precious")
     (tmp_path / "precious").write_text("old")
-    with pytest.raises(OSError, match="cannot lock it"):
+    with pytest.raises(OSError, match=CANNOT_CREATE.format(".*")):
         Lock.acquire(tmp_path / "kept")
     assert (tmp_path / "precious").read_text() == "old"
 
@@ -196,7 +258,7 @@ def test_a_folder_that_cannot_be_written_to():
         if is_root:
             os.seteuid(65534)
         try:
-            with pytest.raises(PermissionError, match=r"cannot lock it \(.*\): '.*kept'"):
+            with pytest.raises(PermissionError, match=CANNOT_CREATE.format("Permission denied")):
                 Lock.acquire(Path(folder, "kept"))
         finally:
             if is_root:

@@ -36,8 +36,8 @@ class Checkpoint:
     Pass it to ``fit(..., checkpoint=...)``. If the file exists, training goes on from it, else it
     begins. What comes out is the same model, bit for bit, as without an interruption. The file
     stays when training is over; it is for the same estimator, parameters and data only. Parameters
-    are the same if they mean the same: a set of labels is a sorted list of them, 1 is 1.0. How
-    objectives are told apart is said at `hedgerow.objectives.Objective`.
+    are the same if they mean the same: a set of labels is a sorted list of them, 1 is 1.0. For
+    what objectives are compared by, see `hedgerow.objectives.Objective`.
     One training at a time can use it: any other is refused with a BlockingIOError.
 
     Parameters

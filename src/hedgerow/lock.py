@@ -1,26 +1,30 @@
 """Locks: a file that is replaced as a whole is written by one training at a time.
 
 What is locked is another file beside it, which also says who holds the lock. The system releases
-the lock when its holder ends, however that happens, so a kill leaves nothing that is in the way.
+the lock when that file is closed: at the latest when it is garbage collected or the process ends,
+so neither Ctrl-C nor a kill leaves a checkpoint locked.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import platform
 import sys
 import threading
+import unicodedata
 import warnings
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
+from weakref import WeakSet
 
 from hedgerow.whole_file import name_beside, resolve
 
 __all__ = ["Lock"]
 
-# What a file system says that knows no locks.
+# Errors of a file system that does not support locks.
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 if sys.platform == "win32":
@@ -51,10 +55,10 @@ class Lock:
     against other threads, and whatever path leads to the file. A forked process does not have it.
     """
 
-    def __init__(self, path: Path, descriptor: int, *, is_safe: bool) -> None:
+    def __init__(self, file: io.FileIO, path: Path, *, is_safe: bool) -> None:
+        self._file = file
         self._path = path
-        self._descriptor = descriptor
-        self.is_safe = is_safe  # False on a file system that knows no locks
+        self.is_safe = is_safe  # False on a file system that does not support locks
 
     @classmethod
     def acquire(cls, path: Path) -> Lock:
@@ -63,67 +67,62 @@ class Lock:
         Raises BlockingIOError if someone else has it, another OSError if there is no way to write
         beside the file.
         """
-        place = resolve(path)
-        beside = place.with_name(f"{name_beside(place)}.lock")
         with _MUTEX:
             try:
-                lock = cls._open(path, beside)
+                # No variable holds it: traceback frames would keep it open after Ctrl-C.
+                return cls._open(path, _lock_path(path))
             except BlockingIOError:
                 raise
             except OSError as error:
-                raise OSError(error.errno, f"cannot lock it ({error})", str(path)) from error
-            _HELD.add(lock)
-        return lock
+                message = f"cannot create the lock file beside it ({error.strerror})"
+                raise OSError(error.errno, message, str(path)) from error
 
     @classmethod
     def _open(cls, path: Path, beside: Path) -> Lock:
         while True:
-            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-            descriptor = os.open(beside, flags, 0o666)
+            file = io.FileIO(beside, "r+", opener=_create)
             try:
-                is_safe = _lock(descriptor, path)
+                _OPEN.add(file)
+                is_safe = _lock(file.fileno(), path)
                 # Else the one who had it has removed the file since it was opened here.
-                if _is_at(descriptor, beside):
-                    os.ftruncate(descriptor, 0)
-                    os.write(descriptor, _describe_holder().encode())
-                    return cls(beside, descriptor, is_safe=is_safe)
+                if _is_at(file.fileno(), beside):
+                    file.truncate(0)
+                    file.write(_describe_holder().encode())
+                    return cls(file, beside, is_safe=is_safe)
             except BaseException:
-                os.close(descriptor)
+                file.close()
                 raise
-            os.close(descriptor)
+            file.close()
 
     @property
     def is_held(self) -> bool:
         """Whether this process has it: it was not released, and this is no forked process."""
-        return self in _HELD
+        return not self._file.closed
 
     def release(self) -> None:
-        """Give it back; that is done if it is not held any more."""
+        """Release the lock; does nothing if it is not held."""
         with _MUTEX:
-            if self not in _HELD:
+            if not self.is_held:
                 return
-            _HELD.remove(self)
             if sys.platform == "win32":  # where what is open cannot be removed
-                os.close(self._descriptor)
+                self._file.close()
                 with suppress(OSError):  # someone else has opened it
                     self._path.unlink()
             else:
-                with suppress(OSError):
+                with self._file, suppress(OSError):
                     self._path.unlink()
-                os.close(self._descriptor)
 
 
-# All locks of this process. No process is forked while the mutex is held: what is open then would
-# stay open in it, and locked.
-_HELD: set[Lock] = set()
+# The open lock files of this process. No process is forked while the mutex is held: what is open
+# then would stay open in it, and locked.
+_OPEN: WeakSet[io.FileIO] = WeakSet()
 _MUTEX = threading.RLock()
 
 
 def _forget() -> None:
     """Leave all locks to the process that this one was forked from."""
-    for lock in _HELD:
-        os.close(lock._descriptor)
-    _HELD.clear()
+    for file in _OPEN:
+        file.close()
     _MUTEX.release()
 
 
@@ -133,8 +132,24 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+def _lock_path(path: Path) -> Path:
+    """The file that is locked for another.
+
+    Names that a file system may take for the same one, since they differ only in case or in how
+    accents are encoded, share a lock.
+    """
+    place = resolve(path)
+    name = unicodedata.normalize("NFD", place.name).casefold()
+    return place.with_name(f"{name_beside(place.with_name(name))}.lock")
+
+
+def _create(name: str, flags: int) -> int:
+    """Open a file, which is created if there is none, but not through a link."""
+    return os.open(name, flags | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
 def _lock(descriptor: int, path: Path) -> bool:
-    """Lock an open file; False, with a warning, if the file system knows no locks."""
+    """Lock an open file; False, with a warning, if the file system does not support locks."""
     try:
         _try_lock(descriptor)
     except BlockingIOError:
@@ -146,8 +161,8 @@ def _lock(descriptor: int, path: Path) -> bool:
         if error.errno not in NO_LOCKS:
             raise
         warnings.warn(
-            f"the checkpoint {str(path)!r} is on a file system that knows no locks "
-            f"({error.strerror}); see to it that no other training uses it",
+            f"the checkpoint {str(path)!r} is on a file system without file locking "
+            f"({error.strerror}); make sure that no other training uses it",
             stacklevel=2,
         )
         return False

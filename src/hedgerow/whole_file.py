@@ -78,7 +78,7 @@ def resolve(path: str | os.PathLike[str]) -> Path:
 
 
 def name_beside(place: Path) -> str:
-    """How the names of all begin that is written beside a file on its behalf.
+    """Prefix of the names of temporary and lock files for this file.
 
     They are short, whatever the length of its own name, and hidden.
     """
@@ -130,5 +130,5 @@ def _take_permissions(descriptor: int, other: os.stat_result) -> None:
     if mine.st_uid != other.st_uid:
         with suppress(OSError):
             os.fchown(descriptor, other.st_uid, -1)
-    with suppress(PermissionError):  # of a file system that knows no permissions
+    with suppress(PermissionError):  # of a file system that does not support them
         os.fchmod(descriptor, mode)

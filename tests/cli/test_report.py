@@ -31,8 +31,11 @@ def test_a_title(chunk_model, tmp_path, capsys):
     ("options", "message"),
     [
         ([], "the following arguments are required: -o/--output; see hedgerow report --help"),
-        (["-o", "{folder}"], "{folder} is a folder; name a file for the page"),
-        (["-o", "{folder}/no/x"], "the folder '{folder}/no' for the page does not exist"),
+        (["-o", "{folder}"], "cannot save to '{folder}': it is a folder; name a file"),
+        (
+            ["-o", "{folder}/no/x"],
+            "cannot save to '{folder}/no/x': the folder '{folder}/no' does not exist",
+        ),
         (["-o", "{model}"], "the page would be written over {model}; name another file"),
         (["nothing", "-o", "{folder}/x"], "nothing: No such file or directory"),
     ],

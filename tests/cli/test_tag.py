@@ -2,6 +2,7 @@
 
 import io
 import math
+import os
 
 import pytest
 
@@ -112,13 +113,19 @@ def test_known_labels_stay(chunk_model, tmp_path, capsys, unknown, option):
         (["--jobs", "0"], "n_jobs is 0; expected"),
         (["--known", "9"], "there is no column 9"),
         (["--known", "0"], "--known: the model has no label 'Dogs'"),
-        (["-o", "."], ". is a folder; name a file for the labels"),
+        (["-o", "."], "cannot save to '.': it is a folder; name a file"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_mistakes(options, message, chunk_model, words, capsys):
     file = [] if options[0].startswith("no") else [words]
     assert message in complaint(capsys, "tag", chunk_model, *file, *options)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null here")
+def test_labels_may_go_to_a_device(chunk_model, words, capsys):
+    run(capsys, "tag", chunk_model, words, "-o", "/dev/null")
+    assert not os.path.isfile("/dev/null")
 
 
 def test_a_file_of_other_columns(chunk_model, tmp_path, capsys):

@@ -199,11 +199,13 @@ def test_both_files_from_standard_input(place, capsys):
 
 def test_the_place_of_the_model_is_looked_at_first(chunks, tmp_path, capsys):
     message = complaint(capsys, "train", "nothing", "-m", tmp_path)
-    assert message == f"{tmp_path} is a folder; name a file for the model"
+    assert message == f"cannot save to {str(tmp_path)!r}: it is a folder; name a file"
     message = complaint(capsys, "train", "nothing", "-m", "-")
     assert message == "the model cannot go to standard output; name a file for it"
-    message = complaint(capsys, "train", "nothing", "-m", tmp_path / "no" / "model")
-    assert message == f"the folder {str(tmp_path / 'no')!r} for the model does not exist"
+    model = tmp_path / "no" / "model"
+    message = complaint(capsys, "train", "nothing", "-m", model)
+    folder = str(model.parent)
+    assert message == f"cannot save to {str(model)!r}: the folder {folder!r} does not exist"
     message = complaint(capsys, "train", chunks, "-m", chunks)
     assert message == f"the model would be written over {chunks}; name another file"
     checkpoint = tmp_path / "same"

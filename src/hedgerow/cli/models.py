@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.options import suggest
+from hedgerow.whole_file import check_place
 
 if TYPE_CHECKING:
     from hedgerow.files import Recipe
@@ -67,20 +67,16 @@ def find_label(model: SequenceModel, option: str, text: str | None) -> Any:
     return labels[text]
 
 
-def check_place(path: str, what: str, sources: list[str | None]) -> None:
+def check_output(path: str, what: str, sources: list[str | None]) -> None:
     """See that a file can be written here before hours are spent on what goes into it."""
     place = Path(path)
     if path == "-":
         raise CommandError(f"the {what} cannot go to standard output; name a file for it")
-    with suppress(FileNotFoundError):
-        os.stat(place)  # raises OSError if the name is too long
-    if place.is_dir():
-        raise CommandError(f"{path} is a folder; name a file for the {what}")
-    if not place.parent.is_dir():
-        raise CommandError(f"the folder {str(place.parent)!r} for the {what} does not exist")
-    is_special = place.exists() and not place.is_file()  # a device or a pipe
-    if not is_special and not os.access(place.parent, os.W_OK):
-        raise CommandError(f"the folder {str(place.parent)!r} for the {what} is not writable")
+    is_device = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+    if not is_device:  # or a pipe: these are written to as they are
+        check_place(place)
+        if not os.access(place.parent, os.W_OK):
+            raise CommandError(f"the folder {str(place.parent)!r} for the {what} is not writable")
     for source in sources:
         if source is not None and Path(source).resolve() == place.resolve():
             raise CommandError(f"the {what} would be written over {source}; name another file")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from hedgerow.cli.errors import tell, telling
-from hedgerow.cli.models import check_place, load_model, recipe_of
+from hedgerow.cli.models import check_output, load_model, recipe_of
 from hedgerow.cli.options import Commands, add_model, begin_command
 from hedgerow.cli.text import format_size
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     from hedgerow.files import display_name, read_file
     from hedgerow.report import write_report
 
-    check_place(options.output, "page", [options.model, options.file])
+    check_output(options.output, "page", [options.model, options.file])
     model = load_model(options.model)
     title = options.title or Path(options.model).name
     with telling():

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
-from hedgerow.cli.models import check_place, find_label, labels_by_text, load_model, recipe_of
+from hedgerow.cli.models import check_output, find_label, labels_by_text, load_model, recipe_of
 from hedgerow.cli.options import Commands, add_jobs, add_model, begin_command
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
     named = recipe.format in TABLES
     file = display_name(options.file)
     if options.output != "-":
-        check_place(options.output, "labels", [options.model])
+        check_output(options.output, "labels", [options.model])
         ending = options.output.removesuffix(".gz").rpartition(".")[2]
         if ending in TABLES and ending != recipe.format:
             raise CommandError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, tell, telling
-from hedgerow.cli.models import check_place, describe_training
+from hedgerow.cli.models import check_output, describe_training
 from hedgerow.cli.options import (
     Commands,
     add_jobs,
@@ -170,9 +170,9 @@ def run(options: argparse.Namespace) -> None:
 
 def check_options(options: argparse.Namespace) -> None:
     """See that options go together, before anything takes time."""
-    check_place(options.model_file, "model", [options.train, options.dev, options.checkpoint])
+    check_output(options.model_file, "model", [options.train, options.dev, options.checkpoint])
     if options.checkpoint is not None:
-        check_place(options.checkpoint, "checkpoint", [options.train, options.dev])
+        check_output(options.checkpoint, "checkpoint", [options.train, options.dev])
     elif options.every is not None:
         raise CommandError("--every says how often to write the file of --checkpoint; name one")
     if [options.train, options.dev, options.template].count("-") > 1:

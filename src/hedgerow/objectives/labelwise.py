@@ -47,7 +47,7 @@ class Objective(Protocol):
     these as they are. The value may be any function of all marginals; in `hedgerow.LinearCRF` it
     stands beside a penalty, so it should grow with the number of positions, as a likelihood does.
 
-    With a `hedgerow.Checkpoint` an objective is told apart by the name of its class and by its
+    With a `hedgerow.Checkpoint` an objective is identified by the name of its class and by its
     state: what ``get_params()`` returns, if there is such a method; else the fields of a dataclass,
     but for those with ``compare=False``; else its attributes. These may be numbers, strings, bools,
     None, NumPy arrays, dataclasses, and lists and dicts of such; with any others a checkpoint is
