@@ -190,6 +190,14 @@ def test_weights_that_have_no_attribute_are_named(labels, owner):
         crf.fit([[{}] * 9], [list(labels)])
 
 
+def test_the_gradient_of_a_named_objective_is_not_for_the_user_to_check(monkeypatch):
+    gradient = Pointwise.gradient
+    monkeypatch.setattr(Pointwise, "gradient", lambda *arguments: -gradient(*arguments))
+    crf = LinearCRF(objective="pointwise", warm_iter=0)
+    with pytest.warns(ConvergenceWarning, match="check all columns for extreme values$"):
+        crf.fit([[{}] * 9], [list("aabaabaac")])
+
+
 def test_scales_worked_by_hand():
     """Without a penalty the root mean square; with one no less than a binary attribute asks for."""
     items = [[{"one": 1.0, "year": 2000.0, "small": 1e-3, "both": 3.0}, {"both": -5.0}, {}]]
