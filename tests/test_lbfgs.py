@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow import lbfgs
-from hedgerow.lbfgs import Iterations, build_metric, minimize
+from hedgerow.lbfgs import Iterations, backtrack, build_metric, minimize
 
 
 def run(loss, start, *, max_iter=200, tol=0.0):
@@ -61,6 +61,26 @@ def test_a_loss_that_is_nowhere_finite_is_no_minimum():
 
     found = run(loss, [0.0, 0.0])
     assert (found.n_iter, found.converged, found.steepest) == (0, False, 1)
+
+
+@pytest.mark.parametrize("slope", [5e-324, 1e-310, 1e-200])
+def test_slopes_whose_squares_are_zero(slope):
+    def loss(weights):
+        return float(np.sum(weights * slope)), np.full(2, slope)
+
+    found = run(loss, [0.0, 1.0])
+    assert np.isfinite(found.weights).all()
+    assert found.steepest is None
+
+
+def test_no_direction_is_no_step():
+    def at(size):
+        raise AssertionError("there is nowhere to go")
+
+    iterations = Iterations(1, 0.0, lambda weights, value: None)
+    nothing = np.zeros(2)
+    found = backtrack(at, nothing, 1.0, np.ones(2), nothing, iterations, fresh=True)
+    assert (found.point, found.steepest) == (None, None)
 
 
 def test_rounding_errors_are_no_slope():

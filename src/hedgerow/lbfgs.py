@@ -92,9 +92,10 @@ class Iterations:
         return self.losses[-1 - PERIOD] - loss <= self.tol * abs(loss)
 
     def rounding(self, loss: float) -> float:
-        """How far two losses may be apart for no reason, if the first one is this.
+        """Differences of the loss up to this may be rounding errors.
 
-        A loss that is zero to begin with has slopes that are rounding errors.
+        `loss` is the initial loss if there were no iterations yet. A loss that is zero to begin
+        with has slopes that are rounding errors.
         """
         return ROUNDING * max(abs(self.losses[0] if self.losses else loss), ROUNDING)
 
@@ -181,15 +182,21 @@ def backtrack(
     direction
         That of the step, which is of size 1 at first. A fresh one has length 1 at most.
     iterations
-        Those before, which tell what is not worth another one.
+        Iterations so far; their `tol` and first loss give the smallest decrease that counts.
     """
+    if not direction.any():
+        return Backtracking(None)
     size, most = 1.0, MAX_HALVINGS
     if fresh:
-        size = min(1.0, 1.0 / float(np.sqrt(dot(direction, direction))))
+        size = 1.0 / max(1.0, float(np.sqrt(dot(direction, direction))))  # which may underflow
         most = MAX_FRESH_HALVINGS
-    # In the end no step lowers the loss by more than rounding. It is not the end where a slope
-    # promises more than that, and yet the loss rises, by no more than a curvature explains that
-    # half the step would do justice to; nor where there is no loss to compare with.
+    # At a minimum no step lowers the loss by more than rounding. A step d shows that this is none
+    # if no part of it lowers the loss, although
+    #     promise = -slopes . d > least  and  rise = loss(w + d) - loss(w) <= 2 * promise.
+    # Why 2: on a parabola rise = curvature / 2 - promise, so that up to there a quarter of the step
+    # would lower the loss; and where slopes have the wrong sign, the loss rises by about the
+    # promise. A step with a larger rise is only too long. Nor is it a minimum where no loss is
+    # finite.
     least = max(iterations.tol * abs(value), iterations.rounding(value))
     steep, finite = False, False
     for _ in range(most):

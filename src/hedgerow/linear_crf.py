@@ -23,7 +23,7 @@ from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.scaling import Scaling
 from hedgerow.linear.standing import Standing
 from hedgerow.linear.state import pack_weights, unpack_weights
-from hedgerow.linear.tables import attribute_table, name_weight, transition_table
+from hedgerow.linear.tables import attribute_table, describe_weight, transition_table
 from hedgerow.linear.train import plan_stages, train
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.watch import Evaluate, watch
@@ -271,7 +271,7 @@ class LinearCRF(SequenceModel):
         history = standing.history
         del loss, standing
         _core.release_memory()
-        self._warn_unless_converged(minimum, tol, layout, data.index)
+        self._warn_unless_converged(minimum, tol, layout, data)
         fitted = self._copy()
         fitted._set_fitted(data.labels.classes, data.schema, data.index, default_decode(objective))
         fitted._weights = LinearWeights.from_vector(minimum.weights, layout)
@@ -450,15 +450,19 @@ class LinearCRF(SequenceModel):
         return LinearLayout(labels, pairs, data.grammar)
 
     def _warn_unless_converged(
-        self, minimum: Minimum, tol: float, layout: LinearLayout, index: _core.StringIndex
+        self, minimum: Minimum, tol: float, layout: LinearLayout, data: TrainingSet
     ) -> None:
         if minimum.steepest is not None:
-            message = (
-                f"training stopped after {minimum.n_iter} iterations where no step lowers the "
-                "loss, though its slope is not zero, and steepest for the weights of "
-                f"{name_weight(minimum.steepest, layout, index)}; look at its values, and at the "
-                "gradient if the objective is your own"
+            owner, columns = describe_weight(
+                minimum.steepest, layout, data.index, data.labels.classes
             )
+            message = (
+                f"training stopped after {minimum.n_iter} iterations: no step lowers the loss, "
+                f"although its gradient is not zero. It is largest for the weights of {owner}; "
+                f"check {columns} for extreme values"
+            )
+            if not isinstance(self.objective, str):
+                message += ", and check the gradient of the objective"
         elif tol > 0 and not minimum.converged:
             message = (
                 f"training stopped after max_iter={self.max_iter} iterations before the loss "

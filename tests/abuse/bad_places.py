@@ -5,17 +5,16 @@ temporary file of a writer that was killed, which the next one to hold the place
 """
 
 import os
-import resource
 import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 from hypothesis import strategies as st
 
+from abuse.children import fork, wait
 from abuse.commands import FAST, FORMATS, SUFFIXES, TABLE_OPTIONS, base_file, trained
 from abuse.kind import Case, Kind
 from abuse.trainings import Training, trainings
@@ -35,23 +34,19 @@ def run_child(
     ``meanwhile(pid)`` runs beside it. Its standard output is the descriptor `out`, or nowhere.
     """
     reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY) if out < 0 else out, 1)
-            os.dup2(writer, 2)
-            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
-            os._exit(work())
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-        finally:
-            os._exit(99)
+
+    def redirected() -> int:
+        os.dup2(os.open(os.devnull, os.O_WRONLY) if out < 0 else out, 1)
+        os.dup2(writer, 2)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        return work()
+
+    pid = fork(redirected)
     os.close(writer)
     meanwhile(pid)
     with os.fdopen(reader, errors="replace") as file:
         err = file.read()
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), err
+    return wait(pid), err
 
 
 def command_of(case: Case, folder: Path) -> tuple[list[str], Path]:
@@ -104,6 +99,8 @@ def check_place(case: Case) -> None:
 
         def work() -> int:
             if case["trouble"] == "full":
+                import resource  # not on Windows
+
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (case["n_bytes"],) * 2)
             elif os.getuid() == 0:
@@ -214,8 +211,12 @@ def check_kill(case: Case) -> None:
             assert not any("." in place[1:] for place in left), left
 
 
-KINDS = [
-    Kind("inputs-places", place_cases(), check_place, in_suite=8),
-    Kind("inputs-pipes", pipe_cases(), check_pipe, in_suite=6, share=0.5),
-    Kind("inputs-kills", kill_cases(), check_kill, in_suite=8),
-]
+KINDS = (
+    [
+        Kind("inputs-places", place_cases(), check_place, in_suite=8),
+        Kind("inputs-pipes", pipe_cases(), check_pipe, in_suite=6, share=0.5),
+        Kind("inputs-kills", kill_cases(), check_kill, in_suite=8),
+    ]
+    if hasattr(os, "fork")
+    else []
+)

@@ -1,7 +1,5 @@
 """Batches: some cases of a kind, drawn and shrunk by Hypothesis."""
 
-import os
-import sys
 import traceback
 import warnings
 from collections.abc import Callable
@@ -9,6 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from abuse.children import fork, join
 from abuse.kind import Case, Kind
 
 __all__ = ["Failure", "check_isolated", "run_batch"]
@@ -74,20 +73,6 @@ def check_isolated(check: Callable[[Case], None], seconds: float) -> Callable[[C
     """The same check in a child process, so that a crash or a hang can be shrunk."""
 
     def isolated(case: Case) -> None:
-        child = os.fork()
-        if child == 0:
-            import signal
-
-            signal.alarm(int(seconds))
-            try:
-                check(case)
-            except BaseException:
-                traceback.print_exc()
-                sys.stderr.flush()
-                os._exit(1)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        code = os.waitstatus_to_exitcode(status)
-        assert code == 0, f"a child process ended with {code} (below 0: a signal; -14: a hang)"
+        join(fork(lambda: check(case), seconds))
 
     return isolated

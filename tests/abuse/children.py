@@ -6,34 +6,40 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Any
 
-__all__ = ["fork", "join"]
+__all__ = ["SECONDS", "fork", "join", "wait"]
 
-SECONDS = 100  # until a child counts as hanging: the machine may be busy
+SECONDS = 100.0  # until a child counts as hanging: the machine may be busy
 
 
-def fork(call: Callable[[], Any]) -> int:
-    """Start a child process that makes a call; returns its number."""
+def fork(call: Callable[[], int | None], seconds: float = SECONDS) -> int:
+    """Start a child process that makes a call; returns its number.
+
+    Its exit status is what the call returns, 0 for None, or 1 with a traceback on `sys.stderr`.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
         child = os.fork()
     if child != 0:
         return child
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(SECONDS)
-    status = 0
+    status = 1
     try:
-        call()
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(seconds))
+        status = call() or 0
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
-        status = 1
-    os._exit(status)
+    finally:
+        os._exit(status)
+
+
+def wait(child: int) -> int:
+    """Wait for a child; returns its exit status, below 0 for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def join(child: int) -> None:
     """Wait for a child; AssertionError unless all went well."""
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
+    code = wait(child)
     assert code == 0, f"a child process ended with {code} (below 0: a signal; -14: a hang)"

@@ -13,8 +13,10 @@ from abuse.kind import Case, Kind
 
 __all__ = ["KINDS"]
 
-# How the main thread ends, and the exit status that the process must have then.
-ENDS = {"return": 0, "exit": 3, "error": 1, "SIGTERM": -signal.SIGTERM}
+# How the main thread ends, and the exit status that the process must have then. On Windows a signal
+# ends a process with its number.
+SIGNALLED = -signal.SIGTERM if os.name == "posix" else signal.SIGTERM
+ENDS = {"return": 0, "exit": 3, "error": 1, "SIGTERM": SIGNALLED}
 
 
 @st.composite

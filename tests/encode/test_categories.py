@@ -1,14 +1,47 @@
 """Categories: equal numbers are one category; a column of another kind is warned of."""
 
 import decimal
+import fractions
 import re
 import warnings
 
 import numpy as np
 import pytest
 
-from hedgerow.encode.categories import kind_of_values, number_categories, other_spellings
+from hedgerow.encode.categories import (
+    category_of,
+    kind_of_values,
+    number_categories,
+    other_spellings,
+)
 from hedgerow.sequences import Categorical
+
+
+@pytest.mark.parametrize(
+    ("value", "category"),
+    [
+        (1, "1"),
+        (1.0, "1.0"),
+        (-0.0, "0.0"),
+        (np.float32("-0"), "0.0"),
+        (np.float32(0.1), "0.1"),
+        (np.float32(1e10), "10000000000.0"),
+        (1e16, "1e+16"),
+        (decimal.Decimal(1), "1"),
+        (decimal.Decimal("1.0"), "1.0"),
+        (decimal.Decimal("1.00"), "1"),
+        (decimal.Decimal("-0"), "0"),
+        (decimal.Decimal("1E+2"), "100"),
+        (decimal.Decimal("1.50"), "1.5"),
+        (decimal.Decimal("0.1"), "0.1"),  # no float equals it
+        (fractions.Fraction(1, 2), "0.5"),
+        (float("inf"), "inf"),
+        (True, "True"),
+        ("1.00", "1.00"),
+    ],
+)
+def test_text_of_categories(value, category):
+    assert category_of(value) == category
 
 
 @pytest.mark.parametrize(
@@ -18,8 +51,9 @@ from hedgerow.sequences import Categorical
         (1.0, ("1",)),
         (np.int64(-3), ("-3.0",)),
         (np.float32(2), ("2",)),
-        (decimal.Decimal("1.00"), ("1", "1.0")),
-        (decimal.Decimal("1.50"), ("1.5",)),
+        (decimal.Decimal("1.00"), ("1.00", "1.0")),
+        (-0.0, ("-0.0", "0")),
+        (decimal.Decimal("1.50"), ("1.50",)),
         (1.5, ()),
         (2**53 + 1, ()),
         (1e16, ("10000000000000000",)),
@@ -51,8 +85,8 @@ def test_kinds(values, kind):
 
 def find(values, known):
     """Numbers of values among known categories, and what is warned of."""
-    categories = sorted(map(str, values))
-    spellings = {str(value): other_spellings(value) for value in values}
+    categories = sorted(map(category_of, values))
+    spellings = {category_of(value): other_spellings(value) for value in values}
     column = Categorical("c", np.zeros(0, np.int32), categories, kind_of_values(values), spellings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -68,6 +102,7 @@ def find(values, known):
         ([1, 2], ["1.0", "2.0"], [0, 1, -1]),
         (["1", "2"], ["1", "2"], [0, 1, -1]),
         ([decimal.Decimal("2.00")], ["1", "2"], [1, -1]),
+        ([decimal.Decimal("2.00")], ["1.00", "2.00"], [1, -1]),  # of an older model file
         ([1.0], ["1", "1.0"], [1, -1]),  # what is written alike comes first
         ([True], ["False", "True"], [1, -1]),
     ],

@@ -101,3 +101,14 @@ def test_the_same_bits_for_any_number_of_threads():
     one, _ = run(loss, np.zeros(100_000), 2.0, max_iter=4)
     three, _ = run(loss, np.zeros(100_000), 2.0, max_iter=4, n_threads=3)
     np.testing.assert_array_equal(one.weights, three.weights)
+
+
+@pytest.mark.parametrize("slope", [5e-324, 1e-310, 1e-200])
+def test_slopes_whose_squares_are_zero(slope):
+    def loss(weights):
+        return float((weights[0] - 1) ** 2) / 2, np.array([weights[0] - 1, slope])
+
+    found, _ = run(loss, np.array([0.0, 0.0]), 0.0, max_iter=1)
+    assert found.weights.tolist() == [1.0, -slope]
+    found, _ = run(loss, np.array([1.0, 0.0]), 0.0)
+    assert (found.n_iter, found.converged, found.steepest) == (0, True, None)

@@ -171,19 +171,31 @@ def test_a_training_that_ends_at_a_slope_warns_with_the_attribute(reg_alpha, att
     items = [[{"B": 50.0 * (i % 3), "c": 0.1 * i} for i in range(9)]] * 3
     y = [list("abcabcabc")] * 3
     parameters = {"objective": Backwards(), "warm_iter": 0, "reg_alpha": reg_alpha}
-    message = r"after \d+ iterations where no step lowers .* the weights of the attribute 'B'; look"
+    message = (
+        r"training stopped after \d+ iterations: no step lowers the loss, although its gradient is "
+        r"not zero\. It is largest for the weights of attribute 'B'; check that column for extreme "
+        r"values, and check the gradient of the objective$"
+    )
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         LinearCRF(transition_attributes=attribute, **parameters).fit(items, y)
     assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(
-    ("labels", "kind"), [("aabaabaac", "a label"), ("abcabcabc", "a label pattern")]
+    ("labels", "owner"), [("aabaabaac", "label 'a'"), ("abcabcabc", "the label pattern c, a")]
 )
-def test_weights_that_have_no_attribute_are_named(labels, kind):
+def test_weights_that_have_no_attribute_are_named(labels, owner):
     crf = LinearCRF(objective=Backwards(), warm_iter=0)
-    with pytest.warns(ConvergenceWarning, match=rf"steepest for the weights of {kind}; look"):
+    with pytest.warns(ConvergenceWarning, match=f"the weights of {owner}; check all columns"):
         crf.fit([[{}] * 9], [list(labels)])
+
+
+def test_the_gradient_of_a_named_objective_is_not_for_the_user_to_check(monkeypatch):
+    gradient = Pointwise.gradient
+    monkeypatch.setattr(Pointwise, "gradient", lambda *arguments: -gradient(*arguments))
+    crf = LinearCRF(objective="pointwise", warm_iter=0)
+    with pytest.warns(ConvergenceWarning, match="check all columns for extreme values$"):
+        crf.fit([[{}] * 9], [list("aabaabaac")])
 
 
 def test_scales_worked_by_hand():

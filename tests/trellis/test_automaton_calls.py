@@ -277,8 +277,8 @@ GOOD = Potentials(np.zeros((4, 2)), np.zeros(6), np.array([0, 4]), None, pair_au
     ("wanted", "message"),
     [
         ({"labels": [0, 1]}, "labels must have an entry for each position"),
-        ({"labels": [0, 1, 2, 0]}, "a label code lies outside"),
-        ({"labels": [0, 1, -1, 0]}, "a label code lies outside"),
+        ({"labels": [0, 1, 2, 0]}, "from 0 to n_labels - 1 = 1; got 2 at position 2"),
+        ({"labels": [0, 1, -1, 0]}, "from 0 to n_labels - 1 = 1; got -1 at position 2"),
         ({"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
         ({"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
         ({"weights": np.zeros(2)}, "weights must have an entry for each sequence"),
@@ -292,7 +292,7 @@ def test_wrong_wishes_are_errors(wanted, message):
 def test_wrong_weights_labels_and_uniforms_are_errors():
     with pytest.raises(ValueError, match="weights must have an entry for each position"):
         weighted_forward_backward(GOOD, np.zeros(4), np.zeros(3))
-    with pytest.raises(ValueError, match="a label code lies outside"):
+    with pytest.raises(ValueError, match="from 0 to n_labels - 1 = 1; got 2 at position 0"):
         weighted_forward_backward(GOOD, np.full(4, 2), np.zeros(4))
     with pytest.raises(ValueError, match="labels must have an entry for each position"):
         log_likelihood(GOOD, np.zeros(3))

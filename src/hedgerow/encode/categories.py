@@ -43,22 +43,45 @@ def kind_of_values(values: Iterable[Any]) -> CategoryKind:
     return "bools" if values and all(map(is_bool, values)) else "text"
 
 
-def other_spellings(value: Any) -> tuple[str, ...]:
-    """How a number that equals this one may be written: ``1.0`` for ``1``, and ``1`` for ``1.0``.
+def category_of(value: Any) -> str:
+    """The text of a value; that of an equal int or float for ``Decimal("1.00")`` and ``-0.0``.
 
-    Empty for all that is no number.
+    So it is one that is tried for every number that equals this one.
+    """
+    text = str(value)
+    if not is_number(value):
+        return text
+    spellings = _plain_spellings(value)
+    is_float = isinstance(value, (float, np.floating))
+    # A float of NumPy has the text of its own precision.
+    if text in spellings or not spellings or (is_float and len(spellings) == 1):
+        return text
+    return spellings[-1 if is_float else 0]
+
+
+def other_spellings(value: Any) -> tuple[str, ...]:
+    """How the category of an equal number may be written: ``1.0`` for ``1``, ``1`` for ``1.0``.
+
+    Older model files have the text of each number, such as ``1.00``. Empty for all that is no
+    number.
     """
     if not is_number(value):
         return ()
+    spellings = dict.fromkeys([str(value), *_plain_spellings(value)])
+    return tuple(spelling for spelling in spellings if spelling != category_of(value))
+
+
+def _plain_spellings(number: Any) -> list[str]:
+    """Text of the int and of the float that equal a number, if there are any."""
     spellings = []
     try:
-        if int(value) == value:
-            spellings.append(str(int(value)))
-        if float(value) == value:
-            spellings.append(str(float(value)))
+        if int(number) == number:
+            spellings.append(str(int(number)))
+        if float(number) == number:
+            spellings.append(str(float(number) + 0.0))  # zero has no sign
     except (ValueError, OverflowError, ArithmeticError):
         pass  # infinite, or beyond the range of floats
-    return tuple(spelling for spelling in spellings if spelling != str(value))
+    return spellings
 
 
 def number_categories(

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encode.arrays import common_dtype, to_offsets
-from hedgerow.encode.categories import is_bool, is_number, kind_of_values, other_spellings
+from hedgerow.encode.categories import (
+    category_of,
+    is_bool,
+    is_number,
+    kind_of_values,
+    other_spellings,
+)
 from hedgerow.encode.codes import BLOCK, code_values, is_missing
 from hedgerow.encode.forms import name_of
 from hedgerow.encode.schema import first_difference
@@ -163,7 +169,7 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
             f"column {name!r} of {name_of(0, flat)} holds values that are not hashable ({error}); "
             "expected numbers, bools, strings or categories: convert it first"
         ) from None
-    strings = [None if is_missing(value) else str(value) for value in distinct]
+    strings = [None if is_missing(value) else category_of(value) for value in distinct]
     categories = sorted({string for string in strings if string is not None})
     rank: dict[str | None, int] = {string: code for code, string in enumerate(categories)}
     ranks = np.array([rank.get(string, -1) for string in strings], np.int32)
@@ -172,7 +178,7 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
         _check_objects(values, name, flat)
     kind = kind_of_values(values)
     numbers = values if kind == "numbers" else filter(is_number, values)
-    spellings = {str(value): other_spellings(value) for value in numbers}
+    spellings = {category_of(value): other_spellings(value) for value in numbers}
     return Categorical(name, ranks[codes], categories, kind, spellings)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -63,7 +64,7 @@ def stream_csv(request: Request) -> Iterator[Batch]:
         for rows, lines in records.stream(columns.n_rows)
     )
     for batch in columns.stream(parts):
-        yield Batch(batch.X, batch.y, (header, batch.rows.column(ROW)), batch.known)
+        yield replace(batch, rows=(header, batch.rows.column(ROW)))
 
 
 class Records:

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -65,7 +66,7 @@ def stream_parquet(request: Request) -> Iterator[Batch]:
         columns = TableColumns(request, schema.names)
         _check_kinds(schema, columns, request.path)
         for batch in columns.stream(_read_parts(file, columns.n_rows, request.path)):
-            yield Batch(batch.X, batch.y, (request.path, batch.rows), batch.known)
+            yield replace(batch, rows=(request.path, batch.rows))
 
 
 def _read_parts(file: Any, n_rows: int, path: Path) -> Iterator[pa.Table]:

@@ -38,7 +38,7 @@ __all__ = ["Bundle", "minimize_bundle"]
 Vector = NDArray[np.float64]
 Risk = Callable[[Vector], tuple[float, Vector]]
 
-# _Planes that are remembered. On the OCR letters more make hardly any difference.
+# Planes that are remembered. On the OCR letters more make hardly any difference.
 MEMORY = 50
 # Share of the gap that the model has to promise to close, at least and at most; a pull that is
 # twice as strong about halves it.
@@ -376,7 +376,7 @@ def _move_used(hessian: Vector, linear: Vector, shares: Vector, used: NDArray[np
     places = np.flatnonzero(used)
     slopes = (np.einsum("ij,j->i", hessian, shares) - linear)[places]
     n_used = len(places)
-    # Newton's step under the condition that it sums to zero. _Planes may be alike: a little damping
+    # Newton's step under the condition that it sums to zero. Planes may be alike: a little damping
     # makes the step unique, and does not change where the steps end.
     system = np.ones((n_used + 1, n_used + 1))
     system[:-1, :-1] = hessian[np.ix_(places, places)]

@@ -48,7 +48,9 @@ def minimize_l1(
             break
         fresh = metric.is_empty
         metric.fill_direction(slopes, direction, n_threads)
-        direction[(weights == 0) & (direction * slopes >= 0)] = 0.0  # not out of the orthant
+        # Not out of the orthant; the product of tiny numbers would be zero.
+        uphill = np.sign(direction) * np.sign(slopes) >= 0
+        direction[(weights == 0) & uphill] = 0.0
         orthant = np.where(weights == 0, -np.sign(slopes), np.sign(weights))
         at = _ray(penalised, weights, direction, orthant)
         found = backtrack(at, weights, value, slopes, direction, iterations, fresh)

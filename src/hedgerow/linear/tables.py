@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.labels.tables import Table, pair_table
+from hedgerow.labels.tables import Table, name_patterns, pair_table
 from hedgerow.linear.weights import LinearLayout, LinearWeights
 
 
@@ -26,16 +26,21 @@ def attribute_table(
     }
 
 
-def name_weight(number: int, layout: LinearLayout, index: _core.StringIndex) -> str:
-    """What the weight of this number in a vector of all weights belongs to."""
+def describe_weight(
+    number: int, layout: LinearLayout, index: _core.StringIndex, classes: NDArray[Any]
+) -> tuple[str, str]:
+    """What the weight of this number among all weights belongs to, and the columns behind it."""
     n_labels, n_pairs, n_biases, _ = layout.sizes
-    if number < n_labels:
-        return f"the attribute {index.names()[layout.labels.attribute_of_weight()[number]]!r}"
-    number -= n_labels
-    if number < n_pairs:
-        assert layout.pairs is not None
-        return f"the attribute {index.names()[layout.pairs.attribute_of_weight()[number]]!r}"
-    return "a label" if number - n_pairs < n_biases else "a label pattern"
+    if number < n_labels + n_pairs:
+        attributes = layout.labels.attribute_of_weight()
+        if layout.pairs is not None:
+            attributes = np.concatenate([attributes, layout.pairs.attribute_of_weight()])
+        return f"attribute {index.names()[attributes[number]]!r}", "that column"
+    number -= n_labels + n_pairs
+    if number < n_biases:
+        return f"label {classes.tolist()[number]!r}", "all columns"
+    pattern = name_patterns(layout.grammar.patterns, classes)[number - n_biases]
+    return f"the label pattern {', '.join(map(str, pattern))}", "all columns"
 
 
 def transition_table(

@@ -86,7 +86,7 @@ def forward_backward(
         Threads; None is all cores.
     """
     scores = Scores(potentials)
-    codes = None if labels is None else read_codes(labels)
+    codes = None if labels is None else read_codes(labels, potentials.n_labels)
     result = empty_posteriors(
         potentials, pairs, out, arc_marginals, likelihoods=codes is not None, patterns=patterns
     )
@@ -129,7 +129,7 @@ def weighted_forward_backward(
     result.log_z.fill(np.nan)  # there is no one Z behind a weighted likelihood
     fill = scores.bind(_core.fill_weighted_posteriors, _core.fill_weighted_automaton_posteriors)
     fill(
-        read_codes(labels),
+        read_codes(labels, potentials.n_labels),
         read_weights(weights),
         result.log_likelihoods,
         result.marginals,
@@ -146,7 +146,7 @@ def log_likelihood(
     """Log probability of the given labels, (S,), by a forward pass alone."""
     scores = Scores(potentials)
     out = np.empty(potentials.n_sequences)
-    codes = read_codes(labels)
+    codes = read_codes(labels, potentials.n_labels)
     nothing = (None,) * 7
     _fill_posteriors(scores, codes, None, out, *nothing, count_threads(n_jobs))
     return out

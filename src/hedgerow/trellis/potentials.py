@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,11 @@ class Potentials:
         return len(self.nodes)
 
     @property
+    def n_labels(self) -> int:
+        """Number of labels, K."""
+        return int(self.nodes.shape[1])
+
+    @property
     def n_sequences(self) -> int:
         """Number of sequences, S."""
         return len(self.offsets) - 1
@@ -90,18 +96,23 @@ def count_threads(n_jobs: int | None) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
 
 
-def read_codes(labels: ArrayLike) -> NDArray[np.int32]:
-    """Label codes, (N,), as the kernels want them. What is no whole number is no code."""
+def read_codes(labels: ArrayLike, n_labels: int) -> NDArray[np.int32]:
+    """Label codes, (N,), as the kernels want them: integers from 0 to ``n_labels - 1``."""
     given = np.asarray(labels)
     if given.ndim != 1:
         raise ValueError(
             f"labels must have an entry for each position, (N,); they have shape {given.shape}"
         )
     codes = _whole_numbers(given, np.dtype(np.int32))
-    if codes is None:
+    if codes is None or (len(codes) and not 0 <= codes.min() <= codes.max() < n_labels):
+        position, label = next(
+            (position, label)
+            for position, label in enumerate(given.tolist())
+            if not (isinstance(label, Real) and label in range(n_labels))
+        )
         raise ValueError(
-            "a label code lies outside 0 .. number of labels - 1: labels of type "
-            f"{given.dtype} are not all whole numbers of that range"
+            f"labels must be integers from 0 to n_labels - 1 = {n_labels - 1}; got {label!r} at "
+            f"position {position}"
         )
     return codes
 
@@ -133,7 +144,7 @@ def over_automaton(potentials: Potentials) -> Potentials:
     """The same scores, over the automaton of all label pairs if they are of first order."""
     if potentials.automaton is not None:
         return potentials
-    automaton = pair_automaton(potentials.nodes.shape[1])
+    automaton = pair_automaton(potentials.n_labels)
     arcs = automaton.arc_scores(np.ravel(potentials.arcs))
     return replace(potentials, arcs=arcs, automaton=automaton)
 

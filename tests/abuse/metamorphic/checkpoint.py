@@ -4,8 +4,6 @@ import os
 import re
 import signal
 import tempfile
-import traceback
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -16,6 +14,7 @@ from unittest import mock
 import pytest
 from hypothesis import strategies as st
 
+from abuse.children import fork, wait
 from abuse.kind import Case, Kind
 from abuse.metamorphic.answers import file_of
 from abuse.trainings import Training, trainings
@@ -23,7 +22,9 @@ from hedgerow import Checkpoint, LinearCRF, TreeCRF, persist
 
 __all__ = ["KINDS"]
 
-STOPS = ["error", "writing", "kill", "kill while writing"]
+STOPS = ["error", "writing"]
+if hasattr(os, "fork"):
+    STOPS += ["kill", "kill while writing"]
 
 
 @st.composite
@@ -77,18 +78,12 @@ def check_checkpoint(case: Case) -> None:
 def stop(how: str, moment: int, run: Callable[[], Any]) -> None:
     """Run a training that is stopped at a moment of it, unless it is over by then."""
     if how.startswith("kill"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of threads at rest
-            child = os.fork()
-        if child == 0:
-            try:
-                with interrupted("writing" in how, moment, kill):
-                    run()
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        def killed() -> None:
+            with interrupted("writing" in how, moment, kill):
+                run()
+
+        code = wait(fork(killed))
         assert code in (0, -signal.SIGKILL), f"the child ended with {code}"
         return
     with suppress(StopError), interrupted(how == "writing", moment, give_up):

@@ -30,7 +30,8 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
     "two threads of BLAS": {"OPENBLAS_NUM_THREADS": "2"},
     "three threads of BLAS": {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "3"},
 }
-STARTS = ["fork", "spawn", "forkserver", "loky"]
+METHODS = multiprocessing.get_all_start_methods()  # Windows has but one
+STARTS = [way for way in ("fork", "spawn", "forkserver") if way in METHODS] + ["loky"]
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 
 
