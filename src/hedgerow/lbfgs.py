@@ -1,20 +1,19 @@
 """L-BFGS, for losses that are smooth.
 
-scipy's line search goes along our own quasi-Newton direction: scipy's L-BFGS-B takes several times
-the time and memory, for bounds that are not there, and cannot be interrupted and go on later.
+scipy's L-BFGS-B takes several times the time and memory, for bounds that are not there, cannot be
+interrupted and go on later, and its bits depend on the threads of BLAS.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from hedgerow import _core
+from hedgerow.line_search import Trial, search
 
 __all__ = ["Iterations", "Loss", "Minimum", "Point", "backtrack", "build_metric", "dot", "minimize"]
 
@@ -239,26 +238,20 @@ class _Ray:
     def search(self, value: float, gradient: Vector, fresh: bool) -> float | None:
         """A step that meets the strong Wolfe conditions; None if none is found.
 
-        scipy sees only the step, a vector of one number: the long vectors stay out of BLAS, see
-        `dot`.
+        Of a fresh direction no scale is known: its first step is about 1 long.
         """
-        # A fresh direction is tried as if the last step had lowered the loss by this much.
-        value_before = value + float(np.sqrt(dot(gradient, gradient))) / 2 if fresh else None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that no step was found is said by the result
-            found = optimize.line_search(
-                lambda x: self.at(float(x[0]))[1],
-                lambda x: np.array([dot(self.at(float(x[0]))[2], self._direction)]),
-                np.zeros(1),
-                np.ones(1),
-                np.array([dot(gradient, self._direction)]),
-                value,
-                value_before,
-                maxiter=20,
-            )
-        if found[0] is None or not self.at(float(found[0]))[1] <= value:  # it may be NaN
+
+        def try_step(step: float) -> Trial:
+            _, value, gradient = self.at(step)
+            return Trial(step, value, dot(gradient, self._direction))
+
+        start = Trial(0.0, value, dot(gradient, self._direction))
+        length = float(np.sqrt(dot(gradient, gradient)))
+        first = 1.01 / length if fresh and length > 1.01 else 1.0
+        step = search(try_step, start, first)
+        if step is None or not self.at(step)[1] <= value:
             return None
-        return float(found[0])
+        return step
 
 
 def dot(a: Vector, b: Vector) -> float:

@@ -123,6 +123,8 @@ def main() -> int:
             for worker in [worker for worker in workers if worker.poll()]:
                 workers.remove(worker)
                 finish(worker, counts[worker.kind.name], workers)
+    except KeyboardInterrupt:
+        print("interrupted")
     finally:
         for worker in workers:
             worker.kill()

@@ -1,0 +1,103 @@
+"""Line search: how far to go along a direction in which a smooth loss falls.
+
+Strong Wolfe conditions: with the loss f(s) after a step of size s, a step is good enough if
+
+    f(s) <= f(0) + DECREASE s f'(0)    and    |f'(s)| <= CURVATURE |f'(0)|.
+
+Steps are doubled until some interval must hold a good one, which is then narrowed down (Nocedal &
+Wright 2006, Algorithms 3.5 and 3.6). Value and slope are always known together here, so intervals
+are cut where the cubic through both ends has its minimum (Eq. 3.59). scipy has a line search too;
+where it finds no step it warns, and warnings cannot be switched off for one thread alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Trial", "search"]
+
+DECREASE = 1e-4
+CURVATURE = 0.9
+
+# Steps that are tried at most, in each of the two parts of the search.
+MAX_TRIALS = 20
+# A cut nearer to an end of its interval than this share of it is not made; it is halved instead.
+MARGIN = 0.1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A step, the loss there, and its slope along the direction."""
+
+    step: float
+    value: float
+    slope: float
+
+
+def search(try_step: Callable[[float], Trial], start: Trial, step: float) -> float | None:
+    """A step that meets the strong Wolfe conditions, or None if none is found.
+
+    Parameters
+    ----------
+    try_step
+        Measures the loss after a step.
+    start
+        Step 0, where the slope is below 0.
+    step
+        The first one to try.
+    """
+    low = start
+    for _ in range(MAX_TRIALS):
+        trial = try_step(step)
+        if not _falls_enough(trial, start) or (low is not start and trial.value >= low.value):
+            return _narrow_down(try_step, start, low, trial)
+        if _is_flat_enough(trial, start):
+            return trial.step
+        if trial.slope >= 0:
+            return _narrow_down(try_step, start, trial, low)
+        low, step = trial, 2 * step
+    return None
+
+
+def _narrow_down(
+    try_step: Callable[[float], Trial], start: Trial, low: Trial, high: Trial
+) -> float | None:
+    """A good step between two: at `low` the loss is lowest so far, and falls towards `high`."""
+    for _ in range(MAX_TRIALS):
+        trial = try_step(_cut(low, high))
+        if not _falls_enough(trial, start) or trial.value >= low.value:
+            high = trial
+            continue
+        if _is_flat_enough(trial, start):
+            return trial.step
+        if trial.slope * (high.step - low.step) >= 0:
+            high = low
+        low = trial
+    return None
+
+
+def _falls_enough(trial: Trial, start: Trial) -> bool:
+    return trial.value <= start.value + DECREASE * trial.step * start.slope  # not if it is NaN
+
+
+def _is_flat_enough(trial: Trial, start: Trial) -> bool:
+    return abs(trial.slope) <= -CURVATURE * start.slope
+
+
+def _cut(low: Trial, high: Trial) -> float:
+    """Where the cubic with the values and slopes of both ends is lowest, or the middle."""
+    width = high.step - low.step
+    share = math.nan  # of the way from low to high
+    if all(map(math.isfinite, (low.value, high.value, low.slope, high.slope))):
+        first = low.slope + high.slope - 3 * (high.value - low.value) / width
+        square = first * first - low.slope * high.slope
+        if square >= 0:
+            second = math.copysign(math.sqrt(square), width)
+            divisor = high.slope - low.slope + 2 * second
+            if divisor != 0:
+                share = 1 - (high.slope + second - first) / divisor
+    if not MARGIN <= share <= 1 - MARGIN:
+        share = 0.5
+    return low.step + share * width
