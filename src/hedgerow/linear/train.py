@@ -96,8 +96,10 @@ def _descend(
     else:
         alpha = loss.scaling.unscale(np.array(reg_alpha))
         found = minimize_l1(smooth, standing.weights, alpha, iterations, metric, n_threads)
-    if isinstance(objective, Accuracy) and found.n_iter > 0 and found.steepest is not None:
-        # Where two rivals of a label are equal, accuracy has a kink, and may be highest there.
+    has_moved = sum(standing.done) + found.n_iter > 0
+    if isinstance(objective, Accuracy) and has_moved and found.steepest is not None:
+        # Where two rivals of a label are equal, accuracy has a kink, and may be highest there; an
+        # earlier stage may have ended at it.
         return replace(found, converged=True, steepest=None)
     return found
 

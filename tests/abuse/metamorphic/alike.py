@@ -53,13 +53,16 @@ def assert_alike(
     the same values.
     """
     n_compared = min(len(crf.history_.get("loss", ())) for crf in (first, second))
-    if first.objective in ("accuracy", "max_margin"):
+    takes_first = first.objective in ("accuracy", "max_margin")
+    if takes_first:
         n_compared = min(n_compared, 1)  # of labels or labellings that tie, they take the first
     if isinstance(first, LinearCRF):
         n_compared = min(n_compared, N_ITERATIONS)
     else:
         n_compared = min(n_compared, first.n_rounds_, second.n_rounds_)  # less if stopped early
         n_compared = count_same_rounds(first, second, n_compared, rename, same_cuts)
+        if takes_first and first.transition_step == "exact":
+            n_compared = 0  # after the trees it takes several steps, the later ones from ties
     ours, theirs = (np.array(crf.history_.get("loss", [])[:n_compared]) for crf in (first, second))
     np.testing.assert_allclose(theirs, ours, rtol=PRECISION, atol=1e-9)
 
