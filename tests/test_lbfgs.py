@@ -1,5 +1,7 @@
 """L-BFGS: minima of smooth losses, and what is said where there is none."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,17 @@ def test_rounding_errors_are_no_slope():
 
     found = run(loss, [1e-3, 2e-3, -1e-3])
     assert (found.converged, found.steepest) == (True, None)
+
+
+def test_filters_of_warnings_are_left_alone():
+    """They belong to all threads: to change them in one of several fits changes them for all."""
+    before, seen = list(warnings.filters), []
+
+    def loss(weights):
+        seen.append(list(warnings.filters) == before)
+        return float(np.abs(weights).sum()), np.sign(weights) * 1e3  # no step is good enough
+
+    iterations = Iterations(3, 0.0, lambda weights, value: None)
+    minimize(loss, np.ones(2), iterations, build_metric(2), 1)
+    assert all(seen)
+    assert len(seen) > 2
