@@ -10,8 +10,8 @@ import hedgerow
 SOURCES = Path(hedgerow.__file__).parent
 # NumPy's and scipy's names for what calls BLAS or LAPACK; `einsum` does not, unless it optimises.
 NAMES = {"dot", "inner", "linalg", "matmul", "optimize", "tensordot", "vdot"}
-# What is known to be too short to be shared out: a step's length, and shares of at most 50 planes.
-SHORT = {("lbfgs.py", "optimize.line_search"), ("linear/bundle.py", "np.linalg.solve")}
+# What is known to be too short to be shared out: shares of at most 50 planes.
+SHORT = {("linear/bundle.py", "np.linalg.solve")}
 
 
 def calls_of_blas(source):
