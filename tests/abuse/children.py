@@ -1,5 +1,6 @@
 """Children: forked processes that must come to a good end in time."""
 
+import gc
 import os
 import signal
 import sys
@@ -24,6 +25,7 @@ def fork(call: Callable[[], int | None], seconds: float = SECONDS) -> int:
         return child
     status = 1
     try:
+        gc.callbacks.clear()  # Hypothesis has one, and an interrupt that is raised in it is lost
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(int(seconds))
         status = call() or 0
