@@ -22,6 +22,7 @@ TransitionStep = Literal["bound", "exact"]
 LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
+LARGEST_RATE = 1e6  # times a leaf it is a number still
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,10 @@ def check_tree_parameters(crf: TreeCRF) -> None:
             check_number(name, value, minimum=0)
             if value == 0:
                 raise ValueError(f"{name} is 0; expected more than 0")
+    if crf.learning_rate is not None and crf.learning_rate > LARGEST_RATE:
+        raise ValueError(
+            f"learning_rate is {crf.learning_rate!r}; expected at most {LARGEST_RATE:g}"
+        )
     check_max_bins(crf.max_bins)
     read_window(crf.window)
     for name in ("newton", "stratified"):

@@ -33,7 +33,7 @@ def unpack_weights(state: State, n_attributes: int, n_labels: int) -> LinearWeig
     labels = _layout(state, "attributes.offsets", "attributes.labels", n_attributes, n_labels)
     pairs = None
     edges: NDArray[np.float64] = np.empty(0)
-    if "edges.offsets" in state.tensors:
+    if any(name.startswith("edges.") for name in state.tensors):
         n_pairs = n_labels * n_labels
         pairs = _layout(state, "edges.offsets", "edges.pairs", n_attributes, n_pairs)
         edges = read_weights(state, "edges.weights", (pairs.n_weights,))
