@@ -118,6 +118,7 @@ SHARE = "expected a number above 0 and at most 1"
         ("class_weight", {"a": -1}, "class_weight['a'] is -1; expected a finite number of"),
         ("n_jobs", 0, "n_jobs is 0; expected a positive number of threads, None or -1"),
         ("n_jobs", 1.5, "n_jobs is 1.5; expected a positive number of threads"),
+        ("window", np.array(1.0), "window is array(1.); expected how many positions to look at"),
         ("learning_rate", 1e308, "learning_rate is 1e+308; expected at most 1e+06"),
         ("random_state", "seed", "random_state is 'seed'; expected an integer from 0 to 2**32 - 1"),
         ("verbose", -1, "verbose is -1; expected an integer of at least 0"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
+from hedgerow import LinearCRF
 from hedgerow.encode import encode
 from hedgerow.labels import read_labels
 from hedgerow.labels.column import family_of_dtype
@@ -355,3 +356,8 @@ def test_dates_and_bytes_in_arrays_are_no_labels():
     refuses(TypeError, "Unknown label type: y[0] is ", np.array([b"B"] * 3), FLAT)
     dates[0] = "NaT"
     refuses(TypeError, "Unknown label type: y[1] is ", dates, FLAT)
+
+
+def test_a_single_number_for_a_list_of_sequences():
+    with pytest.raises(ValueError, match=r"y has shape \(\); X is a list of sequences, so y is a"):
+        LinearCRF().fit([[[1.0]]], np.array(1.0))

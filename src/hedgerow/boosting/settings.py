@@ -132,7 +132,8 @@ def check_tree_parameters(crf: TreeCRF) -> None:
 
 def read_window(window: Any) -> tuple[int, int]:
     """How far a window reaches before and after a position."""
-    sides = tuple(window) if isinstance(window, (tuple, list, np.ndarray)) else (window, window)
+    is_pair = isinstance(window, (tuple, list)) or np.ndim(window) == 1
+    sides = tuple(window) if is_pair else (window, window)
     are_numbers = all(
         isinstance(side, (int, np.integer)) and not isinstance(side, bool) for side in sides
     )

@@ -98,7 +98,10 @@ def _read_flat(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
 
 
 def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
-    parts = list(_settle(y, name))
+    y = _settle(y, name)
+    if isinstance(y, np.ndarray) and y.ndim == 0:
+        raise ValueError(f"{name} has shape (); {_expected(sequences, name)}")
+    parts = list(y)
     if parts and (isinstance(parts[0], str | bytes) or not hasattr(parts[0], "__iter__")):
         raise ValueError(
             f"{name} is flat, {name}[0] is {parts[0]!r}, but X is not; {_expected(sequences, name)}"
