@@ -10,7 +10,7 @@ constexpr float kFloor = 0x1p-86f;
 constexpr double kLogFloor = -59.6;       // its logarithm, a little above
 constexpr float kReliable = 0x1p-54f;     // 2^32 floors
 constexpr double kSmallestArc = 0x1p-40;  // times kFloor it is still a normal float
-constexpr float kLikely = 0.75f;          // nearly certain: 1 less what is more loses digits
+constexpr float kLikely = 0.99f;          // nearly certain: 1 less what is more loses digits
 constexpr int kWaitingRows = 32;          // outer products that are added at one go
 
 // folds[v] takes in factor * row, for kVectors * kFloats columns.
@@ -115,35 +115,28 @@ HEDGEROW_INLINE float mixing_rate(const float* per_sum, const float* matrix, con
   return std::clamp(1.0f - dot(smallest, message, stride), 0.0f, 1.0f);
 }
 
-// out = a * b entry by entry; returns the sum.
-HEDGEROW_INLINE float multiply_rows(const float* a, const float* b, int stride, float* out) {
-  Floats sums = broadcast(0.0f);
+// product = a * b entry by entry. Where one entry has more than kLikely of the sum, the label of
+// that entry, and the sum of all others.
+HEDGEROW_INLINE LabelShare find_share(const float* a, const float* b, int stride, float* product) {
+  Floats sums = broadcast(0.0f), entries = broadcast(0.0f);
   for (int c = 0; c < stride; c += kFloats) {
-    const Floats product = load(a + c) * load(b + c);
-    store(out + c, product);
-    sums += product;
+    const Floats entry = load(a + c) * load(b + c);
+    store(product + c, entry);
+    sums += entry;
+    entries = maximum(entry, entries);
   }
-  return fold_lanes<Sum>(sums);
-}
-
-// The label that has more than kLikely of a row's sum, -1 if there is none, and what the others
-// have together.
-struct LikelyLabel {
-  int label = -1;
-  float others = 0.0f;
-};
-HEDGEROW_INLINE LikelyLabel find_likely(const float* row, float sum, int stride) {
-  Floats entries = load(row);
-  for (int c = kFloats; c < stride; c += kFloats) entries = maximum(load(row + c), entries);
+  LabelShare share{fold_lanes<Sum>(sums)};
   const float largest = fold_lanes<Largest>(entries);
-  if (!(largest > kLikely * sum)) return {};
+  if (!(largest > kLikely * share.sum)) return share;
   Floats places = broadcast(0.0f), others = broadcast(0.0f), place = count_up();
   for (int c = 0; c < stride; c += kFloats, place += broadcast(float{kFloats})) {
-    const Floats below = broadcast(largest) - load(row + c);
+    const Floats below = broadcast(largest) - load(product + c);
     places += if_positive(below, broadcast(0.0f), place);
-    others += if_positive(below, load(row + c), broadcast(0.0f));
+    others += if_positive(below, load(product + c), broadcast(0.0f));
   }
-  return {static_cast<int>(fold_lanes<Sum>(places)), fold_lanes<Sum>(others)};
+  share.likely = static_cast<int>(fold_lanes<Sum>(places));
+  share.others = fold_lanes<Sum>(others);
+  return share;
 }
 
 // outer += sum over rows w of left_w right_w^T, for 4 rows and kVectors * kFloats columns: in
@@ -182,7 +175,7 @@ HEDGEROW_INLINE void add_outer(const float* left, const float* right, int n_rows
 // curvature[j] += factor P_j (1 - P_j), where P_j = scale arcs[j] right[j]; that of `label` is
 // given, as `likely`. All are padded rows.
 HEDGEROW_INLINE void add_row(double scale, const float* arcs, const float* right, double factor,
-                             int stride, int label, double likely, double* curvature) {
+                             int stride, int64_t label, double likely, double* curvature) {
   const double sum = curvature[label] + likely;
   for (int c = 0; c < stride; c += kLanes) {
     const Lanes probs = broadcast(scale) * load_from_floats(arcs + c) * load_from_floats(right + c);
@@ -219,9 +212,8 @@ ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, in
   afters_.resize(longest * stride);
   rows_.resize(3 * stride);
   if (!pairs) return;
-  norms_.resize(longest);
+  shares_.resize(longest);
   waiting_.resize(4 * kWaitingRows * stride);
-  labels_.resize(longest * stride);
   linear_.resize(stride * stride);
   square_.resize(stride * stride);
   single_.resize(scores.n_labels * stride);
@@ -282,7 +274,7 @@ bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
   if (length > 0) to_previous[0] = 0.0f;
   if (length > 0 && pairs_) {
     std::fill(sums, sums + stride, 1.0f);
-    norms_[0] = multiply_rows(sums, afters_.data(), stride, labels_.data());
+    shares_[0] = find_share(sums, afters_.data(), stride, smallest);
   }
   for (int64_t t = 1; t < length; ++t) {
     if (t % kCheckEvery == 0) stop.check();
@@ -290,9 +282,8 @@ bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
     const float* previous = before - stride;
     fold<Sum>(previous, arcs_.to_next.data(), n_labels, stride, sums);
     if (pairs_) {
-      norms_[t] =
-          multiply_rows(sums, afters_.data() + t * stride, stride, labels_.data() + t * stride);
-      if (!(norms_[t] >= kReliable)) return false;
+      shares_[t] = find_share(sums, afters_.data() + t * stride, stride, smallest);
+      if (!(shares_[t].sum >= kReliable)) return false;
     }
     if (!fill_message(before, sums, stride, before, per_sum)) return false;
     to_previous[t] =
@@ -305,16 +296,13 @@ HEDGEROW_CLONES
 void ScaledMixing::add_pairs(int64_t length, const float* edge_gammas, double weight) {
   const int stride = arcs_.stride;
   const int64_t n_waiting = static_cast<int64_t>(kWaitingRows) * stride;
-  LikelyLabel previous, likely;
-  for (int64_t t = 0; t < length; ++t, previous = likely) {
-    likely = find_likely(labels_.data() + t * stride, norms_[t], stride);
-    if (t == 0) continue;
+  for (int64_t t = 1; t < length; ++t) {
     const float* before = befores_.data() + (t - 1) * stride;
     const float* after = afters_.data() + t * stride;
     float* lefts = waiting_.data() + static_cast<int64_t>(n_waiting_) * stride;
     float* rights = lefts + n_waiting;
     const auto factor = static_cast<float>(weight * edge_gammas[t]);
-    const float per_norm = 1.0f / norms_[t];
+    const float per_norm = 1.0f / shares_[t].sum;
     for (int c = 0; c < stride; c += kFloats) {
       const Floats left = load(before + c), right = load(after + c) * broadcast(per_norm);
       store(lefts + c, broadcast(factor) * left);
@@ -323,16 +311,16 @@ void ScaledMixing::add_pairs(int64_t length, const float* edge_gammas, double we
       store(rights + 2 * n_waiting + c, right * right);
     }
     // The only pair that may be nearly certain is the one of two labels that are.
-    if (previous.label >= 0 && likely.label >= 0) {
-      const int64_t row = static_cast<int64_t>(previous.label) * stride;
-      const float* arcs = arcs_.to_next.data() + row;
-      const float* column = arcs_.to_previous.data() + static_cast<int64_t>(likely.label) * stride;
-      const double scale = before[previous.label];
-      const float right = rights[likely.label];
-      lefts[previous.label] = lefts[2 * n_waiting + previous.label] = 0.0f;
-      const double others = factor * per_norm * likely.others + dot(lefts, column, stride) * right;
-      add_row(scale, arcs, rights, factor, stride, likely.label,
-              scale * arcs[likely.label] * right * others, single_.data() + row);
+    const int64_t j = shares_[t - 1].likely, k = shares_[t].likely;
+    if (j >= 0 && k >= 0) {
+      const float* arcs = arcs_.to_next.data() + j * stride;
+      const float* column = arcs_.to_previous.data() + k * stride;
+      const double scale = before[j];
+      lefts[j] = lefts[2 * n_waiting + j] = 0.0f;
+      const double others =
+          factor * per_norm * shares_[t].others + dot(lefts, column, stride) * rights[k];
+      add_row(scale, arcs, rights, factor, stride, k, scale * arcs[k] * rights[k] * others,
+              single_.data() + j * stride);
     }
     if (++n_waiting_ == kWaitingRows) add_waiting();
   }

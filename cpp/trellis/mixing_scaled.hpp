@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "parallel.hpp"
 #include "simd_float.hpp"
@@ -28,6 +29,13 @@ struct MixingArcs {
   bool usable;               // false: some lie too far apart
   PaddedFloats to_next;      // (K, stride) [label before, label]
   PaddedFloats to_previous;  // (K, stride) [label, label before]
+};
+
+// How the labels of a position share its probability, times a number.
+struct LabelShare {
+  float sum = 0.0f;     // norm_t, of all labels
+  int likely = -1;      // the one that has most of it, -1 if none has
+  float others = 0.0f;  // the sum without that one
 };
 
 // One task's scratch. With P_t(i, j) = before_{t-1}[i] to_next[i, j] after_t[j] / norm_t the
@@ -62,8 +70,7 @@ class ScaledMixing {
   int n_waiting_ = 0;
   PaddedFloats befores_;  // (T, stride) exp(nodes), then the messages of the labels up to t
   PaddedFloats afters_;   // (T, stride) messages of the labels from t on
-  PaddedFloats labels_;   // (T, stride) P(y_t = j) times a number, sum_t[j] after_t[j]
-  PaddedFloats norms_;    // (T,) its sum, for t > 0 sum_ij before_{t-1}[i] to_next[i, j] after_t[j]
+  std::vector<LabelShare> shares_;  // (T,)
   PaddedFloats rows_;     // three padded scratch rows
   PaddedFloats waiting_;  // (4, kWaitingRows, stride) outer products not yet added
   PaddedVector linear_;   // (stride, stride)
