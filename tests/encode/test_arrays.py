@@ -108,10 +108,17 @@ def test_ragged_cells():
     refuses(ValueError, "X[0] is not a 2-D block of numbers: ", [[[1, [2, 3]], [4, 5]]])
 
 
-@pytest.mark.parametrize(("row", "name"), [({"a": 1}, "dict"), (3, "int")])
+@pytest.mark.parametrize(
+    ("row", "name"), [({"a": 1}, "dict"), (3, "int"), (np.array(3), "ndarray")]
+)
 def test_rows_of_several_forms(row, name):
-    message = f"X[0] mixes forms: position 1 is of type {name}, position 0 is a row of numbers"
+    message = f"X[0] mixes forms: position 1 is of type {name}, where a row of numbers is expected"
     refuses(TypeError, message, [[[1, 2], row]])
+
+
+def test_a_number_that_is_an_array_is_no_row():
+    message = "X[0] mixes forms: position 0 is of type ndarray, where a row of numbers is expected"
+    refuses(TypeError, message, [[np.array(1), [2, 3]]])
 
 
 def test_different_numbers_of_columns():

@@ -103,6 +103,14 @@ def test_the_same_bits_for_any_number_of_threads():
     np.testing.assert_array_equal(one.weights, three.weights)
 
 
+def test_a_gradient_that_exceeds_the_penalty_by_rounding_moves_nothing():
+    def loss(weights):
+        return float((weights[0] - 2) ** 2) / 2, np.array([weights[0] - 2, 1 + 2**-50])
+
+    found, _ = run(loss, np.zeros(2), 1.0)
+    assert found.weights.tolist() == [1.0, 0.0]
+
+
 @pytest.mark.parametrize("slope", [5e-324, 1e-310, 1e-200])
 def test_slopes_whose_squares_are_zero(slope):
     def loss(weights):

@@ -126,10 +126,11 @@ def _ragged(rows: Any, where: str, reason: str) -> Exception:
     per_sequence = ". If X is a list of 1-D sequences: Reshape your data, [[value] for value in x]"
     hint = per_sequence if where == "X" else ""
     for position, row in enumerate(rows):
-        if isinstance(row, str | dict) or not hasattr(row, "__len__"):
+        is_row = hasattr(row, "__len__") and getattr(row, "shape", None) != ()
+        if isinstance(row, str | dict) or not is_row:
             return TypeError(
-                f"{where} mixes forms: position {position} is of type {type(row).__name__}, "
-                "position 0 is a row of numbers"
+                f"{where} mixes forms: position {position} is of type {type(row).__name__}, where "
+                "a row of numbers is expected"
             )
         if len(row) != len(rows[0]):
             return ValueError(

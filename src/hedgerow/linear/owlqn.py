@@ -22,6 +22,9 @@ __all__ = ["minimize_l1"]
 
 Vector = NDArray[np.float64]
 
+# A gradient that exceeds the penalty by no more than this share of it does so by rounding.
+NEGLIGIBLE = 1e-12
+
 
 def minimize_l1(
     loss: Loss,
@@ -73,7 +76,8 @@ def _steepest_slopes(weights: Vector, gradient: Vector, reg_alpha: float | Vecto
 
     Zero where both sides lead uphill.
     """
-    at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - reg_alpha, 0.0)
+    excess = np.abs(gradient) - reg_alpha
+    at_zero = np.where(excess > NEGLIGIBLE * reg_alpha, np.sign(gradient) * excess, 0.0)
     return np.where(weights == 0, at_zero, gradient + reg_alpha * np.sign(weights))
 
 
