@@ -1,12 +1,13 @@
 import os
+import pickle
 import threading
 
 import pytest
 
-from hedgerow.lazy import lazy
+from hedgerow.lazy import LazyAttributes, lazy
 
 
-class Square:
+class Square(LazyAttributes):
     def __init__(self, number, before=lambda: None):
         self.number = number
         self.before = before
@@ -40,6 +41,27 @@ def test_threads_that_compute_at_the_same_time_get_the_same_value():
         thread.join()
     assert square.n_computed == 2
     assert found[0] is found[1] is square.area
+
+
+class AsksWhilePickled:
+    """Does what another thread might do while an object is being pickled."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    def __reduce__(self):
+        assert self.owner.area
+        return int, (7,)
+
+
+def test_pickles_leave_out_what_was_computed_also_while_they_are_made():
+    square = Square(3, before=int)
+    square.other = AsksWhilePickled(square)
+    for _ in range(2):
+        copy = pickle.loads(pickle.dumps(square))
+        assert vars(copy) == {"number": 3, "before": int, "n_computed": 0, "other": 7}
+        square.n_computed = 0
+    assert "area" in vars(square)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

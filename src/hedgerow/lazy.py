@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["lazy"]
+__all__ = ["LazyAttributes", "lazy"]
 
 Value = TypeVar("Value")
 
 
 class lazy(Generic[Value]):  # noqa: N801  used as a decorator, as property is
-    """A property that is computed once and kept in the object.
+    """A property that is computed once and kept in the object, which is of `LazyAttributes`.
 
     Up to Python 3.11, `functools.cached_property` holds one lock for all objects of a class while
     it computes: a process forked at that moment by another thread inherits the lock, closed for
@@ -24,6 +24,7 @@ class lazy(Generic[Value]):  # noqa: N801  used as a decorator, as property is
         self.__doc__ = compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
+        assert issubclass(owner, LazyAttributes)
         self._name = name
 
     @overload
@@ -38,3 +39,19 @@ class lazy(Generic[Value]):  # noqa: N801  used as a decorator, as property is
             return self
         value: Value = vars(instance).setdefault(self._name, self._compute(instance))
         return value
+
+
+class LazyAttributes:
+    """Base of classes with lazy attributes: copies and pickles leave out what was computed.
+
+    Another thread may compute one of them at that moment.
+    """
+
+    def __getstate__(self) -> dict[str, object]:
+        """All other attributes."""
+        state = dict(vars(self))  # in one step, which no other thread can come between
+        return {
+            name: value
+            for name, value in state.items()
+            if not isinstance(getattr(type(self), name, None), lazy)
+        }

@@ -17,7 +17,7 @@ from itertools import pairwise, zip_longest
 from hedgerow.files.batch import cut
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.words import word_attributes
-from hedgerow.lazy import lazy
+from hedgerow.lazy import LazyAttributes, lazy
 
 # Attributes with this prefix belong to pairs of labels.
 PAIR_PREFIX = "B"
@@ -60,7 +60,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Template:
+class Template(LazyAttributes):
     """The attributes of a position.
 
     Attributes

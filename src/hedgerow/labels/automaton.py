@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
 from hedgerow.labels.patterns import Patterns
-from hedgerow.lazy import lazy
+from hedgerow.lazy import LazyAttributes, lazy
 
 __all__ = ["Automaton", "PatternArcs", "pair_automaton"]
 
@@ -38,7 +38,7 @@ class PatternArcs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Automaton:
+class Automaton(LazyAttributes):
     """An automaton over K labels with A arcs, and P patterns that have scores.
 
     Attributes
@@ -138,10 +138,6 @@ class Automaton:
             self.targets,
             self.links,
         )
-
-    def __getstate__(self) -> dict[str, object]:
-        """Leave out what is made when needed."""
-        return {name: value for name, value in self.__dict__.items() if name != "program"}
 
     def arc_scores(self, pattern_scores: ArrayLike) -> NDArray[np.float64]:
         """Score of each arc, (A,): the sum over the patterns that are suffixes of its string.

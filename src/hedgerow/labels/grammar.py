@@ -12,7 +12,7 @@ from hedgerow.labels.automaton import Automaton, PatternArcs
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.constraints import Constraints
 from hedgerow.labels.patterns import Patterns
-from hedgerow.lazy import lazy
+from hedgerow.lazy import LazyAttributes, lazy
 
 __all__ = ["Grammar"]
 
@@ -22,7 +22,7 @@ COST_OF_ARC = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Grammar:
+class Grammar(LazyAttributes):
     """How labels depend on each other.
 
     Attributes
@@ -155,11 +155,6 @@ class Grammar:
         """Forbid, in place, labels that may not begin or end a sequence. ``nodes`` (N, K)."""
         if self.constraints is not None:
             self.constraints.restrict(nodes, offsets)
-
-    def __getstate__(self) -> dict[str, object]:
-        """Leave out what is made when needed."""
-        fields = ("n_labels", "patterns", "constraints", "has_edges")
-        return {name: self.__dict__[name] for name in fields}
 
     @lazy
     def _allowed(self) -> NDArray[np.bool_]:

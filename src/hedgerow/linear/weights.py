@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Grammar
-from hedgerow.lazy import lazy
+from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.sequences import SparseRows
 from hedgerow.trellis import Potentials
 
@@ -100,7 +100,7 @@ class LinearLayout:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearWeights:
+class LinearWeights(LazyAttributes):
     """All weights of a linear CRF over K labels; the arrays may be views of one vector.
 
     They must not change once scores have been computed.
@@ -146,11 +146,6 @@ class LinearWeights:
         if layout is None:
             return None
         return _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, self.edges, None)
-
-    def __getstate__(self) -> dict[str, object]:
-        """Leave out what is made when needed."""
-        made = ("_node_scorer", "_edge_scorer")
-        return {name: value for name, value in self.__dict__.items() if name not in made}
 
     def nodes(self, rows: SparseRows, n_threads: int) -> NDArray[np.float64]:
         """Node scores of each position, (N, K)."""

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from hedgerow.labels import pin_known
 from hedgerow.labels.automaton import Automaton
-from hedgerow.lazy import lazy
+from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.trellis import Potentials
 
 __all__ = ["Partial", "Targets"]
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class Targets(LazyAttributes):
     """How N positions of S sequences should be labelled, and how much each of them counts.
 
     Attributes

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.encode import check_schema, number_categories
-from hedgerow.lazy import lazy
+from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE, ColumnCuts, cut_attributes, cut_dense
 from hedgerow.trees.entries import (
@@ -55,7 +55,7 @@ class Binned:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(LazyAttributes):
     """What the C columns are and where their bins end.
 
     First come the D dense columns: the numeric columns of X, then its text columns of at most
