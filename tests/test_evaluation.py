@@ -11,7 +11,7 @@ from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
 from hedgerow.training import read_training_set
-from hedgerow.trellis import Potentials
+from reference.scores import scores_of
 
 X = [np.zeros((2, 1)), np.zeros((1, 1)), np.zeros((3, 1))]
 Y = [["a", "b"], ["b"], ["b", "a", "a"]]
@@ -74,7 +74,7 @@ def test_figures_worked_by_hand(objective, loss):
     offsets, codes = np.array([0, 2, 4]), np.array([0, 1, -1, 0], np.int32)
     evaluation = Evaluation(offsets, codes, 2, None, objective)
     nodes = np.log([[3.0, 1.0], [4.0, 1.0], [1.0, 9.0], [1.0, 1.0]])
-    potentials = Potentials(nodes, np.zeros((2, 2)), evaluation.offsets)
+    potentials = scores_of(nodes, np.zeros((2, 2)), evaluation.offsets)
     figures = evaluation.measure([potentials], 1)
     assert figures == pytest.approx({"eval_loss": loss / 3, "eval_accuracy": 2 / 3})
 
@@ -87,6 +87,6 @@ def test_figures_do_not_depend_on_how_sequences_are_cut_into_parts(unknown, obje
     codes = rng.integers(2, size=10).astype(np.int32)
     codes[unknown] = -1
     evaluation = Evaluation(offsets, codes, 2, None, objective)
-    whole = Potentials(rng.normal(size=(10, 2)), rng.normal(size=(2, 2)), offsets)
+    whole = scores_of(rng.normal(size=(10, 2)), rng.normal(size=(2, 2)), offsets)
     parts = (whole.part(cut) for cut in (slice(0, 1), slice(1, 3), slice(3, 4)))
     assert evaluation.measure(parts, 1) == pytest.approx(evaluation.measure([whole], 1))

@@ -5,7 +5,8 @@ import pycrfsuite
 import pytest
 
 from hedgerow import LinearCRF
-from hedgerow.trellis import Potentials, forward_backward, log_likelihood, viterbi
+from hedgerow.trellis import forward_backward, log_likelihood, viterbi
+from reference.scores import scores_of
 
 LABELS = ["A", "B", "C"]
 C2 = 0.3
@@ -65,7 +66,7 @@ def potentials_of(tagger, items):
         for item in items
     ]
     arcs = [[info.transitions[before, label] for label in LABELS] for before in LABELS]
-    return Potentials(np.array(nodes), np.array(arcs), np.array([0, len(items)]))
+    return scores_of(np.array(nodes), np.array(arcs), np.array([0, len(items)]))
 
 
 def test_the_trellis_answers_as_crfsuite_does(crfsuite):

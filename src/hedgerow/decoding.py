@@ -7,9 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import trellis
 from hedgerow.labels import Constraints, pin_known
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Chain, Scores, viterbi
 
 __all__ = ["Decode", "decode_marginals"]
 
@@ -22,7 +21,7 @@ def decode_marginals(
     constraints: Constraints | None,
     *,
     known: NDArray[np.int32] | None = None,
-    n_jobs: int | None,
+    n_threads: int,
 ) -> NDArray[np.int32]:
     """The most probable label of each position, (N,).
 
@@ -37,4 +36,5 @@ def decode_marginals(
     if known is not None:
         pin_known(marginals, known)
     arcs = np.where(constraints.allowed, 0.0, -np.inf)
-    return trellis.viterbi(Potentials(marginals, arcs, offsets), n_jobs=n_jobs)
+    chain = Chain(marginals.shape[1])
+    return viterbi(Scores(marginals, arcs, offsets, chain), n_threads=n_threads)

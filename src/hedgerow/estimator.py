@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 
-from hedgerow import _core, persist, trellis
+from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.decoding import Decode
 from hedgerow.encode import check_group_column, check_schema, encode
@@ -24,9 +24,10 @@ from hedgerow.evaluation import Evaluation
 from hedgerow.fingerprint import fingerprint
 from hedgerow.labels import Grammar, Labels, check_missing_label, read_labels
 from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_table
-from hedgerow.objectives import Choice
+from hedgerow.objectives import TrainingObjective
 from hedgerow.parameters import plain_parameters
 from hedgerow.sequences import Schema, Sequences
+from hedgerow.threads import count_threads
 from hedgerow.training import TrainingSet
 
 AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
@@ -138,7 +139,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         with persist.expecting():
             check_group_column(model.group_column)
             check_missing_label(model.missing_label)
-            trellis.count_threads(model.n_jobs)
+            count_threads(model.n_jobs)
         model.history_ = persist.history_from_json(state.metadata)
         if "recipe" in state.metadata:
             model.recipe_ = state.metadata["recipe"]
@@ -168,7 +169,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 self.feature_names_in_ = np.array(schema.names, dtype=np.object_)
 
     def _read_watched(
-        self, eval_set: Any, data: TrainingSet, objective: Choice
+        self, eval_set: Any, data: TrainingSet, objective: TrainingObjective
     ) -> tuple[Evaluation, Sequences] | None:
         """Data set aside to report on while training, and their X."""
         if eval_set is None:
@@ -202,7 +203,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "X": fingerprint(X, data.index),
             "y": fingerprint(data.labels.classes, data.targets.codes),
             "sample_weight": None if weights is None else fingerprint(weights),
-            "eval_set": None if watched is None else fingerprint(watched[0].codes, watched[1]),
+            "eval_set": None
+            if watched is None
+            else fingerprint(watched[0].targets.codes, watched[1]),
             "init": None if init is None else fingerprint(init._to_state()),
         }
         return Record(checkpoint, Identity.of(self, fingerprints, free))

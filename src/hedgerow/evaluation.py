@@ -7,22 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow import trellis
-from hedgerow.decoding import decode_marginals
-from hedgerow.labels import Constraints, read_labels
-from hedgerow.objectives import (
-    Choice,
-    Objective,
-    Targets,
-    log_likelihoods,
-    max_margin,
-    measure_loss,
-)
+from hedgerow.labels import read_labels
+from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.sequences import Sequences
 from hedgerow.training import TrainingSet
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,23 +21,14 @@ class Evaluation:
 
     Attributes
     ----------
-    offsets : (S + 1,) int64
-        Where its sequences begin and end.
-    codes : (N,) int32
-        Label of each position, -1 if it is not known.
-    n_labels : int
-        Number of labels, K.
-    constraints : Constraints or None
-        What is forbidden.
-    objective : Choice
+    targets : Targets
+        The labels.
+    objective : TrainingObjective
         What the model is trained for.
     """
 
-    offsets: NDArray[np.int64]
-    codes: NDArray[np.int32]
-    n_labels: int
-    constraints: Constraints | None
-    objective: Choice
+    targets: Targets
+    objective: TrainingObjective
 
     @classmethod
     def read(
@@ -57,7 +38,7 @@ class Evaluation:
         read: Callable[[Any, Any], Sequences],
         *,
         missing_label: Any,
-        objective: Choice,
+        objective: TrainingObjective,
     ) -> tuple[Evaluation, Sequences]:
         """Check an ``eval_set``; returns its X beside it, for the model to score.
 
@@ -80,8 +61,8 @@ class Evaluation:
         try:
             sequences = read(X, groups)
             column = read_labels(y, sequences, missing_label=missing_label)
-            if objective == "max_margin":
-                column.require_all(sequences, "objective='max_margin' compares whole labellings")
+            if objective.needs_all_labels:
+                column.require_all(sequences, objective.needs_all_labels)
             codes = data.labels.encode(column, sequences)
             if data.grammar.constraints is not None:
                 data.grammar.constraints.check(codes, sequences, data.labels)
@@ -89,46 +70,13 @@ class Evaluation:
                 raise ValueError("every label of y is missing; at least one is needed")
         except (TypeError, ValueError) as error:
             raise type(error)(f"in eval_set: {error}") from error
-        n_labels, constraints = len(data.labels.classes), data.grammar.constraints
-        return cls(sequences.offsets, codes, n_labels, constraints, objective), sequences
+        return cls(Targets(sequences.offsets, codes, data.trellis), objective), sequences
 
-    def measure(self, parts: Iterable[Potentials], n_threads: int) -> dict[str, float]:
+    def measure(self, parts: Iterable[Scores], n_threads: int) -> dict[str, float]:
         """Loss a labelled position, and share of those labelled right by default.
 
         ``parts`` are the scores of all sequences, in one or more runs of consecutive ones.
         """
-        if isinstance(self.objective, str):
-            loss, n_right = self._measure_labellings(parts, n_threads)
-        else:
-            loss, n_right = self._measure_marginals(self.objective, parts, n_threads)
-        n_known = int(np.sum(self.codes >= 0))
+        loss, codes = self.objective.evaluate(iter(parts), self.targets, n_threads=n_threads)
+        n_right, n_known = int(np.sum(codes == self.targets.codes)), self.targets.n_known
         return {"eval_loss": loss / n_known, "eval_accuracy": n_right / n_known}
-
-    def _measure_labellings(self, parts: Iterable[Potentials], n_threads: int) -> tuple[float, int]:
-        """Loss, and number of labels that are right in the most probable labellings."""
-        loss, n_right, begin = 0.0, 0, 0
-        for part in parts:
-            codes = self.codes[begin : begin + part.n_positions]
-            targets = Targets(part.offsets, codes, self.n_labels, part.automaton)
-            if self.objective == "max_margin":
-                loss += max_margin(part, targets, n_threads=n_threads).loss
-            else:
-                loss -= float(log_likelihoods(part, targets, n_threads=n_threads).sum())
-            n_right += int(np.sum(trellis.viterbi(part, n_jobs=n_threads) == codes))
-            begin += part.n_positions
-        return loss, n_right
-
-    def _measure_marginals(
-        self, objective: Objective, parts: Iterable[Potentials], n_threads: int
-    ) -> tuple[float, int]:
-        """Loss, and number of labels that are right in the light of their marginals."""
-        marginals = np.empty((len(self.codes), self.n_labels))
-        begin = 0
-        for part in parts:
-            out = marginals[begin : begin + part.n_positions]
-            trellis.forward_backward(part, pairs=None, out=out, n_jobs=n_threads)
-            begin += part.n_positions
-        targets = Targets(self.offsets, self.codes, self.n_labels)
-        loss = measure_loss(objective, marginals, targets)
-        best = decode_marginals(marginals, self.offsets, self.constraints, n_jobs=n_threads)
-        return loss, int(np.sum(best == self.codes))

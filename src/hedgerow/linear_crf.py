@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from hedgerow import _core, persist, trellis
+from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
 from hedgerow.labels import Grammar
@@ -29,12 +29,13 @@ from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.watch import Evaluate, watch
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.model import SequenceModel
-from hedgerow.objectives import Choice, Objective, default_decode, read_objective
+from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_choice, check_number, check_prefix
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, SparseRows, check_finite
+from hedgerow.threads import count_threads
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Scores, Trellis
 
 
 class LinearCRF(SequenceModel):
@@ -242,11 +243,13 @@ class LinearCRF(SequenceModel):
         self._check_parameters()
         check_checkpoint(checkpoint)
         objective = read_objective(self.objective, self.sharpness, margin=True)
+        if not objective.is_smooth:
+            self._check_margin_parameters()
         self._check_init(init)
-        data, rows = self._read_training(X, y, sample_weight, groups)
+        data, rows = self._read_training(X, y, sample_weight, groups, objective)
         layout = self._layout(data, rows)
         watched = self._read_watched(eval_set, data, objective)
-        free = ("max_iter",) if objective == "likelihood" else ()
+        free = () if objective.needs_warm_start else ("max_iter",)
         learnt_from = (data.schema, data.targets.offsets, rows)
         warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
         plan = plan_stages(objective, warm_iter)
@@ -255,7 +258,7 @@ class LinearCRF(SequenceModel):
         with self._record(checkpoint, learnt_from, data, watched, init, free) as record:
             del learnt_from
             standing = self._stand(record, plan, layout, scaling, data, init)
-            n_threads = trellis.count_threads(self.n_jobs)
+            n_threads = count_threads(self.n_jobs)
             evaluate = watch(watched, data.index, n_threads)
             del watched
             loss = LinearLoss(
@@ -273,7 +276,7 @@ class LinearCRF(SequenceModel):
         _core.release_memory()
         self._warn_unless_converged(minimum, tol, layout, data)
         fitted = self._copy()
-        fitted._set_fitted(data.labels.classes, data.schema, data.index, default_decode(objective))
+        fitted._set_fitted(data.labels.classes, data.schema, data.index, objective.decode)
         fitted._weights = LinearWeights.from_vector(minimum.weights, layout)
         fitted.loss_ = minimum.loss
         fitted.n_iter_ = minimum.n_iter
@@ -319,8 +322,6 @@ class LinearCRF(SequenceModel):
             check_number("warm_iter", self.warm_iter, minimum=0, integer=True)
         if self.tol is not None:
             check_number("tol", self.tol, minimum=0)
-        if isinstance(self.objective, str) and self.objective == "max_margin":
-            self._check_margin_parameters()
         check_number("min_count", self.min_count, minimum=0, integer=True)
         check_choice("all_pairs", self.all_pairs, (True, False))
         check_prefix("transition_attributes", self.transition_attributes)
@@ -345,13 +346,13 @@ class LinearCRF(SequenceModel):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted LinearCRF")
         init._check_fitted()
 
-    def _tolerance(self, objective: Choice) -> float:
+    def _tolerance(self, objective: TrainingObjective) -> float:
         if self.tol is not None:
             return float(self.tol)
-        return 0.01 if objective == "max_margin" else 1e-5
+        return 1e-5 if objective.is_smooth else 0.01
 
-    def _count_warm_iterations(self, objective: Choice, init: LinearCRF | None) -> int:
-        if objective == "likelihood":
+    def _count_warm_iterations(self, objective: TrainingObjective, init: LinearCRF | None) -> int:
+        if not objective.needs_warm_start:
             return 0
         if self.warm_iter is not None:
             return int(self.warm_iter)
@@ -362,13 +363,24 @@ class LinearCRF(SequenceModel):
         copy_weights(self._weights, self._index, self._labels(), data, start)
 
     def _read_training(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        groups: Any,
+        objective: TrainingObjective,
     ) -> tuple[TrainingSet, SparseRows]:
         index = _core.StringIndex()
         sequences = encode(X, groups, index, group_column=self.group_column)
         self._check_values(sequences)
         data = read_training_set(
-            self, sequences, index, y, sample_weight, has_edges=bool(self.transition_attributes)
+            self,
+            sequences,
+            index,
+            y,
+            sample_weight,
+            objective=objective,
+            has_edges=bool(self.transition_attributes),
         )
         rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
         return replace(data, index=index), rows
@@ -376,7 +388,7 @@ class LinearCRF(SequenceModel):
     def _stand(
         self,
         record: Record | None,
-        plan: Sequence[Choice],
+        plan: Sequence[TrainingObjective],
         layout: LinearLayout,
         scaling: Scaling,
         data: TrainingSet,
@@ -388,7 +400,7 @@ class LinearCRF(SequenceModel):
             penalty = scaling.divide_penalty(float(self.reg_lambda))
             found = record.read(lambda state: Standing.unpack(state, len(weights), plan, penalty))
             if found is not None:
-                if plan[-1] == "likelihood":
+                if not plan[-1].needs_warm_start:
                     record.check_limit("max_iter", self.max_iter, found.n_iter)
                 return found
         if init is not None:
@@ -399,7 +411,7 @@ class LinearCRF(SequenceModel):
         self,
         loss: LinearLoss,
         standing: Standing,
-        plan: Sequence[Choice],
+        plan: Sequence[TrainingObjective],
         warm_iter: int,
         tol: float,
         evaluate: Evaluate,
@@ -447,7 +459,7 @@ class LinearCRF(SequenceModel):
             assert pairs is not None
             of_pairs = begin_with(self.transition_attributes, data.index)
             labels, pairs = labels.of_attributes(~of_pairs), pairs.of_attributes(of_pairs)
-        return LinearLayout(labels, pairs, data.grammar)
+        return LinearLayout(labels, pairs, data.grammar, data.trellis)
 
     def _warn_unless_converged(
         self, minimum: Minimum, tol: float, layout: LinearLayout, data: TrainingSet
@@ -483,9 +495,13 @@ class LinearCRF(SequenceModel):
     def _pattern_weights(self) -> NDArray[np.float64]:
         return self._weights.patterns
 
-    def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
+    @property
+    def _trellis(self) -> Trellis:
+        return self._weights.layout.trellis
+
+    def _scores(self, sequences: Sequences) -> Iterator[Scores]:
         rows = attribute_rows(sequences, self._index)
-        return self._weights.potentials(rows, sequences.offsets, trellis.count_threads(self.n_jobs))
+        return self._weights.scores(rows, sequences.offsets, count_threads(self.n_jobs))
 
     def _contributions(
         self, sequences: Sequences, position: int, signs: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""What every fitted CRF can do: all the ways from potentials to an answer."""
+"""What every fitted CRF can do: all the ways from scores to an answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from hedgerow.labels.tables import Table
 from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.parameters import check_number, read_random_state
 from hedgerow.sequences import Sequences
-from hedgerow.trellis import NoPathError, Potentials
+from hedgerow.threads import count_threads
+from hedgerow.trellis import NoPathError, Scores, Trellis
 from hedgerow.weighting import read_sample_weight
 
 Answer = TypeVar("Answer")
@@ -36,13 +37,22 @@ class Question:
 
 
 class SequenceModel(Estimator):
-    """Base of the estimators: prediction from the potentials that a subclass computes."""
+    """Base of the estimators: prediction from the scores that a subclass computes."""
 
     n_jobs: int | None
 
     @abstractmethod
-    def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
+    def _scores(self, sequences: Sequences) -> Iterator[Scores]:
         """Scores of all sequences, in one or more runs of consecutive ones."""
+
+    @property
+    @abstractmethod
+    def _trellis(self) -> Trellis:
+        """What the arcs of the scores belong to."""
+
+    @property
+    def _n_threads(self) -> int:
+        return count_threads(self.n_jobs)
 
     @abstractmethod
     def _contributions(
@@ -115,11 +125,11 @@ class SequenceModel(Estimator):
             Columns in the order of ``label_patterns_``.
         """
         question = self._ask(X, groups, known)
-        patterns = self._grammar.pattern_arcs
+        patterns = self._trellis.pattern_arcs
 
-        def measure(part: Potentials) -> NDArray[np.float64]:
+        def measure(part: Scores) -> NDArray[np.float64]:
             found = trellis.forward_backward(
-                part, pairs=None, patterns=patterns, n_jobs=self.n_jobs
+                part, pairs=None, patterns=patterns, n_threads=self._n_threads
             ).pattern_marginals
             assert found is not None
             return found
@@ -152,11 +162,11 @@ class SequenceModel(Estimator):
         labels = self._labels()
         found: list[list[tuple[NDArray[Any], float]]] = []
 
-        def search(part: Potentials) -> None:
+        def search(part: Scores) -> None:
             # There are K^T labellings: of short sequences fewer, perhaps, than were asked for.
             longest = int(np.diff(part.offsets).max())
             most = min(int(k), len(self.classes_) ** min(longest, 64))
-            codes, counts, log_probs = trellis.k_best(part, most, n_jobs=self.n_jobs)
+            codes, counts, log_probs = trellis.k_best(part, most, n_threads=self._n_threads)
             for s, (begin, end) in enumerate(pairwise(part.offsets.tolist())):
                 n_found = int(counts[s])
                 rows = labels.decode(codes[:n_found, begin:end])
@@ -193,9 +203,9 @@ class SequenceModel(Estimator):
         question = self._ask(X, groups, known)
         random = read_random_state(random_state)
 
-        def draw(part: Potentials) -> NDArray[np.int32]:
+        def draw(part: Scores) -> NDArray[np.int32]:
             uniforms = random.random_sample((int(n), part.n_positions))
-            return trellis.sample(part, uniforms, n_jobs=self.n_jobs)
+            return trellis.sample(part, uniforms, n_threads=self._n_threads)
 
         codes = np.concatenate(self._answer(question, draw), axis=1)
         drawn = question.sequences.mirror(self._labels().decode(codes).T)
@@ -214,11 +224,11 @@ class SequenceModel(Estimator):
         """Log probability of labels by their codes, (N,) with -1 for missing: (S,)."""
         begin = 0
 
-        def measure(part: Potentials) -> NDArray[np.float64]:
+        def measure(part: Scores) -> NDArray[np.float64]:
             nonlocal begin
             begin, first = begin + part.n_positions, begin
-            targets = Targets(part.offsets, codes[first:begin], len(self.classes_), part.automaton)
-            return log_likelihoods(part, targets, n_threads=trellis.count_threads(self.n_jobs))
+            targets = Targets(part.offsets, codes[first:begin], part.trellis)
+            return log_likelihoods(part, targets, n_threads=self._n_threads)
 
         return np.concatenate(self._answer(question, measure))
 
@@ -322,20 +332,24 @@ class SequenceModel(Estimator):
 
     def _decode(self, question: Question, decode: Decode | None) -> NDArray[np.int32]:
         if (decode or self.decode_) == "viterbi":
-            best = self._answer(question, lambda part: trellis.viterbi(part, n_jobs=self.n_jobs))
+            best = self._answer(
+                question, lambda part: trellis.viterbi(part, n_threads=self._n_threads)
+            )
             return np.concatenate(best)
         return decode_marginals(
             self._marginals(question),
             question.sequences.offsets,
             self._grammar.constraints,
             known=question.known,
-            n_jobs=self.n_jobs,
+            n_threads=self._n_threads,
         )
 
     def _marginals(self, question: Question) -> NDArray[np.float64]:
         parts = self._answer(
             question,
-            lambda part: trellis.forward_backward(part, pairs=None, n_jobs=self.n_jobs).marginals,
+            lambda part: (
+                trellis.forward_backward(part, pairs=None, n_threads=self._n_threads).marginals
+            ),
         )
         return _join(parts)
 
@@ -346,11 +360,11 @@ class SequenceModel(Estimator):
             return Question(sequences, None)
         return Question(sequences, self._read_codes(known, sequences, "known"))
 
-    def _answer(self, question: Question, answer: Callable[[Potentials], Answer]) -> list[Answer]:
-        """Answers for runs of consecutive sequences, from their potentials."""
+    def _answer(self, question: Question, answer: Callable[[Scores], Answer]) -> list[Answer]:
+        """Answers for runs of consecutive sequences, from their scores."""
         answers, begin = [], 0
         try:
-            for part in self._potentials(question.sequences):
+            for part in self._scores(question.sequences):
                 if question.known is not None:
                     pin_known(part.nodes, question.known[begin : begin + part.n_positions])
                 begin += part.n_positions

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import _core
 from hedgerow.encode.group_column import check_group_column
 from hedgerow.labels import Constraints, Grammar, LabelColumn, Labels, read_constraints, read_labels
-from hedgerow.objectives import Targets
+from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import check_choice, check_number, plain_value
 from hedgerow.sequences import Schema, Sequences
+from hedgerow.trellis import Trellis, build_trellis
 from hedgerow.weighting import class_weights, read_sample_weight
 
 
@@ -32,7 +33,6 @@ class LabelParameters(Protocol):
     missing_label: Any
     group_column: str | int | None
     class_weight: Mapping[Any, float] | str | None
-    objective: Any
     verbose: int
 
 
@@ -50,6 +50,8 @@ class TrainingSet:
         The classes.
     grammar : Grammar
         How the labels depend on each other.
+    trellis : Trellis
+        The trellis of the grammar.
     targets : Targets
         Labels of the positions, and how much each of them counts.
     """
@@ -58,6 +60,7 @@ class TrainingSet:
     index: _core.StringIndex
     labels: Labels
     grammar: Grammar
+    trellis: Trellis
     targets: Targets
 
 
@@ -91,6 +94,7 @@ def read_training_set(
     y: Any,
     sample_weight: ArrayLike | None = None,
     *,
+    objective: TrainingObjective,
     has_edges: bool = False,
     labels: Labels | None = None,
 ) -> TrainingSet:
@@ -104,14 +108,16 @@ def read_training_set(
         X, and the names of its attributes.
     y, sample_weight
         As the user gave them.
+    objective
+        What the model is trained for.
     has_edges
         Whether label pairs have scores that differ from position to position.
     labels
         The classes, if they are known already and y must have no others.
     """
     column = read_labels(y, sequences, missing_label=crf.missing_label)
-    if crf.objective == "max_margin":
-        column.require_all(sequences, "objective='max_margin' compares whole labellings")
+    if objective.needs_all_labels:
+        column.require_all(sequences, objective.needs_all_labels)
     if labels is None:
         labels, codes = Labels.learn(column)
     else:
@@ -135,15 +141,9 @@ def read_training_set(
         position_weights = weight.by_position
     elif (of_positions := weight.of_positions(sequences)) is not None:
         position_weights *= of_positions
-    targets = Targets(
-        sequences.offsets,
-        codes,
-        len(labels.classes),
-        grammar.automaton,
-        weight.by_sequence,
-        position_weights,
-    )
-    return TrainingSet(sequences.schema, index, labels, grammar, targets)
+    trellis = build_trellis(grammar)
+    targets = Targets(sequences.offsets, codes, trellis, weight.by_sequence, position_weights)
+    return TrainingSet(sequences.schema, index, labels, grammar, trellis, targets)
 
 
 def _read_constraints(

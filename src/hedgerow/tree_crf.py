@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from hedgerow import _core, persist, trellis
+from hedgerow import _core, persist
 from hedgerow.boosting.booster import Booster, Model
 from hedgerow.boosting.loop import boost
 from hedgerow.boosting.monitor import Callback, Metric, Monitor
@@ -31,10 +31,11 @@ from hedgerow.labels import Grammar
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import Table
 from hedgerow.model import SequenceModel
-from hedgerow.objectives import Choice, Objective, default_decode, read_objective, stages
+from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_number
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, check_not_infinite
+from hedgerow.threads import count_threads
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
@@ -42,7 +43,7 @@ from hedgerow.trees.contributions import path_contributions
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
 from hedgerow.trees.table import tree_table
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Scores, Trellis, build_trellis
 
 # Positions that are scored at one go in prediction, in whole sequences.
 BATCH = 1 << 16
@@ -325,7 +326,7 @@ class TreeCRF(SequenceModel):
         objective = read_objective(self.objective, self.sharpness, margin=False)
         check_label_parameters(self)
         self._check_init(init, eval_set)
-        data, sequences, columns = self._read_training(X, y, sample_weight, groups, init)
+        data, sequences, columns = self._read_training(X, y, sample_weight, groups, init, objective)
         settings = Settings.read(self, data.targets.n_labels)
         watched = self._read_watched(eval_set, data, objective)
         schedule = self._schedule(objective, init)
@@ -335,7 +336,7 @@ class TreeCRF(SequenceModel):
             settings, start = replace(settings, seed=standing.seed), standing.model()
             bins = columns.bins(sequences, settings.n_threads)
             del sequences
-            evaluate = watch(watched, columns, data.grammar, start, settings.n_threads)
+            evaluate = watch(watched, columns, start, settings.n_threads)
             del watched
             tree_data = _core.TreeData(bins, *read_window(self.window))
             booster = Booster(
@@ -356,9 +357,9 @@ class TreeCRF(SequenceModel):
                 )
                 trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
         fitted = self._copy()
-        fitted._set_fitted(data.labels.classes, data.schema, data.index, default_decode(objective))
+        fitted._set_fitted(data.labels.classes, data.schema, data.index, objective.decode)
         fitted._columns = columns
-        fitted._fitted_grammar = data.grammar
+        fitted._fitted_grammar, fitted._fitted_trellis = data.grammar, data.trellis
         fitted._set_model(trained.model)
         fitted._n_warm_rounds = fitted.n_rounds_
         if schedule.stages:
@@ -484,17 +485,24 @@ class TreeCRF(SequenceModel):
         sample_weight: ArrayLike | None,
         groups: Any,
         init: TreeCRF | None,
+        objective: TrainingObjective,
     ) -> tuple[TrainingSet, Sequences, Columns]:
         if init is not None:
             sequences = self._read_alike(X, groups, init._schema, init._index)
             data = read_training_set(
-                self, sequences, init._index, y, sample_weight, labels=init._labels()
+                self,
+                sequences,
+                init._index,
+                y,
+                sample_weight,
+                objective=objective,
+                labels=init._labels(),
             )
             return data, sequences, init._columns
         index = _core.StringIndex()
         sequences = encode(X, groups, index, group_column=self.group_column)
         self._check_values(sequences)
-        data = read_training_set(self, sequences, index, y, sample_weight)
+        data = read_training_set(self, sequences, index, y, sample_weight, objective=objective)
         return data, sequences, Columns.learn(sequences, index, int(self.max_bins))
 
     def _stand(
@@ -528,16 +536,16 @@ class TreeCRF(SequenceModel):
         warm_share = schedule.stages and self.warm_rounds is None and init is None
         return () if warm_share else ("n_rounds",)
 
-    def _schedule(self, objective: Choice, init: TreeCRF | None) -> Schedule:
+    def _schedule(self, objective: TrainingObjective, init: TreeCRF | None) -> Schedule:
         """What each round is for; rounds of `init` that were for the likelihood are warm ones."""
-        if isinstance(objective, str):
+        if not objective.needs_warm_start:
             return Schedule()
         if self.warm_rounds is None:
             warm_rounds = int(self.n_rounds) // 5 if init is None else 0
         else:
             warm_rounds = int(self.warm_rounds)
         done = 0 if init is None else init._n_warm_rounds
-        return Schedule(max(warm_rounds, done), stages(objective))
+        return Schedule(max(warm_rounds, done), objective.stages())
 
     def _set_model(self, model: Model) -> None:
         self._model = model
@@ -564,15 +572,19 @@ class TreeCRF(SequenceModel):
     def _pattern_weights(self) -> NDArray[np.float64]:
         return self._model.weights
 
-    def _potentials(self, sequences: Sequences) -> Iterator[Potentials]:
-        n_threads, grammar = trellis.count_threads(self.n_jobs), self._grammar
-        arcs = grammar.arcs(self._model.weights)
+    @property
+    def _trellis(self) -> Trellis:
+        return self._fitted_trellis
+
+    def _scores(self, sequences: Sequences) -> Iterator[Scores]:
+        n_threads, trellis = count_threads(self.n_jobs), self._fitted_trellis
+        arcs = trellis.arc_scores(self._model.weights)
         for part in sequences.batches(BATCH):
             bins = self._columns.bins(part, n_threads)
             nodes = np.zeros((part.n_positions, len(self.classes_)))
-            grammar.restrict(nodes, part.offsets)
+            trellis.restrict(nodes, part.offsets)
             self._walker.add_scores(bins, nodes, nodes, n_threads)
-            yield Potentials(nodes, arcs, part.offsets, automaton=grammar.automaton)
+            yield Scores(nodes, arcs, part.offsets, trellis)
 
     def _contributions(
         self, sequences: Sequences, position: int, signs: NDArray[np.int64]
@@ -595,6 +607,7 @@ class TreeCRF(SequenceModel):
         self._columns = unpack_columns(state, self._schema, self._index)
         n_labels = len(self.classes_)
         self._fitted_grammar, weights = unpack_grammar(state, n_labels)
+        self._fitted_trellis = build_trellis(self._fitted_grammar)
         self.loss_ = persist.read_loss(state.metadata)
         self.best_round_ = None
         persist.require("best_round" in state.metadata, "its best round")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from abuse.draws import check_draws
 from abuse.kind import Case, Kind
 from hedgerow import trellis
-from hedgerow.trellis import NoPathError, Potentials
+from hedgerow.trellis import Chain, NoPathError, Scores
 from reference.automata import Enumeration, enumerate_patterns, weighted_log_likelihood
 from reference.batches import SCORES, Batch, batch_cases, make_batch
 
@@ -39,14 +39,14 @@ def check(case: Case) -> None:
     slack = _slack(batch, exact)
     places = list(batch.parts())
     pairs = "each" if case["dense"] or case["edges"] else None  # other automata lack pairs
-    found = trellis.forward_backward(potentials, pairs=pairs, n_jobs=1)
-    np.testing.assert_array_equal(found.log_z, trellis.log_z(potentials, n_jobs=1))
-    best = trellis.viterbi(potentials, n_jobs=1)
+    found = trellis.forward_backward(potentials, pairs=pairs, n_threads=1)
+    np.testing.assert_array_equal(found.log_z, trellis.log_z(potentials, n_threads=1))
+    best = trellis.viterbi(potentials, n_threads=1)
     k = 1 + case["seed"] % 9
-    rows, counts, log_probs = trellis.k_best(potentials, k, n_jobs=1)
-    drawn = trellis.sample(potentials, uniforms, n_jobs=1)
+    rows, counts, log_probs = trellis.k_best(potentials, k, n_threads=1)
+    drawn = trellis.sample(potentials, uniforms, n_threads=1)
     direction = rng.normal(size=potentials.nodes.shape)
-    moved = trellis.tangent(potentials, found.marginals, direction, pairs=None, n_jobs=1)
+    moved = trellis.tangent(potentials, found.marginals, direction, pairs=None, n_threads=1)
     for s, (place, one) in enumerate(zip(places, exact, strict=True)):
         np.testing.assert_allclose(found.log_z[s], one.log_z, rtol=0, atol=slack)
         np.testing.assert_allclose(found.marginals[place], one.marginals, rtol=0, atol=slack)
@@ -66,7 +66,7 @@ def check(case: Case) -> None:
     _check_weighted(potentials, batch, exact, rng, slack)
 
 
-def _over_pairs(batch: Batch) -> Potentials:
+def _over_pairs(batch: Batch) -> Scores:
     """The same scores as a first-order chain, all patterns being pairs."""
     chain, n_labels = batch.chains[0], batch.automaton.n_labels
     arcs = np.zeros((n_labels, n_labels))
@@ -74,7 +74,7 @@ def _over_pairs(batch: Batch) -> Potentials:
         arcs[pattern] += weight
     for pair in chain.forbidden:
         arcs[pair] = -np.inf
-    return replace(batch.potentials, arcs=arcs, automaton=None)
+    return replace(batch.potentials, arcs=arcs, trellis=Chain(n_labels))
 
 
 def _slack(batch: Batch, exact: list[Enumeration]) -> float:
@@ -91,7 +91,7 @@ def _slack(batch: Batch, exact: list[Enumeration]) -> float:
     return EPSILON * (n_labellings + max(finite) + n_terms * largest)
 
 
-def _check_refused(potentials: Potentials, uniforms: np.ndarray) -> None:
+def _check_refused(potentials: Scores, uniforms: np.ndarray) -> None:
     """A sequence without a labelling is an error everywhere."""
     for ask in (
         trellis.forward_backward,
@@ -119,7 +119,7 @@ def _tangent(exact: Enumeration, direction: np.ndarray) -> np.ndarray:
 
 
 def _check_weighted(
-    potentials: Potentials,
+    potentials: Scores,
     batch: Batch,
     exact: list[Enumeration],
     rng: np.random.Generator,
@@ -129,7 +129,7 @@ def _check_weighted(
     codes = [np.array(one.best[rng.integers(len(one.best))][1], np.int32) for one in exact]
     weights = rng.integers(0, 4, potentials.n_positions) / 2.0
     found = trellis.weighted_forward_backward(
-        potentials, np.concatenate(codes), weights, pairs=None, n_jobs=1
+        potentials, np.concatenate(codes), weights, pairs=None, n_threads=1
     )
     for s, (place, one) in enumerate(zip(batch.parts(), exact, strict=True)):
         expected = weighted_log_likelihood(one.chain, codes[s], weights[place])

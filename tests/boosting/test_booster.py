@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hedgerow import TreeCRF, _core
 from hedgerow.boosting.booster import MAX_HALVINGS, Model, score_positions
 from hedgerow.boosting.settings import Settings
-from hedgerow.objectives import expect, expect_labelwise
 from hedgerow.trees.forest import Forest
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Scores
 from reference.boosting import assert_same_forest, make_booster
 from reference.linear import hide, make_data
 from reference.model_files import to_chunks
@@ -48,18 +47,14 @@ def stir(booster, seed=0):
     rng = np.random.default_rng(seed)
     booster.scores += rng.normal(size=booster.scores.shape)
     booster.weights = rng.normal(size=booster.weights.shape)
-    booster.expected = booster._expect(booster.scores, booster.weights)
+    booster.measured = booster._measure(booster.scores, booster.weights)
     return booster
 
 
 def loss_at(booster, scores, weights):
-    grammar = booster.grammar
-    potentials = Potentials(
-        scores, grammar.arcs(weights), booster.targets.offsets, automaton=grammar.automaton
-    )
-    if booster.objective == "likelihood":
-        return expect(potentials, booster.targets, n_threads=1).loss
-    return expect_labelwise(booster.objective, potentials, booster.targets, n_threads=1).loss
+    trellis, targets = booster.trellis, booster.targets
+    there = Scores(scores, trellis.arc_scores(weights), targets.offsets, trellis)
+    return booster.objective.measure(there, targets, n_threads=1).loss
 
 
 def central_differences(function, point, step=1e-5):
@@ -115,7 +110,7 @@ def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order
     weights = booster.weights
     expected = central_differences(lambda s: loss_at(booster, s, weights), booster.scores)
     by_pattern = central_differences(lambda w: loss_at(booster, booster.scores, w), weights)
-    steps = booster._measure_slopes()[1].copy()
+    steps = booster._measure_slopes()[1]
     slopes, _ = examples_of(booster, monkeypatch)
     units = booster.targets.weights
     by_unit = slopes if units is None else slopes / units[:, None]
@@ -163,7 +158,7 @@ def test_independent_positions_curve_as_in_logitboost(name, monkeypatch):
 @pytest.mark.parametrize("kind", ["mixing", "exact", "length"])
 def test_dependent_positions_curve_more(kind, monkeypatch):
     booster = stir(make_case("plain", curvature=kind, trim=0))
-    p = booster.expected.posteriors.marginals.copy()
+    p = booster.measured.posteriors.marginals.copy()
     _, curvatures = examples_of(booster, monkeypatch)
     gammas = curvatures / (p * (1 - p))
     lengths = np.diff(booster.targets.offsets)
@@ -248,19 +243,22 @@ def test_steps_that_are_too_long_are_halved(transition_step):
 def test_a_round_that_cannot_help_changes_nothing():
     booster = stir(make_case("plain", trim=0))
     scores, weights, loss = booster.scores.copy(), booster.weights.copy(), booster.loss
-    marginals = booster.expected.posteriors.marginals.copy()
-    worse = booster._grow(None, None, 0).scale(-1.0)
+    marginals = booster.measured.posteriors.marginals.copy()
+    slopes = booster._measure_slopes()[0]
+    worse = booster._grow(None, slopes, marginals, 0).scale(-1.0)
     assert booster._move(worse, np.zeros_like(weights)) is None
     assert booster.loss == loss
     np.testing.assert_array_equal(booster.scores, scores)
     np.testing.assert_array_equal(booster.weights, weights)
-    np.testing.assert_array_equal(booster.expected.posteriors.marginals, marginals)
+    np.testing.assert_array_equal(booster.measured.posteriors.marginals, marginals)
 
 
 def test_the_shortest_step_that_is_tried():
     # The first step is 2^n times too long: it is found as long as there are halvings left.
     booster = stir(make_case("plain", trim=0, learning_rate=0.01))
-    trees, still = booster._grow(None, None, 0), np.zeros_like(booster.weights)
+    probabilities = booster.measured.probabilities().copy()
+    trees = booster._grow(None, booster._measure_slopes()[0], probabilities, 0)
+    still = np.zeros_like(booster.weights)
     state = booster.scores.copy(), booster.loss
     for n, found in ((MAX_HALVINGS - 1, True), (MAX_HALVINGS + 12, False)):
         moved = booster._move(trees.scale(2.0**n), still)
@@ -268,7 +266,7 @@ def test_the_shortest_step_that_is_tried():
         if found:
             assert booster.loss < state[1]
             booster.scores = state[0].copy()
-            booster.expected = booster._expect(booster.scores, booster.weights)
+            booster.measured = booster._measure(booster.scores, booster.weights)
 
 
 def test_nothing_left_to_learn():
@@ -291,9 +289,7 @@ def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
 def test_scores_are_the_sums_of_the_trees():
     booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
     forest = Forest.join(3, [booster.advance() for _ in range(5)])
-    found = score_positions(
-        forest, booster.columns, booster.bins, booster.grammar, booster.targets.offsets, 1
-    )
+    found = score_positions(forest, booster.columns, booster.bins, booster.targets, 1)
     np.testing.assert_array_equal(found, booster.scores)
     again = type(booster)(
         booster.columns,
@@ -313,7 +309,7 @@ def test_scores_are_the_sums_of_the_trees():
 
 def test_how_many_are_right():
     booster = stir(make_case("plain"))
-    marginals = booster.expected.posteriors.marginals
+    marginals = booster.measured.posteriors.marginals
     assert booster.count_right() == (marginals.argmax(axis=1) == booster.targets.codes).sum()
     weighted = stir(make_case("class weights"))
     plain = stir(make_case("plain"))
@@ -321,7 +317,7 @@ def test_how_many_are_right():
     partial = stir(make_case("some known"))
     codes = partial.targets.codes
     known = codes >= 0
-    right = partial.expected.posteriors.marginals.argmax(axis=1) == codes
+    right = partial.measured.posteriors.marginals.argmax(axis=1) == codes
     assert partial.count_right() == right[known].sum()
 
 

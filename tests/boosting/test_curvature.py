@@ -1,12 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import _core
-from hedgerow.boosting.curvature import by_length, exact, first_order, mixing
+from hedgerow.boosting.curvature import by_length, exact
 from hedgerow.labels.automaton import Automaton, pair_automaton
-from hedgerow.trellis import NoPathError, Potentials, forward_backward
+from hedgerow.trellis import AutomatonChain, NoPathError, forward_backward
+from hedgerow.trellis.mixing import average_pair_scores
 from reference.chains import Chain, enumerate_chain
 from reference.curvature import (
     absolute_row_sums,
@@ -15,6 +18,7 @@ from reference.curvature import (
     pair_events,
     probabilities,
 )
+from reference.scores import scores_of
 
 UNSURE = 1e-6  # H_ii from which on the oracle's differences of probabilities keep their digits
 
@@ -50,15 +54,19 @@ any_chain = (
 )
 
 
+def mixing(scores, *, weights=None, n_threads):
+    return scores.trellis.mixing(scores, None, weights, n_threads)
+
+
 def potentials_of(chain):
-    return Potentials(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]))
+    return scores_of(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]))
 
 
 def random_potentials(n_labels, lengths, scale=1.0, seed=0):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     nodes = rng.normal(size=(offsets[-1], n_labels)) * scale
-    return Potentials(nodes, rng.normal(size=(n_labels, n_labels)) * scale, offsets)
+    return scores_of(nodes, rng.normal(size=(n_labels, n_labels)) * scale, offsets)
 
 
 @settings(max_examples=300, deadline=None)
@@ -70,7 +78,7 @@ def test_mixing_is_what_the_paper_says(chain):
     np.testing.assert_allclose(found.edges, edges, rtol=1e-4)
     probs = enumerate_chain(chain).pairs
     literal = (edges[:, None, None] * probs * (1 - probs)).sum(axis=0)
-    np.testing.assert_allclose(found.pairs, literal, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.arc_curvatures, literal, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("last_arc", [0.5, -50.0], ids=["single precision", "log space"])
@@ -86,8 +94,8 @@ def test_the_curvature_of_nearly_certain_pairs_keeps_its_digits(lead, last_arc):
     events = pair_events(labellings, 3)
     curvature = ((probs @ events) * (probs @ (1 - events))).reshape(4, 3, 3)
     expected = (mixing_gammas(chain)[1][1:, None, None] * curvature).sum(axis=0)
-    repeated = Potentials(np.tile(nodes, (300, 1)), arcs, np.arange(301) * 5)
-    found = mixing(repeated, n_threads=1).pairs
+    repeated = scores_of(np.tile(nodes, (300, 1)), arcs, np.arange(301) * 5)
+    found = mixing(repeated, n_threads=1).arc_curvatures
     np.testing.assert_allclose(found, 300 * expected, rtol=1e-5)
 
 
@@ -125,11 +133,13 @@ def test_edge_gammas_bound_the_covariances_of_pairs(chain):
 def test_a_chain_worked_by_hand():
     # exp(score) is 2 for (0, 0), else 1: P(y_1 = 0 | y_0) is 2/3 or 1/2, and the same backward.
     # Both rates are 1 - (1/2 + 1/3) = 1/6, and node gammas 2 (1 + 1/6).
-    potentials = Potentials(np.zeros((2, 2)), np.log([[2.0, 1.0], [1.0, 1.0]]), np.array([0, 2]))
+    potentials = scores_of(np.zeros((2, 2)), np.log([[2.0, 1.0], [1.0, 1.0]]), np.array([0, 2]))
     found = mixing(potentials, weights=[3.0], n_threads=1)
     np.testing.assert_allclose(found.nodes, [7 / 3, 7 / 3], rtol=1e-6)
     np.testing.assert_allclose(found.edges, [0, 2])
-    np.testing.assert_allclose(found.pairs, 6 * np.array([[6 / 25, 4 / 25], [4 / 25, 4 / 25]]))
+    np.testing.assert_allclose(
+        found.arc_curvatures, 6 * np.array([[6 / 25, 4 / 25], [4 / 25, 4 / 25]])
+    )
     np.testing.assert_allclose(exact(potentials, n_threads=1), np.full((2, 2), 7 / 3))
 
 
@@ -146,7 +156,7 @@ def test_single_positions_have_gamma_two():
     found = mixing(potentials, n_threads=1)
     assert found.nodes.tolist() == [2, 2]
     assert found.edges.tolist() == [0, 0]
-    assert not found.pairs.any()
+    assert not found.arc_curvatures.any()
     np.testing.assert_allclose(exact(potentials, n_threads=1), 2)
 
 
@@ -154,7 +164,7 @@ def test_one_label_is_no_curvature():
     potentials = random_potentials(1, [5])
     found = mixing(potentials, n_threads=1)
     np.testing.assert_allclose(found.nodes, 2)
-    assert found.pairs[0, 0] == pytest.approx(0, abs=1e-5)
+    assert found.arc_curvatures[0, 0] == pytest.approx(0, abs=1e-5)
     np.testing.assert_allclose(exact(potentials, n_threads=1), 2)
 
 
@@ -167,10 +177,12 @@ def test_single_and_double_precision_agree(n_labels):
     fast = mixing(potentials, weights=weights, n_threads=2)
     nodes = np.pad(potentials.nodes, ((0, 0), (0, 1)), constant_values=-np.inf)
     arcs = np.pad(potentials.arcs, (0, 1), constant_values=-1000.0)
-    slow = mixing(Potentials(nodes, arcs, potentials.offsets), weights=weights, n_threads=2)
+    slow = mixing(scores_of(nodes, arcs, potentials.offsets), weights=weights, n_threads=2)
     np.testing.assert_allclose(fast.nodes, slow.nodes, rtol=1e-5)
     np.testing.assert_allclose(fast.edges, slow.edges, rtol=1e-5)
-    np.testing.assert_allclose(fast.pairs, slow.pairs[:-1, :-1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        fast.arc_curvatures, slow.arc_curvatures[:-1, :-1], rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("scale", [1.0, 60.0])
@@ -181,7 +193,7 @@ def test_threads_and_order_do_not_matter(scale):
         found = mixing(potentials, n_threads=n_threads)
         assert (found.nodes == one.nodes).all()
         assert (found.edges == one.edges).all()
-        assert (found.pairs == one.pairs).all()
+        assert (found.arc_curvatures == one.arc_curvatures).all()
     last = mixing(potentials.part(slice(399, 400)), n_threads=1)
     assert (last.nodes == one.nodes[-30:]).all()
     assert (last.edges == one.edges[-30:]).all()
@@ -195,8 +207,8 @@ def test_a_long_sequence_of_extreme_scores(extreme):
     assert (found.nodes >= 2).all()
     assert (found.nodes <= 200_000).all()
     assert np.isfinite(found.edges).all()
-    assert np.isfinite(found.pairs).all()
-    assert (found.pairs >= 0).all()
+    assert np.isfinite(found.arc_curvatures).all()
+    assert (found.arc_curvatures >= 0).all()
 
 
 def test_exact_in_small_batches_and_over_automata():
@@ -205,10 +217,10 @@ def test_exact_in_small_batches_and_over_automata():
     np.testing.assert_array_equal(exact(potentials, n_threads=2, batch=1), whole)
     automaton = pair_automaton(3)
     arcs = automaton.arc_scores(np.ravel(potentials.arcs))
-    over_pairs = Potentials(potentials.nodes, arcs, potentials.offsets, automaton=automaton)
+    over_pairs = scores_of(potentials.nodes, arcs, potentials.offsets, automaton=automaton)
     np.testing.assert_allclose(exact(over_pairs, n_threads=2), whole, rtol=1e-9)
     edges = np.broadcast_to(potentials.arcs, (10, 3, 3))
-    by_edges = Potentials(potentials.nodes, np.zeros((3, 3)), potentials.offsets, edges)
+    by_edges = scores_of(potentials.nodes, np.zeros((3, 3)), potentials.offsets, edges)
     np.testing.assert_allclose(exact(by_edges, n_threads=2), whole, rtol=1e-9)
 
 
@@ -217,13 +229,16 @@ def test_the_surrogate_of_all_pairs_is_the_chain_itself():
     potentials.arcs[2, 1] = -np.inf
     automaton = pair_automaton(4)
     arcs = automaton.arc_scores(np.ravel(potentials.arcs))
-    over_pairs = Potentials(potentials.nodes, arcs, potentials.offsets, automaton=automaton)
-    arc_sums = forward_backward(over_pairs, n_jobs=1).arc_sums
-    found = first_order(over_pairs, arc_sums)
-    np.testing.assert_allclose(found.arcs, potentials.arcs)
-    assert found.automaton is None
-    assert found.nodes is potentials.nodes
-    assert first_order(found, arc_sums) is found
+    over_pairs = scores_of(potentials.nodes, arcs, potentials.offsets, automaton=automaton)
+    arc_sums = forward_backward(over_pairs, n_threads=1).arc_sums
+    found = average_pair_scores(automaton, arcs, arc_sums)
+    np.testing.assert_allclose(found, potentials.arcs)
+    of_chain, of_automaton = (
+        scores.trellis.mixing(scores, arc_sums, None, 1) for scores in (potentials, over_pairs)
+    )
+    np.testing.assert_allclose(of_automaton.nodes, of_chain.nodes, rtol=1e-5)
+    np.testing.assert_allclose(of_automaton.edges, of_chain.edges, rtol=1e-5)
+    assert of_automaton.arc_curvatures is None
 
 
 def test_the_surrogate_of_longer_patterns():
@@ -231,16 +246,15 @@ def test_the_surrogate_of_longer_patterns():
     arcs = np.arange(automaton.n_arcs, dtype=float)
     # of the strings 0, 1, 01, 11, 011, 111
     arc_sums = np.array([9.0, 9.0, 2.0, 1.0, 3.0, 0.0])
-    potentials = Potentials(np.zeros((3, 2)), arcs, np.array([0, 3]), automaton=automaton)
-    found = first_order(potentials, arc_sums).arcs
+    found = average_pair_scores(automaton, arcs, arc_sums)
     # No arc ends in 00 or 10: they score as label 0 does. 11 is that of 11 and 011.
     np.testing.assert_allclose(found, [[0, 2], [0, (3 * 1 + 4 * 3) / 4]])
-    uncounted = first_order(potentials, np.zeros(6)).arcs
+    uncounted = average_pair_scores(automaton, arcs, np.zeros(6))
     np.testing.assert_allclose(uncounted, [[0, 2], [0, 5]])
     arcs[[3, 4]] = -np.inf
-    assert first_order(potentials, arc_sums).arcs[1, 1] == 5
+    assert average_pair_scores(automaton, arcs, arc_sums)[1, 1] == 5
     arcs[5] = -np.inf
-    assert first_order(potentials, arc_sums).arcs[1, 1] == -np.inf
+    assert average_pair_scores(automaton, arcs, arc_sums)[1, 1] == -np.inf
 
 
 def test_by_length():
@@ -249,25 +263,26 @@ def test_by_length():
 
 def test_refusals():
     potentials = random_potentials(2, [3, 2])
-    automaton = pair_automaton(2)
-    over_pairs = Potentials(potentials.nodes, np.zeros(6), potentials.offsets, automaton=automaton)
-    with pytest.raises(ValueError, match="first-order chains without edges only"):
-        mixing(over_pairs, n_threads=1)
+    with_edges = replace(potentials, edges=np.zeros((5, 2, 2)))
+    over_pairs = replace(with_edges, arcs=np.zeros(6), trellis=AutomatonChain(pair_automaton(2)))
+    for scores in (with_edges, over_pairs):
+        with pytest.raises(ValueError, match="mixing rates are known of chains without edges only"):
+            scores.trellis.mixing(scores, np.zeros(6), None, 1)
     for wrong in (np.nan, np.inf):
         nodes = potentials.nodes.copy()
         nodes[4, 1] = wrong
         with pytest.raises(ValueError, match=r"node score is NaN or \+inf at position 1 of seq"):
-            mixing(Potentials(nodes, potentials.arcs, potentials.offsets), n_threads=1)
+            mixing(scores_of(nodes, potentials.arcs, potentials.offsets), n_threads=1)
         arcs = np.array([[0.0, wrong], [0.0, 0.0]])
         with pytest.raises(ValueError, match="from label 0 to label 1"):
-            mixing(Potentials(potentials.nodes, arcs, potentials.offsets), n_threads=1)
+            mixing(scores_of(potentials.nodes, arcs, potentials.offsets), n_threads=1)
     nodes = potentials.nodes.copy()
     nodes[1] = -np.inf
     with pytest.raises(NoPathError, match="sequence 0 has no labelling"):
-        mixing(Potentials(nodes, potentials.arcs, potentials.offsets), n_threads=1)
+        mixing(scores_of(nodes, potentials.arcs, potentials.offsets), n_threads=1)
     forbidden = np.full((2, 2), -np.inf)
     with pytest.raises(NoPathError, match="sequence 0 has no labelling"):
-        mixing(Potentials(potentials.nodes, forbidden, potentials.offsets), n_threads=1)
+        mixing(scores_of(potentials.nodes, forbidden, potentials.offsets), n_threads=1)
 
 
 @pytest.mark.parametrize(

@@ -1,181 +1,11 @@
-"""Grammars: the same scores and sums, whether over a table of pairs or over an automaton."""
+"""What a grammar knows: patterns, and what may follow what."""
 
 import pickle
-from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hedgerow.labels import Constraints, Grammar, Labels, Patterns
-from hedgerow.trellis import NoPathError, Potentials, forward_backward, viterbi
-
-
-@st.composite
-def constraints_of(draw, n_labels):
-    """Some that allow label 0 all the way, or none."""
-    if draw(st.booleans()):
-        return None
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    allowed = rng.random((n_labels, n_labels)) < draw(st.sampled_from([0.5, 0.8, 0.95]))
-    start, end = rng.random((2, n_labels)) < 0.7
-    allowed[0, 0] = start[0] = end[0] = True
-    return Constraints(allowed, start, end)
-
-
-def with_a_longer_pattern(grammar):
-    """The same grammar, over an automaton because of a pattern of three labels."""
-    patterns = Patterns.of([*grammar.patterns, (0, 1, 0)])
-    return replace(grammar, patterns=patterns)
-
-
-def random_potentials(grammar, weights, rng, lengths=(5, 1, 0, 30, 12), edges=None):
-    offsets = np.cumsum([0, *lengths])
-    nodes = 2 * rng.normal(size=(offsets[-1], grammar.n_labels))
-    grammar.restrict(nodes, offsets)
-    return Potentials(nodes, grammar.arcs(weights), offsets, edges, grammar.automaton)
-
-
-def path_score(dense, codes):
-    """Score of codes under first-order potentials."""
-    total = dense.nodes[np.arange(len(codes)), codes].sum()
-    for begin, end in pairwise(dense.offsets):
-        before, after = codes[begin : end - 1], codes[begin + 1 : end]
-        total += dense.arcs[before, after].sum()
-        if dense.edges is not None:
-            total += dense.edges[np.arange(begin + 1, end), before, after].sum()
-    return total
-
-
-def check_forms_agree(dense, dense_weights, sparse, sparse_weights, edges=None):
-    """The same likelihoods, whichever form the kernels get."""
-    assert dense.automaton is None
-    assert sparse.automaton is not None
-    by_table = random_potentials(dense, dense_weights, np.random.default_rng(1), edges=edges)
-    by_automaton = random_potentials(sparse, sparse_weights, np.random.default_rng(1), edges=edges)
-    labels = np.zeros(by_table.n_positions)
-    kind = "sum" if edges is None else "each"
-    one = forward_backward(by_table, labels=labels, pairs=kind)
-    two = forward_backward(by_automaton, labels=labels, pairs=kind)
-    exact = {"rtol": 1e-12, "atol": 1e-12}
-    np.testing.assert_allclose(two.log_z, one.log_z, **exact)
-    np.testing.assert_allclose(two.log_likelihoods, one.log_likelihoods, **exact)
-    np.testing.assert_allclose(two.marginals, one.marginals, **exact)
-    n_patterns = len(dense.patterns)
-    sums = dense.pattern_sums(one.arc_sums)
-    np.testing.assert_allclose(sparse.pattern_sums(two.arc_sums)[:n_patterns], sums, **exact)
-    if edges is not None:
-        np.testing.assert_allclose(two.pairs, one.pairs, **exact)
-    best, again = viterbi(by_table), viterbi(by_automaton)
-    assert path_score(by_table, again) == pytest.approx(path_score(by_table, best), rel=1e-12)
-    return by_table, by_automaton
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.data())
-def test_all_pairs_over_an_automaton_equal_the_first_order_kernel(data):
-    n_labels = data.draw(st.integers(2, 6))
-    constraints = data.draw(constraints_of(n_labels))
-    dense = Grammar(n_labels, Patterns.pairs(n_labels), constraints)
-    weights = 2 * np.random.default_rng(n_labels).normal(size=n_labels**2)
-    check_forms_agree(dense, weights, with_a_longer_pattern(dense), np.append(weights, 0.0))
-
-
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(st.data())
-def test_edges_over_an_automaton_equal_the_first_order_kernel(data):
-    n_labels = data.draw(st.integers(2, 4))
-    constraints = data.draw(constraints_of(n_labels))
-    some = np.random.default_rng(n_labels).random(n_labels**2) < 0.5
-    patterns = Patterns.pairs(n_labels).select(some)
-    dense = Grammar(n_labels, patterns, constraints, has_edges=True)
-    weights = np.random.default_rng(2).normal(size=len(patterns))
-    edges = np.random.default_rng(3).normal(size=(48, n_labels, n_labels))
-    sparse = with_a_longer_pattern(dense)
-    check_forms_agree(dense, weights, sparse, np.append(weights, 0.0), edges)
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.integers(0, 2**32 - 1), st.booleans())
-def test_few_pairs_of_many_labels(seed, constrained):
-    rng = np.random.default_rng(seed)
-    n_labels = 12
-    codes = rng.choice(n_labels**2, 5, replace=False)
-    patterns = Patterns.of(zip(*(part.tolist() for part in np.divmod(codes, 12)), strict=True))
-    constraints = None
-    if constrained:
-        allowed = np.ones((n_labels, n_labels), np.bool_)
-        allowed.ravel()[rng.choice(n_labels**2, 5)] = False
-        constraints = Constraints(allowed, rng.random(n_labels) < 0.9, rng.random(n_labels) < 0.9)
-    sparse = Grammar(n_labels, patterns, constraints)
-    dense = replace(sparse, has_edges=True)  # edges need the table of pairs
-    weights = rng.normal(size=5)
-    by_table, by_automaton = check_forms_agree(dense, weights, sparse, weights)
-    # The arc taken from j to k has the score of the pair, for all pairs.
-    pairs = np.array(list(Patterns.pairs(n_labels)), dtype=np.int32)
-    taken = sparse.automaton.arcs_taken(pairs.ravel(), np.arange(0, pairs.size + 1, 2))
-    scores = by_automaton.arcs[taken[1::2]].reshape(n_labels, n_labels)
-    np.testing.assert_array_equal(scores, by_table.arcs)
-
-
-def test_pattern_sums_of_observed_arcs_are_counts():
-    rng = np.random.default_rng(4)
-    codes, offsets = rng.integers(0, 3, 40).astype(np.int32), np.array([0, 25, 25, 40])
-    patterns = Patterns.of([(0, 1), (2, 0, 1), (1, 1), (0, 2, 0, 1)])
-    grammar = Grammar(3, patterns)
-    taken = grammar.automaton.arcs_taken(codes, offsets)
-    counts = np.bincount(taken, minlength=grammar.automaton.n_arcs).astype(float)
-    expected = [
-        sum(
-            tuple(codes[t - len(z) + 1 : t + 1]) == z
-            for begin, end in pairwise(offsets)
-            for t in range(begin + len(z) - 1, end)
-        )
-        for z in patterns
-    ]
-    assert grammar.pattern_sums(counts).tolist() == expected
-
-
-def test_what_is_forbidden_stays_forbidden_whatever_its_weight():
-    allowed = np.array([[True, False], [True, True]])
-    constraints = Constraints(allowed, np.array([True, False]), np.array([False, True]))
-    dense = Grammar(2, Patterns.pairs(2), constraints)
-    weights = np.array([1.0, 2.0, 3.0, 4.0])
-    assert dense.arcs(weights).tolist() == [[1.0, -np.inf], [3.0, 4.0]]
-    longer = with_a_longer_pattern(dense)
-    # Over the strings 0, 1, 00, 01, 10, 11, 010.
-    found = longer.arcs(np.append(weights, 5.0)).tolist()
-    assert found == [0.0, 0.0, 1.0, -np.inf, 3.0, 4.0, 8.0]
-    # A sequence must begin with 0 and end with 1, which never comes after 0.
-    for grammar, given_weights in ((dense, weights), (longer, np.append(weights, 0.0))):
-        nodes = np.zeros((3, 2))
-        grammar.restrict(nodes, np.array([0, 3]))
-        assert nodes.tolist() == [[0.0, -np.inf], [0.0, 0.0], [-np.inf, 0.0]]
-        arcs = grammar.arcs(given_weights)
-        with pytest.raises(NoPathError, match="sequence 0 has no labelling"):
-            forward_backward(Potentials(nodes, arcs, np.array([0, 3]), None, grammar.automaton))
-
-
-def test_nothing_is_restricted_without_constraints():
-    nodes = np.zeros((2, 2))
-    Grammar(2, Patterns.pairs(2)).restrict(nodes, np.array([0, 2]))
-    assert not nodes.any()
-
-
-def test_pattern_sums_of_many_rows():
-    rng = np.random.default_rng(5)
-    dense = Grammar(3, Patterns.of([(0, 1), (2, 2)]), has_edges=True)
-    sums = rng.random((4, 2, 3, 3))
-    expected = np.stack([sums[..., 0, 1], sums[..., 2, 2]], axis=-1)
-    np.testing.assert_array_equal(dense.pattern_sums(sums), expected)
-    sparse = with_a_longer_pattern(dense)
-    sums = rng.random((4, 2, sparse.automaton.n_arcs))
-    # The edges' pairs have arcs, but no weights.
-    assert sparse.automaton.n_arcs == 3 + 9 + 1
-    assert sparse.pattern_sums(sums).shape == (4, 2, 3)
-    np.testing.assert_array_equal(sparse.pattern_sums(sums)[..., 2], sums[..., 12])
 
 
 def test_pairs_among_the_patterns():
@@ -216,13 +46,8 @@ def test_learning_finds_the_patterns(wanted, expected):
     assert grammar.constraints is wanted.get("constraints")
 
 
-@pytest.mark.parametrize("used", [False, True])
-def test_a_grammar_can_be_pickled(used):
+def test_a_grammar_can_be_pickled():
     grammar = Grammar(3, Patterns.of([(0, 1), (1, 0, 2)]), ALLOWED)
-    weights = np.array([1.0, 2.0])
-    if used:
-        assert grammar.automaton.program is not None
     again = pickle.loads(pickle.dumps(grammar))
     assert list(again.patterns) == list(grammar.patterns)
     np.testing.assert_array_equal(again.constraints.allowed, ALLOWED.allowed)
-    np.testing.assert_array_equal(again.arcs(weights), grammar.arcs(weights))

@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 from hedgerow import LinearCRF
 from hedgerow.linear.loss import LinearLoss
+from hedgerow.trellis import AutomatonChain, Chain
 from reference.automata import draw_labels
 from reference.linear import NaiveModel, hide, make_data, to_dicts
 
@@ -170,7 +171,7 @@ def test_a_pattern_of_weight_zero_changes_nothing(edges, class_weight):
     parameters = {"transition_attributes": edges, "class_weight": class_weight, "reg_lambda": 0.5}
     plain, layout = loss_of(LinearCRF(**parameters), X, Y)
     longer, other = loss_of(LinearCRF(label_patterns=[*PAIRS, ("a", "b", "c")], **parameters), X, Y)
-    assert (layout.grammar.automaton is None, other.grammar.automaton is None) == (True, False)
+    assert (type(layout.trellis), type(other.trellis)) == (Chain, AutomatonChain)
     weights = np.random.default_rng(0).normal(size=sum(layout.sizes))
     (value, gradient), (same, slopes) = plain(weights), longer(np.append(weights, 0.0))
     assert same == pytest.approx(value, rel=1e-12)
@@ -278,7 +279,7 @@ def test_few_patterns_of_many_labels():
     X, y = make_data(labels=labels, longest=3, seed=3)
     patterns = [("a", "b"), ("h", "h"), ("c", "g")]
     crf = LinearCRF(label_patterns=patterns, reg_lambda=0.1, all_pairs=True).fit(X, y)
-    assert crf._grammar.automaton is not None
+    assert isinstance(crf._trellis, AutomatonChain)
     naive = NaiveModel(crf)
     expected = list(map(naive.log_likelihood, to_dicts(X), y))
     np.testing.assert_allclose(crf.log_likelihood(X, y), expected, rtol=1e-9)

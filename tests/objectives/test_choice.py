@@ -7,10 +7,11 @@ import pytest
 from hedgerow.objectives import (
     Accuracy,
     ExpectedAccuracy,
+    Likelihood,
+    MaxMargin,
+    OfMarginals,
     Pointwise,
-    default_decode,
     read_objective,
-    stages,
 )
 
 
@@ -25,30 +26,36 @@ class Mine:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("likelihood", "likelihood"),
-        ("max_margin", "max_margin"),
         ("pointwise", Pointwise()),
         ("expected_accuracy", ExpectedAccuracy()),
         ("accuracy", Accuracy(7.0)),
     ],
 )
-def test_objectives_by_name(name, expected):
+def test_functions_of_the_marginals_by_name(name, expected):
     objective = read_objective(name, 7, margin=True)
-    assert objective == expected
-    whole = name in ("likelihood", "max_margin")
-    assert default_decode(objective) == ("viterbi" if whole else "marginal")
+    assert isinstance(objective, OfMarginals)
+    assert objective.objective == expected
+    assert objective.decode == "marginal"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("likelihood", Likelihood), ("max_margin", MaxMargin)])
+def test_objectives_of_whole_labellings_by_name(name, kind):
+    objective = read_objective(name, 7, margin=True)
+    assert isinstance(objective, kind)
+    assert objective.decode == "viterbi"
+    assert objective.stages() == [objective]
 
 
 def test_an_objective_of_the_user_stays_what_it_is():
     mine = Mine()
-    assert read_objective(mine, 15.0, margin=False) is mine
-    assert default_decode(mine) == "marginal"
-    assert stages(mine) == [mine]
+    objective = read_objective(mine, 15.0, margin=False)
+    assert objective.objective is mine
+    assert objective.stages() == [objective]
 
 
 def test_sharpness_rises_to_what_was_asked_for():
-    assert [each.sharpness for each in stages(Accuracy(16.0))] == [2.0, 4.0, 8.0, 16.0]
-    assert stages(Pointwise()) == [Pointwise()]
+    stages = OfMarginals(Accuracy(16.0)).stages()
+    assert [stage.objective.sharpness for stage in stages] == [2.0, 4.0, 8.0, 16.0]
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,13 @@ from hedgerow.objectives import (
     Accuracy,
     ExpectedAccuracy,
     Objective,
+    OfMarginals,
     Pointwise,
-    Targets,
-    expect_labelwise,
-    find_direction,
-    measure_loss,
 )
-from hedgerow.trellis import Potentials, forward_backward, tangent
+from hedgerow.objectives.labelwise import find_direction, measure_loss
+from hedgerow.trellis import forward_backward, tangent
 from reference.automata import PatternChain, enumerate_patterns
+from reference.scores import scores_of, targets_of
 from reference.tangent import GrossGradient
 
 OBJECTIVES = [Pointwise(), ExpectedAccuracy(), Accuracy(1.0), Accuracy(15.0)]
@@ -55,9 +54,9 @@ def make(form, case, forbidden=False):
         nodes[codes == 0, 2] = -np.inf
     automaton = None if form == "pairs" else Automaton.build(3, patterns)
     arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
-    potentials = Potentials(nodes, arcs, OFFSETS, automaton=automaton)
+    potentials = scores_of(nodes, arcs, OFFSETS, automaton=automaton)
     chains = [PatternChain(nodes[a:b], patterns, weights, None) for a, b in pairwise(OFFSETS)]
-    return potentials, Targets(OFFSETS, codes, 3, automaton, **weighting), chains
+    return potentials, targets_of(OFFSETS, codes, 3, automaton, **weighting), chains
 
 
 def value_by_hand(objective, marginals, codes, weights):
@@ -85,7 +84,7 @@ def test_values_are_those_of_all_labellings(objective, case, form):
     marginals = np.concatenate([enumerate_patterns(chain).marginals for chain in chains])
     weights = np.ones(8) if targets.weights is None else targets.weights
     expected = value_by_hand(objective, marginals, targets.codes, weights)
-    found = expect_labelwise(objective, potentials, targets, n_threads=2)
+    found = OfMarginals(objective).measure(potentials, targets, n_threads=2)
     assert found.loss == pytest.approx(-expected, rel=1e-10)
     np.testing.assert_allclose(found.posteriors.marginals, marginals, rtol=1e-9)
 
@@ -97,7 +96,7 @@ def slopes_of(objective, potentials, targets):
 
 
 def loss_of(objective, potentials, targets):
-    return expect_labelwise(objective, potentials, targets, n_threads=1).loss
+    return OfMarginals(objective).measure(potentials, targets, n_threads=1).loss
 
 
 @objectives
@@ -147,8 +146,8 @@ def test_the_gradient_of_accuracy_is_that_of_gross_et_al():
     rng = np.random.default_rng(5)
     nodes, arcs = rng.normal(size=(6, 3)), rng.normal(size=(3, 3))
     codes = rng.integers(0, 3, 6).astype(np.int32)
-    potentials = Potentials(nodes, arcs, np.array([0, 6]))
-    targets = Targets(potentials.offsets, codes, 3)
+    potentials = scores_of(nodes, arcs, np.array([0, 6]))
+    targets = targets_of(potentials.offsets, codes, 3)
     p = forward_backward(potentials).marginals
     others = np.where(np.arange(3) == codes[:, None], -1.0, p)
     rivals = others.argmax(axis=1)
@@ -162,8 +161,8 @@ def test_the_gradient_of_accuracy_is_that_of_gross_et_al():
 def test_expected_accuracy_of_one_position_is_its_softmax():
     nodes = np.random.default_rng(0).normal(size=(5, 4))
     codes = np.array([0, 3, 1, 1, 2], np.int32)
-    potentials = Potentials(nodes, np.zeros((4, 4)), np.arange(6))
-    targets = Targets(potentials.offsets, codes, 4)
+    potentials = scores_of(nodes, np.zeros((4, 4)), np.arange(6))
+    targets = targets_of(potentials.offsets, codes, 4)
     p = softmax(nodes, axis=1)
     own = p[np.arange(5), codes]
     assert loss_of(ExpectedAccuracy(), potentials, targets) == pytest.approx(-own.sum())
@@ -175,8 +174,8 @@ def test_expected_accuracy_of_one_position_is_its_softmax():
 def test_pointwise_likelihood_of_single_positions_is_the_likelihood():
     nodes = np.random.default_rng(0).normal(size=(5, 4))
     codes = np.array([0, 3, 1, 1, 2], np.int32)
-    potentials = Potentials(nodes, np.zeros((4, 4)), np.arange(6))
-    targets = Targets(potentials.offsets, codes, 4)
+    potentials = scores_of(nodes, np.zeros((4, 4)), np.arange(6))
+    targets = targets_of(potentials.offsets, codes, 4)
     found = slopes_of(Pointwise(), potentials, targets)
     expected = (np.arange(4) == codes[:, None]) - softmax(nodes, axis=1)
     np.testing.assert_allclose(found.marginals, expected, rtol=1e-9)
@@ -209,14 +208,14 @@ def test_equal_rivals_share_the_slope_of_accuracy():
 @objectives
 def test_labels_of_probability_zero_do_no_harm(objective):
     marginals = np.array([[1.0, 0.0], [0.5, 0.5]])
-    targets = Targets(np.array([0, 2]), np.array([1, 1], np.int32), 2)
+    targets = targets_of(np.array([0, 2]), np.array([1, 1], np.int32), 2)
     assert np.isfinite(measure_loss(objective, marginals, targets))
     assert np.isfinite(find_direction(objective, marginals, targets)).all()
 
 
 @objectives
 def test_a_single_label_is_always_right(objective):
-    marginals, targets = np.ones((3, 1)), Targets(np.array([0, 3]), np.zeros(3, np.int32), 1)
+    marginals, targets = np.ones((3, 1)), targets_of(np.array([0, 3]), np.zeros(3, np.int32), 1)
     ahead = expit(objective.sharpness) if isinstance(objective, Accuracy) else 1.0
     expected = 0.0 if isinstance(objective, Pointwise) else 3 * ahead
     assert measure_loss(objective, marginals, targets) == pytest.approx(-expected)
@@ -235,7 +234,7 @@ class Broken:
         return self.answers[1]
 
 
-TWO = Targets(np.array([0, 2]), np.array([1, -1], np.int32), 2)
+TWO = targets_of(np.array([0, 2]), np.array([1, -1], np.int32), 2)
 HALVES = np.full((2, 2), 0.5)
 
 

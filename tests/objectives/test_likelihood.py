@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from hedgerow.labels.automaton import Automaton
-from hedgerow.objectives import Targets, likelihood, log_likelihoods
-from hedgerow.trellis import NoPathError, Potentials
+from hedgerow.objectives import Likelihood, log_likelihoods
+from hedgerow.trellis import AutomatonChain, NoPathError
 from reference.automata import PatternChain, enumerate_patterns, weighted_log_likelihood
+from reference.scores import scores_of, slopes_of, targets_of
 
 OFFSETS = np.array([0, 4, 5, 8])
 RNG = np.random.default_rng(0)
@@ -43,8 +44,8 @@ def make(form, case=(KNOWN, {})):
     automaton = None if patterns is None else Automaton.build(3, patterns)
     arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
     codes, weighting = case
-    potentials = Potentials(nodes, arcs, OFFSETS, edges, automaton)
-    targets = Targets(OFFSETS, codes, 3, automaton, **weighting)
+    potentials = scores_of(nodes, arcs, OFFSETS, edges, automaton)
+    targets = targets_of(OFFSETS, codes, 3, automaton, **weighting)
     chains = [
         PatternChain(
             nodes[begin:end],
@@ -64,7 +65,7 @@ def log_prob(chain, codes):
 
 
 def loss_of(potentials, targets):
-    return likelihood(potentials, targets, n_threads=2).loss
+    return slopes_of(Likelihood(), potentials, targets, n_threads=2).loss
 
 
 @cases
@@ -88,7 +89,7 @@ def test_likelihood_equals_enumeration(case, form):
 @forms
 def test_slopes_are_those_of_the_loss(case, form):
     potentials, targets, _ = make(form, case)
-    slopes = likelihood(potentials, targets, n_threads=1)
+    slopes = slopes_of(Likelihood(), potentials, targets, n_threads=1)
     step = 1e-5
     for name in ("nodes", "arcs") if potentials.edges is None else ("nodes", "arcs", "edges"):
         scores, found = getattr(potentials, name), getattr(slopes, name)
@@ -106,11 +107,13 @@ def test_slopes_are_those_of_the_loss(case, form):
 @forms
 def test_parts_add_up_to_the_whole(case, form):
     potentials, targets, _ = make(form, case)
-    whole = likelihood(potentials, targets, n_threads=1)
+    whole = slopes_of(Likelihood(), potentials, targets, n_threads=1)
     loss, arcs = 0.0, np.zeros_like(potentials.arcs)
     for sequences in (slice(0, 1), slice(1, 3)):
         begin, end = OFFSETS[sequences.start], OFFSETS[sequences.stop]
-        part = likelihood(potentials.part(sequences), targets.part(sequences), n_threads=1)
+        part = slopes_of(
+            Likelihood(), potentials.part(sequences), targets.part(sequences), n_threads=1
+        )
         np.testing.assert_allclose(part.nodes, whole.nodes[begin:end], atol=1e-14)
         if whole.edges is not None:
             np.testing.assert_allclose(part.edges, whole.edges[begin:end], atol=1e-14)
@@ -125,15 +128,17 @@ def test_parts_add_up_to_the_whole(case, form):
 def test_a_sequence_of_which_nothing_is_known_counts_for_nothing(form, weights):
     codes = np.where(np.arange(8) < 4, -1, KNOWN).astype(np.int32)
     potentials, targets, _ = make(form, (codes, {"sequence_weights": weights}))
-    whole = likelihood(potentials, targets, n_threads=1)
-    rest = likelihood(potentials.part(slice(1, 3)), targets.part(slice(1, 3)), n_threads=1)
+    whole = slopes_of(Likelihood(), potentials, targets, n_threads=1)
+    rest = slopes_of(
+        Likelihood(), potentials.part(slice(1, 3)), targets.part(slice(1, 3)), n_threads=1
+    )
     assert whole.loss == pytest.approx(rest.loss, rel=1e-14)
     assert not whole.nodes[:4].any()
     assert whole.edges is None or not whole.edges[:4].any()
     np.testing.assert_allclose(whole.arcs, rest.arcs, rtol=0, atol=1e-14)
     # And if nothing is known at all, there is nothing to learn.
     nothing = replace(targets, codes=np.full(8, -1, dtype=np.int32))
-    slopes = likelihood(potentials, nothing, n_threads=1)
+    slopes = slopes_of(Likelihood(), potentials, nothing, n_threads=1)
     assert slopes.loss == 0.0
     assert not slopes.nodes.any()
     np.testing.assert_allclose(slopes.arcs, 0.0, atol=1e-14)
@@ -144,9 +149,11 @@ def test_slopes_are_written_where_they_are_wanted(form):
     for codes in (KNOWN, PARTIAL):
         potentials, targets, _ = make(form, (codes, {}))
         out = np.empty((8, 3))
-        found = likelihood(potentials, targets, n_threads=1, out=out).nodes
+        found = slopes_of(Likelihood(), potentials, targets, n_threads=1, out=out).nodes
         assert found is out
-        np.testing.assert_array_equal(found, likelihood(potentials, targets, n_threads=1).nodes)
+        np.testing.assert_array_equal(
+            found, slopes_of(Likelihood(), potentials, targets, n_threads=1).nodes
+        )
 
 
 @cases
@@ -176,8 +183,8 @@ def test_labels_that_cannot_be_completed_have_no_likelihood(patterns):
     nodes = np.random.default_rng(2).normal(size=(len(codes), 3))
     automaton = None if patterns == PAIRS else Automaton.build(3, patterns)
     arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
-    potentials = Potentials(nodes, arcs, offsets, None, automaton)
-    found = log_likelihoods(potentials, Targets(offsets, codes, 3, automaton), n_threads=1)
+    potentials = scores_of(nodes, arcs, offsets, None, automaton)
+    found = log_likelihoods(potentials, targets_of(offsets, codes, 3, automaton), n_threads=1)
     expected = [
         log_prob(PatternChain(nodes[a:b], patterns, weights), codes[a:b])
         for a, b in pairwise(offsets)
@@ -199,7 +206,7 @@ def test_a_sequence_without_labellings_is_an_error_all_the_same():
 def test_counts_of_labels_worked_by_hand():
     # The labels 0 1 1 ?, 0 1 and 2: the first sequence is not counted, for one label is missing.
     offsets, codes = np.array([0, 4, 6, 6, 7]), np.array([0, 1, 1, -1, 0, 1, 2], dtype=np.int32)
-    targets = Targets(offsets, codes, 3, sequence_weights=np.array([1.0, 0.5, 4.0, 2.0]))
+    targets = targets_of(offsets, codes, 3, sequence_weights=np.array([1.0, 0.5, 4.0, 2.0]))
     assert targets.pair_codes.tolist() == [-1, 1, 4, -1, -1, 1, -1]
     assert targets.full_codes.tolist() == [-1, -1, -1, -1, 0, 1, 2]
     assert targets.arc_counts.tolist() == [[0.0, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
@@ -209,7 +216,12 @@ def test_counts_of_labels_worked_by_hand():
     assert targets.weights.tolist() == [1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 2.0]
     # Over the strings 0, 1, 2 and 01.
     automaton = Automaton.build(3, [(0, 1)])
-    assert replace(targets, automaton=automaton).arc_counts.tolist() == [0.5, 0.0, 2.0, 0.5]
+    assert replace(targets, trellis=AutomatonChain(automaton)).arc_counts.tolist() == [
+        0.5,
+        0.0,
+        2.0,
+        0.5,
+    ]
     known = replace(targets, codes=codes.clip(min=0), sequence_weights=None)
     assert known.partial is None
     assert known.full_codes is known.codes

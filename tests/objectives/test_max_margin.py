@@ -1,14 +1,15 @@
 """The hinge loss of whole sequences, against the enumeration of all labellings."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from hedgerow.labels.automaton import Automaton
-from hedgerow.objectives import Targets, max_margin
-from hedgerow.trellis import Potentials
+from hedgerow.objectives import MaxMargin
 from reference.automata import PatternChain
+from reference.scores import scores_of, slopes_of, targets_of
 
 OFFSETS = np.array([0, 4, 5, 8])
 RNG = np.random.default_rng(0)
@@ -44,8 +45,8 @@ def make(form, weighting, scale=1.0, forbidden=False):
     edges = scale * rng.normal(size=(8, 3, 3)) if has_edges else None
     automaton = Automaton.build(3, patterns) if over else None
     arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
-    potentials = Potentials(nodes, arcs, OFFSETS, edges, automaton)
-    targets = Targets(OFFSETS, CODES, 3, automaton, **weighting)
+    potentials = scores_of(nodes, arcs, OFFSETS, edges, automaton)
+    targets = targets_of(OFFSETS, CODES, 3, automaton, **weighting)
     chains = [
         PatternChain(nodes[a:b], patterns, weights, None if edges is None else edges[a:b])
         for a, b in pairwise(OFFSETS)
@@ -77,7 +78,7 @@ def hinge_by_enumeration(targets, chains):
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
 def test_the_loss_is_that_of_the_worst_labelling(weighting, form, forbidden, scale):
     potentials, targets, chains = make(form, weighting, scale, forbidden)
-    found = max_margin(potentials, targets, n_threads=2)
+    found = slopes_of(MaxMargin(), potentials, targets, n_threads=2)
     assert found.loss == pytest.approx(hinge_by_enumeration(targets, chains), rel=1e-9, abs=1e-9)
 
 
@@ -86,7 +87,7 @@ def test_the_loss_is_that_of_the_worst_labelling(weighting, form, forbidden, sca
 def test_slopes_equal_central_differences_where_they_exist(weighting, form):
     potentials, targets, _ = make(form, weighting)
     out = np.empty((8, 3))
-    found = max_margin(potentials, targets, n_threads=1, out=out)
+    found = slopes_of(MaxMargin(), potentials, targets, n_threads=1, out=out)
     assert found.nodes is out
     tables = [(potentials.nodes, found.nodes), (potentials.arcs, found.arcs)]
     if potentials.edges is not None:
@@ -98,7 +99,7 @@ def test_slopes_equal_central_differences_where_they_exist(weighting, form):
             kept, ends = scores[place], []
             for moved in (kept + step, kept - step):
                 scores[place] = moved
-                ends.append(max_margin(potentials, targets, n_threads=1).loss)
+                ends.append(slopes_of(MaxMargin(), potentials, targets, n_threads=1).loss)
             scores[place] = kept
             slope = (ends[0] - ends[1]) / (2 * step)
             assert slopes[place] == pytest.approx(slope, abs=1e-6)
@@ -107,26 +108,20 @@ def test_slopes_equal_central_differences_where_they_exist(weighting, form):
 @forms
 def test_slopes_lie_below_the_loss_everywhere(form):
     potentials, targets, _ = make(form, WEIGHTS["both"])
-    here = max_margin(potentials, targets, n_threads=1)
+    here = slopes_of(MaxMargin(), potentials, targets, n_threads=1)
     rng = np.random.default_rng(4)
     for _ in range(20):
         nodes, arcs = rng.normal(size=(8, 3)), rng.normal(size=potentials.arcs.shape)
-        there = Potentials(
-            potentials.nodes + nodes,
-            potentials.arcs + arcs,
-            OFFSETS,
-            potentials.edges,
-            potentials.automaton,
-        )
+        there = replace(potentials, nodes=potentials.nodes + nodes, arcs=potentials.arcs + arcs)
         bound = here.loss + np.sum(nodes * here.nodes) + np.sum(arcs * here.arcs)
-        assert max_margin(there, targets, n_threads=1).loss >= bound - 1e-9
+        assert slopes_of(MaxMargin(), there, targets, n_threads=1).loss >= bound - 1e-9
 
 
 def test_sequences_without_positions_and_ties():
     offsets = np.array([0, 0, 2, 2, 3])
-    targets = Targets(offsets, np.array([1, 0, 1], np.int32), 2)
-    found = max_margin(
-        Potentials(np.zeros((3, 2)), np.zeros((2, 2)), offsets), targets, n_threads=1
+    targets = targets_of(offsets, np.array([1, 0, 1], np.int32), 2)
+    found = slopes_of(
+        MaxMargin(), scores_of(np.zeros((3, 2)), np.zeros((2, 2)), offsets), targets, n_threads=1
     )
     assert found.loss == 3  # every label could as well be the other
     np.testing.assert_array_equal(found.nodes, [[1, -1], [-1, 1], [1, -1]])
@@ -135,16 +130,18 @@ def test_sequences_without_positions_and_ties():
 
 def test_labels_that_may_not_follow_each_other_are_no_rivals():
     offsets = np.array([0, 2])
-    targets = Targets(offsets, np.array([0, 1], np.int32), 2)
+    targets = targets_of(offsets, np.array([0, 1], np.int32), 2)
     arcs = np.array([[-np.inf, 0.0], [-np.inf, -np.inf]])
-    found = max_margin(Potentials(np.zeros((2, 2)), arcs, offsets), targets, n_threads=1)
+    found = slopes_of(MaxMargin(), scores_of(np.zeros((2, 2)), arcs, offsets), targets, n_threads=1)
     assert found.loss == 0
 
 
 def test_labels_with_a_wide_margin_have_no_loss():
     nodes = np.where(np.arange(3) == CODES[:, None], 1e5, -1e5)
-    targets = Targets(OFFSETS, CODES, 3)
-    found = max_margin(Potentials(nodes, np.zeros((3, 3)), OFFSETS), targets, n_threads=1)
+    targets = targets_of(OFFSETS, CODES, 3)
+    found = slopes_of(
+        MaxMargin(), scores_of(nodes, np.zeros((3, 3)), OFFSETS), targets, n_threads=1
+    )
     assert found.loss == 0
     assert not found.nodes.any()
     assert not found.arcs.any()
@@ -156,6 +153,6 @@ def test_large_scores_of_long_sequences_cancel():
     nodes = np.full((n, 2), 1e5)
     nodes[np.arange(n), codes] += 0.25
     offsets = np.array([0, n])
-    potentials = Potentials(nodes, np.zeros((2, 2)), offsets)
-    found = max_margin(potentials, Targets(offsets, codes, 2), n_threads=1)
+    potentials = scores_of(nodes, np.zeros((2, 2)), offsets)
+    found = slopes_of(MaxMargin(), potentials, targets_of(offsets, codes, 2), n_threads=1)
     assert found.loss == pytest.approx(0.75 * n, rel=1e-10)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from hedgerow.labels import Constraints, Patterns, pin_known
 from hedgerow.labels.automaton import Automaton
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Scores
 from reference.automata import PatternChain
+from reference.scores import scores_of
 
 
 @dataclass
@@ -18,7 +19,7 @@ class Batch:
 
     chains: list
     automaton: Automaton
-    potentials: Potentials
+    potentials: Scores
 
     @classmethod
     def of(cls, chains, n_labels):
@@ -37,7 +38,7 @@ class Batch:
         edges = None
         if one.edges is not None:
             edges = np.concatenate([chain.edges for chain in chains])
-        return cls(chains, automaton, Potentials(nodes, arcs, offsets, edges, automaton))
+        return cls(chains, automaton, scores_of(nodes, arcs, offsets, edges, automaton))
 
     @property
     def n_patterns(self):

@@ -13,7 +13,7 @@ def make_booster(crf, X, y, sample_weight=None):
     """The booster of a training that has not begun."""
     check_tree_parameters(crf)
     objective = read_objective(crf.objective, crf.sharpness, margin=False)
-    data, sequences, columns = crf._read_training(X, y, sample_weight, None, None)
+    data, sequences, columns = crf._read_training(X, y, sample_weight, None, None, objective)
     bins = columns.bins(sequences, 1)
     return Booster(
         columns,

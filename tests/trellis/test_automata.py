@@ -27,6 +27,7 @@ from reference.automata import (
     weighted_log_likelihood,
 )
 from reference.batches import Batch, batches, extreme, extreme_or_forbidden
+from reference.scores import every_arc
 
 examples = partial(settings, deadline=None, derandomize=True)
 
@@ -69,14 +70,14 @@ def check_posteriors(batch, seed=0):
         potentials,
         labels=labels,
         pairs="each" if has_edges else "sum",
-        arc_marginals=True,
+        patterns=every_arc(automaton),
         weights=weights,
     )
     close = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-10)
     close_probs = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-300)
     close(result.log_z, [one.log_z for one in exact])
     close(log_z(potentials), result.log_z, rtol=1e-12, atol=1e-12)
-    pattern_marginals = automaton.pattern_sums(result.arc_marginals)[:, : batch.n_patterns]
+    pattern_marginals = automaton.pattern_sums(result.pattern_marginals)[:, : batch.n_patterns]
     members = automaton.pattern_members(batch.n_patterns)
     alone = forward_backward(potentials, pairs=None, patterns=members).pattern_marginals
     close_probs(alone, pattern_marginals)
@@ -84,7 +85,7 @@ def check_posteriors(batch, seed=0):
         close(result.log_likelihoods[s], one.log_probs[tuple(labels[part].tolist())])
         close_probs(result.marginals[part], one.marginals)
         close_probs(pattern_marginals[part], one.pattern_marginals)
-        close_probs(result.arc_marginals[part], arc_marginals(automaton, chain, one))
+        close_probs(result.pattern_marginals[part], arc_marginals(automaton, chain, one))
         if has_edges:
             close_probs(result.pairs[part], one.pairs)
     close(log_likelihood(potentials, labels), result.log_likelihoods, rtol=1e-12, atol=1e-12)
@@ -115,8 +116,8 @@ def test_posteriors_equal_enumeration_with_forbidden_nodes_and_patterns(batch):
 @examples(max_examples=60)
 @given(batches(constrained=False, longest=5))
 def test_pattern_marginals_equal_the_formula_of_the_paper(batch):
-    result = forward_backward(batch.potentials, arc_marginals=True)
-    patterns = batch.automaton.pattern_sums(result.arc_marginals)
+    result = forward_backward(batch.potentials, patterns=every_arc(batch.automaton))
+    patterns = batch.automaton.pattern_sums(result.pattern_marginals)
     for s, (chain, part) in enumerate(zip(batch.chains, batch.parts(), strict=True)):
         paper = PaperInference(chain)
         assert np.log(paper.Z) == pytest.approx(result.log_z[s], rel=1e-10, abs=1e-10)

@@ -17,7 +17,6 @@ from hedgerow.labels import Patterns, pin_known
 from hedgerow.labels.automaton import Automaton, pair_automaton
 from hedgerow.trellis import (
     NoPathError,
-    Potentials,
     forward_backward,
     k_best,
     log_likelihood,
@@ -26,6 +25,7 @@ from hedgerow.trellis import (
     viterbi,
     weighted_forward_backward,
 )
+from reference.scores import every_arc, scores_of
 
 examples = partial(settings, deadline=None, derandomize=True)
 
@@ -44,31 +44,37 @@ def random_potentials(n_sequences=45, edges=True, seed=6):
     for s in (2, 3, 17):
         nodes[offsets[s] : offsets[s + 1]] *= 500
     edge_scores = rng.normal(size=(offsets[-1], n_labels, n_labels)) if edges else None
-    return Potentials(nodes, automaton.arc_scores(weights), offsets, edge_scores, automaton)
+    return scores_of(nodes, automaton.arc_scores(weights), offsets, edge_scores, automaton)
 
 
-def everything(potentials, labels, weights, uniforms, n_jobs=None):
+def everything(potentials, labels, weights, uniforms, n_threads=1):
     """All results: by position, by sequence (each along the last axis), and of the whole batch."""
     plain = forward_backward(
-        potentials, labels=labels, pairs="each", arc_marginals=True, n_jobs=n_jobs
+        potentials,
+        labels=labels,
+        pairs="each",
+        patterns=every_arc(potentials.trellis.automaton),
+        n_threads=n_threads,
     )
-    weighted = weighted_forward_backward(potentials, labels, weights, pairs="each", n_jobs=n_jobs)
-    codes, counts, log_probs = k_best(potentials, 4, n_jobs=n_jobs)
+    weighted = weighted_forward_backward(
+        potentials, labels, weights, pairs="each", n_threads=n_threads
+    )
+    codes, counts, log_probs = k_best(potentials, 4, n_threads=n_threads)
     by_position = {
         "marginals": plain.marginals.T,
-        "arc_marginals": plain.arc_marginals.T,
+        "arc_marginals": plain.pattern_marginals.T,
         "pairs": plain.pairs.T,
         "weighted marginals": weighted.marginals.T,
         "weighted pairs": weighted.pairs.T,
-        "viterbi": viterbi(potentials, n_jobs=n_jobs),
+        "viterbi": viterbi(potentials, n_threads=n_threads),
         "k_best": codes,
-        "sample": sample(potentials, uniforms, n_jobs=n_jobs),
+        "sample": sample(potentials, uniforms, n_threads=n_threads),
     }
     by_sequence = {
         "log_z": plain.log_z,
-        "log_z alone": log_z(potentials, n_jobs=n_jobs),
+        "log_z alone": log_z(potentials, n_threads=n_threads),
         "log_likelihoods": plain.log_likelihoods,
-        "log_likelihood": log_likelihood(potentials, labels, n_jobs=n_jobs),
+        "log_likelihood": log_likelihood(potentials, labels, n_threads=n_threads),
         "weighted log_likelihoods": weighted.log_likelihoods,
         "counts": counts,
         "log_probs": log_probs,
@@ -88,7 +94,7 @@ def random_inputs(potentials):
 def test_bit_identical_for_any_number_of_threads(edges):
     potentials = random_potentials(edges=edges)
     inputs = random_inputs(potentials)
-    one, *others = (everything(potentials, *inputs, n_jobs=n_jobs) for n_jobs in (1, 2, 7))
+    one, *others = (everything(potentials, *inputs, n_threads=n_threads) for n_threads in (1, 2, 7))
     for other in others:
         for expected, found in zip(one, other, strict=True):
             for name in expected:
@@ -133,17 +139,18 @@ def test_shifted_scores_change_log_z_alone():
 def test_every_wish_gives_the_same_numbers():
     potentials = random_potentials()
     labels = random_inputs(potentials)[0]
-    whole = forward_backward(potentials, labels=labels, pairs="each", arc_marginals=True)
+    every = every_arc(potentials.trellis.automaton)
+    whole = forward_backward(potentials, labels=labels, pairs="each", patterns=every)
     for pairs, arcs in itertools.product(["sum", "each", None], [False, True]):
         out = np.empty_like(potentials.nodes)
-        part = forward_backward(potentials, pairs=pairs, arc_marginals=arcs, out=out)
+        part = forward_backward(potentials, pairs=pairs, patterns=every if arcs else None, out=out)
         assert part.marginals is out
         assert part.log_likelihoods is None
-        for name in ("log_z", "marginals", "arc_sums", "pairs", "arc_marginals"):
+        for name in ("log_z", "marginals", "arc_sums", "pairs", "pattern_marginals"):
             if getattr(part, name) is not None:
                 np.testing.assert_array_equal(getattr(part, name), getattr(whole, name), name)
         assert (part.arc_sums is None, part.pairs is None) == (pairs is None, pairs != "each")
-        assert (part.arc_marginals is None) == (not arcs)
+        assert (part.pattern_marginals is None) == (not arcs)
 
 
 def test_the_arrays_handed_in_stay_as_they_are():
@@ -228,7 +235,7 @@ def test_a_sequence_without_labellings_is_named(function):
     # A sequence that begins with 1 1, which is forbidden.
     nodes = good.nodes.copy()
     known = np.full(len(nodes), -1, np.int32)
-    automaton, place = good.automaton, good.offsets[s]
+    automaton, place = good.trellis.automaton, good.offsets[s]
     known[place : place + 2] = 1, 1
     pin_known(nodes, known)
     arcs = good.arcs.copy()
@@ -251,7 +258,7 @@ def test_a_sequence_without_labellings_is_named(function):
 )
 def test_potentials_of_wrong_shapes_are_errors(function, change, message):
     automaton = pair_automaton(2)
-    good = Potentials(np.zeros((4, 2)), np.zeros(6), np.array([0, 4]), None, automaton)
+    good = scores_of(np.zeros((4, 2)), np.zeros(6), np.array([0, 4]), None, automaton)
     with pytest.raises(ValueError, match=message):
         call(function, replace(good, **change))
 
@@ -261,7 +268,7 @@ def test_potentials_of_wrong_shapes_are_errors(function, change, message):
 def test_edges_need_all_pairs(function, patterns):
     automaton = Automaton.build(2, patterns)
     nodes, arcs, edges = np.zeros((4, 2)), np.zeros(automaton.n_arcs), np.zeros((4, 2, 2))
-    potentials = Potentials(nodes, arcs, np.array([0, 4]), edges, automaton)
+    potentials = scores_of(nodes, arcs, np.array([0, 4]), edges, automaton)
     with pytest.raises(ValueError, match="edges need an automaton with an arc for every label"):
         call(function, potentials)
     without = replace(potentials, edges=None)
@@ -270,7 +277,7 @@ def test_edges_need_all_pairs(function, patterns):
     call(function, without)
 
 
-GOOD = Potentials(np.zeros((4, 2)), np.zeros(6), np.array([0, 4]), None, pair_automaton(2))
+GOOD = scores_of(np.zeros((4, 2)), np.zeros(6), np.array([0, 4]), None, pair_automaton(2))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from hedgerow.labels.automaton import Automaton, pair_automaton
 from hedgerow.trellis import (
-    Potentials,
+    AutomatonChain,
     forward_backward,
     k_best,
     log_likelihood,
@@ -24,6 +24,7 @@ from reference.automata import (
     enumerate_patterns,
     free_chain,
 )
+from reference.scores import every_arc, scores_of
 
 examples = partial(settings, deadline=None, derandomize=True)
 
@@ -32,7 +33,7 @@ def over_pairs(potentials):
     """First-order potentials, over the automaton of all pairs."""
     n_labels = potentials.nodes.shape[1]
     arcs = np.concatenate([np.zeros(n_labels), potentials.arcs.ravel()])
-    return replace(potentials, arcs=arcs, automaton=pair_automaton(n_labels))
+    return replace(potentials, arcs=arcs, trellis=AutomatonChain(pair_automaton(n_labels)))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def over_pairs(potentials):
 )
 def test_long_first_order_chains_equal_the_first_order_kernel(n_positions, scale, edges):
     rng = np.random.default_rng(2)
-    chain = Potentials(
+    chain = scores_of(
         scale * rng.normal(size=(n_positions, 3)),
         scale * rng.normal(size=(3, 3)),
         np.array([0, n_positions]),
@@ -65,7 +66,7 @@ def test_long_first_order_chains_equal_the_first_order_kernel(n_positions, scale
 
 def test_first_order_chains_go_over_the_automaton_of_pairs():
     rng = np.random.default_rng(3)
-    chain = Potentials(rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), np.array([0, 5, 9]))
+    chain = scores_of(rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), np.array([0, 5, 9]))
     for one, two in zip(k_best(chain, 6), k_best(over_pairs(chain), 6), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-12)
     codes, counts, log_probs = k_best(chain, 6)
@@ -86,7 +87,7 @@ def test_thousands_of_positions_and_hundreds_of_states():
     automaton = Automaton.build(n_labels, patterns)
     assert n_positions * automaton.n_states > 2**21
     arcs = automaton.arc_scores(weights)
-    potentials = Potentials(nodes, arcs, np.array([0, n_positions]), None, automaton)
+    potentials = scores_of(nodes, arcs, np.array([0, n_positions]), None, automaton)
     dense = DenseChain(n_labels, patterns, weights, nodes)
 
     result = forward_backward(potentials)
@@ -122,15 +123,15 @@ def test_nothing_is_lost_next_to_states_that_take_arcs_of_their_own(n_positions)
     nodes = rng.normal(size=(n_positions, 3)) - [0.0, 45.0, 70.0]
     weights, automaton = rng.normal(size=6), Automaton.build(3, patterns)
     arcs = automaton.arc_scores(weights)
-    potentials = Potentials(nodes, arcs, np.array([0, n_positions]), None, automaton)
-    result = forward_backward(potentials, arc_marginals=True)
+    potentials = scores_of(nodes, arcs, np.array([0, n_positions]), None, automaton)
+    result = forward_backward(potentials, patterns=every_arc(automaton))
     expected = DenseChain(3, patterns, weights, nodes).marginals()
     assert expected[:, 2].max() < 1e-25
     np.testing.assert_allclose(result.marginals, expected, rtol=1e-10)
     if n_positions <= 5:
         chain = free_chain(nodes, patterns, weights)
         wanted = arc_marginals(automaton, chain, enumerate_patterns(chain))
-        np.testing.assert_allclose(result.arc_marginals, wanted, rtol=1e-10)
+        np.testing.assert_allclose(result.pattern_marginals, wanted, rtol=1e-10)
         np.testing.assert_allclose(result.arc_sums, wanted.sum(axis=0), rtol=1e-10)
 
 
@@ -141,7 +142,7 @@ def test_paths_that_drift_apart_and_come_back():
     nodes[2_000:4_000, 1] = 1.0
     automaton = Automaton.build(2, [(0, 1), (1, 0), (0, 0, 0)])
     arcs = automaton.arc_scores([-np.inf, -np.inf, 0.0])
-    potentials = Potentials(nodes, arcs, np.array([0, len(nodes)]), None, automaton)
+    potentials = scores_of(nodes, arcs, np.array([0, len(nodes)]), None, automaton)
     result = forward_backward(potentials)
     np.testing.assert_allclose(result.marginals, 0.5, rtol=1e-9)
     assert result.log_z[0] == pytest.approx(2_000 + np.log(2), rel=1e-12)
@@ -152,12 +153,12 @@ def test_paths_that_drift_apart_and_come_back():
 @pytest.mark.parametrize("offsets", [[0], [0, 0, 0]])
 def test_no_positions(offsets):
     automaton = Automaton.build(2, [(0, 1, 1), (1, 0)])
-    potentials = Potentials(np.zeros((0, 2)), np.zeros(5), np.array(offsets), None, automaton)
+    potentials = scores_of(np.zeros((0, 2)), np.zeros(5), np.array(offsets), None, automaton)
     n_sequences = len(offsets) - 1
-    result = forward_backward(potentials, labels=[], arc_marginals=True)
+    result = forward_backward(potentials, labels=[], patterns=every_arc(automaton))
     assert result.log_z.tolist() == result.log_likelihoods.tolist() == [0.0] * n_sequences
     assert result.arc_sums.tolist() == [0.0] * 5
-    assert (result.marginals.shape, result.arc_marginals.shape) == ((0, 2), (0, 5))
+    assert (result.marginals.shape, result.pattern_marginals.shape) == ((0, 2), (0, 5))
     assert weighted_forward_backward(potentials, [], []).arc_sums.tolist() == [0.0] * 5
     assert viterbi(potentials).shape == (0,)
     assert sample(potentials, np.zeros((3, 0))).shape == (3, 0)
@@ -169,10 +170,10 @@ def test_no_positions(offsets):
 @pytest.mark.parametrize("order", [1, 2])
 def test_an_impossible_label_of_weight_0_does_not_count(order):
     arcs = np.array([[0.0, -np.inf], [0.0, 0.0]])
-    potentials = Potentials(np.zeros((3, 2)), arcs, np.array([0, 3]))
+    potentials = scores_of(np.zeros((3, 2)), arcs, np.array([0, 3]))
     if order == 2:
         automaton = Automaton.build(2, [(0, 1), (0, 1, 1)])
         scores = automaton.arc_scores([-np.inf, 0.0])
-        potentials = Potentials(np.zeros((3, 2)), scores, np.array([0, 3]), None, automaton)
+        potentials = scores_of(np.zeros((3, 2)), scores, np.array([0, 3]), None, automaton)
     found = weighted_forward_backward(potentials, [0, 1, 1], [1.0, 0.0, 1.0])
     assert np.isfinite(found.log_likelihoods).all()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,20 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import _core
-from hedgerow.labels.automaton import PatternArcs
+from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis import (
+    AutomatonChain,
     NoPathError,
-    Potentials,
-    count_threads,
+    Outputs,
     forward_backward,
     log_likelihood,
     log_z,
     viterbi,
     weighted_forward_backward,
 )
-from hedgerow.trellis.potentials import Scores, over_automaton
 from reference.chains import Chain, enumerate_chain, weighted_log_likelihood
+from reference.scores import scores_of
 
+OVER_PAIRS = AutomatonChain(pair_automaton(2))
 EXTREMES = [0.0, 1e2, -1e2, 8e2, -8e2, 1e5, -1e5]
 
 
@@ -55,7 +57,7 @@ extreme_or_forbidden = extreme | st.just(-np.inf)
 
 
 def potentials_of(chain):
-    return Potentials(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]), chain.edges)
+    return scores_of(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]), chain.edges)
 
 
 def check_against_enumeration(chain):
@@ -114,7 +116,7 @@ def test_a_chain_worked_by_hand():
     # 3 * 1 = 3 for (1, 0), 3 for (1, 1): Z = 9.
     nodes = np.log([[1.0, 3.0], [1.0, 1.0]])
     arcs = np.log([[2.0, 1.0], [1.0, 1.0]])
-    potentials = Potentials(nodes, arcs, [0, 2])
+    potentials = scores_of(nodes, arcs, [0, 2])
     result = forward_backward(potentials, labels=[0, 0])
     assert result.log_z[0] == pytest.approx(np.log(9))
     np.testing.assert_allclose(result.marginals, [[3 / 9, 6 / 9], [5 / 9, 4 / 9]])
@@ -126,7 +128,7 @@ def test_a_chain_worked_by_hand():
 def test_marginals_and_arc_sums_are_the_gradient_of_log_z():
     rng = np.random.default_rng(0)
     nodes, arcs = rng.normal(size=(9, 3)), rng.normal(size=(3, 3))
-    potentials = Potentials(nodes, arcs, [0, 5, 9])
+    potentials = scores_of(nodes, arcs, [0, 5, 9])
     result = forward_backward(potentials)
     step = 1e-6
 
@@ -155,7 +157,7 @@ def test_weighted_likelihood_equals_enumeration_and_its_gradient_is_right(chain,
     weights = data.draw(st.lists(st.floats(0, 4), min_size=n_positions, max_size=n_positions))
 
     def weighted(nodes=chain.nodes, edges=chain.edges, pairs=None):
-        potentials = Potentials(nodes, chain.arcs, [0, n_positions], edges)
+        potentials = scores_of(nodes, chain.arcs, [0, n_positions], edges)
         return weighted_forward_backward(potentials, labels, weights, pairs=pairs)
 
     result = weighted(pairs="each")
@@ -180,7 +182,7 @@ def test_weighted_likelihood_equals_enumeration_and_its_gradient_is_right(chain,
 
 def test_equal_weights_give_the_plain_posteriors():
     rng = np.random.default_rng(1)
-    potentials = Potentials(rng.normal(size=(50, 4)), rng.normal(size=(4, 4)), [0, 20, 50])
+    potentials = scores_of(rng.normal(size=(50, 4)), rng.normal(size=(4, 4)), [0, 20, 50])
     labels = rng.integers(0, 4, 50)
     plain = forward_backward(potentials, labels=labels)
     weighted = weighted_forward_backward(potentials, labels, np.full(50, 2.0))
@@ -194,10 +196,10 @@ def test_every_width_agrees_with_log_space(n_labels):
     rng = np.random.default_rng(n_labels)
     nodes = 3 * rng.normal(size=(12, n_labels))
     arcs = 3 * rng.normal(size=(n_labels, n_labels))
-    without, labels = Potentials(nodes, arcs, [0, 1, 12]), rng.integers(0, n_labels, 12)
+    without, labels = scores_of(nodes, arcs, [0, 1, 12]), rng.integers(0, n_labels, 12)
     scaled = forward_backward(without, labels=labels)
     # Edges, even if all are zero, go through the log-space kernel.
-    edges = Potentials(nodes, arcs, [0, 1, 12], np.zeros((12, n_labels, n_labels)))
+    edges = scores_of(nodes, arcs, [0, 1, 12], np.zeros((12, n_labels, n_labels)))
     log_space = forward_backward(edges, labels=labels)
     np.testing.assert_allclose(scaled.log_z, log_space.log_z, rtol=1e-12)
     np.testing.assert_allclose(scaled.log_likelihoods, log_space.log_likelihoods, atol=1e-12)
@@ -214,7 +216,7 @@ def test_a_million_positions(scale):
     n_positions = 1_000_000
     nodes = np.zeros((n_positions, 2))
     nodes[::2, 1] = scale
-    potentials = Potentials(nodes, np.full((2, 2), scale), [0, n_positions])
+    potentials = scores_of(nodes, np.full((2, 2), scale), [0, n_positions])
     result = forward_backward(potentials)
     per_pair = np.logaddexp(0, scale) + np.log(2)
     expected = n_positions // 2 * per_pair + (n_positions - 1) * scale
@@ -236,7 +238,7 @@ def test_paths_that_drift_apart_and_come_back():
     nodes[:5_000, 0] = 1.0
     nodes[5_000:10_000, 1] = 1.0
     arcs = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
-    result = forward_backward(Potentials(nodes, arcs, [0, len(nodes)]))
+    result = forward_backward(scores_of(nodes, arcs, [0, len(nodes)]))
     np.testing.assert_allclose(result.marginals, 0.5, rtol=1e-9)
     assert result.log_z[0] == pytest.approx(5_000 + np.log(2), rel=1e-12)
 
@@ -248,17 +250,19 @@ def random_batch(n_sequences=40, n_labels=7, seed=2):
     nodes = rng.normal(size=(offsets[-1], n_labels)) * 2
     # Some sequences need log space.
     nodes[offsets[5] : offsets[6]] *= 500
-    return Potentials(nodes, rng.normal(size=(n_labels, n_labels)), offsets)
+    return scores_of(nodes, rng.normal(size=(n_labels, n_labels)), offsets)
 
 
 def test_bit_identical_for_any_number_of_threads():
     potentials = random_batch()
-    one, two, seven = (forward_backward(potentials, n_jobs=n) for n in (1, 2, 7))
+    one, two, seven = (forward_backward(potentials, n_threads=n) for n in (1, 2, 7))
     for other in (two, seven):
         np.testing.assert_array_equal(one.log_z, other.log_z)
         np.testing.assert_array_equal(one.marginals, other.marginals)
         np.testing.assert_array_equal(one.arc_sums, other.arc_sums)
-    np.testing.assert_array_equal(viterbi(potentials, n_jobs=1), viterbi(potentials, n_jobs=7))
+    np.testing.assert_array_equal(
+        viterbi(potentials, n_threads=1), viterbi(potentials, n_threads=7)
+    )
 
 
 def test_bit_identical_alone_or_in_a_batch():
@@ -276,7 +280,7 @@ def test_bit_identical_alone_or_in_a_batch():
 def test_a_part_holds_its_own_sequences():
     rng = np.random.default_rng(6)
     arcs, offsets = np.zeros((2, 2)), np.array([0, 3, 3, 7])
-    potentials = Potentials(rng.normal(size=(7, 2)), arcs, offsets, rng.normal(size=(7, 2, 2)))
+    potentials = scores_of(rng.normal(size=(7, 2)), arcs, offsets, rng.normal(size=(7, 2, 2)))
     assert (potentials.n_positions, potentials.n_sequences) == (7, 3)
     last = potentials.part(slice(1, None))
     assert last.offsets.tolist() == [0, 0, 4]
@@ -301,7 +305,7 @@ def test_shifted_scores_change_log_z_alone():
     potentials = random_batch(seed=3)
     plain = forward_backward(potentials)
     nodes, arcs, offsets = potentials.nodes, potentials.arcs, potentials.offsets
-    shifted = forward_backward(Potentials(nodes + 3.0, arcs - 2.0, offsets))
+    shifted = forward_backward(scores_of(nodes + 3.0, arcs - 2.0, offsets))
     lengths = np.diff(offsets)
     np.testing.assert_allclose(shifted.log_z, plain.log_z + 3 * lengths - 2 * (lengths - 1))
     np.testing.assert_allclose(shifted.marginals, plain.marginals, rtol=1e-9, atol=1e-300)
@@ -310,8 +314,8 @@ def test_shifted_scores_change_log_z_alone():
 def test_a_reversed_sequence_has_reversed_marginals():
     rng = np.random.default_rng(4)
     nodes, arcs = rng.normal(size=(30, 5)), rng.normal(size=(5, 5))
-    there = forward_backward(Potentials(nodes, arcs, [0, 30]))
-    back = forward_backward(Potentials(nodes[::-1], arcs.T, [0, 30]))
+    there = forward_backward(scores_of(nodes, arcs, [0, 30]))
+    back = forward_backward(scores_of(nodes[::-1], arcs.T, [0, 30]))
     np.testing.assert_allclose(back.marginals[::-1], there.marginals, rtol=1e-10)
     np.testing.assert_allclose(back.arc_sums.T, there.arc_sums, rtol=1e-10)
 
@@ -319,8 +323,8 @@ def test_a_reversed_sequence_has_reversed_marginals():
 def test_renamed_labels_have_renamed_marginals():
     rng = np.random.default_rng(5)
     nodes, arcs, order = rng.normal(size=(20, 6)), rng.normal(size=(6, 6)), rng.permutation(6)
-    plain = forward_backward(Potentials(nodes, arcs, [0, 20]))
-    renamed = forward_backward(Potentials(nodes[:, order], arcs[np.ix_(order, order)], [0, 20]))
+    plain = forward_backward(scores_of(nodes, arcs, [0, 20]))
+    renamed = forward_backward(scores_of(nodes[:, order], arcs[np.ix_(order, order)], [0, 20]))
     np.testing.assert_allclose(renamed.marginals, plain.marginals[:, order], rtol=1e-10)
 
 
@@ -349,7 +353,7 @@ def test_nan_and_inf_arcs_are_errors(function, value):
     arcs = np.zeros((2, 2))
     arcs[1, 0] = value
     with pytest.raises(ValueError, match="an arc score is NaN or \\+inf"):
-        function(Potentials(np.zeros((3, 2)), arcs, [0, 3]))
+        function(scores_of(np.zeros((3, 2)), arcs, [0, 3]))
 
 
 @pytest.mark.parametrize(
@@ -365,7 +369,7 @@ def test_nan_and_inf_arcs_are_errors(function, value):
 def test_potentials_of_wrong_shapes_are_errors(change, message):
     good = {"nodes": np.zeros((4, 2)), "arcs": np.zeros((2, 2)), "offsets": [0, 4]}
     with pytest.raises(ValueError, match=message):
-        forward_backward(Potentials(**(good | change)))
+        forward_backward(scores_of(**(good | change)))
 
 
 @pytest.mark.parametrize(
@@ -375,7 +379,6 @@ def test_potentials_of_wrong_shapes_are_errors(change, message):
         ({"labels": [[0, 1, 1, 0]]}, r"labels must have an entry for each .* shape \(1, 4\)"),
         ({"labels": [0, 1, 2, 0]}, "from 0 to n_labels - 1 = 1; got 2 at position 2"),
         ({"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
-        ({"arc_marginals": True}, "arc_marginals need an automaton"),
         ({"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
         ({"weights": np.zeros(2)}, "weights must have an entry for each sequence"),
         ({"weights": [np.nan]}, "weight 0 is nan; weights must be finite numbers"),
@@ -383,7 +386,7 @@ def test_potentials_of_wrong_shapes_are_errors(change, message):
 )
 def test_wrong_wishes_are_errors(wanted, message):
     with pytest.raises(ValueError, match=message):
-        forward_backward(Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4]), **wanted)
+        forward_backward(scores_of(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4]), **wanted)
 
 
 NO_CODES = [
@@ -406,9 +409,9 @@ NO_CODES = [
 @pytest.mark.parametrize("labels", NO_CODES, ids=str)
 @pytest.mark.parametrize("order", [1, 2])
 def test_what_is_no_label_code_is_not_taken_for_one(labels, order):
-    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+    potentials = scores_of(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
     if order == 2:
-        potentials = over_automaton(potentials)
+        potentials = replace(potentials, arcs=np.zeros(6), trellis=OVER_PAIRS)
     place = 1 if labels[0] == 0 else 0
     message = re.escape(
         "labels must be integers from 0 to n_labels - 1 = 1; "
@@ -426,15 +429,15 @@ def test_what_is_no_label_code_is_not_taken_for_one(labels, order):
 @pytest.mark.parametrize("kind", [bool, np.uint8, np.uint64, np.int64, np.float32, object])
 def test_label_codes_may_be_whole_numbers_of_any_type(kind):
     rng = np.random.default_rng(0)
-    potentials = Potentials(rng.normal(size=(4, 2)), rng.normal(size=(2, 2)), [0, 4])
+    potentials = scores_of(rng.normal(size=(4, 2)), rng.normal(size=(2, 2)), [0, 4])
     labels = np.array([0, 1, 1, 0])
     assert log_likelihood(potentials, labels.astype(kind)) == log_likelihood(potentials, labels)
 
 
 def test_offsets_and_weights_are_not_rounded():
     with pytest.raises(ValueError, match=r"offsets are \[0, 1.7, 4\]; expected whole numbers"):
-        log_z(Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 1.7, 4]))
-    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+        log_z(scores_of(np.zeros((4, 2)), np.zeros((2, 2)), [0, 1.7, 4]))
+    potentials = scores_of(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
     with pytest.raises(ValueError, match="weight 2 is inf; weights must be finite numbers"):
         weighted_forward_backward(potentials, np.zeros(4), [1, 1, np.inf, 1])
 
@@ -450,40 +453,28 @@ def test_offsets_and_weights_are_not_rounded():
     ],
 )
 def test_the_kernel_checks_patterns(order, offsets, arcs, n_columns, message):
-    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
-    fill = Scores(potentials).bind(_core.fill_posteriors, _core.fill_automaton_posteriors)
-    nothing = (None,) * 6
+    potentials = scores_of(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
     if order == 2:
-        fill = Scores(over_automaton(potentials)).bind(None, _core.fill_automaton_posteriors)
-        nothing = (None,) * 7
-    patterns = np.array(offsets), np.array(arcs, np.int32), np.empty((4, n_columns))
+        potentials = replace(potentials, arcs=np.zeros(6), trellis=OVER_PAIRS)
+    patterns = PatternArcs(np.array(offsets), np.array(arcs, np.int32))
+    out = Outputs(pattern_marginals=np.empty((4, n_columns)), patterns=patterns)
     with pytest.raises(ValueError, match=message):
-        fill(*nothing, patterns, None, 1)
-
-
-def test_count_threads():
-    n_cores = count_threads(None)
-    assert count_threads(-1) == n_cores
-    assert count_threads(3) == 3
-    assert count_threads(-1000) == 1
-    for wrong in (0, 1.5, True, 10**20):
-        with pytest.raises(ValueError, match="n_jobs is"):
-            count_threads(wrong)
+        potentials.trellis.fill_posteriors(potentials, None, None, out, 1)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("kernel", ["fill_posteriors", "fill_viterbi"])
-def test_ctrl_c_ends_a_long_call_before_its_work_is_done(kernel, n_jobs):
+def test_ctrl_c_ends_a_long_call_before_its_work_is_done(kernel, n_threads):
     # Two sequences that would take seconds; the signal comes while they run.
     nodes, arcs = np.zeros((60_000, 300)), np.zeros((300, 300))
     offsets = np.array([0, 30_000, 60_000])
     codes, log_z = np.full(60_000, -1, dtype=np.int32), np.full(2, np.nan)
     if kernel == "fill_viterbi":
-        arguments = nodes, arcs, None, offsets, codes, n_jobs
+        arguments = nodes, arcs, None, offsets, codes, n_threads
     else:
         outputs = log_z, None, np.empty_like(nodes), None, None, None, None
-        arguments = nodes, arcs, None, offsets, None, *outputs, n_jobs
+        arguments = nodes, arcs, None, offsets, None, *outputs, n_threads
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -498,12 +489,13 @@ def test_fork_after_threads_have_run():
     code = """
         import os
         import numpy as np
-        from hedgerow.trellis import Potentials, forward_backward
-        potentials = Potentials(np.zeros((4000, 8)), np.zeros((8, 8)), np.arange(0, 4001, 10))
-        before = forward_backward(potentials, n_jobs=4)
+        from hedgerow.trellis import Chain, Scores, forward_backward
+        offsets = np.arange(0, 4001, 10)
+        potentials = Scores(np.zeros((4000, 8)), np.zeros((8, 8)), offsets, Chain(8))
+        before = forward_backward(potentials, n_threads=4)
         child = os.fork()
         if child == 0:
-            again = forward_backward(potentials, n_jobs=4)
+            again = forward_backward(potentials, n_threads=4)
             os._exit(0 if (again.log_z == before.log_z).all() else 1)
         raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hedgerow.labels import Patterns
 from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis import (
-    Potentials,
+    AutomatonChain,
+    Chain,
     forward_backward,
     k_best,
     log_likelihood,
@@ -27,6 +28,7 @@ from hedgerow.trellis import (
 )
 from reference.automata import PatternChain
 from reference.batches import Batch
+from reference.scores import every_arc, scores_of
 from reference.tangent import Covariances, node_gains
 
 MAGNITUDES = [0, 1, 30, 100, 200, 247, 300, 340, 500, 700, 745, 1e3, 1e4, 1e5]
@@ -141,7 +143,7 @@ def as_first_order(potentials):
     """Scores over the automaton of all pairs, as those of a first-order chain."""
     n_labels = potentials.nodes.shape[1]
     table = potentials.arcs[n_labels:].reshape(n_labels, n_labels)
-    return replace(potentials, arcs=table, automaton=None)
+    return replace(potentials, arcs=table, trellis=Chain(n_labels))
 
 
 def check_posteriors(potentials, oracles, labels, parts):
@@ -228,13 +230,13 @@ def test_every_function_equals_enumeration_at_every_magnitude(seed):
 def test_arcs_that_all_have_the_same_score_do_not_matter(score):
     nodes = np.tile([0.0, 0.5], (6, 1))
     probs = np.exp(nodes) / np.exp(nodes).sum(axis=1, keepdims=True)
-    potentials = Potentials(nodes, np.full((2, 2), score), np.array([0, 6]))
+    potentials = scores_of(nodes, np.full((2, 2), score), np.array([0, 6]))
     below = np.tile(probs[:, :1] - 1e-6, (1, 6)).T
     assert not sample(potentials, below).any()
     assert sample(potentials, below + 2e-6).all()
     automaton = Automaton.build(2, Patterns.pairs(2))
     arcs = automaton.arc_scores(np.full(4, score))
-    for one in (potentials, replace(potentials, arcs=arcs, automaton=automaton)):
+    for one in (potentials, replace(potentials, arcs=arcs, trellis=AutomatonChain(automaton))):
         found = weighted_forward_backward(one, [0, 1, 0, 1, 1, 0], [1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
         expected = np.log(probs[0]) @ [3.0, 6.0]
         assert found.log_likelihoods[0] == pytest.approx(expected, rel=1e-12)
@@ -244,12 +246,12 @@ def test_states_that_no_labelling_reaches_may_score_as_they_like():
     # After two labels the automaton never comes back to the state of one label, from where the
     # rest of the sequence would be e^600 times as likely.
     automaton = Automaton.build(1, [(0, 0, 0)])
-    potentials = Potentials(
+    potentials = scores_of(
         np.zeros((5, 1)), automaton.arc_scores([-300.0]), np.array([0, 5]), None, automaton
     )
-    result = forward_backward(potentials, arc_marginals=True)
+    result = forward_backward(potentials, patterns=every_arc(automaton))
     assert result.log_z[0] == pytest.approx(-900.0, rel=1e-12)
     assert result.arc_sums.tolist() == pytest.approx([1.0, 1.0, 3.0], rel=1e-12)
-    assert np.isfinite(result.arc_marginals).all()
-    moved = tangent(potentials, result.marginals, np.ones((5, 1)), arc_marginals=True)
-    assert not moved.arc_marginals.any()
+    assert np.isfinite(result.pattern_marginals).all()
+    moved = tangent(potentials, result.marginals, np.ones((5, 1)))
+    assert not moved.arc_sums.any()

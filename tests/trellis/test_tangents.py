@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 
 from hedgerow import _core
 from hedgerow.labels.automaton import Automaton
-from hedgerow.trellis import NoPathError, Potentials, forward_backward, tangent
+from hedgerow.trellis import AutomatonChain, NoPathError, forward_backward, tangent
 from reference.automata import enumerate_patterns
 from reference.batches import batches, extreme, extreme_or_forbidden, moderate
 from reference.chains import Chain, enumerate_chain
+from reference.scores import scores_of
 from reference.tangent import Covariances, GrossGradient, node_gains, pair_gains
 
 examples = partial(settings, deadline=None, derandomize=True)
-FIELDS = ("marginals", "arc_sums", "pairs", "arc_marginals")
+FIELDS = ("marginals", "arc_sums", "pairs")
 
 
 def found_tangent(potentials, nodes, arcs=None, **wanted):
@@ -39,7 +40,7 @@ def check_close(found, slopes, sizes, rtol=1e-9):
 
 def check_chain(chain, nodes, arcs, rtol=1e-9):
     """One chain against the covariances over all its labellings."""
-    potentials = Potentials(chain.nodes, chain.arcs, [0, len(chain.nodes)], chain.edges)
+    potentials = scores_of(chain.nodes, chain.arcs, [0, len(chain.nodes)], chain.edges)
     with np.errstate(invalid="ignore"):
         exact = enumerate_chain(chain)
     if exact.best_score == -np.inf:
@@ -60,7 +61,7 @@ def check_chain(chain, nodes, arcs, rtol=1e-9):
         summed = found_tangent(potentials, nodes, arcs, pairs=pairs).arc_sums
         check_close(summed, slopes.sum(axis=0), sizes.sum(axis=0), rtol)
     alone = found_tangent(potentials, nodes, arcs, pairs=None)
-    assert (alone.arc_sums, alone.pairs, alone.arc_marginals) == (None, None, None)
+    assert (alone.arc_sums, alone.pairs) == (None, None)
     np.testing.assert_array_equal(alone.marginals, result.marginals)
 
 
@@ -113,7 +114,7 @@ def check_batch(batch, seed):
         return
     has_edges = potentials.edges is not None
     pairs = "each" if has_edges else "sum"
-    result = found_tangent(potentials, nodes, arcs, pairs=pairs, arc_marginals=True)
+    result = found_tangent(potentials, nodes, arcs, pairs=pairs)
     sums, sum_sizes = np.zeros((2, automaton.n_arcs))
     for chain, one, part in zip(batch.chains, exact, batch.parts(), strict=True):
         every = chain.labellings
@@ -127,7 +128,6 @@ def check_batch(batch, seed):
         found = Covariances(every, probs, gains)
         check_close(result.marginals[part], *found.marginals(automaton.n_labels))
         slopes, sizes = found.of(taken, automaton.n_arcs)
-        check_close(result.arc_marginals[part], slopes, sizes)
         sums += slopes.sum(axis=0)
         sum_sizes += sizes.sum(axis=0)
         if has_edges:
@@ -159,7 +159,7 @@ def test_a_chain_worked_by_hand():
     # Two positions, two labels, all four labellings equally likely. V is 1 if the first label is 1,
     # and 2 if both are 0: (0, 0) 2, (0, 1) 0, (1, 0) 1, (1, 1) 1, with a mean of 1. A covariance is
     # the sum over the labellings of an event of (V - 1) / 4.
-    potentials = Potentials(np.zeros((2, 2)), np.zeros((2, 2)), [0, 2])
+    potentials = scores_of(np.zeros((2, 2)), np.zeros((2, 2)), [0, 2])
     nodes, arcs = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 0.0]])
     result = found_tangent(potentials, nodes, arcs, pairs="each")
     np.testing.assert_allclose(result.marginals, [[0, 0], [0.25, -0.25]], atol=1e-16)
@@ -193,9 +193,9 @@ def random_batch(n_labels=5, order=1, n_sequences=23, seed=0, edges=False):
     nodes[offsets[5] : offsets[6]] *= 500
     edge_scores = rng.normal(size=(len(nodes), n_labels, n_labels)) if edges else None
     if order == 1:
-        return Potentials(nodes, rng.normal(size=(n_labels, n_labels)), offsets, edge_scores)
+        return scores_of(nodes, rng.normal(size=(n_labels, n_labels)), offsets, edge_scores)
     automaton = Automaton.build(n_labels, all_strings(n_labels, *range(2, order + 1)))
-    return Potentials(nodes, rng.normal(size=automaton.n_arcs), offsets, edge_scores, automaton)
+    return scores_of(nodes, rng.normal(size=automaton.n_arcs), offsets, edge_scores, automaton)
 
 
 KINDS = [
@@ -220,9 +220,8 @@ def test_equals_central_differences(kind, arcs_move):
     potentials = random_batch(**kind)
     nodes, arcs = random_direction(potentials, np.random.default_rng(1))
     arcs = arcs if arcs_move else None
-    wanted = {"pairs": "each", "arc_marginals": potentials.automaton is not None}
-    result = found_tangent(potentials, nodes, arcs, **wanted)
-    expected = central_differences(potentials, nodes, arcs, **wanted)
+    result = found_tangent(potentials, nodes, arcs, pairs="each")
+    expected = central_differences(potentials, nodes, arcs, pairs="each")
     for name, slopes in zip(FIELDS, expected, strict=True):
         found = getattr(result, name)
         if slopes is None:
@@ -235,7 +234,7 @@ def test_equals_central_differences(kind, arcs_move):
 def test_every_width_agrees_with_the_automaton_of_label_pairs(n_labels):
     rng = np.random.default_rng(n_labels)
     nodes, arcs = 2 * rng.normal(size=(23, n_labels)), 2 * rng.normal(size=(n_labels, n_labels))
-    plain = Potentials(nodes, arcs, [0, 1, 12, 23])
+    plain = scores_of(nodes, arcs, [0, 1, 12, 23])
     # Edges, even if all are zero, go over the automaton.
     edges = replace(plain, edges=np.zeros((23, n_labels, n_labels)))
     direction = random_direction(plain, rng)
@@ -257,7 +256,7 @@ def test_equals_the_recurrences_of_gross_et_al(n_positions, n_labels):
     direction = np.zeros_like(nodes)
     direction[np.arange(n_positions), star] = weights
     direction[np.arange(n_positions), other] = -weights
-    result = found_tangent(Potentials(nodes, arcs, [0, n_positions]), direction)
+    result = found_tangent(scores_of(nodes, arcs, [0, n_positions]), direction)
     by_node, by_arc = GrossGradient(nodes, arcs).gradient(star, other, weights)
     np.testing.assert_allclose(result.marginals, by_node, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(result.arc_sums, by_arc, rtol=1e-9, atol=1e-13)
@@ -270,7 +269,7 @@ def test_directions_as_large_as_one_over_the_marginals(depth, seed):
     chain = Chain(rng.normal(size=(6, 3)), rng.normal(size=(3, 3)))
     chain.nodes[rng.random((6, 3)) < 0.3] -= depth
     chain.nodes[:, 0] = np.maximum(chain.nodes[:, 0], -5)
-    marginals = forward_backward(Potentials(chain.nodes, chain.arcs, [0, 6])).marginals
+    marginals = forward_backward(scores_of(chain.nodes, chain.arcs, [0, 6])).marginals
     assert marginals.min() < np.exp(20 - depth)
     for edges in (None, np.zeros((6, 3, 3))):  # edges go over an automaton
         chain.edges = edges
@@ -284,7 +283,7 @@ def test_an_improbable_label_far_away_disturbs_nothing():
     rng = np.random.default_rng(0)
     nodes, arcs = rng.normal(size=(1000, 2)), rng.normal(size=(2, 2))
     nodes[0, 1] = -70.0
-    potentials = Potentials(nodes, arcs, [0, 1000])
+    potentials = scores_of(nodes, arcs, [0, 1000])
     marginals = forward_backward(potentials).marginals
     moves = rng.normal(size=nodes.shape)
     plain = tangent(potentials, marginals, moves).marginals
@@ -302,10 +301,12 @@ def test_independent_positions_of_a_long_sequence(scale, order):
     n_positions = 100_000
     nodes, moves = rng.normal(size=(n_positions, 2)), rng.normal(size=(n_positions, 2))
     nodes[::7, 1] = scale
-    potentials = Potentials(nodes, np.zeros((2, 2)), [0, n_positions])
+    potentials = scores_of(nodes, np.zeros((2, 2)), [0, n_positions])
     if order > 1:
         automaton = Automaton.build(2, all_strings(2, 2))
-        potentials = replace(potentials, arcs=np.zeros(automaton.n_arcs), automaton=automaton)
+        potentials = replace(
+            potentials, arcs=np.zeros(automaton.n_arcs), trellis=AutomatonChain(automaton)
+        )
     arcs = np.full_like(potentials.arcs, 3.0)  # the same for all labellings
     p = forward_backward(potentials).marginals
     expected = p * (moves - (p * moves).sum(axis=1, keepdims=True))
@@ -320,7 +321,7 @@ def test_a_long_sequence_equals_central_differences(order):
     n_positions, n_labels = 100_000, 3
     automaton = Automaton.build(n_labels, all_strings(n_labels, *range(2, order + 1)))
     arcs = 1 + rng.normal(size=(3, 3) if order == 1 else automaton.n_arcs)
-    potentials = Potentials(
+    potentials = scores_of(
         rng.normal(size=(n_positions, n_labels)),
         arcs,
         [0, n_positions],
@@ -339,14 +340,14 @@ def test_a_known_label_cuts_a_long_sequence_in_two():
     n_positions, cut = 100_000, 61_234
     nodes, arcs = rng.normal(size=(n_positions, 4)), 2 * rng.normal(size=(4, 4))
     nodes[cut, [0, 1, 3]] = -np.inf
-    whole = Potentials(nodes, arcs, [0, n_positions])
+    whole = scores_of(nodes, arcs, [0, n_positions])
     moves, arc_moves = random_direction(whole, rng)
     result = found_tangent(whole, moves, arc_moves)
     # Both parts have the known label.
     parts = [slice(0, cut + 1), slice(cut, n_positions)]
     sums = np.zeros((4, 4))
     for part in parts:
-        one = Potentials(nodes[part], arcs, [0, len(nodes[part])])
+        one = scores_of(nodes[part], arcs, [0, len(nodes[part])])
         found = found_tangent(one, moves[part], arc_moves)
         np.testing.assert_allclose(found.marginals, result.marginals[part], rtol=1e-9, atol=1e-13)
         sums += found.arc_sums
@@ -359,7 +360,7 @@ def test_labels_that_never_meet_covary_over_any_distance():
     # the one or of the other, and each derivative a quarter of their difference.
     n_positions = 20_000
     rng = np.random.default_rng(4)
-    potentials = Potentials(
+    potentials = scores_of(
         np.zeros((n_positions, 2)), np.array([[0, -np.inf], [-np.inf, 0]]), [0, n_positions]
     )
     moves = rng.normal(size=(n_positions, 2))
@@ -386,7 +387,7 @@ def test_bit_identical_for_any_number_of_threads(kind):
     potentials = random_batch(n_sequences=60, **kind)
     direction = random_direction(potentials, np.random.default_rng(3))
     one, *others = (
-        found_tangent(potentials, *direction, pairs="each", n_jobs=n) for n in (1, 2, 7)
+        found_tangent(potentials, *direction, pairs="each", n_threads=n) for n in (1, 2, 7)
     )
     for other in others:
         for name in FIELDS[:3]:
@@ -451,19 +452,17 @@ def test_the_arrays_handed_in_stay_as_they_are_but_for_out(kind):
         ({"nodes": [[0, 0], [0, np.nan], [np.inf, 0], [0, 0]]}, "is nan at position 1, label 1;"),
         ({"arcs": [[0, 0], [-np.inf, 0]]}, "direction of arcs is -inf at labels 1 to 0; expected"),
         ({"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
-        ({"arc_marginals": True}, "arc_marginals need an automaton"),
         ({"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
-        ({"n_jobs": 0}, "n_jobs is 0"),
     ],
 )
 def test_wrong_arguments_are_errors(change, message):
     good = {"marginals": np.full((4, 2), 0.5), "nodes": np.zeros((4, 2))}
     with pytest.raises(ValueError, match=message):
-        tangent(Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4]), **(good | change))
+        tangent(scores_of(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4]), **(good | change))
 
 
 def test_out_must_not_be_what_is_read():
-    potentials = Potentials(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
+    potentials = scores_of(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
     marginals, nodes = np.full((4, 2), 0.5), np.zeros((4, 2))
     for out in (marginals, nodes):
         with pytest.raises(ValueError, match="out is where marginals or nodes are; pass an array"):
@@ -472,14 +471,14 @@ def test_out_must_not_be_what_is_read():
 
 def test_a_direction_of_an_automatons_arcs_must_be_finite_numbers():
     potentials = random_batch(n_labels=2, order=2)
-    arcs = np.zeros(potentials.automaton.n_arcs)
+    arcs = np.zeros(potentials.trellis.automaton.n_arcs)
     arcs[3] = np.nan
     with pytest.raises(ValueError, match="direction of arcs is nan at arc 3; expected finite"):
         found_tangent(potentials, np.zeros_like(potentials.nodes), arcs)
 
 
 def test_a_direction_whose_sum_is_too_large_is_no_error():
-    potentials = Potentials(np.tile([0.0, -np.inf], (4, 1)), np.zeros((2, 2)), [0, 4])
+    potentials = scores_of(np.tile([0.0, -np.inf], (4, 1)), np.zeros((2, 2)), [0, 4])
     result = found_tangent(potentials, np.tile([1.0, 1e308], (4, 1)))
     assert (result.marginals == 0).all()
     assert (result.arc_sums == 0).all()
@@ -499,9 +498,9 @@ def test_no_path_and_bad_scores_name_the_sequence(kind):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("order", [1, 2])
-def test_ctrl_c_ends_a_long_call_before_its_work_is_done(order, n_jobs):
+def test_ctrl_c_ends_a_long_call_before_its_work_is_done(order, n_threads):
     n_labels = 300 if order == 1 else 150
     nodes, offsets = np.zeros((60_000, n_labels)), np.array([0, 30_000, 60_000])
     out = np.full(nodes.shape, np.nan)
@@ -509,14 +508,14 @@ def test_ctrl_c_ends_a_long_call_before_its_work_is_done(order, n_jobs):
         arcs, refused = np.zeros((n_labels, n_labels)), np.full(2, 7, dtype=np.uint8)
         outputs = out, None, None, refused
         call = partial(
-            _core.fill_tangents, nodes, arcs, offsets, nodes, nodes, None, *outputs, n_jobs
+            _core.fill_tangents, nodes, arcs, offsets, nodes, nodes, None, *outputs, n_threads
         )
     else:
         automaton = Automaton.build(n_labels, all_strings(n_labels, 2))
         scores = automaton.program, nodes, np.zeros(automaton.n_arcs), None, offsets
         outputs = out, None, None, None
         call = partial(
-            _core.fill_automaton_tangents, *scores, nodes, nodes, None, None, *outputs, n_jobs
+            _core.fill_automaton_tangents, *scores, nodes, nodes, None, None, *outputs, n_threads
         )
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -15,21 +15,14 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.boosting.curvature import Curvature, measure_curvature
 from hedgerow.boosting.sampling import Purpose, draw_key, select_positions
-from hedgerow.boosting.schedule import RoundObjective, Schedule
+from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import bound_step, exact_step
 from hedgerow.labels import Grammar
-from hedgerow.objectives import (
-    Expectations,
-    Objective,
-    Targets,
-    expect,
-    expect_labelwise,
-    find_direction,
-)
+from hedgerow.objectives import Measured, Targets, TrainingObjective
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
-from hedgerow.trellis import Potentials, forward_backward, tangent
+from hedgerow.trellis import Scores
 
 __all__ = ["Booster", "Model", "score_positions"]
 
@@ -46,16 +39,11 @@ class Model:
 
 
 def score_positions(
-    forest: Forest,
-    columns: Columns,
-    bins: _core.Bins,
-    grammar: Grammar,
-    offsets: NDArray[np.int64],
-    n_threads: int,
+    forest: Forest, columns: Columns, bins: _core.Bins, targets: Targets, n_threads: int
 ) -> NDArray[np.float64]:
     """Scores of the labels, (N, K): the sums of their trees, and -inf where one is forbidden."""
-    scores = np.zeros((int(offsets[-1]), forest.n_labels))
-    grammar.restrict(scores, offsets)
+    scores = np.zeros((len(targets.codes), forest.n_labels))
+    targets.trellis.restrict(scores, targets.offsets)
     if forest.n_trees:
         forest.walker(columns).add_scores(bins, scores, scores, n_threads)
     return scores
@@ -94,45 +82,47 @@ class Booster:
         self.data = data
         self.targets = targets
         self.grammar = grammar
+        self.trellis = targets.trellis
         self.settings = settings
         self.schedule = schedule
         self.n_rounds = start.forest.n_rounds
         self.weights = start.weights
-        self.scores = score_positions(
-            start.forest, columns, bins, grammar, targets.offsets, settings.n_threads
-        )
+        self.scores = score_positions(start.forest, columns, bins, targets, settings.n_threads)
         self._curvature_weights = _weigh_curvature(targets)
         self._next_scores = np.empty_like(self.scores)
         self._marginals = np.empty_like(self.scores)
         self._gradients: NDArray[np.float64] | None = None
-        self.objective: RoundObjective = schedule.objective_of(self.n_rounds)
-        self.expected = self._expect(self.scores, self.weights)
+        self.objective = schedule.objective_of(self.n_rounds)
+        self.measured = self._measure(self.scores, self.weights)
 
     @property
     def loss(self) -> float:
         """What the last round had to lower, over all training positions."""
-        return self.expected.loss
+        return self.measured.loss
 
     def count_right(self) -> int:
         """How many training positions have their own label as the most probable one."""
-        return _core.count_right(self._probabilities(), self.targets.codes, self.settings.n_threads)
+        return _core.count_right(
+            self.measured.probabilities(), self.targets.codes, self.settings.n_threads
+        )
 
     def advance(self) -> Forest | None:
         """Do one round; returns its trees, or None if there is nothing left to learn."""
         settings, number = self.settings, self.n_rounds
         self._turn_to(self.schedule.objective_of(number))
-        gradients, slopes = self._measure_slopes()
         curvature = None
         if settings.newton:
             curvature = measure_curvature(
                 settings.curvature,
-                self._potentials(self.scores, self.weights),
+                self._all_scores(self.scores, self.weights),
                 self.grammar,
-                self.expected.posteriors,
+                self.measured.posteriors,
                 weights=self.targets.mean_weights,
                 n_threads=settings.n_threads,
             )
-        trees = self._grow(curvature, gradients, number)
+        probabilities = self.measured.probabilities().copy()
+        gradients, slopes = self._measure_slopes()
+        trees = self._grow(curvature, gradients, probabilities, number)
         step = bound_step(
             slopes,
             self._pattern_curvatures(curvature),
@@ -148,49 +138,28 @@ class Booster:
         self.n_rounds += 1
         return accepted if accepted is not None else trees.scale(0.0)
 
-    def _turn_to(self, objective: RoundObjective) -> None:
+    def _turn_to(self, objective: TrainingObjective) -> None:
         """Go on with another objective, where it is another."""
         if objective is not self.objective:
             self.objective = objective
-            self.expected = self._expect(self.scores, self.weights)
+            self.measured = self._measure(self.scores, self.weights)
 
-    def _measure_slopes(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+    def _measure_slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How the loss changes with the scores, (N, K), and with the weights of patterns, (P,).
 
-        The likelihood's slopes by scores are not needed as an array. All others are scaled so that
-        the steepest is 1, as it is for the likelihood, whose curvature is taken for theirs.
+        Slopes that have a scale of their own are scaled so that the steepest is 1, as it is for the
+        likelihood, whose curvature is taken for theirs.
         """
-        if isinstance(self.objective, str):
-            return None, self.grammar.pattern_sums(self.expected.arc_slopes(self.targets))
-        if self._gradients is None:
+        if not self.objective.has_unit_slopes and self._gradients is None:
             self._gradients = np.empty_like(self._marginals)
-        slopes = self._follow(self.objective, self.scores, self.weights, self._gradients)
-        steepest = self._steepest(self._gradients)
-        if steepest > 0:
-            for part in (self._gradients, slopes):
-                np.divide(part, -steepest, out=part)
-        return self._gradients, slopes
-
-    def _follow(
-        self,
-        objective: Objective,
-        scores: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        out: NDArray[np.float64] | None,
-    ) -> NDArray[np.float64]:
-        """How the value changes with the weights of patterns, (P,), and in `out` with the scores.
-
-        The marginals must be those of these scores and weights.
-        """
-        tangents = tangent(
-            self._potentials(scores, weights),
-            self._marginals,
-            find_direction(objective, self._marginals, self.targets),
-            out=out,
-            n_jobs=self.settings.n_threads,
-        )
-        assert tangents.arc_sums is not None
-        return self.grammar.pattern_sums(tangents.arc_sums)
+        slopes = self.measured.slopes(self._gradients)
+        nodes, patterns = slopes.nodes, self.trellis.pattern_sums(slopes.arcs)
+        if not self.objective.has_unit_slopes:
+            steepest = self._steepest(nodes)
+            if steepest > 0:
+                for part in (nodes, patterns):
+                    np.divide(part, steepest, out=part)
+        return nodes, patterns
 
     def _steepest(self, slopes: NDArray[np.float64]) -> float:
         """The largest slope of a position and label, for each unit that the position counts."""
@@ -203,20 +172,23 @@ class Booster:
         )
 
     def _grow(
-        self, curvature: Curvature | None, gradients: NDArray[np.float64] | None, number: int
+        self,
+        curvature: Curvature | None,
+        gradients: NDArray[np.float64],
+        probabilities: NDArray[np.float64],
+        number: int,
     ) -> Forest:
         settings, targets = self.settings, self.targets
-        posteriors, given = self.expected.posteriors, self.expected.given
         gammas = None if curvature is None else curvature.nodes
         examples = _core.Examples(
-            posteriors.marginals,
-            self._probabilities(),
-            targets.position_weights is not None,
+            probabilities,
+            probabilities,
+            False,
             targets.codes,
             targets.weights,
             self._curvature_weights,
-            None if given is None or targets.partial is None else targets.partial.positions,
-            None if given is None else given.marginals,
+            None,
+            None,
             gammas if gammas is not None and gammas.ndim == 1 else None,
             gammas if gammas is not None and gammas.ndim == 2 else None,
             gradients,
@@ -257,8 +229,8 @@ class Booster:
         n_edges = self._count_edges()
         if curvature is None:
             return np.full(len(self.weights), n_edges)
-        if curvature.pairs is not None:
-            return self.grammar.pattern_sums(curvature.pairs)
+        if curvature.arcs is not None:
+            return self.trellis.pattern_sums(curvature.arcs)
         expected = self._expected_counts()
         variances = (expected - expected**2 / max(n_edges, 1.0)).clip(min=0)
         n_lengths = max(self.grammar.patterns.longest - 1, 1)
@@ -266,8 +238,8 @@ class Booster:
 
     def _expected_counts(self) -> NDArray[np.float64]:
         """How often each pattern occurs, by its probabilities, (P,)."""
-        assert self.expected.posteriors.arc_sums is not None
-        return self.grammar.pattern_sums(self.expected.posteriors.arc_sums)
+        assert self.measured.posteriors.arc_sums is not None
+        return self.trellis.pattern_sums(self.measured.posteriors.arc_sums)
 
     def _count_edges(self) -> float:
         """How many neighbouring positions there are, by the weight of their sequence."""
@@ -297,44 +269,30 @@ class Booster:
                 weights = self.weights + step
             else:
                 weights = self.weights + 0.5**halvings * step
-            expected = self._expect(self._next_scores, weights)
-            if expected.loss <= loss:
+            measured = self._measure(self._next_scores, weights)
+            if measured.loss <= loss:
                 self.scores, self._next_scores = self._next_scores, self.scores
-                self.weights, self.expected = weights, expected
+                self.weights, self.measured = weights, measured
                 return shorter
-        self.expected = self._expect(self.scores, self.weights)
+        self.measured = self._measure(self.scores, self.weights)
         return None
 
     def _measure_weights(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Loss and its slopes at some weights, with the scores that are being tried."""
-        expected = self._expect(self._next_scores, weights)
-        if isinstance(self.objective, str):
-            return expected.loss, self.grammar.pattern_sums(expected.arc_slopes(self.targets))
-        return expected.loss, -self._follow(self.objective, self._next_scores, weights, None)
+        measured = self._measure(self._next_scores, weights)
+        return measured.loss, self.trellis.pattern_sums(measured.arc_slopes())
 
-    def _potentials(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Potentials:
-        return Potentials(
-            scores,
-            self.grammar.arcs(weights),
-            self.targets.offsets,
-            automaton=self.grammar.automaton,
+    def _all_scores(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Scores:
+        arcs = self.trellis.arc_scores(weights)
+        return Scores(scores, arcs, self.targets.offsets, self.trellis)
+
+    def _measure(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Measured:
+        return self.objective.measure(
+            self._all_scores(scores, weights),
+            self.targets,
+            n_threads=self.settings.n_threads,
+            out=self._marginals,
         )
-
-    def _expect(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Expectations:
-        potentials = self._potentials(scores, weights)
-        n_threads, out = self.settings.n_threads, self._marginals
-        if isinstance(self.objective, str):
-            return expect(potentials, self.targets, n_threads=n_threads, out=out)
-        return expect_labelwise(
-            self.objective, potentials, self.targets, n_threads=n_threads, out=out
-        )
-
-    def _probabilities(self) -> NDArray[np.float64]:
-        """Marginals of the labels, (N, K)."""
-        if self.targets.position_weights is None or self.objective != "likelihood":
-            return self.expected.posteriors.marginals
-        potentials = self._potentials(self.scores, self.weights)
-        return forward_backward(potentials, pairs=None, n_jobs=self.settings.n_threads).marginals
 
 
 def _weigh_curvature(targets: Targets) -> NDArray[np.float64] | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from hedgerow.objectives import Objective
+from hedgerow.objectives import Likelihood, TrainingObjective
 
-__all__ = ["ROUNDS_A_STAGE", "RoundObjective", "Schedule"]
+__all__ = ["ROUNDS_A_STAGE", "Schedule"]
 
-RoundObjective = Objective | Literal["likelihood"]
+LIKELIHOOD = Likelihood()
 
 # Rounds of each stage but the last.
 ROUNDS_A_STAGE = 20
@@ -26,17 +25,17 @@ class Schedule:
     ----------
     warm_rounds : int
         How many rounds are for the likelihood.
-    stages : sequence of Objective
+    stages : sequence of TrainingObjective
         What the others are for; none: all rounds are for the likelihood.
     """
 
     warm_rounds: int = 0
-    stages: Sequence[Objective] = ()
+    stages: Sequence[TrainingObjective] = ()
 
-    def objective_of(self, number: int) -> RoundObjective:
+    def objective_of(self, number: int) -> TrainingObjective:
         """What the round after `number` rounds is for."""
         if not self.stages or number < self.warm_rounds:
-            return "likelihood"
+            return LIKELIHOOD
         stage = (number - self.warm_rounds) // ROUNDS_A_STAGE
         return self.stages[min(stage, len(self.stages) - 1)]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow.parameters import check_choice, check_number, check_share, read_random_state
+from hedgerow.threads import count_threads
 from hedgerow.trees.columns import check_max_bins
-from hedgerow.trellis import count_threads
 
 if TYPE_CHECKING:
     from hedgerow.tree_crf import TreeCRF

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from hedgerow.boosting.booster import Model, score_positions
 from hedgerow.boosting.loop import Evaluate
 from hedgerow.evaluation import Evaluation
-from hedgerow.labels import Grammar
 from hedgerow.sequences import Sequences
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Scores
 
 __all__ = ["watch"]
 
@@ -20,7 +19,6 @@ __all__ = ["watch"]
 def watch(
     watched: tuple[Evaluation, Sequences] | None,
     columns: Columns,
-    grammar: Grammar,
     start: Model,
     n_threads: int,
 ) -> Evaluate:
@@ -31,13 +29,13 @@ def watch(
     if watched is None:
         return lambda trees, weights: {}
     evaluation, sequences = watched
-    bins, offsets = columns.bins(sequences, n_threads), evaluation.offsets
-    scores = score_positions(start.forest, columns, bins, grammar, offsets, n_threads)
+    bins, targets = columns.bins(sequences, n_threads), evaluation.targets
+    trellis = targets.trellis
+    scores = score_positions(start.forest, columns, bins, targets, n_threads)
 
     def measure(trees: Forest, weights: NDArray[np.float64]) -> dict[str, float]:
         trees.walker(columns).add_scores(bins, scores, scores, n_threads)
-        arcs = grammar.arcs(weights)
-        part = Potentials(scores, arcs, offsets, automaton=grammar.automaton)
+        part = Scores(scores, trellis.arc_scores(weights), targets.offsets, trellis)
         return evaluation.measure([part], n_threads)
 
     return measure

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def load_model(path: str, jobs: int | None = None) -> SequenceModel:
     """Read a model file, and have it use so many threads."""
     from hedgerow import load
-    from hedgerow.trellis import count_threads
+    from hedgerow.threads import count_threads
 
     with telling():
         model = load(path)

@@ -24,7 +24,7 @@ from hedgerow import trellis
 from hedgerow.explain.explanation import Explanation
 from hedgerow.labels import Grammar, Labels
 from hedgerow.labels.tables import Table, name_patterns
-from hedgerow.trellis import NoPathError, Potentials
+from hedgerow.trellis import NoPathError, Scores
 
 __all__ = ["Place"]
 
@@ -35,7 +35,7 @@ class Place:
 
     Attributes
     ----------
-    part : Potentials
+    part : Scores
         Scores of the sequence, labels that are known pinned.
     position : int
         The position.
@@ -47,7 +47,7 @@ class Place:
         What the labels are called.
     """
 
-    part: Potentials
+    part: Scores
     position: int
     predicted: NDArray[np.int32]
     grammar: Grammar
@@ -82,7 +82,7 @@ class Place:
         is_before = transitions["offset"] == 0
         before = odds_so_far - scores - transitions["contribution"][is_before].sum()
         after = log_odds - odds_so_far - transitions["contribution"][~is_before].sum()
-        log_z = trellis.log_z(part, n_jobs=1)[0]
+        log_z = trellis.log_z(part, n_threads=1)[0]
         prob, prob_against = (float(np.exp(self._log_z(code) - log_z)) for code in pair)
         names = self.labels.classes.tolist()
         order = np.argsort(-np.abs(features["contribution"]), kind="stable")
@@ -107,7 +107,7 @@ class Place:
         nodes[self.position] = -np.inf
         nodes[self.position, code] = self.part.nodes[self.position, code]
         try:
-            return float(trellis.log_z(replace(self.part, nodes=nodes), n_jobs=1)[0])
+            return float(trellis.log_z(replace(self.part, nodes=nodes), n_threads=1)[0])
         except NoPathError:
             return -np.inf
 
@@ -121,7 +121,7 @@ class Place:
 
     def _find_rival(self, code: int) -> int:
         """The most probable other label."""
-        marginals = trellis.forward_backward(self.part, pairs=None, n_jobs=1).marginals
+        marginals = trellis.forward_backward(self.part, pairs=None, n_threads=1).marginals
         figures = marginals[self.position]
         others = np.delete(np.arange(len(figures)), code)
         figures = figures[others]
@@ -144,7 +144,7 @@ class Place:
         weights = []
         for code in pair[::-1]:
             window[position - begin] = code
-            scores = self.grammar.pattern_scores(window, self.weights)
+            scores = self.part.trellis.pattern_scores(window, self.weights)
             if edges is not None:
                 scores[1:] += edges[np.arange(begin + 1, end), window[:-1], window[1:]]
             weights.append(scores[ends - begin])
@@ -162,7 +162,7 @@ class Place:
         }
 
 
-def _cut_after(part: Potentials, position: int) -> Potentials:
+def _cut_after(part: Scores, position: int) -> Scores:
     """One sequence up to a position."""
     stop = position + 1
     return replace(

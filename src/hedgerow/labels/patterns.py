@@ -141,6 +141,11 @@ class Patterns:
         """Most labels of a pattern; 1 if there are none."""
         return int(np.diff(self.offsets).max(initial=1))
 
+    def join(self, others: Patterns) -> Patterns:
+        """These patterns, then others."""
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + others.offsets[1:]])
+        return Patterns(offsets, np.concatenate([self.labels, others.labels]))
+
     def select(self, keep: NDArray[np.bool_]) -> Patterns:
         """Only some of them."""
         lengths = np.diff(self.offsets)

@@ -1,6 +1,6 @@
 """The loss of a linear CRF and its gradient: once around the ring.
 
-Weights and attributes give the potentials, the objective their slopes, and the slopes, summed over
+Weights and attributes give the scores, the objective their slopes, and the slopes, summed over
 the positions of each attribute, the gradient with respect to the weights.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +16,9 @@ from hedgerow import _core
 from hedgerow.linear.attributes import attribute_blocks
 from hedgerow.linear.scaling import UNSCALED, Scaling
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
-from hedgerow.objectives import (
-    Choice,
-    Objective,
-    Targets,
-    find_direction,
-    likelihood,
-    max_margin,
-    measure_loss,
-)
+from hedgerow.objectives import Slopes, Targets, TrainingObjective
 from hedgerow.sequences import SparseRows
-from hedgerow.trellis import Potentials, forward_backward, tangent
+from hedgerow.trellis import Scores
 
 Vector = NDArray[np.float64]
 
@@ -106,10 +97,10 @@ class LinearLoss:
             )
         ]
         largest = max(part.n_positions for part in self.parts)
-        self._nodes, self._slopes = np.empty((2, largest, targets.n_labels))
+        self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
 
     def of(
-        self, objective: Choice, *, penalised: bool = True
+        self, objective: TrainingObjective, *, penalised: bool = True
     ) -> Callable[[Vector], tuple[float, Vector]]:
         """The loss of an objective as a function of the weights: its value, and its gradient.
 
@@ -122,81 +113,56 @@ class LinearLoss:
             unscaled = self.scaling.unscale(vector)
             gradient = self.scaling.unscale(strength * unscaled)
             penalty = 0.5 * strength * float(np.einsum("i,i->", unscaled, unscaled))
-            sums = _Sums(self.layout, gradient)
-            if isinstance(objective, str):
-                loss = self._add_labellings(objective, weights, sums)
-            else:
-                loss = self._add_marginals(objective, weights, sums)
+            loss, sums = 0.0, _Sums(self.layout, gradient)
+            arcs = self.layout.trellis.arc_scores(weights.patterns)
+            parts = [_PartScores(self, part, weights, arcs) for part in self.parts]
+            for found in objective.measure_parts(parts, self.targets, n_threads=self.n_threads):
+                scored, part_loss, slopes = found
+                sums.add(scored.part, slopes, self.n_threads)
+                loss += part_loss
             sums.finish()
             return penalty + loss, gradient
 
         return measure
 
-    def _add_labellings(self, objective: str, weights: LinearWeights, sums: _Sums) -> float:
-        """Add the gradient of an objective of whole labellings; returns the loss."""
-        measure = max_margin if objective == "max_margin" else likelihood
-        arcs, loss = self._arcs(weights), 0.0
-        for part in self.parts:
-            potentials = self._potentials(weights, arcs, part)
-            out = self._slopes[: part.n_positions]
-            slopes = measure(potentials, part.targets, n_threads=self.n_threads, out=out)
-            sums.add(part, slopes.nodes, slopes.arcs, slopes.edges, self.n_threads)
-            loss += slopes.loss
-        return loss
-
-    def _add_marginals(self, objective: Objective, weights: LinearWeights, sums: _Sums) -> float:
-        """Add the gradient of an objective of all marginals; returns the loss.
-
-        It may be any function of them, so all have to be known before any slope is.
-        """
-        arcs = self._arcs(weights)
-        marginals = np.empty((len(self.targets.codes), self.targets.n_labels))
-        ends = accumulate((part.n_positions for part in self.parts), initial=0)
-        places = [slice(*ends) for ends in pairwise(ends)]
-        for part, place in zip(self.parts, places, strict=True):
-            potentials = self._potentials(weights, arcs, part)
-            forward_backward(potentials, pairs=None, out=marginals[place], n_jobs=self.n_threads)
-        loss = measure_loss(objective, marginals, self.targets)
-        direction = find_direction(objective, marginals, self.targets)
-        for part, place in zip(self.parts, places, strict=True):
-            if len(self.parts) > 1:  # those of a lone part are still there
-                potentials = self._potentials(weights, arcs, part)
-            tangents = tangent(
-                potentials,
-                marginals[place],
-                direction[place],
-                pairs="sum" if self.layout.pairs is None else "each",
-                out=self._slopes[: part.n_positions],
-                n_jobs=self.n_threads,
-            )
-            nodes, arc_slopes, edges = tangents.marginals, tangents.arc_sums, tangents.pairs
-            assert arc_slopes is not None
-            for slopes in (nodes, arc_slopes, edges):
-                if slopes is not None:
-                    np.negative(slopes, out=slopes)  # the loss is minus the value
-            sums.add(part, nodes, arc_slopes, edges, self.n_threads)
-        return loss
-
-    def _arcs(self, weights: LinearWeights) -> Vector:
-        return self.layout.grammar.arcs(weights.patterns)
-
-    def _potentials(self, weights: LinearWeights, arcs: Vector, part: Part) -> Potentials:
-        grammar = self.layout.grammar
+    def score(self, part: Part, weights: LinearWeights, arcs: Vector) -> Scores:
+        """Scores of a part; those of the nodes lie where those of the last part lay."""
         nodes = part.fill_scores(
             self.layout.labels,
             weights.attributes,
             weights.biases,
-            self._nodes[: part.n_positions],
+            self.nodes[: part.n_positions],
             self.n_threads,
         )
-        grammar.restrict(nodes, part.targets.offsets)
+        trellis, offsets = self.layout.trellis, part.targets.offsets
+        trellis.restrict(nodes, offsets)
         edges = None
         if self.layout.pairs is not None:
             n_labels = self.layout.n_labels
             out = np.empty((part.n_positions, n_labels * n_labels))
             part.fill_scores(self.layout.pairs, weights.edges, None, out, self.n_threads)
             edges = out.reshape(-1, n_labels, n_labels)
-        return Potentials(nodes, arcs, part.targets.offsets, edges, grammar.automaton)
+        return Scores(nodes, arcs, offsets, trellis, edges)
+
+
+@dataclass(frozen=True, eq=False)
+class _PartScores:
+    """A part, and the weights that score it."""
+
+    loss: LinearLoss
+    part: Part
+    weights: LinearWeights
+    arcs: Vector
+
+    @property
+    def targets(self) -> Targets:
+        return self.part.targets
+
+    def scores(self) -> Scores:
+        return self.loss.score(self.part, self.weights, self.arcs)
+
+    def empty_slopes(self) -> Vector:
+        return self.loss.slopes[: self.part.n_positions]
 
 
 class _Sums:
@@ -205,25 +171,18 @@ class _Sums:
     def __init__(self, layout: LinearLayout, gradient: Vector) -> None:
         self._layout = layout
         self._sums = LinearWeights.from_vector(gradient, layout)
-        self._arc_sums = np.zeros_like(layout.grammar.arcs(self._sums.patterns))
+        self._arc_sums = np.zeros(layout.trellis.arc_shape)
 
-    def add(
-        self,
-        part: Part,
-        nodes: Vector,
-        arcs: Vector,
-        edges: Vector | None,
-        n_threads: int,
-    ) -> None:
-        """Add the slopes of a part's potentials."""
-        self._sums.biases[:] += nodes.sum(axis=0)
-        self._arc_sums += arcs
-        part.add_gradient(self._layout.labels, nodes, self._sums.attributes, n_threads)
+    def add(self, part: Part, slopes: Slopes, n_threads: int) -> None:
+        """Add the slopes of a part's scores."""
+        self._sums.biases[:] += slopes.nodes.sum(axis=0)
+        self._arc_sums += slopes.arcs
+        part.add_gradient(self._layout.labels, slopes.nodes, self._sums.attributes, n_threads)
         if self._layout.pairs is not None:
-            assert edges is not None
-            by_pair = edges.reshape(part.n_positions, -1)
+            assert slopes.edges is not None
+            by_pair = slopes.edges.reshape(part.n_positions, -1)
             part.add_gradient(self._layout.pairs, by_pair, self._sums.edges, n_threads)
 
     def finish(self) -> None:
         """Share out the sums over arcs to the label patterns."""
-        self._sums.patterns[:] += self._layout.grammar.pattern_sums(self._arc_sums)
+        self._sums.patterns[:] += self._layout.trellis.pattern_sums(self._arc_sums)

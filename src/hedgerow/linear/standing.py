@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.lbfgs import Minimum, build_metric
 from hedgerow.linear.bundle import Bundle
-from hedgerow.objectives import Choice
+from hedgerow.objectives import TrainingObjective
 from hedgerow.persist import (
     State,
     expecting,
@@ -86,7 +86,11 @@ class Standing:
 
     @classmethod
     def unpack(
-        cls, state: State, n_weights: int, plan: Sequence[Choice], penalty: float | Vector
+        cls,
+        state: State,
+        n_weights: int,
+        plan: Sequence[TrainingObjective],
+        penalty: float | Vector,
     ) -> Standing:
         """Read what `pack` wrote in a training of these stages; raises ModelFileError.
 
@@ -104,7 +108,7 @@ class Standing:
         )
         assert isinstance(done, list)
         if Bundle.is_in(state):
-            require(plan[len(done)] == "max_margin", "its stages")
+            require(not plan[len(done)].is_smooth, "its stages")
             bundle = Bundle.unpack(state, n_weights, penalty)
             return cls(bundle.best, None, bundle, done, losses, history)
         weights = read_weights(state, "scaled_weights", (n_weights,))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.persist import State, read_array, read_weights, require
+from hedgerow.trellis import build_trellis
 
 
 def pack_weights(weights: LinearWeights) -> dict[str, NDArray[Any]]:
@@ -39,7 +40,7 @@ def unpack_weights(state: State, n_attributes: int, n_labels: int) -> LinearWeig
         edges = read_weights(state, "edges.weights", (pairs.n_weights,))
     grammar, pattern_weights = unpack_grammar(state, n_labels, has_edges=pairs is not None)
     return LinearWeights(
-        LinearLayout(labels, pairs, grammar),
+        LinearLayout(labels, pairs, grammar, build_trellis(grammar)),
         read_weights(state, "attributes.weights", (labels.n_weights,)),
         edges,
         read_weights(state, "labels.weights", (n_labels,)),

@@ -13,28 +13,28 @@ from hedgerow.linear.bundle import Bundle, minimize_bundle
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.owlqn import minimize_l1
 from hedgerow.linear.standing import Standing
-from hedgerow.objectives import Accuracy, Choice, stages
+from hedgerow.objectives import Likelihood, TrainingObjective
 
 __all__ = ["plan_stages", "train"]
 
 Vector = NDArray[np.float64]
 
 
-def plan_stages(objective: Choice, warm_iter: int) -> list[Choice]:
+def plan_stages(objective: TrainingObjective, warm_iter: int) -> list[TrainingObjective]:
     """What to train for, stage by stage.
 
     Anything but the likelihood is begun with a stage of up to `warm_iter` iterations for the
     likelihood, whose curvature is where that of the objective is learnt from; and accuracy with
     stages that are smoother.
     """
-    warm: list[Choice] = ["likelihood"] if warm_iter > 0 else []
-    return warm + ([objective] if isinstance(objective, str) else [*stages(objective)])
+    warm: list[TrainingObjective] = [Likelihood()] if warm_iter > 0 else []
+    return warm + objective.stages()
 
 
 def train(
     loss: LinearLoss,
     standing: Standing,
-    plan: Sequence[Choice],
+    plan: Sequence[TrainingObjective],
     *,
     reg_alpha: float,
     max_iter: int,
@@ -72,10 +72,10 @@ def train(
         n_done = sum(standing.done[n_warm:])
         most = warm_iter if stage < n_warm else (max_iter - n_done) // (len(plan) - stage)
         iterations = Iterations(most, tol, note, standing.losses)
-        if plan[stage] == "max_margin":
-            found = _close_gap(loss, standing, iterations)
-        else:
+        if plan[stage].is_smooth:
             found = _descend(loss, plan[stage], standing, reg_alpha, iterations)
+        else:
+            found = _close_gap(loss, plan[stage], standing, iterations)
         if stage == len(plan) - 1:
             weights = loss.scaling.unscale(found.weights)
             return replace(found, weights=weights, n_iter=sum(standing.done) + found.n_iter)
@@ -84,7 +84,7 @@ def train(
 
 def _descend(
     loss: LinearLoss,
-    objective: Choice,
+    objective: TrainingObjective,
     standing: Standing,
     reg_alpha: float,
     iterations: Iterations,
@@ -97,15 +97,16 @@ def _descend(
         alpha = loss.scaling.unscale(np.array(reg_alpha))
         found = minimize_l1(smooth, standing.weights, alpha, iterations, metric, n_threads)
     has_moved = sum(standing.done) + found.n_iter > 0
-    if isinstance(objective, Accuracy) and has_moved and found.steepest is not None:
-        # Where two rivals of a label are equal, accuracy has a kink, and may be highest there; an
-        # earlier stage may have ended at it.
+    if objective.has_kinks and has_moved and found.steepest is not None:
+        # It may be lowest at a kink; an earlier stage may have ended there.
         return replace(found, converged=True, steepest=None)
     return found
 
 
-def _close_gap(loss: LinearLoss, standing: Standing, iterations: Iterations) -> Minimum:
-    risk = loss.of("max_margin", penalised=False)
+def _close_gap(
+    loss: LinearLoss, objective: TrainingObjective, standing: Standing, iterations: Iterations
+) -> Minimum:
+    risk = loss.of(objective, penalised=False)
     standing.metric = None  # nothing is smooth here
     if standing.bundle is None:
         penalty = loss.scaling.divide_penalty(loss.reg_lambda)

@@ -26,7 +26,7 @@ def watch(
     rows = attribute_rows(sequences, index)
 
     def measure(weights: LinearWeights) -> dict[str, float]:
-        parts = weights.potentials(rows, evaluation.offsets, n_threads)
+        parts = weights.scores(rows, evaluation.targets.offsets, n_threads)
         return evaluation.measure(parts, n_threads)
 
     return measure

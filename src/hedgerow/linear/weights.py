@@ -12,7 +12,7 @@ from hedgerow import _core
 from hedgerow.labels import Grammar
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.sequences import SparseRows
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Scores, Trellis
 
 # Bytes that the scores of one batch of sequences may take: little enough to stay in the cache.
 BATCH_BYTES = 1 << 22
@@ -79,13 +79,14 @@ class LinearLayout:
         Pairs (attribute, label).
     pairs : WeightLayout or None
         Pairs (attribute, label pair), if transitions have attributes.
-    grammar : Grammar
-        Label patterns.
+    grammar, trellis : Grammar, Trellis
+        Label patterns, and the arcs that they score.
     """
 
     labels: WeightLayout
     pairs: WeightLayout | None
     grammar: Grammar
+    trellis: Trellis
 
     @property
     def n_labels(self) -> int:
@@ -162,17 +163,17 @@ class LinearWeights(LazyAttributes):
         self._edge_scorer.fill_scores(rows.indptr, rows.indices, rows.values, out, n_threads)
         return out.reshape(n_positions, n_labels, n_labels)
 
-    def potentials(
+    def scores(
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
-    ) -> Iterator[Potentials]:
+    ) -> Iterator[Scores]:
         """Scores of all sequences, in as many batches as memory asks for."""
-        grammar = self.layout.grammar
-        arcs = grammar.arcs(self.patterns)
+        trellis = self.layout.trellis
+        arcs = trellis.arc_scores(self.patterns)
         for batch in batches(rows, offsets, len(self.biases), edges=self.layout.pairs is not None):
             nodes = self.nodes(batch.rows, n_threads)
-            grammar.restrict(nodes, batch.offsets)
+            trellis.restrict(nodes, batch.offsets)
             edges = self.edge_scores(batch.rows, n_threads)
-            yield Potentials(nodes, arcs, batch.offsets, edges, grammar.automaton)
+            yield Scores(nodes, arcs, batch.offsets, trellis, edges)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,42 +1,31 @@
-"""Objectives: from potentials, by way of marginals, to a loss and its slopes.
+"""Objectives: from scores, by way of marginals, to a loss and its slopes.
 
-Slopes are the gradient of the loss with respect to the potentials themselves. What the potentials
-are made of, weights or trees, takes it from there.
+Slopes are the gradient of the loss with respect to the scores themselves. What the scores are made
+of, weights or trees, takes it from there.
 """
 
-from hedgerow.objectives.choice import Choice, default_decode, read_objective, stages
-from hedgerow.objectives.labelwise import (
-    Accuracy,
-    ExpectedAccuracy,
-    Objective,
-    Pointwise,
-    expect_labelwise,
-    find_direction,
-    measure_loss,
-)
-from hedgerow.objectives.likelihood import Expectations, expect, likelihood, log_likelihoods
-from hedgerow.objectives.max_margin import max_margin
-from hedgerow.objectives.slopes import Slopes
+from hedgerow.objectives.choice import read_objective
+from hedgerow.objectives.labelwise import Accuracy, ExpectedAccuracy, Objective, Pointwise
+from hedgerow.objectives.likelihood import Likelihood, log_likelihoods
+from hedgerow.objectives.max_margin import MaxMargin
+from hedgerow.objectives.of_marginals import OfMarginals
 from hedgerow.objectives.targets import Partial, Targets
+from hedgerow.objectives.training_objective import Measured, ScoredPart, Slopes, TrainingObjective
 
 __all__ = [
     "Accuracy",
-    "Choice",
-    "Expectations",
     "ExpectedAccuracy",
+    "Likelihood",
+    "MaxMargin",
+    "Measured",
     "Objective",
+    "OfMarginals",
     "Partial",
     "Pointwise",
+    "ScoredPart",
     "Slopes",
     "Targets",
-    "default_decode",
-    "expect",
-    "expect_labelwise",
-    "find_direction",
-    "likelihood",
+    "TrainingObjective",
     "log_likelihoods",
-    "max_margin",
-    "measure_loss",
     "read_objective",
-    "stages",
 ]

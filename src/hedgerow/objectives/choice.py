@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from hedgerow.decoding import Decode
 from hedgerow.objectives.labelwise import Accuracy, ExpectedAccuracy, Objective, Pointwise
+from hedgerow.objectives.likelihood import Likelihood
+from hedgerow.objectives.max_margin import MaxMargin
+from hedgerow.objectives.of_marginals import OfMarginals
+from hedgerow.objectives.training_objective import TrainingObjective
 from hedgerow.parameters import check_number
 
-__all__ = ["Choice", "default_decode", "read_objective", "stages"]
-
-# The likelihood and the margin depend on whole labellings, all other objectives on the marginals.
-Choice = Objective | Literal["likelihood", "max_margin"]
-
-# Training for accuracy begins with this share of the sharpness asked for, which then doubles.
-FIRST_SHARE = 1 / 8
+__all__ = ["read_objective"]
 
 
-def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> Choice:
+def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> TrainingObjective:
     """Check the parameters ``objective`` and ``sharpness``; ``margin``: max_margin is offered."""
     check_number("sharpness", sharpness, minimum=0)
     if sharpness == 0:
@@ -45,34 +42,14 @@ def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> Choice:
             f"objective is {objective!r}; expected a name, such as 'accuracy', or an object with "
             f"the methods value and gradient, see hedgerow.objectives.Objective{hint}"
         )
-    return objective
+    return OfMarginals(objective)
 
 
-def default_decode(objective: Choice) -> Decode:
-    """How a model decodes unless it is told: by what it was trained for."""
-    return "viterbi" if isinstance(objective, str) else "marginal"
-
-
-def stages(objective: Objective) -> list[Objective]:
-    """What to train for in turn: smoother objectives first, then the one that was asked for.
-
-    "Gradually increasing" the sharpness while starting from the last solution is the advice of
-    Gross et al. (2006), footnote 3.
-    """
-    if not isinstance(objective, Accuracy):
-        return [objective]
-    found, share = [], FIRST_SHARE
-    while share <= 1:
-        found.append(Accuracy(share * objective.sharpness))
-        share *= 2
-    return list(found)
-
-
-def _named(name: str, sharpness: float) -> Choice:
+def _named(name: str, sharpness: float) -> TrainingObjective:
     if name == "likelihood":
-        return "likelihood"
+        return Likelihood()
     if name == "max_margin":
-        return "max_margin"
+        return MaxMargin()
     if name == "pointwise":
-        return Pointwise()
-    return Accuracy(sharpness) if name == "accuracy" else ExpectedAccuracy()
+        return OfMarginals(Pointwise())
+    return OfMarginals(Accuracy(sharpness) if name == "accuracy" else ExpectedAccuracy())

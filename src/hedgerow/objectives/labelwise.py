@@ -15,16 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.objectives.likelihood import Expectations
 from hedgerow.objectives.targets import Targets
-from hedgerow.trellis import Potentials, forward_backward
 
 __all__ = [
     "Accuracy",
     "ExpectedAccuracy",
     "Objective",
     "Pointwise",
-    "expect_labelwise",
     "find_direction",
     "measure_loss",
 ]
@@ -186,20 +183,6 @@ def _is_numeric(returned: Any) -> bool:
         return np.asarray(returned).dtype.kind in "biuf"
     except (TypeError, ValueError):  # a list of lists of different lengths, for example
         return False
-
-
-def expect_labelwise(
-    objective: Objective,
-    potentials: Potentials,
-    targets: Targets,
-    *,
-    n_threads: int,
-    out: Marginals | None = None,
-) -> Expectations:
-    """The loss, and the marginals that it depends on; ``out`` (N, K) receives them if given."""
-    weights = targets.mean_weights
-    posteriors = forward_backward(potentials, weights=weights, out=out, n_jobs=n_threads)
-    return Expectations(measure_loss(objective, posteriors.marginals, targets), posteriors, None)
 
 
 def _locked(array: Marginals) -> Marginals:

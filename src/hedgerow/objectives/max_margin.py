@@ -10,53 +10,104 @@ It is not smooth: where several labellings attain the maximum, the slopes are th
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.objectives.slopes import Slopes
 from hedgerow.objectives.targets import Targets
-from hedgerow.trellis import Potentials, viterbi
+from hedgerow.objectives.training_objective import Measured, Slopes, TrainingObjective
+from hedgerow.trellis import Posteriors, Scores, forward_backward, viterbi
 
-__all__ = ["max_margin"]
+__all__ = ["MaxMargin"]
 
 
-def max_margin(
-    potentials: Potentials,
-    targets: Targets,
-    *,
-    n_threads: int,
-    out: NDArray[np.float64] | None = None,
-) -> Slopes:
+class MaxMargin(TrainingObjective):
     """Structured hinge loss; its slopes are the counts of the worst labelling minus the given ones.
 
     A wrong label costs 1, or with position weights that of its position as a multiple of its
     sequence's. The weight of a sequence multiplies all of its loss. All labels must be known, and
-    their scores finite. ``out`` (N, K), where given, receives the slopes of the nodes.
+    their scores finite.
     """
-    assert targets.partial is None
-    nodes = np.empty_like(potentials.nodes) if out is None else out
-    costs = _costs(targets)
-    given = replace(targets, position_weights=None)
-    _add_costs(potentials.nodes, costs, given.codes, nodes)
-    worst = replace(given, codes=viterbi(replace(potentials, nodes=nodes), n_jobs=n_threads))
 
-    sequences = np.repeat(np.arange(potentials.n_sequences), np.diff(targets.offsets))
-    gains = _gains(potentials, given, worst) + np.where(worst.codes == given.codes, 0.0, costs)
-    hinges = np.bincount(sequences, gains, potentials.n_sequences).clip(min=0)
-    if targets.sequence_weights is not None:
-        hinges *= targets.sequence_weights
-    # A sequence without a loss, be it by its weight, has no slopes.
-    worst = replace(worst, codes=np.where(hinges[sequences] > 0, worst.codes, given.codes))
-    edges = None if potentials.edges is None else np.zeros_like(potentials.edges)
-    nodes.fill(0.0)
-    for labelled, sign in ((worst, 1.0), (given, -1.0)):
-        _add_counts(nodes, labelled.codes, labelled.weights, sign)
-        if edges is not None:
-            pairs = edges.reshape(len(edges), -1)
-            _add_counts(pairs, labelled.pair_codes, labelled.weights, sign)
-    return Slopes(float(hinges.sum()), nodes, worst.arc_counts - given.arc_counts, edges)
+    decode = "viterbi"
+    needs_all_labels = "objective='max_margin' compares whole labellings"
+    is_smooth = False
+
+    def measure(
+        self,
+        scores: Scores,
+        targets: Targets,
+        *,
+        n_threads: int,
+        out: NDArray[np.float64] | None = None,
+    ) -> Measured:
+        """The hinges of all sequences."""
+        assert targets.partial is None
+        nodes = np.empty_like(scores.nodes) if out is None else out
+        costs = _costs(targets)
+        given = replace(targets, position_weights=None)
+        _add_costs(scores.nodes, costs, given.codes, nodes)
+        worst = replace(given, codes=viterbi(replace(scores, nodes=nodes), n_threads=n_threads))
+
+        sequences = np.repeat(np.arange(scores.n_sequences), np.diff(targets.offsets))
+        gains = _gains(scores, given, worst) + np.where(worst.codes == given.codes, 0.0, costs)
+        hinges = np.bincount(sequences, gains, scores.n_sequences).clip(min=0)
+        if targets.sequence_weights is not None:
+            hinges *= targets.sequence_weights
+        # A sequence without a loss, be it by its weight, has no slopes.
+        worst = replace(worst, codes=np.where(hinges[sequences] > 0, worst.codes, given.codes))
+        return Margin(float(hinges.sum()), scores, given, worst, n_threads)
+
+    def evaluate(
+        self, parts: Iterator[Scores], targets: Targets, *, n_threads: int
+    ) -> tuple[float, NDArray[np.int32]]:
+        """The hinge loss, and the best labellings without a margin."""
+        loss, codes = 0.0, [np.empty(0, np.int32)]
+        for scores, part in targets.along(parts):
+            loss += self.measure(scores, part, n_threads=n_threads).loss
+            codes.append(viterbi(scores, n_threads=n_threads))
+        return loss, np.concatenate(codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Margin(Measured):
+    """The labellings that are given, and those that are worst by score and cost."""
+
+    loss: float
+    """Sum of the hinges, weights included."""
+    scores: Scores
+    given: Targets
+    worst: Targets
+    n_threads: int
+
+    @property
+    def posteriors(self) -> Posteriors:  # type: ignore[override]
+        """Those of the scores; the margin itself does not look at them."""
+        weights = self.given.mean_weights
+        return forward_backward(self.scores, weights=weights, n_threads=self.n_threads)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """The marginals."""
+        return self.posteriors.marginals
+
+    def arc_slopes(self) -> NDArray[np.float64]:
+        """Counts of the worst labelling minus the given ones."""
+        slopes: NDArray[np.float64] = self.worst.arc_counts - self.given.arc_counts
+        return slopes
+
+    def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
+        """Counts of the worst labelling minus the given ones."""
+        nodes = np.empty_like(self.scores.nodes) if out is None else out
+        edges = None if self.scores.edges is None else np.zeros_like(self.scores.edges)
+        nodes.fill(0.0)
+        for labelled, sign in ((self.worst, 1.0), (self.given, -1.0)):
+            _add_counts(nodes, labelled.codes, labelled.weights, sign)
+            if edges is not None:
+                pairs = edges.reshape(len(edges), -1)
+                _add_counts(pairs, labelled.pair_codes, labelled.weights, sign)
+        return Slopes(nodes, self.arc_slopes(), edges)
 
 
 def _costs(targets: Targets) -> NDArray[np.float64]:
@@ -85,29 +136,23 @@ def _add_costs(
     out[positions, codes] = scores[positions, codes]
 
 
-def _gains(potentials: Potentials, given: Targets, worst: Targets) -> NDArray[np.float64]:
+def _gains(scores: Scores, given: Targets, worst: Targets) -> NDArray[np.float64]:
     """By how much the worst labels outscore the given ones at each position, (N,).
 
     Only differences are ever summed: the scores themselves may be too large to tell them apart.
     """
-    positions = np.arange(potentials.n_positions)
-    nodes = potentials.nodes
+    positions = np.arange(scores.n_positions)
+    nodes = scores.nodes
     gains: NDArray[np.float64] = nodes[positions, worst.codes] - nodes[positions, given.codes]
-    arcs = np.append(potentials.arcs, 0.0)  # the last is for positions that no arc leads to
-    gains += arcs[_arcs_taken(worst)] - arcs[_arcs_taken(given)]
-    if potentials.edges is not None:
-        edges = potentials.edges.reshape(len(positions), -1)
+    arcs = np.append(scores.arcs, 0.0)  # the last is for positions that no arc leads to
+    taken = [scores.trellis.arcs_taken(each.codes, each.offsets) for each in (worst, given)]
+    gains += arcs[taken[0]] - arcs[taken[1]]
+    if scores.edges is not None:
+        edges = scores.edges.reshape(len(positions), -1)
         inner = positions[given.pair_codes >= 0]
         gains[inner] += edges[inner, worst.pair_codes[inner]]
         gains[inner] -= edges[inner, given.pair_codes[inner]]
     return gains
-
-
-def _arcs_taken(targets: Targets) -> NDArray[np.int32]:
-    """Arc into each position, (N,), as an index into all arcs; -1 if there is none."""
-    if targets.automaton is None:
-        return targets.pair_codes
-    return targets.automaton.arcs_taken(targets.codes, targets.offsets)
 
 
 def _add_counts(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels import pin_known
-from hedgerow.labels.automaton import Automaton
 from hedgerow.lazy import LazyAttributes, lazy
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Chain, Scores, Trellis
 
 __all__ = ["Partial", "Targets"]
 
@@ -25,10 +25,8 @@ class Targets(LazyAttributes):
         Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
     codes : (N,) int32
         Label of each position, -1 if it is not known.
-    n_labels : int
-        Number of labels, K.
-    automaton : Automaton or None
-        What the arcs of the potentials belong to; None is a first-order chain.
+    trellis : Trellis
+        What the arcs of their scores belong to.
     sequence_weights : (S,) or None
         How much each sequence counts.
     position_weights : (N,) or None
@@ -38,10 +36,14 @@ class Targets(LazyAttributes):
 
     offsets: NDArray[np.int64]
     codes: NDArray[np.int32]
-    n_labels: int
-    automaton: Automaton | None = None
+    trellis: Trellis
     sequence_weights: NDArray[np.float64] | None = None
     position_weights: NDArray[np.float64] | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, K."""
+        return self.trellis.n_labels
 
     @property
     def n_known(self) -> int:
@@ -73,11 +75,18 @@ class Targets(LazyAttributes):
         return Targets(
             offsets - offsets[0],
             self.codes[positions],
-            self.n_labels,
-            self.automaton,
+            self.trellis,
             None if by_sequence is None else by_sequence[sequences],
             None if by_position is None else by_position[positions],
         )
+
+    def along(self, parts: Iterable[Scores]) -> Iterator[tuple[Scores, Targets]]:
+        """Scores of all sequences, in runs of consecutive ones, each with its targets."""
+        first = 0
+        for scores in parts:
+            end = first + scores.n_sequences
+            yield scores, self.part(slice(first, end))
+            first = end
 
     @lazy
     def partial(self) -> Partial | None:
@@ -104,21 +113,13 @@ class Targets(LazyAttributes):
     @lazy
     def pair_codes(self) -> NDArray[np.int32]:
         """Label pair j * K + k that ends at each position, (N,), -1 if none that is known does."""
-        codes = np.full(len(self.codes), -1, dtype=np.int32)
-        known = (self.codes[:-1] >= 0) & (self.codes[1:] >= 0)
-        pairs = self.codes[:-1] * self.n_labels + self.codes[1:]
-        codes[1:] = np.where(known, pairs, -1)
-        codes[self.offsets[:-1][np.diff(self.offsets) > 0]] = -1
-        return codes
+        return Chain(self.n_labels).arcs_taken(self.codes, self.offsets)
 
     @lazy
     def arc_counts(self) -> NDArray[np.float64]:
-        """How much each arc counts in all, (K, K) or (A,), but for partially labelled sequences."""
-        shape: tuple[int, ...] = (self.n_labels, self.n_labels)
-        taken = self.pair_codes
-        if self.automaton is not None:
-            shape = (self.automaton.n_arcs,)
-            taken = self.automaton.arcs_taken(self.codes, self.offsets)
+        """How much each arc counts in all, but for partially labelled sequences."""
+        shape = self.trellis.arc_shape
+        taken = self.trellis.arcs_taken(self.codes, self.offsets)
         taken = np.where(self.full_codes >= 0, taken, -1)
         counted = taken >= 0
         weights = None if self.weights is None else self.weights[counted]
@@ -148,9 +149,9 @@ class Partial:
     offsets: NDArray[np.int64]
     codes: NDArray[np.int32]
 
-    def restrict(self, potentials: Potentials) -> Potentials:
-        """The potentials of these sequences, with all labels forbidden but those that are known."""
-        nodes = potentials.nodes[self.positions]
+    def restrict(self, scores: Scores) -> Scores:
+        """The scores of these sequences, with all labels forbidden but those that are known."""
+        nodes = scores.nodes[self.positions]
         pin_known(nodes, self.codes)
-        edges = None if potentials.edges is None else potentials.edges[self.positions]
-        return replace(potentials, nodes=nodes, offsets=self.offsets, edges=edges)
+        edges = None if scores.edges is None else scores.edges[self.positions]
+        return replace(scores, nodes=nodes, offsets=self.offsets, edges=edges)

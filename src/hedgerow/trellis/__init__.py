@@ -1,4 +1,4 @@
-"""Inference on chains: which labellings are likely, and how likely.
+"""Inference: which labellings are likely, and how likely.
 
 The score of a labelling y of T positions is, for first-order chains,
 
@@ -13,6 +13,9 @@ depend on the number of threads, nor on the other sequences of the batch, to the
 """
 
 from hedgerow._core import NoPathError
+from hedgerow.trellis.automaton_chain import AutomatonChain
+from hedgerow.trellis.build import build_trellis
+from hedgerow.trellis.chain import Chain
 from hedgerow.trellis.paths import k_best, sample, viterbi
 from hedgerow.trellis.posteriors import (
     Pairs,
@@ -22,16 +25,21 @@ from hedgerow.trellis.posteriors import (
     log_z,
     weighted_forward_backward,
 )
-from hedgerow.trellis.potentials import Potentials, count_threads
 from hedgerow.trellis.tangents import Tangents, tangent
+from hedgerow.trellis.trellis import Mixing, Outputs, Scores, Trellis
 
 __all__ = [
+    "AutomatonChain",
+    "Chain",
+    "Mixing",
     "NoPathError",
+    "Outputs",
     "Pairs",
     "Posteriors",
-    "Potentials",
+    "Scores",
     "Tangents",
-    "count_threads",
+    "Trellis",
+    "build_trellis",
     "forward_backward",
     "k_best",
     "log_likelihood",

@@ -5,23 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import _core
 from hedgerow.trellis.posteriors import log_likelihood
-from hedgerow.trellis.potentials import Potentials, Scores, count_threads, over_automaton
+from hedgerow.trellis.reading import read_floats
+from hedgerow.trellis.trellis import Scores
 
 __all__ = ["k_best", "sample", "viterbi"]
 
 
-def viterbi(potentials: Potentials, *, n_jobs: int | None = None) -> NDArray[np.int32]:
+def viterbi(scores: Scores, *, n_threads: int = 1) -> NDArray[np.int32]:
     """The most probable labelling of every sequence, (N,) codes."""
-    scores = Scores(potentials)
-    codes = np.empty(potentials.n_positions, dtype=np.int32)
-    scores.bind(_core.fill_viterbi, _core.fill_automaton_viterbi)(codes, count_threads(n_jobs))
+    codes = np.empty(scores.n_positions, dtype=np.int32)
+    scores.trellis.fill_viterbi(scores, codes, n_threads)
     return codes
 
 
 def k_best(
-    potentials: Potentials, k: int, *, n_jobs: int | None = None
+    scores: Scores, k: int, *, n_threads: int = 1
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
     """The k most probable labellings of every sequence, best first.
 
@@ -36,25 +35,21 @@ def k_best(
     """
     if k < 1:
         raise ValueError(f"k is {k}; expected at least 1")
-    scores = Scores(over_automaton(potentials))
-    codes = np.zeros((k, potentials.n_positions), dtype=np.int32)
-    counts = np.empty(potentials.n_sequences, dtype=np.int64)
-    losses = np.full((k, potentials.n_sequences), np.inf)
-    scores.bind(None, _core.fill_k_best)(codes, counts, losses, count_threads(n_jobs))
-    return codes, counts, log_likelihood(potentials, codes[0], n_jobs=n_jobs) - losses
+    codes = np.zeros((k, scores.n_positions), dtype=np.int32)
+    counts = np.empty(scores.n_sequences, dtype=np.int64)
+    losses = np.full((k, scores.n_sequences), np.inf)
+    scores.trellis.fill_k_best(scores, codes, counts, losses, n_threads)
+    return codes, counts, log_likelihood(scores, codes[0], n_threads=n_threads) - losses
 
 
-def sample(
-    potentials: Potentials, uniforms: ArrayLike, *, n_jobs: int | None = None
-) -> NDArray[np.int32]:
+def sample(scores: Scores, uniforms: ArrayLike, *, n_threads: int = 1) -> NDArray[np.int32]:
     """Draw labellings from their distribution, (n, N) codes.
 
     ``uniforms`` (n, N) are random numbers in [0, 1), one for each label to draw.
     """
-    scores = Scores(over_automaton(potentials))
-    numbers = np.ascontiguousarray(uniforms, dtype=np.float64)
+    numbers = read_floats(uniforms)
     if numbers.ndim != 2 or not ((numbers >= 0) & (numbers < 1)).all():
         raise ValueError("uniforms must be numbers in [0, 1), a row for each sample")
     codes = np.empty(numbers.shape, dtype=np.int32)
-    scores.bind(None, _core.fill_samples)(numbers, codes, count_threads(n_jobs))
+    scores.trellis.fill_samples(scores, numbers, codes, n_threads)
     return codes

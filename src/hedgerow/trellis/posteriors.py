@@ -1,27 +1,21 @@
-"""Forward-backward: how probable labels, label pairs, arcs and labellings are."""
+"""Forward-backward: how probable labels, label pairs, label patterns and labellings are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import _core
 from hedgerow.labels.automaton import PatternArcs
-from hedgerow.trellis.potentials import (
-    Potentials,
-    Scores,
-    count_threads,
-    read_codes,
-    read_weights,
-)
+from hedgerow.trellis.reading import read_codes, read_weights
+from hedgerow.trellis.trellis import Outputs, Scores
 
 __all__ = [
     "Pairs",
     "Posteriors",
-    "empty_posteriors",
+    "allocate",
     "forward_backward",
     "log_likelihood",
     "log_z",
@@ -40,82 +34,65 @@ class Posteriors:
     marginals: NDArray[np.float64]
     """(N, K) probability of each label at each position."""
     arc_sums: NDArray[np.float64] | None
-    """(K, K), or (A,) with an automaton: expected number of times each arc is taken."""
+    """Expected number of times each arc is taken, in the shape of the arcs."""
     pairs: NDArray[np.float64] | None
     """(N, K, K) probability of (label before, label); 0 where a sequence begins."""
-    arc_marginals: NDArray[np.float64] | None
-    """(N, A) probability that each arc of an automaton is taken."""
     pattern_marginals: NDArray[np.float64] | None
     """(N, P) probability that each label pattern ends at each position."""
     log_likelihoods: NDArray[np.float64] | None
     """(S,) log probability of the given labels."""
 
+    @classmethod
+    def of(cls, out: Outputs) -> Posteriors:
+        """What was filled."""
+        return cls(**{field.name: getattr(out, field.name) for field in fields(cls)})
+
 
 def forward_backward(
-    potentials: Potentials,
+    scores: Scores,
     *,
     labels: ArrayLike | None = None,
     pairs: Pairs = "sum",
-    arc_marginals: bool = False,
     patterns: PatternArcs | None = None,
     weights: ArrayLike | None = None,
     out: NDArray[np.float64] | None = None,
-    n_jobs: int | None = None,
+    n_threads: int = 1,
 ) -> Posteriors:
     """Log Z and marginals of every sequence.
 
     Parameters
     ----------
-    potentials
+    scores
         The scores.
     labels
         (N,) codes; when given, their log-likelihoods are computed in the same pass.
     pairs
         "sum" for the expected number of times each arc is taken, "each" also for the marginals of
         label pairs at every position, None for neither.
-    arc_marginals
-        Whether to compute the probability of each arc at every position, for an automaton.
     patterns
         Label patterns whose probability at every position to compute, by the arcs that end in them.
-        That takes less memory than ``arc_marginals`` or all label pairs where these are many.
     weights
         (S,) how much each sequence counts in ``arc_sums``; None is 1.
     out
         (N, K) float64 array that receives the marginals, to save allocating one.
-    n_jobs
-        Threads; None is all cores.
+    n_threads
+        Number of threads; the result does not depend on it.
     """
-    scores = Scores(potentials)
-    codes = None if labels is None else read_codes(labels, potentials.n_labels)
-    result = empty_posteriors(
-        potentials, pairs, out, arc_marginals, likelihoods=codes is not None, patterns=patterns
-    )
+    codes = None if labels is None else read_codes(labels, scores.n_labels)
+    result = allocate(scores, pairs, out, likelihoods=codes is not None, patterns=patterns)
     by_sequence = None if weights is None else read_weights(weights)
-    _fill_posteriors(
-        scores,
-        codes,
-        result.log_z,
-        result.log_likelihoods,
-        result.marginals,
-        result.arc_sums,
-        result.arc_marginals,
-        result.pairs,
-        patterns,
-        result.pattern_marginals,
-        by_sequence,
-        count_threads(n_jobs),
-    )
-    return result
+    scores.trellis.fill_posteriors(scores, codes, by_sequence, result, n_threads)
+    return Posteriors.of(result)
 
 
 def weighted_forward_backward(
-    potentials: Potentials,
+    scores: Scores,
     labels: ArrayLike,
     weights: ArrayLike,
     *,
     pairs: Pairs = "sum",
     out: NDArray[np.float64] | None = None,
-    n_jobs: int | None = None,
+    n_threads: int = 1,
 ) -> Posteriors:
     """The likelihood with a weight for each position, and its expected counts.
 
@@ -124,90 +101,48 @@ def weighted_forward_backward(
     ``arc_sums`` and ``pairs`` are what has to be subtracted from the weighted observed counts to
     get the gradient. With all weights 1 they are those of `forward_backward`.
     """
-    scores = Scores(potentials)
-    result = empty_posteriors(potentials, pairs, out, False, likelihoods=True)
+    codes, by_position = read_codes(labels, scores.n_labels), read_weights(weights)
+    result = allocate(scores, pairs, out, likelihoods=True)
+    assert result.log_z is not None
     result.log_z.fill(np.nan)  # there is no one Z behind a weighted likelihood
-    fill = scores.bind(_core.fill_weighted_posteriors, _core.fill_weighted_automaton_posteriors)
-    fill(
-        read_codes(labels, potentials.n_labels),
-        read_weights(weights),
-        result.log_likelihoods,
-        result.marginals,
-        result.arc_sums,
-        result.pairs,
-        count_threads(n_jobs),
-    )
-    return result
+    scores.trellis.fill_weighted_posteriors(scores, codes, by_position, result, n_threads)
+    return Posteriors.of(result)
 
 
-def log_likelihood(
-    potentials: Potentials, labels: ArrayLike, *, n_jobs: int | None = None
-) -> NDArray[np.float64]:
+def log_likelihood(scores: Scores, labels: ArrayLike, *, n_threads: int = 1) -> NDArray[np.float64]:
     """Log probability of the given labels, (S,), by a forward pass alone."""
-    scores = Scores(potentials)
-    out = np.empty(potentials.n_sequences)
-    codes = read_codes(labels, potentials.n_labels)
-    nothing = (None,) * 7
-    _fill_posteriors(scores, codes, None, out, *nothing, count_threads(n_jobs))
+    out = np.empty(scores.n_sequences)
+    codes, wanted = read_codes(labels, scores.n_labels), Outputs(log_likelihoods=out)
+    scores.trellis.fill_posteriors(scores, codes, None, wanted, n_threads)
     return out
 
 
-def log_z(potentials: Potentials, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+def log_z(scores: Scores, *, n_threads: int = 1) -> NDArray[np.float64]:
     """Log of the sum over all labellings of exp(score), (S,), by a forward pass alone."""
-    scores = Scores(potentials)
-    out = np.empty(potentials.n_sequences)
-    nothing = (None,) * 8
-    _fill_posteriors(scores, None, out, *nothing, count_threads(n_jobs))
+    out = np.empty(scores.n_sequences)
+    scores.trellis.fill_posteriors(scores, None, None, Outputs(log_z=out), n_threads)
     return out
 
 
-def empty_posteriors(
-    potentials: Potentials,
+def allocate(
+    scores: Scores,
     pairs: Pairs,
     out: NDArray[np.float64] | None,
-    arc_marginals: bool,
     *,
-    likelihoods: bool,
+    likelihoods: bool = False,
     patterns: PatternArcs | None = None,
-) -> Posteriors:
-    """Room for what a kernel fills."""
+) -> Outputs:
+    """Arrays for what is wanted; ``out`` (N, K), where given, is the one of the marginals."""
     if pairs not in ("sum", "each", None):
         raise ValueError(f"pairs is {pairs!r}; expected 'sum', 'each' or None")
-    automaton = potentials.automaton
-    if arc_marginals and automaton is None:
-        raise ValueError("arc_marginals need an automaton; pairs='each' is for label pairs")
-    n_positions, n_labels = np.shape(potentials.nodes)
-    n_sequences = potentials.n_sequences
-    return Posteriors(
-        log_z=np.empty(n_sequences),
+    n_positions, n_labels = np.shape(scores.nodes)
+    n_patterns = 0 if patterns is None else len(patterns.offsets) - 1
+    return Outputs(
+        log_z=np.empty(scores.n_sequences),
+        log_likelihoods=np.empty(scores.n_sequences) if likelihoods else None,
         marginals=np.empty((n_positions, n_labels)) if out is None else out,
-        arc_sums=None if pairs is None else np.empty(np.shape(potentials.arcs)),
+        arc_sums=None if pairs is None else np.empty(np.shape(scores.arcs)),
         pairs=np.empty((n_positions, n_labels, n_labels)) if pairs == "each" else None,
-        arc_marginals=np.empty((n_positions, automaton.n_arcs))
-        if arc_marginals and automaton is not None
-        else None,
-        pattern_marginals=None
-        if patterns is None
-        else np.empty((n_positions, len(patterns.offsets) - 1)),
-        log_likelihoods=np.empty(n_sequences) if likelihoods else None,
+        pattern_marginals=None if patterns is None else np.empty((n_positions, n_patterns)),
+        patterns=patterns,
     )
-
-
-def _fill_posteriors(
-    scores: Scores,
-    labels: NDArray[np.int32] | None,
-    log_z: NDArray[np.float64] | None,
-    log_likelihoods: NDArray[np.float64] | None,
-    marginals: NDArray[np.float64] | None,
-    arc_sums: NDArray[np.float64] | None,
-    arc_marginals: NDArray[np.float64] | None,
-    pairs: NDArray[np.float64] | None,
-    patterns: PatternArcs | None,
-    pattern_marginals: NDArray[np.float64] | None,
-    weights: NDArray[np.float64] | None,
-    n_threads: int,
-) -> None:
-    fill = scores.bind(_core.fill_posteriors, _core.fill_automaton_posteriors)
-    arcs = (arc_sums,) if scores.potentials.automaton is None else (arc_sums, arc_marginals)
-    by_pattern = None if patterns is None else (*patterns, pattern_marginals)
-    fill(labels, log_z, log_likelihoods, marginals, *arcs, pairs, by_pattern, weights, n_threads)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import _core
-from hedgerow.trellis.posteriors import Pairs, empty_posteriors
-from hedgerow.trellis.potentials import Potentials, Scores, count_threads, over_automaton
+from hedgerow.trellis.posteriors import Pairs, allocate
+from hedgerow.trellis.reading import read_floats
+from hedgerow.trellis.trellis import Scores
 
 __all__ = ["Tangents", "tangent"]
 
@@ -21,23 +21,20 @@ class Tangents:
     marginals: NDArray[np.float64]
     """(N, K) of the marginals."""
     arc_sums: NDArray[np.float64] | None
-    """(K, K), or (A,) with an automaton."""
+    """Of the expected counts of the arcs, in their shape."""
     pairs: NDArray[np.float64] | None
     """(N, K, K); 0 where a sequence begins."""
-    arc_marginals: NDArray[np.float64] | None
-    """(N, A)"""
 
 
 def tangent(
-    potentials: Potentials,
+    scores: Scores,
     marginals: ArrayLike,
     nodes: ArrayLike,
     arcs: ArrayLike | None = None,
     *,
     pairs: Pairs = "sum",
-    arc_marginals: bool = False,
     out: NDArray[np.float64] | None = None,
-    n_jobs: int | None = None,
+    n_threads: int = 1,
 ) -> Tangents:
     """How the marginals change as the scores move along a direction.
 
@@ -47,7 +44,7 @@ def tangent(
 
     Parameters
     ----------
-    potentials
+    scores
         The scores.
     marginals
         (N, K) those of `forward_backward` for the same scores.
@@ -56,102 +53,31 @@ def tangent(
         is 0 it does not matter.
     arcs
         Direction of the arc scores, of their shape; None is 0.
-    pairs, arc_marginals, n_jobs
+    pairs, n_threads
         As in `forward_backward`.
     out
         (N, K) float64 array that receives the derivatives of the marginals.
     """
-    scores = Scores(potentials)
-    probs = _of_shape(marginals, np.shape(potentials.nodes), "marginals", "nodes")
-    node_moves = _of_shape(nodes, np.shape(potentials.nodes), "the direction of nodes", "nodes")
+    probs = _of_shape(marginals, np.shape(scores.nodes), "marginals", "nodes")
+    node_moves = _of_shape(nodes, np.shape(scores.nodes), "the direction of nodes", "nodes")
     _check_finite(node_moves, "nodes", "position {}, label {}")
     arc_moves = None
     if arcs is not None:
-        arc_moves = _of_shape(arcs, np.shape(potentials.arcs), "the direction of arcs", "arcs")
+        arc_moves = _of_shape(arcs, np.shape(scores.arcs), "the direction of arcs", "arcs")
         _check_finite(arc_moves, "arcs", "arc {}" if arc_moves.ndim == 1 else "labels {} to {}")
     if out is not None and any(np.may_share_memory(out, read) for read in (probs, node_moves)):
         raise ValueError("out is where marginals or nodes are; pass an array of its own")
-    room = empty_posteriors(potentials, pairs, out, arc_marginals, likelihoods=False)
-    result = Tangents(room.marginals, room.arc_sums, room.pairs, room.arc_marginals)
-    n_threads = count_threads(n_jobs)
-    if potentials.automaton is not None:
-        _fill_over_automaton(scores, probs, node_moves, arc_moves, None, result, n_threads)
-    else:
-        _fill_chain_tangents(scores, probs, node_moves, arc_moves, result, n_threads)
-    return result
-
-
-def _fill_chain_tangents(
-    scores: Scores,
-    marginals: NDArray[np.float64],
-    nodes: NDArray[np.float64],
-    arcs: NDArray[np.float64] | None,
-    result: Tangents,
-    n_threads: int,
-) -> None:
-    """Fast where that can be; with edges or extreme scores over the automaton of label pairs."""
-    potentials = scores.potentials
-    left = np.ones(potentials.n_sequences, dtype=np.uint8)
-    if potentials.edges is None:
-        node_scores, arc_scores, _, offsets = scores.arguments
-        _core.fill_tangents(
-            node_scores,
-            arc_scores,
-            offsets,
-            marginals,
-            nodes,
-            arcs,
-            result.marginals,
-            result.arc_sums,
-            result.pairs,
-            left,
-            n_threads,
-        )
-        if not left.any():
-            return
-    over_pairs = over_automaton(potentials)
-    automaton = over_pairs.automaton
-    assert automaton is not None
-    sums = None if result.arc_sums is None else np.empty(automaton.n_arcs)
-    arc_moves = None if arcs is None else automaton.arc_scores(np.ravel(arcs))
-    _fill_over_automaton(
-        Scores(over_pairs),
-        marginals,
-        nodes,
-        arc_moves,
-        left,
-        replace(result, arc_sums=sums),
-        n_threads,
-    )
-    if result.arc_sums is None or sums is None:
-        return
-    by_pair = automaton.pattern_sums(sums).reshape(result.arc_sums.shape)
-    if potentials.edges is None:
-        result.arc_sums[...] += by_pair
-    else:
-        result.arc_sums[...] = by_pair
-
-
-def _fill_over_automaton(
-    scores: Scores,
-    marginals: NDArray[np.float64],
-    nodes: NDArray[np.float64],
-    arcs: NDArray[np.float64] | None,
-    wanted: NDArray[np.uint8] | None,
-    result: Tangents,
-    n_threads: int,
-) -> None:
-    """Over an automaton; `wanted` (S,) says of which sequences, None of all."""
-    fill = scores.bind(None, _core.fill_automaton_tangents)
-    outputs = result.marginals, result.arc_sums, result.arc_marginals, result.pairs
-    fill(marginals, nodes, arcs, wanted, *outputs, n_threads)
+    result = allocate(scores, pairs, out)
+    assert result.marginals is not None
+    scores.trellis.fill_tangents(scores, probs, node_moves, arc_moves, result, n_threads)
+    return Tangents(result.marginals, result.arc_sums, result.pairs)
 
 
 def _of_shape(
     array: ArrayLike, shape: tuple[int, ...], name: str, other: str
 ) -> NDArray[np.float64]:
     """An array as the kernels want it."""
-    numbers = np.ascontiguousarray(array, dtype=np.float64)
+    numbers = read_floats(array)
     if numbers.shape != shape:
         raise ValueError(f"{name} have shape {numbers.shape}; expected that of {other}, {shape}")
     return numbers

@@ -1,0 +1,147 @@
+"""Training for a function of the marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.decoding import decode_marginals
+from hedgerow.objectives.labelwise import Accuracy, Objective, find_direction, measure_loss
+from hedgerow.objectives.targets import Targets
+from hedgerow.objectives.training_objective import Measured, Part, Slopes, TrainingObjective
+from hedgerow.trellis import Posteriors, Scores, forward_backward, tangent
+
+__all__ = ["OfMarginals"]
+
+# Training for accuracy begins with this share of the sharpness asked for, which then doubles.
+FIRST_SHARE = 1 / 8
+
+
+@dataclass(frozen=True, eq=False)
+class OfMarginals(TrainingObjective):
+    """Minus the value of a function of all marginals."""
+
+    objective: Objective
+    decode = "marginal"
+
+    def measure(
+        self,
+        scores: Scores,
+        targets: Targets,
+        *,
+        n_threads: int,
+        out: NDArray[np.float64] | None = None,
+    ) -> Measured:
+        """The loss, and the marginals that it depends on."""
+        weights = targets.mean_weights
+        posteriors = forward_backward(scores, weights=weights, out=out, n_threads=n_threads)
+        loss = measure_loss(self.objective, posteriors.marginals, targets)
+        return Marginals(loss, posteriors, self.objective, scores, targets, n_threads)
+
+    def evaluate(
+        self, parts: Iterator[Scores], targets: Targets, *, n_threads: int
+    ) -> tuple[float, NDArray[np.int32]]:
+        """The loss, and the labels that are the most probable ones position by position."""
+        marginals = np.empty((len(targets.codes), targets.n_labels))
+        begin = 0
+        for scores in parts:
+            out = marginals[begin : begin + scores.n_positions]
+            forward_backward(scores, pairs=None, out=out, n_threads=n_threads)
+            begin += scores.n_positions
+        loss = measure_loss(self.objective, marginals, targets)
+        constraints = targets.trellis.constraints
+        labels = decode_marginals(marginals, targets.offsets, constraints, n_threads=n_threads)
+        return loss, labels
+
+    def measure_parts(
+        self, parts: Sequence[Part], targets: Targets, *, n_threads: int
+    ) -> Iterator[tuple[Part, float, Slopes]]:
+        """It may be any function of all marginals, so all have to be known before any slope is."""
+        marginals = np.empty((len(targets.codes), targets.n_labels))
+        ends = accumulate((len(part.targets.codes) for part in parts), initial=0)
+        places = [slice(*ends) for ends in pairwise(ends)]
+        for part, place in zip(parts, places, strict=True):
+            scores = part.scores()
+            forward_backward(scores, pairs=None, out=marginals[place], n_threads=n_threads)
+        loss = measure_loss(self.objective, marginals, targets)
+        direction = find_direction(self.objective, marginals, targets)
+        for part, place in zip(parts, places, strict=True):
+            if len(parts) > 1:  # those of a lone part are still there
+                scores = part.scores()
+            out = part.empty_slopes()
+            slopes = _find_slopes(scores, marginals[place], direction[place], out, n_threads)
+            yield part, loss, slopes
+            loss = 0.0  # it has been counted
+
+    @property
+    def has_kinks(self) -> bool:
+        """Accuracy has a kink where two rivals of a label are equal, and may be highest there."""
+        return isinstance(self.objective, Accuracy)
+
+    def stages(self) -> list[TrainingObjective]:
+        """Smoother accuracies first.
+
+        "Gradually increasing" the sharpness while starting from the last solution is the advice of
+        Gross et al. (2006), footnote 3.
+        """
+        if not isinstance(self.objective, Accuracy):
+            return [self]
+        found: list[TrainingObjective] = []
+        share = FIRST_SHARE
+        while share <= 1:
+            found.append(OfMarginals(Accuracy(share * self.objective.sharpness)))
+            share *= 2
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals(Measured):
+    """Marginals, and what a function of them is worth."""
+
+    loss: float
+    posteriors: Posteriors
+    objective: Objective
+    scores: Scores
+    targets: Targets
+    n_threads: int
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """The marginals."""
+        return self.posteriors.marginals
+
+    def arc_slopes(self) -> NDArray[np.float64]:
+        """The derivative of the arcs' expected counts along the gradient."""
+        return self.slopes().arcs
+
+    def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
+        """The derivative of the marginals along the gradient by the marginals."""
+        marginals = self.posteriors.marginals
+        direction = find_direction(self.objective, marginals, self.targets)
+        return _find_slopes(self.scores, marginals, direction, out, self.n_threads)
+
+
+def _find_slopes(
+    scores: Scores,
+    marginals: NDArray[np.float64],
+    direction: NDArray[np.float64],
+    out: NDArray[np.float64] | None,
+    n_threads: int,
+) -> Slopes:
+    """Minus the derivative of the marginals along a direction: the loss is minus the value."""
+    tangents = tangent(
+        scores,
+        marginals,
+        direction,
+        pairs="sum" if scores.edges is None else "each",
+        out=out,
+        n_threads=n_threads,
+    )
+    assert tangents.arc_sums is not None
+    for slopes in (tangents.marginals, tangents.arc_sums, tangents.pairs):
+        if slopes is not None:
+            np.negative(slopes, out=slopes)
+    return Slopes(tangents.marginals, tangents.arc_sums, tangents.pairs)

@@ -1,0 +1,137 @@
+"""Training objectives: from scores, by way of marginals, to a loss and its slopes.
+
+This is the interface between models and what they are trained for: a model gives scores, takes the
+slopes of the loss by these scores, and knows nothing else of the objective.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.decoding import Decode
+from hedgerow.objectives.targets import Targets
+from hedgerow.trellis import Posteriors, Scores
+
+__all__ = ["Measured", "ScoredPart", "Slopes", "TrainingObjective"]
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """How a loss changes with the scores."""
+
+    nodes: NDArray[np.float64]
+    """(N, K)"""
+    arcs: NDArray[np.float64]
+    """In the shape of the arcs of the trellis."""
+    edges: NDArray[np.float64] | None
+    """(N, K, K), if the scores have edges."""
+
+
+class Measured(ABC):
+    """The loss at some scores, and what its slopes are made of.
+
+    Slopes are computed when asked for: where a step turns out to be too long they are not needed.
+    """
+
+    loss: float
+    """Of all positions, weights included."""
+    posteriors: Posteriors
+    """What is expected of the labels."""
+
+    @abstractmethod
+    def probabilities(self) -> NDArray[np.float64]:
+        """Marginals of the labels, (N, K); not to be asked for after `slopes`."""
+
+    @abstractmethod
+    def arc_slopes(self) -> NDArray[np.float64]:
+        """How the loss changes with the scores of the arcs."""
+
+    @abstractmethod
+    def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
+        """How the loss changes with all scores; may be called once.
+
+        It may overwrite the marginals. ``out`` (N, K) receives the slopes of the nodes if they need
+        an array of their own.
+        """
+
+
+class ScoredPart(Protocol):
+    """Some consecutive sequences of a training set."""
+
+    @property
+    def targets(self) -> Targets:
+        """Their labels."""
+        ...
+
+    def scores(self) -> Scores:
+        """Their scores; the arrays may be overwritten by the next call."""
+        ...
+
+    def empty_slopes(self) -> NDArray[np.float64]:
+        """An array for the slopes of the nodes, (N, K), which may be overwritten by other parts."""
+        ...
+
+
+Part = TypeVar("Part", bound=ScoredPart)
+
+
+class TrainingObjective(ABC):
+    """What a model is trained for."""
+
+    decode: ClassVar[Decode]
+    """How a model that was trained for it decodes by default."""
+    needs_all_labels: ClassVar[str | None] = None
+    """Why all labels must be known; None if they need not be."""
+    is_smooth: ClassVar[bool] = True
+    """Whether the loss has a gradient nearly everywhere, as L-BFGS needs it."""
+    needs_warm_start: ClassVar[bool] = True
+    """Whether training should begin with the likelihood, because the loss is not convex."""
+    has_unit_slopes: ClassVar[bool] = False
+    """Whether slopes are at most 1 for each unit of weight, as those of the likelihood are."""
+
+    @property
+    def has_kinks(self) -> bool:
+        """Whether the minimum may lie where there is no gradient, although it is smooth."""
+        return False
+
+    @abstractmethod
+    def measure(
+        self,
+        scores: Scores,
+        targets: Targets,
+        *,
+        n_threads: int,
+        out: NDArray[np.float64] | None = None,
+    ) -> Measured:
+        """The loss at some scores. ``out`` (N, K), where given, receives the marginals."""
+
+    @abstractmethod
+    def evaluate(
+        self, parts: Iterator[Scores], targets: Targets, *, n_threads: int
+    ) -> tuple[float, NDArray[np.int32]]:
+        """The loss of data set aside, and the labels that the default decoder gives them, (N,).
+
+        ``parts`` are the scores of all sequences, in one or more runs of consecutive ones.
+        """
+
+    def measure_parts(
+        self, parts: Sequence[Part], targets: Targets, *, n_threads: int
+    ) -> Iterator[tuple[Part, float, Slopes]]:
+        """Loss and slopes of a training set, part by part; the losses add up.
+
+        ``targets`` are those of all parts. The slopes are to be used before the next part.
+        """
+        for part in parts:
+            out = part.empty_slopes()
+            found = self.measure(part.scores(), part.targets, n_threads=n_threads, out=out)
+            yield part, found.loss, found.slopes(out)
+
+    def stages(self) -> list[TrainingObjective]:
+        """What to train for in turn: smoother objectives first, this one last."""
+        return [self]

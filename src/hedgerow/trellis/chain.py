@@ -1,0 +1,194 @@
+"""Chain: a first-order chain, whose arcs are the pairs of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.labels import Constraints
+from hedgerow.labels.automaton import PatternArcs, pair_automaton
+from hedgerow.trellis.automaton_chain import AutomatonChain
+from hedgerow.trellis.mixing import measure_mixing
+from hedgerow.trellis.reading import kernel_arrays
+from hedgerow.trellis.trellis import Mixing, Outputs, Scores, Trellis
+
+__all__ = ["Chain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Chain(Trellis):
+    """A first-order chain over K labels: arc (j, k) leads from label j to label k.
+
+    Attributes
+    ----------
+    n_labels : int
+        Number of labels, K.
+    pair_codes : (P,) int32 or None
+        The label patterns, which are pairs, as j * K + k; None: all pairs.
+    constraints : Constraints or None
+        What is forbidden.
+    """
+
+    n_labels: int
+    pair_codes: NDArray[np.int32] | None = None
+    constraints: Constraints | None = None
+
+    @property
+    def arc_shape(self) -> tuple[int, ...]:
+        return self.n_labels, self.n_labels
+
+    @property
+    def pattern_arcs(self) -> PatternArcs:
+        codes = self._pattern_codes()
+        return PatternArcs(np.arange(len(codes) + 1, dtype=np.int64), codes)
+
+    def arc_scores(
+        self, weights: NDArray[np.float64], forbidden: float = -np.inf
+    ) -> NDArray[np.float64]:
+        scores = np.zeros(self.arc_shape)
+        if self.constraints is not None:
+            scores[~self.constraints.allowed] = forbidden
+        scores.ravel()[self._pattern_codes()] += weights
+        return scores
+
+    def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return arc_sums.ravel()[self._pattern_codes()]
+
+    def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+        arcs = np.full(len(codes), -1, dtype=np.int32)
+        known = (codes[:-1] >= 0) & (codes[1:] >= 0)
+        arcs[1:] = np.where(known, codes[:-1] * self.n_labels + codes[1:], -1)
+        arcs[offsets[:-1][np.diff(offsets) > 0]] = -1
+        return arcs
+
+    def fill_posteriors(
+        self,
+        scores: Scores,
+        labels: NDArray[np.int32] | None,
+        weights: NDArray[np.float64] | None,
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        _core.fill_posteriors(
+            *kernel_arrays(scores),
+            labels,
+            out.log_z,
+            out.log_likelihoods,
+            out.marginals,
+            out.arc_sums,
+            out.pairs,
+            out.by_pattern,
+            weights,
+            n_threads,
+        )
+
+    def fill_weighted_posteriors(
+        self,
+        scores: Scores,
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        assert out.log_likelihoods is not None
+        assert out.marginals is not None
+        _core.fill_weighted_posteriors(
+            *kernel_arrays(scores),
+            labels,
+            weights,
+            out.log_likelihoods,
+            out.marginals,
+            out.arc_sums,
+            out.pairs,
+            n_threads,
+        )
+
+    def fill_tangents(
+        self,
+        scores: Scores,
+        marginals: NDArray[np.float64],
+        nodes: NDArray[np.float64],
+        arcs: NDArray[np.float64] | None,
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        """Fast where that can be; with edges or extreme scores over the automaton of all pairs."""
+        assert out.marginals is not None
+        left = np.ones(scores.n_sequences, dtype=np.uint8)
+        if scores.edges is None:
+            node_scores, arc_scores, _, offsets = kernel_arrays(scores)
+            _core.fill_tangents(
+                node_scores,
+                arc_scores,
+                offsets,
+                marginals,
+                nodes,
+                arcs,
+                out.marginals,
+                out.arc_sums,
+                out.pairs,
+                left,
+                n_threads,
+            )
+            if not left.any():
+                return
+        automaton, over_pairs = pair_automaton(self.n_labels), self._over_automaton(scores)
+        sums = None if out.arc_sums is None else np.empty(automaton.n_arcs)
+        moves = None if arcs is None else automaton.arc_scores(np.ravel(arcs))
+        outputs = replace(out, arc_sums=sums)
+        AutomatonChain(automaton).fill_some_tangents(
+            over_pairs, marginals, nodes, moves, left, outputs, n_threads
+        )
+        if out.arc_sums is not None and sums is not None:
+            by_pair = automaton.pattern_sums(sums).reshape(self.arc_shape)
+            if scores.edges is None:
+                out.arc_sums[...] += by_pair
+            else:
+                out.arc_sums[...] = by_pair
+
+    def fill_viterbi(self, scores: Scores, codes: NDArray[np.int32], n_threads: int) -> None:
+        _core.fill_viterbi(*kernel_arrays(scores), codes, n_threads)
+
+    def fill_k_best(
+        self,
+        scores: Scores,
+        codes: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        losses: NDArray[np.float64],
+        n_threads: int,
+    ) -> None:
+        over_pairs = self._over_automaton(scores)
+        over_pairs.trellis.fill_k_best(over_pairs, codes, counts, losses, n_threads)
+
+    def fill_samples(
+        self,
+        scores: Scores,
+        uniforms: NDArray[np.float64],
+        codes: NDArray[np.int32],
+        n_threads: int,
+    ) -> None:
+        over_pairs = self._over_automaton(scores)
+        over_pairs.trellis.fill_samples(over_pairs, uniforms, codes, n_threads)
+
+    def mixing(
+        self,
+        scores: Scores,
+        arc_sums: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        n_threads: int,
+    ) -> Mixing:
+        return measure_mixing(scores, scores.arcs, weights, n_threads)
+
+    def _pattern_codes(self) -> NDArray[np.int32]:
+        if self.pair_codes is None:
+            return np.arange(self.n_labels**2, dtype=np.int32)
+        return self.pair_codes
+
+    def _over_automaton(self, scores: Scores) -> Scores:
+        """The same scores over the automaton of all label pairs."""
+        automaton = pair_automaton(self.n_labels)
+        arcs = automaton.arc_scores(np.ravel(scores.arcs))
+        return replace(scores, arcs=arcs, trellis=AutomatonChain(automaton))

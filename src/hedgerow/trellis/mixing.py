@@ -1,0 +1,81 @@
+"""Mixing rates: how far the labels of a chain depend on each other.
+
+Chen et al. (2015) bound the curvature of the likelihood by the rates at which neighbours forget
+each other, Theorems 4.1 and 4.2. `hedgerow.training.curvature` explains gamma.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow import _core
+from hedgerow.labels.automaton import Automaton
+from hedgerow.trellis.reading import kernel_arrays, read_floats
+from hedgerow.trellis.trellis import Mixing, Scores
+
+__all__ = ["average_pair_scores", "measure_mixing"]
+
+
+def measure_mixing(
+    scores: Scores, arcs: NDArray[np.float64], weights: ArrayLike | None, n_threads: int
+) -> Mixing:
+    """Of a first-order chain with the scores ``arcs`` (K, K) of label pairs, in single precision.
+
+    ``weights`` (S,) say how much each sequence counts in the curvatures of the arcs; None is 1.
+    """
+    if scores.edges is not None:
+        raise ValueError("mixing rates are known of chains without edges only")
+    nodes, _, _, offsets = kernel_arrays(scores)
+    found = Mixing(
+        np.empty(len(nodes), dtype=np.float32),
+        np.empty(len(nodes), dtype=np.float32),
+        np.empty(arcs.shape),
+    )
+    _core.fill_mixing(
+        nodes,
+        read_floats(arcs),
+        offsets,
+        None if weights is None else read_floats(weights),
+        found.nodes,
+        found.edges,
+        found.arc_curvatures,
+        n_threads,
+    )
+    return found
+
+
+def average_pair_scores(
+    automaton: Automaton, arcs: ArrayLike, arc_sums: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Scores of label pairs, (K, K), of a first-order chain that resembles one over an automaton.
+
+    Above order 1 labels are no Markov chain: the mixing rates of this one are an estimate of how
+    far they depend on each other, and no bound.
+
+    The score of a label pair is the average over the arcs whose strings end in it, weighted by
+    their expected counts ``arc_sums`` (A,); where these are all 0, it is the highest of their
+    scores. A pair in which no arc ends has the score of the arc of its second label.
+    """
+    n_labels = automaton.n_labels
+    longer, pairs = _last_pairs(automaton)
+    scores = np.asarray(arcs, dtype=np.float64)
+    highest = np.full(n_labels * n_labels, -np.inf)
+    np.maximum.at(highest, pairs, scores[longer])
+    finite = np.isfinite(scores[longer])
+    counts = np.where(finite, arc_sums[longer], 0.0)
+    totals = np.bincount(pairs, counts, n_labels * n_labels)
+    sums = np.bincount(pairs, counts * np.where(finite, scores[longer], 0.0), n_labels * n_labels)
+    averages = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), highest)
+    seen = np.zeros(n_labels * n_labels, dtype=np.bool_)
+    seen[pairs] = True
+    of_label = np.tile(scores[:n_labels], n_labels)
+    table: NDArray[np.float64] = np.where(seen, averages, of_label).reshape(n_labels, n_labels)
+    return table
+
+
+def _last_pairs(automaton: Automaton) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The arcs whose strings have two labels or more, and the pair j * K + k that ends each."""
+    longer = np.arange(automaton.arc_offsets[1], automaton.n_arcs)
+    before = automaton.last_labels[automaton.sources[longer]].astype(np.int64)
+    return longer, before * automaton.n_labels + automaton.labels[longer]

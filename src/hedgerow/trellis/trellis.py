@@ -1,0 +1,252 @@
+"""Trellis: the interface of what finds likely labellings, given scores.
+
+A trellis says which arcs there are between labels, and how label patterns score them; its kernels
+fill arrays. `hedgerow.trellis.posteriors`, `paths` and `tangents` hold the functions that check
+what they are given, allocate what is asked for, and call the kernels.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels import Constraints
+from hedgerow.labels.automaton import PatternArcs
+
+__all__ = ["Mixing", "Outputs", "Scores", "Trellis"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of some consecutive sequences.
+
+    Attributes
+    ----------
+    nodes : (N, K)
+        Scores of the labels at each position.
+    arcs
+        Scores of the arcs of the trellis, the same at every position, see `Trellis.arc_shape`.
+    offsets : (S + 1,) int64
+        Where the sequences begin and end.
+    trellis : Trellis
+        What the arcs belong to.
+    edges : (N, K, K) or None
+        Scores of label pairs that differ from position to position.
+    """
+
+    nodes: NDArray[np.float64]
+    arcs: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    trellis: Trellis
+    edges: NDArray[np.float64] | None = None
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions, N."""
+        return len(self.nodes)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, K."""
+        return int(self.nodes.shape[1])
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences, S."""
+        return len(self.offsets) - 1
+
+    def part(self, sequences: slice) -> Scores:
+        """Only some consecutive sequences."""
+        first, stop, _ = sequences.indices(self.n_sequences)
+        begin, end = int(self.offsets[first]), int(self.offsets[stop])
+        return replace(
+            self,
+            nodes=self.nodes[begin:end],
+            offsets=self.offsets[first : stop + 1] - begin,
+            edges=None if self.edges is None else self.edges[begin:end],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Arrays that forward-backward fills, of N positions of S sequences over K labels.
+
+    None stands for what is not wanted.
+    """
+
+    log_z: NDArray[np.float64] | None = None
+    """(S,) log of the sum over all labellings of exp(score)."""
+    log_likelihoods: NDArray[np.float64] | None = None
+    """(S,) log probability of the given labels."""
+    marginals: NDArray[np.float64] | None = None
+    """(N, K) probability of each label at each position."""
+    arc_sums: NDArray[np.float64] | None = None
+    """Expected number of times each arc is taken, in the shape of the arcs."""
+    pairs: NDArray[np.float64] | None = None
+    """(N, K, K) probability of (label before, label); 0 where a sequence begins."""
+    pattern_marginals: NDArray[np.float64] | None = None
+    """(N, P) probability that each label pattern ends at each position."""
+    patterns: PatternArcs | None = None
+    """The patterns that these are of, by the arcs that end in them."""
+
+    @property
+    def by_pattern(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
+        """Patterns and their marginals, as the kernels take them."""
+        if self.patterns is None or self.pattern_marginals is None:
+            return None
+        return *self.patterns, self.pattern_marginals
+
+
+@dataclass(frozen=True, eq=False)
+class Mixing:
+    """How far the labels of N positions depend on their neighbours, see `Trellis.mixing`."""
+
+    nodes: NDArray[np.float32]
+    """(N,) gamma of all labels at a position."""
+    edges: NDArray[np.float32]
+    """(N,) gamma of all label pairs that end at a position; 0 where a sequence begins."""
+    arc_curvatures: NDArray[np.float64] | None
+    """Sum over all positions of gamma p (1 - p), p the probability of each arc, in the shape of the
+    arcs; None where it is not known arc by arc."""
+
+
+class Trellis(ABC):
+    """How the labels of a sequence depend on each other: arcs, and what to find out about them.
+
+    The score of a labelling is the sum of the scores of its nodes, arcs and edges; its probability
+    is exp(score) / Z. P label patterns have weights, which give the scores of the arcs.
+    """
+
+    n_labels: int
+    """Number of labels, K."""
+    constraints: Constraints | None
+    """What is forbidden."""
+
+    def restrict(self, nodes: NDArray[np.float64], offsets: NDArray[np.int64]) -> None:
+        """Forbid, in place, labels that may not begin or end a sequence. ``nodes`` (N, K)."""
+        if self.constraints is not None:
+            self.constraints.restrict(nodes, offsets)
+
+    @property
+    @abstractmethod
+    def arc_shape(self) -> tuple[int, ...]:
+        """Shape of the scores of all arcs."""
+
+    @property
+    @abstractmethod
+    def pattern_arcs(self) -> PatternArcs:
+        """The arcs that end in each label pattern, as indices into all arcs."""
+
+    @abstractmethod
+    def arc_scores(
+        self, weights: NDArray[np.float64], forbidden: float = -np.inf
+    ) -> NDArray[np.float64]:
+        """Scores of the arcs from the weights of the label patterns, (P,).
+
+        ``forbidden`` is added to those that are forbidden.
+        """
+
+    def pattern_scores(
+        self, codes: NDArray[np.int32], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sum of the weights of the patterns that end at each position of a labelling, (T,).
+
+        What is forbidden has a weight of nothing here.
+        """
+        scores = np.append(self.arc_scores(weights, forbidden=0.0), 0.0)  # the last: no arc
+        return scores[self.arcs_taken(codes, np.array([0, len(codes)]))]
+
+    @abstractmethod
+    def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum over the arcs that end in each label pattern, (P,), from an entry for each arc."""
+
+    @abstractmethod
+    def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Arc into each position of labelled sequences, (N,), as an index into all arcs.
+
+        -1 where there is none, or where a label is not known.
+        """
+
+    @abstractmethod
+    def fill_posteriors(
+        self,
+        scores: Scores,
+        labels: NDArray[np.int32] | None,
+        weights: NDArray[np.float64] | None,
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        """Forward-backward; forward only if nothing else is wanted.
+
+        ``labels`` (N,) are those of the log-likelihoods; ``weights`` (S,) say how much each
+        sequence counts in the sums over arcs.
+        """
+
+    @abstractmethod
+    def fill_weighted_posteriors(
+        self,
+        scores: Scores,
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        """Of a likelihood with a weight for each position: `weighted_forward_backward`."""
+
+    @abstractmethod
+    def fill_tangents(
+        self,
+        scores: Scores,
+        marginals: NDArray[np.float64],
+        nodes: NDArray[np.float64],
+        arcs: NDArray[np.float64] | None,
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        """Derivatives of marginals, arc sums and pairs along a direction, see `tangent`."""
+
+    @abstractmethod
+    def fill_viterbi(self, scores: Scores, codes: NDArray[np.int32], n_threads: int) -> None:
+        """The most probable labelling, (N,)."""
+
+    @abstractmethod
+    def fill_k_best(
+        self,
+        scores: Scores,
+        codes: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        losses: NDArray[np.float64],
+        n_threads: int,
+    ) -> None:
+        """The k most probable labellings, (k, N).
+
+        Also how many there are of each sequence, (S,), and how much less than the best each of them
+        scores, (k, S).
+        """
+
+    @abstractmethod
+    def fill_samples(
+        self,
+        scores: Scores,
+        uniforms: NDArray[np.float64],
+        codes: NDArray[np.int32],
+        n_threads: int,
+    ) -> None:
+        """Labellings (n, N) drawn by random numbers in [0, 1), (n, N)."""
+
+    @abstractmethod
+    def mixing(
+        self,
+        scores: Scores,
+        arc_sums: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        n_threads: int,
+    ) -> Mixing:
+        """Bounds on the curvature of the likelihood, Chen et al. (2015), Theorems 4.1 and 4.2.
+
+        ``arc_sums`` are the expected counts of the arcs; ``weights`` (S,) say how much each
+        sequence counts in the curvatures of the arcs, None is 1.
+        """
