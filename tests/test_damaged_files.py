@@ -138,6 +138,7 @@ NO_COLUMNS = {"kind": "items", "n_features": 0, "names": None, "text": []}
         ({"classes": {}}, "the file does not hold a valid model: its labels"),
         ({"classes": {"dtype": "a1", "labels": ["a", "b", "c"]}}, "a valid model: its labels"),
         ({"classes": {"dtype": 7, "labels": [0, 1, 2]}}, "does not hold a valid model: its labels"),
+        ({"classes": {"dtype": "<U1", "labels": ["a", "b", "long"]}}, "a valid model: its labels"),
         ({"classes": {"dtype": "<U1", "labels": []}}, "does not hold a valid model: its labels"),
         ({"classes": {"dtype": "<U1", "labels": "abc"}}, "a valid model: its labels"),
         ({"classes": {"dtype": "<U1", "labels": ["b", "a", "c"]}}, "a valid model: its labels"),

@@ -291,8 +291,10 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
-    """Labels as JSON values."""
-    return {"dtype": classes.dtype.str, "labels": classes.tolist()}
+    """Labels as JSON values; strings are as wide as the longest one."""
+    labels = classes.tolist()
+    dtype = np.array(labels).dtype if classes.dtype.kind == "U" else classes.dtype
+    return {"dtype": dtype.str, "labels": labels}
 
 
 def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
@@ -303,7 +305,8 @@ def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
         dtype = np.dtype(name)
         # The labels say how wide strings are, so that a file cannot ask for endless memory.
         classes = np.array(labels, dtype=np.str_ if dtype.kind == "U" else dtype)
-        valid = classes.ndim == 1 and _is_same(classes.tolist(), labels)
+        fits = classes.dtype.itemsize <= dtype.itemsize
+        valid = fits and classes.ndim == 1 and _is_same(classes.tolist(), labels)
         require(valid and len(classes) and (classes[:-1] < classes[1:]).all(), "its labels")
     return classes
 
