@@ -32,6 +32,7 @@ MODELS = {
     "text columns": (FRAMES, Y, {}),
     "int labels": (X, NUMBERS, {}),
     "uint8 labels": (X, [np.array(labels, np.uint8) for labels in NUMBERS], {}),
+    "wide labels": (X, [np.array(labels, "U9") for labels in Y], {}),
     "bool labels": (X, [[label == "a" for label in labels] for labels in Y], {}),
     "one label": (X, [["only"] * len(labels) for labels in Y], {"max_iter": 1, "tol": 0}),
     "edges": (X, Y, {"transition_attributes": True}),

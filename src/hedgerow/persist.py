@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ NOT_FINITE = ("nan", "inf", "-inf")
 NONSENSE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
+# Text, integers and bools, of any size.
+DTYPES_OF_LABELS = re.compile("[<>|][Uiub][0-9]{1,9}")
 # Weights beyond this would make scores overflow, whatever the numbers of X.
 LARGEST_WEIGHT = 1e150
 
@@ -288,17 +291,22 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def pack_classes(classes: NDArray[Any]) -> dict[str, Any]:
-    """Labels as JSON values."""
-    return {"dtype": classes.dtype.str, "labels": classes.tolist()}
+    """Labels as JSON values; strings are as wide as the longest one."""
+    labels = classes.tolist()
+    dtype = np.array(labels).dtype if classes.dtype.kind == "U" else classes.dtype
+    return {"dtype": dtype.str, "labels": labels}
 
 
 def unpack_classes(metadata: dict[str, Any]) -> NDArray[Any]:
     """Read what `pack_classes` wrote under "classes"."""
     with expecting("its labels"):
-        labels, dtype = metadata["classes"]["labels"], np.dtype(metadata["classes"]["dtype"])
+        labels, name = metadata["classes"]["labels"], metadata["classes"]["dtype"]
+        require(DTYPES_OF_LABELS.fullmatch(name), "its labels")
+        dtype = np.dtype(name)
         # The labels say how wide strings are, so that a file cannot ask for endless memory.
         classes = np.array(labels, dtype=np.str_ if dtype.kind == "U" else dtype)
-        valid = classes.ndim == 1 and dtype.kind in "Uiub" and _is_same(classes.tolist(), labels)
+        fits = classes.dtype.itemsize <= dtype.itemsize
+        valid = fits and classes.ndim == 1 and _is_same(classes.tolist(), labels)
         require(valid and len(classes) and (classes[:-1] < classes[1:]).all(), "its labels")
     return classes
 
