@@ -157,7 +157,7 @@ def keep(value: Any) -> common.Record:
         return {"sha256": hashlib.sha256(text.encode()).hexdigest()}
     bits = np.ascontiguousarray(array, "<f8").tobytes()
     return {
-        "sha256": hashlib.sha256(bits).hexdigest(),
+        "sha256": hashlib.sha256(repr(array.shape).encode() + bits).hexdigest(),
         "shape": array.shape,
         "bits": base64.b64encode(zlib.compress(bits)).decode(),
     }
@@ -222,14 +222,20 @@ def differences(before: common.Record | None, after: common.Record | None) -> di
 def compare(
     before: Mapping[str, common.Record], after: Mapping[str, common.Record], tolerance: float
 ) -> bool:
-    """Print what is different; whether anything is, by more than the tolerance."""
+    """Print what is different; whether anything is, by more than the tolerance.
+
+    A tolerance of 0 is for the same bits: the zeros of both signs differ.
+    """
     n_same, n_beyond = 0, 0
     for name in before | after:
         found = differences(before.get(name), after.get(name))
         n_same += not found
-        n_beyond += any(difference > tolerance for difference in found.values())
-        told = ", ".join(f"{answer} {difference:.1e}" for answer, difference in found.items())
-        print(f"{name}: {told.replace(' inf', ' differs') or 'same bits'}")
+        n_beyond += any(not tolerance or far > tolerance for far in found.values())
+        told = [
+            f"{answer} differs" if far == np.inf else f"{answer} {far:.1e}"
+            for answer, far in found.items()
+        ]
+        print(f"{name}: {', '.join(told) or 'same bits'}")
     print(f"{len(before | after)} configurations: {n_same} same bits, {n_beyond} beyond tolerance")
     return n_beyond > 0
 
