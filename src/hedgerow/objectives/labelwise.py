@@ -203,7 +203,7 @@ def expect_labelwise(
 
 
 def _locked(array: Marginals) -> Marginals:
-    """The same numbers, which nobody can change through it."""
+    """A read-only view of the array."""
     view = array.view()
     view.flags.writeable = False
     return view
