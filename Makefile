@@ -74,7 +74,7 @@ abuse-sanitized: $(VENV)/.test-tools
 		-DPython_EXECUTABLE=$(abspath $(BIN))/python \
 		-Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) \
 		-DCMAKE_CXX_FLAGS="$(SANITIZED_FLAGS)" >/dev/null
-	@$(SANITIZE_ENV) cmake --build $(SANITIZED) --parallel $(JOBS) >/dev/null 2>&1
+	@$(SANITIZE_ENV) cmake --build $(SANITIZED) --target _core --parallel $(JOBS) >/dev/null 2>&1
 	@rm -rf $(SANITIZED)/package && mkdir -p $(SANITIZED)/package/hedgerow
 	@ln -s $(abspath src)/hedgerow/* $(SANITIZED)/_core*.so $(SANITIZED)/package/hedgerow
 	@packages=$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])') && cd tests && \
@@ -113,7 +113,7 @@ wheel:
 	@ls -l dist
 
 clean:
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache src/hedgerow/_core.pyi
 	find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.made:

@@ -83,12 +83,16 @@ inline std::optional<PatternMarginals> read_patterns(const Patterns& patterns, s
                           marginals.data()};
 }
 
+// A NumPy array that a call returns.
+template <class T>
+using Returned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
 // A vector handed over to NumPy without a copy.
 template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
+Returned<T> to_numpy(std::vector<T>&& values) {
   auto* kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+  return Returned<T>(kept->data(), {kept->size()}, owner);
 }
 
 // Runs a kernel without the GIL. Ctrl-C ends it: the pending KeyboardInterrupt is raised.

@@ -96,11 +96,13 @@ class ItemWalker {
     });
   }
 
-  nb::tuple result() {
-    const bool ones = values_.empty();
-    return nb::make_tuple(to_numpy(std::move(offsets_)), to_numpy(std::move(indptr_)),
-                          to_numpy(std::move(columns_)),
-                          ones ? nb::object(nb::none()) : nb::cast(to_numpy(std::move(values_))));
+  std::tuple<Returned<int64_t>, Returned<int64_t>, Returned<int32_t>,
+             std::optional<Returned<double>>>
+  result() {
+    std::optional<Returned<double>> values;
+    if (!values_.empty()) values = to_numpy(std::move(values_));
+    return {to_numpy(std::move(offsets_)), to_numpy(std::move(indptr_)),
+            to_numpy(std::move(columns_)), std::move(values)};
   }
 
  private:
@@ -264,15 +266,15 @@ nb::object decode(std::string_view text) {
   return string;
 }
 
-nb::list names_of(const StringIndex& index) {
-  nb::list names;
+nb::typed<nb::list, nb::str> names_of(const StringIndex& index) {
+  nb::typed<nb::list, nb::str> names;
   for (int64_t id = 0; id < index.size(); ++id) names.append(decode(index.at(id)));
   return names;
 }
 
-nb::tuple arrays_of(const StringIndex& index) {
-  return nb::make_tuple(to_numpy(std::vector<uint8_t>(index.text().begin(), index.text().end())),
-                        to_numpy(std::vector<int64_t>(index.offsets())));
+std::pair<Returned<uint8_t>, Returned<int64_t>> arrays_of(const StringIndex& index) {
+  return {to_numpy(std::vector<uint8_t>(index.text().begin(), index.text().end())),
+          to_numpy(std::vector<int64_t>(index.offsets()))};
 }
 
 void fill_index(StringIndex& index, const Array<const uint8_t, 1>& text,
@@ -299,16 +301,22 @@ void bind_items(nb::module_& module) {
                           "grows it belongs to one thread; then it never changes.")
       .def(nb::init<>())
       .def("__len__", &StringIndex::size)
-      .def("find", [](const StringIndex& index, nb::str name) { return index.find(text_of(name)); })
-      .def("add", [](StringIndex& index, nb::str name) { return index.add(text_of(name)); })
+      .def(
+          "find", [](const StringIndex& index, nb::str name) { return index.find(text_of(name)); },
+          nb::arg("name"))
+      .def(
+          "add", [](StringIndex& index, nb::str name) { return index.add(text_of(name)); },
+          nb::arg("name"))
       .def("names", &names_of)
       .def("to_arrays", &arrays_of)
-      .def_static("from_arrays",
-                  [](const Array<const uint8_t, 1>& text, const Array<const int64_t, 1>& offsets) {
-                    StringIndex index;
-                    fill_index(index, text, offsets);
-                    return index;
-                  })
+      .def_static(
+          "from_arrays",
+          [](const Array<const uint8_t, 1>& text, const Array<const int64_t, 1>& offsets) {
+            StringIndex index;
+            fill_index(index, text, offsets);
+            return index;
+          },
+          nb::arg("text"), nb::arg("offsets"))
       .def("__getstate__", &arrays_of)
       .def("__setstate__",
            [](StringIndex& index,
@@ -318,7 +326,7 @@ void bind_items(nb::module_& module) {
            });
   module.def(
       "walk_items",
-      [](nb::list sequences, StringIndex& index, bool grow) {
+      [](nb::typed<nb::list, nb::any> sequences, StringIndex& index, bool grow) {
         ItemWalker walker(index, grow);
         walker.walk(sequences);
         return walker.result();

@@ -31,7 +31,8 @@ void check_length(const InverseHessian& hessian, size_t length) {
 }
 
 // Steps (m, n_weights), changes (m, n_weights), and the two products of each (m, 2), all flat.
-nb::tuple arrays_of(const InverseHessian& hessian) {
+std::tuple<Returned<float>, Returned<float>, Returned<double>> arrays_of(
+    const InverseHessian& hessian) {
   std::vector<float> steps, changes;
   std::vector<double> products;
   for (const InverseHessian::Pair& pair : hessian.pairs()) {
@@ -39,8 +40,8 @@ nb::tuple arrays_of(const InverseHessian& hessian) {
     changes.insert(changes.end(), pair.change.begin(), pair.change.end());
     products.insert(products.end(), {pair.curvature, pair.squared});
   }
-  return nb::make_tuple(to_numpy(std::move(steps)), to_numpy(std::move(changes)),
-                        to_numpy(std::move(products)));
+  return std::make_tuple(to_numpy(std::move(steps)), to_numpy(std::move(changes)),
+                         to_numpy(std::move(products)));
 }
 
 void restore(InverseHessian& hessian, const Array<const float, 1>& steps,
@@ -159,7 +160,7 @@ void bind_linear(nb::module_& module) {
         run_kernel([&](Stop& stop) {
           out = build_seen_pairs(rows, n_attributes, outputs.data(), n_outputs, stop);
         });
-        return nb::make_tuple(to_numpy(std::move(out.offsets)), to_numpy(std::move(out.outputs)));
+        return std::make_tuple(to_numpy(std::move(out.offsets)), to_numpy(std::move(out.outputs)));
       },
       nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(), nb::arg("n_attributes"),
       nb::arg("outputs").noconvert(), nb::arg("n_outputs"));

@@ -183,7 +183,8 @@ std::unique_ptr<Examples> list_examples(Offsets offsets, Codes positions,
   return std::make_unique<Examples>(std::move(by_label));
 }
 
-nb::tuple arrays_of_label(const Examples& examples, int label) {
+std::tuple<Returned<int32_t>, Returned<float>, Returned<float>> arrays_of_label(
+    const Examples& examples, int label) {
   check(label >= 0 && label < examples.n_labels(), "the label is out of range");
   std::vector<int32_t> positions;
   std::vector<float> gradients, curvatures;
@@ -192,8 +193,8 @@ nb::tuple arrays_of_label(const Examples& examples, int label) {
     gradients.push_back(d.gradient);
     curvatures.push_back(d.curvature);
   }
-  return nb::make_tuple(to_numpy(std::move(positions)), to_numpy(std::move(gradients)),
-                        to_numpy(std::move(curvatures)));
+  return {to_numpy(std::move(positions)), to_numpy(std::move(gradients)),
+          to_numpy(std::move(curvatures))};
 }
 
 // The last bin that a split of values has on its left.
@@ -203,7 +204,7 @@ uint8_t last_bin(const BinSet& set) {
   return 0;
 }
 
-nb::dict to_arrays(const std::vector<GrownTree>& trees) {
+nb::typed<nb::dict, nb::str, nb::any> to_arrays(const std::vector<GrownTree>& trees) {
   std::vector<int64_t> tree_offsets{0};
   std::vector<int32_t> columns, offsets, sets, lefts;
   std::vector<uint8_t> cuts, missing_left, left_sets;
@@ -227,7 +228,7 @@ nb::dict to_arrays(const std::vector<GrownTree>& trees) {
     }
     tree_offsets.push_back(static_cast<int64_t>(columns.size()));
   }
-  nb::dict out;
+  nb::typed<nb::dict, nb::str, nb::any> out;
   out["tree_offsets"] = to_numpy(std::move(tree_offsets));
   out["columns"] = to_numpy(std::move(columns));
   out["offsets"] = to_numpy(std::move(offsets));

@@ -22,6 +22,7 @@ def check_contents():
     home = Path(hedgerow.__file__).parent
     assert hedgerow.__version__ == version("hedgerow")
     assert (home / "py.typed").exists()
+    assert "def fill_viterbi" in (home / "_core.pyi").read_text(encoding="utf-8")
     assert (home / "report" / "assets" / "page.html").exists()
     tops = {path.parts[0] for path in files("hedgerow") if path.parts[0] not in ("..", "bin")}
     odd = {top for top in tops if top != "hedgerow" and not top.endswith(".dist-info")}

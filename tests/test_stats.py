@@ -19,7 +19,8 @@ def outcomes(n_only_a, n_only_b, n_both=0, n_neither=0):
 def sum_of_tails(n_only_a, n_only_b):
     """Probability of all splits that are as uneven, in exact fractions."""
     n, apart = n_only_a + n_only_b, abs(n_only_a - n_only_b)
-    return float(sum(Fraction(comb(n, k), 2**n) for k in range(n + 1) if abs(n - 2 * k) >= apart))
+    n_cases = sum(comb(n, k) for k in range(n + 1) if abs(n - 2 * k) >= apart)
+    return float(Fraction(n_cases, 2**n))
 
 
 counts = st.integers(0, 60)
@@ -29,7 +30,12 @@ counts = st.integers(0, 60)
 def test_p_values_are_sums_of_binomial_tails(n_only_a, n_only_b, n_both, n_neither):
     found = mcnemar(*outcomes(n_only_a, n_only_b, n_both, n_neither))
     assert (found.n_only_a, found.n_only_b) == (n_only_a, n_only_b)
-    assert found.p_value == pytest.approx(sum_of_tails(n_only_a, n_only_b), rel=1e-12)
+    assert found.p_value == pytest.approx(sum_of_tails(n_only_a, n_only_b), rel=1e-12, abs=0)
+
+
+def test_thousands_of_places():
+    found = mcnemar(*outcomes(1050, 950))
+    assert found.p_value == pytest.approx(sum_of_tails(1050, 950), rel=1e-13, abs=0)
 
 
 def test_many_places():

@@ -47,7 +47,7 @@ def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
     >>> mcnemar([True] * 9 + [False], [False] * 8 + [True] * 2)
     McNemar(n_only_a=8, n_only_b=1, p_value=0.0390625)
     """
-    from scipy.special import bdtr
+    from scipy.stats import binomtest
 
     a, b = _read("right_a", right_a), _read("right_b", right_b)
     if len(a) != len(b):
@@ -56,8 +56,9 @@ def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
             "places"
         )
     n_only_a, n_only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
-    fewer, both = min(n_only_a, n_only_b), n_only_a + n_only_b
-    return McNemar(n_only_a, n_only_b, min(1.0, 2 * float(bdtr(fewer, both, 0.5))))
+    n_differ = n_only_a + n_only_b
+    p_value = float(binomtest(n_only_a, n_differ).pvalue) if n_differ else 1.0
+    return McNemar(n_only_a, n_only_b, p_value)
 
 
 def _read(name: str, right: ArrayLike) -> NDArray[np.bool_]:

@@ -220,11 +220,25 @@ class Booster:
         return Forest(targets.n_labels, **arrays)
 
     def _pattern_curvatures(self, curvature: Curvature | None) -> NDArray[np.float64]:
-        """Bound on the second derivative of the loss by each pattern's weight, (P,).
+        """Curvature of the loss in each pattern's weight, (P,), for a step in all of them at once.
 
-        The sum over positions of gamma p (1 - p). Patterns of an automaton have only the sum n of
-        their probabilities at hand, for which it is at most gamma (n - n^2 / N); and one of each
-        length may end at the same position, so that so many move a score together.
+        First-order boosting takes 1 per position. Otherwise it is, for pairs of a first-order
+        chain, the sum over positions t of gamma_t p_t (1 - p_t), with p_t the probability that the
+        pattern ends at t: see `hedgerow.boosting.curvature`.
+
+        For an automaton, two bounds and one estimate take its place:
+
+        - Only n = sum_t p_t is known, over the N positions that have a predecessor. As
+          sum_t p_t^2 >= n^2 / N (Cauchy-Schwarz),
+
+              sum_t p_t (1 - p_t) = n - sum_t p_t^2 <= n - n^2 / N.
+
+          Weights of sequences are factors of each term, in n and N too.
+        - The second derivative along a step is the variance of the change in score, a sum of one
+          part x_l for each of the n_lengths = longest - 1 lengths of patterns. As
+          Var(sum_l x_l) <= n_lengths sum_l Var(x_l) (Cauchy-Schwarz again), each length is
+          bounded on its own, and its curvature multiplied by n_lengths.
+        - gamma is its mean over the positions, and that of label pairs for all lengths.
         """
         n_edges = self._count_edges()
         if curvature is None:
@@ -232,6 +246,7 @@ class Booster:
         if curvature.arcs is not None:
             return self.trellis.pattern_sums(curvature.arcs)
         expected = self._expected_counts()
+        # Expected counts that are weighted by position may be negative.
         variances = (expected - expected**2 / max(n_edges, 1.0)).clip(min=0)
         n_lengths = max(self.grammar.patterns.longest - 1, 1)
         return n_lengths * curvature.edge_gamma(self.targets.weights) * variances

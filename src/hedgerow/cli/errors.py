@@ -30,6 +30,6 @@ def tell(message: str) -> None:
 
 
 def describe(error: OSError) -> str:
-    """What the system has against a file."""
+    """The message of an operating system error, after the name of its file if it has one."""
     text = error.strerror or str(error)
     return text if error.filename is None else f"{error.filename}: {text}"

@@ -93,7 +93,7 @@ class Readable(io.RawIOBase):
         self._source = source
 
     def readable(self) -> bool:
-        """Yes."""
+        """Always true: a source is opened for reading only."""
         return True
 
     def read(self, size: int = -1) -> bytes:

@@ -38,7 +38,7 @@ __all__ = ["Bundle", "minimize_bundle"]
 Vector = NDArray[np.float64]
 Risk = Callable[[Vector], tuple[float, Vector]]
 
-# Planes that are remembered. On the OCR letters more make hardly any difference.
+# Maximum number of planes that the model keeps. On the OCR letters more make hardly any difference.
 MEMORY = 50
 # Share of the gap that the model has to promise to close, at least and at most; a pull that is
 # twice as strong about halves it.

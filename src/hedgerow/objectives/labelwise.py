@@ -186,7 +186,7 @@ def _is_numeric(returned: Any) -> bool:
 
 
 def _locked(array: Marginals) -> Marginals:
-    """The same numbers, which nobody can change through it."""
+    """A read-only view of the array."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -14,7 +14,11 @@ from hedgerow.trellis.trellis import Trellis
 __all__ = ["build_trellis"]
 
 # The first-order kernel takes all K * K pairs at full speed; the automaton takes only those that
-# are there, each in as much time as this many of the other's.
+# are there, each in as much time as this many of the other's. Measured for posteriors (marginals
+# and sums of pairs or arcs; one thread, CPU time, sequences of 40, random pairs, a quarter of all):
+# 3.2 with K = 400 labels, 4.5 with 200, 5 with 100. With fewer labels the automaton's work per
+# label outweighs its arcs: with 5 to 25 % of the pairs it takes 1.3 to 2 times as long as the
+# first-order kernel for K = 45, and 2 to 2.5 times for K = 26.
 COST_OF_ARC = 4
 
 
