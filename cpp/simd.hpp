@@ -58,7 +58,9 @@ HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
   return b > broadcast(0.0) ? a : broadcast(0.0);
 }
 // a, or b where a is -inf.
-HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) { return a == broadcast(-kInfinity) ? b : a; }
+HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
+  return a == broadcast(-kInfinity) ? b : a;
+}
 // The larger of a and least, but -inf where a is -inf.
 HEDGEROW_INLINE Lanes raise_finite(Lanes a, double least) {
   return a == broadcast(-kInfinity) ? a : maximum(a, broadcast(least));
@@ -134,7 +136,7 @@ HEDGEROW_INLINE Lanes one_if_zero(Lanes a) {
 HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
   return each(a, b, [](double x, double y) { return y > 0.0 ? x : 0.0; });
 }
-HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) {
+HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x == -kInfinity ? y : x; });
 }
 HEDGEROW_INLINE Lanes raise_finite(Lanes a, double least) {

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "trellis/chunk_sums.hpp"
 #include "trellis/groups.hpp"
+#include "trellis/passes.hpp"
 #include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
 
@@ -42,7 +42,7 @@ class Walk {
     return true;
   }
   const Group& group() const { return steps_.group(); }
-  bool lives(int lane, int64_t t) const { return steps_.lives(lane, t); }
+  bool is_live(int lane, int64_t t) const { return steps_.is_live(lane, t); }
   bool refused(int lane) const { return steps_.refused(lane); }
 
   void visit(int64_t t) {
@@ -124,36 +124,16 @@ class Walk {
   std::vector<double> values_;    // (K,)
 };
 
-// Calls task(chunk, walk) for every group of a batch, with SumProduct where it can be had, else
-// with LogSum.
+// Calls task(chunk, walk) for every group of a batch, after walk.open(group).
 template <class Task>
 void for_each_walk(const AutomatonScores& scores, int n_threads, Stop& stop, const Groups& groups,
                    Task task) {
-  const TermWeights weights(scores, SumProduct::kLogarithms);
-  const TermWeights log_weights(scores, LogSum::kLogarithms);
-  struct Walks {
-    Walk<SumProduct> fast;
-    std::optional<Walk<LogSum>> slow;
-  };
-  const auto make_walks = [&] {
-    return std::make_unique<Walks>(Walks{Walk<SumProduct>(scores, weights, stop), {}});
-  };
-  groups.for_each_chunk(
-      n_threads, stop, make_walks,
-      [&](Walks& walks, int64_t chunk, const Group* first, const Group* end) {
-        const auto run_fast = [&](const Group& kept) {
-          if (!walks.fast.open(kept)) return false;
-          task(chunk, walks.fast);
-          return true;
-        };
-        const auto run_slow = [&](const Group& left) {
-          if (!walks.slow) walks.slow.emplace(scores, log_weights, stop);
-          walks.slow->open(left);
-          task(chunk, *walks.slow);
-        };
-        for (const Group* group = first; group != end; ++group)
-          run_group(*group, run_fast, [&](int l) { return walks.fast.refused(l); }, run_slow);
-      });
+  for_each_group<Walk>(scores, groups, n_threads, stop,
+                       [&](int64_t chunk, auto& walk, const Group& group) {
+                         if (!walk.open(group)) return false;
+                         task(chunk, walk);
+                         return true;
+                       });
 }
 
 // The first label whose cumulated probability exceeds a number in [0, 1).
@@ -268,7 +248,7 @@ void fill_viterbi(const AutomatonScores& scores, int32_t* labels, int n_threads,
           for (int64_t t = 0; t < group->longest; ++t) {
             walk.visit(t);
             for (int l = 0; l < kLanes; ++l) {
-              if (!walk.lives(l, t)) continue;
+              if (!walk.is_live(l, t)) continue;
               walk.fill_values(l, states[l]);
               const std::vector<double>& values = walk.values();
               const auto best = std::max_element(values.begin(), values.end()) - values.begin();
@@ -313,7 +293,7 @@ void fill_samples(const AutomatonScores& scores, int64_t n_samples, const double
     for (int64_t t = 0; t < walk.group().longest; ++t) {
       walk.visit(t);
       for (int l = 0; l < kLanes; ++l) {
-        if (!walk.lives(l, t)) continue;
+        if (!walk.is_live(l, t)) continue;
         int32_t seen = -1;
         for (int64_t i = 0; i < n_samples; ++i) {
           int32_t& state = states[l * n_samples + i];
@@ -359,7 +339,7 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
     for (int64_t t = 0; t < group.longest; ++t) {
       walk.visit(t);
       for (int l = 0; l < kLanes; ++l) {
-        if (!walk.lives(l, t)) continue;
+        if (!walk.is_live(l, t)) continue;
         Measure& measure = measures[l];
         const int64_t position = scores.offsets[group.sequences[l]] + t;
         double* counts = out.marginals + position * n_labels;

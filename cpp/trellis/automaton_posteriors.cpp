@@ -1,10 +1,9 @@
 // Forward-backward over a label automaton.
 #include <cmath>
-#include <functional>
-#include <memory>
 
 #include "trellis/chunk_sums.hpp"
 #include "trellis/groups.hpp"
+#include "trellis/passes.hpp"
 #include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
 
@@ -100,7 +99,7 @@ class ForwardBackward {
   bool follow(int64_t t, const Packed& norm) {
     for (int l = 0; l < kLanes; ++l) {
       if (steps_.refused(l)) return false;
-      if (!steps_.lives(l, t)) continue;
+      if (!steps_.is_live(l, t)) continue;
       Path& path = paths_[l];
       const double shift = lane(steps_.shifts(), l);
       path.shifts.add(shift);
@@ -155,7 +154,7 @@ class ForwardBackward {
   void copy_marginals(int64_t t) {
     const int64_t n_labels = scores_.automaton.n_labels();
     for (int l = 0; l < kLanes; ++l) {
-      if (!steps_.lives(l, t)) continue;
+      if (!steps_.is_live(l, t)) continue;
       double* row = out_.marginals + (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels;
       for (int64_t k = 0; k < n_labels; ++k) row[k] = lane(marginals_[k], l);
     }
@@ -164,7 +163,7 @@ class ForwardBackward {
   void write_patterns(int64_t t) {
     const std::vector<int32_t>& arcs = scores_.automaton.to_cells.arcs;
     for (int l = 0; l < kLanes; ++l) {
-      if (!steps_.lives(l, t)) continue;
+      if (!steps_.is_live(l, t)) continue;
       std::fill(arc_probs_.begin(), arc_probs_.end(), 0.0);
       for (size_t e = 0; e < arcs.size(); ++e) arc_probs_[arcs[e]] += term_probs_[e].values[l];
       out_.patterns->write(scores_.offsets[steps_.group().sequences[l]] + t, arc_probs_.data());
@@ -195,48 +194,18 @@ class ForwardBackward {
   Path paths_[kLanes];
 };
 
-// Runs groups, fast where that can be.
-class Worker {
- public:
-  Worker(const AutomatonScores& scores, const TermWeights& weights, const TermWeights& log_weights,
-         const int32_t* labels, const AutomatonPosteriors& out, Stop& stop)
-      : fast_(scores, weights, labels, out, stop), make_slow_([&, labels] {
-          return std::make_unique<ForwardBackward<LogSum>>(scores, log_weights, labels, out, stop);
-        }) {}
-
-  void run(const Group& group, double* arc_sums) {
-    run_group(
-        group, [&](const Group& kept) { return fast_.run(kept, arc_sums); },
-        [&](int lane) { return fast_.refused(lane); },
-        [&](const Group& left) {
-          if (!slow_) slow_ = make_slow_();
-          slow_->run(left, arc_sums);
-        });
-  }
-
- private:
-  ForwardBackward<SumProduct> fast_;
-  std::function<std::unique_ptr<ForwardBackward<LogSum>>()> make_slow_;
-  std::unique_ptr<ForwardBackward<LogSum>> slow_;
-};
-
 }  // namespace
 
 void fill_posteriors(const AutomatonScores& scores, const int32_t* labels,
                      const AutomatonPosteriors& out, int n_threads, Stop& stop) {
-  const TermWeights weights(scores, SumProduct::kLogarithms);
-  const TermWeights log_weights(scores, LogSum::kLogarithms);
   const Groups groups(scores);
   ChunkSums arc_sums(out.arc_sums, scores.automaton.n_arcs(), groups.n_chunks());
-  const auto make_worker = [&] {
-    return std::make_unique<Worker>(scores, weights, log_weights, labels, out, stop);
-  };
-  groups.for_each_chunk(n_threads, stop, make_worker,
-                        [&](Worker& worker, int64_t chunk, const Group* first, const Group* end) {
-                          double* sums = arc_sums.open(chunk);
-                          for (const Group* group = first; group != end; ++group)
-                            worker.run(*group, sums);
-                        });
+  for_each_group<ForwardBackward>(
+      scores, groups, n_threads, stop,
+      [&](int64_t chunk, auto& pass, const Group& group) {
+        return pass.run(group, arc_sums.open(chunk));
+      },
+      labels, out);
   arc_sums.finish();
 }
 

@@ -120,6 +120,7 @@ class BlockRows {
     current_ = -1;
   }
 
+  int64_t row_size() const { return row_size_; }
   int64_t n_blocks() const { return n_blocks_; }
   int64_t block_of(int64_t t) const { return t / block_size_; }
   int64_t begin(int64_t block) const { return block * block_size_; }

@@ -274,10 +274,10 @@ HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Pack
     const Lanes score = load(scores);
     factors[k] = score;
     largest = maximum(score, largest);
-    smallest = minimum(if_finite(score, broadcast(kInfinity)), smallest);
+    smallest = minimum(replace_minus_infinity(score, broadcast(kInfinity)), smallest);
     n_bad += one_if_bad(score);
   }
-  const Lanes shift = if_finite(largest, broadcast(0.0));
+  const Lanes shift = replace_minus_infinity(largest, broadcast(0.0));
   for (int64_t k = 0; k < n; ++k)
     factors[k] = Semiring::from_score(static_cast<Lanes>(factors[k]) - shift);
   extent = {largest, smallest};
