@@ -10,6 +10,7 @@
 namespace hedgerow {
 namespace {
 
+// Forward-backward of one group after the other.
 template <class Semiring>
 class ForwardBackward {
  public:
@@ -28,7 +29,8 @@ class ForwardBackward {
         term_probs_(out.need_terms() ? scores.automaton.n_terms() : 0),
         arc_probs_(out.patterns ? scores.automaton.n_arcs() : 0) {}
 
-  // Writes the results of a group; false, and rubbish, if a lane is refused.
+  // Writes the results of a group. False if a lane is refused: what was written is then
+  // meaningless.
   bool run(const Group& group, double* arc_sums) {
     steps_.open(group);
     alphas_.open(group.longest);
@@ -40,13 +42,13 @@ class ForwardBackward {
   bool refused(int lane) const { return steps_.refused(lane); }
 
  private:
-  // What is known of a lane's sequence on the way forward.
+  // Sums over the positions of a lane's sequence.
   struct Path {
-    int32_t state = Automaton::kBegin;
-    ExactSum shifts;  // of the positions
-    ExactSum score;   // of the given labels, less the shifts
-    ExactSum log_norms;
-    LogProduct norms;
+    int32_t state = Automaton::kBegin;  // after the given labels so far
+    ExactSum shifts;                    // what was subtracted from the scores
+    ExactSum score;                     // of the given labels, minus the shifts
+    ExactSum log_norms;                 // log norm_t, with logarithms
+    LogProduct norms;                   // norm_t, without
 
     void add_norm(double norm) {
       if constexpr (Semiring::kLogarithms)
@@ -74,7 +76,7 @@ class ForwardBackward {
     return true;
   }
 
-  // The alphas of a block; at first sight also the sums along the paths.
+  // Computes the alphas of a block; the first time also the norms and the sums of the paths.
   bool fill_block(int64_t block, bool first) {
     const int64_t begin = alphas_.begin(block), end = alphas_.end(block);
     factors_.resize((end - begin) * marginals_.size());
@@ -96,6 +98,7 @@ class ForwardBackward {
     return factors_.data() + (t - alphas_.begin(alphas_.current())) * marginals_.size();
   }
 
+  // Adds a position to the sums of the paths; false if a lane is refused. norm: norm_t
   bool follow(int64_t t, const Packed& norm) {
     for (int l = 0; l < kLanes; ++l) {
       if (steps_.refused(l)) return false;
@@ -127,7 +130,7 @@ class ForwardBackward {
       stop_.check();
       const int64_t block = alphas_.block_of(t);
       if (block != alphas_.current()) fill_block(block, false);
-      // Those of the edges are not kept.
+      // The factors of the edges are not kept.
       if (scores_.edges) steps_.fill_factors(t, factors_at(t));
       steps_.begin_beta(t, norms_[t + 1]);
       steps_.reach_with_marginals(t, factors_at(t), norms_[t], norms_[t + 1], alphas_.row(t),
@@ -183,11 +186,11 @@ class ForwardBackward {
   const AutomatonPosteriors& out_;
   Stop& stop_;
   Lockstep<Semiring> steps_;
-  BlockRows alphas_;
-  Numbers norms_;      // (T+1,) of alpha, from before the first position on
-  Numbers factors_;    // (B, K) of the current block
-  Numbers marginals_;  // (K,)
-  bool need_terms_;
+  BlockRows alphas_;   // (S,) per position
+  Numbers norms_;      // (T+1,) norms_[t + 1] = norm_t, norms_[0] = 1
+  Numbers factors_;    // (positions of the current block, K) factors of the labels
+  Numbers marginals_;  // (K,) of one position
+  bool need_terms_;    // whether posteriors of terms are needed, summed or at each position
   std::vector<double> term_sums_;  // (E,) posteriors, summed over the positions of a group
   Numbers term_probs_;             // (E,) posteriors of one position
   std::vector<double> arc_probs_;  // (A,) those of the arcs, of one lane

@@ -12,8 +12,8 @@
 namespace hedgerow {
 namespace {
 
-// moves[k] = move - mean of the moves under probs, 0 where a label is impossible: four rows of n
-// side by side.
+// probs[k] = prob_rows[lane][k], moves[k] = move_rows[lane][k] - mean of the lane's moves under its
+// probs, 0 where a label is impossible; k = 0 .. n-1, one row of n numbers per lane.
 HEDGEROW_CLONES
 void centre_moves(const double* const* prob_rows, const double* const* move_rows, int64_t n,
                   Packed* probs, Packed* moves) {
@@ -29,6 +29,7 @@ void centre_moves(const double* const* prob_rows, const double* const* move_rows
     moves[k] = where_positive(probs[k], static_cast<Lanes>(moves[k]) - mean);
 }
 
+// The tangent of forward-backward of one group after the other.
 template <class Semiring>
 class TangentPass {
  public:
@@ -47,7 +48,8 @@ class TangentPass {
         marginal_slopes_(scores.automaton.n_labels()),
         term_slopes_(out.arc_marginals || out.pairs ? scores.automaton.n_terms() : 0) {}
 
-  // Writes the results of a group; false, and rubbish, if a lane is refused.
+  // Writes the results of a group. False if a lane is refused: what was written is then
+  // meaningless.
   bool run(const Group& group, double* arc_sums) {
     steps_.open(group);
     rows_.open(group.longest);
@@ -73,7 +75,7 @@ class TangentPass {
     return true;
   }
 
-  // The alphas of a block and their slopes.
+  // Computes the alphas of a block and their slopes; the first time also the norms.
   bool fill_block(int64_t block, bool first) {
     const int64_t begin = rows_.begin(block), end = rows_.end(block);
     factors_.resize((end - begin) * moves_.size());
@@ -97,8 +99,8 @@ class TangentPass {
     return factors_.data() + (t - rows_.begin(rows_.current())) * moves_.size();
   }
 
-  // The direction of the nodes at t less its mean, nothing where a label is impossible; and the
-  // labels' marginals.
+  // Fills moves_ with the direction of the nodes at t minus its mean under the labels' marginals, 0
+  // where a label is impossible, and probs_ with these marginals.
   void fill_moves(int64_t t) {
     const int64_t n_labels = scores_.automaton.n_labels();
     const double *probs[kLanes], *moves[kLanes];
@@ -118,7 +120,7 @@ class TangentPass {
       const int64_t block = rows_.block_of(t);
       if (block != rows_.current()) fill_block(block, false);
       fill_moves(t);
-      // Those of the edges are not kept.
+      // The factors of the edges are not kept.
       if (scores_.edges) steps_.fill_factors(t, factors_at(t));
       steps_.begin_beta(t, norms_[t + 1]);
       steps_.reach_with_marginals(t, factors_at(t), norms_[t], norms_[t + 1], rows_.row(t),
@@ -151,9 +153,9 @@ class TangentPass {
   Stop& stop_;
   LockstepSlopes<Semiring> steps_;
   BlockRows rows_;               // (2S+1,) per position: the rows of LockstepSlopes
-  Numbers norms_;                // (T+1,) of alpha, from before the first position on
-  Numbers factors_;              // (B, K) of the current block
-  std::vector<double> nothing_;  // a row of zeros, for lanes that have ended
+  Numbers norms_;                // (T+1,) norms_[t + 1] = norm_t, norms_[0] = 1
+  Numbers factors_;              // (positions of the current block, K) factors of the labels
+  std::vector<double> nothing_;  // (K,) zeros, for lanes that have ended
   Numbers probs_, moves_, marginals_, marginal_slopes_;  // (K,)
   Numbers term_slopes_;                                  // (E,) of one position
 };
