@@ -98,14 +98,14 @@ Lanes log_label_mean(const Automaton& automaton, const Packed* alpha, const Pack
 
 template <>
 void LockstepSlopes<SumProduct>::sum_cell_slopes() {
-  sum_cells<SumProduct>(automaton(), alpha_slopes_.data());
+  sum_cells<SumProduct>(automaton_, alpha_slopes_.data());
 }
 
 // d reached[q] = sum over the terms of q of w (d alpha + move of the arc * alpha) over the cell.
 template <>
 void LockstepSlopes<SumProduct>::reach_slopes() {
   Step step =
-      step_over(automaton().to_states, weights_.to_states, pair_factors_, alpha_slopes_.data());
+      step_over(automaton_.to_states, weights_.to_states, pair_factors_, alpha_slopes_.data());
   if (arc_moves_ == nullptr) {
     fill_rows<SumProduct>(step, reached_slopes_.data());
   } else {
@@ -123,10 +123,10 @@ void LockstepSlopes<SumProduct>::arrive_slopes(const Packed* moves, const Packed
   Packed* slopes = row + n_states_;
   Packed& mean = slopes[n_states_];
   slopes[Automaton::kBegin] = broadcast(0.0);
-  fill_slopes(automaton(), scaled_factors_.data(), reached_slopes_.data(), moves, alpha, slopes);
+  fill_slopes(automaton_, scaled_factors_.data(), reached_slopes_.data(), moves, alpha, slopes);
   mean = broadcast(0.0);
   if (arc_moves_ != nullptr) {
-    fill_label_mean(automaton(), alpha, slopes, probs, mean);
+    fill_label_mean(automaton_, alpha, slopes, probs, mean);
     mean = bound(mean);
     subtract_mean(mean, alpha, n_states_, slopes);
   }
@@ -138,12 +138,12 @@ void LockstepSlopes<SumProduct>::reach_back_slopes(const Packed* row, const Pack
                                                    const Packed* marginals,
                                                    Packed* marginal_slopes) {
   const Packed* slopes = row + n_states_;
-  fill_slopes(automaton(), scaled_factors_.data(), beta_slopes_.data(), moves, reached_.data(),
+  fill_slopes(automaton_, scaled_factors_.data(), beta_slopes_.data(), moves, reached_.data(),
               reached_slopes_.data());
-  fill_label_slopes(automaton(), row, slopes, beta(), beta_slopes_.data(), rounding_,
+  fill_label_slopes(automaton_, row, slopes, beta(), beta_slopes_.data(), rounding_,
                     marginal_slopes);
   const Packed mean =
-      centre(marginals, automaton().n_labels(), marginal_slopes) + lanes(slopes[n_states_]);
+      centre(marginals, automaton_.n_labels(), marginal_slopes) + lanes(slopes[n_states_]);
   subtract_mean(mean, reached_.data(), n_states_, reached_slopes_.data());
 }
 
@@ -156,7 +156,7 @@ template <>
 void LockstepSlopes<SumProduct>::backward_slopes() {
   const Packed ones(broadcast(1.0));
   Step back =
-      step_over(automaton().to_cells, weights_.to_cells, pair_factors_, reached_slopes_.data());
+      step_over(automaton_.to_cells, weights_.to_cells, pair_factors_, reached_slopes_.data());
   back.moves = moves_to_cells_.data();
   back.numbers = reached_.data();
   if (sums_.empty()) {
@@ -167,13 +167,13 @@ void LockstepSlopes<SumProduct>::backward_slopes() {
     arc_moves_ == nullptr ? fill_rows_and_sums<SumProduct>(back, beta_slopes_.data(), wanted)
                           : fill_rows_and_sums<SumProduct, true>(back, beta_slopes_.data(), wanted);
   }
-  spread_cells<SumProduct>(automaton(), beta_slopes_.data());
+  spread_cells<SumProduct>(automaton_, beta_slopes_.data());
 }
 
 template <>
-Lanes LockstepSlopes<SumProduct>::term_slope(int32_t row, int64_t term) const {
-  const TermTable& table = automaton().to_cells;
-  const int32_t arc = table.arcs[term], column = table.columns[term];
+HEDGEROW_INLINE Lanes LockstepSlopes<SumProduct>::term_slope(const TermTable& to_cells, int32_t row,
+                                                             int64_t term) const {
+  const int32_t arc = to_cells.arcs[term], column = to_cells.columns[term];
   const Lanes number = cell_alphas_[row], reached = reached_[column];
   const Lanes gain = lanes(alpha_slopes_[row]) + move_of(arc) * number;
   const Lanes sum = gain * reached + number * lanes(reached_slopes_[column]);
@@ -187,7 +187,7 @@ Lanes LockstepSlopes<SumProduct>::term_slope(int32_t row, int64_t term) const {
 // a[sum] = (x[left] a[left] + x[right] a[right]) / x[sum].
 template <>
 void LockstepSlopes<LogSum>::sum_cell_slopes() {
-  for (const Automaton::Cell cell : automaton().sums) {
+  for (const Automaton::Cell cell : automaton_.sums) {
     const Lanes sum = cell_alphas_[cell.sum];
     alpha_slopes_[cell.sum] =
         share_of(cell_alphas_[cell.left], sum) * lanes(alpha_slopes_[cell.left]) +
@@ -198,7 +198,7 @@ void LockstepSlopes<LogSum>::sum_cell_slopes() {
 // a[q] = sum over the terms of q of (w x / reached[q]) (a of the cell + move of the arc).
 template <>
 void LockstepSlopes<LogSum>::reach_slopes() {
-  const TermTable& table = automaton().to_states;
+  const TermTable& table = automaton_.to_states;
   std::fill(reached_slopes_.begin(), reached_slopes_.end(), Packed(broadcast(0.0)));
   table.for_each_term([&](int32_t row, int64_t term) {
     const int32_t column = table.columns[term];
@@ -215,12 +215,12 @@ void LockstepSlopes<LogSum>::arrive_slopes(const Packed* moves, const Packed* pr
   Packed* slopes = row + n_states_;
   Packed& mean = slopes[n_states_];
   slopes[Automaton::kBegin] = broadcast(0.0);
-  for (int k = 0; k < automaton().n_labels(); ++k)
-    for (int32_t q = automaton().label_bounds[k]; q < automaton().label_bounds[k + 1]; ++q)
+  for (int k = 0; k < automaton_.n_labels(); ++k)
+    for (int32_t q = automaton_.label_bounds[k]; q < automaton_.label_bounds[k + 1]; ++q)
       slopes[q] = lanes(reached_slopes_[q]) + lanes(moves[k]);
   mean = broadcast(0.0);
   if (arc_moves_ != nullptr) {
-    mean = bound(log_label_mean(automaton(), alpha, slopes, probs));
+    mean = bound(log_label_mean(automaton_, alpha, slopes, probs));
     for (int q = 0; q < n_states_; ++q) slopes[q] = lanes(slopes[q]) - lanes(mean);
   }
 }
@@ -231,18 +231,18 @@ void LockstepSlopes<LogSum>::reach_back_slopes(const Packed* row, const Packed* 
                                                const Packed* marginals, Packed* marginal_slopes) {
   const Packed *alpha = row, *slopes = row + n_states_;
   const Lanes rounding = rounding_;
-  for (int k = 0; k < automaton().n_labels(); ++k) {
+  for (int k = 0; k < automaton_.n_labels(); ++k) {
     Lanes sum = broadcast(0.0);
-    for (int32_t q = automaton().label_bounds[k]; q < automaton().label_bounds[k + 1]; ++q) {
+    for (int32_t q = automaton_.label_bounds[k]; q < automaton_.label_bounds[k + 1]; ++q) {
       const Lanes score = lanes(alpha[q]) + lanes(beta()[q]);
       sum += LogSum::to_prob(score + rounding) * (lanes(slopes[q]) + lanes(beta_slopes_[q]));
     }
     marginal_slopes[k] = sum;
   }
   const Lanes mean =
-      centre(marginals, automaton().n_labels(), marginal_slopes) + lanes(slopes[n_states_]);
-  for (int k = 0; k < automaton().n_labels(); ++k)
-    for (int32_t q = automaton().label_bounds[k]; q < automaton().label_bounds[k + 1]; ++q)
+      centre(marginals, automaton_.n_labels(), marginal_slopes) + lanes(slopes[n_states_]);
+  for (int k = 0; k < automaton_.n_labels(); ++k)
+    for (int32_t q = automaton_.label_bounds[k]; q < automaton_.label_bounds[k + 1]; ++q)
       reached_slopes_[q] = lanes(beta_slopes_[q]) + (lanes(moves[k]) - mean);
 }
 
@@ -251,18 +251,23 @@ void LockstepSlopes<LogSum>::reach_back_slopes(const Packed* row, const Packed* 
 // then from each cell to its parts, x[part] += x[cell], whose mean gains are averaged by x.
 template <>
 void LockstepSlopes<LogSum>::backward_slopes() {
-  const TermTable& table = automaton().to_cells;
+  const TermTable& table = automaton_.to_cells;
   fill_rows<LogSum>(step_over(table, weights_.to_cells, pair_factors_, reached_.data()),
                     cell_logs_.data());
   std::fill(beta_slopes_.begin(), beta_slopes_.end(), Packed(broadcast(0.0)));
+  const Packed *reached = reached_.data(), *reached_slopes = reached_slopes_.data();
+  const Packed *alphas = cell_alphas_.data(), *alpha_slopes = alpha_slopes_.data();
+  const Packed* logs = cell_logs_.data();
+  Packed* slopes = beta_slopes_.data();
+  double* sums = sums_.empty() ? nullptr : sums_.data();
   table.for_each_term([&](int32_t row, int64_t term) {
     const int32_t column = table.columns[term];
-    const Lanes score = log_weight(table, weights_.to_cells, term) + lanes(reached_[column]);
-    const Lanes gain = lanes(reached_slopes_[column]) + move_of(table.arcs[term]);
-    beta_slopes_[row] += share_of(score, cell_logs_[row]) * gain;
-    if (!sums_.empty())
-      sums_[term] += sum_lanes(LogSum::to_prob(lanes(cell_alphas_[row]) + score) *
-                               (lanes(alpha_slopes_[row]) + gain));
+    const Lanes score = log_weight(table, weights_.to_cells, term) + lanes(reached[column]);
+    const Lanes gain = lanes(reached_slopes[column]) + move_of(table.arcs[term]);
+    slopes[row] += share_of(score, logs[row]) * gain;
+    if (sums != nullptr)
+      sums[term] += sum_lanes(LogSum::to_prob(lanes(alphas[row]) + score) *
+                              (lanes(alpha_slopes[row]) + gain));
   });
   const auto add_to_part = [&](int32_t part, int32_t whole) {
     const Lanes sum = LogSum::add(cell_logs_[part], cell_logs_[whole]);
@@ -270,18 +275,18 @@ void LockstepSlopes<LogSum>::backward_slopes() {
                          share_of(cell_logs_[whole], sum) * lanes(beta_slopes_[whole]);
     cell_logs_[part] = sum;
   };
-  for (auto cell = automaton().sums.rbegin(); cell != automaton().sums.rend(); ++cell) {
+  for (auto cell = automaton_.sums.rbegin(); cell != automaton_.sums.rend(); ++cell) {
     add_to_part(cell->left, cell->sum);
     add_to_part(cell->right, cell->sum);
   }
 }
 
 template <>
-Lanes LockstepSlopes<LogSum>::term_slope(int32_t row, int64_t term) const {
-  const TermTable& table = automaton().to_cells;
-  const int32_t column = table.columns[term];
-  const Lanes score = log_weight(table, weights_.to_cells, term) + lanes(reached_[column]);
-  const Lanes gain = lanes(reached_slopes_[column]) + move_of(table.arcs[term]);
+HEDGEROW_INLINE Lanes LockstepSlopes<LogSum>::term_slope(const TermTable& to_cells, int32_t row,
+                                                         int64_t term) const {
+  const int32_t column = to_cells.columns[term];
+  const Lanes score = log_weight(to_cells, weights_.to_cells, term) + lanes(reached_[column]);
+  const Lanes gain = lanes(reached_slopes_[column]) + move_of(to_cells.arcs[term]);
   return LogSum::to_prob(lanes(cell_alphas_[row]) + score) * (lanes(alpha_slopes_[row]) + gain);
 }
 
@@ -291,6 +296,7 @@ template <class Semiring>
 LockstepSlopes<Semiring>::LockstepSlopes(const AutomatonScores& scores, const TermWeights& weights,
                                          const double* arc_moves, bool sums)
     : Lockstep<Semiring>(scores, weights),
+      automaton_(scores.automaton),
       arc_moves_(arc_moves),
       alpha_slopes_(scores.automaton.n_cells()),
       beta_slopes_(scores.automaton.n_cells()),
@@ -298,11 +304,11 @@ LockstepSlopes<Semiring>::LockstepSlopes(const AutomatonScores& scores, const Te
       sums_(sums ? scores.automaton.n_terms() : 0),
       cell_logs_(Semiring::kLogarithms ? scores.automaton.n_cells() : 0) {
   if (arc_moves == nullptr) return;
-  for (int a = 0; a < automaton().n_arcs(); ++a)
+  for (int a = 0; a < automaton_.n_arcs(); ++a)
     largest_move_ = max_of(std::fabs(arc_moves[a]), largest_move_);
   if constexpr (!Semiring::kLogarithms) {
-    for (const int32_t arc : automaton().to_states.arcs) moves_to_states_.push_back(arc_moves[arc]);
-    for (const int32_t arc : automaton().to_cells.arcs) moves_to_cells_.push_back(arc_moves[arc]);
+    for (const int32_t arc : automaton_.to_states.arcs) moves_to_states_.push_back(arc_moves[arc]);
+    for (const int32_t arc : automaton_.to_cells.arcs) moves_to_cells_.push_back(arc_moves[arc]);
   }
 }
 
@@ -355,8 +361,9 @@ void LockstepSlopes<Semiring>::reach_with_marginals(int64_t t, const Packed* fac
 
 template <class Semiring>
 void LockstepSlopes<Semiring>::fill_term_slopes(Packed* slopes) const {
-  automaton().to_cells.for_each_term(
-      [&](int32_t row, int64_t term) { slopes[term] = term_slope(row, term); });
+  const TermTable& table = automaton_.to_cells;
+  table.for_each_term(
+      [&](int32_t row, int64_t term) { slopes[term] = term_slope(table, row, term); });
 }
 
 template <class Semiring>
@@ -374,7 +381,7 @@ void LockstepSlopes<Semiring>::backward() {
 // and may be of any size.
 template <class Semiring>
 void LockstepSlopes<Semiring>::add_arc_sums(double* arc_sums) const {
-  const std::vector<int32_t>& arcs = automaton().to_cells.arcs;
+  const std::vector<int32_t>& arcs = automaton_.to_cells.arcs;
   for (size_t e = 0; e < sums_.size(); ++e) {
     if constexpr (Semiring::kLogarithms)
       arc_sums[arcs[e]] += sums_[e];

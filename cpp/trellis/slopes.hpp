@@ -68,17 +68,18 @@ class LockstepSlopes : private Lockstep<Semiring> {
   void reach_back_slopes(const Packed* row, const Packed* moves, const Packed* marginals,
                          Packed* marginal_slopes);
   void backward_slopes();
-  Lanes term_slope(int32_t row, int64_t term) const;  // of to_cells
+  Lanes term_slope(const TermTable& to_cells, int32_t row, int64_t term) const;
 
-  const Automaton& automaton() const { return this->scores_.automaton; }
   Lanes move_of(int32_t arc) const { return broadcast(arc_moves_ ? arc_moves_[arc] : 0.0); }
   // Log weight of a term of to_states or to_cells, edge included.
-  Lanes log_weight(const TermTable& table, const std::vector<double>& weights, int64_t term) const {
+  HEDGEROW_INLINE Lanes log_weight(const TermTable& table, const std::vector<double>& weights,
+                                   int64_t term) const {
     return broadcast(weights[term]) + this->edge_factor(table.arcs[term]);
   }
   // A mean gain, clipped to twice the largest move of an arc: what is subtracted at a position.
   Lanes bound(Lanes mean) const;
 
+  const Automaton& automaton_;
   const double* arc_moves_;
   double largest_move_ = 0.0;  // max_a |arc_moves[a]|
   Numbers alpha_slopes_;       // (C,) of cell_alphas_
