@@ -65,8 +65,8 @@ Automaton build_automaton(int n_labels, const Codes& failures, const Codes& last
                     sources.data(), labels.data(), targets.data(), links.data()});
 }
 
-// The arc that the labels take into each position; those of code -1 take none, and what follows
-// them begins anew.
+// Fills arcs (N,) with the arc that the labels take into each position. Where a label is not known
+// (code -1) it is -1, and the automaton starts again from its first state.
 void fill_arcs_taken(const Automaton& automaton, const Codes& labels,
                      const Array<const int64_t, 1>& offsets, const Array<int32_t, 1>& arcs) {
   check_offsets(offsets, labels.shape(0));

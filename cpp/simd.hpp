@@ -58,12 +58,14 @@ HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
   return b > broadcast(0.0) ? a : broadcast(0.0);
 }
 // a, or b where a is -inf.
-HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) { return a == broadcast(-kInfinity) ? b : a; }
+HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
+  return a == broadcast(-kInfinity) ? b : a;
+}
 // The larger of a and least, but -inf where a is -inf.
 HEDGEROW_INLINE Lanes raise_finite(Lanes a, double least) {
   return a == broadcast(-kInfinity) ? a : maximum(a, broadcast(least));
 }
-// 0 where a is below infinity, 1 where it is infinite or no number.
+// 1 where a is +inf or NaN, else 0.
 HEDGEROW_INLINE Lanes one_if_bad(Lanes a) {
   return a < broadcast(kInfinity) ? broadcast(0.0) : broadcast(1.0);
 }
@@ -134,7 +136,7 @@ HEDGEROW_INLINE Lanes one_if_zero(Lanes a) {
 HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
   return each(a, b, [](double x, double y) { return y > 0.0 ? x : 0.0; });
 }
-HEDGEROW_INLINE Lanes if_finite(Lanes a, Lanes b) {
+HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x == -kInfinity ? y : x; });
 }
 HEDGEROW_INLINE Lanes raise_finite(Lanes a, double least) {
@@ -178,8 +180,8 @@ struct LineAllocator {
 // Numbers in padded rows.
 using PaddedVector = std::vector<double, LineAllocator<double>>;
 
-// Lanes in memory. What alignment Lanes have depends on the clone, so that none of them may live
-// where two clones meet: in arrays, in members, behind references.
+// Lanes in memory. The alignment of Lanes depends on the clone that uses them, so data that several
+// clones may share (arrays, members, references) must be Packed instead.
 struct alignas(kLanes * sizeof(double)) Packed {
   Packed() = default;
   HEDGEROW_INLINE Packed(Lanes a) { store(values, a); }
@@ -221,40 +223,40 @@ HEDGEROW_INLINE Lanes sum_each(Lanes a, Lanes b, Lanes c, Lanes d) {
 struct Row {
   explicit Row(int n) : size(n), whole(n / kLanes * kLanes), rest(n - whole) {}
 
-  // How many more rows must follow so that there is room behind a row for whole lanes.
-  int rows_for_room() const { return rest == 0 ? 0 : (kLanes - rest + size - 1) / size; }
+  // Rows lie one after the other. A row is inner if enough numbers of other rows follow it that
+  // whole lanes may be read, or written, past its end. This many last rows are not:
+  int n_outer_rows() const { return rest == 0 ? 0 : (kLanes - rest + size - 1) / size; }
 
-  // The last, partly filled lanes. Where there is room behind the row, they are read at one go.
-  HEDGEROW_INLINE Lanes load_rest(const double* row, bool room, double outside) const {
-    if (room) return keep_lanes(load(row + whole), rest, outside);
+  // The last, partly filled lanes, `outside` beyond the end of the row.
+  HEDGEROW_INLINE Lanes load_rest(const double* row, bool inner, double outside) const {
+    if (inner) return keep_lanes(load(row + whole), rest, outside);
     double lanes[kLanes] = {outside, outside, outside, outside};
     for (int i = 0; i < rest; ++i) lanes[i] = row[whole + i];
     return load(lanes);
   }
 
   // The lanes from column k on, zeros outside the row.
-  HEDGEROW_INLINE Lanes load_at(const double* row, int k, bool room) const {
-    return k < whole ? load(row + k) : load_rest(row, room, 0.0);
+  HEDGEROW_INLINE Lanes load_at(const double* row, int k, bool inner) const {
+    return k < whole ? load(row + k) : load_rest(row, inner, 0.0);
   }
 
-  // Writes the lanes from column k on. Where there is room, what lies behind the row is
-  // overwritten.
-  HEDGEROW_INLINE void store_at(double* row, int k, bool room, Lanes lanes) const {
-    if (k < whole || room) return store(row + k, lanes);
+  // Writes the lanes from column k on. Past the end of an inner row, other rows are overwritten.
+  HEDGEROW_INLINE void store_at(double* row, int k, bool inner, Lanes lanes) const {
+    if (k < whole || inner) return store(row + k, lanes);
     for (int i = 0; i < rest; ++i) row[whole + i] = lane(lanes, i);
   }
 
   // Copies a row to padded memory, zeros in the padding.
-  HEDGEROW_INLINE void copy_to_padded(const double* row, bool room, double* out) const {
+  HEDGEROW_INLINE void copy_to_padded(const double* row, bool inner, double* out) const {
     for (int i = 0; i < whole; i += kLanes) store(out + i, load(row + i));
-    if (rest > 0) store(out + whole, load_rest(row, room, 0.0));
+    if (rest > 0) store(out + whole, load_rest(row, inner, 0.0));
   }
 
-  // Copies padded memory to a row. Where there is room, what lies behind the row is overwritten.
-  HEDGEROW_INLINE void copy_from_padded(const double* from, bool room, double* row) const {
+  // Copies padded memory to a row. Past the end of an inner row, other rows are overwritten.
+  HEDGEROW_INLINE void copy_from_padded(const double* from, bool inner, double* row) const {
     for (int i = 0; i < whole; i += kLanes) store(row + i, load(from + i));
     if (rest == 0) return;
-    if (room) {
+    if (inner) {
       store(row + whole, load(from + whole));
     } else {
       for (int i = whole; i < size; ++i) row[i] = from[i];
@@ -262,8 +264,8 @@ struct Row {
   }
 
   int size;
-  int whole;
-  int rest;
+  int whole;  // columns that fill lanes completely
+  int rest;   // columns in the last, partly filled lanes; 0 if there are none
 };
 
 }  // namespace hedgerow

@@ -17,6 +17,8 @@
 #include "tests/check.hpp"
 #include "trellis/automaton_chain.hpp"
 #include "trellis/groups.hpp"
+#include "trellis/lockstep.hpp"
+#include "trellis/semiring.hpp"
 
 namespace hedgerow::tests {
 namespace {
@@ -459,6 +461,71 @@ void test_refusals() {
   }
 }
 
+void check_table(const TermTable& table, const std::vector<int32_t>& rows,
+                 const std::vector<int>& terms_per_run, const std::vector<int32_t>& columns,
+                 const std::vector<int32_t>& arcs) {
+  CHECK(table.rows == rows);
+  CHECK(table.columns == columns);
+  CHECK(table.arcs == arcs);
+  std::vector<int> n_terms;
+  for (const TermTable::Run& run : table.runs) n_terms.push_back(run.n_terms);
+  CHECK(n_terms == terms_per_run);
+}
+
+// The numbers of the comment at the top of automaton.cpp.
+void test_worked_example() {
+  context = "automaton, worked example";
+  const std::vector<int32_t> failures{-1, 0, 0, 1}, last_labels{-1, 0, 1, 0};
+  const std::vector<int32_t> sources{0, 0, 1, 2, 3}, labels{0, 1, 1, 0, 1};
+  const std::vector<int32_t> targets{1, 2, 2, 3, 2}, links{-1, -1, 1, 0, 2};
+  const Grammar grammar(2, {{{0, 1}, 0.0}, {{1, 0, 1}, 0.0}});
+  CHECK(grammar.failures == failures && grammar.last_labels == last_labels);
+  CHECK(grammar.sources == sources && grammar.labels == labels);
+  CHECK(grammar.targets == targets && grammar.links == links);
+
+  const Automaton automaton(grammar.tables());
+  const std::vector<int32_t> numbers{0, 1, 3, 2};  // in preorder
+  for (int32_t arc = 0; arc < 5; ++arc) CHECK(automaton.target(arc) == numbers[targets[arc]]);
+  CHECK(automaton.label_bounds == (std::vector<int32_t>{1, 3, 4}));
+  const std::vector<std::pair<int32_t, int32_t>> arcs_taken{{0, 1}, {0, 2}, {0, 4}, {3, 1}};
+  for (int32_t state = 0; state < 4; ++state) {
+    CHECK(automaton.find_arc(state, 0) == arcs_taken[state].first);
+    CHECK(automaton.find_arc(state, 1) == arcs_taken[state].second);
+  }
+  CHECK(automaton.n_cells() == 6 && automaton.sums.size() == 2);
+  CHECK(automaton.sums[0].sum == 4 && automaton.sums[0].left == 1 && automaton.sums[0].right == 2);
+  CHECK(automaton.sums[1].sum == 5 && automaton.sums[1].left == 0 && automaton.sums[1].right == 4);
+  check_table(automaton.to_states, {0, 1, 2, 3}, {0, 1, 4}, {5, 3, 0, 3, 1, 2}, {0, 3, 1, 1, 2, 4});
+  check_table(automaton.to_cells, {4, 0, 1, 2, 5, 3}, {0, 1, 2}, {3, 3, 3, 1, 3, 2},
+              {1, 2, 4, 0, 1, 3});
+
+  const int64_t offsets[] = {0, 1};
+  const double nodes[] = {std::log(0.4), 0.0};
+  const double arcs[] = {0.0, 0.0, std::log(0.5), 0.0, std::log(0.25)};
+  const AutomatonScores scores{automaton, 1, offsets, nodes, arcs, nullptr};
+  const TermWeights weights(scores, false);
+  Lockstep<SumProduct> steps(scores, weights);
+  steps.open({{0}, {1}, {true}, 1});
+  const Packed one(broadcast(1.0));
+  Numbers alpha_before, factors(2), alpha(4), marginals(2);
+  for (const double x : {0.0, 0.5, 0.2, 0.3}) alpha_before.push_back(broadcast(x));
+  const auto check_first_lane = [](const Packed* found, const std::vector<double>& expected) {
+    for (size_t i = 0; i < expected.size(); ++i) CHECK_NEAR(found[i].values[0], expected[i], 1e-15);
+  };
+  steps.load_alpha(alpha_before.data());
+  steps.fill_factors(0, factors.data());
+  const Packed norm = steps.forward(0, factors.data(), one, alpha.data());
+  check_first_lane(factors.data(), {0.4, 1.0});
+  check_first_lane(alpha.data(), {0.0, 0.28, 0.12, 0.6});
+  check_first_lane(&norm, {1.0});
+  steps.begin_beta(0, one);
+  steps.reach_with_marginals(0, factors.data(), one, one, alpha.data(), marginals.data());
+  check_first_lane(marginals.data(), {0.4, 0.6});
+  steps.backward();
+  check_first_lane(steps.beta(), {1.4, 0.9, 0.65, 1.4});
+  CHECK(!steps.refused(0));
+}
+
 void test_wrong_tables() {
   context = "automaton, wrong tables";
   const Grammar good(2, {{{0, 1}, 1.0}, {{1, 0, 1}, 1.0}});
@@ -502,6 +569,7 @@ void test_automaton() {
   test_viterbi_ties();
   test_impossible_labels();
   test_refusals();
+  test_worked_example();
   test_wrong_tables();
   test_interrupts();
 }

@@ -74,16 +74,16 @@ void test_rows() {
   for (int n = 1; n <= 9; ++n) {
     context = std::to_string(n) + " numbers";
     const Row row(n);
-    const int n_rows = 1 + row.rows_for_room();
+    const int n_rows = 1 + row.n_outer_rows();
     std::vector<double> rows(static_cast<size_t>(n) * n_rows), copy(rows.size(), -1.0);
     for (double& x : rows) x = uniform(1, 2);
     for (int r = 0; r < n_rows; ++r) {
-      const bool room = r == 0 && n_rows > 1;
+      const bool inner = r == 0 && n_rows > 1;
       std::vector<double> padding(padded(n), -1.0);
-      row.copy_to_padded(rows.data() + r * n, room, padding.data());
+      row.copy_to_padded(rows.data() + r * n, inner, padding.data());
       CHECK(std::equal(padding.begin(), padding.begin() + n, rows.begin() + r * n));
       CHECK(std::count(padding.begin() + n, padding.end(), 0.0) == padded(n) - n);
-      row.copy_from_padded(padding.data(), room, copy.data() + r * n);
+      row.copy_from_padded(padding.data(), inner, copy.data() + r * n);
     }
     CHECK(copy == rows);
   }

@@ -107,9 +107,9 @@ class TreeData {
   const std::vector<FullFeature>& full_features() const { return full_features_; }
   int64_t n_full_bins() const { return n_full_bins_; }
 
-  // Sparse columns: every bin but the default has a slot, that of missing values only where there
-  // are any. One slot more, the last, stands for
-  // nothing: it fills up the entries of a position to a multiple of kEntriesTogether.
+  // Sparse columns: every bin but the default has a slot, the bin of missing values only if the
+  // column has any. One more slot, the last, stands for nothing: it pads the entries of a position
+  // to a multiple of kEntriesTogether.
   static constexpr int kEntriesTogether = 4;
   int32_t n_slots() const { return static_cast<int32_t>(slot_columns_.size()); }
   int32_t filler() const { return n_slots() - 1; }

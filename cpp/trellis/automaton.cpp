@@ -1,3 +1,76 @@
+// A worked example: labels 0 and 1, patterns 01 and 101, as in labels/automaton.py. The test
+// program checks its tables and its two steps (automaton_test.cpp, test_worked_example).
+//
+// The tables. The states are the empty string, the labels, and the proper prefixes of patterns; the
+// arcs are the labels and the prefixes of patterns (K = 2, S = 4, A = 5):
+//
+//   state  string  failure              arc  string  source  label  target  link
+//     0    empty     -1                  0   0       0       0      1       -1
+//     1    0          0                  1   1       0       1      2       -1
+//     2    1          0                  2   01      1       1      2        1
+//     3    10         1                  3   10      2       0      3        0
+//                                        4   101     3       1      2        2
+//
+// An arc leads to the longest suffix of its string that is a state: that of 01 is 1, state 2. State
+// 2 has no arc for label 1 and takes that of its failure state 0, arc 1. State 3 has no arc for
+// label 0, nor has its failure state 1, so it takes that of state 0, arc 0.
+//
+// Numbering 1, states in preorder of the tree of failures (number_states), from here on:
+//
+//   number           0      1   2   3       empty has the children 0 and 1,
+//   string           empty  0   10  1       0 has the child 10
+//   end of subtree   4      3   3   4       so the subtree of 0 is the range 1 .. 2
+//   label_bounds     (1, 3, 4): states 1 .. 2 end in label 0, state 3 in label 1
+//
+// Numbering 2, arcs by (preorder number of the source, label), only to look them up (number_arcs):
+// arc_offsets_ = (0, 2, 3, 4, 5), arcs_ = (0, 1, 2, 4, 3). Everywhere else an arc keeps its number.
+//
+// The states that take an arc: the subtree of its source, less the subtrees of the sources of the
+// arcs that link to it (build_program):
+//
+//   arc  string  subtree  less             taken by
+//    0   0       0 .. 3   3 (arc 3)        0 .. 2
+//    1   1       0 .. 3   1 .. 2 (arc 2)   0 and 3
+//    2   01      1 .. 2   2 (arc 4)        1
+//    3   10      3                         3
+//    4   101     2                         2
+//
+// Numbering 3, cells, sums over ranges of states. Cells 0 .. 3 are the states. CellTree joins, from
+// the last state to the first, each state with the subtrees below it: 1 and 2 to cell 4 (states
+// 1 .. 2), 0 and cell 4 to cell 5 (0 .. 2), cell 5 and 3 to cell 6 (0 .. 3). Arc 0 needs cell 5,
+// and that needs cell 4; nobody needs cell 6, so it is dropped and C = 6. Cells would be renumbered
+// if a dropped one were not the last. sums = {4 = 1 + 2, 5 = 0 + 4}.
+//
+// Terms (row, column, arc), E = 6: (target, cell, arc) for every cell that makes up what an arc is
+// taken by. They make two tables, each a sparse matrix with one arc's weight per entry:
+//
+//   to_states, rows are states              to_cells, rows are cells (the transpose)
+//     0 (empty)  no terms                     0  w1 [3]
+//     1 (0)      w0 [5]                       1  w2 [3]
+//     2 (10)     w3 [3]                       2  w4 [3]
+//     3 (1)      w1 [0] + w1 [3]              3  w1 [3] + w3 [2]
+//                + w2 [1] + w4 [2]            4  no terms
+//                                             5  w0 [1]
+//   runs: rows (0), (1, 2), (3)             runs: rows (4), (0, 1, 2, 5), (3)
+//   of 0, 1 and 4 terms per row             of 0, 1 and 2 terms per row
+//
+// One step forward with arc weights w = (1, 1, 0.5, 1, 0.25), label factors f = (0.4, 1), and
+// alpha_{t-1} = (0, 0.5, 0.2, 0.3) of the states empty, 0, 10, 1, whose norm is 1:
+//
+//   cell 4 = 0.5 + 0.2 = 0.7, cell 5 = 0 + 0.7 = 0.7
+//   reached[0]  = 1 * 0.7 = 0.7                                        (string 0)
+//   reached[10] = 1 * 0.3 = 0.3
+//   reached[1]  = 1 * 0 + 1 * 0.3 + 0.5 * 0.5 + 0.25 * 0.2 = 0.6
+//   alpha_t = f * reached = (0, 0.4 * 0.7, 0.4 * 0.3, 1 * 0.6) = (0, 0.28, 0.12, 0.6), norm 1
+//
+// The step back from beta_t = 1 in all states is the transpose. With reached = f * beta_t =
+// (0.4, 0.4, 1) of the states 0, 10, 1, the terms of to_cells give
+//
+//   cells 0 .. 5 = (1, 0.5, 0.25, 1 + 0.4, 0, 0.4)
+//
+// and what a cell has comes back to its parts, the sums in reverse: cell 5 to 0 and 4, so cell 0 =
+// 1.4 and cell 4 = 0.4; cell 4 to 1 and 2, so cell 1 = 0.9 and cell 2 = 0.65. beta_{t-1} = cells
+// 0 .. 3 = (1.4, 0.9, 0.65, 1.4). Check: sum alpha_{t-1} beta_{t-1} = 0.45 + 0.13 + 0.42 = 1.
 #include "trellis/automaton.hpp"
 
 #include <algorithm>
@@ -42,7 +115,8 @@ void check_tables(const AutomatonTables& tables) {
   }
 }
 
-// Sorts 0 .. n-1 by key: `order` holds them by key, and in their own order within a key.
+// Sorts the indices 0 .. n-1 by key, stably; those of a negative key are left out. Those of key k
+// are order[offsets[k]] to order[offsets[k + 1]]. keys: (n,)
 struct Buckets {
   Buckets(const std::vector<int32_t>& keys, int n_keys)
       : offsets(n_keys + 1, 0), order(keys.size()) {
@@ -53,14 +127,15 @@ struct Buckets {
     for (size_t i = 0; i < keys.size(); ++i)
       if (keys[i] >= 0) order[next[keys[i]]++] = static_cast<int32_t>(i);
   }
-  std::vector<int64_t> offsets;
-  std::vector<int32_t> order;  // those of a negative key are left out
+  std::vector<int64_t> offsets;  // (n_keys + 1,)
+  std::vector<int32_t> order;    // (n,)
 };
 
-// A binary tree over the states. `by_subtree` joins the cells of a state and of the subtrees below
-// it, pairwise, to the cell of its own subtree: what arcs need are such subtrees, and runs of them,
-// but the tree is as deep as the failures are. Else all states are joined pairwise, and any range
-// takes no more than two cells for every doubling of the number of states.
+// A binary tree over the states, each of whose cells is a range of them. With `by_subtree` the
+// cells of a state and of the subtrees below it are joined pairwise to the cell of its own subtree:
+// the ranges that arcs need are such subtrees, and runs of them, but the tree is as deep as the
+// tree of failures. Without it all states are joined pairwise, and any range takes at most 2
+// log2(S) cells.
 class CellTree {
  public:
   // failures: (S,) in preorder
@@ -82,7 +157,8 @@ class CellTree {
     }
   }
 
-  // Calls use(cell) for cells that make up the states begin .. end-1, all within the subtree of q.
+  // Calls use(cell) for the cells that together are the states begin .. end-1, all of which must
+  // lie in the subtree of q.
   template <class Use>
   void cover(int32_t q, int32_t begin, int32_t end, Use use) {
     if (begin >= end) return;
@@ -106,7 +182,7 @@ class CellTree {
  private:
   struct Cell {
     int32_t left, right;  // -1 for a state
-    int32_t begin, end;   // its states
+    int32_t begin, end;   // the states begin .. end-1
   };
 
   int32_t join_all(std::vector<int32_t>& parts) {
@@ -125,8 +201,8 @@ class CellTree {
   }
 
   std::vector<Cell> cells_;
-  std::vector<int32_t> tops_;  // (S,) a cell that has each state's subtree within
-  std::vector<int32_t> waiting_;
+  std::vector<int32_t> tops_;     // (S,) a cell that contains the subtree of each state
+  std::vector<int32_t> waiting_;  // cells that cover() has not looked at yet
 };
 
 }  // namespace
@@ -141,9 +217,9 @@ TermTable::TermTable(const std::vector<Term>& terms, int n_rows,
     return static_cast<int>(by_row.offsets[row + 1] - by_row.offsets[row]);
   };
   std::iota(rows.begin(), rows.end(), 0);
-  // Rows stay in order within a run. Columns then rise with them, along as many lines as there are
-  // labels: states in preorder are strings sorted from their last label back, and so are the
-  // strings that follow them with one label more.
+  // Rows stay in order within a run, so that the columns are read nearly in order too: states in
+  // preorder are strings sorted from their last label back, and so are their extensions by any one
+  // label. The columns of a run therefore ascend in at most K interleaved sequences.
   std::stable_sort(rows.begin(), rows.end(),
                    [&](int32_t a, int32_t b) { return n_terms(a) < n_terms(b); });
   int64_t n_before = 0;
@@ -189,7 +265,8 @@ void Automaton::number_states(const AutomatonTables& tables) {
 }
 
 void Automaton::number_arcs(const AutomatonTables& tables) {
-  // Arcs of strings of two labels come right after those of one.
+  // Arcs whose strings have two labels come right after those of one: all pairs are there if the
+  // arc in place of the last pair leaves the last label's state.
   const int64_t n_pairs = int64_t{n_labels_} * n_labels_;
   has_all_pairs_ =
       tables.n_arcs >= n_labels_ + n_pairs && tables.sources[n_labels_ + n_pairs - 1] == n_labels_;
@@ -211,7 +288,8 @@ void Automaton::number_arcs(const AutomatonTables& tables) {
 }
 
 void Automaton::build_program(const AutomatonTables& tables) {
-  // The arcs below each arc, in the order of their source states.
+  // For each arc, the arcs that link to it, as places in arcs_, which is the order of their
+  // sources.
   const auto source = [&](int32_t arc) { return numbers_[tables.sources[arc]]; };
   std::vector<int32_t> links(arcs_.size());
   for (size_t i = 0; i < arcs_.size(); ++i) links[i] = tables.links[arcs_[i]];
@@ -233,7 +311,7 @@ void Automaton::build_program(const AutomatonTables& tables) {
   };
   CellTree tree(failures_, true);
   std::vector<TermTable::Term> terms = build_terms_of(tree);
-  if (terms.size() > 4 * targets_.size()) {  // too deep a tree, maybe
+  if (terms.size() > 4 * targets_.size()) {  // the tree may be too deep
     CellTree level(failures_, false);
     std::vector<TermTable::Term> others = build_terms_of(level);
     if (others.size() < terms.size()) {
@@ -242,7 +320,7 @@ void Automaton::build_program(const AutomatonTables& tables) {
     }
   }
 
-  // Only cells that some term needs, or that are part of such a cell, are kept, and renumbered.
+  // Only cells that some term reads, or that are part of such a cell, are kept, and renumbered.
   std::vector<char> needed(tree.size(), 0);
   std::fill(needed.begin(), needed.begin() + n_states_, 1);
   for (const auto& term : terms) needed[term.column] = 1;

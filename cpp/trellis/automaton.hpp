@@ -1,4 +1,5 @@
-// The label automaton: what a labelling's last labels say about its next one.
+// The label automaton: how the score of a label depends on the labels before it. A worked example
+// stands at the top of automaton.cpp.
 //
 // A state stands for the last labels of a labelling; state 0 for no label yet. An explicit arc
 // (q, k) stands for the label string q k. A state without an arc of its own for label k takes that
@@ -11,7 +12,7 @@
 // where the subtracted states hold nearly all the weight, all digits cancel. It is a sum instead.
 // With the states numbered in preorder a subtree is a range, and what is left of it are ranges
 // again, at most one more than are taken out of it, so at most twice as many as there are arcs.
-// Each range is put together from cells of a binary tree over the states, which are summed once a
+// Each range is put together from cells of a binary tree over the states, which are summed once per
 // step. Only positive numbers are ever added, so nothing cancels, and the same program serves every
 // semiring, also those without subtraction.
 #pragma once
@@ -23,7 +24,7 @@
 
 namespace hedgerow {
 
-// An automaton as it comes: S states, A arcs sorted by (source, label), K labels.
+// The tables of an automaton: S states, A arcs sorted by (source, label), K labels.
 struct AutomatonTables {
   int n_labels;
   int n_states;
@@ -31,27 +32,28 @@ struct AutomatonTables {
   const int32_t* failures;     // (S,) failure state, a shorter suffix; -1 for state 0
   const int32_t* last_labels;  // (S,) last label of the state; -1 for state 0
   const int32_t* sources;      // (A,) state
-  const int32_t* labels;       // (A,)
+  const int32_t* labels;       // (A,) label that takes the arc
   const int32_t* targets;      // (A,) state reached
   const int32_t* links;        // (A,) arc of the longest proper suffix, -1 for arcs from state 0
 };
 
-// Sums to be formed in every step: row r is the sum over its terms, each a column and an arc whose
-// weight multiplies it. Rows of equally many terms make up a run, so that no branch of the loops
-// over them is guessed wrong. Within a run the terms of kLanes rows are interleaved, the first term
-// of each row, then the second of each; those of the rows that are left over come row by row.
+// A sparse matrix with E terms that every step multiplies by:
+//   row r = sum over its terms of weight of the term's arc * value of the term's column.
+// Rows with equally many terms form a run, so that the branches of the loops over them are easy to
+// predict. Within a run the terms of kLanes rows are interleaved, the first term of each row, then
+// the second of each; the terms of the last rows, fewer than kLanes, come row by row.
 struct TermTable {
   struct Run {
-    int n_terms;  // of each of its rows
-    int64_t first_row, end_row;
-    int64_t first_term;
+    int n_terms;                 // of each of its rows
+    int64_t first_row, end_row;  // rows[first_row] to rows[end_row]
+    int64_t first_term;          // its terms begin here
   };
   struct Term {
     int32_t row, column, arc;
   };
 
   TermTable() = default;
-  // pairs: (A,)
+  // pairs: (A,) Automaton::pair of each arc
   TermTable(const std::vector<Term>& terms, int n_rows, const std::vector<int32_t>& pairs);
 
   // Calls use(row, term) for all terms in order.
@@ -69,15 +71,15 @@ struct TermTable {
   }
 
   std::vector<Run> runs;
-  std::vector<int32_t> rows;     // in the order of the runs
-  std::vector<int32_t> columns;  // (E,) of all terms
-  std::vector<int32_t> arcs;     // (E,)
-  std::vector<int32_t> pairs;    // (E,) what of an edge table the arcs read
+  std::vector<int32_t> rows;     // (n_rows,) in the order of the runs
+  std::vector<int32_t> columns;  // (E,) column of each term
+  std::vector<int32_t> arcs;     // (E,) arc of each term
+  std::vector<int32_t> pairs;    // (E,) Automaton::pair of each term's arc
 };
 
 class Automaton {
  public:
-  // Throws std::invalid_argument if the tables do not hang together.
+  // Throws std::invalid_argument if the tables are inconsistent.
   explicit Automaton(const AutomatonTables& tables);
 
   int n_labels() const { return n_labels_; }
@@ -87,28 +89,30 @@ class Automaton {
   // Whether every pair of labels has an arc, so that the label before is known on every arc.
   bool has_all_pairs() const { return has_all_pairs_; }
 
-  // Where a labelling begins. States are numbered in preorder of the tree of failures.
+  // The state before the first label. States are numbered in preorder of the tree of failures, not
+  // as in the tables; arcs as in the tables.
   static constexpr int32_t kBegin = 0;
   int32_t target(int32_t arc) const { return targets_[arc]; }
-  // Place in an edge table (label before, label) that an arc reads, if there are all pairs; K * K
-  // for arcs from state 0.
+  // Index j * K + k of the pair (label before, label) in an edge table that an arc reads, or K * K
+  // for arcs from state 0. Only if has_all_pairs().
   int32_t pair(int32_t arc) const { return pairs_[arc]; }
   // The arc taken from a state on a label.
   int32_t find_arc(int32_t state, int32_t label) const;
   // The same for all labels. arcs: (K,)
   void fill_arcs(int32_t state, int32_t* arcs) const;
 
-  // The program. Cells 0 .. S-1 are the states, the others are sums of two cells before them.
-  // Going forward a state is the sum over the cells whose states take an arc into it; going back a
-  // cell is the sum over the states that arcs lead to from it.
+  // The sums that every step forms. There are C cells: cells 0 .. S-1 are the states, each other
+  // cell is the sum of two cells before it. Forward, the number of a state is the sum over the
+  // terms of to_states: cells whose states take an arc into it. Backward, the number of a cell is
+  // the sum over the terms of to_cells: states that arcs lead to from all states of the cell.
   struct Cell {
-    int32_t sum, left, right;
+    int32_t sum, left, right;  // cells; sum = left + right
   };
   int n_cells() const { return n_states_ + static_cast<int>(sums.size()); }
-  std::vector<Cell> sums;             // in an order in which parts come before what they make up
+  std::vector<Cell> sums;             // (C-S,) left and right come before sum
   TermTable to_states;                // rows: states; columns: cells
   TermTable to_cells;                 // rows: cells; columns: states
-  std::vector<int32_t> label_bounds;  // (K+1,) states label_bounds[k] to label_bounds[k+1] end in k
+  std::vector<int32_t> label_bounds;  // (K+1,) label_bounds[k] to [k+1]: the states that end in k
 
  private:
   void number_states(const AutomatonTables& tables);
@@ -118,14 +122,15 @@ class Automaton {
   int n_labels_;
   int n_states_;
   bool has_all_pairs_;
-  std::vector<int32_t> numbers_;      // (S,) preorder number of each state of the tables
-  std::vector<int32_t> failures_;     // (S,) all that follows in preorder numbers
-  std::vector<int32_t> ends_;         // (S,) where the subtree of a state ends
-  std::vector<int64_t> arc_offsets_;  // (S+1,) arcs by source state
-  std::vector<int32_t> arcs_;         // (A,) number of the arc, by source state and label
-  std::vector<int32_t> arc_labels_;   // (A,) its label, in the same order
-  std::vector<int32_t> targets_;      // (A,)
-  std::vector<int32_t> pairs_;        // (A,)
+  std::vector<int32_t> numbers_;  // (S,) preorder number of each state of the tables
+  // All that follows has states in preorder numbers.
+  std::vector<int32_t> failures_;     // (S,) failure state of each state, -1 for state 0
+  std::vector<int32_t> ends_;         // (S,) states q .. ends_[q] - 1 are the subtree of q
+  std::vector<int64_t> arc_offsets_;  // (S+1,) the arcs from q are at arc_offsets_[q] to [q+1] of
+  std::vector<int32_t> arcs_;         // (A,) the arcs by source state and label, and
+  std::vector<int32_t> arc_labels_;   // (A,) their labels
+  std::vector<int32_t> targets_;      // (A,) state that each arc leads to
+  std::vector<int32_t> pairs_;        // (A,) see pair(); zeros without all pairs
 };
 
 }  // namespace hedgerow

@@ -15,11 +15,12 @@
 
 namespace hedgerow {
 
-// The scores of a batch of sequences, concatenated. N positions, S sequences, K labels, A arcs.
+// The scores of a batch of sequences, concatenated. N positions, S sequences (not states), K
+// labels, A arcs.
 struct AutomatonScores {
   const Automaton& automaton;
   int64_t n_sequences;
-  const int64_t* offsets;  // (S+1,)
+  const int64_t* offsets;  // (S+1,) first position of each sequence; the last entry is N
   const double* nodes;     // (N, K)
   const double* arcs;      // (A,)
   const double* edges;     // (N, K, K) or null; a sequence's first position is not read
@@ -31,23 +32,27 @@ struct AutomatonScores {
   }
 };
 
-// Where forward-backward writes; every pointer may be null.
+// Where forward-backward writes. fill_posteriors: every pointer may be null, which leaves out that
+// result; log_likelihoods need labels. fill_weighted_posteriors: log_likelihoods and marginals must
+// be given, arc_sums and pairs may be null, and the others are not used.
 struct AutomatonPosteriors {
-  double* log_z;            // (S,)
+  double* log_z;            // (S,) log of the sum over all labellings of exp(score)
   double* log_likelihoods;  // (S,) log P(labels)
   double* marginals;        // (N, K) P(y_t = k)
   double* arc_sums;         // (A,) expected number of times each arc is taken
   double* arc_marginals;    // (N, A) P(arc is taken at t)
-  double* pairs;            // (N, K, K) P(y_{t-1} = j, y_t = k); 0 at a first position. As edges
-  const double* weights;    // (S,) how much a sequence counts in arc_sums; null: 1
+  double* pairs;            // (N, K, K) P(y_{t-1} = j, y_t = k); 0 at a first position. Like edges,
+                            // they need an automaton that has an arc for every pair of labels
+  const double* weights;    // (S,) weight of each sequence in arc_sums; null: 1
   const PatternMarginals* patterns = nullptr;
 
-  bool need_terms() const { return arc_marginals || pairs || patterns; }  // at each position
+  // Whether the posteriors of the automaton's terms are needed at each position.
+  bool need_terms() const { return arc_marginals || pairs || patterns; }
   bool need_backward() const { return marginals || arc_sums || need_terms(); }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };
 
-// labels: (N,) codes, or null when no log-likelihoods are wanted.
+// labels: (N,) codes, or null if out.log_likelihoods is null.
 void fill_posteriors(const AutomatonScores& scores, const int32_t* labels,
                      const AutomatonPosteriors& out, int n_threads, Stop& stop);
 
@@ -63,8 +68,8 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
 void fill_viterbi(const AutomatonScores& scores, int32_t* labels, int n_threads, Stop& stop);
 
 // The n_best best labellings of each sequence, best first.
-// labels: (n_best, N); counts: (S,) how many there are, if fewer;
-// losses: (n_best, S) how far the score lies below the best one
+// labels: (n_best, N); counts: (S,) number of labellings found, n_best or all that there are;
+// losses: (n_best, S) score of the best labelling minus the score of each
 void fill_k_best(const AutomatonScores& scores, int64_t n_best, int32_t* labels, int64_t* counts,
                  double* losses, int n_threads, Stop& stop);
 

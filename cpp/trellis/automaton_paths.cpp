@@ -1,21 +1,22 @@
-// Walks through a label automaton: the best labelling, the k best, random ones, and the likelihood
-// with a weight for each position. All of them go back first, to find out what is still to come
-// from every state, and then forward, label by label.
+// What chooses labels one by one over a label automaton: the best labelling, the k best, random
+// ones, and the likelihood with a weight for each position. All of them first go backward, to
+// compute the beta of every state, and then forward, label by label.
 #include <cmath>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "trellis/chunk_sums.hpp"
 #include "trellis/groups.hpp"
+#include "trellis/passes.hpp"
 #include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
 
 namespace hedgerow {
 namespace {
 
+// One group's betas, and from them the weights of the next label in any state at any position.
 template <class Semiring>
 class Walk {
  public:
@@ -29,8 +30,8 @@ class Walk {
         arcs_(scores.automaton.n_labels()),
         values_(scores.automaton.n_labels()) {}
 
-  // Goes back; false if a lane is refused. Only with keep_all may positions be visited in any
-  // order.
+  // Computes the betas; false if a lane is refused. Without keep_all positions must then be visited
+  // in ascending order.
   bool open(const Group& group, bool keep_all = false) {
     steps_.open(group);
     betas_.open(group.longest, keep_all);
@@ -42,17 +43,19 @@ class Walk {
     return true;
   }
   const Group& group() const { return steps_.group(); }
-  bool lives(int lane, int64_t t) const { return steps_.lives(lane, t); }
+  bool is_live(int lane, int64_t t) const { return steps_.is_live(lane, t); }
   bool refused(int lane) const { return steps_.refused(lane); }
 
+  // Makes t the visited position.
   void visit(int64_t t) {
     stop_.check();
     if (betas_.block_of(t) != betas_.current()) fill_block(betas_.block_of(t));
     steps_.fill_factors(t, factors_.data());
     beta_ = betas_.row(t);
   }
-  // For every label, at the visited position, the weight of the labellings that go on with it:
-  // values()[k] = weight of the arc * factor[k] * beta_t[target]. Throws NoPath if all are 0.
+  // For every label k, the weight of all labellings that go on with k from a state before the
+  // visited position t: values()[k] = weight of the arc (* edge factor) * factor[k] *
+  // beta_t[target]. Throws NoPath if all are 0.
   void fill_values(int lane_index, int32_t state) {
     const Automaton& automaton = scores_.automaton;
     automaton.fill_arcs(state, arcs_.data());
@@ -117,43 +120,23 @@ class Walk {
   const TermWeights& weights_;
   Stop& stop_;
   Lockstep<Semiring> steps_;
-  BlockRows betas_;
-  const Packed* beta_ = nullptr;  // of the visited position
+  BlockRows betas_;               // (S,) per position
+  const Packed* beta_ = nullptr;  // (S,) of the visited position
   Numbers factors_;               // (K,) of the visited position
-  std::vector<int32_t> arcs_;     // (K,)
-  std::vector<double> values_;    // (K,)
+  std::vector<int32_t> arcs_;     // (K,) taken on each label, of the last fill_values
+  std::vector<double> values_;    // (K,) see fill_values
 };
 
-// Calls task(chunk, walk) for every group of a batch, with SumProduct where it can be had, else
-// with LogSum.
+// Calls task(chunk, walk) for every group of a batch, after walk.open(group).
 template <class Task>
 void for_each_walk(const AutomatonScores& scores, int n_threads, Stop& stop, const Groups& groups,
                    Task task) {
-  const TermWeights weights(scores, SumProduct::kLogarithms);
-  const TermWeights log_weights(scores, LogSum::kLogarithms);
-  struct Walks {
-    Walk<SumProduct> fast;
-    std::optional<Walk<LogSum>> slow;
-  };
-  const auto make_walks = [&] {
-    return std::make_unique<Walks>(Walks{Walk<SumProduct>(scores, weights, stop), {}});
-  };
-  groups.for_each_chunk(
-      n_threads, stop, make_walks,
-      [&](Walks& walks, int64_t chunk, const Group* first, const Group* end) {
-        const auto run_fast = [&](const Group& kept) {
-          if (!walks.fast.open(kept)) return false;
-          task(chunk, walks.fast);
-          return true;
-        };
-        const auto run_slow = [&](const Group& left) {
-          if (!walks.slow) walks.slow.emplace(scores, log_weights, stop);
-          walks.slow->open(left);
-          task(chunk, *walks.slow);
-        };
-        for (const Group* group = first; group != end; ++group)
-          run_group(*group, run_fast, [&](int l) { return walks.fast.refused(l); }, run_slow);
-      });
+  for_each_group<Walk>(scores, groups, n_threads, stop,
+                       [&](int64_t chunk, auto& walk, const Group& group) {
+                         if (!walk.open(group)) return false;
+                         task(chunk, walk);
+                         return true;
+                       });
 }
 
 // The first label whose cumulated probability exceeds a number in [0, 1).
@@ -169,10 +152,11 @@ int32_t draw(const std::vector<double>& probs, double uniform) {
   return last;
 }
 
-// The best labelling and those that leave it somewhere. A labelling is kept as the one that it
-// leaves, where, and with which label; from there it goes on as well as possible. Its loss is that
-// of the labelling it leaves plus what the label there costs: differences of neighbouring scores
-// only, so that no digits are lost over a million positions.
+// The k best labellings of a sequence, best first. A candidate is given by its parent, a labelling
+// already found, by the first position where it differs, and by its label there; it goes on with
+// the best labels from there. Its loss is that of its parent plus what its label at that position
+// costs: only scores of one position are subtracted from each other, so that long sequences lose no
+// digits.
 class KBest {
  public:
   KBest(const AutomatonScores& scores, const TermWeights& weights, Stop& stop)
@@ -202,15 +186,16 @@ class KBest {
  private:
   struct Candidate {
     double loss;
-    int64_t number;  // of equal losses the one that was made first comes first
-    int64_t parent;  // rank of the labelling that is left, -1 for the first
-    int64_t position;
-    int32_t label;
+    int64_t number;    // of equal losses the candidate that was added first comes first
+    int64_t parent;    // rank of its parent, -1 for the best labelling
+    int64_t position;  // the first where it differs from its parent
+    int32_t label;     // its label there
     bool operator<(const Candidate& other) const {
       return loss != other.loss ? loss < other.loss : number < other.number;
     }
   };
 
+  // Finds all labels of a candidate, and adds the candidates whose parent it is.
   void complete(int lane, const Candidate& candidate, int64_t rank, int64_t n_best) {
     std::vector<int32_t> labels(length_);
     int32_t state = Automaton::kBegin;
@@ -238,6 +223,7 @@ class KBest {
     labels_.push_back(std::move(labels));
   }
 
+  // Keeps the n_wanted best candidates only.
   void add(const Candidate& candidate, int64_t n_wanted) {
     const auto n_candidates = static_cast<int64_t>(candidates_.size());
     if (n_candidates >= n_wanted && (n_wanted == 0 || *candidates_.rbegin() < candidate)) return;
@@ -249,7 +235,7 @@ class KBest {
   Walk<MaxPlus> walk_;
   int64_t length_ = 0;
   int64_t n_made_ = 0;
-  std::vector<std::vector<int32_t>> labels_;  // of the labellings found, by rank
+  std::vector<std::vector<int32_t>> labels_;  // (T,) each, of the labellings found, by rank
   std::set<Candidate> candidates_;
 };
 
@@ -268,7 +254,7 @@ void fill_viterbi(const AutomatonScores& scores, int32_t* labels, int n_threads,
           for (int64_t t = 0; t < group->longest; ++t) {
             walk.visit(t);
             for (int l = 0; l < kLanes; ++l) {
-              if (!walk.lives(l, t)) continue;
+              if (!walk.is_live(l, t)) continue;
               walk.fill_values(l, states[l]);
               const std::vector<double>& values = walk.values();
               const auto best = std::max_element(values.begin(), values.end()) - values.begin();
@@ -313,7 +299,7 @@ void fill_samples(const AutomatonScores& scores, int64_t n_samples, const double
     for (int64_t t = 0; t < walk.group().longest; ++t) {
       walk.visit(t);
       for (int l = 0; l < kLanes; ++l) {
-        if (!walk.lives(l, t)) continue;
+        if (!walk.is_live(l, t)) continue;
         int32_t seen = -1;
         for (int64_t i = 0; i < n_samples; ++i) {
           int32_t& state = states[l * n_samples + i];
@@ -346,8 +332,8 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
   ChunkSums arc_sums(out.arc_sums, automaton.n_arcs(), groups.n_chunks());
   for_each_walk(scores, n_threads, stop, groups, [&](int64_t chunk, auto& walk) {
     struct Measure {
-      std::vector<double> mass, next;
-      int32_t observed = Automaton::kBegin;
+      std::vector<double> mass, next;        // (S,) m_{t-1} and m_t
+      int32_t observed = Automaton::kBegin;  // state after the labels y_0 .. y_{t-1}
       ExactSum log_likelihood;
     } measures[kLanes];
     double* sums = arc_sums.open(chunk);
@@ -359,7 +345,7 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
     for (int64_t t = 0; t < group.longest; ++t) {
       walk.visit(t);
       for (int l = 0; l < kLanes; ++l) {
-        if (!walk.lives(l, t)) continue;
+        if (!walk.is_live(l, t)) continue;
         Measure& measure = measures[l];
         const int64_t position = scores.offsets[group.sequences[l]] + t;
         double* counts = out.marginals + position * n_labels;

@@ -1,16 +1,16 @@
 // Forward-backward over a label automaton.
 #include <cmath>
-#include <functional>
-#include <memory>
 
 #include "trellis/chunk_sums.hpp"
 #include "trellis/groups.hpp"
+#include "trellis/passes.hpp"
 #include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
 
 namespace hedgerow {
 namespace {
 
+// Forward-backward of one group after the other.
 template <class Semiring>
 class ForwardBackward {
  public:
@@ -29,7 +29,8 @@ class ForwardBackward {
         term_probs_(out.need_terms() ? scores.automaton.n_terms() : 0),
         arc_probs_(out.patterns ? scores.automaton.n_arcs() : 0) {}
 
-  // Writes the results of a group; false, and rubbish, if a lane is refused.
+  // Writes the results of a group. False if a lane is refused: what was written is then
+  // meaningless.
   bool run(const Group& group, double* arc_sums) {
     steps_.open(group);
     alphas_.open(group.longest);
@@ -41,13 +42,13 @@ class ForwardBackward {
   bool refused(int lane) const { return steps_.refused(lane); }
 
  private:
-  // What is known of a lane's sequence on the way forward.
+  // Sums over the positions of a lane's sequence.
   struct Path {
-    int32_t state = Automaton::kBegin;
-    ExactSum shifts;  // of the positions
-    ExactSum score;   // of the given labels, less the shifts
-    ExactSum log_norms;
-    LogProduct norms;
+    int32_t state = Automaton::kBegin;  // after the given labels so far
+    ExactSum shifts;                    // what was subtracted from the scores
+    ExactSum score;                     // of the given labels, minus the shifts
+    ExactSum log_norms;                 // log norm_t, with logarithms
+    LogProduct norms;                   // norm_t, without
 
     void add_norm(double norm) {
       if constexpr (Semiring::kLogarithms)
@@ -75,7 +76,7 @@ class ForwardBackward {
     return true;
   }
 
-  // The alphas of a block; at first sight also the sums along the paths.
+  // Computes the alphas of a block; the first time also the norms and the sums of the paths.
   bool fill_block(int64_t block, bool first) {
     const int64_t begin = alphas_.begin(block), end = alphas_.end(block);
     factors_.resize((end - begin) * marginals_.size());
@@ -97,10 +98,11 @@ class ForwardBackward {
     return factors_.data() + (t - alphas_.begin(alphas_.current())) * marginals_.size();
   }
 
+  // Adds a position to the sums of the paths; false if a lane is refused. norm: norm_t
   bool follow(int64_t t, const Packed& norm) {
     for (int l = 0; l < kLanes; ++l) {
       if (steps_.refused(l)) return false;
-      if (!steps_.lives(l, t)) continue;
+      if (!steps_.is_live(l, t)) continue;
       Path& path = paths_[l];
       const double shift = lane(steps_.shifts(), l);
       path.shifts.add(shift);
@@ -128,7 +130,7 @@ class ForwardBackward {
       stop_.check();
       const int64_t block = alphas_.block_of(t);
       if (block != alphas_.current()) fill_block(block, false);
-      // Those of the edges are not kept.
+      // The factors of the edges are not kept.
       if (scores_.edges) steps_.fill_factors(t, factors_at(t));
       steps_.begin_beta(t, norms_[t + 1]);
       steps_.reach_with_marginals(t, factors_at(t), norms_[t], norms_[t + 1], alphas_.row(t),
@@ -155,7 +157,7 @@ class ForwardBackward {
   void copy_marginals(int64_t t) {
     const int64_t n_labels = scores_.automaton.n_labels();
     for (int l = 0; l < kLanes; ++l) {
-      if (!steps_.lives(l, t)) continue;
+      if (!steps_.is_live(l, t)) continue;
       double* row = out_.marginals + (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels;
       for (int64_t k = 0; k < n_labels; ++k) row[k] = lane(marginals_[k], l);
     }
@@ -164,7 +166,7 @@ class ForwardBackward {
   void write_patterns(int64_t t) {
     const std::vector<int32_t>& arcs = scores_.automaton.to_cells.arcs;
     for (int l = 0; l < kLanes; ++l) {
-      if (!steps_.lives(l, t)) continue;
+      if (!steps_.is_live(l, t)) continue;
       std::fill(arc_probs_.begin(), arc_probs_.end(), 0.0);
       for (size_t e = 0; e < arcs.size(); ++e) arc_probs_[arcs[e]] += term_probs_[e].values[l];
       out_.patterns->write(scores_.offsets[steps_.group().sequences[l]] + t, arc_probs_.data());
@@ -184,59 +186,29 @@ class ForwardBackward {
   const AutomatonPosteriors& out_;
   Stop& stop_;
   Lockstep<Semiring> steps_;
-  BlockRows alphas_;
-  Numbers norms_;      // (T+1,) of alpha, from before the first position on
-  Numbers factors_;    // (B, K) of the current block
-  Numbers marginals_;  // (K,)
-  bool need_terms_;
+  BlockRows alphas_;   // (S,) per position
+  Numbers norms_;      // (T+1,) norms_[t + 1] = norm_t, norms_[0] = 1
+  Numbers factors_;    // (positions of the current block, K) factors of the labels
+  Numbers marginals_;  // (K,) of one position
+  bool need_terms_;    // whether posteriors of terms are needed, summed or at each position
   std::vector<double> term_sums_;  // (E,) posteriors, summed over the positions of a group
   Numbers term_probs_;             // (E,) posteriors of one position
   std::vector<double> arc_probs_;  // (A,) those of the arcs, of one lane
   Path paths_[kLanes];
 };
 
-// Runs groups, fast where that can be.
-class Worker {
- public:
-  Worker(const AutomatonScores& scores, const TermWeights& weights, const TermWeights& log_weights,
-         const int32_t* labels, const AutomatonPosteriors& out, Stop& stop)
-      : fast_(scores, weights, labels, out, stop), make_slow_([&, labels] {
-          return std::make_unique<ForwardBackward<LogSum>>(scores, log_weights, labels, out, stop);
-        }) {}
-
-  void run(const Group& group, double* arc_sums) {
-    run_group(
-        group, [&](const Group& kept) { return fast_.run(kept, arc_sums); },
-        [&](int lane) { return fast_.refused(lane); },
-        [&](const Group& left) {
-          if (!slow_) slow_ = make_slow_();
-          slow_->run(left, arc_sums);
-        });
-  }
-
- private:
-  ForwardBackward<SumProduct> fast_;
-  std::function<std::unique_ptr<ForwardBackward<LogSum>>()> make_slow_;
-  std::unique_ptr<ForwardBackward<LogSum>> slow_;
-};
-
 }  // namespace
 
 void fill_posteriors(const AutomatonScores& scores, const int32_t* labels,
                      const AutomatonPosteriors& out, int n_threads, Stop& stop) {
-  const TermWeights weights(scores, SumProduct::kLogarithms);
-  const TermWeights log_weights(scores, LogSum::kLogarithms);
   const Groups groups(scores);
   ChunkSums arc_sums(out.arc_sums, scores.automaton.n_arcs(), groups.n_chunks());
-  const auto make_worker = [&] {
-    return std::make_unique<Worker>(scores, weights, log_weights, labels, out, stop);
-  };
-  groups.for_each_chunk(n_threads, stop, make_worker,
-                        [&](Worker& worker, int64_t chunk, const Group* first, const Group* end) {
-                          double* sums = arc_sums.open(chunk);
-                          for (const Group* group = first; group != end; ++group)
-                            worker.run(*group, sums);
-                        });
+  for_each_group<ForwardBackward>(
+      scores, groups, n_threads, stop,
+      [&](int64_t chunk, auto& pass, const Group& group) {
+        return pass.run(group, arc_sums.open(chunk));
+      },
+      labels, out);
   arc_sums.finish();
 }
 

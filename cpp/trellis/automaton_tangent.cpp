@@ -1,11 +1,10 @@
 // The tangent of forward-backward over a label automaton.
 #include <algorithm>
-#include <functional>
-#include <memory>
 #include <vector>
 
 #include "trellis/chunk_sums.hpp"
 #include "trellis/groups.hpp"
+#include "trellis/passes.hpp"
 #include "trellis/semiring.hpp"
 #include "trellis/slopes.hpp"
 #include "trellis/tangent.hpp"
@@ -13,8 +12,8 @@
 namespace hedgerow {
 namespace {
 
-// moves[k] = move - mean of the moves under probs, 0 where a label is impossible: four rows of n
-// side by side.
+// probs[k] = prob_rows[lane][k], moves[k] = move_rows[lane][k] - mean of the lane's moves under its
+// probs, 0 where a label is impossible; k = 0 .. n-1, one row of n numbers per lane.
 HEDGEROW_CLONES
 void centre_moves(const double* const* prob_rows, const double* const* move_rows, int64_t n,
                   Packed* probs, Packed* moves) {
@@ -30,6 +29,7 @@ void centre_moves(const double* const* prob_rows, const double* const* move_rows
     moves[k] = where_positive(probs[k], static_cast<Lanes>(moves[k]) - mean);
 }
 
+// The tangent of forward-backward of one group after the other.
 template <class Semiring>
 class TangentPass {
  public:
@@ -39,9 +39,7 @@ class TangentPass {
         direction_(direction),
         out_(out),
         stop_(stop),
-        n_states_(scores.automaton.n_states()),
-        steps_(scores, weights),
-        slopes_(scores, weights, direction.arcs, out.arc_sums != nullptr),
+        steps_(scores, weights, direction.arcs, out.arc_sums != nullptr),
         rows_(2 * scores.automaton.n_states() + 1),
         nothing_(scores.automaton.n_labels()),
         probs_(scores.automaton.n_labels()),
@@ -50,13 +48,13 @@ class TangentPass {
         marginal_slopes_(scores.automaton.n_labels()),
         term_slopes_(out.arc_marginals || out.pairs ? scores.automaton.n_terms() : 0) {}
 
-  // Writes the results of a group; false, and rubbish, if a lane is refused.
+  // Writes the results of a group. False if a lane is refused: what was written is then
+  // meaningless.
   bool run(const Group& group, double* arc_sums) {
     steps_.open(group);
-    slopes_.open();
     rows_.open(group.longest);
     if (!forward() || !backward()) return false;
-    if (arc_sums != nullptr) slopes_.add_arc_sums(arc_sums);
+    if (arc_sums != nullptr) steps_.add_arc_sums(arc_sums);
     return true;
   }
   bool refused(int lane) const { return steps_.refused(lane); }
@@ -70,8 +68,6 @@ class TangentPass {
 
   bool forward() {
     steps_.fill_begin(rows_.boundary(0));
-    std::fill(rows_.boundary(0) + n_states_, rows_.boundary(0) + 2 * n_states_ + 1,
-              Packed(broadcast(0.0)));
     norms_.resize(steps_.group().longest + 1);
     norms_[0] = broadcast(Semiring::kOne);
     for (int64_t block = 0; block < rows_.n_blocks(); ++block)
@@ -79,48 +75,40 @@ class TangentPass {
     return true;
   }
 
-  // The alphas of a block and their slopes.
+  // Computes the alphas of a block and their slopes; the first time also the norms.
   bool fill_block(int64_t block, bool first) {
     const int64_t begin = rows_.begin(block), end = rows_.end(block);
     factors_.resize((end - begin) * moves_.size());
     rows_.set_current(block);
-    load_row(rows_.boundary(block));
+    steps_.load_row(rows_.boundary(block));
     for (int64_t t = begin; t < end; ++t) {
       stop_.check();
       fill_moves(t);
-      Packed* alpha = rows_.row(t);
       steps_.fill_factors(t, factors_at(t));
-      steps_.reach();
-      slopes_.reach(steps_);
-      norms_[t + 1] = steps_.arrive(t, factors_at(t), norms_[t], alpha);
-      slopes_.arrive(steps_, alpha, moves_.data(), probs_.data(), alpha + n_states_);
+      norms_[t + 1] =
+          steps_.forward(t, factors_at(t), norms_[t], moves_.data(), probs_.data(), rows_.row(t));
       if (first && any_refused()) return false;
     }
     if (first && end < steps_.group().longest)
-      std::copy(rows_.row(end - 1), rows_.row(end - 1) + 2 * n_states_ + 1,
+      std::copy(rows_.row(end - 1), rows_.row(end - 1) + rows_.row_size(),
                 rows_.boundary(block + 1));
     return true;
-  }
-
-  void load_row(const Packed* row) {
-    steps_.load_alpha(row);
-    slopes_.load_alpha(steps_, row + n_states_);
   }
 
   Packed* factors_at(int64_t t) {
     return factors_.data() + (t - rows_.begin(rows_.current())) * moves_.size();
   }
 
-  // The direction of the nodes at t less its mean, nothing where a label is impossible; and the
-  // labels' marginals.
+  // Fills moves_ with the direction of the nodes at t minus its mean under the labels' marginals, 0
+  // where a label is impossible, and probs_ with these marginals.
   void fill_moves(int64_t t) {
     const int64_t n_labels = scores_.automaton.n_labels();
     const double *probs[kLanes], *moves[kLanes];
     for (int l = 0; l < kLanes; ++l) {
-      const bool lives = steps_.lives(l, t);
-      const int64_t at = lives ? (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels : 0;
-      probs[l] = lives ? direction_.marginals + at : nothing_.data();
-      moves[l] = lives ? direction_.nodes + at : nothing_.data();
+      const bool live = steps_.is_live(l, t);
+      const int64_t at = live ? (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels : 0;
+      probs[l] = live ? direction_.marginals + at : nothing_.data();
+      moves[l] = live ? direction_.nodes + at : nothing_.data();
     }
     centre_moves(probs, moves, n_labels, probs_.data(), moves_.data());
   }
@@ -132,22 +120,20 @@ class TangentPass {
       const int64_t block = rows_.block_of(t);
       if (block != rows_.current()) fill_block(block, false);
       fill_moves(t);
-      // Those of the edges are not kept.
+      // The factors of the edges are not kept.
       if (scores_.edges) steps_.fill_factors(t, factors_at(t));
-      const Packed* alpha = rows_.row(t);
       steps_.begin_beta(t, norms_[t + 1]);
-      steps_.reach_with_marginals(t, factors_at(t), norms_[t], norms_[t + 1], alpha,
-                                  marginals_.data());
+      steps_.reach_with_marginals(t, factors_at(t), norms_[t], norms_[t + 1], rows_.row(t),
+                                  moves_.data(), marginals_.data(), marginal_slopes_.data());
       if (any_refused()) return false;
-      slopes_.reach_back(steps_, alpha, alpha + n_states_, moves_.data(), marginals_.data(),
-                         marginal_slopes_.data());
       copy_marginals(t);
-      if (need_terms) load_row(t == rows_.begin(block) ? rows_.boundary(block) : rows_.row(t - 1));
+      if (need_terms)
+        steps_.load_row(t == rows_.begin(block) ? rows_.boundary(block) : rows_.row(t - 1));
       if (!term_slopes_.empty()) {
-        slopes_.fill_term_slopes(steps_, term_slopes_.data());
+        steps_.fill_term_slopes(term_slopes_.data());
         copy_terms(scores_, steps_.group(), t, term_slopes_.data(), out_.arc_marginals, out_.pairs);
       }
-      slopes_.backward(steps_);
+      steps_.backward();
     }
     return true;
   }
@@ -155,7 +141,7 @@ class TangentPass {
   void copy_marginals(int64_t t) {
     const int64_t n_labels = scores_.automaton.n_labels();
     for (int l = 0; l < kLanes; ++l) {
-      if (!steps_.lives(l, t)) continue;
+      if (!steps_.is_live(l, t)) continue;
       double* row = out_.marginals + (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels;
       for (int64_t k = 0; k < n_labels; ++k) row[k] = lane(marginal_slopes_[k], l);
     }
@@ -165,59 +151,27 @@ class TangentPass {
   const Direction& direction_;
   const AutomatonTangents& out_;
   Stop& stop_;
-  int n_states_;
-  Lockstep<Semiring> steps_;
-  Slopes<Semiring> slopes_;
-  BlockRows rows_;               // alpha (S,), then its slopes (S+1,)
-  Numbers norms_;                // (T+1,) of alpha, from before the first position on
-  Numbers factors_;              // (B, K) of the current block
-  std::vector<double> nothing_;  // a row of zeros, for lanes that have ended
+  LockstepSlopes<Semiring> steps_;
+  BlockRows rows_;               // (2S+1,) per position: the rows of LockstepSlopes
+  Numbers norms_;                // (T+1,) norms_[t + 1] = norm_t, norms_[0] = 1
+  Numbers factors_;              // (positions of the current block, K) factors of the labels
+  std::vector<double> nothing_;  // (K,) zeros, for lanes that have ended
   Numbers probs_, moves_, marginals_, marginal_slopes_;  // (K,)
   Numbers term_slopes_;                                  // (E,) of one position
-};
-
-// Runs groups, fast where that can be.
-class Worker {
- public:
-  Worker(const AutomatonScores& scores, const TermWeights& weights, const TermWeights& log_weights,
-         const Direction& direction, const AutomatonTangents& out, Stop& stop)
-      : fast_(scores, weights, direction, out, stop), make_slow_([&] {
-          return std::make_unique<TangentPass<LogSum>>(scores, log_weights, direction, out, stop);
-        }) {}
-
-  void run(const Group& group, double* arc_sums) {
-    run_group(
-        group, [&](const Group& kept) { return fast_.run(kept, arc_sums); },
-        [&](int lane) { return fast_.refused(lane); },
-        [&](const Group& left) {
-          if (!slow_) slow_ = make_slow_();
-          slow_->run(left, arc_sums);
-        });
-  }
-
- private:
-  TangentPass<SumProduct> fast_;
-  std::function<std::unique_ptr<TangentPass<LogSum>>()> make_slow_;
-  std::unique_ptr<TangentPass<LogSum>> slow_;
 };
 
 }  // namespace
 
 void fill_tangents(const AutomatonScores& scores, const Direction& direction, const uint8_t* wanted,
                    const AutomatonTangents& out, int n_threads, Stop& stop) {
-  const TermWeights weights(scores, SumProduct::kLogarithms);
-  const TermWeights log_weights(scores, LogSum::kLogarithms);
   const Groups groups(scores, wanted);
   ChunkSums arc_sums(out.arc_sums, scores.automaton.n_arcs(), groups.n_chunks());
-  const auto make_worker = [&] {
-    return std::make_unique<Worker>(scores, weights, log_weights, direction, out, stop);
-  };
-  groups.for_each_chunk(n_threads, stop, make_worker,
-                        [&](Worker& worker, int64_t chunk, const Group* first, const Group* end) {
-                          double* sums = arc_sums.open(chunk);
-                          for (const Group* group = first; group != end; ++group)
-                            worker.run(*group, sums);
-                        });
+  for_each_group<TangentPass>(
+      scores, groups, n_threads, stop,
+      [&](int64_t chunk, auto& pass, const Group& group) {
+        return pass.run(group, arc_sums.open(chunk));
+      },
+      direction, out);
   arc_sums.finish();
 }
 

@@ -33,7 +33,7 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
     ScaledChain fast(scores, arcs, sums != nullptr);
     std::optional<LogChain> slow;
     PairRows pairs(out, n_labels);
-    std::vector<double> kept;  // the rows of alpha, where no marginals are wanted
+    std::vector<double> kept;  // (T, K) alpha, where no marginals can hold it
     if (out.need_backward() && out.marginals == nullptr)
       kept.resize(longest(scores, first, end) * n_labels);
     for (int64_t s = first; s < end; ++s) {

@@ -15,7 +15,7 @@
 
 namespace hedgerow {
 
-// Positions between two looks at Stop.
+// Number of positions between two checks of Stop.
 inline constexpr int64_t kCheckEvery = 256;
 
 // The scores of a batch of sequences, concatenated. N positions, S sequences, K labels.
@@ -25,26 +25,29 @@ struct ChainScores {
   int n_labels;
   const double* nodes;  // (N, K)
   const double* arcs;   // (K, K) [label before, label]
-  const double* edges;  // (N, K, K) or null; what stands at a sequence's first position is not read
+  const double* edges;  // (N, K, K) or null; a sequence's first position is not read
 
   int64_t length(int64_t sequence) const { return offsets[sequence + 1] - offsets[sequence]; }
 };
 
-// Where forward-backward writes; every pointer but log_z may be null.
+// Where forward-backward writes. fill_posteriors: every pointer may be null, which leaves out that
+// result; log_likelihoods need labels. fill_weighted_posteriors: log_likelihoods and marginals must
+// be given, pair_sums and pairs may be null, and the others are not used.
 struct ChainPosteriors {
-  double* log_z;            // (S,)
+  double* log_z;            // (S,) log of the sum over all labellings of exp(score)
   double* log_likelihoods;  // (S,) log P(labels)
   double* marginals;        // (N, K) P(y_t = k)
   double* pair_sums;        // (K, K) sum over t > 0 of P(y_{t-1} = j, y_t = k)
-  double* pairs;          // (N, K, K) the same for each position; 0 at a sequence's first position
-  const double* weights;  // (S,) how much a sequence counts in pair_sums; null: 1
+  double* pairs;            // (N, K, K) P(y_{t-1} = j, y_t = k); 0 at a sequence's first position
+  const double* weights;    // (S,) weight of each sequence in pair_sums; null: 1
   const PatternMarginals* patterns = nullptr;
 
   bool need_backward() const { return marginals || pair_sums || pairs || patterns; }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };
 
-// Where kernels write the posteriors of the label pairs of one position after the other.
+// Where kernels write the pair posteriors of a sequence, one position at a time: to out.pairs, or
+// to scratch memory if only the pattern marginals, which are computed from them, are wanted.
 class PairRows {
  public:
   PairRows(const ChainPosteriors& out, int64_t n_labels)
@@ -52,14 +55,14 @@ class PairRows {
 
   bool wanted() const { return out_.pairs != nullptr || out_.patterns != nullptr; }
   void open(int64_t first_position) { begin_ = first_position; }
-  // (K, K) at position t of the sequence; to be closed when it is written.
+  // (K, K) table of position t of the sequence. Call close(t) after filling it.
   double* row(int64_t t) {
     return out_.pairs ? out_.pairs + (begin_ + t) * n_pairs_ : scratch_.data();
   }
   void close(int64_t t) {
     if (out_.patterns) out_.patterns->write(begin_ + t, row(t));
   }
-  // No pair ends at a first position.
+  // Fills the first position, where no pair ends, with zeros, and closes it.
   void close_first() {
     std::fill(row(0), row(0) + n_pairs_, 0.0);
     close(0);
@@ -69,10 +72,10 @@ class PairRows {
   const ChainPosteriors& out_;
   int64_t n_pairs_;
   int64_t begin_ = 0;
-  std::vector<double> scratch_;  // (K, K) where there is no table of pairs
+  std::vector<double> scratch_;  // (K, K) in place of out.pairs; empty without patterns
 };
 
-// labels: (N,) codes, or null when no log-likelihoods are wanted.
+// labels: (N,) codes, or null if out.log_likelihoods is null.
 void fill_posteriors(const ChainScores& scores, const int32_t* labels, const ChainPosteriors& out,
                      int n_threads, Stop& stop);
 

@@ -11,8 +11,9 @@
 
 namespace hedgerow {
 
-// Runs of consecutive sequences, one task each: cut by the data alone, so that sums over a chunk,
-// added in chunk order, are the same for any number of threads.
+// Cuts a batch into chunks of consecutive sequences, one task each. Returns the first sequence of
+// each chunk, then the number of sequences. The chunks depend on the data alone, so that sums over
+// a chunk, added in chunk order, are the same for any number of threads.
 inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
   constexpr int64_t kMaxChunks = 64;
   constexpr int64_t kMinChunkWork = 1 << 14;  // positions x labels
@@ -42,6 +43,7 @@ void for_each_chunk(const ChainScores& scores, const std::vector<int64_t>& bound
                [&](int64_t i) { task(order[i], bounds[order[i]], bounds[order[i] + 1]); });
 }
 
+// Length of the longest of the sequences first .. end-1.
 inline int64_t longest(const ChainScores& scores, int64_t first, int64_t end) {
   int64_t length = 0;
   for (int64_t s = first; s < end; ++s) length = std::max(length, scores.length(s));

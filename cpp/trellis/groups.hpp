@@ -1,4 +1,4 @@
-// A batch's sequences in groups that go through an automaton side by side.
+// The sequences of a batch in groups of kLanes, one per lane of Lockstep.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Groups {
       work += group.longest;
       groups.push_back(group);
     }
-    // Every chunk may have a table of sums over the arcs: fewer chunks where it is long.
+    // Each chunk may have a table (A,) of sums over its positions: fewer chunks if A is large.
     const int64_t n_chunks =
         std::clamp<int64_t>((int64_t{1} << 20) / scores.automaton.n_arcs(), 4, 64);
     int64_t waiting = 0;
@@ -50,8 +50,8 @@ struct Groups {
 
   size_t n_chunks() const { return bounds.size() - 1; }
 
-  // task(worker, chunk, first group, end of groups) for every chunk. Each thread has one worker,
-  // made by make_worker(), for the sake of its memory.
+  // Calls task(worker, chunk, first group, end of groups) for every chunk. Each thread has a worker
+  // of its own, made by make_worker(), so that scratch memory is allocated once per thread.
   template <class MakeWorker, class Task>
   void for_each_chunk(int n_threads, Stop& stop, MakeWorker make_worker, Task task) const {
     const auto make_task = [&] {
@@ -63,11 +63,12 @@ struct Groups {
   }
 
   std::vector<Group> groups;
-  std::vector<size_t> bounds{0};
+  std::vector<size_t> bounds{0};  // (n_chunks + 1,) first group of each chunk, then their number
 };
 
-// Runs a group with fast(group), which gives false when it refuses some lanes; these go to
-// slow(group) in the end.
+// Runs a group with fast(group). As long as that returns false, the lanes for which refused(lane)
+// holds are removed, and fast runs again with the others. Finally slow(group) runs with the removed
+// lanes, if there are any.
 template <class Fast, class Refused, class Slow>
 void run_group(const Group& group, Fast fast, Refused refused, Slow slow) {
   Group kept = group, left = group;
@@ -81,8 +82,9 @@ void run_group(const Group& group, Fast fast, Refused refused, Slow slow) {
   if (any(left)) slow(left);
 }
 
-// Writes what a group's position has for each term, (E,) in the order of to_cells, as a sum for
-// each arc and for each label pair. arcs: (N, A), pairs: (N, K, K); either may be null
+// Sums values (E,), one per term in the order of to_cells, over the terms of each arc and of each
+// label pair, and writes the sums of each lane to its position t. arcs: (N, A), pairs: (N, K, K);
+// either may be null
 inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_t t,
                        const Packed* values, double* arcs, double* pairs) {
   const Automaton& automaton = scores.automaton;
@@ -103,12 +105,14 @@ inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_
   }
 }
 
-// Rows of numbers, one for each position of a group. A long group keeps the rows of one block of
-// positions at a time, and one row at each boundary of blocks, from which a block is made again.
+// Rows of numbers, one per position of a group. If they would take too much memory, only the rows
+// of one block of positions are kept, and one row at each boundary between blocks, from which the
+// caller recomputes the rows of a block. The block size is about 2 sqrt(n_positions) at most.
 class BlockRows {
  public:
   explicit BlockRows(int row_size) : row_size_(row_size) {}
 
+  // keep_all: a single block in any case
   void open(int64_t n_positions, bool keep_all = false) {
     block_size_ = std::max<int64_t>(n_positions, 1);
     if (!keep_all && n_positions * row_size_ > kMaxNumbers)
@@ -120,22 +124,24 @@ class BlockRows {
     current_ = -1;
   }
 
+  int64_t row_size() const { return row_size_; }
   int64_t n_blocks() const { return n_blocks_; }
   int64_t block_of(int64_t t) const { return t / block_size_; }
   int64_t begin(int64_t block) const { return block * block_size_; }
   int64_t end(int64_t block) const { return std::min(begin(block + 1), n_positions_); }
+  // The block whose rows are kept, -1 for none yet.
   int64_t current() const { return current_; }
   void set_current(int64_t block) { current_ = block; }
 
-  // Of a position in the current block.
+  // (row_size,) row of a position in the current block.
   Packed* row(int64_t t) { return block_.get() + t % block_size_ * row_size_; }
-  // Between block - 1 and block.
+  // (row_size,) row at the boundary between block - 1 and block.
   Packed* boundary(int64_t block) { return boundaries_.get() + block * row_size_; }
 
  private:
   static constexpr int64_t kMaxNumbers = 1 << 21;  // 64 MiB
 
-  // Memory that nobody has touched costs nothing until it is needed.
+  // Leaves the memory uninitialised: pages that are never written take no memory.
   static void grow(std::unique_ptr<Packed[]>& numbers, int64_t& capacity, int64_t size) {
     if (size <= capacity) return;
     numbers.reset();

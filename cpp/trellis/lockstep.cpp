@@ -39,13 +39,13 @@ Lockstep<Semiring>::Lockstep(const AutomatonScores& scores, const TermWeights& w
     : scores_(scores),
       weights_(weights),
       n_states_(scores.automaton.n_states()),
+      scaled_factors_(scores.automaton.n_labels()),
+      cell_alphas_(scores.automaton.n_cells()),
+      cell_betas_(scores.automaton.n_cells()),
+      reached_(n_states_),
       nothing_(static_cast<size_t>(scores.automaton.n_labels()) *
                    (scores.edges == nullptr ? 1 : scores.automaton.n_labels()),
-               -kInfinity),
-      scaled_factors_(scores.automaton.n_labels()),
-      cells_(scores.automaton.n_cells()),
-      bars_(scores.automaton.n_cells()),
-      reached_(n_states_) {
+               -kInfinity) {
   const size_t n_labels = scaled_factors_.size();
   if (scores.edges != nullptr)
     pair_factors_.assign(n_labels * n_labels + 1, Packed(broadcast(Semiring::kOne)));
@@ -54,7 +54,7 @@ Lockstep<Semiring>::Lockstep(const AutomatonScores& scores, const TermWeights& w
 template <class Semiring>
 void Lockstep<Semiring>::open(const Group& group) {
   group_ = group;
-  std::fill(bars_.begin(), bars_.end(), Packed(broadcast(Semiring::kZero)));
+  std::fill(cell_betas_.begin(), cell_betas_.end(), Packed(broadcast(Semiring::kZero)));
   std::fill(refused_, refused_ + kLanes, false);
   rounding_ = broadcast(Semiring::kOne);
 }
@@ -67,7 +67,7 @@ void Lockstep<Semiring>::fill_factors(int64_t t, Packed* factors) {
   Extent extent;
   Packed n_bad;
   const auto row_of = [&](int l, const double* scores, int64_t size) {
-    if (!lives(l, t)) return static_cast<const double*>(nothing_.data());
+    if (!is_live(l, t)) return static_cast<const double*>(nothing_.data());
     return scores + (scores_.offsets[group_.sequences[l]] + t) * size;
   };
   for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.nodes, n_labels);
@@ -83,17 +83,17 @@ void Lockstep<Semiring>::fill_factors(int64_t t, Packed* factors) {
   shifts_ = load(shifts) + broadcast(weights_.shift);
   if constexpr (!Semiring::kLogarithms)
     for (int l = 0; l < kLanes; ++l)
-      if (lives(l, t) && !(spreads[l] + weights_.spread <= kLargestSpread)) refused_[l] = true;
+      if (is_live(l, t) && !(spreads[l] + weights_.spread <= kLargestSpread)) refused_[l] = true;
 }
 
 template <class Semiring>
 void Lockstep<Semiring>::add_extent(const char* what, int64_t t, const Extent& extent,
                                     const Packed& n_bad, double* shifts, double* spreads) {
   for (int l = 0; l < kLanes; ++l) {
-    if (!lives(l, t)) continue;
+    if (!is_live(l, t)) continue;
     const double largest = extent.size.values[l];
     if (n_bad.values[l] > 0) throw_bad_score(what, t, group_.sequences[l]);
-    if (largest == -kInfinity) continue;  // the factors are zeros, and forward finds no path
+    if (largest == -kInfinity) continue;  // all factors are 0, and forward throws NoPath
     shifts[l] += largest;
     spreads[l] += largest - extent.smallest.values[l];
   }
@@ -107,8 +107,8 @@ void Lockstep<Semiring>::fill_begin(Packed* alpha) const {
 
 template <class Semiring>
 void Lockstep<Semiring>::load_alpha(const Packed* alpha) {
-  std::copy(alpha, alpha + n_states_, cells_.begin());
-  sum_cells<Semiring>(scores_.automaton, cells_.data());
+  std::copy(alpha, alpha + n_states_, cell_alphas_.begin());
+  sum_cells<Semiring>(scores_.automaton, cell_alphas_.data());
 }
 
 template <class Semiring>
@@ -118,9 +118,9 @@ void Lockstep<Semiring>::scale_factors(const Packed* factors, Lanes by) {
 
 template <class Semiring>
 void Lockstep<Semiring>::reach() {
-  fill_rows<Semiring>(
-      step_over(scores_.automaton.to_states, weights_.to_states, pair_factors_, cells_.data()),
-      reached_.data());
+  fill_rows<Semiring>(step_over(scores_.automaton.to_states, weights_.to_states, pair_factors_,
+                                cell_alphas_.data()),
+                      reached_.data());
 }
 
 template <class Semiring>
@@ -129,12 +129,12 @@ Lanes Lockstep<Semiring>::arrive(int64_t t, const Packed* factors, const Packed&
   const Automaton& automaton = scores_.automaton;
   scale_factors(factors, invert<Semiring>(norm_before));
   Extent extent;
-  fill_alpha<Semiring>(automaton, scaled_factors_.data(), reached_.data(), alpha, cells_.data(),
-                       extent);
-  sum_cells<Semiring>(automaton, cells_.data());
+  fill_alpha<Semiring>(automaton, scaled_factors_.data(), reached_.data(), alpha,
+                       cell_alphas_.data(), extent);
+  sum_cells<Semiring>(automaton, cell_alphas_.data());
   for (int l = 0; l < kLanes; ++l) {
     const double total = extent.size.values[l];
-    if (!lives(l, t) || refused_[l]) continue;
+    if (!is_live(l, t) || refused_[l]) continue;
     if (total == Semiring::kZero) throw_no_path(t, group_.sequences[l]);
     if (!Semiring::kLogarithms &&
         !(total >= kSmallest && extent.smallest.values[l] >= kSmallest * total))
@@ -153,37 +153,40 @@ void Lockstep<Semiring>::begin_beta(int64_t t, const Packed& norm) {
     any = any || ends;
   }
   if (!any) return;
-  for (int q = 0; q < n_states_; ++q) bars_[q] = Semiring::add(bars_[q], load(ending));
+  for (int q = 0; q < n_states_; ++q) cell_betas_[q] = Semiring::add(cell_betas_[q], load(ending));
 }
 
-// extent: of beta_t; scale: what makes it comparable; step: the largest factor of the step back. A
-// state that no path of this sequence leads to may have a beta of any size.
+// Refuses the lanes whose beta_t leaves the range of SumProduct. extent: largest and smallest
+// number of beta_t; scale: what it has to be multiplied by to be of the order of 1; step: what the
+// step back multiplies it by, apart from factors of at most 1. States that no path leads to count
+// too: their beta may be of any size.
 template <class Semiring>
 void Lockstep<Semiring>::refuse_beyond(int64_t t, const Extent& extent, const Packed& scale,
                                        const Packed& step) {
   if constexpr (Semiring::kLogarithms) return;
   for (int l = 0; l < kLanes; ++l)
-    if (lives(l, t) && !(extent.smallest.values[l] * scale.values[l] >= kSmallest &&
-                         extent.size.values[l] * scale.values[l] <= 1.0 / kSmallest &&
-                         extent.size.values[l] * step.values[l] <= kLargestReached))
+    if (is_live(l, t) && !(extent.smallest.values[l] * scale.values[l] >= kSmallest &&
+                           extent.size.values[l] * scale.values[l] <= 1.0 / kSmallest &&
+                           extent.size.values[l] * step.values[l] <= kLargestReached))
       refused_[l] = true;
 }
 
 template <class Semiring>
 void Lockstep<Semiring>::reach_by_largest(int64_t t, const Packed* factors) {
   Extent extent;
-  measure_row<Semiring>(bars_.data(), n_states_, extent);
+  measure_row<Semiring>(cell_betas_.data(), n_states_, extent);
   const Packed scale = invert<Semiring>(extent.size);
   largest_ = extent.size;
   refuse_beyond(t, extent, scale, scale);
   scale_factors(factors, scale);
-  fill_reached<Semiring>(scores_.automaton, scaled_factors_.data(), bars_.data(), reached_.data());
+  fill_reached<Semiring>(scores_.automaton, scaled_factors_.data(), cell_betas_.data(),
+                         reached_.data());
 }
 
 template <class Semiring>
 void Lockstep<Semiring>::copy_beta(Packed* row) const {
   if constexpr (Semiring::kLogarithms) {
-    std::copy(bars_.begin(), bars_.begin() + n_states_, row);
+    std::copy(cell_betas_.begin(), cell_betas_.begin() + n_states_, row);
   } else {
     double powers[kLanes];
     for (int l = 0; l < kLanes; ++l) {
@@ -191,7 +194,7 @@ void Lockstep<Semiring>::copy_beta(Packed* row) const {
       std::frexp(largest_.values[l], &exponent);
       powers[l] = std::ldexp(1.0, -exponent);
     }
-    scale<Semiring>(load(powers), n_states_, bars_.data(), row);
+    scale<Semiring>(load(powers), n_states_, cell_betas_.data(), row);
   }
 }
 
@@ -206,12 +209,12 @@ void Lockstep<Semiring>::reach_with_marginals(int64_t t, const Packed* factors,
   scale_factors(factors, step);
   Extent extent;
   fill_reached_and_marginals<Semiring>(scores_.automaton, scaled_factors_.data(), alpha,
-                                       bars_.data(), reached_.data(), marginals, extent);
+                                       cell_betas_.data(), reached_.data(), marginals, extent);
   refuse_beyond(t, extent, norm, step);
   Packed total(broadcast(0.0));
   for (int k = 0; k < n_labels; ++k) total += marginals[k];
   for (int l = 0; l < kLanes && !Semiring::kLogarithms; ++l)
-    if (lives(l, t) && !(total.values[l] > 0.5 && total.values[l] < 2.0)) refused_[l] = true;
+    if (is_live(l, t) && !(total.values[l] > 0.5 && total.values[l] < 2.0)) refused_[l] = true;
   rounding_ = invert<SumProduct>(total);
   scale<SumProduct>(rounding_, n_labels, marginals, marginals);
   if constexpr (Semiring::kLogarithms)
@@ -223,19 +226,19 @@ void Lockstep<Semiring>::backward() {
   const Automaton& automaton = scores_.automaton;
   fill_rows<Semiring>(
       step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
-      bars_.data());
-  spread_cells<Semiring>(automaton, bars_.data());
+      cell_betas_.data());
+  spread_cells<Semiring>(automaton, cell_betas_.data());
 }
 
 template <class Semiring>
-void Lockstep<Semiring>::backward(const Packed* row_values, const Packed& shares, double* sums)
+void Lockstep<Semiring>::backward(const Packed* cell_values, const Packed& shares, double* sums)
   requires Semiring::kSums
 {
   const Automaton& automaton = scores_.automaton;
   fill_rows_and_sums<Semiring>(
       step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
-      bars_.data(), {row_values, shares, sums});
-  spread_cells<Semiring>(automaton, bars_.data());
+      cell_betas_.data(), {cell_values, shares, sums});
+  spread_cells<Semiring>(automaton, cell_betas_.data());
 }
 
 template <class Semiring>
@@ -246,14 +249,14 @@ void Lockstep<Semiring>::fill_term_probs(Packed* probs) const
   table.for_each_term([&](int32_t row, int64_t term) {
     const Lanes weight =
         Semiring::multiply(broadcast(weights_.to_cells[term]), edge_factor(table.arcs[term]));
-    const Lanes value = Semiring::multiply(cells_[row], reached_[table.columns[term]]);
+    const Lanes value = Semiring::multiply(cell_alphas_[row], reached_[table.columns[term]]);
     probs[term] = Semiring::to_prob(Semiring::multiply(value, weight));
   });
 }
 
 template class Lockstep<SumProduct>;
 template class Lockstep<LogSum>;
-// A best path goes back only.
+// For the best path there are only steps back.
 template Lockstep<MaxPlus>::Lockstep(const AutomatonScores&, const TermWeights&);
 template void Lockstep<MaxPlus>::open(const Group&);
 template void Lockstep<MaxPlus>::fill_factors(int64_t, Packed*);

@@ -1,5 +1,7 @@
-// Steps over a label automaton for four sequences at a time, a lane each: the automaton's tables
-// are read once for all of them, and every number is a whole vector.
+// Forward and backward steps over a label automaton for kLanes = 4 sequences at a time, one per
+// lane: the automaton's tables are read once for all four, and every number is a vector of lanes.
+//
+// Dimensions: K labels, S states (not sequences), A arcs, C cells and E terms of the automaton.
 #pragma once
 
 #include <algorithm>
@@ -14,38 +16,59 @@ namespace hedgerow {
 
 using Numbers = std::vector<Packed>;
 
-// The arcs' scores as the semiring's numbers, made once a batch.
+// The arcs' scores as numbers of a semiring, computed once per batch: exp(score - shift), or the
+// score itself where the semiring works with logarithms.
 struct TermWeights {
-  // Throws std::invalid_argument for NaN or +inf. Logarithms are not shifted.
+  // Throws std::invalid_argument for NaN or +inf.
   TermWeights(const AutomatonScores& scores, bool logarithms);
 
-  double shift = 0.0;             // what was subtracted from the scores: the largest
-  double spread = 0.0;            // from the smallest finite score to the largest
-  std::vector<double> by_arc;     // (A,)
-  std::vector<double> to_states;  // (E,) in the order of the automaton's tables of terms
-  std::vector<double> to_cells;   // (E,)
+  double shift = 0.0;             // the largest score; 0 with logarithms
+  double spread = 0.0;            // the largest score minus the smallest finite one
+  std::vector<double> by_arc;     // (A,) weight of each arc
+  std::vector<double> to_states;  // (E,) weight of each term's arc, in the order of to_states
+  std::vector<double> to_cells;   // (E,) the same in the order of to_cells
 };
 
-// The total of a row, or its largest number; and the smallest that is not 0.
+// For each lane, the sum of a row or its largest number (`size`), and the smallest that is not 0.
 struct Extent {
   Packed size, smallest;
 };
 
-// Which sequences share the lanes; what is in a lane that is not `live` does not matter.
+// The sequences that share the lanes. Lanes that are not live are ignored.
 struct Group {
-  int64_t sequences[kLanes];
-  int64_t lengths[kLanes];
+  int64_t sequences[kLanes];  // index of each lane's sequence in the batch
+  int64_t lengths[kLanes];    // number of positions of each
   bool live[kLanes];
-  int64_t longest;
+  int64_t longest;  // the largest length
 };
 
 // SumProduct gives full relative precision or refuses a lane. Every number it keeps is either 0,
-// because no path leads there, or at least kSmallest; the factors of one step may span no more than
-// kLargestSpread, so that a product of them is 0 only where a factor is; and only positive numbers
-// are added. A lane of which this cannot be said is refused, and goes to LogSum.
+// because no path leads there, or at least kSmallest; the factors of one step may differ by at most
+// a factor of exp(kLargestSpread), so that their product is 0 only where a factor is; and only
+// positive numbers are added. A lane that violates this is refused, and computed with LogSum.
 inline constexpr double kLargestSpread = 345.0;   // exp(-345) > 1e-150; times kSmallest > 1e-290
-inline constexpr double kLargestReached = 1e290;  // nor may a number be too large for its sums
+inline constexpr double kLargestReached = 1e290;  // bound on beta_t * factor, whose sums are finite
 
+// One group's forward-backward. With f_t[q] = exp(nodes[t, label of q] - maximum over labels),
+// w = exp(arcs - maximum), and norm_t = sum_q alpha_t[q], where norm_{-1} = 1:
+//   forward    reached[q] = sum over the arcs a into q of w[a] sum over the states p that take a of
+//                           alpha_{t-1}[p],
+//              alpha_t[q] = f_t[q] reached[q] / norm_{t-1}
+//   backward   reached[q] = f_t[q] beta_t[q] / norm_{t-1},
+//              beta_{t-1}[p] = sum over the arcs a that p takes of w[a] reached[target of a]
+// from alpha_{-1} = 1 in state 0, and beta = 1 / norm at a sequence's last position. Then alpha_t
+// beta_t is the posterior of the states at t. With edges, w[a] is multiplied by exp(edges[t, pair
+// of a] - maximum over pairs), the edge factor. The maxima that were subtracted at t are shifts().
+//
+// Order of the calls for a group, after open():
+//   forward, t = 0, 1, ...:   fill_factors(t), forward(t). load_alpha(alpha_{t-1}) comes before the
+//                             first step; forward() leaves alpha_t loaded for the next.
+//   backward, t = T-1, ...:   fill_factors(t) (may be skipped if there are no edges and the factors
+//                             of the way forward were kept), begin_beta(t),
+//                             reach_with_marginals(t), load_alpha(alpha_{t-1}) if posteriors of
+//                             terms are wanted, backward().
+//   backward without alphas:  fill_factors(t), begin_beta(t) with a norm of 1,
+//                             reach_by_largest(t), copy_beta, backward().
 template <class Semiring>
 class Lockstep {
  public:
@@ -53,73 +76,85 @@ class Lockstep {
 
   void open(const Group& group);
   const Group& group() const { return group_; }
-  bool lives(int lane, int64_t t) const { return group_.live[lane] && t < group_.lengths[lane]; }
+  // Whether the sequence of a lane has a position t.
+  bool is_live(int lane, int64_t t) const { return group_.live[lane] && t < group_.lengths[lane]; }
+  // Whether a lane violated the bounds above since open(): its numbers are then meaningless.
   bool refused(int lane) const { return refused_[lane]; }
 
-  // Makes the factors of position t, exp(nodes - maximum), (K,), and those of the edges into it.
-  // Lanes that have ended get zeros. Throws std::invalid_argument for NaN or +inf.
+  // Fills factors (K,) with exp(nodes - maximum) of position t, and computes those of the edges
+  // into it. Lanes that have ended get zeros. Throws std::invalid_argument for NaN or +inf.
   void fill_factors(int64_t t, Packed* factors);
+  // The factor of the edge that an arc reads, at the position of the last fill_factors; 1 without
+  // edges.
   Lanes edge_factor(int32_t arc) const {
     return pair_factors_.empty() ? broadcast(Semiring::kOne)
                                  : static_cast<Lanes>(pair_factors_[scores_.automaton.pair(arc)]);
   }
-  // What was subtracted from the scores of a path at the position of the factors.
+  // What was subtracted from the score of every path at the position of the last fill_factors.
   Lanes shifts() const { return shifts_; }
 
-  // All rows are (S,). Before the first position all weight is where a labelling begins.
+  // alpha_{-1}: 1 in state 0, where every labelling begins. alpha: (S,)
   void fill_begin(Packed* alpha) const;
-  // Takes up alpha_{t-1}, for a step forward or back from position t.
+  // Sets alpha_{t-1}, for a step forward or back from position t. alpha: (S,)
   void load_alpha(const Packed* alpha);
-  // alpha_t[q] = factor[label of q] * sum over the arcs into q of weight * sum of alpha_{t-1} over
-  // the states that take the arc / norm of alpha_{t-1}; returns its norm, the sum over q. What has
-  // been taken up then is alpha_t. Throws NoPath.
+  // Fills alpha (S,) with alpha_t, loads it, and returns norm_t. norm_before: norm_{t-1}. Throws
+  // NoPath.
   Lanes forward(int64_t t, const Packed* factors, const Packed& norm_before, Packed* alpha) {
     reach();
     return arrive(t, factors, norm_before, alpha);
   }
-  // The two parts of it: reached[q] = the sum over the arcs into q, and all the rest.
-  void reach();
-  Lanes arrive(int64_t t, const Packed* factors, const Packed& norm_before, Packed* alpha);
 
-  // beta_t, of the position that is to be taken back next.
-  const Packed* beta() const { return bars_.data(); }
-  void set_beta(const Packed* beta) { std::copy(beta, beta + n_states_, bars_.begin()); }
-  // Sets beta_t, which all is 0 there, to 1 / norm in the lanes that end at t.
+  // (S,) beta of the position that the next step back starts from.
+  const Packed* beta() const { return cell_betas_.data(); }
+  void set_beta(const Packed* beta) { std::copy(beta, beta + n_states_, cell_betas_.begin()); }
+  // Sets beta_t to 1 / norm_t in the lanes whose last position is t; it is 0 there before.
   void begin_beta(int64_t t, const Packed& norm);
-  // reached[q] = factor[label of q] * beta_t[q], divided by the largest beta_t.
+  // reached[q] = f_t[q] beta_t[q] / max_q beta_t[q].
   void reach_by_largest(int64_t t, const Packed* factors);
-  // After reach_by_largest: copies beta_t. With SumProduct its largest number becomes about 1, by a
-  // power of two, which costs no digit: a step from there may span all of kLargestSpread.
+  // After reach_by_largest: copies beta_t to row (S,). With SumProduct it is multiplied by a power
+  // of two, which is exact, so that its largest number is between 1/2 and 1: the factors of a step
+  // from there may then differ by all of exp(kLargestSpread).
   void copy_beta(Packed* row) const;
-  // reached[q] = factor[label of q] * beta_t[q] / norm of alpha_{t-1}, and
-  // marginals[k] = sum over the states of label k of alpha_t beta_t, scaled to a sum of 1: (K,).
-  // It is 1 by the choice of the norms, but for rounding, which the next position makes good.
+  // reached[q] = f_t[q] beta_t[q] / norm_{t-1}, and
+  // marginals[k] = sum over the states q of label k of alpha_t[q] beta_t[q], (K,).
+  // Their sum over k is 1 up to rounding. They are divided by it, and so is `reached` at the next
+  // step back, so that rounding errors do not accumulate. norm: norm_t; alpha: (S,) alpha_t
   void reach_with_marginals(int64_t t, const Packed* factors, const Packed& norm_before,
                             const Packed& norm, const Packed* alpha, Packed* marginals)
     requires Semiring::kSums;
-  // beta_{t-1}[p] = sum over the arcs that p takes of weight * reached[target].
+  // beta_{t-1}[p] = sum over the arcs a that p takes of w[a] reached[target of a].
   void backward();
-  // The same, and adds the posteriors of the terms, (sum of alpha_{t-1}) * weight * reached, to
-  // sums: (E,), in the order of to_cells; each lane counts by its share. With SumProduct the arc's
-  // weight is left out: it is the same at every position.
+  // The same, and sums[e] += sum over the lanes of shares[lane] * posterior of term e, (E,) in the
+  // order of to_cells. The posterior of a term is
+  //   (sum of alpha_{t-1} over its cell) * w[arc] * reached[target];
+  // with SumProduct w[arc], the same at every position, is left out of the sums.
   void backward(const Packed& shares, double* sums)
     requires Semiring::kSums
   {
-    backward(cells_.data(), shares, sums);
+    backward(cell_alphas_.data(), shares, sums);
   }
-  // With other numbers in place of the sums of alpha_{t-1}: (C,)
-  void backward(const Packed* row_values, const Packed& shares, double* sums)
-    requires Semiring::kSums;
-  // The posteriors of this position alone. probs: (E,)
+  // Before backward(): the posteriors of the terms at this position. probs: (E,)
   void fill_term_probs(Packed* probs) const
     requires Semiring::kSums;
 
-  // What the last steps have left, for those who take the same steps with other numbers.
-  const Packed* cells() const { return cells_.data(); }
-  const Packed* reached() const { return reached_.data(); }
-  const Packed* scaled_factors() const { return scaled_factors_.data(); }
-  const Numbers& pair_factors() const { return pair_factors_; }
-  Lanes rounding() const { return rounding_; }
+ protected:
+  // The two parts of forward(): `reached`, then alpha_t from it.
+  void reach();
+  Lanes arrive(int64_t t, const Packed* factors, const Packed& norm_before, Packed* alpha);
+  // backward(shares, sums) with other numbers than the sums of alpha_{t-1} over the cells.
+  // cell_values: (C,)
+  void backward(const Packed* cell_values, const Packed& shares, double* sums)
+    requires Semiring::kSums;
+
+  const AutomatonScores& scores_;
+  const TermWeights& weights_;
+  int n_states_;
+  Packed rounding_{};       // 1 / sum of the last marginals before they were divided by it
+  Numbers scaled_factors_;  // (K,) the last factors times what the step was scaled by
+  Numbers pair_factors_;    // (K * K + 1,) of the edges, 1 at the end; empty without edges
+  Numbers cell_alphas_;     // (C,) sum of the loaded alpha over each cell; first those of states
+  Numbers cell_betas_;  // (C,) first beta of the states; for the other cells scratch of backward
+  Numbers reached_;     // (S,) see the formulas above
 
  private:
   void scale_factors(const Packed* factors, Lanes scale);
@@ -127,20 +162,11 @@ class Lockstep {
   void add_extent(const char* what, int64_t t, const Extent& extent, const Packed& n_bad,
                   double* shifts, double* spreads);
 
-  const AutomatonScores& scores_;
-  const TermWeights& weights_;
-  int n_states_;
   Group group_{};
   bool refused_[kLanes] = {};
   Packed shifts_{};
-  Packed largest_{};             // number of the beta that reach_by_largest went back from
-  Packed rounding_{};            // what the sum of the last marginals lacked to 1, as a factor
-  std::vector<double> nothing_;  // a row of -inf, for lanes that have ended
-  Numbers scaled_factors_;       // (K,)
-  Numbers pair_factors_;         // (K * K + 1,) of the edges, 1 at the end; empty without edges
-  Numbers cells_;                // (C,) alpha_{t-1}, and its sums over the automaton's cells
-  Numbers bars_;                 // (C,) what comes back to the cells: beta, and shares of it
-  Numbers reached_;              // (S,) what reaches the states, in either direction
+  Packed largest_{};             // max_q beta_t[q] of the last reach_by_largest
+  std::vector<double> nothing_;  // (K,) or (K * K,) -inf: the scores of lanes that have ended
 };
 
 }  // namespace hedgerow

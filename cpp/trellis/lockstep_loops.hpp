@@ -1,5 +1,5 @@
-// The loops of Lockstep: over cells, over terms, over states. Each is compiled for several
-// machines.
+// The loops of Lockstep: over cells, over terms, over states, each compiled for several x86-64
+// levels. K labels, S states, C cells, E terms; see lockstep.hpp for the formulas.
 #pragma once
 
 #include <algorithm>
@@ -14,35 +14,37 @@
 namespace hedgerow {
 namespace {
 
-// Sums of two cells, parts before what they make up.
+// cells[sum] = cells[left] + cells[right], from the smallest cells up. cells: (C,), the states
+// given
 template <class Semiring>
 HEDGEROW_CLONES void sum_cells(const Automaton& automaton, Packed* cells) {
   for (const Automaton::Cell cell : automaton.sums)
     cells[cell.sum] = Semiring::add(cells[cell.left], cells[cell.right]);
 }
 
-// What comes back to a cell comes back to its parts.
+// The transpose of sum_cells: betas[left] += betas[sum] and betas[right] += betas[sum], from the
+// largest cells down. betas: (C,)
 template <class Semiring>
-HEDGEROW_CLONES void spread_cells(const Automaton& automaton, Packed* bars) {
+HEDGEROW_CLONES void spread_cells(const Automaton& automaton, Packed* betas) {
   for (auto cell = automaton.sums.rbegin(); cell != automaton.sums.rend(); ++cell) {
-    bars[cell->left] = Semiring::add(bars[cell->left], bars[cell->sum]);
-    bars[cell->right] = Semiring::add(bars[cell->right], bars[cell->sum]);
+    betas[cell->left] = Semiring::add(betas[cell->left], betas[cell->sum]);
+    betas[cell->right] = Semiring::add(betas[cell->right], betas[cell->sum]);
   }
 }
 
-// What a step over a table of terms reads. Pointers, not vectors: a store of lanes may change
-// anything but local variables, for all that a compiler knows.
+// What a multiplication by a table of terms reads. Pointers, not vectors: the compiler must assume
+// that a store of lanes changes the fields of a vector, but not a local copy of a pointer.
 struct Step {
   const TermTable& table;
-  const int32_t* rows;
+  const int32_t* rows;         // (n_rows,)
   const int32_t* columns;      // (E,)
   const int32_t* pairs;        // (E,)
-  const double* weights;       // (E,)
-  const Packed* pair_factors;  // (K * K + 1,) or null
-  const Packed* values;        // of the columns
-  // Where given, a column's value in a term is value + move of the term * number of the column.
-  const double* moves = nullptr;  // (E,)
-  const Packed* numbers = nullptr;
+  const double* weights;       // (E,) weight of each term's arc
+  const Packed* pair_factors;  // (K * K + 1,) factors of the edges, or null
+  const Packed* values;        // (n_columns,)
+  // With kMoves, values[column] + moves[term] * numbers[column] takes the place of values[column].
+  const double* moves = nullptr;    // (E,)
+  const Packed* numbers = nullptr;  // (n_columns,)
 };
 
 Step step_over(const TermTable& table, const std::vector<double>& weights,
@@ -56,15 +58,16 @@ Step step_over(const TermTable& table, const std::vector<double>& weights,
           values};
 }
 
-// Where the posteriors of the terms go, if they are wanted.
+// What the sums of the terms' posteriors need, if they are wanted.
 struct TermSums {
-  const Packed* row_values;
-  const Packed& shares;  // how much each lane counts
-  double* sums;          // (E,)
+  const Packed* row_values;  // (n_rows,) what multiplies the terms of each row
+  const Packed& shares;      // weight of each lane's sequence
+  double* sums;              // (E,) sums over lanes and positions
 };
 
 // One term of a row: adds weight * value of the column (* edge factor) to the row's sum, and
-// returns the term's probability, at_row * weight * value, but for the weight where that can wait.
+// returns the term's posterior, at_row * weight * value; without the weight if the numbers are
+// probabilities, as it is then multiplied in after the sum over positions.
 template <class Semiring, bool kEdges, bool kMoves>
 HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lanes& sum) {
   Lanes value = step.values[step.columns[term]];
@@ -78,8 +81,9 @@ HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lan
   return Semiring::multiply(at_row, Semiring::kLogarithms ? weighted : value);
 }
 
-// out[row] = sum over its terms of weight * value of the column; with kSums also
-// sums[term] += sum over the lanes of its probability times the lane's share.
+// out[row] = sum over its terms of weight * value of the column (* edge factor); with kSums also
+// sums[term] += sum over the lanes of share * posterior of the term. The loop over kLanes rows at a
+// time is written out for four of them, so that their sums stay in registers.
 template <class Semiring, bool kEdges, bool kSums, bool kMoves>
 HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* wanted) {
   static_assert(kLanes == 4);
@@ -136,13 +140,13 @@ HEDGEROW_CLONES void fill_rows_and_sums(const Step& step, Packed* out, const Ter
     fill_rows<Semiring, true, true, kMoves>(step, out, &wanted);
 }
 
-// The smallest of numbers, zeros not counted, and their total or the largest of them; in two parts,
-// so that one addition need not wait for the last.
+// The smallest of some numbers, zeros not counted, and their sum or the largest of them. Numbers
+// are added to two parts in turn, so that consecutive additions do not depend on each other.
 enum class Wanted { kTotal, kLargest };
 
 template <class Semiring, Wanted kWanted>
 struct Measure {
-  Lanes sums[2], smallest[2];  // of the numbers, by the semiring's addition or by maximum
+  Lanes sums[2], smallest[2];  // of each part; `sums` by the semiring's addition or by maximum
 
   HEDGEROW_INLINE Measure() {
     for (int p = 0; p < 2; ++p) {
@@ -164,6 +168,7 @@ struct Measure {
   }
 };
 
+// The largest and the smallest number of a row (n,).
 template <class Semiring>
 HEDGEROW_CLONES void measure_row(const Packed* row, int n, Extent& extent) {
   Measure<Semiring, Wanted::kLargest> measure;
@@ -176,7 +181,8 @@ HEDGEROW_CLONES void measure_row(const Packed* row, int n, Extent& extent) {
   extent = measure.extent();
 }
 
-// alpha[q] = cells[q] = factor[label of q] * reached[q], and its extent.
+// alpha[q] = cells[q] = factors[label of q] * reached[q], and the sum and the smallest of alpha.
+// factors: (K,), reached, alpha: (S,), cells: (C,), of which only the states are filled
 template <class Semiring>
 HEDGEROW_CLONES void fill_alpha(const Automaton& automaton, const Packed* factors,
                                 const Packed* reached, Packed* alpha, Packed* cells,
@@ -203,7 +209,7 @@ HEDGEROW_CLONES void fill_alpha(const Automaton& automaton, const Packed* factor
   extent = measure.extent();
 }
 
-// reached[q] = factor[label of q] * beta[q].
+// reached[q] = factors[label of q] * beta[q]. factors: (K,), beta, reached: (S,)
 template <class Semiring>
 HEDGEROW_CLONES void fill_reached(const Automaton& automaton, const Packed* factors,
                                   const Packed* beta, Packed* reached) {
@@ -214,8 +220,8 @@ HEDGEROW_CLONES void fill_reached(const Automaton& automaton, const Packed* fact
   }
 }
 
-// The same, and marginals[k] = sum over the states of label k of alpha * beta, and the extent of
-// beta.
+// The same, and marginals[k] = sum over the states q of label k of alpha[q] * beta[q], (K,), and
+// the largest and the smallest of beta.
 template <class Semiring>
 HEDGEROW_CLONES void fill_reached_and_marginals(const Automaton& automaton, const Packed* factors,
                                                 const Packed* alpha, const Packed* beta,
@@ -247,12 +253,14 @@ HEDGEROW_CLONES void fill_reached_and_marginals(const Automaton& automaton, cons
   extent = measure.extent();
 }
 
+// out[q] = by * row[q], q = 0 .. n-1.
 template <class Semiring>
 HEDGEROW_CLONES void scale(const Packed& by, int n, const Packed* row, Packed* out) {
   const Lanes factor = by;
   for (int q = 0; q < n; ++q) out[q] = Semiring::multiply(row[q], factor);
 }
 
+// 1 / a in every lane, 1 where a is 0.
 template <class Semiring>
 Lanes invert(Lanes a) {
   double inverses[kLanes];
@@ -263,8 +271,9 @@ Lanes invert(Lanes a) {
   return load(inverses);
 }
 
-// factors[k] = exp(score - largest) of four rows of n scores side by side. extent: the largest
-// score, the smallest that is finite, and how many are NaN or +inf.
+// factors[k] = exp(rows[lane][k] - largest score of the lane), k = 0 .. n-1, for one row of n
+// scores per lane. extent: largest score and smallest finite score; bad: number of scores NaN or
+// +inf
 template <class Semiring>
 HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Packed* factors,
                                       Extent& extent, Packed& bad) {
@@ -274,10 +283,10 @@ HEDGEROW_CLONES void fill_factor_rows(const double* const* rows, int64_t n, Pack
     const Lanes score = load(scores);
     factors[k] = score;
     largest = maximum(score, largest);
-    smallest = minimum(if_finite(score, broadcast(kInfinity)), smallest);
+    smallest = minimum(replace_minus_infinity(score, broadcast(kInfinity)), smallest);
     n_bad += one_if_bad(score);
   }
-  const Lanes shift = if_finite(largest, broadcast(0.0));
+  const Lanes shift = replace_minus_infinity(largest, broadcast(0.0));
   for (int64_t k = 0; k < n; ++k)
     factors[k] = Semiring::from_score(static_cast<Lanes>(factors[k]) - shift);
   extent = {largest, smallest};

@@ -10,6 +10,7 @@
 namespace hedgerow {
 namespace {
 
+// The largest number of a padded row.
 HEDGEROW_INLINE double row_maximum(const double* row, int stride) {
   Lanes largest = load(row);
   for (int k = kLanes; k < stride; k += kLanes) largest = maximum(load(row + k), largest);
@@ -28,7 +29,7 @@ HEDGEROW_INLINE double exponentiate(double* row, int stride, double maximum_entr
   return sum_lanes(sums);
 }
 
-// out[k] = log sum_j exp(x[j] + arcs[j, k]); largest, sums: scratch rows.
+// out[k] = log sum_j exp(x[j] + arcs[j, k]). largest: a scratch row
 HEDGEROW_CLONES
 void log_multiply(const double* x, const double* arcs, int n_labels, int stride, double* largest,
                   double* out) {
@@ -72,8 +73,8 @@ void fill_pair_scores(const double* from, const double* arcs, const double* to, 
   }
 }
 
-// row[k] = exp(arcs[k] + x[k] - maximum), the maximum taken over k; returns it, and the sum in
-// `sum`.
+// row[k] = exp(arcs[k] + x[k] - maximum), the maximum taken over k, which is returned; sum: the sum
+// of the row.
 HEDGEROW_CLONES
 double softmax_row(const double* arcs, const double* x, int stride, double* row, double& sum) {
   for (int k = 0; k < stride; k += kLanes) store(row + k, load(arcs + k) + load(x + k));
@@ -210,7 +211,8 @@ void LogChain::weighted(int64_t sequence, const int32_t* labels, const double* w
     fill_log_betas_before(begin + t, log_betas.data() + t * n_labels,
                           log_betas.data() + (t - 1) * n_labels);
   }
-  // Adds mass * P(y_t = k | row of arcs) to the counts at t.
+  // Adds mass * P(y_t = k | y_{t-1} = from) to the counts at t, and, if `from` is the observed
+  // label, w_t log P(y_t | y_{t-1} = from) to the total. arcs: (stride,) the arcs from that label
   const auto spread = [&](int64_t t, double mass, const double* arcs, int64_t from, bool observed) {
     double sum = 0.0;
     const double largest = softmax_row(arcs, reached, stride_, row, sum);

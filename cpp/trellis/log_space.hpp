@@ -12,22 +12,26 @@
 
 namespace hedgerow {
 
+// Scratch memory of one task. T: length of the sequence.
 class LogChain {
  public:
   LogChain(const ChainScores& scores, Stop& stop);
 
+  // Computes log Z, the log-likelihood of labels (T,) if given, and fills log_alphas (T, K), if
+  // given, with log alpha_t minus its maximum over the labels.
   // Throws std::invalid_argument for NaN, +inf, or a sequence without any path.
-  // log_alphas (T, K), each row up to a constant of its own. `labels` (T,) or null.
   void forward(int64_t sequence, const int32_t* labels, double* log_alphas);
-  // Turns log_alphas into marginals; adds `weight` times the pair posteriors to pair_sums (K, K),
-  // fills pairs where wanted.
+  // After forward: turns log_alphas into marginals, adds `weight` times the pair posteriors to
+  // pair_sums (K, K), if given, and fills pairs where wanted.
   void backward(int64_t sequence, double* log_alphas, double weight, double* pair_sums,
                 PairRows& pairs);
-  // sum_t w_t log P(y_t | y_{t-1}) and the expected counts of its gradient, in place of marginals.
+  // Computes sum_t w_t log P(y_t | y_{t-1}) as the log-likelihood, and the expected counts of its
+  // gradient. labels, weights: (T,); counts: (T, K), of labels; pair_sums: (K, K), to which those
+  // of label pairs are added, or null; pairs: (T, K, K), those of each position, or null
   void weighted(int64_t sequence, const int32_t* labels, const double* weights, double* counts,
                 double* pair_sums, double* pairs);
 
-  // Of the sequence that went last.
+  // Of the sequence of the last forward(); the log-likelihood also of the last weighted().
   double log_z() const { return log_z_; }
   double log_likelihood() const { return log_likelihood_; }
 
@@ -39,7 +43,7 @@ class LogChain {
   int stride_;
   double log_z_ = 0.0;
   double log_likelihood_ = 0.0;
-  PaddedVector rows_;  // five padded scratch rows
+  PaddedVector rows_;  // (5, stride) scratch
 };
 
 }  // namespace hedgerow

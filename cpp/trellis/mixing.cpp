@@ -48,16 +48,16 @@ void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threa
 
   for_each_chunk(scores, bounds, n_threads, stop, [&](int64_t chunk, int64_t first, int64_t end) {
     double* sums = pair_curvature.open(chunk);
-    const int64_t room = longest(scores, first, end);
-    ScaledMixing fast(scores, arcs, room, sums != nullptr);
+    const int64_t max_length = longest(scores, first, end);
+    ScaledMixing fast(scores, arcs, max_length, sums != nullptr);
     std::optional<LogMixing> slow;
-    std::vector<float> to_next(room), to_previous(room), gammas(room);
+    std::vector<float> to_next(max_length), to_previous(max_length), gammas(max_length);
     const MixingRates rates{to_next.data(), to_previous.data()};
     for (int64_t s = first; s < end; ++s) {
       const int64_t begin = scores.offsets[s], length = scores.length(s);
       const bool scaled = arcs.usable && fast.fill_rates(s, rates, stop);
       if (!scaled) {
-        if (!slow) slow.emplace(scores, room);
+        if (!slow) slow.emplace(scores, max_length);
         slow->fill_rates(s, rates, stop);
       }
       fill_messages(length, rates);

@@ -12,14 +12,15 @@
 
 namespace hedgerow {
 
+// What fill_mixing reads and fills. edge_gammas and pair_curvature may be null.
 struct MixingBounds {
   float* node_gammas;      // (N,) of all events y_t = k
   float* edge_gammas;      // (N,) of all events y_{t-1} = j, y_t = k; 0 where a sequence begins
   double* pair_curvature;  // (K, K) sum over t of edge_gammas[t] P (1 - P), P that of (j, k) at t
-  const double* weights;   // (S,) how much a sequence counts in pair_curvature; null: 1
+  const double* weights;   // (S,) weight of each sequence in pair_curvature; null: 1
 };
 
-// edge_gammas and pair_curvature may be null; scores must have no edges.
+// scores.edges must be null.
 void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threads, Stop& stop);
 
 }  // namespace hedgerow

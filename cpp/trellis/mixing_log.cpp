@@ -9,7 +9,8 @@
 namespace hedgerow {
 namespace {
 
-// row -> exp(row - its maximum), over whole lanes; returns the maximum, -inf if there is nothing.
+// row = exp(row - its maximum), over whole lanes; returns the maximum, and leaves row and sum as
+// they are if that is -inf. sum: the sum of the new row
 HEDGEROW_INLINE double exponentiate(double* row, int64_t size, double& sum) {
   Lanes largest = broadcast(-kInfinity), sums = broadcast(0.0);
   for (int64_t k = 0; k < size; k += kLanes) largest = maximum(load(row + k), largest);
@@ -139,7 +140,8 @@ void LogMixing::add_pairs(int64_t length, const float* edge_gammas, double weigh
       add_rows(to_next_.data() + i * stride, after, before[i], stride_, pairs_.data() + i * stride);
     double total = 0.0;
     exponentiate(pairs_.data(), n_labels * stride, total);
-    // The largest is 1; all others together, without what the difference total - 1 would lose.
+    // The largest entry is 1. The sum of all others is computed on its own, as the difference
+    // total - 1 would lose digits.
     double& largest = *std::max_element(pairs_.begin(), pairs_.end());
     largest = 0.0;
     const double others = std::accumulate(pairs_.begin(), pairs_.end(), 0.0);

@@ -17,8 +17,8 @@ class LogMixing {
 
   // Throws std::invalid_argument for NaN, +inf, or a sequence without any path.
   void fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);
-  // Adds weight edge_gammas[t] P (1 - P) of the pairs of the sequence whose rates went last.
-  // edge_gammas: (T,), the first is not read; sums: (K, K)
+  // Adds sum_t weight edge_gammas[t] P (1 - P) for every label pair, P its probability at t, of the
+  // sequence of the last fill_rates. edge_gammas: (T,), the first is not read; sums: (K, K)
   void add_pairs(int64_t length, const float* edge_gammas, double weight, double* sums, Stop& stop);
 
  private:
@@ -31,7 +31,7 @@ class LogMixing {
   PaddedVector to_previous_;  // (K, stride) the same transposed
   PaddedVector befores_;      // (T, stride) log messages of the labels up to t, largest entry 0
   PaddedVector afters_;       // (T, stride) log messages of the labels from t on, largest entry 0
-  PaddedVector rows_;         // three padded scratch rows
+  PaddedVector rows_;         // (3, stride) scratch
   PaddedVector pairs_;        // (K, stride) scratch
 };
 

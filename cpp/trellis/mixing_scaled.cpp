@@ -10,10 +10,10 @@ constexpr float kFloor = 0x1p-86f;
 constexpr double kLogFloor = -59.6;       // its logarithm, a little above
 constexpr float kReliable = 0x1p-54f;     // 2^32 floors
 constexpr double kSmallestArc = 0x1p-40;  // times kFloor it is still a normal float
-constexpr float kLikely = 0.99f;          // nearly certain: 1 less what is more loses digits
-constexpr int kWaitingRows = 32;          // outer products that are added at one go
+constexpr float kLikely = 0.99f;          // nearly certain: 1 - p loses digits if p is larger
+constexpr int kWaitingRows = 32;          // outer products added at a time
 
-// folds[v] takes in factor * row, for kVectors * kFloats columns.
+// folds[v] = Fold of folds[v] and factor * row, for kVectors * kFloats columns.
 template <class Fold, int kVectors>
 HEDGEROW_INLINE void fold_row(float factor, const float* row, Floats* folds) {
   const Floats factors = broadcast(factor);
@@ -21,8 +21,8 @@ HEDGEROW_INLINE void fold_row(float factor, const float* row, Floats* folds) {
     folds[v] = Fold::add(factors * load(row + v * kFloats), folds[v]);
 }
 
-// out[c] = sum_r or min_r x[r] * matrix[r, c], for kVectors * kFloats columns. The rows are dealt
-// out to several parts, so that one addition need not wait for the last.
+// out[c] = sum_r or min_r x[r] * matrix[r, c], for kVectors * kFloats columns. The rows are
+// divided among several parts, so that consecutive additions do not depend on each other.
 template <class Fold, int kVectors, int kParts>
 HEDGEROW_INLINE void fold_columns(const float* x, const float* matrix, int n_rows, int stride,
                                   float* out) {
@@ -55,6 +55,7 @@ HEDGEROW_INLINE void fold(const float* x, const float* matrix, int n_rows, int s
   }
 }
 
+// sum_c a[c] * b[c], over padded rows.
 HEDGEROW_INLINE float dot(const float* a, const float* b, int stride) {
   Floats sums = broadcast(0.0f);
   for (int c = 0; c < stride; c += kFloats) sums += load(a + c) * load(b + c);
@@ -63,10 +64,10 @@ HEDGEROW_INLINE float dot(const float* a, const float* b, int stride) {
 
 // out = nodes - max nodes, at least kLogFloor, -inf for -inf and in the padding; false where a node
 // is NaN or +inf, or all are -inf.
-HEDGEROW_INLINE bool shift_nodes(const double* nodes, const Row& row, bool room, int stride,
+HEDGEROW_INLINE bool shift_nodes(const double* nodes, const Row& row, bool inner, int stride,
                                  float* out) {
   const Lanes nothing = broadcast(-kInfinity);
-  const Lanes rest = row.rest > 0 ? row.load_rest(nodes, room, -kInfinity) : nothing;
+  const Lanes rest = row.rest > 0 ? row.load_rest(nodes, inner, -kInfinity) : nothing;
   Lanes largest = rest, bad = one_if_bad(rest);
   for (int k = 0; k < row.whole; k += kLanes) {
     largest = maximum(load(nodes + k), largest);
@@ -107,16 +108,16 @@ HEDGEROW_INLINE bool fill_message(const float* factors, const float* sums, int s
   return true;
 }
 
-// 1 - sum_j min_i P(j | i), where P(j | i) = matrix[i, j] message[j] / sum[i]. What is impossible
-// has an infinite 1 / sum, and infinity or infinity * 0 is never the smallest.
+// 1 - sum_j min_i P(j | i), where P(j | i) = matrix[i, j] message[j] / sum[i]. Where i is
+// impossible, 1 / sum is infinite, and neither infinity nor infinity * 0 = NaN is ever the minimum.
 HEDGEROW_INLINE float mixing_rate(const float* per_sum, const float* matrix, const float* message,
                                   int n_labels, int stride, float* smallest) {
   fold<Smallest>(per_sum, matrix, n_labels, stride, smallest);
   return std::clamp(1.0f - dot(smallest, message, stride), 0.0f, 1.0f);
 }
 
-// product = a * b entry by entry. Where one entry has more than kLikely of the sum, the label of
-// that entry, and the sum of all others.
+// product = a * b entry by entry. Returns the sum, and, if one entry has more than kLikely of it,
+// the label of that entry and the sum of all others.
 HEDGEROW_INLINE LabelShare find_share(const float* a, const float* b, int stride, float* product) {
   Floats sums = broadcast(0.0f), entries = broadcast(0.0f);
   for (int c = 0; c < stride; c += kFloats) {
@@ -139,8 +140,8 @@ HEDGEROW_INLINE LabelShare find_share(const float* a, const float* b, int stride
   return share;
 }
 
-// outer += sum over rows w of left_w right_w^T, for 4 rows and kVectors * kFloats columns: in
-// single precision over the rows that wait, in double precision over all.
+// outer += sum over rows w of left_w right_w^T, for 4 rows and kVectors * kFloats columns: summed
+// in single precision over these rows, and added to `outer` in double precision.
 template <int kVectors>
 HEDGEROW_INLINE void add_outer_block(const float* left, const float* right, int n_rows, int stride,
                                      double* outer) {
@@ -172,8 +173,8 @@ HEDGEROW_INLINE void add_outer(const float* left, const float* right, int n_rows
   }
 }
 
-// curvature[j] += factor P_j (1 - P_j), where P_j = scale arcs[j] right[j]; that of `label` is
-// given, as `likely`. All are padded rows.
+// curvature[j] += factor P_j (1 - P_j), where P_j = scale arcs[j] right[j]; for j = label, where
+// 1 - P_j would lose digits, `likely` is added instead. All are padded rows.
 HEDGEROW_INLINE void add_row(double scale, const float* arcs, const float* right, double factor,
                              int stride, int64_t label, double likely, double* curvature) {
   const double sum = curvature[label] + likely;
@@ -230,10 +231,10 @@ HEDGEROW_CLONES
 bool ScaledMixing::fill_factors(const double* nodes, int64_t length) {
   const Row row(scores_.n_labels);
   const int stride = arcs_.stride;
-  const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
+  const int64_t n_inner = length - row.n_outer_rows();
   float* factors = befores_.data();
   for (int64_t t = 0; t < length; ++t)
-    if (!shift_nodes(nodes + t * row.size, row, t < n_roomy, stride, factors + t * stride))
+    if (!shift_nodes(nodes + t * row.size, row, t < n_inner, stride, factors + t * stride))
       return false;
   for (int64_t i = 0; i < length * stride; i += kFloats)
     store(factors + i, exp_nonpositive(load(factors + i)));

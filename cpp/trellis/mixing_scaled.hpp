@@ -21,7 +21,7 @@ struct MixingRates {
   float* to_previous;  // (T,) alpha_{t,t-1}, 0 at the first position
 };
 
-// exp(arcs - their maximum) and its transpose, rows padded with zeros; made once a batch.
+// exp(arcs - their maximum) and its transpose, rows padded with zeros; computed once per batch.
 struct MixingArcs {
   explicit MixingArcs(const ChainScores& scores);
 
@@ -31,15 +31,15 @@ struct MixingArcs {
   PaddedFloats to_previous;  // (K, stride) [label, label before]
 };
 
-// How the labels of a position share its probability, times a number.
+// How the probability of a position is shared among its labels, up to a common factor.
 struct LabelShare {
   float sum = 0.0f;     // norm_t, of all labels
-  int likely = -1;      // the one that has most of it, -1 if none has
+  int likely = -1;      // the label with more than kLikely of the sum, -1 if none has
   float others = 0.0f;  // the sum without that one
 };
 
-// One task's scratch. With P_t(i, j) = before_{t-1}[i] to_next[i, j] after_t[j] / norm_t the
-// curvature of pairs is, as
+// Scratch memory of one task. With P_t(i, j) = before_{t-1}[i] to_next[i, j] after_t[j] / norm_t
+// the curvature of pairs is, as
 //   sum_t w_t P_t (1 - P_t) = to_next * linear - to_next^2 * square,
 // kept as two sums of outer products, of w before and after / norm, and of w before^2 and
 // (after / norm)^2. Where one pair is nearly certain that difference would cancel: the pairs that
@@ -52,10 +52,10 @@ class ScaledMixing {
 
   // False when the sequence needs log space.
   bool fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);
-  // Of the sequence whose rates went last; edge_gammas: (T,), the first is not read.
+  // Adds the pairs of the sequence of the last fill_rates. edge_gammas: (T,), the first is not read
   void add_pairs(int64_t length, const float* edge_gammas, double weight);
 
-  // Adds the curvature of the pairs of all sequences. sums: (K, K)
+  // Adds the curvature of the pairs of all sequences that add_pairs has seen to sums: (K, K)
   void add_pair_curvature(double* sums);
 
  private:

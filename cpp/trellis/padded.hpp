@@ -32,8 +32,8 @@ class PaddedScores {
  private:
   const ChainScores& scores_;
   int stride_;
-  PaddedVector constant_arcs_;
-  PaddedVector arcs_;  // with edges: those of one position
+  PaddedVector constant_arcs_;  // (K, stride) [label before, label], without edges
+  PaddedVector arcs_;           // (K, stride) plus the edges of one position; empty without edges
 };
 
 }  // namespace hedgerow

@@ -13,9 +13,9 @@ struct PatternMarginals {
   int64_t n_patterns;
   const int64_t* offsets;  // (P+1,) where the arcs of each pattern begin and end
   const int32_t* arcs;     // (M,) of an automaton, or label pairs j * K + k
-  double* marginals;       // (N, P)
+  double* marginals;       // (N, P) probability that each pattern ends at each position
 
-  // probs: of all arcs at a position
+  // Fills marginals at a position. probs: (A,) or (K, K) probabilities of all arcs there
   void write(int64_t position, const double* probs) const {
     double* row = marginals + position * n_patterns;
     for (int64_t p = 0; p < n_patterns; ++p)

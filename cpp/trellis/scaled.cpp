@@ -66,7 +66,7 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   const Lanes padding = padding_ones(n_labels);
   const double* all_nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
-  const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
+  const int64_t n_inner = length - row.n_outer_rows();
   LogProduct scale;
   ExactSum shifts, path;
   double per_sum = 1.0;
@@ -98,7 +98,7 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
         lost_path(next, n_labels, stride, t > 0 ? alpha : nullptr, arcs_.to_next.data(), nodes))
       return false;
     std::swap(alpha, next);
-    if (alphas != nullptr) row.copy_from_padded(alpha, t < n_roomy, alphas + t * n_labels);
+    if (alphas != nullptr) row.copy_from_padded(alpha, t < n_inner, alphas + t * n_labels);
     per_sum = 1.0 / sum;
     scale.multiply(sum);
     shifts.add(maximum_node);
@@ -133,7 +133,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const Lanes padding = padding_ones(n_labels);
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
-  const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
+  const int64_t n_inner = length - row.n_outer_rows();
   const bool pair_sums = !outer_.empty();
   if (!outer_before_.empty()) outer_before_ = outer_;
   int n_waiting = 0;
@@ -144,7 +144,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   for (int64_t t = length - 1; t >= 0; --t) {
     if (t % kCheckEvery == 0) stop.check();
     double* marginals = alphas + t * n_labels;  // still alpha_t
-    row.copy_to_padded(marginals, t < n_roomy, alpha);
+    row.copy_to_padded(marginals, t < n_inner, alpha);
     const double per_norm = 1.0 / multiply_rows(alpha, beta, stride, product);
     scale_row(per_norm, product, stride, product);
     row.copy_from_padded(product, false, marginals);
@@ -167,7 +167,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     }
     if (t == 0) break;
 
-    // Forward has left the factors of the last block; the others are made anew.
+    // forward() has left the factors of the last block; those of other blocks are recomputed.
     const int64_t in_block = t & (block_rows_ - 1);
     if (in_block == block_rows_ - 1 && t + 1 < length)
       fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());

@@ -18,7 +18,7 @@ namespace hedgerow {
 
 inline constexpr double kSmallest = 1e-140;
 
-// exp(arcs - shift) and its transpose, rows padded with zeros; made once a batch.
+// exp(arcs - shift) and its transpose, rows padded with zeros; computed once per batch.
 struct ScaledArcs {
   explicit ScaledArcs(const ChainScores& scores);
 
@@ -30,24 +30,24 @@ struct ScaledArcs {
   PaddedVector to_previous;  // (K, stride) [label, label before]
 };
 
-// One task's scratch. Pair posteriors are kept as a sum of outer products, from which they follow:
+// Scratch memory of one task. The sums of pair posteriors are kept as sums of outer products:
 //   sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k].
 class ScaledChain {
  public:
   ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, bool pair_sums);
 
-  // Both return false when the sequence needs log space.
-  // Keeps the rows of alpha when `alphas` (T, K) is given, sums the path when `labels` (T,) are.
+  // Both return false if the sequence needs log space.
+  // Computes log Z, the log-likelihood of labels (T,) if given, and fills alphas (T, K) if given.
   bool forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop);
   // After forward: turns `alphas` into marginals, adds `weight` times the pair posteriors to the
   // pair sums, fills `pairs` where wanted.
   bool backward(int64_t sequence, double* alphas, double weight, PairRows& pairs, Stop& stop);
 
-  // Of the sequence that went forward last.
+  // Of the sequence of the last forward().
   double log_z() const { return log_z_; }
   double log_likelihood() const { return log_likelihood_; }
 
-  // Adds the pair posteriors of all sequences that went backward. pair_sums: (K, K)
+  // Adds the pair posteriors of all calls of backward(). pair_sums: (K, K)
   void add_pair_sums(double* pair_sums) const;
 
  private:
@@ -58,10 +58,10 @@ class ScaledChain {
   int64_t block_rows_;
   PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
-  PaddedVector rows_;           // four padded scratch rows
-  PaddedVector waiting_;        // outer products not yet added: left rows, then right rows
-  PaddedVector outer_;          // empty when no pair sums are wanted
-  PaddedVector outer_before_;   // to go back to when a sequence turns out to need log space
+  PaddedVector rows_;           // (4, stride) scratch
+  PaddedVector waiting_;        // (2, kWaitingRows, stride) factors of outer products not yet added
+  PaddedVector outer_;          // (stride, stride); empty if no pair sums are wanted
+  PaddedVector outer_before_;   // copy to restore if a sequence turns out to need log space
 };
 
 }  // namespace hedgerow

@@ -1,5 +1,5 @@
 // The loops over rows of a scaled chain, inlined into the kernels that are compiled for several
-// machines. Rows are padded to whole vectors with zeros.
+// x86-64 levels. Rows are padded to whole vectors with zeros.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,17 @@
 namespace hedgerow {
 namespace {
 
-constexpr int kWaitingRows = 8;             // outer products that are added at one go
-constexpr int64_t kBlockNumbers = 1 << 11;  // factors made at one go: they stay in the cache
+constexpr int kWaitingRows = 8;             // outer products added at a time
+constexpr int64_t kBlockNumbers = 1 << 11;  // factors computed at a time: they stay in the cache
 
-// Positions whose factors are made at one go, a power of two.
+// Number of positions whose factors are computed at a time, a power of two.
 inline int64_t block_rows(int stride) {
   return std::max<int64_t>(16, std::bit_floor<uint64_t>(kBlockNumbers / stride));
 }
 
-// out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns. Few columns are split over
-// several partial sums, so that one addition need not wait for the last.
+// out[c] = sum_r x[r] * matrix[r, c] over kVectors * kLanes columns. If there are few
+// columns, the rows are divided among kParts partial sums, so that consecutive additions do not
+// depend on each other.
 template <int kVectors, int kParts>
 HEDGEROW_INLINE void multiply_columns(const double* x, const double* matrix, int n_rows, int stride,
                                       double* out) {
@@ -109,10 +110,10 @@ HEDGEROW_INLINE void multiply_two(const double* x, const double* y, const double
 }
 
 // factors = exp(nodes - max nodes), 0 in the padding; returns the maximum.
-HEDGEROW_INLINE double fill_factor_row(const double* nodes, const Row& row, bool room,
+HEDGEROW_INLINE double fill_factor_row(const double* nodes, const Row& row, bool inner,
                                        double* factors) {
   Lanes rest = broadcast(-kInfinity);
-  if (row.rest > 0) rest = row.load_rest(nodes, room, -kInfinity);
+  if (row.rest > 0) rest = row.load_rest(nodes, inner, -kInfinity);
   Lanes largest = rest;
   for (int k = 0; k < row.whole; k += kLanes) largest = maximum(load(nodes + k), largest);
   const double maximum_node = max_lane(largest);
@@ -123,18 +124,19 @@ HEDGEROW_INLINE double fill_factor_row(const double* nodes, const Row& row, bool
   return maximum_node;
 }
 
-// The same for a block of positions from `first` on: one row does not wait for another, as the rows
-// of alpha and beta do.
+// The same for a block of positions from `first` on. Unlike the rows of alpha and beta, these do
+// not depend on each other, so that the processor computes several at once. nodes: (T, K); factors:
+// (block_rows, stride); maxima: (block_rows,)
 HEDGEROW_INLINE void fill_factors(const double* nodes, const Row& row, int64_t first,
                                   int64_t length, double* factors, double* maxima) {
   const int stride = padded(row.size);
   const int64_t end = std::min(first + block_rows(stride), length);
-  const int64_t n_roomy = length - row.rows_for_room();
+  const int64_t n_inner = length - row.n_outer_rows();
   for (int64_t t = first; t < end; ++t, factors += stride)
-    maxima[t - first] = fill_factor_row(nodes + t * row.size, row, t < n_roomy, factors);
+    maxima[t - first] = fill_factor_row(nodes + t * row.size, row, t < n_inner, factors);
 }
 
-// 1 in the padding of a row's last lanes, so that it does not look small.
+// 1 in the padding of a row's last lanes, else 0: added to them, the padding is no minimum.
 HEDGEROW_INLINE Lanes padding_ones(int n_labels) {
   return keep_lanes(broadcast(0.0), n_labels - (padded(n_labels) - kLanes), 1.0);
 }

@@ -1,4 +1,4 @@
-// What the kernels throw at scores that they cannot work with.
+// Errors that the kernels throw for invalid scores.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,9 @@
 //
 // SumProduct adds probabilities, within the range of a double; LogSum does the same with their
 // logarithms, slowly and for any range; MaxPlus keeps the best score.
+//   kSums        whether add is a sum over paths, so that there are posteriors
+//   kLogarithms  whether numbers are logarithms of weights
+//   kZero, kOne  the numbers of no path, and of a factor that changes nothing
 #pragma once
 
 #include <cmath>

@@ -1,14 +1,15 @@
-// Means that go through an automaton beside the numbers of Lockstep: what a path gains along a
-// direction, on average over the paths that a number sums up.
+// The tangent of Lockstep: beside every number its slope, how it moves when the scores move along a
+// direction.
 //
-// Beside each number x there is the mean gain a of its paths. Where numbers are added their means
-// are weighted by them; where x is multiplied by a factor whose score moves by u, a grows by u.
-// With SumProduct what is carried is x a, to which both are linear: the loops of Lockstep serve.
-// With LogSum it is a itself.
+// A number x of Lockstep is a sum over paths. Its mean gain a = d log x is what the scores of these
+// paths gain along the direction, on average by their weights:
+//   x = y + z                                         a_x = (y a_y + z a_z) / x
+//   x = y f, f a factor whose score moves by u        a_x = a_y + u
+// With SumProduct the slope is x a = dx: both rules are linear in it, so the loops of Lockstep
+// compute it. With LogSum, where x is kept as a logarithm, the slope is a itself.
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
 #include "trellis/lockstep.hpp"
@@ -16,87 +17,79 @@
 
 namespace hedgerow {
 
-// What all slopes know. Rows of slopes are (S+1,), one for each number of alpha, then what was
-// taken out of all their means; moves are (K,), the direction of the nodes at a position, with a
-// mean of 0.
-class SlopesBase {
+// Lockstep with slopes; see there for the numbers, and for the order of the calls. K labels, S
+// states, A arcs, C cells, E terms. What is passed for a position t:
+//   row    (2S+1,) alpha_t (S,), its slopes (S,), and the mean gain that was subtracted from all of
+//          them at t to keep them small
+//   moves  (K,) the direction of the nodes at t, minus its mean under the labels' marginals
+// The direction of an arc is called its move, too. The slopes do not move the norms: these are
+// constants that alpha is divided by.
+template <class Semiring>
+class LockstepSlopes : private Lockstep<Semiring> {
  public:
-  // arc_moves: (A,) or null
-  SlopesBase(const AutomatonScores& scores, const TermWeights& weights, const double* arc_moves);
+  // arc_moves: (A,) or null: 0; sums: whether add_arc_sums will be called
+  LockstepSlopes(const AutomatonScores& scores, const TermWeights& weights, const double* arc_moves,
+                 bool sums);
 
-  // Behind the last position nothing is gained.
-  void open();
+  using Lockstep<Semiring>::group;
+  using Lockstep<Semiring>::is_live;
+  using Lockstep<Semiring>::refused;
+  using Lockstep<Semiring>::fill_factors;
+  using Lockstep<Semiring>::begin_beta;
 
- protected:
+  void open(const Group& group);
+  // The row before the first position.
+  void fill_begin(Packed* row) const;
+  // Sets the row of t - 1, for a step forward or back from position t.
+  void load_row(const Packed* row);
+  // Fills the row of t, loads it, and returns norm_t. probs: (K,) marginals of the labels at t
+  Lanes forward(int64_t t, const Packed* factors, const Packed& norm_before, const Packed* moves,
+                const Packed* probs, Packed* row);
+  // Lockstep::reach_with_marginals, and the derivatives of the marginals. row: of t;
+  // marginals, marginal_slopes: (K,)
+  void reach_with_marginals(int64_t t, const Packed* factors, const Packed& norm_before,
+                            const Packed& norm, const Packed* row, const Packed* moves,
+                            Packed* marginals, Packed* marginal_slopes);
+  // Before backward(): the derivatives of the terms' posteriors at this position. slopes: (E,), in
+  // the order of to_cells
+  void fill_term_slopes(Packed* slopes) const;
+  // Lockstep::backward with slopes; adds those of the terms' posteriors to what add_arc_sums adds.
+  void backward();
+  // Adds the derivatives of the arcs' posteriors, summed over all steps since open. arc_sums: (A,)
+  void add_arc_sums(double* arc_sums) const;
+
+ private:
+  // slopes: (S,) of alpha
+  void load_slopes(const Packed* slopes);
+  // The slopes of each step of Lockstep, specialised for the two semirings.
+  void sum_cell_slopes();
+  void reach_slopes();
+  void arrive_slopes(const Packed* moves, const Packed* probs, Packed* row);
+  void reach_back_slopes(const Packed* row, const Packed* moves, const Packed* marginals,
+                         Packed* marginal_slopes);
+  void backward_slopes();
+  Lanes term_slope(const TermTable& to_cells, int32_t row, int64_t term) const;
+
   Lanes move_of(int32_t arc) const { return broadcast(arc_moves_ ? arc_moves_[arc] : 0.0); }
-  // Within twice the largest move of an arc: what is taken out at a position to keep means small.
+  // Log weight of a term of to_states or to_cells, edge included.
+  HEDGEROW_INLINE Lanes log_weight(const TermTable& table, const std::vector<double>& weights,
+                                   int64_t term) const {
+    return broadcast(weights[term]) + this->edge_factor(table.arcs[term]);
+  }
+  // A mean gain, clipped to twice the largest move of an arc: what is subtracted at a position.
   Lanes bound(Lanes mean) const;
 
   const Automaton& automaton_;
-  const TermWeights& weights_;
   const double* arc_moves_;
-  double largest_move_ = 0.0;
-  Numbers cells_;    // (C,) beside the cells of Lockstep
-  Numbers bars_;     // (C,) beside its bars
-  Numbers reached_;  // (S,) beside what it reaches
+  double largest_move_ = 0.0;  // max_a |arc_moves[a]|
+  Numbers alpha_slopes_;       // (C,) of cell_alphas_
+  Numbers beta_slopes_;        // (C,) of cell_betas_
+  Numbers reached_slopes_;     // (S,) of reached_
+  std::vector<double> sums_;   // (E,) slopes of the terms' posteriors, summed; empty if not wanted
+  // SumProduct: the moves of the terms' arcs, in the order of either table; empty without moves.
+  std::vector<double> moves_to_states_, moves_to_cells_;  // (E,)
+  // LogSum: the terms that come back to each cell, log-summed, before they go on to its parts.
+  Numbers cell_logs_;  // (C,)
 };
-
-// Each call follows the one of Lockstep of the same name.
-class SumSlopes : public SlopesBase {
- public:
-  using Steps = Lockstep<SumProduct>;
-  SumSlopes(const AutomatonScores& scores, const TermWeights& weights, const double* arc_moves,
-            bool sums);
-
-  void open();
-  void load_alpha(const Steps& steps, const Packed* slopes);
-  void reach(const Steps& steps);
-  // probs: (K,) the labels' marginals, to take out the mean by
-  void arrive(const Steps& steps, const Packed* alpha, const Packed* moves, const Packed* probs,
-              Packed* slopes);
-  // After reach_with_marginals. marginals: (K,) what it found; marginal_slopes: (K,)
-  void reach_back(const Steps& steps, const Packed* alpha, const Packed* slopes,
-                  const Packed* moves, const Packed* marginals, Packed* marginal_slopes);
-  // Goes back with `steps`, and sums up the slopes of the terms' posteriors if asked to.
-  void backward(Steps& steps);
-  // Of the terms' posteriors at one position, before the step back. slopes: (E,)
-  void fill_term_slopes(const Steps& steps, Packed* slopes) const;
-  // Adds what was summed up since open. arc_sums: (A,)
-  void add_arc_sums(double* arc_sums) const;
-
- private:
-  std::vector<double> moves_to_states_, moves_to_cells_;  // (E,) of the terms' arcs, if they move
-  std::vector<double> sums_;                              // (E,) slopes
-};
-
-class LogSlopes : public SlopesBase {
- public:
-  using Steps = Lockstep<LogSum>;
-  LogSlopes(const AutomatonScores& scores, const TermWeights& weights, const double* arc_moves,
-            bool sums);
-
-  void open();
-  void load_alpha(const Steps& steps, const Packed* slopes);
-  void reach(const Steps& steps);
-  void arrive(const Steps& steps, const Packed* alpha, const Packed* moves, const Packed* probs,
-              Packed* slopes);
-  void reach_back(const Steps& steps, const Packed* alpha, const Packed* slopes,
-                  const Packed* moves, const Packed* marginals, Packed* marginal_slopes);
-  void backward(Steps& steps);
-  void fill_term_slopes(const Steps& steps, Packed* slopes) const;
-  void add_arc_sums(double* arc_sums) const;
-
- private:
-  void sum_cells(const Packed* values);
-  Lanes term_score(const Steps& steps, const TermTable& table, const std::vector<double>& weights,
-                   int64_t term) const;
-  Lanes label_mean(const Packed* alpha, const Packed* slopes, const Packed* probs) const;
-
-  Numbers values_;            // (C,) bars, on the way from the rows of terms to the states
-  std::vector<double> sums_;  // (E,)
-};
-
-template <class Semiring>
-using Slopes = std::conditional_t<Semiring::kLogarithms, LogSlopes, SumSlopes>;
 
 }  // namespace hedgerow

@@ -1,4 +1,4 @@
-// Sums and products over a million positions that keep every digit.
+// Sums and products over many positions without loss of digits.
 #pragma once
 
 #include <cmath>

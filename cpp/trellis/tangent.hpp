@@ -4,11 +4,11 @@
 // along the direction (v, u), the derivative of a probability is a covariance,
 //   dP(event) = P(event) (E[V | event] - E[V]).
 // For the label at a position it needs two conditional means,
-//   a_t[k] = E[V up to and with position t | y_t = k] and b_t[k] = E[V behind t | y_t = k],
+//   a_t[k] = E[V up to and with position t | y_t = k] and b_t[k] = E[V after t | y_t = k],
 // each of them up to a constant: dP(y_t = k) = P(y_t = k) (a_t[k] + b_t[k] - mean), where the mean
-// is that over k under the marginals. From what is carried from position to position the mean of
-// v_t under the marginals is taken out, so that nothing grows with the length, and nothing is lost
-// where v_t is large because P(y_t = k) is small. This is the derivative that carries the alpha*
+// is that over k under the marginals. At each position the mean of v_t under the marginals is
+// subtracted from them, so that they do not grow with the length, and no digits are lost where v_t
+// is large because P(y_t = k) is small. This is the derivative that carries the alpha*
 // and beta* of Gross et al. (2006), Eqs. 16 to 22, as quotients by alpha and beta.
 #pragma once
 
@@ -21,12 +21,12 @@ namespace hedgerow {
 
 struct AutomatonScores;
 
-// Where the scores move to, and the marginals they have. Moves are finite numbers; those of a label
-// whose marginal is 0 are not read.
+// The direction along which the scores move, and the marginals of the scores. The direction is
+// finite; where a label's marginal is 0 it is not read.
 struct Direction {
   const double* marginals;  // (N, K) P(y_t = k)
-  const double* nodes;      // (N, K)
-  const double* arcs;       // (K, K) or (A,), or null: 0
+  const double* nodes;      // (N, K) v
+  const double* arcs;       // (K, K), or (A,) with an automaton: u; null: 0
 };
 
 // Derivatives of the fields of ChainPosteriors; every pointer but marginals may be null.
@@ -36,8 +36,8 @@ struct ChainTangents {
   double* pairs;      // (N, K, K)
 };
 
-// Leaves out sequences of extreme scores, or without any path, and says so in `refused`: (S,). It
-// is not for edges.
+// Skips sequences of extreme scores, or without any path. refused: (S,) set to 1 for these, else 0.
+// scores.edges must be null.
 void fill_tangents(const ChainScores& scores, const Direction& direction, const ChainTangents& out,
                    uint8_t* refused, int n_threads, Stop& stop);
 
@@ -49,7 +49,7 @@ struct AutomatonTangents {
   double* pairs;          // (N, K, K)
 };
 
-// For any scores. wanted: (S,) not 0 for the sequences to go through; null: all of them
+// For any scores. wanted: (S,) 0 for the sequences to skip; null: none
 void fill_tangents(const AutomatonScores& scores, const Direction& direction, const uint8_t* wanted,
                    const AutomatonTangents& out, int n_threads, Stop& stop);
 

@@ -23,8 +23,9 @@ HEDGEROW_INLINE void fill_pair_slopes(const double* alpha, const double* slopes,
   }
 }
 
-// outer += (alpha_{t-1} a_{t-1}) r_t^T + alpha_{t-1} (r_t (v_t + b_t - means))^T over the rows that
-// wait, and plain += alpha_{t-1} r_t^T where given. waiting: four kinds of kWaitingRows rows
+// outer += (alpha_{t-1} a_{t-1}) r_t^T + alpha_{t-1} (r_t (v_t + b_t - means))^T over n_rows
+// positions, and plain += alpha_{t-1} r_t^T where given. waiting: (4, kWaitingRows, stride), the
+// rows alpha_{t-1} a_{t-1}, r_t, alpha_{t-1}, r_t (v_t + b_t - means)
 HEDGEROW_INLINE void add_waiting(const double* waiting, int n_rows, int stride, double* outer,
                                  double* plain) {
   const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;
@@ -59,7 +60,7 @@ ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs,
   const size_t stride = arcs.scaled.stride;
   block_.resize(block_rows_ * stride);
   maxima_.resize(block_rows_);
-  // Memory that nobody has touched costs nothing until it is needed.
+  // Left uninitialised: pages that are never written take no memory.
   constexpr size_t kLine = LineAllocator<double>::kCacheLine / sizeof(double);
   const size_t n_numbers = 2 * longest * stride + kLine;
   kept_ = std::make_unique_for_overwrite<double[]>(n_numbers);
@@ -90,15 +91,15 @@ ScaledTangent::Rows ScaledTangent::rows_of(int64_t sequence) const {
 
 // alpha as in ScaledChain::forward, and, with m_t[k] = sum_j alpha_{t-1}[j] psi[j, k],
 //   a_t[k] = v_t[k] + sum_j alpha_{t-1}[j] (a_{t-1}[j] + u[j, k]) psi[j, k] / m_t[k] - mean_{t-1},
-// where the mean is that of v and u at t-1: it is taken out one position later, so that a_t need
-// not wait for the sum over its row.
+// where the mean is that of v and u at t-1: it is subtracted one position later, so that the
+// computation of a_t does not depend on the sum over its own row.
 HEDGEROW_CLONES
 bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
   const Row row(n_labels);
   const Lanes padding = padding_ones(n_labels);
   const auto [length, nodes, marginals, moves] = rows_of(sequence);
-  const int64_t n_roomy = length - row.rows_for_room();  // rows with room behind
+  const int64_t n_inner = length - row.n_outer_rows();
   const bool arcs_move = arcs_.moves != nullptr;
   double* reached = rows_.data();       // m_t
   double* carried = reached + stride;   // alpha_t a_t
@@ -108,7 +109,7 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
 
   for (int64_t t = 0; t < length; ++t) {
     const int64_t in_block = t & (block_rows_ - 1), at = t * n_labels;
-    const bool room = t < n_roomy;
+    const bool inner = t < n_inner;
     if (t % kCheckEvery == 0) stop.check();
     if (in_block == 0) fill_factors(nodes, row, t, length, block_.data(), maxima_.data());
     if (!(maxima_[in_block] > -kInfinity)) return false;
@@ -129,8 +130,8 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
     Lanes sums = broadcast(0.0), means = broadcast(0.0), smallest = broadcast(1.0);
     Lanes smallest_marginal = broadcast(1.0);
     for (int k = 0; k < stride; k += kLanes) {
-      const Lanes marginal = row.load_at(marginals + at, k, room);
-      const Lanes move = row.load_at(moves + at, k, room);
+      const Lanes marginal = row.load_at(marginals + at, k, inner);
+      const Lanes move = row.load_at(moves + at, k, inner);
       const Lanes entries = load(reached + k) * load(factors + k) * inverse;
       const Lanes per_reached = broadcast(1.0) / one_if_zero(load(reached + k));
       const Lanes share = marginal * per_reached;
@@ -144,7 +145,7 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
       store(alpha + k, entries);
       store(ratio + k, share);
       store(carried + k, entries * slope);
-      row.store_at(slopes + at, k, room, slope);
+      row.store_at(slopes + at, k, inner, slope);
       sums += entries;
       smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
       smallest_marginal = minimum(one_if_zero(marginal), smallest_marginal);
@@ -167,15 +168,15 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
 //   dP(y_t = k) = p_t[k] (a_t[k] + b_t[k] - d_t)
 //   dP(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] psi[j, k] r_t[k]
 //                              (a_{t-1}[j] + u[j, k] + v_t[k] + b_t[k] - d_t - mean_{t-1}),
-// where the last term is what a_t is less than the mean of what leads there.
+// where mean_{t-1} has been subtracted from a_t, and so from d_t, but not from a_{t-1}.
 HEDGEROW_CLONES
 void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
   const int64_t n_pairs = static_cast<int64_t>(n_labels) * n_labels;
-  const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;  // of one kind of waiting rows
+  const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;  // of the rows of one kind
   const Row row(n_labels);
   const auto [length, nodes, marginals, moves] = rows_of(sequence);
-  const int64_t n_roomy = length - row.rows_for_room();
+  const int64_t n_inner = length - row.n_outer_rows();
   const bool pair_sums = !outer_.empty(), arcs_move = arcs_.moves != nullptr;
   double* after = rows_.data();      // b_t
   double* gains = after + stride;    // r_t (v_t + b_t)
@@ -185,22 +186,22 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
   std::fill(after, after + stride, 0.0);
   for (int64_t t = length - 1; t >= 0; --t) {
     const int64_t at = t * n_labels;
-    const bool room = t < n_roomy;
+    const bool inner = t < n_inner;
     if (t % kCheckEvery == 0) stop.check();
     Lanes means = broadcast(0.0);
     for (int k = 0; k < stride; k += kLanes)
-      means += row.load_at(marginals + at, k, room) *
-               (row.load_at(slopes + at, k, room) + load(after + k));
+      means += row.load_at(marginals + at, k, inner) *
+               (row.load_at(slopes + at, k, inner) + load(after + k));
     const Lanes mean = broadcast(sum_lanes(means));
     const Lanes pair_mean = mean + broadcast(t > 0 ? means_[t - 1] : 0.0);
     const double* ratio = ratios_ + t * stride;
     for (int k = 0; k < stride; k += kLanes) {
-      const Lanes marginal = row.load_at(marginals + at, k, room);
-      const Lanes slope = row.load_at(slopes + at, k, room), later = load(after + k);
+      const Lanes marginal = row.load_at(marginals + at, k, inner);
+      const Lanes slope = row.load_at(slopes + at, k, inner), later = load(after + k);
       row.store_at(slopes + at, k, false, marginal * ((slope + later) - mean));
       if (t == 0) continue;
       const Lanes share = load(ratio + k);
-      const Lanes gain = row.load_at(moves + at, k, room) + later;
+      const Lanes gain = row.load_at(moves + at, k, inner) + later;
       store(gains + k, share * gain);
       store(centred + k, share * (gain - pair_mean));
     }
@@ -209,7 +210,7 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
     const double* alpha = alphas_ + (t - 1) * stride;
     const double* slopes_before = slopes + at - n_labels;  // still a_{t-1}
     const double* marginals_before = marginals + at - n_labels;
-    const bool room_before = t - 1 < n_roomy;
+    const bool inner_before = t - 1 < n_inner;
     if (pairs != nullptr)
       fill_pair_slopes(alpha, slopes_before, ratio, centred, arcs_.scaled.to_next.data(),
                        arcs_.moves, n_labels, stride, pairs + t * n_pairs);
@@ -217,7 +218,7 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
       double* waiting = waiting_.data() + static_cast<int64_t>(n_waiting) * stride;
       for (int k = 0; k < stride; k += kLanes) {
         const Lanes entries = load(alpha + k);
-        store(waiting + k, entries * row.load_at(slopes_before, k, room_before));
+        store(waiting + k, entries * row.load_at(slopes_before, k, inner_before));
         store(waiting + size + k, load(ratio + k));
         store(waiting + 2 * size + k, entries);
         store(waiting + 3 * size + k, load(centred + k));
@@ -232,7 +233,7 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
     if (arcs_move) multiply(ratio, arcs_.to_previous.data(), n_labels, stride, moved);
     const Lanes mean_moves = broadcast(means_[t]);
     for (int k = 0; k < stride; k += kLanes) {
-      const Lanes marginal = row.load_at(marginals_before, k, room_before);
+      const Lanes marginal = row.load_at(marginals_before, k, inner_before);
       Lanes sums = load(after + k);
       if (arcs_move) sums += load(moved + k);
       const Lanes later = sums * (load(alpha + k) / one_if_zero(marginal)) - mean_moves;
@@ -242,7 +243,7 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
   if (pairs != nullptr && length > 0) std::fill(pairs, pairs + n_pairs, 0.0);
 }
 
-// Where psi is 0 the outer products mean nothing, and may be of any size.
+// Where psi is 0 the outer products are meaningless, and may be of any size.
 void ScaledTangent::add_pair_sums(double* pair_sums) const {
   if (outer_.empty()) return;
   const int64_t n_labels = scores_.n_labels, stride = arcs_.scaled.stride;

@@ -1,7 +1,8 @@
 // The tangent of a chain in scaled probability space, for arcs that are the same at every position.
 //
-// Going forward it is scaled.hpp with a second row beside alpha. The way back needs no beta: the
-// marginals p_t are known, and with m_t[k] = sum_j alpha_{t-1}[j] psi[j, k], psi = exp(arcs),
+// The forward pass is that of scaled.hpp with a second row beside alpha. The backward pass needs no
+// beta: the marginals p_t are known, and with m_t[k] = sum_j alpha_{t-1}[j] psi[j, k], psi =
+// exp(arcs),
 //   P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] psi[j, k] p_t[k] / m_t[k].
 #pragma once
 
@@ -17,11 +18,11 @@
 
 namespace hedgerow {
 
-// Smaller marginals come from log space: those of ScaledChain are products of two numbers that it
-// keeps. Their quotients by such numbers may be too small for a double.
+// ScaledChain's marginals are products of two numbers of at least kSmallest each, so that smaller
+// ones come from log space. Dividing these by m_t could leave the range of a double.
 inline constexpr double kSmallestMarginal = 1e-285;
 
-// The arcs' factors, and their products with the moves of the arcs; made once a batch.
+// The arcs' factors, and their products with the direction of the arcs; computed once per batch.
 struct MovedArcs {
   // moves: (K, K) or null
   MovedArcs(const ChainScores& scores, const double* moves);
@@ -32,7 +33,7 @@ struct MovedArcs {
   PaddedVector to_previous;  // (K, stride) its transpose
 };
 
-// One task's scratch, for sequences of at most `longest` positions.
+// Scratch memory of one task, for sequences of at most `longest` positions.
 class ScaledTangent {
  public:
   ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, const Direction& direction,
@@ -44,7 +45,7 @@ class ScaledTangent {
   // posteriors to the pair sums, fills `pairs` (T, K, K) where given.
   void backward(int64_t sequence, double* slopes, double* pairs, Stop& stop);
 
-  // Adds the derivatives of all sequences that went backward. pair_sums: (K, K)
+  // Adds the derivatives of the pair posteriors of all calls of backward(). pair_sums: (K, K)
   void add_pair_sums(double* pair_sums) const;
 
  private:
@@ -58,14 +59,14 @@ class ScaledTangent {
   int64_t block_rows_;
   PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
-  std::unique_ptr<double[]> kept_;  // memory of the two rows of each position that follow
+  std::unique_ptr<double[]> kept_;  // memory of the two arrays that follow
   double* alphas_ = nullptr;        // (T, stride)
   double* ratios_ = nullptr;        // (T, stride) p_t / m_t
-  std::vector<double> means_;       // (T,) of the moves at a position
-  PaddedVector rows_;               // four padded scratch rows
-  PaddedVector waiting_;            // outer products not yet added, by kind
-  PaddedVector outer_;  // (stride, stride) their sums; empty when no pair sums are wanted
-  PaddedVector plain_;  // (stride, stride) those of the pair posteriors, with moves of arcs
+  std::vector<double> means_;       // (T,) mean of v_t and u at t
+  PaddedVector rows_;               // (4, stride) scratch
+  PaddedVector waiting_;            // (4, kWaitingRows, stride) of outer products not yet added
+  PaddedVector outer_;              // (stride, stride) their sums; empty if no pair sums are wanted
+  PaddedVector plain_;  // (stride, stride) sums of pair posteriors; empty if the arcs do not move
 };
 
 }  // namespace hedgerow

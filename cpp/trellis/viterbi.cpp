@@ -49,7 +49,7 @@ ViterbiChain::ViterbiChain(const ChainScores& scores, Stop& stop)
     : scores_(scores), stop_(stop), rows_(static_cast<size_t>(scores_.stride()) * 2, -kInfinity) {}
 
 // best_t[k] = nodes[t, k] + max_j (best_{t-1}[j] + arcs[j, k]), less the maximum of the row before,
-// so that a million positions cost no digits. The way back looks for the j that gave the maximum.
+// so that long sequences lose no digits. Going back, labels[t] is the j that gave the maximum.
 void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
   const int n_labels = scores_.n_labels(), stride = scores_.stride();
   const int64_t begin = scores_.begin(sequence), length = scores_.length(sequence);

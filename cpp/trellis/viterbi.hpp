@@ -21,7 +21,7 @@ class ViterbiChain {
  private:
   PaddedScores scores_;
   Stop& stop_;
-  PaddedVector rows_;         // two padded scratch rows
+  PaddedVector rows_;         // (2, stride) scratch
   std::vector<double> best_;  // (T, K) score of the best path that ends in k at t, less a constant
 };
 
