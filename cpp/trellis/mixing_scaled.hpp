@@ -71,11 +71,11 @@ class ScaledMixing {
   PaddedFloats befores_;  // (T, stride) exp(nodes), then the messages of the labels up to t
   PaddedFloats afters_;   // (T, stride) messages of the labels from t on
   std::vector<LabelShare> shares_;  // (T,)
-  PaddedFloats rows_;     // three padded scratch rows
-  PaddedFloats waiting_;  // (4, kWaitingRows, stride) outer products not yet added
-  PaddedVector linear_;   // (stride, stride)
-  PaddedVector square_;   // (stride, stride)
-  PaddedVector single_;   // (K, stride) curvature of the pairs that were added one by one
+  PaddedFloats rows_;               // three padded scratch rows
+  PaddedFloats waiting_;            // (4, kWaitingRows, stride) outer products not yet added
+  PaddedVector linear_;             // (stride, stride)
+  PaddedVector square_;             // (stride, stride)
+  PaddedVector single_;             // (K, stride) curvature of the pairs that were added one by one
 };
 
 }  // namespace hedgerow
