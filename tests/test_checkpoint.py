@@ -191,6 +191,7 @@ def test_damaged_files_are_refused(tmp_path):
         ("seed", "7", r"its seed"),
         ("seed", -1, r"its seed"),
         ("best_round", "7", r"its best round"),
+        ("ended", None, r"how it stands"),
         ("history", ["gone"], r"history.gone is missing"),
         ("history", None, r"its history"),
     ],
