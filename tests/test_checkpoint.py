@@ -191,6 +191,7 @@ def test_damaged_files_are_refused(tmp_path):
         ("seed", "7", r"its seed"),
         ("seed", -1, r"its seed"),
         ("best_round", "7", r"its best round"),
+        ("ended", None, r"how it stands"),
         ("history", ["gone"], r"history.gone is missing"),
         ("history", None, r"its history"),
     ],
@@ -216,11 +217,12 @@ def test_a_description_that_makes_no_sense_is_refused(forged, tmp_path):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 
-def test_figures_that_are_too_few_are_refused(tmp_path):
+@pytest.mark.parametrize("figures", [[0.0], [np.inf, 0.0], [-np.inf, 0.0]])
+def test_figures_that_make_no_sense_are_refused(figures, tmp_path):
     checkpoint = Checkpoint(tmp_path / "kept")
     small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
     kind, state = persist.read(checkpoint.path.read_bytes())
-    state.tensors["figures"] = np.zeros(1)
+    state.tensors["figures"] = np.array(figures)
     persist.write(checkpoint.path, kind, state)
     with pytest.raises(ModelFileError, match=r"its figures; delete the file"):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)

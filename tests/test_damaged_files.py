@@ -130,6 +130,7 @@ NO_COLUMNS = {"kind": "items", "n_features": 0, "names": None, "text": []}
         ({"parameters": None}, "the file does not hold a valid model: unknown parameters"),
         ({"parameters": {"depth": 3}}, "the file does not hold a valid model: unknown parameters"),
         ({"parameters": {"class_weight": {}}}, "does not hold a valid model: its parameters"),
+        ({"parameters": {"class_weight": {"pairs": [], "x": 1}}}, "a valid model: its parameters"),
         ({"parameters": {"class_weight": {"pairs": 5}}}, "a valid model: its parameters"),
         ({"parameters": {"class_weight": {"pairs": [[1]]}}}, "a valid model: its parameters"),
         ({"parameters": {"class_weight": {"pairs": [[[], 1]]}}}, "a valid model: its parameters"),

@@ -270,7 +270,7 @@ def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[
     assert isinstance(packed, dict)
     with expecting("its parameters"):
         parameters = {
-            name: _read_pairs(value["pairs"]) if isinstance(value, dict) else value
+            name: _read_pairs(**value) if isinstance(value, dict) else value
             for name, value in packed.items()
         }
         for name, value in parameters.items():  # else they could not be saved again

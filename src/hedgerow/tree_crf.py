@@ -615,7 +615,7 @@ class TreeCRF(SequenceModel):
             self.best_round_ = persist.read_count(state.metadata, "best_round")
         with persist.expecting():
             self._set_model(Model(unpack_forest(state, n_labels), weights))
-        # Up to format 2 all rounds were for the likelihood.
-        warm_rounds = {"warm_rounds": self.n_rounds_} | state.metadata
-        self._n_warm_rounds = persist.read_count(warm_rounds, "warm_rounds")
+        self._n_warm_rounds = self.n_rounds_  # up to format 2 all rounds were for the likelihood
+        if state.metadata["format"] > 2:
+            self._n_warm_rounds = persist.read_count(state.metadata, "warm_rounds")
         persist.require(self._n_warm_rounds <= self.n_rounds_, "its warm rounds")

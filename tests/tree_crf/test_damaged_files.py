@@ -218,7 +218,9 @@ def test_metadata_that_make_no_sense(data, changes, message):
         hedgerow.load(put_together(state.tensors, content))
 
 
-@pytest.mark.parametrize("name", ["loss", "best_round", "history", "sparse", "categories"])
+@pytest.mark.parametrize(
+    "name", ["loss", "best_round", "warm_rounds", "history", "sparse", "categories"]
+)
 def test_metadata_that_are_missing(data, name):
     kind, state = take_apart(data)
     content = {"format": 3, "model": kind, **state.metadata}

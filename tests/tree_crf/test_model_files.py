@@ -44,7 +44,7 @@ MODELS = {
         X,
         Y,
         {
-            "learning_rate": np.float32(0.5),
+            "learning_rate": np.float16(0.5),
             "max_depth": None,
             "max_leaves": np.int64(3),
             "subsample": 0.5,

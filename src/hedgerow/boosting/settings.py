@@ -109,7 +109,7 @@ def check_tree_parameters(crf: TreeCRF) -> None:
             check_number(name, value, minimum=0)
             if value == 0:
                 raise ValueError(f"{name} is 0; expected more than 0")
-    if crf.learning_rate is not None and crf.learning_rate > LARGEST_RATE:
+    if crf.learning_rate is not None and float(crf.learning_rate) > LARGEST_RATE:
         raise ValueError(
             f"learning_rate is {crf.learning_rate!r}; expected at most {LARGEST_RATE:g}"
         )

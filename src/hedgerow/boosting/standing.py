@@ -108,8 +108,11 @@ class Standing:
     def unpack(cls, state: State, n_labels: int, n_patterns: int, columns: Columns) -> Standing:
         """Read what `pack` wrote of trees that ask about these columns; raises ModelFileError."""
         figures = read_array(state, "figures", np.float64)
-        require(len(figures) == 2, "its figures")
-        best_round, seed = state.metadata.get("best_round"), state.metadata.get("seed")
+        metadata = state.metadata
+        require(type(metadata.get("ended")) is bool and "best_round" in metadata, "how it stands")
+        best_round, seed = metadata["best_round"], metadata.get("seed")
+        require(len(figures) == 2 and not np.isinf(figures[0]), "its figures")
+        require(best_round is None or np.isfinite(figures[1]), "its best round")
         require(isinstance(seed, int) and seed >= 0, "its seed")
         require(best_round is None or isinstance(best_round, int), "its best round")
         forests = [unpack_forest(state, n_labels, name) for name in ("kept", "later")]
@@ -122,9 +125,9 @@ class Standing:
             read_weights(state, "kept_weights", (n_patterns,)),
             read_weights(state, "weights", (n_patterns,)),
             unpack_history(state),
-            state.metadata["seed"],
+            metadata["seed"],
             float(figures[0]),
             best_round,
             float(figures[1]),
-            bool(state.metadata.get("ended")),
+            metadata["ended"],
         )
