@@ -19,37 +19,8 @@ HistogramBuilder::HistogramBuilder(const TreeData& data, Stop& stop)
       slots_(static_cast<size_t>(data.n_slots()) * data.n_offsets()),
       scratch_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()) {}
 
-void HistogramBuilder::fill(std::span<const Example> examples, Histogram& histogram) {
-  add(examples, histogram);
-  if (!data_.has_sparse()) return;
-  for (size_t place = 0; place < slots_.size(); ++place) {
-    if (slots_[place].is_empty()) continue;
-    histogram.sparse.push_back({static_cast<int32_t>(place), slots_[place]});
-    slots_[place] = Sum{};
-  }
-}
-
-void HistogramBuilder::split(Histogram& histogram, std::span<const Example> some,
-                             Histogram& of_some) {
-  add(some, of_some);
-  for (size_t i = 0; i < histogram.full.size(); ++i) histogram.full[i] -= of_some.full[i];
-  if (!data_.has_sparse()) return;
-  for (size_t o = 0; o < histogram.outside.size(); ++o) histogram.outside[o] -= of_some.outside[o];
-  size_t n_left = 0;
-  for (SlotSum& slot : histogram.sparse) {
-    Sum& sum = slots_[slot.place];
-    if (!sum.is_empty()) {
-      of_some.sparse.push_back({slot.place, sum});
-      slot.sum -= sum;
-      sum = Sum{};
-    }
-    if (!slot.sum.is_empty()) histogram.sparse[n_left++] = slot;
-  }
-  histogram.sparse.resize(n_left);
-}
-
-// Leaves the sums of sparse columns in slots_.
-void HistogramBuilder::add(std::span<const Example> examples, Histogram& histogram) {
+void HistogramBuilder::fill(std::span<const Example> examples, const Histogram* of_parent,
+                            Histogram& histogram) {
   histogram.full.assign(data_.n_full_bins(), Sum{});
   histogram.outside.assign(data_.n_offsets(), Sum{});
   histogram.sparse.clear();
@@ -59,6 +30,32 @@ void HistogramBuilder::add(std::span<const Example> examples, Histogram& histogr
     add_full(batch, histogram.full);
     if (data_.has_sparse()) add_sparse(batch, histogram.outside);
   }
+  if (!data_.has_sparse()) return;
+  if (of_parent != nullptr) {
+    for (const SlotSum& slot : of_parent->sparse) take_slot(slot.place, histogram);
+  } else {
+    const auto n_places = static_cast<int32_t>(slots_.size());
+    for (int32_t place = 0; place < n_places; ++place) take_slot(place, histogram);
+  }
+}
+
+void HistogramBuilder::take_slot(int32_t place, Histogram& histogram) {
+  Sum& sum = slots_[place];
+  if (sum.is_empty()) return;
+  histogram.sparse.push_back({place, sum});
+  sum = Sum{};
+}
+
+void subtract(Histogram& histogram, const Histogram& of_some) {
+  for (size_t i = 0; i < histogram.full.size(); ++i) histogram.full[i] -= of_some.full[i];
+  for (size_t o = 0; o < histogram.outside.size(); ++o) histogram.outside[o] -= of_some.outside[o];
+  size_t n_left = 0;
+  auto some = of_some.sparse.begin();
+  for (SlotSum& slot : histogram.sparse) {
+    if (some != of_some.sparse.end() && some->place == slot.place) slot.sum -= (some++)->sum;
+    if (!slot.sum.is_empty()) histogram.sparse[n_left++] = slot;
+  }
+  histogram.sparse.resize(n_left);
 }
 
 // Features go in blocks whose bins stay in the cache.

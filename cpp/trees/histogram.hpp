@@ -60,19 +60,20 @@ struct Histogram {
   std::vector<Sum> outside;     // (n_offsets,) examples whose window ends before that offset
 };
 
+// Leaves what the others add up to, of all examples' histogram and that of some of them.
+void subtract(Histogram& histogram, const Histogram& of_some);
+
 // Makes histograms; one to a thread.
 class HistogramBuilder {
  public:
   HistogramBuilder(const TreeData& data, Stop& stop);
 
-  void fill(std::span<const Example> examples, Histogram& histogram);
-
-  // Given all examples' histogram and some of the examples: theirs, while `histogram` becomes that
-  // of the others.
-  void split(Histogram& histogram, std::span<const Example> some, Histogram& of_some);
+  // Counts the examples of a node. If the histogram of its parent is known, only the slots in there
+  // are looked at.
+  void fill(std::span<const Example> examples, const Histogram* of_parent, Histogram& histogram);
 
  private:
-  void add(std::span<const Example> examples, Histogram& histogram);
+  void take_slot(int32_t place, Histogram& histogram);
   void add_full(std::span<const Example> examples, std::vector<Sum>& sums);
   void add_sparse(std::span<const Example> examples, std::vector<Sum>& outside);
 

@@ -282,21 +282,15 @@ class TreeData:
 class Examples:
     def __init__(
         self,
-        expected: NDArray[np.float64],
-        probabilities: NDArray[np.float64],
-        expected_is_weighted: bool,
-        codes: NDArray[np.int32],
-        weights: NDArray[np.float64] | None,
-        scales: NDArray[np.float64] | None,
-        partial_positions: NDArray[np.int64] | None,
-        partial_observed: NDArray[np.float64] | None,
-        gammas: NDArray[np.float32] | None,
-        label_gammas: NDArray[np.float32] | None,
-        gradients: NDArray[np.float64] | None,
+        gradients: NDArray[np.float64],
+        curvatures: NDArray[np.float32],
+        *,
         trim: float,
-        selected: NDArray[np.uint8] | None,
-        negative_ratio: float,
-        key: int,
+        scales: NDArray[np.float64] | None = None,
+        selected: NDArray[np.uint8] | None = None,
+        negative_ratio: float = 0.0,
+        codes: NDArray[np.int32] | None = None,
+        key: int = 0,
         n_threads: int,
     ) -> None: ...
     @staticmethod
@@ -306,28 +300,32 @@ class Examples:
         gradients: NDArray[np.float32],
         curvatures: NDArray[np.float32],
     ) -> Examples: ...
-    def of_label(
-        self, label: int
+    def of_output(
+        self, output: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]: ...
 
 def count_right(
     probabilities: NDArray[np.float64], codes: NDArray[np.int32], n_threads: int
 ) -> int: ...
+
+class GrowthRules:
+    def __init__(
+        self,
+        *,
+        max_leaves: int,
+        max_depth: int,
+        min_child_weight: float,
+        min_split_gain: float,
+        reg_lambda: float,
+        max_step: float,
+        learning_rate: float,
+        colsample_bytree: float = 1.0,
+        colsample_bynode: float = 1.0,
+    ) -> None: ...
+
 def grow_trees(
-    data: TreeData,
-    examples: Examples,
-    max_leaves: int,
-    max_depth: int,
-    min_child_weight: float,
-    min_split_gain: float,
-    reg_lambda: float,
-    max_step: float,
-    learning_rate: float,
-    colsample_bytree: float,
-    colsample_bynode: float,
-    key: int,
-    n_threads: int,
-) -> dict[str, NDArray[Any]]: ...
+    data: TreeData, examples: Examples, rules: GrowthRules, key: int, n_threads: int
+) -> Forest: ...
 def sum_accuracy(
     marginals: NDArray[np.float64],
     labels: NDArray[np.int32],
@@ -341,24 +339,58 @@ def fill_accuracy_gradient(
     sharpness: float,
     gradient: NDArray[np.float64],
 ) -> None: ...
+def fill_curvatures(
+    probabilities: NDArray[np.float64],
+    gammas: NDArray[np.float32],
+    scales: NDArray[np.float64] | None,
+    out: NDArray[np.float32],
+    n_threads: int,
+) -> None: ...
 
 class Forest:
     def __init__(
-        self,
-        tree_offsets: NDArray[np.int64],
-        tree_labels: NDArray[np.int32],
-        columns: NDArray[np.int32],
-        offsets: NDArray[np.int32],
-        cuts: NDArray[np.uint8],
-        missing_left: NDArray[np.uint8],
-        sets: NDArray[np.int32],
-        lefts: NDArray[np.int32],
-        values: NDArray[np.float32],
-        left_sets: NDArray[np.uint8],
-        n_dense: int,
-        n_attributes: int,
-        n_labels: int,
+        self, arrays: dict[str, NDArray[Any]], n_outputs: int, n_columns: int | None = None
     ) -> None: ...
+    @staticmethod
+    def join(n_outputs: int, parts: list[Forest]) -> Forest: ...
+    @property
+    def round_offsets(self) -> NDArray[np.int64]: ...
+    @property
+    def tree_offsets(self) -> NDArray[np.int64]: ...
+    @property
+    def outputs(self) -> NDArray[np.int32]: ...
+    @property
+    def tree_weights(self) -> NDArray[np.float64]: ...
+    @property
+    def columns(self) -> NDArray[np.int32]: ...
+    @property
+    def offsets(self) -> NDArray[np.int32]: ...
+    @property
+    def cuts(self) -> NDArray[np.uint8]: ...
+    @property
+    def missing_left(self) -> NDArray[np.uint8]: ...
+    @property
+    def sets(self) -> NDArray[np.int32]: ...
+    @property
+    def lefts(self) -> NDArray[np.int32]: ...
+    @property
+    def values(self) -> NDArray[np.float32]: ...
+    @property
+    def gains(self) -> NDArray[np.float32]: ...
+    @property
+    def weights(self) -> NDArray[np.float32]: ...
+    @property
+    def left_sets(self) -> NDArray[np.uint8]: ...
+    @property
+    def n_outputs(self) -> int: ...
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def n_trees(self) -> int: ...
+    @property
+    def n_rounds(self) -> int: ...
+    def scaled(self, factor: float) -> Forest: ...
+    def arrays(self) -> dict[str, NDArray[Any]]: ...
     def add_scores(
         self,
         bins: Bins,

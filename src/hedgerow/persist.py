@@ -34,7 +34,7 @@ from hedgerow.whole_file import open_whole
 if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
-FORMAT = 4
+FORMAT = 5
 # Figures that JSON has no numbers for.
 NOT_FINITE = ("nan", "inf", "-inf")
 # What values that make no sense raise where they are used.

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hedgerow.boosting.sampling import Purpose, draw_key, select_positions
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
-from hedgerow.boosting.sampling import Purpose, draw_key, select_positions
 from reference.boosting import make_booster
 from reference.linear import make_data
 

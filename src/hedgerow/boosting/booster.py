@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.boosting.curvature import Curvature, measure_curvature
-from hedgerow.boosting.sampling import Purpose, draw_key, select_positions
 from hedgerow.boosting.schedule import RoundObjective, Schedule
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import bound_step, exact_step
@@ -27,8 +26,8 @@ from hedgerow.objectives import (
     expect_labelwise,
     find_direction,
 )
-from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
+from hedgerow.trees.learner import TreeLearner
 from hedgerow.trellis import Potentials, forward_backward, tangent
 
 __all__ = ["Booster", "Model", "score_positions"]
@@ -47,17 +46,16 @@ class Model:
 
 def score_positions(
     forest: Forest,
-    columns: Columns,
     bins: _core.Bins,
     grammar: Grammar,
     offsets: NDArray[np.int64],
     n_threads: int,
 ) -> NDArray[np.float64]:
     """Scores of the labels, (N, K): the sums of their trees, and -inf where one is forbidden."""
-    scores = np.zeros((int(offsets[-1]), forest.n_labels))
+    scores = np.zeros((int(offsets[-1]), forest.n_outputs))
     grammar.restrict(scores, offsets)
     if forest.n_trees:
-        forest.walker(columns).add_scores(bins, scores, scores, n_threads)
+        forest.add_scores(bins, scores, scores, n_threads)
     return scores
 
 
@@ -66,8 +64,8 @@ class Booster:
 
     Parameters
     ----------
-    columns, bins, data
-        The columns of X, their bins at the training positions, and these laid out for growing.
+    bins, data
+        Bins of X's columns at the training positions, and these laid out for growing.
     targets, grammar
         The training labels, and how labels depend on each other.
     settings
@@ -80,7 +78,6 @@ class Booster:
 
     def __init__(
         self,
-        columns: Columns,
         bins: _core.Bins,
         data: _core.TreeData,
         targets: Targets,
@@ -89,9 +86,7 @@ class Booster:
         schedule: Schedule,
         start: Model,
     ) -> None:
-        self.columns = columns
         self.bins = bins
-        self.data = data
         self.targets = targets
         self.grammar = grammar
         self.settings = settings
@@ -99,12 +94,21 @@ class Booster:
         self.n_rounds = start.forest.n_rounds
         self.weights = start.weights
         self.scores = score_positions(
-            start.forest, columns, bins, grammar, targets.offsets, settings.n_threads
+            start.forest, bins, grammar, targets.offsets, settings.n_threads
         )
         self._curvature_weights = _weigh_curvature(targets)
+        self.learner = TreeLearner(
+            data,
+            settings.growth_rules(),
+            settings.sampling(),
+            offsets=targets.offsets,
+            codes=targets.codes,
+            scales=self._curvature_weights,
+            n_threads=settings.n_threads,
+        )
         self._next_scores = np.empty_like(self.scores)
         self._marginals = np.empty_like(self.scores)
-        self._gradients: NDArray[np.float64] | None = None
+        self._gradients = np.empty_like(self.scores)
         self.objective: RoundObjective = schedule.objective_of(self.n_rounds)
         self.expected = self._expect(self.scores, self.weights)
 
@@ -132,7 +136,7 @@ class Booster:
                 weights=self.targets.mean_weights,
                 n_threads=settings.n_threads,
             )
-        trees = self._grow(curvature, gradients, number)
+        trees = self.learner.grow(gradients, self._curvatures(curvature), number)
         step = bound_step(
             slopes,
             self._pattern_curvatures(curvature),
@@ -146,7 +150,7 @@ class Booster:
         if accepted is None and not (settings.draws or self.schedule.changes_after(number)):
             return None
         self.n_rounds += 1
-        return accepted if accepted is not None else trees.scale(0.0)
+        return accepted if accepted is not None else trees.scaled(0.0)
 
     def _turn_to(self, objective: RoundObjective) -> None:
         """Go on with another objective, where it is another."""
@@ -154,22 +158,22 @@ class Booster:
             self.objective = objective
             self.expected = self._expect(self.scores, self.weights)
 
-    def _measure_slopes(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+    def _measure_slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How the loss changes with the scores, (N, K), and with the weights of patterns, (P,).
 
-        The likelihood's slopes by scores are not needed as an array. All others are scaled so that
-        the steepest is 1, as it is for the likelihood, whose curvature is taken for theirs.
+        Those of other objectives than the likelihood are scaled so that the steepest is 1, as it is
+        for the likelihood, whose curvature is taken for theirs.
         """
         if isinstance(self.objective, str):
-            return None, self.grammar.pattern_sums(self.expected.arc_slopes(self.targets))
-        if self._gradients is None:
-            self._gradients = np.empty_like(self._marginals)
-        slopes = self._follow(self.objective, self.scores, self.weights, self._gradients)
-        steepest = self._steepest(self._gradients)
+            slopes = self.grammar.pattern_sums(self.expected.arc_slopes(self.targets))
+            return self._likelihood_gradients(), slopes
+        gradients = self._gradients
+        slopes = self._follow(self.objective, self.scores, self.weights, gradients)
+        steepest = self._steepest(gradients)
         if steepest > 0:
-            for part in (self._gradients, slopes):
+            for part in (gradients, slopes):
                 np.divide(part, -steepest, out=part)
-        return self._gradients, slopes
+        return gradients, slopes
 
     def _follow(
         self,
@@ -202,50 +206,33 @@ class Booster:
             np.max(np.divide(largest, weights, where=weights > 0, out=np.zeros_like(weights)))
         )
 
-    def _grow(
-        self, curvature: Curvature | None, gradients: NDArray[np.float64] | None, number: int
-    ) -> Forest:
-        settings, targets = self.settings, self.targets
-        posteriors, given = self.expected.posteriors, self.expected.given
-        gammas = None if curvature is None else curvature.nodes
-        examples = _core.Examples(
-            posteriors.marginals,
-            self._probabilities(),
-            targets.position_weights is not None,
-            targets.codes,
-            targets.weights,
-            self._curvature_weights,
-            None if given is None or targets.partial is None else targets.partial.positions,
-            None if given is None else given.marginals,
-            gammas if gammas is not None and gammas.ndim == 1 else None,
-            gammas if gammas is not None and gammas.ndim == 2 else None,
-            gradients,
-            settings.trim,
-            select_positions(
-                targets.offsets,
-                settings.subsample,
-                draw_key(settings.seed, number, Purpose.SEQUENCES),
-            ),
-            settings.negative_ratio,
-            draw_key(settings.seed, number, Purpose.EXAMPLES),
-            settings.n_threads,
+    def _likelihood_gradients(self) -> NDArray[np.float64]:
+        """Expected less observed labels, (N, K), by as much as positions count."""
+        targets, given = self.targets, self.expected.given
+        gradients = self._gradients
+        np.copyto(gradients, self.expected.posteriors.marginals)
+        weights = np.ones(len(gradients)) if targets.weights is None else targets.weights
+        if targets.position_weights is None and targets.weights is not None:
+            gradients *= weights[:, None]
+        known = targets.codes >= 0
+        if given is not None and targets.partial is not None:
+            partial = targets.partial.positions
+            known[partial] = False
+            gradients[partial] -= weights[partial, None] * given.marginals
+        gradients[known, targets.codes[known]] -= weights[known]
+        return gradients
+
+    def _curvatures(self, curvature: Curvature | None) -> NDArray[np.float32]:
+        """How the gradients change: (N, K), or (N, 1) for first-order boosting."""
+        scales = self._curvature_weights
+        if curvature is None:
+            ones = np.ones(len(self.scores)) if scales is None else scales
+            return ones.astype(np.float32)[:, None]
+        out = np.empty(self.scores.shape, np.float32)
+        _core.fill_curvatures(
+            self._probabilities(), curvature.nodes, scales, out, self.settings.n_threads
         )
-        arrays = _core.grow_trees(
-            self.data,
-            examples,
-            settings.max_leaves,
-            settings.max_depth,
-            settings.min_child_weight,
-            settings.min_split_gain,
-            settings.reg_lambda,
-            settings.max_step,
-            settings.learning_rate,
-            settings.colsample_bytree,
-            settings.colsample_bynode,
-            draw_key(settings.seed, number, Purpose.COLUMNS),
-            settings.n_threads,
-        )
-        return Forest(targets.n_labels, **arrays)
+        return out
 
     def _pattern_curvatures(self, curvature: Curvature | None) -> NDArray[np.float64]:
         """Bound on the second derivative of the loss by each pattern's weight, (P,).
@@ -282,10 +269,8 @@ class Booster:
         """
         loss = self.loss
         for halvings in range(MAX_HALVINGS):
-            shorter = trees if halvings == 0 else trees.scale(0.5**halvings)
-            shorter.walker(self.columns).add_scores(
-                self.bins, self.scores, self._next_scores, self.settings.n_threads
-            )
+            shorter = trees.scaled(0.5**halvings)
+            shorter.add_scores(self.bins, self.scores, self._next_scores, self.settings.n_threads)
             if self.settings.transition_step == "exact":
                 step = exact_step(
                     self._measure_weights,

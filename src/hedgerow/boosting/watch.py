@@ -32,10 +32,10 @@ def watch(
         return lambda trees, weights: {}
     evaluation, sequences = watched
     bins, offsets = columns.bins(sequences, n_threads), evaluation.offsets
-    scores = score_positions(start.forest, columns, bins, grammar, offsets, n_threads)
+    scores = score_positions(start.forest, bins, grammar, offsets, n_threads)
 
     def measure(trees: Forest, weights: NDArray[np.float64]) -> dict[str, float]:
-        trees.walker(columns).add_scores(bins, scores, scores, n_threads)
+        trees.add_scores(bins, scores, scores, n_threads)
         arcs = grammar.arcs(weights)
         part = Potentials(scores, arcs, offsets, automaton=grammar.automaton)
         return evaluation.measure([part], n_threads)

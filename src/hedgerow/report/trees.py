@@ -16,7 +16,8 @@ MAX_NODES = 60_000
 
 def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] | None:
     """The trees of as many rounds as fit, spread evenly; None if there are none."""
-    sizes = np.diff(model._model.forest.tree_offsets[:: len(model.classes_)])
+    forest = model._model.forest
+    sizes = np.diff(forest.tree_offsets[forest.round_offsets])  # in nodes, by round
     if not len(sizes):
         return None
     rounds = _choose_rounds(sizes)
