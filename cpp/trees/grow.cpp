@@ -106,7 +106,7 @@ class Grower {
       count(tree, pending);
       // If each machine had some of the examples, they would add up what they counted here (and in
       // `plant` the units and the root's sum): from here on all would find the same.
-      subtract_sibling(tree, pending);
+      subtract_sibling(pending);
       find_split_of(tree, pending.counted, frontier);
       if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);
       if (frontier.empty() || tree.n_leaves >= rules_.max_leaves) break;
@@ -142,12 +142,10 @@ class Grower {
                   pending.of_parent.get(), *node.histogram);
   }
 
-  void subtract_sibling(const GrowingTree& tree, Pending& pending) {
-    if (pending.sibling && may_split(tree, *pending.sibling)) {
-      subtract(*pending.of_parent, *pending.counted.histogram);
-      pending.sibling->histogram = std::move(pending.of_parent);
-    }
-    give_back(std::move(pending.of_parent));
+  void subtract_sibling(Pending& pending) {
+    if (!pending.sibling) return;
+    if (pending.counted.histogram) subtract(*pending.of_parent, *pending.counted.histogram);
+    pending.sibling->histogram = std::move(pending.of_parent);
   }
 
   // Puts the node on the frontier if it has a split.

@@ -60,20 +60,22 @@ struct Histogram {
   std::vector<Sum> outside;     // (n_offsets,) examples whose window ends before that offset
 };
 
-// Leaves what the others add up to, of all examples' histogram and that of some of them.
-void subtract(Histogram& histogram, const Histogram& of_some);
+// Turns the histogram of a parent into that of the child that was not counted. The slots of the
+// counted one are those of its parent; afterwards both have only slots with examples.
+void subtract(Histogram& of_parent, Histogram& counted);
 
 // Makes histograms; one to a thread.
 class HistogramBuilder {
  public:
   HistogramBuilder(const TreeData& data, Stop& stop);
 
-  // Counts the examples of a node. If the histogram of its parent is known, only the slots in there
-  // are looked at.
+  // Counts the examples of a node. The slots are those that have examples, or for a child all those
+  // of its parent, in order, so that what several have counted can be added up slot by slot.
   void fill(std::span<const Example> examples, const Histogram* of_parent, Histogram& histogram);
 
  private:
-  void take_slot(int32_t place, Histogram& histogram);
+  void take_slots(std::vector<SlotSum>& out);
+  void take_slots_of(const std::vector<SlotSum>& parent, std::vector<SlotSum>& out);
   void add_full(std::span<const Example> examples, std::vector<Sum>& sums);
   void add_sparse(std::span<const Example> examples, std::vector<Sum>& outside);
 

@@ -161,16 +161,22 @@ class Walker::Walk {
   void walk_rows(int64_t t, const uint8_t* const* rows) {
     const int n_outputs = table_.n_outputs;
     double* out = table_.out + t * n_outputs;
-    const double* weight = table_.tree_weights;
+    const double* next_weight = table_.tree_weights;
     for (const Tree& tree : walker_.trees_) {
       const Node* nodes = walker_.nodes_.data() + tree.first;
       uint32_t at[kTogether] = {};
       for (int32_t d = 0; d < tree.depth; ++d)
         for (int i = 0; i < kTogether; ++i) at[i] = step<kSets>(nodes, tree.first, at[i], rows[i]);
       const float* values = walker_.arrays_.values.data() + tree.first;
-      for (int i = 0; i < kTogether; ++i)
-        out[i * n_outputs + tree.output] += *weight * static_cast<double>(values[at[i]]);
-      ++weight;
+      double* of_tree = out + tree.output;
+      const double weight = *next_weight++;
+      if (weight == 1.0) {  // the usual case; a product takes some 4 % more time
+        for (int i = 0; i < kTogether; ++i)
+          of_tree[i * n_outputs] += static_cast<double>(values[at[i]]);
+      } else {
+        for (int i = 0; i < kTogether; ++i)
+          of_tree[i * n_outputs] += weight * static_cast<double>(values[at[i]]);
+      }
     }
   }
 
