@@ -34,6 +34,7 @@ from hedgerow.whole_file import open_whole
 if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
+# From format 5 on each tree says which output it adds to, with what weight, and in which round.
 FORMAT = 5
 # Figures that JSON has no numbers for.
 NOT_FINITE = ("nan", "inf", "-inf")

@@ -148,7 +148,7 @@ def falling(array):
 
 # What to change: an array, how; the message.
 ARRAYS = {
-    "a tree too few": ("trees.tree_offsets", lambda array: array[:-1], "tree_weights has the wrong"),
+    "a tree too few": ("trees.tree_offsets", lambda array: array[:-1], "tree_weights has the"),
     "no offsets": ("trees.tree_offsets", lambda array: array[:0], "tree_weights has the wrong"),
     "no trees": ("trees.tree_offsets", lambda array: array[:1], "tree_weights has the wrong"),
     "a tree without an output": ("trees.outputs", lambda array: array[1:], "needs an output"),
