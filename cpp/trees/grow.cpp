@@ -91,7 +91,8 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
   return chosen;
 }
 
-// Grows trees one after the other; one to a thread.
+// Grows trees one after the other; one to a thread. The frontier decides which node is split next;
+// each step counts examples, finds the splits of the nodes that are new, and partitions one node.
 class Grower {
  public:
   Grower(const TreeData& data, const GrowthRules& rules, Stop& stop)
@@ -104,8 +105,9 @@ class Grower {
     for (;;) {
       stop_.check();
       count(tree, pending);
-      // If each machine had some of the examples, they would add up what they counted here (and in
-      // `plant` the units and the root's sum): from here on all would find the same.
+      // If each machine had some of the examples, they would add up what they counted here, and
+      // find the same splits. (In `plant` they would agree on units and on the root's sum, in
+      // `split` on how many examples go each way.)
       subtract_sibling(pending);
       find_split_of(tree, pending.counted, frontier);
       if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);
