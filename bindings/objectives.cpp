@@ -1,5 +1,6 @@
 #include "arrays.hpp"
 #include "objectives/accuracy.hpp"
+#include "objectives/curvatures.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -17,6 +18,27 @@ LabelledMarginals read_marginals(const Marginals& marginals, const Labels& label
     check(labels.data()[t] < static_cast<int32_t>(n_labels), "a label code is out of range");
   return {static_cast<int64_t>(n_positions), static_cast<int>(n_labels), marginals.data(),
           labels.data(), weights.data()};
+}
+
+// `gammas` are (N,) or (N, K).
+void write_curvatures(Marginals probabilities,
+                      nb::ndarray<const float, nb::c_contig, nb::device::cpu> gammas,
+                      OptionalArray<const double, 1> scales, Array<float, 2> out, int n_threads) {
+  const size_t n_positions = probabilities.shape(0), n_labels = probabilities.shape(1);
+  const bool by_label = gammas.ndim() == 2;
+  check((gammas.ndim() == 1 || by_label) && gammas.shape(0) == n_positions &&
+            (!by_label || gammas.shape(1) == n_labels),
+        "gammas must have one for each position, or one for each position and label");
+  check(!scales || scales->shape(0) == n_positions, "scales must have one for each position");
+  check(out.shape(0) == n_positions && out.shape(1) == n_labels,
+        "out must have the shape of probabilities");
+  const CurvatureTable table{static_cast<int64_t>(n_positions),
+                             static_cast<int>(n_labels),
+                             probabilities.data(),
+                             gammas.data(),
+                             by_label,
+                             data_or_null(scales)};
+  run_kernel([&](Stop& stop) { fill_curvatures(table, out.data(), n_threads, stop); });
 }
 
 }  // namespace
@@ -44,6 +66,9 @@ void bind_objectives(nb::module_& module) {
       },
       nb::arg("marginals").noconvert(), nb::arg("labels").noconvert(),
       nb::arg("weights").noconvert(), nb::arg("sharpness"), nb::arg("gradient").noconvert());
+  module.def("fill_curvatures", &write_curvatures, nb::arg("probabilities").noconvert(),
+             nb::arg("gammas").noconvert(), nb::arg("scales").noconvert().none(),
+             nb::arg("out").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

@@ -107,7 +107,7 @@ NO_COLUMNS = {"kind": "items", "n_features": 0, "names": None, "text": []}
     [
         (
             {"format": 99},
-            "it has format 99 and this version of hedgerow reads up to format 4; upgrade hedgerow",
+            "it has format 99 and this version of hedgerow reads up to format 5; upgrade hedgerow",
         ),
         ({"format": 0}, "the file does not hold a valid model: its format"),
         ({"format": None}, "the file does not hold a valid model: its format"),

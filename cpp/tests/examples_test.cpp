@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "objectives/curvatures.hpp"
 #include "parallel.hpp"
 #include "tests/check.hpp"
 
@@ -72,46 +74,48 @@ void test_count_right() {
     CHECK(count_right(many.data(), labels.data(), kMany, 3, n_threads, stop) == expected);
 }
 
-// Two labels; positions 1 and 3 are known in part, position 2 is left out, position 4 weighs none.
-void test_examples_with_partial_positions() {
-  context = "partial positions";
-  const std::vector<double> p{0.25, 0.75, 0.5, 0.5, 0.5, 0.5, 0.125, 0.875, 0.5, 0.5};
-  const std::vector<int32_t> codes{1, -1, 0, -1, 0};
-  const std::vector<double> weights{2, 1, 1, 4, 0};
-  const std::vector<int64_t> partial{1, 3};
-  const std::vector<double> observed{0.25, 0.75, 0.125, 0.875};
-  const std::vector<float> gammas{1, 2, 1, 1, 1};
+// Two outputs; position 2 is left out, position 4 weighs nothing.
+void test_which_take_part() {
+  context = "which take part";
+  const std::vector<double> gradients{0.5, -0.5, 0.25, -0.25, 1, 1, 0, 0, 3, 3};
+  const std::vector<float> curvatures{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  const std::vector<double> scales{2, 1, 1, 4, 0};
   const std::vector<uint8_t> selected{1, 1, 0, 1, 1};
-  MarginalTable table{.n_positions = 5,
-                      .n_labels = 2,
-                      .expected = p.data(),
-                      .probabilities = p.data(),
-                      .expected_is_weighted = false,
-                      .codes = codes.data(),
-                      .weights = weights.data(),
-                      .scales = weights.data(),
-                      .n_partial = 2,
-                      .partial_positions = partial.data(),
-                      .partial_observed = observed.data(),
-                      .gammas = gammas.data(),
-                      .gammas_by_label = false,
-                      .gradients = nullptr};
+  DerivativeTable table{5, 2, gradients.data(), curvatures.data(), true};
+  const Sampling sampling{-1.0, scales.data(), selected.data(), 0.0, nullptr, 0};
   Stop stop(nullptr);
-  const Examples all(table, {-1.0, selected.data(), 0.0, 0}, 2, stop);
-  const std::vector<Derivatives>& first = all.of_label(0);
-  CHECK(all.n_labels() == 2 && first.size() == 3 && all.of_label(1).size() == 3);
   const auto is = [](const Derivatives& d, int32_t position, float gradient, float curvature) {
     return d.position == position && d.gradient == gradient && d.curvature == curvature;
   };
-  CHECK(is(first[0], 0, 0.5f, 2.0f * 0.25f * 0.75f));
-  CHECK(is(first[1], 1, 0.25f, 2.0f * 0.5f * 0.5f));
-  CHECK(is(first[2], 3, 0.0f, 4.0f * 0.125f * 0.875f));
-  CHECK(is(all.of_label(1)[0], 0, -0.5f, 2.0f * 0.25f * 0.75f));
-  const Examples moved(table, {0.0, selected.data(), 0.0, 0}, 1, stop);
-  CHECK(moved.of_label(0).size() == 2 && moved.of_label(1).size() == 2);
-  table.gammas = nullptr;  // first order
-  const Examples plain(table, {0.0, nullptr, 0.0, 0}, 1, stop);
-  CHECK(plain.of_label(0).size() == 3 && is(plain.of_label(0)[2], 2, -0.5f, 1.0f));
+  const Examples all(table, sampling, 2, stop);
+  const std::vector<Derivatives>& first = all.of_output(0);
+  CHECK(all.n_outputs() == 2 && first.size() == 3 && all.of_output(1).size() == 3);
+  CHECK(is(first[0], 0, 0.5f, 1.0f) && is(first[1], 1, 0.25f, 3.0f) && is(first[2], 3, 0.0f, 7.0f));
+  CHECK(is(all.of_output(1)[1], 1, -0.25f, 4.0f));
+  Sampling trimmed = sampling;
+  trimmed.trim = 0.25;  // on the edge at position 1, and half of it at position 0
+  CHECK(Examples(table, trimmed, 1, stop).of_output(0).empty());
+  table.curvatures_by_output = false;
+  const Examples alike(table, {0.25, nullptr, nullptr, 0.0, nullptr, 0}, 1, stop);
+  CHECK(alike.of_output(0).size() == 3 && is(alike.of_output(0)[2], 4, 3.0f, 5.0f));
+}
+
+void test_derivatives_that_make_no_sense() {
+  context = "derivatives that make no sense";
+  for (const Derivatives& d : {Derivatives{0, NAN, 1.0f}, {0, 1.0f, INFINITY}, {0, 1.0f, -1.0f}})
+    CHECK_THROWS(std::invalid_argument, to_fixed_point({&d, 1}), "derivatives must be finite");
+}
+
+void test_curvatures() {
+  context = "curvatures";
+  const std::vector<double> p{0.25, 0.75, 1.0, 0.0}, scales{2.0, 1.0};
+  const std::vector<float> gammas{1, 2, 3, 4};
+  Stop stop(nullptr);
+  std::vector<float> out(4);
+  fill_curvatures({2, 2, p.data(), gammas.data(), true, scales.data()}, out.data(), 2, stop);
+  CHECK(out == std::vector<float>({0.375f, 0.75f, 1e-16f, 1e-16f}));
+  fill_curvatures({2, 2, p.data(), gammas.data(), false, nullptr}, out.data(), 1, stop);
+  CHECK(out == std::vector<float>({0.1875f, 0.1875f, 1e-16f, 1e-16f}));
 }
 
 }  // namespace
@@ -119,7 +123,9 @@ void test_examples_with_partial_positions() {
 void test_examples() {
   test_fixed_point();
   test_count_right();
-  test_examples_with_partial_positions();
+  test_which_take_part();
+  test_derivatives_that_make_no_sense();
+  test_curvatures();
 }
 
 }  // namespace hedgerow::tests

@@ -218,67 +218,22 @@ void check_histograms(const Table& table, const TreeData& data) {
   const std::vector<Example> examples = random_examples(table.n_positions, 0.8);
   for (const Example& e : examples) (below(3) == 0 ? left : right).push_back(e);
   Histogram all, of_left, of_right, of_some, nothing;
-  builder.fill(examples, all);
+  builder.fill(examples, nullptr, all);
   CHECK(read(table, data, all, add_up(examples)) == count(table, data, examples));
-  builder.fill(left, of_left);
-  builder.fill(right, of_right);
-  builder.split(all, left, of_some);
+  builder.fill(left, nullptr, of_left);
+  builder.fill(right, nullptr, of_right);
+  builder.fill(left, &all, of_some);
+  CHECK(of_some.sparse.size() == all.sparse.size());
+  subtract(all, of_some);
   CHECK(are_equal(of_some, of_left));
   CHECK(are_equal(all, of_right));
-  builder.split(all, right, of_some);
-  builder.fill({}, nothing);
+  builder.fill(right, &all, of_some);
+  subtract(all, of_some);
   CHECK(are_equal(of_some, of_right));
+  builder.fill({}, nullptr, nothing);
   CHECK(are_equal(all, nothing));
   CHECK(nothing.sparse.empty());
 }
-
-// Grown trees as arrays, as they are handed to a forest.
-struct Arrays {
-  std::vector<int64_t> tree_offsets{0};
-  std::vector<int32_t> labels, columns, offsets, sets, lefts;
-  std::vector<uint8_t> cuts, missing_left, left_sets;
-  std::vector<float> values;
-
-  explicit Arrays(const std::vector<GrownTree>& trees) {
-    for (const GrownTree& tree : trees) {
-      labels.push_back(static_cast<int32_t>(labels.size()));
-      for (const TreeNode& node : tree) add(node);
-      tree_offsets.push_back(static_cast<int64_t>(columns.size()));
-    }
-  }
-  void add(const TreeNode& node) {
-    columns.push_back(node.column);
-    offsets.push_back(node.offset);
-    lefts.push_back(node.left);
-    values.push_back(node.value);
-    missing_left.push_back(contains(node.left_bins, 0));
-    int last = 0;
-    for (int bin = 1; bin < 256; ++bin)
-      if (contains(node.left_bins, static_cast<uint8_t>(bin))) last = bin;
-    const bool has_set = node.column >= 0 && node.categorical;
-    cuts.push_back(static_cast<uint8_t>(has_set ? 0 : last));
-    sets.push_back(has_set ? static_cast<int32_t>(left_sets.size() / 32) : -1);
-    if (!has_set) return;
-    for (const uint64_t word : node.left_bins)
-      for (int byte = 0; byte < 8; ++byte)
-        left_sets.push_back(static_cast<uint8_t>(word >> (8 * byte)));
-  }
-  int64_t n_nodes() const { return static_cast<int64_t>(columns.size()); }
-  TreeArrays view() const {
-    return {static_cast<int64_t>(labels.size()),
-            tree_offsets.data(),
-            labels.data(),
-            columns.data(),
-            offsets.data(),
-            cuts.data(),
-            missing_left.data(),
-            sets.data(),
-            lefts.data(),
-            values.data(),
-            static_cast<int64_t>(left_sets.size() / 32),
-            left_sets.data()};
-  }
-};
 
 int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {
   int32_t at = 0;
@@ -310,6 +265,41 @@ constexpr GrowthRules kRules{
     .colsample_bynode = 1.0,
 };
 
+// A forest adds what is expected to 0.25: in place, from several threads at once, at half the
+// weight, and joined.
+void check_forest(const Table& table, const Forest& forest, const std::vector<double>& expected) {
+  check_trees(forest.trees(), forest.n_outputs(), table.n_columns());
+  Stop stop(nullptr);
+  const auto n_sequences = static_cast<int64_t>(table.offsets.size()) - 1;
+  const auto add = [&](const Forest& trees, const double* scores, double* out, int n_threads) {
+    trees.add_scores(table.bins(), n_sequences, table.offsets.data(), scores, out, n_threads, stop);
+  };
+  const Forest half = forest.scaled(0.5);
+  CHECK(half.trees().values.data() == forest.trees().values.data());
+  std::vector<std::vector<double>> outs(4, std::vector<double>(expected.size(), 0.25));
+  parallel_for(4, 4, stop, [&](int64_t i) {  // the first walks at the same time
+    add(i % 2 == 0 ? forest : half, outs[i].data(), outs[i].data(), 1);
+  });
+  CHECK(outs[0] == expected && outs[2] == expected);
+  for (size_t i = 0; i < expected.size(); ++i)
+    CHECK_NEAR(2.0 * outs[1][i] - 0.25, expected[i], 1e-12);
+  const Forest joined = Forest::join(forest.n_outputs(), {&half, &half});
+  CHECK(joined.trees().n_trees() == 2 * forest.trees().n_trees());
+  CHECK(joined.trees().round_offsets.size() == 3 && joined.n_columns() == forest.n_columns());
+  check_trees(joined.trees(), forest.n_outputs(), table.n_columns());
+  std::vector<double> once(expected.size(), 0.25);
+  add(half, once.data(), once.data(), 1);
+  add(half, once.data(), once.data(), 1);
+  for (const int n_threads : {1, 3}) {
+    const std::vector<double> scores(expected.size(), 0.25);
+    std::vector<double> out(expected.size(), NAN);
+    add(forest, scores.data(), out.data(), n_threads);
+    CHECK(out == expected);
+    add(joined, scores.data(), out.data(), n_threads);
+    CHECK(out == once);
+  }
+}
+
 // The examples that come to a leaf are those it was made of, and a forest adds what the leaves say.
 void check_trees_of(const Table& table, const TreeData& data) {
   std::vector<std::vector<Derivatives>> by_label;
@@ -325,7 +315,7 @@ void check_trees_of(const Table& table, const TreeData& data) {
   for (int k = 0; k < n_labels; ++k) {
     CHECK(are_equal(trees[k], again[k]));
     std::vector<double> gradients(trees[k].size()), weights(trees[k].size());
-    for (const Derivatives& d : examples.of_label(k)) {
+    for (const Derivatives& d : examples.of_output(k)) {
       const int32_t leaf = walk(table, trees[k], d.position);
       gradients[leaf] += d.gradient;
       weights[leaf] += d.curvature;
@@ -343,19 +333,7 @@ void check_trees_of(const Table& table, const TreeData& data) {
     for (int64_t t = 0; t < table.n_positions; ++t)
       expected[t * n_labels + k] += trees[k][walk(table, trees[k], t)].value;
   }
-  const Arrays arrays(trees);
-  check_trees(arrays.view(), arrays.n_nodes(), table.n_columns(), n_labels);
-  const Forest forest(arrays.view(), table.n_dense, table.n_attributes, n_labels);
-  const auto n_sequences = static_cast<int64_t>(table.offsets.size()) - 1;
-  for (const int n_threads : {1, 3}) {
-    std::vector<double> scores(expected.size(), 0.25), out(expected.size(), NAN);
-    forest.add_scores(table.bins(), n_sequences, table.offsets.data(), scores.data(), out.data(),
-                      n_threads, stop);
-    CHECK(out == expected);
-    forest.add_scores(table.bins(), n_sequences, table.offsets.data(), scores.data(), scores.data(),
-                      n_threads, stop);
-    CHECK(scores == expected);
-  }
+  check_forest(table, build_forest(trees), expected);
 }
 
 void check_table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n_attributes,
@@ -399,7 +377,7 @@ void test_worked_split() {
   const std::vector<Example> examples{{0, 2, 4}, {1, 2, 4}, {2, -2, 4}, {3, -6, 4}, {4, 4, 4}};
   HistogramBuilder builder(data, stop);
   Histogram histogram;
-  builder.fill(examples, histogram);
+  builder.fill(examples, nullptr, histogram);
   SplitRules rules{1.0, 0.0, 0.0, 0.5, 0.25};
   const Split split = find_split(data, histogram, add_up(examples), rules, nullptr);
   CHECK(split.exists() && split.column == 0 && split.offset == 0 && !split.categorical);
@@ -424,23 +402,26 @@ void test_damaged_trees() {
   Stop stop(nullptr);
   const TreeData data(table.bins(), table.windows(1, 1), stop);
   const Examples examples({random_derivatives(30, 1.0), random_derivatives(30, 1.0)});
-  const std::vector<GrownTree> trees = grow_trees(data, examples, kRules, 0, 1, stop);
+  const TreeArrays trees = build_forest(grow_trees(data, examples, kRules, 0, 1, stop)).trees();
   const auto refuses = [&](auto change, const char* part) {
-    Arrays arrays(trees);
+    TreeArrays arrays = trees;
     change(arrays);
-    CHECK_THROWS(std::invalid_argument,
-                 check_trees(arrays.view(), arrays.n_nodes(), table.n_columns(), 2), part);
+    CHECK_THROWS(std::invalid_argument, check_trees(arrays, 2, table.n_columns()), part);
   };
-  refuses([](Arrays& a) { a.tree_offsets[1] = int64_t{1} << 62; }, "tree 0: it has no nodes");
-  refuses([](Arrays& a) { a.tree_offsets[1] = -1; }, "tree 0: it has no nodes");
-  refuses([](Arrays& a) { a.tree_offsets[2] += 1; }, "trees do not begin at 0 and end at");
-  refuses([](Arrays& a) { a.lefts[0] = 0; }, "children do not come after their parent");
-  refuses([](Arrays& a) { a.lefts[0] = 1 << 30; }, "children do not come after their parent");
-  refuses([](Arrays& a) { a.columns[0] = 3; }, "a column is out of range");
-  refuses([](Arrays& a) { a.offsets[0] = 256; }, "an offset is out of range");
-  refuses([](Arrays& a) { a.sets[0] = 1000; }, "a set of bins is out of range");
-  refuses([](Arrays& a) { a.labels[1] = 2; }, "tree 1: its label is out of range");
-  refuses([](Arrays& a) { a.values[1] = NAN; }, "a value is not finite");
+  refuses([](TreeArrays& a) { a.tree_offsets[1] = int64_t{1} << 62; }, "tree 0: it has no nodes");
+  refuses([](TreeArrays& a) { a.tree_offsets[1] = -1; }, "tree 0: it has no nodes");
+  refuses([](TreeArrays& a) { a.tree_offsets[2] += 1; }, "trees do not begin at 0 and end at");
+  refuses([](TreeArrays& a) { a.lefts[0] = 0; }, "children do not come after their parent");
+  refuses([](TreeArrays& a) { a.lefts[0] = 1 << 30; }, "children do not come after their parent");
+  refuses([](TreeArrays& a) { a.columns[0] = 3; }, "a column is out of range");
+  refuses([](TreeArrays& a) { a.offsets[0] = 256; }, "an offset is out of range");
+  refuses([](TreeArrays& a) { a.sets[0] = 1000; }, "a set of bins is out of range");
+  refuses([](TreeArrays& a) { a.outputs[1] = 2; }, "tree 1: its output is out of range");
+  refuses([](TreeArrays& a) { a.outputs.pop_back(); }, "every tree needs an output");
+  refuses([](TreeArrays& a) { a.round_offsets.clear(); }, "rounds do not begin at 0");
+  refuses([](TreeArrays& a) { a.round_offsets = {0, 5, 2}; }, "a round ends before it begins");
+  refuses([](TreeArrays& a) { a.gains.pop_back(); }, "an entry for each node");
+  refuses([](TreeArrays& a) { a.values[1] = NAN; }, "a value is not finite");
 }
 
 }  // namespace

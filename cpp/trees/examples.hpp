@@ -10,53 +10,44 @@
 
 namespace hedgerow {
 
-// A position, and the first and second derivative of the loss with respect to one label's score.
+// A position, and the first and second derivative of the loss with respect to one output's score.
 struct Derivatives {
   int32_t position;
   float gradient;
   float curvature;
 };
 
-// Marginals and labels of N positions over K labels, from which derivatives follow:
-//   gradient  = expected - weight * observed,   curvature = scale * gamma * p (1 - p),
-// or curvature = scale for first-order boosting. Gradients of another loss may be given instead.
-struct MarginalTable {
+// Derivatives of the loss with respect to the scores of K outputs at N positions.
+struct DerivativeTable {
   int64_t n_positions;
-  int n_labels;
-  const double* expected;            // (N, K) expected counts, weights included where there are any
-  const double* probabilities;       // (N, K) p; may be the same array
-  bool expected_is_weighted;         // else the weight is still to be multiplied
-  const int32_t* codes;              // (N,) label, -1 if only `partial` tells
-  const double* weights;             // (N,), or null for 1
-  const double* scales;              // (N,) how much a position's curvature counts, or null for 1
-  int64_t n_partial;                 // positions of partially labelled sequences
-  const int64_t* partial_positions;  // (n_partial,) rising
-  const double* partial_observed;    // (n_partial, K) probabilities given the known labels
-  const float* gammas;               // (N,), or (N, K) with gammas_by_label; null: first order
-  bool gammas_by_label;
-  const double* gradients;  // (N, K), or null: as above
+  int n_outputs;
+  const double* gradients;  // (N, K)
+  const float* curvatures;  // (N, K), or (N,) for all outputs alike
+  bool curvatures_by_output;
 };
 
 // Which examples take part. Those that move the loss least can be left out, and so can a share of
 // those of labels that were not observed, the others counting for more in their place.
 struct Sampling {
   double trim;              // leave out |gradient| <= trim * scale
-  const uint8_t* selected;  // (N,) 0 leaves a position out; null: all
+  const double* scales;     // (N,) how much a position counts, 0: it is left out; null: all 1
+  const uint8_t* selected;  // (N,) 0 leaves a position out; null: all take part
   double negative_ratio;    // examples of labels not observed for each one that was; 0: all
+  const int32_t* codes;     // (N,) the observed label, -1 if unknown; null if the ratio is 0
   uint64_t key;
 };
 
-// The examples of every label, by position.
+// The examples of every output, by position.
 class Examples {
  public:
-  Examples(const MarginalTable& table, const Sampling& sampling, int n_threads, Stop& stop);
-  explicit Examples(std::vector<std::vector<Derivatives>> by_label);
+  Examples(const DerivativeTable& table, const Sampling& sampling, int n_threads, Stop& stop);
+  explicit Examples(std::vector<std::vector<Derivatives>> by_output);
 
-  int n_labels() const { return static_cast<int>(by_label_.size()); }
-  const std::vector<Derivatives>& of_label(int label) const { return by_label_[label]; }
+  int n_outputs() const { return static_cast<int>(by_output_.size()); }
+  const std::vector<Derivatives>& of_output(int output) const { return by_output_[output]; }
 
  private:
-  std::vector<std::vector<Derivatives>> by_label_;
+  std::vector<std::vector<Derivatives>> by_output_;
 };
 
 // Positions whose most probable label is the known one.
@@ -71,6 +62,7 @@ struct FixedPoint {
   double gradient_unit;
   double curvature_unit;
 };
+// Throws std::invalid_argument if a derivative is not finite or a curvature negative.
 FixedPoint to_fixed_point(std::span<const Derivatives> derivatives);
 
 }  // namespace hedgerow

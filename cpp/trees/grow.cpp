@@ -4,7 +4,8 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
-#include <queue>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "random.hpp"
@@ -15,25 +16,64 @@ namespace {
 constexpr uint64_t kTreeColumns = 1, kNodeColumns = 2;  // purposes of random numbers
 
 // A node that may still be split.
-struct Candidate {
+struct OpenNode {
   int32_t node;
   int depth;
   int64_t begin, end;  // its examples
   Sum total;
-  Split split;
-  std::unique_ptr<Histogram> histogram;
+  Split split{};
+  std::unique_ptr<Histogram> histogram{};
+
+  int64_t n_examples() const { return end - begin; }
 };
 
-// Which node is split next. Best first, that of the largest gain, among equals the oldest. If all
-// will be split in the end, the youngest: then few histograms are open at a time.
-struct NextSplit {
-  bool best_first;
+// The nodes whose splits are known, and which of them is split next. Best first, that of the
+// largest gain, among equals the oldest. If all will be split in the end, the youngest: then few
+// histograms are open at a time.
+class Frontier {
+ public:
+  explicit Frontier(bool best_first) : comes_later_{best_first} {}
 
-  bool operator()(const std::unique_ptr<Candidate>& a, const std::unique_ptr<Candidate>& b) const {
-    if (!best_first) return a->node < b->node;
-    if (a->split.gain != b->split.gain) return a->split.gain < b->split.gain;
-    return a->node > b->node;
+  bool empty() const { return nodes_.empty(); }
+  void push(OpenNode node) {
+    nodes_.push_back(std::move(node));
+    std::push_heap(nodes_.begin(), nodes_.end(), comes_later_);
   }
+  OpenNode pop() {
+    std::pop_heap(nodes_.begin(), nodes_.end(), comes_later_);
+    OpenNode node = std::move(nodes_.back());
+    nodes_.pop_back();
+    return node;
+  }
+
+ private:
+  struct ComesLater {
+    bool best_first;
+
+    bool operator()(const OpenNode& a, const OpenNode& b) const {
+      if (!best_first) return a.node < b.node;
+      if (a.split.gain != b.split.gain) return a.split.gain < b.split.gain;
+      return a.node > b.node;
+    }
+  };
+  ComesLater comes_later_;
+  std::vector<OpenNode> nodes_;  // a heap
+};
+
+struct GrowingTree {
+  uint64_t key;
+  SplitRules rules;
+  std::vector<Example> examples;  // those of a node stand together, by position
+  std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
+  GrownTree nodes{};
+  int n_leaves = 1;
+};
+
+// The nodes whose splits are wanted next: a root, or two siblings.
+struct Pending {
+  OpenNode counted;                        // its histogram is made from its examples,
+  std::optional<OpenNode> sibling{};       // that of its sibling, which has as many or more, from
+  std::unique_ptr<Histogram> of_parent{};  // their parent's by subtraction
 };
 
 // Marks a share of the n features, or of those that are marked already; at least one.
@@ -51,136 +91,117 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
   return chosen;
 }
 
-// Grows trees one after the other; one to a thread.
+// Grows trees one after the other; one to a thread. The frontier decides which node is split next;
+// each step counts examples, finds the splits of the nodes that are new, and partitions one node.
 class Grower {
  public:
   Grower(const TreeData& data, const GrowthRules& rules, Stop& stop)
-      : data_(data),
-        rules_(rules),
-        stop_(stop),
-        builder_(data, stop),
-        open_(NextSplit{rules.max_depth >= 31 || rules.max_leaves < 1 << rules.max_depth}) {}
+      : data_(data), rules_(rules), stop_(stop), builder_(data, stop) {}
 
-  GrownTree grow(const std::vector<Derivatives>& derivatives, uint64_t key) {
-    start(derivatives, key);
-    while (!open_.empty() && n_leaves_ < rules_.max_leaves) {
+  GrownTree grow(std::span<const Derivatives> derivatives, uint64_t key) {
+    GrowingTree tree = plant(derivatives, key);
+    Frontier frontier(rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth);
+    Pending pending = open_root(tree);
+    for (;;) {
       stop_.check();
-      // A queue hands out only const references; the top is taken out at once.
-      auto candidate = std::move(const_cast<std::unique_ptr<Candidate>&>(open_.top()));
-      open_.pop();
-      expand(*candidate);
+      count(tree, pending);
+      // If each machine had some of the examples, they would add up what they counted here, and
+      // find the same splits. (In `plant` they would agree on units and on the root's sum, in
+      // `split` on how many examples go each way.)
+      subtract_sibling(pending);
+      find_split_of(tree, pending.counted, frontier);
+      if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);
+      if (frontier.empty() || tree.n_leaves >= rules_.max_leaves) break;
+      pending = split(tree, frontier.pop());
     }
-    while (!open_.empty()) open_.pop();
-    return std::move(tree_);
+    while (!frontier.empty()) give_back(frontier.pop().histogram);
+    return std::move(tree.nodes);
   }
 
  private:
-  void start(const std::vector<Derivatives>& derivatives, uint64_t key) {
+  GrowingTree plant(std::span<const Derivatives> derivatives, uint64_t key) const {
     FixedPoint fixed = to_fixed_point(derivatives);
-    examples_ = std::move(fixed.examples);
-    split_rules_ = {rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
-                    fixed.gradient_unit, fixed.curvature_unit};
-    key_ = key;
-    tree_features_.clear();
+    const SplitRules rules{rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
+                           fixed.gradient_unit, fixed.curvature_unit};
+    GrowingTree tree{key, rules, std::move(fixed.examples), {}};
     if (rules_.colsample_bytree < 1.0)
-      tree_features_ = choose_features(data_.n_features(), {}, rules_.colsample_bytree,
-                                       derive_key(key, kTreeColumns));
-    Sum total;
-    for (const Example& example : examples_) total += Sum(example);
-    n_leaves_ = 1;
-    tree_.clear();
-    add_node(total);
-    auto root = std::make_unique<Candidate>();
-    root->node = 0;
-    root->depth = 0;
-    root->begin = 0;
-    root->end = static_cast<int64_t>(examples_.size());
-    root->total = total;
-    if (!may_split(*root)) return;
-    root->histogram = take_histogram();
-    builder_.fill(examples_, *root->histogram);
-    consider(std::move(root));
+      tree.features = choose_features(data_.n_features(), {}, rules_.colsample_bytree,
+                                      derive_key(key, kTreeColumns));
+    return tree;
   }
 
-  void expand(Candidate& parent) {
+  Pending open_root(GrowingTree& tree) const {
+    Sum total;
+    for (const Example& example : tree.examples) total += Sum(example);
+    return {add_node(tree, 0, 0, static_cast<int64_t>(tree.examples.size()), total)};
+  }
+
+  void count(const GrowingTree& tree, Pending& pending) {
+    OpenNode& node = pending.counted;
+    if (!may_split(tree, node) && !(pending.sibling && may_split(tree, *pending.sibling))) return;
+    node.histogram = take_histogram();
+    builder_.fill(std::span(tree.examples).subspan(node.begin, node.n_examples()),
+                  pending.of_parent.get(), *node.histogram);
+  }
+
+  void subtract_sibling(Pending& pending) {
+    if (!pending.sibling) return;
+    if (pending.counted.histogram) subtract(*pending.of_parent, *pending.counted.histogram);
+    pending.sibling->histogram = std::move(pending.of_parent);
+  }
+
+  // Puts the node on the frontier if it has a split.
+  void find_split_of(const GrowingTree& tree, OpenNode& node, Frontier& frontier) {
+    if (may_split(tree, node)) {
+      const uint8_t* features = choose_node_features(tree, node.node);
+      node.split = find_split(data_, *node.histogram, node.total, tree.rules, features);
+    }
+    if (node.split.exists())
+      frontier.push(std::move(node));
+    else
+      give_back(std::move(node.histogram));
+  }
+
+  Pending split(GrowingTree& tree, OpenNode parent) {
     const Split& split = parent.split;
-    const int64_t middle = partition(parent);
-    const auto left_node = static_cast<int32_t>(tree_.size());
-    TreeNode& node = tree_[parent.node];
+    const int64_t middle = partition(tree, parent);
+    TreeNode& node = tree.nodes[parent.node];
     node.column = split.column;
     node.offset = split.offset;
     node.categorical = split.categorical;
     node.left_bins = split.left_bins;
-    node.left = left_node;
+    node.left = static_cast<int32_t>(tree.nodes.size());
     node.gain = static_cast<float>(split.gain);
-    add_node(split.left);
-    add_node(parent.total - split.left);
-    ++n_leaves_;
-
-    auto left = std::make_unique<Candidate>(), right = std::make_unique<Candidate>();
-    left->node = left_node;
-    right->node = left_node + 1;
-    left->depth = right->depth = parent.depth + 1;
-    left->begin = parent.begin;
-    left->end = right->begin = middle;
-    right->end = parent.end;
-    left->total = split.left;
-    right->total = parent.total - split.left;
-    fill_histograms(parent, *left, *right);
-    consider(std::move(left));
-    consider(std::move(right));
+    ++tree.n_leaves;
+    const int depth = parent.depth + 1;
+    OpenNode left = add_node(tree, depth, parent.begin, middle, split.left);
+    OpenNode right = add_node(tree, depth, middle, parent.end, parent.total - split.left);
+    if (left.n_examples() > right.n_examples()) std::swap(left, right);
+    return {std::move(left), std::move(right), std::move(parent.histogram)};
   }
 
-  // Histograms of those children that may be split: of the smaller by counting, of the larger by
-  // subtraction.
-  void fill_histograms(Candidate& parent, Candidate& left, Candidate& right) {
-    if (n_leaves_ >= rules_.max_leaves || (!may_split(left) && !may_split(right))) {
-      give_back(std::move(parent.histogram));
-      return;
-    }
-    Candidate& smaller = left.end - left.begin <= right.end - right.begin ? left : right;
-    Candidate& larger = &smaller == &left ? right : left;
-    smaller.histogram = take_histogram();
-    if (may_split(larger)) {
-      builder_.split(*parent.histogram, examples_of(smaller), *smaller.histogram);
-      larger.histogram = std::move(parent.histogram);
-    } else {
-      builder_.fill(examples_of(smaller), *smaller.histogram);
-      give_back(std::move(parent.histogram));
-    }
-    if (!may_split(smaller)) give_back(std::move(smaller.histogram));
+  bool may_split(const GrowingTree& tree, const OpenNode& node) const {
+    const double weight = static_cast<double>(node.total.curvature()) * tree.rules.curvature_unit;
+    return tree.n_leaves < rules_.max_leaves && node.depth < rules_.max_depth &&
+           node.n_examples() >= 2 && weight >= 2.0 * rules_.min_child_weight;
   }
 
-  bool may_split(const Candidate& candidate) const {
-    const double weight =
-        static_cast<double>(candidate.total.curvature()) * split_rules_.curvature_unit;
-    return candidate.depth < rules_.max_depth && candidate.end - candidate.begin >= 2 &&
-           weight >= 2.0 * rules_.min_child_weight && rules_.max_leaves > 1;
-  }
-
-  void consider(std::unique_ptr<Candidate> candidate) {
-    if (candidate->histogram == nullptr) return;
-    const uint8_t* features = tree_features_.empty() ? nullptr : tree_features_.data();
-    if (rules_.colsample_bynode < 1.0) {
-      const uint64_t key = derive_key(derive_key(key_, kNodeColumns), candidate->node);
-      node_features_ =
-          choose_features(data_.n_features(), tree_features_, rules_.colsample_bynode, key);
-      features = node_features_.data();
-    }
-    candidate->split =
-        find_split(data_, *candidate->histogram, candidate->total, split_rules_, features);
-    if (candidate->split.exists())
-      open_.push(std::move(candidate));
-    else
-      give_back(std::move(candidate->histogram));
+  // Null if the node may use all features.
+  const uint8_t* choose_node_features(const GrowingTree& tree, int32_t node) {
+    if (rules_.colsample_bynode >= 1.0)
+      return tree.features.empty() ? nullptr : tree.features.data();
+    node_features_ = choose_features(data_.n_features(), tree.features, rules_.colsample_bynode,
+                                     derive_key(derive_key(tree.key, kNodeColumns), node));
+    return node_features_.data();
   }
 
   // Examples that go left come first, both sides by position; returns where the right ones begin.
-  int64_t partition(const Candidate& parent) {
+  int64_t partition(GrowingTree& tree, const OpenNode& parent) {
     const Split& split = parent.split;
-    const auto size = static_cast<size_t>(parent.end - parent.begin);
+    const auto size = static_cast<size_t>(parent.n_examples());
     if (aside_.size() < size) aside_.resize(size);
-    Example* left = examples_.data() + parent.begin;
+    std::vector<Example>& examples = tree.examples;
+    Example* left = examples.data() + parent.begin;
     Example* right = aside_.data();
     const auto place = [&](const Example& example, bool goes_left) {
       *left = *right = example;
@@ -190,7 +211,7 @@ class Grower {
     if (split.column < data_.bins().n_dense) {
       const uint8_t* column = data_.column(split.column);
       for (int64_t i = parent.begin; i < parent.end; ++i) {
-        const Example example = examples_[i];
+        const Example example = examples[i];
         const uint8_t bin = data_.room().holds(example.position, split.offset)
                                 ? column[example.position + split.offset]
                                 : uint8_t{0};
@@ -198,29 +219,27 @@ class Grower {
       }
     } else {
       for (int64_t i = parent.begin; i < parent.end; ++i) {
-        const Example example = examples_[i];
+        const Example example = examples[i];
         const uint8_t bin = data_.bin_at(example.position, split.column, split.offset);
         place(example, contains(split.left_bins, bin));
       }
     }
     std::copy(aside_.data(), right, left);
-    return left - examples_.data();
+    return left - examples.data();
   }
 
-  void add_node(const Sum& total) {
-    const double gradient = static_cast<double>(total.gradient()) * split_rules_.gradient_unit;
-    const double weight = static_cast<double>(total.curvature()) * split_rules_.curvature_unit;
+  // A leaf, which may be split later.
+  OpenNode add_node(GrowingTree& tree, int depth, int64_t begin, int64_t end, Sum total) const {
+    const double gradient = static_cast<double>(total.gradient()) * tree.rules.gradient_unit;
+    const double weight = static_cast<double>(total.curvature()) * tree.rules.curvature_unit;
     const double divisor = weight + rules_.reg_lambda;
     const double step = divisor > 0.0 ? -gradient / divisor : 0.0;
     TreeNode node;
     node.value = static_cast<float>(std::clamp(step, -rules_.max_step, rules_.max_step) *
                                     rules_.learning_rate);
     node.weight = static_cast<float>(weight);
-    tree_.push_back(node);
-  }
-
-  std::span<const Example> examples_of(const Candidate& candidate) const {
-    return std::span(examples_).subspan(candidate.begin, candidate.end - candidate.begin);
+    tree.nodes.push_back(node);
+    return {static_cast<int32_t>(tree.nodes.size()) - 1, depth, begin, end, total};
   }
 
   std::unique_ptr<Histogram> take_histogram() {
@@ -237,37 +256,64 @@ class Grower {
   GrowthRules rules_;
   Stop& stop_;
   HistogramBuilder builder_;
-  SplitRules split_rules_{};
-  uint64_t key_ = 0;
-  GrownTree tree_;
-  int n_leaves_ = 0;
-  std::vector<Example> examples_;
-  std::vector<Example> aside_;
-  std::vector<uint8_t> tree_features_;
+  std::vector<Example> aside_;  // those that go right, while a node is partitioned
   std::vector<uint8_t> node_features_;
-  std::priority_queue<std::unique_ptr<Candidate>, std::vector<std::unique_ptr<Candidate>>,
-                      NextSplit>
-      open_;
   std::vector<std::unique_ptr<Histogram>> idle_;
 };
 
+// The last bin that a split of values has on its left.
+uint8_t last_bin(const BinSet& set) {
+  for (int bin = 255; bin > 0; --bin)
+    if (contains(set, static_cast<uint8_t>(bin))) return static_cast<uint8_t>(bin);
+  return 0;
+}
+
+void append_node(const TreeNode& node, TreeArrays& out) {
+  const bool has_set = node.column >= 0 && node.categorical;
+  out.columns.push_back(node.column);
+  out.offsets.push_back(node.offset);
+  out.cuts.push_back(has_set ? uint8_t{0} : last_bin(node.left_bins));
+  out.missing_left.push_back(contains(node.left_bins, 0));
+  out.sets.push_back(has_set ? static_cast<int32_t>(out.n_sets()) : -1);
+  out.lefts.push_back(node.left);
+  out.values.push_back(node.value);
+  out.gains.push_back(node.gain);
+  out.weights.push_back(node.weight);
+  if (!has_set) return;
+  for (const uint64_t word : node.left_bins)
+    for (int byte = 0; byte < 8; ++byte)
+      out.left_sets.push_back(static_cast<uint8_t>(word >> (8 * byte)));
+}
+
 }  // namespace
+
+Forest build_forest(const std::vector<GrownTree>& trees) {
+  TreeArrays arrays;
+  for (const GrownTree& tree : trees) {
+    for (const TreeNode& node : tree) append_node(node, arrays);
+    arrays.outputs.push_back(static_cast<int32_t>(arrays.outputs.size()));
+    arrays.tree_offsets.push_back(arrays.n_nodes());
+  }
+  arrays.round_offsets.push_back(arrays.n_trees());
+  return Forest(static_cast<int>(trees.size()), std::move(arrays),
+                std::vector<double>(trees.size(), 1.0));
+}
 
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
                                   const GrowthRules& rules, uint64_t key, int n_threads,
                                   Stop& stop) {
   // The largest first, so that no thread is left with a long one at the end.
-  std::vector<int> order(examples.n_labels());
+  std::vector<int> order(examples.n_outputs());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return examples.of_label(a).size() > examples.of_label(b).size();
+    return examples.of_output(a).size() > examples.of_output(b).size();
   });
-  std::vector<GrownTree> trees(examples.n_labels());
-  parallel_for_each_thread(examples.n_labels(), n_threads, stop, [&] {
+  std::vector<GrownTree> trees(examples.n_outputs());
+  parallel_for_each_thread(examples.n_outputs(), n_threads, stop, [&] {
     return [&, grower = std::make_unique<Grower>(data, rules, stop)](int64_t i) {
-      const int label = order[i];
-      trees[label] =
-          grower->grow(examples.of_label(label), derive_key(key, static_cast<uint64_t>(label)));
+      const int output = order[i];
+      trees[output] =
+          grower->grow(examples.of_output(output), derive_key(key, static_cast<uint64_t>(output)));
     };
   });
   return trees;

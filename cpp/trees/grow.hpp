@@ -1,4 +1,4 @@
-// Growing trees: one for each label, best split first.
+// Growing trees: one for each output, best split first.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "parallel.hpp"
 #include "trees/data.hpp"
 #include "trees/examples.hpp"
+#include "trees/forest.hpp"
 #include "trees/split.hpp"
 
 namespace hedgerow {
@@ -37,9 +38,12 @@ struct TreeNode {
 
 using GrownTree = std::vector<TreeNode>;
 
-// A tree for the examples of each label; all randomness comes from `key`.
+// A tree for the examples of each output; all randomness comes from `key`.
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
                                   const GrowthRules& rules, uint64_t key, int n_threads,
                                   Stop& stop);
+
+// A forest of one round, whose tree i adds to output i with a weight of 1.
+Forest build_forest(const std::vector<GrownTree>& trees);
 
 }  // namespace hedgerow

@@ -19,46 +19,56 @@ HistogramBuilder::HistogramBuilder(const TreeData& data, Stop& stop)
       slots_(static_cast<size_t>(data.n_slots()) * data.n_offsets()),
       scratch_(static_cast<size_t>(data.bins().n_dense) * data.n_offsets()) {}
 
-void HistogramBuilder::fill(std::span<const Example> examples, Histogram& histogram) {
-  add(examples, histogram);
-  if (!data_.has_sparse()) return;
-  for (size_t place = 0; place < slots_.size(); ++place) {
-    if (slots_[place].is_empty()) continue;
-    histogram.sparse.push_back({static_cast<int32_t>(place), slots_[place]});
-    slots_[place] = Sum{};
-  }
-}
-
-void HistogramBuilder::split(Histogram& histogram, std::span<const Example> some,
-                             Histogram& of_some) {
-  add(some, of_some);
-  for (size_t i = 0; i < histogram.full.size(); ++i) histogram.full[i] -= of_some.full[i];
-  if (!data_.has_sparse()) return;
-  for (size_t o = 0; o < histogram.outside.size(); ++o) histogram.outside[o] -= of_some.outside[o];
-  size_t n_left = 0;
-  for (SlotSum& slot : histogram.sparse) {
-    Sum& sum = slots_[slot.place];
-    if (!sum.is_empty()) {
-      of_some.sparse.push_back({slot.place, sum});
-      slot.sum -= sum;
-      sum = Sum{};
-    }
-    if (!slot.sum.is_empty()) histogram.sparse[n_left++] = slot;
-  }
-  histogram.sparse.resize(n_left);
-}
-
-// Leaves the sums of sparse columns in slots_.
-void HistogramBuilder::add(std::span<const Example> examples, Histogram& histogram) {
+void HistogramBuilder::fill(std::span<const Example> examples, const Histogram* of_parent,
+                            Histogram& histogram) {
   histogram.full.assign(data_.n_full_bins(), Sum{});
   histogram.outside.assign(data_.n_offsets(), Sum{});
-  histogram.sparse.clear();
   for (size_t first = 0; first < examples.size(); first += kBatch) {
     stop_.check();
     const auto batch = examples.subspan(first, std::min(kBatch, examples.size() - first));
     add_full(batch, histogram.full);
     if (data_.has_sparse()) add_sparse(batch, histogram.outside);
   }
+  if (of_parent != nullptr)
+    take_slots_of(of_parent->sparse, histogram.sparse);
+  else
+    take_slots(histogram.sparse);
+}
+
+// The slots that have examples.
+void HistogramBuilder::take_slots(std::vector<SlotSum>& out) {
+  out.clear();
+  for (size_t place = 0; place < slots_.size(); ++place) {
+    if (slots_[place].is_empty()) continue;
+    out.push_back({static_cast<int32_t>(place), slots_[place]});
+    slots_[place] = Sum{};
+  }
+}
+
+void HistogramBuilder::take_slots_of(const std::vector<SlotSum>& parent,
+                                     std::vector<SlotSum>& out) {
+  out.resize(parent.size());
+  for (size_t i = 0; i < parent.size(); ++i) {
+    Sum& sum = slots_[parent[i].place];
+    out[i] = {parent[i].place, sum};
+    sum = Sum{};
+  }
+}
+
+void subtract(Histogram& of_parent, Histogram& counted) {
+  for (size_t i = 0; i < counted.full.size(); ++i) of_parent.full[i] -= counted.full[i];
+  for (size_t o = 0; o < counted.outside.size(); ++o) of_parent.outside[o] -= counted.outside[o];
+  size_t n_counted = 0, n_rest = 0;
+  for (size_t i = 0; i < counted.sparse.size(); ++i) {
+    const SlotSum slot = counted.sparse[i];
+    const SlotSum rest{slot.place, of_parent.sparse[i].sum - slot.sum};
+    counted.sparse[n_counted] = slot;
+    of_parent.sparse[n_rest] = rest;
+    n_counted += !slot.sum.is_empty();
+    n_rest += !rest.sum.is_empty();
+  }
+  counted.sparse.resize(n_counted);
+  of_parent.sparse.resize(n_rest);
 }
 
 // Features go in blocks whose bins stay in the cache.

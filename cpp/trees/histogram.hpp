@@ -60,19 +60,22 @@ struct Histogram {
   std::vector<Sum> outside;     // (n_offsets,) examples whose window ends before that offset
 };
 
+// Turns the histogram of a parent into that of the child that was not counted. The slots of the
+// counted one are those of its parent; afterwards both have only slots with examples.
+void subtract(Histogram& of_parent, Histogram& counted);
+
 // Makes histograms; one to a thread.
 class HistogramBuilder {
  public:
   HistogramBuilder(const TreeData& data, Stop& stop);
 
-  void fill(std::span<const Example> examples, Histogram& histogram);
-
-  // Given all examples' histogram and some of the examples: theirs, while `histogram` becomes that
-  // of the others.
-  void split(Histogram& histogram, std::span<const Example> some, Histogram& of_some);
+  // Counts the examples of a node. The slots are those that have examples, or for a child all those
+  // of its parent, in order, so that what several have counted can be added up slot by slot.
+  void fill(std::span<const Example> examples, const Histogram* of_parent, Histogram& histogram);
 
  private:
-  void add(std::span<const Example> examples, Histogram& histogram);
+  void take_slots(std::vector<SlotSum>& out);
+  void take_slots_of(const std::vector<SlotSum>& parent, std::vector<SlotSum>& out);
   void add_full(std::span<const Example> examples, std::vector<Sum>& sums);
   void add_sparse(std::span<const Example> examples, std::vector<Sum>& outside);
 

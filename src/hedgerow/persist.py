@@ -35,7 +35,8 @@ from hedgerow.whole_file import open_whole
 if TYPE_CHECKING:
     from hedgerow.model import SequenceModel
 
-FORMAT = 4
+# From format 5 on each tree says which output it adds to, with what weight, and in which round.
+FORMAT = 5
 # Figures that JSON has no numbers for.
 NOT_FINITE = ("nan", "inf", "-inf")
 # What values that make no sense raise where they are used.

@@ -40,7 +40,7 @@ from hedgerow.training import TrainingSet, check_label_parameters, read_training
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from hedgerow.trees.contributions import path_contributions
-from hedgerow.trees.forest import Forest
+from hedgerow.trees.forest import Forest, importances, tree_rounds
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
 from hedgerow.trees.table import tree_table
 from hedgerow.trellis import Scores, Trellis, build_trellis
@@ -340,7 +340,7 @@ class TreeCRF(SequenceModel):
             del watched
             tree_data = _core.TreeData(bins, *read_window(self.window))
             booster = Booster(
-                columns, bins, tree_data, data.targets, data.grammar, settings, schedule, start
+                bins, tree_data, data.targets, data.grammar, settings, schedule, start
             )
             n_rounds = int(self.n_rounds) + (0 if init is None else init.n_rounds_)
             n_done = self.n_rounds - n_rounds + booster.n_rounds
@@ -360,7 +360,7 @@ class TreeCRF(SequenceModel):
         fitted._set_fitted(data.labels.classes, data.schema, data.index, objective.decode)
         fitted._columns = columns
         fitted._fitted_grammar, fitted._fitted_trellis = data.grammar, data.trellis
-        fitted._set_model(trained.model)
+        fitted._model = trained.model
         fitted._n_warm_rounds = fitted.n_rounds_
         if schedule.stages:
             fitted._n_warm_rounds = min(schedule.warm_rounds, fitted.n_rounds_)
@@ -449,14 +449,14 @@ class TreeCRF(SequenceModel):
                     f"round is {round}, but the model has {forest.n_rounds} rounds; expected an "
                     f"integer from 1 to {forest.n_rounds}"
                 )
-            chosen = chosen[chosen // forest.n_labels == round - 1]
+            chosen = chosen[tree_rounds(forest)[chosen] == round - 1]
         if label is not None:
             code = self._labels().read_codes([label], "label")[0]
-            chosen = chosen[chosen % forest.n_labels == code]
+            chosen = chosen[forest.outputs[chosen] == code]
         return tree_table(forest, self._columns, self.classes_, chosen)
 
     def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        return self._model.forest.importances(self._columns.n_columns)
+        return importances(self._model.forest, self._columns.n_columns)
 
     def _check_init(self, init: Any, eval_set: Any) -> None:
         if self.early_stopping_rounds is not None and eval_set is None:
@@ -547,20 +547,6 @@ class TreeCRF(SequenceModel):
         done = 0 if init is None else init._n_warm_rounds
         return Schedule(max(warm_rounds, done), objective.stages())
 
-    def _set_model(self, model: Model) -> None:
-        self._model = model
-        self._walker = model.forest.walker(self._columns)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made when needed."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_walker"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "_model"):
-            self._set_model(self._model)
-
     def _check_values(self, sequences: Sequences) -> None:
         check_not_infinite(sequences, type(self).__name__)
 
@@ -583,7 +569,7 @@ class TreeCRF(SequenceModel):
             bins = self._columns.bins(part, n_threads)
             nodes = np.zeros((part.n_positions, len(self.classes_)))
             trellis.restrict(nodes, part.offsets)
-            self._walker.add_scores(bins, nodes, nodes, n_threads)
+            self._model.forest.add_scores(bins, nodes, nodes, n_threads)
             yield Scores(nodes, arcs, part.offsets, trellis)
 
     def _contributions(
@@ -613,8 +599,7 @@ class TreeCRF(SequenceModel):
         persist.require("best_round" in state.metadata, "its best round")
         if state.metadata["best_round"] is not None:
             self.best_round_ = persist.read_count(state.metadata, "best_round")
-        with persist.expecting():
-            self._set_model(Model(unpack_forest(state, n_labels), weights))
+        self._model = Model(unpack_forest(state, n_labels, self._columns.n_columns), weights)
         self._n_warm_rounds = self.n_rounds_  # up to format 2 all rounds were for the likelihood
         if state.metadata["format"] > 2:
             self._n_warm_rounds = persist.read_count(state.metadata, "warm_rounds")

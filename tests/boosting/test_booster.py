@@ -81,7 +81,7 @@ def examples_of(booster, monkeypatch):
 
     def spy(data, examples, *rest):
         for label in range(booster.targets.n_labels):
-            positions, gradients, bounds = examples.of_label(label)
+            positions, gradients, bounds = examples.of_output(label)
             slopes[positions, label] = gradients
             curvatures[positions, label] = bounds
         return grow(data, examples, *rest)
@@ -235,17 +235,24 @@ def test_steps_that_are_too_long_are_halved(transition_step):
     assert booster.loss < before
     once = make_case("plain", learning_rate=1.0, **options).advance()
     np.testing.assert_array_equal(trees.columns, once.columns)
-    ratios = np.unique(trees.values[once.values != 0] / once.values[once.values != 0])
-    assert len(ratios) == 1
-    assert ratios[0] in 2.0 ** np.arange(-3, 8)
+    moves = once.values != 0
+    ratios = np.unique(trees.values[moves] / once.values[moves])
+    assert ratios.tolist() == [256.0]
+    (weight,) = np.unique(trees.tree_weights)
+    assert 256.0 * weight in 2.0 ** np.arange(-3, 8)
+
+
+def grow(booster):
+    """The trees of a round of first-order boosting."""
+    gradients, _ = booster._measure_slopes()
+    return booster.learner.grow(gradients, booster._curvatures(None), 0)
 
 
 def test_a_round_that_cannot_help_changes_nothing():
     booster = stir(make_case("plain", trim=0))
     scores, weights, loss = booster.scores.copy(), booster.weights.copy(), booster.loss
     marginals = booster.measured.posteriors.marginals.copy()
-    slopes = booster._measure_slopes()[0]
-    worse = booster._grow(None, slopes, marginals, 0).scale(-1.0)
+    worse = grow(booster).scaled(-1.0)
     assert booster._move(worse, np.zeros_like(weights)) is None
     assert booster.loss == loss
     np.testing.assert_array_equal(booster.scores, scores)
@@ -256,12 +263,10 @@ def test_a_round_that_cannot_help_changes_nothing():
 def test_the_shortest_step_that_is_tried():
     # The first step is 2^n times too long: it is found as long as there are halvings left.
     booster = stir(make_case("plain", trim=0, learning_rate=0.01))
-    probabilities = booster.measured.probabilities().copy()
-    trees = booster._grow(None, booster._measure_slopes()[0], probabilities, 0)
-    still = np.zeros_like(booster.weights)
+    trees, still = grow(booster), np.zeros_like(booster.weights)
     state = booster.scores.copy(), booster.loss
     for n, found in ((MAX_HALVINGS - 1, True), (MAX_HALVINGS + 12, False)):
-        moved = booster._move(trees.scale(2.0**n), still)
+        moved = booster._move(trees.scaled(2.0**n), still)
         assert (moved is not None) == found
         if found:
             assert booster.loss < state[1]
@@ -289,12 +294,11 @@ def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
 def test_scores_are_the_sums_of_the_trees():
     booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
     forest = Forest.join(3, [booster.advance() for _ in range(5)])
-    found = score_positions(forest, booster.columns, booster.bins, booster.targets, 1)
+    found = score_positions(forest, booster.bins, booster.targets, 1)
     np.testing.assert_array_equal(found, booster.scores)
     again = type(booster)(
-        booster.columns,
         booster.bins,
-        booster.data,
+        booster.learner.data,
         booster.targets,
         booster.grammar,
         booster.settings,

@@ -6,7 +6,6 @@ from hedgerow import _core
 from hedgerow.boosting.booster import Booster
 from hedgerow.boosting.settings import Settings, check_tree_parameters, read_window
 from hedgerow.objectives import read_objective
-from hedgerow.trees.forest import NODE_ARRAYS
 
 
 def make_booster(crf, X, y, sample_weight=None):
@@ -16,7 +15,6 @@ def make_booster(crf, X, y, sample_weight=None):
     data, sequences, columns = crf._read_training(X, y, sample_weight, None, None, objective)
     bins = columns.bins(sequences, 1)
     return Booster(
-        columns,
         bins,
         _core.TreeData(bins, *read_window(crf.window)),
         data.targets,
@@ -27,13 +25,8 @@ def make_booster(crf, X, y, sample_weight=None):
     )
 
 
-def forest_arrays(forest):
-    names = [*NODE_ARRAYS, "tree_offsets", "left_sets"]
-    return {name: getattr(forest, name) for name in names}
-
-
 def assert_same_forest(first, second):
-    for name, array in forest_arrays(first).items():
+    for name, array in first.arrays().items():
         np.testing.assert_array_equal(array, getattr(second, name), err_msg=name)
 
 
@@ -52,7 +45,7 @@ def tree_of(crf, number):
 
     def node(at):
         if forest.columns[at] < 0:
-            return float(forest.values[at])
+            return float(forest.tree_weights[number] * forest.values[at])
         left = first + int(forest.lefts[at])
         return int(forest.columns[at]), int(forest.offsets[at]), node(left), node(left + 1)
 

@@ -227,7 +227,9 @@ def test_trees(write):
     begins = page.array(places["begins"]).tolist()
     questions = page.value(places["questions"])
     table = TREES.trees(round=2, label="up")
-    tree = slice(*begins[3:5])  # two labels a round
+    assert page.array(places["tree_round"]).tolist() == [1, 1, 2, 2, 3, 3]
+    assert page.array(places["tree_label"]).tolist() == [0, 1] * 3
+    tree = slice(*begins[3:5])
     assert [questions[q] for q in page.array(places["question"])[tree]] == table[
         "question"
     ].tolist()

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from hedgerow import Checkpoint, TreeCRF
+from hedgerow import Checkpoint, TreeCRF, persist
 from reference.trainings import EVAL_SET, WEIGHTS, Brier, X, Y, saved
 
 
@@ -82,6 +82,22 @@ def test_text_columns_and_their_categories(tmp_path):
     y = [[int(item["word"]) % 3 for item in x] for x in X]
     crf = fit_with_stops(small, [7], ((X, y), {}), Checkpoint(tmp_path / "kept", every=3))
     assert saved(crf, tmp_path) == saved(small().fit(X, y), tmp_path)
+
+
+def test_a_checkpoint_of_format_4(tmp_path):
+    # Each round had a tree for every label then, and all trees counted alike.
+    checkpoint = Checkpoint(tmp_path / "kept", every=3)
+    with pytest.raises(KeyboardInterrupt):
+        small(callbacks=[stop_at(7)]).fit(X, Y, checkpoint=checkpoint)
+    kind, state = persist.read(checkpoint.path.read_bytes())
+    state.metadata["format"] = 4
+    for part in ("kept", "later"):
+        assert (state.tensors[f"{part}.tree_weights"] == 1).all()
+        for name in ("round_offsets", "outputs", "tree_weights"):
+            del state.tensors[f"{part}.{name}"]
+    persist.write(checkpoint.path, kind, state)
+    crf = small().fit(X, Y, checkpoint=checkpoint)
+    assert saved(crf, tmp_path) == saved(small().fit(X, Y), tmp_path)
 
 
 def test_a_seed_that_was_drawn_is_kept(tmp_path):

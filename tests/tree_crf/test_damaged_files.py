@@ -67,8 +67,9 @@ def is_leaf(trees):
 NODE_TENSORS = [
     *("columns", "offsets", "cuts", "missing_left", "sets", "lefts", "values", "gains", "weights"),
 ]
+TREE_TENSORS = ["round_offsets", "tree_offsets", "outputs", "tree_weights"]
 ALL_TENSORS = [
-    *(f"trees.{name}" for name in (*NODE_TENSORS, "tree_offsets", "left_sets")),
+    *(f"trees.{name}" for name in (*NODE_TENSORS, *TREE_TENSORS, "left_sets")),
     *("cuts.offsets", "cuts.values", "patterns.offsets", "patterns.labels", "patterns.weights"),
     *("constraints.start", "constraints.end", "names.text", "names.offsets"),
 ]
@@ -95,13 +96,14 @@ def test_a_node_too_few(data, tmp_path, name):
     kind, state = take_apart(data)
     changed(f"trees.{name}", lambda array: array[:-1])(state.tensors)
     persist.write(tmp_path / "model", kind, state)
-    refuses(tmp_path / "model", "the file does not hold a valid model: a tree lacks a node")
+    with pytest.raises(ModelFileError, match="arrays of trees must have an entry for each node"):
+        hedgerow.load(tmp_path / "model")
 
 
 # What to change: an array, the first node that a condition holds for, its value there; the message.
 NODES = {
     "a column too many": ("columns", is_split, 5, "a column is out of range"),
-    "a leaf with a column": ("columns", is_leaf, -2, "a tree has a column below -1"),
+    "a leaf with a column": ("columns", is_leaf, -2, "a column is below -1"),
     "a column that is huge": ("columns", is_split, 2**31 - 1, "a column is out of range"),
     "an offset too far": ("offsets", is_split, 256, "an offset is out of range"),
     "an offset too far back": ("offsets", is_split, -256, "an offset is out of range"),
@@ -121,11 +123,11 @@ NODES = {
         "values",
         lambda trees: trees["columns"] < 0,
         np.nan,
-        "a tree has a value that is not finite",
+        "a value is not finite",
     ),
-    "a split whose value is infinite": ("values", is_split, np.inf, "a value that is not finite"),
-    "a gain that is not finite": ("gains", is_split, np.nan, "a tree has a value that is not"),
-    "a weight that is not finite": ("weights", is_split, -np.inf, "a tree has a value that is"),
+    "a split whose value is infinite": ("values", is_split, np.inf, "a value is not finite"),
+    "a gain that is not finite": ("gains", is_split, np.nan, "a value is not finite"),
+    "a weight that is not finite": ("weights", is_split, -np.inf, "a value is not finite"),
 }
 
 
@@ -146,9 +148,30 @@ def falling(array):
 
 # What to change: an array, how; the message.
 ARRAYS = {
-    "a tree too few": ("trees.tree_offsets", lambda array: array[:-1], "a round lacks a tree"),
-    "no offsets": ("trees.tree_offsets", lambda array: array[:0], "a round lacks a tree"),
-    "no trees": ("trees.tree_offsets", lambda array: array[:1], "trees do not begin at 0 and end"),
+    "a tree too few": ("trees.tree_offsets", lambda array: array[:-1], "tree_weights has the"),
+    "no offsets": ("trees.tree_offsets", lambda array: array[:0], "tree_weights has the wrong"),
+    "no trees": ("trees.tree_offsets", lambda array: array[:1], "tree_weights has the wrong"),
+    "a tree without an output": ("trees.outputs", lambda array: array[1:], "needs an output"),
+    "an output too many": ("trees.outputs", put(1, 99), "tree 1: its output is out of range"),
+    "an output below all": ("trees.outputs", put(0, -1), "tree 0: its output is out of range"),
+    "a tree without a weight": (
+        "trees.tree_weights",
+        lambda array: array[1:],
+        "trees.tree_weights has the wrong shape",
+    ),
+    "a tree's weight that is infinite": (
+        "trees.tree_weights",
+        put(0, np.inf),
+        "trees.tree_weights is not finite",
+    ),
+    "a tree's weight beyond all bounds": (
+        "trees.tree_weights",
+        put(0, -1e200),
+        "trees.tree_weights is beyond all bounds",
+    ),
+    "a round too few": ("trees.round_offsets", lambda array: array[:-1], "rounds do not begin at"),
+    "no rounds at all": ("trees.round_offsets", lambda array: array[:0], "rounds do not begin at"),
+    "a round that falls": ("trees.round_offsets", put(1, -5), "a round ends before it begins"),
     "trees that begin late": ("trees.tree_offsets", put(0, 1), "trees do not begin at 0 and end"),
     "trees that end late": ("trees.tree_offsets", put(-1, 10**6), "trees do not begin at 0 and"),
     "a tree without nodes": ("trees.tree_offsets", put(1, 0), "tree 0: it has no nodes"),
@@ -180,6 +203,27 @@ def test_arrays_that_make_no_sense(data, tmp_path, case):
     name, change, message = ARRAYS[case]
     kind, state = take_apart(data)
     changed(name, change)(state.tensors)
+    persist.write(tmp_path / "model", kind, state)
+    with pytest.raises(ModelFileError, match=f"does not hold a valid model: .*{message}"):
+        hedgerow.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda array: array[:-1], "a round lacks a tree"),
+        (lambda array: array[:0], "a round lacks a tree"),
+        (lambda array: array[:1], "trees do not begin at 0 and end"),
+    ],
+)
+def test_older_formats_have_a_tree_for_each_label_in_every_round(data, tmp_path, change, message):
+    kind, state = take_apart(data)
+    state.metadata["format"] = 4
+    for name in ("round_offsets", "outputs", "tree_weights"):
+        del state.tensors[f"trees.{name}"]
+    persist.write(tmp_path / "model", kind, state)
+    assert hedgerow.load(tmp_path / "model").trees().keys() == hedgerow.load(data).trees().keys()
+    changed("trees.tree_offsets", change)(state.tensors)
     persist.write(tmp_path / "model", kind, state)
     with pytest.raises(ModelFileError, match=f"does not hold a valid model: .*{message}"):
         hedgerow.load(tmp_path / "model")

@@ -181,6 +181,20 @@ def test_a_file_of_format_4_remembers_its_group_column():
         np.testing.assert_allclose(found, log_likelihoods, rtol=rtol)
 
 
+def test_a_file_of_format_5_keeps_the_weights_of_its_trees():
+    path = Path(__file__).parents[1] / "data" / "tree_crf_format_5.hedgerow"
+    digest = "3e585e5020ca1879dc06d1c33937a31e412659d52e2d15d60769edea2ad4d560"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    log_likelihoods = [-0.664148654109018, -0.6932440623726885]
+    for model, rtol in ((hedgerow.load(path), 1e-12), (make_models.tree_crf_5(), 1e-5)):
+        forest = model._model.forest
+        assert forest.tree_weights.tolist() == [1.0] * 4 + [0.125] * 12
+        assert forest.outputs.tolist() == [0, 1, 2, 3] * 4
+        assert forest.round_offsets.tolist() == [0, 4, 8, 12, 16]
+        found = model.log_likelihood(make_models.FRAMES, make_models.Y)
+        np.testing.assert_allclose(found, log_likelihoods, rtol=rtol)
+
+
 def test_the_kept_file_can_be_made_again():
     loaded = hedgerow.load(Path(__file__).parents[1] / "data" / NAME)
     fitted, frames = make_models.tree_crf_2(), make_models.FRAMES

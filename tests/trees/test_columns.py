@@ -16,6 +16,7 @@ from hedgerow.encode import encode
 from hedgerow.trees import cuts
 from hedgerow.trees.columns import Columns
 from reference.columns import column_cuts, learn, midpoints, search, to_dense_bins
+from reference.forests import make_stump
 
 LIBRARIES = pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 
@@ -308,21 +309,7 @@ def test_kernels_read_the_bins_as_they_are(X):
     # A tree for each column and cut says on which side of it every value lies.
     for c in range(columns.n_columns):
         for cut in range(1, columns.n_bins[c] + 1, 17):
-            forest = _core.Forest(
-                np.array([0, 3]),
-                np.zeros(1, np.int32),
-                np.array([c, -1, -1], np.int32),
-                np.zeros(3, np.int32),
-                np.array([cut, 0, 0], np.uint8),
-                np.zeros(3, np.uint8),
-                np.full(3, -1, np.int32),
-                np.array([1, -1, -1], np.int32),
-                np.array([0, 1, 2], np.float32),
-                np.empty(0, np.uint8),
-                columns.n_dense,
-                columns.n_attributes,
-                1,
-            )
+            forest = make_stump(columns=c, cuts=cut)
             out = np.zeros((sequences.n_positions, 1))
             forest.add_scores(bins, out, out, 1)
             left = (table[:, c] >= 1) & (table[:, c] <= cut)

@@ -1,5 +1,9 @@
 """Forests: scores as if every tree were walked by hand, and trees that are none refused."""
 
+import copy
+import gc
+import pickle
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -7,78 +11,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow import _core
-from hedgerow.trees.forest import NODE_ARRAYS, Forest
-from reference.columns import learn
+from hedgerow.trees.forest import ARRAYS, Forest, goes_left, importances, tree_rounds
+from reference.boosting import assert_same_forest
+from reference.forests import NODE_ARRAYS, make_leaves, make_stump, make_tree, random_forest
 from reference.tables import COLUMNS, make_table, tables, windows
 from reference.trees import Table, read_trees, walk
 
-WALKED = ("columns", "offsets", "cuts", "missing_left", "sets", "lefts", "values", "left_sets")
-
-
-def random_forest(table, window, n_labels, n_rounds, rng, max_splits=7):
-    """Trees that ask anything of the columns of a table."""
-    arrays = {name: [] for name in NODE_ARRAYS}
-    tree_offsets, left_sets = [0], []
-    for _ in range(n_labels * n_rounds):
-        n_splits = int(rng.integers(0, max_splits + 1))
-        n_nodes = 2 * n_splits + 1
-        tree = {name: np.zeros(n_nodes, dtype) for name, dtype in NODE_ARRAYS.items()}
-        tree["columns"][:] = tree["sets"][:] = tree["lefts"][:] = -1
-        tree["values"][:] = rng.normal(size=n_nodes)
-        leaves = [0]
-        for split in range(n_splits):
-            node, left = leaves.pop(rng.integers(len(leaves))), 2 * split + 1
-            leaves += [left, left + 1]
-            tree["columns"][node] = column = rng.integers(table.bins.shape[1])
-            tree["offsets"][node] = rng.integers(-window[0], window[1] + 1)
-            tree["lefts"][node] = left
-            tree["gains"][node] = rng.random()
-            if table.categorical[column]:
-                tree["sets"][node] = len(left_sets)
-                left_sets.append(rng.integers(0, 256, 32))
-            else:
-                tree["missing_left"][node] = rng.integers(2)
-                least = 1 - tree["missing_left"][node]
-                tree["cuts"][node] = rng.integers(least, table.n_bins[column] + 1)
-        for name, array in tree.items():
-            arrays[name].append(array)
-        tree_offsets.append(tree_offsets[-1] + n_nodes)
-    return Forest(
-        n_labels,
-        np.array(tree_offsets),
-        left_sets=np.array(left_sets, np.uint8).reshape(-1),
-        **{
-            name: np.concatenate([np.empty(0, NODE_ARRAYS[name]), *a]) for name, a in arrays.items()
-        },
-    )
-
-
-def kernel_of(forest, table, **changes):
-    arguments = {
-        "tree_offsets": forest.tree_offsets,
-        "tree_labels": np.arange(forest.n_trees, dtype=np.int32) % np.int32(forest.n_labels),
-        **{name: getattr(forest, name) for name in WALKED},
-        "n_dense": table.n_dense,
-        "n_attributes": len(table.defaults),
-        "n_labels": forest.n_labels,
-    }
-    return _core.Forest(**(arguments | changes))
-
 
 def add_scores(forest, table, scores=None, n_threads=1):
-    scores = np.zeros((table.n_positions, forest.n_labels)) if scores is None else scores
+    scores = np.zeros((table.n_positions, forest.n_outputs)) if scores is None else scores
     out = np.full_like(scores, np.nan)
-    kernel_of(forest, table).add_scores(table.to_kernel(), scores, out, n_threads)
+    forest.add_scores(table.to_kernel(), scores, out, n_threads)
     return out
 
 
 def walk_all(forest, table, scores):
     """Scores, tree by tree."""
     out = scores.copy()
-    for number, nodes in enumerate(read_trees(vars(forest))):
+    for nodes, k, weight in zip(
+        read_trees(forest.arrays()), forest.outputs, forest.tree_weights, strict=True
+    ):
         for t in range(table.n_positions):
-            out[t, number % forest.n_labels] += float(nodes[walk(table, nodes, t)].value)
+            out[t, k] += weight * float(nodes[walk(table, nodes, t)].value)
     return out
 
 
@@ -86,9 +40,9 @@ def walk_all(forest, table, scores):
 def forests(draw, max_rounds=6):
     table, window = draw(tables()), draw(windows)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    n_labels, n_rounds = draw(st.integers(1, 4)), draw(st.integers(0, max_rounds))
-    forest = random_forest(table, window, n_labels, n_rounds, rng)
-    return forest, table, rng.normal(size=(table.n_positions, n_labels))
+    n_outputs, n_rounds = draw(st.integers(1, 4)), draw(st.integers(0, max_rounds))
+    forest = random_forest(table, window, n_outputs, n_rounds, rng, plain=draw(st.booleans()))
+    return forest, table, rng.normal(size=(table.n_positions, n_outputs))
 
 
 @settings(deadline=None, derandomize=True)
@@ -97,7 +51,7 @@ def test_scores_are_those_of_a_walk_by_hand(made, n_threads):
     forest, table, scores = made
     expected = walk_all(forest, table, scores)
     np.testing.assert_array_equal(add_scores(forest, table, scores, n_threads), expected)
-    kernel_of(forest, table).add_scores(table.to_kernel(), scores, scores, n_threads)
+    forest.add_scores(table.to_kernel(), scores, scores, n_threads)
     np.testing.assert_array_equal(scores, expected)  # the same array in and out
 
 
@@ -112,22 +66,22 @@ def test_a_worked_example():
     )
     left_sets = np.zeros(32, np.uint8)
     left_sets[:2] = (1 << 1, 1 << (9 - 8))
-    forest = Forest(
-        1,
-        np.array([0, 5]),
-        columns=np.array([0, -1, 1, -1, -1], np.int32),
-        offsets=np.array([0, 0, -1, 0, 0], np.int32),
-        cuts=np.array([2, 0, 0, 0, 0], np.uint8),
-        missing_left=np.array([1, 0, 0, 0, 0], np.uint8),
-        sets=np.array([-1, -1, 0, -1, -1], np.int32),
-        lefts=np.array([1, -1, 3, -1, -1], np.int32),
-        values=np.array([9, 1, 9, 2, 4], np.float32),
-        gains=np.zeros(5, np.float32),
-        weights=np.zeros(5, np.float32),
-        left_sets=left_sets,
-    )
+    nodes = make_leaves(5) | {
+        "columns": np.array([0, -1, 1, -1, -1], np.int32),
+        "offsets": np.array([0, 0, -1, 0, 0], np.int32),
+        "cuts": np.array([2, 0, 0, 0, 0], np.uint8),
+        "missing_left": np.array([1, 0, 0, 0, 0], np.uint8),
+        "sets": np.array([-1, -1, 0, -1, -1], np.int32),
+        "lefts": np.array([1, -1, 3, -1, -1], np.int32),
+        "values": np.array([9, 1, 9, 2, 4], np.float32),
+    }
+    forest = make_tree(nodes, left_sets)
     # Position 1 sees category 1 before it; position 3 begins a sequence and sees nothing.
     assert add_scores(forest, table)[:, 0].tolist() == [1, 2, 1, 4, 1]
+    # The same tree for output 1 of 2, counting for half as much.
+    other = {"outputs": np.array([1], np.int32), "tree_weights": np.array([0.5])}
+    found = add_scores(make_tree(nodes, left_sets, 2, **other), table)
+    assert found.T.tolist() == [[0] * 5, [0.5, 1, 0.5, 2, 0.5]]
 
 
 @pytest.mark.parametrize("window", [(0, 0), (2, 1)])
@@ -152,27 +106,16 @@ def test_every_bin_goes_its_way():
         for missing_left in (0, 1):
             if cut == 0 and not missing_left:
                 continue
-            forest = stump(table, cuts=cut, missing_left=missing_left)
+            forest = make_stump(cuts=cut, missing_left=missing_left)
             left = np.where(bins == 0, missing_left == 1, bins <= cut)
             np.testing.assert_array_equal(add_scores(forest, table), np.where(left, 1.0, 2.0))
-
-
-def stump(table, **root):
-    """A tree of one split: 1 on its left, 2 on its right."""
-    arrays = {name: np.zeros(3, dtype) for name, dtype in NODE_ARRAYS.items()}
-    arrays["columns"][1:] = arrays["sets"][:] = arrays["lefts"][1:] = -1
-    arrays["lefts"][0] = 1
-    arrays["values"][1:] = [1, 2]
-    for name, value in root.items():
-        arrays[name][0] = value
-    return Forest(1, np.array([0, 3]), left_sets=np.empty(0, np.uint8), **arrays)
 
 
 @pytest.mark.parametrize("offset", [-255, -3, 3, 255])
 def test_windows_that_reach_beyond_every_sequence(offset):
     table = make_table(["few"], ["there or not"], [1, 2, 3], np.random.default_rng(0))
     for column in (0, 1):
-        forest = stump(table, columns=column, offsets=offset, cuts=1)
+        forest = make_stump(columns=column, offsets=offset, cuts=1)
         assert (add_scores(forest, table) == 2.0).all()  # missing, to the right
 
 
@@ -180,93 +123,189 @@ def test_deep_trees():
     table = make_table(["many"], [], [100], np.random.default_rng(0))
     n_splits = 254  # bin 1, bin 2, ..., one below the other
     n = 2 * n_splits + 1
-    arrays = {name: np.zeros(n, dtype) for name, dtype in NODE_ARRAYS.items()}
-    arrays["columns"][:] = arrays["sets"][:] = arrays["lefts"][:] = -1
+    arrays = make_leaves(n)
     nodes = np.concatenate([[0], 2 * np.arange(1, n_splits)])
     arrays["columns"][nodes] = 0
     arrays["cuts"][nodes] = np.arange(1, n_splits + 1)
     arrays["lefts"][nodes] = 2 * np.arange(n_splits) + 1
-    arrays["values"][nodes + 1] = 0
     leaves = np.append(2 * np.arange(n_splits) + 1, n - 1)
     arrays["values"][leaves] = np.arange(1, n_splits + 2)
-    forest = Forest(1, np.array([0, n]), left_sets=np.empty(0, np.uint8), **arrays)
     expected = np.where(table.bins == 0, 255, table.bins)  # missing values go right all the way
-    np.testing.assert_array_equal(add_scores(forest, table), expected)
+    np.testing.assert_array_equal(add_scores(make_tree(arrays), table), expected)
 
 
 def test_no_trees_and_trees_of_one_leaf():
     table = make_table(["few"], [], [3], np.random.default_rng(0))
     scores = np.random.default_rng(0).normal(size=(3, 2))
-    nothing = Forest.join(2, [])
-    np.testing.assert_array_equal(add_scores(nothing, table, scores), scores)
+    np.testing.assert_array_equal(add_scores(Forest.join(2, []), table, scores), scores)
     no_columns = make_table([], [], [3], np.random.default_rng(0))
-    leaf = {name: np.zeros(1, dtype) for name, dtype in NODE_ARRAYS.items()}
-    leaf |= {"columns": np.array([-1], np.int32), "values": np.array([0.5], np.float32)}
-    forest = Forest(1, np.array([0, 1]), left_sets=np.empty(0, np.uint8), **leaf)
+    forest = make_tree(make_leaves(1) | {"values": np.array([0.5], np.float32)})
     assert add_scores(forest, no_columns).tolist() == [[0.5]] * 3
     assert add_scores(forest, table).tolist() == [[0.5]] * 3
     no_rows = make_table(["few"], [], [], np.random.default_rng(0))
     assert add_scores(forest, no_rows).shape == (0, 1)
 
 
-def make_forest(seed=0, n_labels=2, n_rounds=3):
+def test_many_attributes_few_of_them_asked_for():
+    # Attributes far apart and side by side, at several offsets: each has its own number.
+    rng = np.random.default_rng(0)
+    n_attributes = 3000
+    bins = np.where(rng.random((40, n_attributes)) < 0.3, 2, 1)
+    flags, ones = np.zeros(n_attributes, np.bool_), np.ones(n_attributes, np.int64)
+    table = Table(bins, 2 * ones, flags, ones, np.array([0, 25, 40]))
+    asked = np.concatenate([np.arange(200), rng.integers(0, n_attributes, 400)])
+    stumps = [make_stump(columns=c, offsets=c % 3 - 1, cuts=1) for c in asked]
+    expected = sum(np.where(table.look(c, c % 3 - 1) == 1, 1.0, 2.0) for c in asked)
+    np.testing.assert_array_equal(add_scores(Forest.join(1, stumps), table)[:, 0], expected)
+
+
+def test_bins_of_another_kind_of_columns():
+    # What matters is the number of a column, be it dense or an attribute, in any order of calls.
+    sparse = make_table(["few", "many"], ["there or not"], [30], np.random.default_rng(0))
+    dense = replace(sparse, defaults=np.empty(0, np.int64))
+    forest = random_forest(sparse, (1, 1), 2, 5, np.random.default_rng(0))
+    expected = walk_all(forest, sparse, np.zeros((30, 2)))
+    for table in (sparse, dense, sparse):
+        np.testing.assert_array_equal(add_scores(forest, table), expected)
+
+
+def make_forest(seed=0, n_outputs=2, n_rounds=3):
     rng = np.random.default_rng(seed)
     table = make_table(["few", "categories"], ["there or not"], [9, 30], np.random.default_rng(1))
-    return random_forest(table, (1, 1), n_labels, n_rounds, rng), table
+    return random_forest(table, (1, 1), n_outputs, n_rounds, rng), table
 
 
-def test_joining_adds_up_scores_in_order():
-    (first, table), (second, _), (third, _) = (make_forest(s, n_rounds=s + 1) for s in range(3))
-    joined = Forest.join(2, [first, second, third])
-    assert (joined.n_trees, joined.n_rounds) == (12, 6)
-    scores = np.random.default_rng(0).normal(size=(table.n_positions, 2))
+@given(forests(), st.integers(0, 2**32))
+@settings(deadline=None, derandomize=True, max_examples=30)
+def test_joining_adds_up_scores_in_order(made, seed):
+    first, table, scores = made
+    rng = np.random.default_rng(seed)
+    parts = [first, *(random_forest(table, (1, 1), first.n_outputs, n, rng) for n in (0, 2, 1))]
+    joined = Forest.join(first.n_outputs, parts)
+    assert joined.n_trees == sum(part.n_trees for part in parts)
+    assert joined.n_rounds == sum(part.n_rounds for part in parts)
+    assert joined.n_columns == max(part.n_columns for part in parts)
     expected = scores
-    for forest in (first, second, third):
+    for forest in parts:
         expected = add_scores(forest, table, expected)
     np.testing.assert_array_equal(add_scores(joined, table, scores), expected)
-    for name, dtype in NODE_ARRAYS.items():
-        assert getattr(joined, name).dtype == dtype
-    assert joined.tree_offsets.dtype == np.int64
-    alone = Forest.join(2, [first])
-    for name in vars(alone):
-        np.testing.assert_array_equal(getattr(alone, name), getattr(first, name))
+    sizes = [size for part in parts for size in np.diff(part.round_offsets)]
+    assert np.diff(joined.round_offsets).tolist() == sizes
+    assert_same_forest(Forest.join(first.n_outputs, [first]), first)
+    assert_same_forest(Forest(joined.arrays(), first.n_outputs), joined)
+
+
+def test_forests_of_other_outputs_are_not_joined():
+    forest, _ = make_forest()
+    with pytest.raises(ValueError, match="forests of other outputs cannot be joined"):
+        Forest.join(3, [forest])
 
 
 def test_scaling():
     forest, table = make_forest()
-    np.testing.assert_array_equal(
-        add_scores(forest.scale(0.5), table), add_scores(forest, table) * 0.5
-    )
-    assert forest.scale(0.1).values.dtype == np.float32
-    np.testing.assert_array_equal(forest.values, make_forest()[0].values)  # left as it was
+    half = forest.scaled(0.5)
+    np.testing.assert_array_equal(add_scores(half, table), add_scores(forest, table) * 0.5)
+    np.testing.assert_array_equal(half.scaled(4.0).tree_weights, 2.0 * forest.tree_weights)
+    assert half.values.ctypes.data == forest.values.ctypes.data  # shared
+    assert_same_forest(forest, make_forest()[0])  # left as it was
+    assert_same_forest(Forest.join(2, [forest, half]).scaled(2.0), scale_by_hand(forest))
+
+
+def scale_by_hand(forest):
+    arrays = Forest.join(2, [forest, forest]).arrays()
+    weights = np.concatenate([2.0 * forest.tree_weights, forest.tree_weights])
+    return Forest(arrays | {"tree_weights": weights}, 2)
+
+
+def test_arrays_are_views_that_cannot_be_written_and_outlive_the_forest():
+    forest, _ = make_forest()
+    arrays = forest.arrays()
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in arrays.items():
+        assert array.dtype == ARRAYS[name]
+        assert not array.flags.writeable
+        assert getattr(forest, name).ctypes.data == array.ctypes.data
+    copies = {name: array.copy() for name, array in arrays.items()}
+    del forest
+    gc.collect()
+    make_forest(1)  # would take the place of what is gone
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, copies[name])
+
+
+def test_a_forest_is_independent_of_the_arrays_it_was_made_from():
+    forest, _ = make_forest()
+    arrays = {name: array.copy() for name, array in forest.arrays().items()}
+    again = Forest(arrays, 2)
+    for array in arrays.values():
+        array[:] = 0
+    assert_same_forest(again, forest)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda f: pickle.loads(dump(f))])
+def test_pickles_and_copies(duplicate):
+    forest, table = make_forest()
+    again = duplicate(forest.scaled(0.5))
+    assert_same_forest(again, forest.scaled(0.5))
+    assert again.n_outputs == 2
+    np.testing.assert_array_equal(add_scores(again, table), add_scores(forest, table) * 0.5)
+
+
+def dump(forest):
+    return pickle.dumps(forest)
+
+
+def test_threads_walk_scale_and_pickle_a_forest_at_once():
+    forest, table = make_forest(n_rounds=20)
+    fresh = Forest(forest.arrays(), 2)  # has not been walked yet
+    expected, found, errors = add_scores(forest, table), [], []
+
+    def work():
+        try:
+            for _ in range(5):
+                again = pickle.loads(dump(fresh.scaled(1.0)))
+                found.extend([add_scores(fresh, table), add_scores(again, table)])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(found) == 40
+    for scores in found:
+        np.testing.assert_array_equal(scores, expected)
+
+
+def test_rounds_of_trees():
+    forest, _ = make_forest()
+    expected = [r for r in range(3) for _ in range(*forest.round_offsets[r : r + 2])]
+    assert tree_rounds(forest).tolist() == expected
+
+
+def test_which_way_bins_go():
+    forest, table = make_forest(n_rounds=10)
+    splits = np.flatnonzero(forest.columns >= 0)
+    nodes = [node for tree in read_trees(forest.arrays()) for node in tree]
+    for seed in range(5):
+        draws = np.random.default_rng(seed).integers(0, 256, len(splits)).astype(np.uint8)
+        bins = np.minimum(draws, table.n_bins[forest.columns[splits]]).astype(np.uint8)
+        expected = [b in nodes[n].left_bins for n, b in zip(splits, bins.tolist(), strict=True)]
+        assert goes_left(forest, splits, bins).tolist() == expected
 
 
 def test_importances():
     forest, _ = make_forest(n_rounds=20)
-    offsets, gains = forest.importances(3)
+    offsets, gains = importances(forest, 3)
     assert offsets.tolist() == [-1, 0, 1]
     expected = np.zeros((3, 3))
     for n in np.flatnonzero(forest.columns >= 0):
         expected[forest.offsets[n] + 1, forest.columns[n]] += forest.gains[n]
     np.testing.assert_allclose(gains, expected)
-    offsets, gains = Forest.join(2, []).importances(4)
+    offsets, gains = importances(Forest.join(2, []), 4)
     assert (offsets.tolist(), gains.tolist()) == ([0], [[0.0] * 4])
-
-
-def test_the_walker_of_a_forest_knows_its_columns():
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    columns, sequences = learn(X, 3)
-    table = Table(
-        columns.bin(sequences, 1).dense.astype(np.int64),
-        columns.n_bins,
-        columns.categorical,
-        np.empty(0, np.int64),
-        sequences.offsets,
-    )
-    forest = random_forest(table, (1, 0), 2, 3, np.random.default_rng(0))
-    out = np.zeros((20, 2))
-    forest.walker(columns).add_scores(columns.bins(sequences, 1), out, out, 1)
-    np.testing.assert_array_equal(out, add_scores(forest, table))
 
 
 def changed(array, place, value):
@@ -275,10 +314,12 @@ def changed(array, place, value):
     return array
 
 
-# Two trees of labels 0 and 1: a split, of which the right child is split by categories; a leaf.
+# Two trees of outputs 0 and 1: a split, of which the right child is split by categories; a leaf.
 GOOD = {
+    "round_offsets": np.array([0, 2]),
     "tree_offsets": np.array([0, 5, 6]),
-    "tree_labels": np.array([0, 1], np.int32),
+    "outputs": np.array([0, 1], np.int32),
+    "tree_weights": np.ones(2),
     "columns": np.array([0, -1, 1, -1, -1, -1], np.int32),
     "offsets": np.array([1, 0, -1, 0, 0, 0], np.int32),
     "cuts": np.array([2, 0, 0, 0, 0, 0], np.uint8),
@@ -286,10 +327,9 @@ GOOD = {
     "sets": np.array([-1, -1, 0, -1, -1, -1], np.int32),
     "lefts": np.array([1, -1, 3, -1, -1, -1], np.int32),
     "values": np.array([0, 1, 0, 2, 4, 8], np.float32),
+    "gains": np.zeros(6, np.float32),
+    "weights": np.zeros(6, np.float32),
     "left_sets": np.arange(32, dtype=np.uint8),
-    "n_dense": 2,
-    "n_attributes": 0,
-    "n_labels": 2,
 }
 FAR = 2**62
 
@@ -319,9 +359,7 @@ def put(name, place, value):
         (put("columns", 2, -1), "tree 0: a node has no parent"),
         (put("columns", 0, 2), "tree 0: a column is out of range"),
         (put("columns", 2, 2**31 - 1), "tree 0: a column is out of range"),
-        ({"n_dense": 0, "n_attributes": 1}, "tree 0: a column is out of range"),
-        ({"n_dense": -1, "n_attributes": 3}, "there are fewer than no columns"),
-        ({"n_dense": 3, "n_attributes": -1}, "there are fewer than no columns"),
+        (put("columns", 1, -2), "tree 0: a column is below -1"),
         (put("offsets", 0, 256), "tree 0: an offset is out of range"),
         (put("offsets", 2, -256), "tree 0: an offset is out of range"),
         (put("offsets", 2, -(2**31)), "tree 0: an offset is out of range"),
@@ -333,10 +371,19 @@ def put(name, place, value):
         (put("sets", 2, -1), "tree 0: a split has nothing on its left"),
         (put("values", 5, np.nan), "tree 1: a value is not finite"),
         (put("values", 0, np.inf), "tree 0: a value is not finite"),
-        (put("tree_labels", 1, 2), "tree 1: its label is out of range"),
-        (put("tree_labels", 0, -1), "tree 0: its label is out of range"),
-        ({"n_labels": 1}, "tree 1: its label is out of range"),
-        ({"n_labels": -1}, "tree 0: its label is out of range"),
+        (put("gains", 0, np.nan), "tree 0: a value is not finite"),
+        (put("weights", 4, -np.inf), "tree 0: a value is not finite"),
+        (put("outputs", 1, 2), "tree 1: its output is out of range"),
+        (put("outputs", 0, -1), "tree 0: its output is out of range"),
+        (put("tree_weights", 0, np.nan), "the weight of a tree is not finite"),
+        (put("tree_weights", 1, -np.inf), "the weight of a tree is not finite"),
+        ({"tree_weights": np.ones(3)}, "every tree needs a weight"),
+        *(
+            ({"round_offsets": np.array(rounds, np.int64)}, "rounds do not begin at 0 and end at")
+            for rounds in ([], [0], [1, 2], [0, 1], [0, 3])
+        ),
+        ({"round_offsets": np.array([0, 2, 1, 2])}, "a round ends before it begins"),
+        ({"round_offsets": np.array([0, -FAR, 2])}, "a round ends before it begins"),
         (put("tree_offsets", 0, 1), "trees do not begin at 0 and end at the number of nodes"),
         (put("tree_offsets", 2, 5), "trees do not begin at 0 and end at the number of nodes"),
         (put("tree_offsets", 2, FAR), "trees do not begin at 0 and end at the number of nodes"),
@@ -346,19 +393,42 @@ def put(name, place, value):
         (put("tree_offsets", 1, -FAR), "tree 0: it has no nodes"),
         (put("tree_offsets", 1, 7), "tree 0: it has no nodes"),
         (put("tree_offsets", 1, FAR), "tree 0: it has no nodes"),
-        ({"tree_offsets": np.array([0, 6])}, "every tree needs a label"),
-        ({"tree_offsets": np.empty(0, np.int64)}, "every tree needs a label"),
-        ({"tree_labels": np.zeros(1, np.int32)}, "every tree needs a label"),
+        ({"tree_offsets": np.array([0, 6])}, "every tree needs an output"),
+        ({"tree_offsets": np.empty(0, np.int64)}, "every tree needs an output"),
+        ({"outputs": np.zeros(1, np.int32)}, "every tree needs an output"),
         *(
             ({name: GOOD[name][:-1]}, "arrays of trees must have an entry for each node")
-            for name in WALKED[:-1]
+            for name in NODE_ARRAYS
         ),
     ],
 )
 def test_what_is_no_tree_is_refused(changes, message):
-    _core.Forest(**GOOD)
+    assert Forest(GOOD, 2, 2).n_columns == 2
     with pytest.raises(ValueError, match=message):
-        _core.Forest(**(GOOD | changes))
+        Forest(GOOD | changes, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "n_columns", "message"),
+    [
+        (1, 2, "tree 1: its output is out of range"),
+        (-1, 2, "tree 0: its output is out of range"),
+        (2, 1, "tree 0: a column is out of range"),
+        (2, -1, "tree 0: a column is out of range"),
+    ],
+)
+def test_trees_that_need_more_outputs_or_columns_are_refused(n_outputs, n_columns, message):
+    with pytest.raises(ValueError, match=message):
+        Forest(GOOD, n_outputs, n_columns)
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_that_are_missing_or_of_another_type(name):
+    with pytest.raises(ValueError, match=f"the arrays of a forest lack {name}"):
+        Forest({key: array for key, array in GOOD.items() if key != name}, 2)
+    for wrong in (GOOD[name].astype(np.float16), GOOD[name][:, None], None):
+        with pytest.raises(ValueError, match=f"{name} has the wrong type"):
+            Forest(GOOD | {name: wrong}, 2)
 
 
 @pytest.mark.parametrize(("n_nodes", "fits"), [(65_535, True), (65_537, False)])
@@ -367,22 +437,17 @@ def test_trees_have_at_most_65536_nodes(n_nodes, fits):
     columns[: n_nodes // 2] = 0
     lefts = np.where(columns < 0, -1, 2 * np.arange(n_nodes) + 1).astype(np.int32)
     changes = {
-        "tree_offsets": np.array([0, n_nodes]),
-        "tree_labels": np.zeros(1, np.int32),
         "columns": columns,
         "lefts": lefts,
         "cuts": np.ones(n_nodes, np.uint8),
         "values": np.arange(n_nodes, dtype=np.float32),
-        **{name: np.zeros(n_nodes, np.int32) for name in ("offsets", "sets")},
-        "missing_left": np.zeros(n_nodes, np.uint8),
-        "n_labels": 1,
     }
-    changes["sets"] -= 1
+    nodes = make_leaves(n_nodes) | changes
     if not fits:
         with pytest.raises(ValueError, match="tree 0: it has too many nodes"):
-            _core.Forest(**(GOOD | changes))
+            make_tree(nodes)
         return
-    forest = _core.Forest(**(GOOD | changes))
+    forest = make_tree(nodes)
     table = make_table(["few", "few"], [], [1], np.random.default_rng(0))
     bins = replace(table, bins=np.array([[2, 1]])).to_kernel()
     out = np.zeros((1, 1))
@@ -392,16 +457,16 @@ def test_trees_have_at_most_65536_nodes(n_nodes, fits):
 
 def test_bins_and_scores_must_fit_the_forest():
     forest, table = make_forest()
-    kernel, bins = kernel_of(forest, table), table.to_kernel()
+    bins = table.to_kernel()
     good = np.zeros((table.n_positions, 2))
     other = make_table(["few"], ["there or not"], [9, 30], np.random.default_rng(1))
-    with pytest.raises(ValueError, match="the bins have other columns than the trees"):
-        kernel.add_scores(other.to_kernel(), good, good, 1)
+    with pytest.raises(ValueError, match="the trees ask about columns that the bins do not have"):
+        forest.add_scores(other.to_kernel(), good, good, 1)
     for wrong in (good[:, :1].copy(), good[:-1]):
-        with pytest.raises(ValueError, match="tables of positions and labels must have the same"):
-            kernel.add_scores(bins, wrong, good, 1)
+        with pytest.raises(ValueError, match="scores must have a row for each position and a col"):
+            forest.add_scores(bins, wrong, good, 1)
         with pytest.raises(ValueError, match="out must have the shape of scores"):
-            kernel.add_scores(bins, good, wrong, 1)
+            forest.add_scores(bins, good, wrong, 1)
 
 
 def test_damaged_arrays_are_refused_or_harmless():
@@ -411,7 +476,7 @@ def test_damaged_arrays_are_refused_or_harmless():
     bins, scores = table.to_kernel(), np.zeros((14, 2))
     n_refused = 0
     for _ in range(400):
-        arrays = {name: getattr(good, name).copy() for name in (*WALKED, "tree_offsets")}
+        arrays = {name: array.copy() for name, array in good.arrays().items()}
         for _ in range(rng.integers(1, 4)):
             array = arrays[rng.choice(list(arrays))]
             if not len(array):
@@ -425,7 +490,7 @@ def test_damaged_arrays_are_refused_or_harmless():
                 array[place] = np.clip(int(array[place]) + rng.integers(-3, 4), 0, 255)
         out = np.zeros((14, 2))
         try:
-            kernel_of(replace(good, **arrays), table).add_scores(bins, scores, out, 1)
+            Forest(arrays, 2, 5).add_scores(bins, scores, out, 1)
         except ValueError:
             n_refused += 1
         else:

@@ -54,9 +54,8 @@ def list_examples(labels):
 def grow(table, window, labels, rules, n_threads=1, key=0, bytree=1.0, bynode=1.0):
     """Arrays of a tree for each label."""
     data = _core.TreeData(table.to_kernel(), *window)
-    return _core.grow_trees(
-        data, list_examples(labels), *vars(rules).values(), bytree, bynode, key, n_threads
-    )
+    rules = _core.GrowthRules(**vars(rules), colsample_bytree=bytree, colsample_bynode=bynode)
+    return _core.grow_trees(data, list_examples(labels), rules, key, n_threads).arrays()
 
 
 def splits(nodes):
@@ -77,8 +76,12 @@ def assert_equal_arrays(first, second, but=()):
 @given(learned(), windows, rules)
 def test_trees_are_those_of_the_naive_learner(learned, window, rules):
     table, labels = learned
-    found = read_trees(grow(table, window, labels, rules))
+    arrays = grow(table, window, labels, rules)
+    found = read_trees(arrays)
     assert len(found) == len(labels)
+    assert arrays["outputs"].tolist() == list(range(len(labels)))
+    assert arrays["round_offsets"].tolist() == [0, len(labels)]
+    assert arrays["tree_weights"].tolist() == [1.0] * len(labels)
     for tree, label in zip(found, labels, strict=True):
         assert splits(tree) == splits(grow_tree(table, window, *label, rules))
 

@@ -75,22 +75,14 @@ def test_the_widest_window():
     grow(_core.TreeData(_core.Bins(**BINS), 255, 255), examples)
 
 
-P = np.full((3, 2), 0.5)
 EXAMPLES = {
-    "expected": P,
-    "probabilities": P,
-    "expected_is_weighted": False,
-    "codes": np.array([0, 1, -1], INT32),
-    "weights": np.ones(3),
-    "scales": np.ones(3),
-    "partial_positions": np.array([0, 2]),
-    "partial_observed": P[:2],
-    "gammas": np.ones(3, FLOAT32),
-    "label_gammas": None,
-    "gradients": None,
+    "gradients": np.full((3, 2), 0.5),
+    "curvatures": np.ones((3, 2), FLOAT32),
     "trim": 0.0,
+    "scales": np.ones(3),
     "selected": np.ones(3, UINT8),
-    "negative_ratio": 0.0,
+    "negative_ratio": 1.0,
+    "codes": np.array([0, 1, -1], INT32),
     "key": 0,
     "n_threads": 1,
 }
@@ -99,30 +91,29 @@ EXAMPLES = {
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"probabilities": P[:2]}, "tables of positions and labels must have the same shape"),
-        ({"probabilities": np.zeros((3, 3))}, "tables of positions and labels must have the same"),
+        ({"curvatures": np.ones((2, 2), FLOAT32)}, "curvatures must have one for each position"),
+        ({"curvatures": np.ones((3, 3), FLOAT32)}, "curvatures must have one for each position"),
+        ({"scales": np.ones(4)}, "scales must have one for each position"),
+        ({"selected": np.ones(4, UINT8)}, "selected must have one for each position"),
+        ({"codes": None}, "a negative ratio needs codes"),
         ({"codes": np.zeros(2, INT32)}, "codes must have an entry for each position"),
         ({"codes": np.array([0, 2, 0], INT32)}, "a label code is out of range"),
-        ({"weights": np.ones(2)}, "weights must have one for each position"),
-        ({"scales": np.ones(4)}, "weights must have one for each position"),
-        ({"selected": np.ones(4, UINT8)}, "selected must have one for each position"),
-        ({"gammas": np.ones(2, FLOAT32)}, "gammas must have one for each position"),
-        ({"label_gammas": np.ones((3, 1), FLOAT32)}, "gammas must have one for each position and"),
-        ({"label_gammas": np.ones((2, 2), FLOAT32)}, "gammas must have one for each position and"),
-        ({"gradients": P[:2]}, "tables of positions and labels must have the same shape"),
-        ({"partial_observed": None}, "partial positions and observations go together"),
-        ({"partial_positions": None}, "partial positions and observations go together"),
-        ({"partial_observed": P}, "tables of positions and labels must have the same shape"),
-        ({"partial_positions": np.array([2, 0])}, "partial positions must rise and be in range"),
-        ({"partial_positions": np.array([0, 0])}, "partial positions must rise and be in range"),
-        ({"partial_positions": np.array([0, 3])}, "partial positions must rise and be in range"),
-        ({"partial_positions": np.array([-1, 0])}, "partial positions must rise and be in range"),
     ],
 )
 def test_examples(changes, message):
     _core.Examples(**EXAMPLES)
     with pytest.raises(ValueError, match=message):
         _core.Examples(**(EXAMPLES | changes))
+
+
+@pytest.mark.parametrize("name", ["gradients", "curvatures"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_derivatives_that_are_not_finite(name, value):
+    changes = {name: EXAMPLES[name].copy()}
+    changes[name][1, 1] = value
+    data = _core.TreeData(_core.Bins(**BINS), 0, 0)
+    with pytest.raises(ValueError, match="derivatives must be finite, and curvatures not negative"):
+        grow(data, _core.Examples(**(EXAMPLES | changes)))
 
 
 LISTS = {
@@ -141,6 +132,7 @@ LISTS = {
         ({"gradients": np.ones(2, FLOAT32)}, "an entry for each position"),
         ({"curvatures": np.ones(2, FLOAT32)}, "an entry for each position"),
         ({"positions": np.array([0, -1, 2], INT32)}, "a position is negative"),
+        ({"positions": np.array([0, 0, 3], INT32)}, "an example has no position"),
         ({"gradients": np.array([0, np.nan, 2], FLOAT32)}, "derivatives must be finite"),
         ({"gradients": np.array([0, np.inf, 2], FLOAT32)}, "derivatives must be finite"),
         ({"curvatures": np.array([0, np.inf, 2], FLOAT32)}, "derivatives must be finite"),
@@ -148,38 +140,47 @@ LISTS = {
     ],
 )
 def test_lists_of_examples(changes, message):
-    _core.Examples.of_lists(**LISTS)
+    data = _core.TreeData(_core.Bins(**BINS), 0, 0)
+    grow(data, _core.Examples.of_lists(**LISTS))
     with pytest.raises(ValueError, match=message):
-        _core.Examples.of_lists(**(LISTS | changes))
+        grow(data, _core.Examples.of_lists(**(LISTS | changes)))
 
 
-@pytest.mark.parametrize("label", [-1, 2])
-def test_labels(label):
-    with pytest.raises(ValueError, match="the label is out of range"):
-        _core.Examples.of_lists(**LISTS).of_label(label)
+@pytest.mark.parametrize("output", [-1, 2])
+def test_outputs(output):
+    with pytest.raises(ValueError, match="the output is out of range"):
+        _core.Examples.of_lists(**LISTS).of_output(output)
 
 
 def test_count_right():
     with pytest.raises(ValueError, match="codes must have an entry for each position"):
-        _core.count_right(P, np.zeros(2, INT32), 1)
+        _core.count_right(np.full((3, 2), 0.5), np.zeros(2, INT32), 1)
     with pytest.raises(ValueError, match="a label code is out of range"):
-        _core.count_right(P, np.array([0, 0, 2], INT32), 1)
+        _core.count_right(np.full((3, 2), 0.5), np.array([0, 0, 2], INT32), 1)
 
 
-def grow(data, examples, max_leaves=4):
-    return _core.grow_trees(data, examples, max_leaves, 9, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0, 1)
+RULES = {
+    "max_leaves": 4,
+    "max_depth": 9,
+    "min_child_weight": 0.0,
+    "min_split_gain": 0.0,
+    "reg_lambda": 1.0,
+    "max_step": 1.0,
+    "learning_rate": 1.0,
+}
+
+
+def grow(data, examples):
+    return _core.grow_trees(data, examples, _core.GrowthRules(**RULES), 0, 1)
 
 
 @pytest.mark.parametrize("max_leaves", [0, -1, 2**15 + 1, 2**30 + 1, 2**31 - 1])
 def test_numbers_of_leaves(max_leaves):
-    data, examples = _core.TreeData(_core.Bins(**BINS), 0, 0), _core.Examples.of_lists(**LISTS)
-    grow(data, examples, 2**15)
+    _core.GrowthRules(**(RULES | {"max_leaves": 2**15}))
     with pytest.raises(ValueError, match="max_leaves is out of range"):
-        grow(data, examples, max_leaves)
+        _core.GrowthRules(**(RULES | {"max_leaves": max_leaves}))
 
 
-def test_examples_without_a_position():
-    data = _core.TreeData(_core.Bins(**BINS), 0, 0)
-    beyond = LISTS | {"positions": np.array([0, 0, 3], INT32)}
-    with pytest.raises(ValueError, match="an example has no position"):
-        grow(data, _core.Examples.of_lists(**beyond))
+def test_a_negative_depth():
+    with pytest.raises(ValueError, match="max_depth is negative"):
+        _core.GrowthRules(**(RULES | {"max_depth": -1}))

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.boosting.curvature import Curvature, measure_curvature
-from hedgerow.boosting.sampling import Purpose, draw_key, select_positions
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import bound_step, exact_step
 from hedgerow.labels import Grammar
 from hedgerow.objectives import Measured, Targets, TrainingObjective
-from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
+from hedgerow.trees.learner import TreeLearner
 from hedgerow.trellis import Scores
 
 __all__ = ["Booster", "Model", "score_positions"]
@@ -39,13 +38,13 @@ class Model:
 
 
 def score_positions(
-    forest: Forest, columns: Columns, bins: _core.Bins, targets: Targets, n_threads: int
+    forest: Forest, bins: _core.Bins, targets: Targets, n_threads: int
 ) -> NDArray[np.float64]:
     """Scores of the labels, (N, K): the sums of their trees, and -inf where one is forbidden."""
-    scores = np.zeros((len(targets.codes), forest.n_labels))
+    scores = np.zeros((len(targets.codes), targets.n_labels))
     targets.trellis.restrict(scores, targets.offsets)
     if forest.n_trees:
-        forest.walker(columns).add_scores(bins, scores, scores, n_threads)
+        forest.add_scores(bins, scores, scores, n_threads)
     return scores
 
 
@@ -54,8 +53,8 @@ class Booster:
 
     Parameters
     ----------
-    columns, bins, data
-        The columns of X, their bins at the training positions, and these laid out for growing.
+    bins, data
+        Bins of X's columns at the training positions, and these laid out for growing.
     targets, grammar
         The training labels, and how labels depend on each other.
     settings
@@ -68,7 +67,6 @@ class Booster:
 
     def __init__(
         self,
-        columns: Columns,
         bins: _core.Bins,
         data: _core.TreeData,
         targets: Targets,
@@ -77,9 +75,7 @@ class Booster:
         schedule: Schedule,
         start: Model,
     ) -> None:
-        self.columns = columns
         self.bins = bins
-        self.data = data
         self.targets = targets
         self.grammar = grammar
         self.trellis = targets.trellis
@@ -87,8 +83,17 @@ class Booster:
         self.schedule = schedule
         self.n_rounds = start.forest.n_rounds
         self.weights = start.weights
-        self.scores = score_positions(start.forest, columns, bins, targets, settings.n_threads)
+        self.scores = score_positions(start.forest, bins, targets, settings.n_threads)
         self._curvature_weights = _weigh_curvature(targets)
+        self.learner = TreeLearner(
+            data,
+            settings.growth_rules(),
+            settings.sampling(),
+            offsets=targets.offsets,
+            codes=targets.codes,
+            scales=self._curvature_weights,
+            n_threads=settings.n_threads,
+        )
         self._next_scores = np.empty_like(self.scores)
         self._marginals = np.empty_like(self.scores)
         self._gradients: NDArray[np.float64] | None = None
@@ -120,9 +125,9 @@ class Booster:
                 weights=self.targets.mean_weights,
                 n_threads=settings.n_threads,
             )
-        probabilities = self.measured.probabilities().copy()
+        curvatures = self._curvatures(curvature)  # before the slopes take the marginals' place
         gradients, slopes = self._measure_slopes()
-        trees = self._grow(curvature, gradients, probabilities, number)
+        trees = self.learner.grow(gradients, curvatures, number)
         step = bound_step(
             slopes,
             self._pattern_curvatures(curvature),
@@ -136,7 +141,7 @@ class Booster:
         if accepted is None and not (settings.draws or self.schedule.changes_after(number)):
             return None
         self.n_rounds += 1
-        return accepted if accepted is not None else trees.scale(0.0)
+        return accepted if accepted is not None else trees.scaled(0.0)
 
     def _turn_to(self, objective: TrainingObjective) -> None:
         """Go on with another objective, where it is another."""
@@ -171,53 +176,18 @@ class Booster:
             np.max(np.divide(largest, weights, where=weights > 0, out=np.zeros_like(weights)))
         )
 
-    def _grow(
-        self,
-        curvature: Curvature | None,
-        gradients: NDArray[np.float64],
-        probabilities: NDArray[np.float64],
-        number: int,
-    ) -> Forest:
-        settings, targets = self.settings, self.targets
-        gammas = None if curvature is None else curvature.nodes
-        examples = _core.Examples(
-            probabilities,
-            probabilities,
-            False,
-            targets.codes,
-            targets.weights,
-            self._curvature_weights,
-            None,
-            None,
-            gammas if gammas is not None and gammas.ndim == 1 else None,
-            gammas if gammas is not None and gammas.ndim == 2 else None,
-            gradients,
-            settings.trim,
-            select_positions(
-                targets.offsets,
-                settings.subsample,
-                draw_key(settings.seed, number, Purpose.SEQUENCES),
-            ),
-            settings.negative_ratio,
-            draw_key(settings.seed, number, Purpose.EXAMPLES),
-            settings.n_threads,
-        )
-        arrays = _core.grow_trees(
-            self.data,
-            examples,
-            settings.max_leaves,
-            settings.max_depth,
-            settings.min_child_weight,
-            settings.min_split_gain,
-            settings.reg_lambda,
-            settings.max_step,
-            settings.learning_rate,
-            settings.colsample_bytree,
-            settings.colsample_bynode,
-            draw_key(settings.seed, number, Purpose.COLUMNS),
-            settings.n_threads,
-        )
-        return Forest(targets.n_labels, **arrays)
+    def _curvatures(self, curvature: Curvature | None) -> NDArray[np.float32]:
+        """How the gradients change: (N, K), or (N, 1) for first-order boosting."""
+        scales = self._curvature_weights
+        if curvature is None:
+            ones = np.ones(len(self.scores)) if scales is None else scales
+            return ones.astype(np.float32)[:, None]
+        # The scores of the next step are not there yet: their memory serves till then.
+        out = self._next_scores.reshape(-1).view(np.float32)[: self.scores.size]
+        out = out.reshape(self.scores.shape)
+        probabilities, n_threads = self.measured.probabilities(), self.settings.n_threads
+        _core.fill_curvatures(probabilities, curvature.nodes, scales, out, n_threads)
+        return out
 
     def _pattern_curvatures(self, curvature: Curvature | None) -> NDArray[np.float64]:
         """Curvature of the loss in each pattern's weight, (P,), for a step in all of them at once.
@@ -269,10 +239,8 @@ class Booster:
         """
         loss = self.loss
         for halvings in range(MAX_HALVINGS):
-            shorter = trees if halvings == 0 else trees.scale(0.5**halvings)
-            shorter.walker(self.columns).add_scores(
-                self.bins, self.scores, self._next_scores, self.settings.n_threads
-            )
+            shorter = trees.scaled(0.5**halvings)
+            shorter.add_scores(self.bins, self.scores, self._next_scores, self.settings.n_threads)
             if self.settings.transition_step == "exact":
                 step = exact_step(
                     self._measure_weights,

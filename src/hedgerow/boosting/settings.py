@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from hedgerow import _core
 from hedgerow.parameters import check_choice, check_number, check_share, read_random_state
 from hedgerow.threads import count_threads
 from hedgerow.trees.columns import check_max_bins
+from hedgerow.trees.sampling import Sampling
 
 if TYPE_CHECKING:
     from hedgerow.tree_crf import TreeCRF
@@ -81,6 +83,24 @@ class Settings:
             seed=int(seed),
             n_threads=count_threads(crf.n_jobs),
         )
+
+    def growth_rules(self) -> _core.GrowthRules:
+        """What a tree may be."""
+        return _core.GrowthRules(
+            max_leaves=self.max_leaves,
+            max_depth=self.max_depth,
+            min_child_weight=self.min_child_weight,
+            min_split_gain=self.min_split_gain,
+            reg_lambda=self.reg_lambda,
+            max_step=self.max_step,
+            learning_rate=self.learning_rate,
+            colsample_bytree=self.colsample_bytree,
+            colsample_bynode=self.colsample_bynode,
+        )
+
+    def sampling(self) -> Sampling:
+        """What the rounds learn from."""
+        return Sampling(self.trim, self.subsample, self.negative_ratio, self.seed)
 
     @property
     def draws(self) -> bool:

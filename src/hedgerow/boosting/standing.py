@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hedgerow.boosting.booster import Model
 from hedgerow.persist import (
     State,
-    expecting,
     pack_history,
     read_array,
     read_weights,
@@ -65,7 +64,7 @@ class Standing:
     @property
     def n_labels(self) -> int:
         """Number of labels."""
-        return self.kept[0].n_labels
+        return self.kept[0].n_outputs
 
     @property
     def n_rounds(self) -> int:
@@ -115,10 +114,9 @@ class Standing:
         require(best_round is None or np.isfinite(figures[1]), "its best round")
         require(isinstance(seed, int) and seed >= 0, "its seed")
         require(best_round is None or isinstance(best_round, int), "its best round")
-        forests = [unpack_forest(state, n_labels, name) for name in ("kept", "later")]
-        with expecting():
-            for forest in forests:
-                forest.walker(columns)
+        forests = [
+            unpack_forest(state, n_labels, columns.n_columns, name) for name in ("kept", "later")
+        ]
         return cls(
             forests[:1],
             forests[1:],

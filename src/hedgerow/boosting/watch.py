@@ -31,10 +31,10 @@ def watch(
     evaluation, sequences = watched
     bins, targets = columns.bins(sequences, n_threads), evaluation.targets
     trellis = targets.trellis
-    scores = score_positions(start.forest, columns, bins, targets, n_threads)
+    scores = score_positions(start.forest, bins, targets, n_threads)
 
     def measure(trees: Forest, weights: NDArray[np.float64]) -> dict[str, float]:
-        trees.walker(columns).add_scores(bins, scores, scores, n_threads)
+        trees.add_scores(bins, scores, scores, n_threads)
         part = Scores(scores, trellis.arc_scores(weights), targets.offsets, trellis)
         return evaluation.measure([part], n_threads)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.report.blob import Blob, smallest
 from hedgerow.tree_crf import TreeCRF
+from hedgerow.trees.forest import tree_rounds
 
 # Nodes that a page holds.
 MAX_NODES = 60_000
@@ -16,7 +17,8 @@ MAX_NODES = 60_000
 
 def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] | None:
     """The trees of as many rounds as fit, spread evenly; None if there are none."""
-    sizes = np.diff(model._model.forest.tree_offsets[:: len(model.classes_)])
+    forest = model._model.forest
+    sizes = np.diff(forest.tree_offsets[forest.round_offsets])  # in nodes, by round
     if not len(sizes):
         return None
     rounds = _choose_rounds(sizes)
@@ -25,6 +27,7 @@ def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] |
     tables = [model.trees(round=number) for number in rounds]
     table = {name: np.concatenate([part[name] for part in tables]) for name in tables[0]}
     is_root = table["node"] == 0
+    chosen = np.isin(tree_rounds(forest) + 1, rounds)
     questions, asked = np.unique(table["question"].astype(np.str_), return_inverse=True)
     columns = {
         "question": smallest(asked, len(questions)),
@@ -35,6 +38,8 @@ def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] |
     }
     return {
         "rounds": rounds,
+        "tree_round": blob.add((tree_rounds(forest)[chosen] + 1).astype(np.uint32)),
+        "tree_label": blob.add(smallest(forest.outputs[chosen], forest.n_outputs)),
         "begins": blob.add(np.append(np.flatnonzero(is_root), len(is_root)).astype(np.uint32)),
         "questions": blob.add_text(questions.tolist()),
         **{name: blob.add(column) for name, column in columns.items()},

@@ -17,7 +17,7 @@ from hedgerow.labels.tables import Table
 from hedgerow.sequences import Sequences, SparseRows
 from hedgerow.trees.columns import Columns, is_dense, place_categories
 from hedgerow.trees.entries import read_entries
-from hedgerow.trees.forest import Forest
+from hedgerow.trees.forest import Forest, goes_left
 
 __all__ = ["path_contributions"]
 
@@ -46,8 +46,8 @@ def path_contributions(
         feature, offset, value and contribution of all that the trees asked about.
     """
     window = _Window.cut(forest, columns, sequences, position)
-    trees = np.flatnonzero(signs[np.arange(forest.n_trees) % forest.n_labels])
-    weights = signs[trees % forest.n_labels]
+    trees = np.flatnonzero(signs[forest.outputs])
+    weights = signs[forest.outputs[trees]] * forest.tree_weights[trees]
     firsts = forest.tree_offsets[:-1][trees]
     bias = float(np.einsum("t,t", weights, forest.values[firsts].astype(np.float64)))
     keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
@@ -59,8 +59,8 @@ def path_contributions(
         if not len(nodes):
             break
         rows, asked = forest.offsets[nodes] - window.first_offset, forest.columns[nodes]
-        goes_left = forest.goes_left(nodes, window.bins[rows, asked])
-        children = firsts + forest.lefts[nodes] + ~goes_left
+        is_left = goes_left(forest, nodes, window.bins[rows, asked])
+        children = firsts + forest.lefts[nodes] + ~is_left
         keys.append(rows.astype(np.int64) * columns.n_columns + asked)
         changes.append(
             weights * (forest.values[children].astype(np.float64) - forest.values[nodes])

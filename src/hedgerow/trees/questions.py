@@ -8,6 +8,7 @@ not there in training.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,15 +52,15 @@ class Questions:
     """The questions of a forest over these columns."""
 
     def __init__(self, forest: Forest, columns: Columns) -> None:
-        self.forest = forest
+        self._nodes = SimpleNamespace(**forest.arrays())  # a forest makes new views at each access
         self.columns = columns
         self.names = columns.column_names()
         self._categories = [names for names in columns.categories if is_dense(names)]
 
     def ask(self, node: int) -> Question:
         """The question of a split, given by its place in the forest's arrays."""
-        forest, columns = self.forest, self.columns
-        column, cut = int(forest.columns[node]), int(forest.cuts[node])
+        nodes, columns = self._nodes, self.columns
+        column, cut = int(nodes.columns[node]), int(nodes.cuts[node])
         missing_left = self._missing_left(node)
         if columns.categorical[column]:
             return self._ask_categories(node, missing_left)
@@ -69,21 +70,21 @@ class Questions:
         if cut > len(cuts):
             return Question(f"{self._name(node)} is not missing", True, missing_left)
         if self._is_presence(column, cuts):
-            text = f"has {self.names[column]!r}{_at(int(forest.offsets[node]))}"
+            text = f"has {self.names[column]!r}{_at(int(nodes.offsets[node]))}"
             return Question(text, False, not missing_left)
         threshold = float(cuts[cut - 1])
         return Question(f"{self._name(node)} < {threshold:.6g}", True, missing_left, threshold)
 
     def _ask_categories(self, node: int, missing_left: bool) -> Question:
-        forest = self.forest
-        known = self._categories[int(forest.columns[node]) - self.columns.n_numeric]
+        nodes = self._nodes
+        known = self._categories[int(nodes.columns[node]) - self.columns.n_numeric]
         bins = np.arange(1, len(known) + 1)
-        row = int(forest.sets[node])
+        row = int(nodes.sets[node])
         if row >= 0:
-            bits = np.unpackbits(forest.left_sets[32 * row : 32 * row + 32], bitorder="little")
+            bits = np.unpackbits(nodes.left_sets[32 * row : 32 * row + 32], bitorder="little")
             goes_left = bits[bins].astype(np.bool_)
         else:
-            goes_left = bins <= forest.cuts[node]
+            goes_left = bins <= nodes.cuts[node]
         left = tuple(name for name, flag in zip(known, goes_left, strict=True) if flag)
         right = [name for name, flag in zip(known, goes_left, strict=True) if not flag]
         name = self._name(node)
@@ -96,10 +97,10 @@ class Questions:
         return Question(text, True, missing_left, categories=left)
 
     def _missing_left(self, node: int) -> bool:
-        row = int(self.forest.sets[node])
+        row = int(self._nodes.sets[node])
         if row >= 0:
-            return bool(self.forest.left_sets[32 * row] & 1)
-        return bool(self.forest.missing_left[node])
+            return bool(self._nodes.left_sets[32 * row] & 1)
+        return bool(self._nodes.missing_left[node])
 
     def _is_presence(self, column: int, cuts: NDArray[np.float64]) -> bool:
         """Whether a column is an attribute that is there or not."""
@@ -108,7 +109,7 @@ class Questions:
         return is_attribute and named and len(cuts) == 1 and cuts[0] == PRESENCE
 
     def _name(self, node: int) -> str:
-        name, offset = self.names[self.forest.columns[node]], int(self.forest.offsets[node])
+        name, offset = self.names[self._nodes.columns[node]], int(self._nodes.offsets[node])
         return f"{name}[{offset:+d}]" if offset else name
 
 

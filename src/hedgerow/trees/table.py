@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.labels.tables import Table
 from hedgerow.trees.columns import Columns
-from hedgerow.trees.forest import Forest
+from hedgerow.trees.forest import Forest, tree_rounds
 from hedgerow.trees.questions import Question, Questions
 
 __all__ = ["tree_table"]
@@ -35,8 +35,8 @@ def tree_table(
     lefts = forest.lefts[places].astype(np.int64)
     yes = lefts + _spread([not question.yes_is_left for question in asked], is_split, False)
     return {
-        "round": owners // forest.n_labels + 1,
-        "label": classes[owners % forest.n_labels],
+        "round": tree_rounds(forest)[owners] + 1,
+        "label": classes[forest.outputs[owners]],
         "node": nodes,
         "feature": names[forest.columns[places]],
         "offset": np.where(is_split, forest.offsets[places], 0),
@@ -46,7 +46,7 @@ def tree_table(
         "left": np.where(is_split, yes, -1),
         "right": np.where(is_split, 2 * lefts + 1 - yes, -1),
         "missing": _spread(list(map(_way_of_missing, asked)), is_split, ""),
-        "value": forest.values[places].astype(np.float64),
+        "value": forest.tree_weights[owners] * forest.values[places],
         "gain": np.where(is_split, forest.gains[places], 0).astype(np.float64),
         "weight": forest.weights[places].astype(np.float64),
     }

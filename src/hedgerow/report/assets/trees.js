@@ -9,6 +9,8 @@ async function showTrees(host) {
   const places = data.trees;
   const forest = { questions: valueIn(buffer, places.questions) };
   for (const name of [
+    "tree_round",
+    "tree_label",
     "begins",
     "question",
     "left",
@@ -29,7 +31,10 @@ async function showTrees(host) {
   let [place, code] = [0, 0];
   const largest = forest.value.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-12);
   const update = () => {
-    const { image, root } = drawTree(forest, place * data.model.labels.length + code, largest);
+    const tree = forest.tree_round.findIndex(
+      (round, i) => round === places.rounds[place] && forest.tree_label[i] === code,
+    );
+    const { image, root } = drawTree(forest, tree, largest);
     picture.replaceChildren(image);
     picture.scrollTo(0, root.y - picture.clientHeight / 2);
   };

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
-from hedgerow.boosting.sampling import Purpose, draw_key, select_positions
+from hedgerow.trees.sampling import Purpose, draw_key, select_positions
 from reference.boosting import make_booster
 from reference.linear import make_data
 
@@ -66,7 +66,7 @@ def examples_of(crf, monkeypatch, round_number=0, trim=None):
     grow = _core.grow_trees
 
     def spy(data, examples, *rest):
-        seen.append([examples.of_label(label) for label in range(3)])
+        seen.append([examples.of_output(label) for label in range(3)])
         return grow(data, examples, *rest)
 
     with monkeypatch.context() as patch:
@@ -74,7 +74,7 @@ def examples_of(crf, monkeypatch, round_number=0, trim=None):
         for _ in range(round_number):
             booster.advance()
         if trim is not None:
-            booster.settings = replace(booster.settings, trim=trim)
+            booster.learner.sampling = replace(booster.learner.sampling, trim=trim)
         booster.advance()
     return seen[round_number], booster.targets.codes
 

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Purpose", "draw_key", "select_positions"]
+__all__ = ["Purpose", "Sampling", "draw_key", "select_positions"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Which sequences and examples the rounds learn from."""
+
+    trim: float
+    """Examples whose gradient is at most this, for each unit that a position counts, are left out;
+    none are if it is negative."""
+    subsample: float = 1.0
+    """Share of the sequences, drawn in every round."""
+    negative_ratio: float = 0.0
+    """Examples of labels not observed for each one that was, the others counting for more in their
+    place; 0: all."""
+    seed: int = 0
 
 
 class Purpose(IntEnum):

@@ -1,0 +1,151 @@
+#include "trees/forest.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "arrays.hpp"
+#include "trees.hpp"
+
+namespace hedgerow::bindings {
+namespace {
+
+// Calls visit(name, member, documentation) for every array of the trees.
+template <class Visit>
+void visit_arrays(Visit visit) {
+  visit("round_offsets", &TreeArrays::round_offsets,
+        "(R + 1,) int64. Trees ``round_offsets[r]`` to ``round_offsets[r + 1]`` are of round r.");
+  visit("tree_offsets", &TreeArrays::tree_offsets,
+        "(T + 1,) int64. Nodes ``tree_offsets[i]`` to ``tree_offsets[i + 1]`` are tree i.");
+  visit("outputs", &TreeArrays::outputs, "(T,) int32. The output whose score a tree adds to.");
+  visit("columns", &TreeArrays::columns,
+        "int32, by node. Column that a split asks about, -1 for a leaf.");
+  visit("offsets", &TreeArrays::offsets,
+        "int32, by node. At which position the column is looked at, relative to the one scored.");
+  visit("cuts", &TreeArrays::cuts,
+        "uint8, by node. Bins 1 to this one go left; 0 for a split by categories.");
+  visit("missing_left", &TreeArrays::missing_left,
+        "uint8, by node. Whether missing values go left, unless the split is by categories.");
+  visit("sets", &TreeArrays::sets,
+        "int32, by node. Row of `left_sets` for a split by categories, else -1.");
+  visit("lefts", &TreeArrays::lefts,
+        "int32, by node. Left child, counted from the tree's first node; the right one follows it. "
+        "-1 for a leaf.");
+  visit("values", &TreeArrays::values,
+        "float32, by node. What a leaf adds to the score, before it is multiplied by the tree's "
+        "weight; of other nodes what they would add as leaves.");
+  visit("gains", &TreeArrays::gains,
+        "float32, by node. G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H + lambda) of "
+        "a split: twice what it lowers the bound on the loss by.");
+  visit("weights", &TreeArrays::weights,
+        "float32, by node. Sum of the curvatures of a node's examples.");
+  visit("left_sets", &TreeArrays::left_sets,
+        "(32 * number of sets,) uint8. A bit for each bin that goes left.");
+}
+
+// A view; the binding keeps the owner alive.
+template <class T>
+nb::ndarray<nb::numpy, const T, nb::ndim<1>> view(const std::vector<T>& values) {
+  return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), {values.size()});
+}
+
+template <class T>
+void read_array(const nb::dict& arrays, const char* name, std::vector<T>& out) {
+  if (!arrays.contains(name))
+    throw std::invalid_argument("the arrays of a forest lack " + std::string(name));
+  Array<const T, 1> array;
+  if (!nb::try_cast(arrays[name], array, false))
+    throw std::invalid_argument(std::string(name) + " has the wrong type");
+  out.assign(array.data(), array.data() + array.shape(0));
+}
+
+using Arrays = nb::typed<nb::dict, nb::str, nb::any>;
+
+Forest read_forest(const Arrays& arrays, int n_outputs, std::optional<int32_t> n_columns) {
+  TreeArrays trees;
+  visit_arrays(
+      [&](const char* name, auto member, const char*) { read_array(arrays, name, trees.*member); });
+  std::vector<double> tree_weights;
+  read_array(arrays, "tree_weights", tree_weights);
+  check_trees(trees, n_outputs, n_columns.value_or(std::numeric_limits<int32_t>::max()));
+  check(tree_weights.size() == trees.outputs.size(), "every tree needs a weight");
+  for (const double weight : tree_weights)
+    check(std::isfinite(weight), "the weight of a tree is not finite");
+  return Forest(n_outputs, std::move(trees), std::move(tree_weights));
+}
+
+Forest join(int n_outputs, const nb::typed<nb::list, Forest>& parts) {
+  std::vector<const Forest*> forests;
+  for (const nb::handle part : parts) {
+    forests.push_back(nb::cast<const Forest*>(part));
+    check(forests.back()->n_outputs() == n_outputs, "forests of other outputs cannot be joined");
+  }
+  return Forest::join(n_outputs, forests);
+}
+
+Arrays arrays_of(nb::handle_t<Forest> forest) {
+  Arrays arrays;
+  visit_arrays([&](const char* name, auto, const char*) { arrays[name] = forest.attr(name); });
+  arrays["tree_weights"] = forest.attr("tree_weights");
+  return arrays;
+}
+
+void add_scores(const Forest& forest, const Bins& bins, Array<const double, 2> scores,
+                Array<double, 2> out, int n_threads) {
+  check(bins.table.n_columns() >= forest.n_columns(),
+        "the trees ask about columns that the bins do not have");
+  check(scores.shape(0) == bins.dense.shape(0) &&
+            scores.shape(1) == static_cast<size_t>(forest.n_outputs()),
+        "scores must have a row for each position and a column for each output");
+  check(out.shape(0) == scores.shape(0) && out.shape(1) == scores.shape(1),
+        "out must have the shape of scores");
+  run_kernel([&](Stop& stop) {
+    forest.add_scores(bins.table, bins.n_sequences(), bins.offsets.data(), scores.data(),
+                      out.data(), n_threads, stop);
+  });
+}
+
+}  // namespace
+
+void bind_forest(nb::module_& module) {
+  nb::class_<Forest> forest(
+      module, "Forest",
+      "All trees of a model: T trees, grown in R rounds, as flat arrays.\n\n"
+      "Arrays over nodes hold all trees one after the other. Children come after their parent,\n"
+      "side by side. A forest does not change, its arrays are read-only views, and any number of\n"
+      "threads may use it.");
+  visit_arrays([&](const char* name, auto member, const char* documentation) {
+    forest.def_prop_ro(
+        name, [member](const Forest& self) { return view(self.trees().*member); }, documentation);
+  });
+  forest
+      .def_prop_ro(
+          "tree_weights", [](const Forest& self) { return view(self.tree_weights()); },
+          "(T,) float64. What the values of a tree are multiplied by.")
+      .def_prop_ro("n_outputs", &Forest::n_outputs, "Number of outputs.")
+      .def_prop_ro("n_columns", &Forest::n_columns, "Splits ask about columns below this only.")
+      .def_prop_ro(
+          "n_trees", [](const Forest& self) { return self.trees().n_trees(); }, "T.")
+      .def_prop_ro(
+          "n_rounds", [](const Forest& self) { return self.trees().round_offsets.size() - 1; },
+          "R.")
+      .def(nb::new_(&read_forest), nb::arg("arrays"), nb::arg("n_outputs"),
+           nb::arg("n_columns").none() = nb::none(),
+           "Trees from the arrays that `arrays` gives; raises ValueError if they are none, or ask\n"
+           "about a column from n_columns on.")
+      .def_static("join", &join, nb::arg("n_outputs"), nb::arg("parts"),
+                  "One forest of the rounds of several; of none if there are none.")
+      .def("scaled", &Forest::scaled, nb::arg("factor"),
+           "The same trees, with all their weights multiplied; the arrays are shared.")
+      .def("arrays", &arrays_of, "All arrays by name.")
+      .def("add_scores", &add_scores, nb::arg("bins"), nb::arg("scores").noconvert(),
+           nb::arg("out").noconvert(), nb::arg("n_threads"),
+           "Fill out (N, n_outputs) with the scores and what all trees add to them.")
+      .def("__reduce__", [](nb::handle_t<Forest> self) -> nb::typed<nb::tuple, nb::any, nb::any> {
+        return nb::make_tuple(self.type(), nb::make_tuple(arrays_of(self), self.attr("n_outputs")));
+      });
+}
+
+}  // namespace hedgerow::bindings

@@ -1,0 +1,23 @@
+// Curvatures: a bound on the second derivatives of the negative log-likelihood.
+#pragma once
+
+#include <cstdint>
+
+#include "parallel.hpp"
+
+namespace hedgerow {
+
+// Probabilities of K labels at N positions, and how far labels depend on each other.
+struct CurvatureTable {
+  int64_t n_positions;
+  int n_labels;
+  const double* probabilities;  // (N, K) p
+  const float* gammas;          // (N, K), or (N,) for all labels alike
+  bool gammas_by_label;
+  const double* scales;  // (N,) how much a position counts; null: all 1
+};
+
+// out (N, K) = scale * max(gamma p (1 - p), 1e-16): what is certain has some curvature too.
+void fill_curvatures(const CurvatureTable& table, float* out, int n_threads, Stop& stop);
+
+}  // namespace hedgerow

@@ -1,0 +1,81 @@
+"""Forests made by hand."""
+
+import numpy as np
+
+from hedgerow.trees.forest import ARRAYS, Forest
+
+# Those that have an entry for each node.
+NODE_ARRAYS = {name: ARRAYS[name] for name in list(ARRAYS)[4:-1]}
+
+
+def make_leaves(n_nodes):
+    """Arrays of nodes that are leaves of 0."""
+    arrays = {name: np.zeros(n_nodes, dtype) for name, dtype in NODE_ARRAYS.items()}
+    for name in ("columns", "sets", "lefts"):
+        arrays[name][:] = -1
+    return arrays
+
+
+def make_tree(nodes, left_sets=(), n_outputs=1, **changes):
+    """A forest of one tree of output 0, given by arrays of its nodes."""
+    arrays = {
+        "round_offsets": np.array([0, 1]),
+        "tree_offsets": np.array([0, len(nodes["columns"])]),
+        "outputs": np.zeros(1, np.int32),
+        "tree_weights": np.ones(1),
+        "left_sets": np.array(left_sets, np.uint8),
+    }
+    return Forest(arrays | nodes | changes, n_outputs)
+
+
+def make_stump(**root):
+    """A tree of one split: 1 on its left, 2 on its right."""
+    nodes = make_leaves(3)
+    nodes["columns"][0], nodes["lefts"][0] = 0, 1
+    nodes["values"][1:] = 1, 2
+    for name, value in root.items():
+        nodes[name][0] = value
+    return make_tree(nodes)
+
+
+def random_forest(table, window, n_outputs, n_rounds, rng, max_splits=7, plain=False):
+    """Trees that ask anything of the columns of a table.
+
+    A round has a tree for each output, and all count alike, if it is `plain`; else a round has any
+    number of trees of any outputs and weights, whose products with values are exact.
+    """
+    sizes = np.full(n_rounds, n_outputs) if plain else rng.integers(0, n_outputs + 3, n_rounds)
+    n_trees = int(sizes.sum())
+    trees, left_sets = [], []
+    for _ in range(n_trees):
+        n_splits = int(rng.integers(0, max_splits + 1))
+        tree = make_leaves(2 * n_splits + 1)
+        tree["values"][:] = rng.normal(size=2 * n_splits + 1)
+        leaves = [0]
+        for split in range(n_splits):
+            node, left = leaves.pop(rng.integers(len(leaves))), 2 * split + 1
+            leaves += [left, left + 1]
+            tree["columns"][node] = column = rng.integers(table.bins.shape[1])
+            tree["offsets"][node] = rng.integers(-window[0], window[1] + 1)
+            tree["lefts"][node] = left
+            tree["gains"][node] = rng.random()
+            if table.categorical[column]:
+                tree["sets"][node] = len(left_sets)
+                left_sets.append(rng.integers(0, 256, 32))
+            else:
+                tree["missing_left"][node] = rng.integers(2)
+                least = 1 - tree["missing_left"][node]
+                tree["cuts"][node] = rng.integers(least, table.n_bins[column] + 1)
+        trees.append(tree)
+    outputs = np.arange(n_trees) % n_outputs if plain else rng.integers(0, n_outputs, n_trees)
+    weights = np.ones(n_trees) if plain else rng.normal(size=n_trees).astype(np.float32)
+    arrays = {
+        "round_offsets": np.cumsum([0, *sizes]),
+        "tree_offsets": np.cumsum([0, *(len(tree["columns"]) for tree in trees)]),
+        "outputs": outputs.astype(np.int32),
+        "tree_weights": weights.astype(np.float64),
+        "left_sets": np.array(left_sets, np.uint8).reshape(-1),
+    }
+    for name, dtype in NODE_ARRAYS.items():
+        arrays[name] = np.concatenate([np.empty(0, dtype), *(tree[name] for tree in trees)])
+    return Forest(arrays, n_outputs)
