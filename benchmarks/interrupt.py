@@ -20,7 +20,7 @@ import common
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.labels import Patterns
 from hedgerow.labels.automaton import Automaton
-from hedgerow.trellis import Potentials, forward_backward, viterbi
+from hedgerow.trellis import AutomatonChain, Chain, Scores, forward_backward, viterbi
 
 
 def seconds_to_end(call: Callable[[], object], delay: float) -> float | None:
@@ -53,21 +53,20 @@ def main() -> None:
     numbers = rng.normal(size=(200, 1000, 40)).astype(np.float32)
     states = rng.integers(0, 3, (200, 1000))
     automaton = Automaton.build(300, Patterns.pairs(300))
-    over_automaton = Potentials(
-        nodes, rng.normal(size=automaton.n_arcs), np.array([0, 50_000, 100_000]), None, automaton
+    chain, two = Chain(300), np.array([0, 50_000, 100_000])
+    over_automaton = Scores(
+        nodes, rng.normal(size=automaton.n_arcs), two, AutomatonChain(automaton)
     )
     calls: dict[str, Callable[[int], object]] = {
         "forward_backward": lambda n: forward_backward(
-            Potentials(nodes, arcs, np.array([0, 100_000])), n_jobs=n
+            Scores(nodes, arcs, np.array([0, 100_000]), chain), n_threads=n
         ),
         "forward_backward_log_space": lambda n: forward_backward(
-            Potentials(far, arcs, np.array([0, 10_000])), n_jobs=n
+            Scores(far, arcs, np.array([0, 10_000]), chain), n_threads=n
         ),
-        "viterbi": lambda n: viterbi(
-            Potentials(nodes, arcs, np.array([0, 50_000, 100_000])), n_jobs=n
-        ),
-        "forward_backward_automaton": lambda n: forward_backward(over_automaton, n_jobs=n),
-        "viterbi_automaton": lambda n: viterbi(over_automaton, n_jobs=n),
+        "viterbi": lambda n: viterbi(Scores(nodes, arcs, two, chain), n_threads=n),
+        "forward_backward_automaton": lambda n: forward_backward(over_automaton, n_threads=n),
+        "viterbi_automaton": lambda n: viterbi(over_automaton, n_threads=n),
         "fit": lambda n: LinearCRF(n_jobs=n).fit(words, labels),
         "fit_order_2": lambda n: LinearCRF(order=2, n_jobs=n).fit(words, labels),
         "fit_accuracy": lambda n: LinearCRF(objective="accuracy", warm_iter=1, n_jobs=n).fit(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from hedgerow.labels.automaton import Automaton
-from hedgerow.trellis import Potentials, forward_backward, tangent, viterbi
+from hedgerow.trellis import AutomatonChain, Chain, Scores, forward_backward, tangent, viterbi
 
 LABELS = (2, 5, 26, 100)
 SEQUENCE_LENGTHS = (25, 1000)
@@ -65,10 +65,16 @@ def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[c
             for jobs in JOBS:
                 common.log(f"K={n_labels} T={length} n_jobs={jobs}")
                 both = common.best_seconds(
-                    partial(forward_backward, Potentials(nodes, arcs, offsets), n_jobs=jobs), passes
+                    partial(
+                        forward_backward,
+                        Scores(nodes, arcs, offsets, Chain(n_labels)),
+                        n_threads=jobs,
+                    ),
+                    passes,
                 )
                 path = common.best_seconds(
-                    partial(viterbi, Potentials(nodes, arcs, offsets), n_jobs=jobs), passes
+                    partial(viterbi, Scores(nodes, arcs, offsets, Chain(n_labels)), n_threads=jobs),
+                    passes,
                 )
                 rate = len(nodes) / both
                 records.append(
@@ -85,14 +91,14 @@ def throughput(n_positions: int, peaks: dict[int, float], passes: int) -> list[c
     return records
 
 
-def times_forward_backward(potentials: Potentials, passes: int) -> common.Record:
+def times_forward_backward(potentials: Scores, passes: int) -> common.Record:
     """Seconds of a tangent pass over those of a forward-backward pass (one thread)."""
     rng = np.random.default_rng(1)
     nodes = rng.standard_normal(potentials.nodes.shape)
     arcs = rng.standard_normal(potentials.arcs.shape)
     marginals, out = forward_backward(potentials).marginals, np.empty_like(nodes)
-    move = partial(tangent, potentials, marginals, nodes, out=out, n_jobs=1)
-    both = common.best_seconds(partial(forward_backward, potentials, out=out, n_jobs=1), passes)
+    move = partial(tangent, potentials, marginals, nodes, out=out, n_threads=1)
+    both = common.best_seconds(partial(forward_backward, potentials, out=out, n_threads=1), passes)
     return {
         "tangent_over_forward_backward": common.best_seconds(move, passes) / both,
         "with_a_direction_of_arcs": common.best_seconds(partial(move, arcs), passes) / both,
@@ -109,7 +115,7 @@ def tangents(n_positions: int, passes: int) -> list[common.Record]:
         for length in SEQUENCE_LENGTHS:
             common.log(f"tangent K={n_labels} T={length}")
             offsets = even_offsets(total, length)
-            potentials = Potentials(scores[: offsets[-1]], arcs, offsets)
+            potentials = Scores(scores[: offsets[-1]], arcs, offsets, Chain(n_labels))
             ratios = times_forward_backward(potentials, passes)
             records.append({"order": 1, "n_labels": n_labels, "length": length, **ratios})
     strings = [
@@ -121,7 +127,7 @@ def tangents(n_positions: int, passes: int) -> list[common.Record]:
     for length in SEQUENCE_LENGTHS:
         common.log(f"tangent K={TANGENT_LABELS} order 3 T={length}")
         offsets = even_offsets(n_positions, length)
-        potentials = Potentials(scores[: offsets[-1]], arcs, offsets, None, automaton)
+        potentials = Scores(scores[: offsets[-1]], arcs, offsets, AutomatonChain(automaton))
         ratios = times_forward_backward(potentials, passes)
         records.append({"order": 3, "n_labels": TANGENT_LABELS, "length": length, **ratios})
     return records
@@ -140,7 +146,10 @@ def scaling(n_positions: int, passes: int) -> list[common.Record]:
             offsets = even_offsets(n_positions, length)
             nodes = scores[: offsets[-1]]
             seconds = common.best_seconds(
-                partial(forward_backward, Potentials(nodes, arcs, offsets), n_jobs=1), passes
+                partial(
+                    forward_backward, Scores(nodes, arcs, offsets, Chain(n_labels)), n_threads=1
+                ),
+                passes,
             )
             nanoseconds[length] = 1e9 * seconds / len(nodes)
         records.append(

@@ -19,7 +19,7 @@ from peers.ocr_linear import split_words
 
 from hedgerow import TreeCRF
 from hedgerow.boosting import curvature
-from hedgerow.trellis import Potentials
+from hedgerow.trellis import Scores, forward_backward
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,16 +84,17 @@ def follow_gamma(
     return points
 
 
-def score_words(crf: TreeCRF, words: list[Any]) -> Potentials:
+def score_words(crf: TreeCRF, words: list[Any]) -> Scores:
     """Scores of words that are few enough to come in one batch."""
-    (potentials,) = crf._potentials(crf._read(words, None))
+    (potentials,) = crf._scores(crf._read(words, None))
     return potentials
 
 
-def measure_gammas(potentials: Potentials, jobs: int | None) -> common.Record:
+def measure_gammas(potentials: Scores, jobs: int | None) -> common.Record:
     """Means over positions, and for brute force over labels too."""
     n_threads = trees_common.count_threads(jobs)
-    mixing = curvature.mixing(potentials, n_threads=n_threads).nodes
+    counts = forward_backward(potentials, n_threads=n_threads).arc_sums
+    mixing = potentials.trellis.mixing(potentials, counts, None, n_threads).nodes
     exact = curvature.exact(potentials, n_threads=n_threads)
     largest = exact.max(axis=1)
     return {

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels.automaton import Automaton
-from hedgerow.trellis import Potentials, forward_backward
+from hedgerow.trellis import AutomatonChain, Chain, Scores, forward_backward
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,9 @@ def measure_patterns(
     pattern_scores = rng.standard_normal(len(patterns))
     arcs = automaton.arc_scores(pattern_scores)
     nodes, offsets = random_nodes(batch_size(automaton.n_arcs), n_labels, rng)
-    run = partial(forward_backward, Potentials(nodes, arcs, offsets, automaton=automaton), n_jobs=1)
+    run = partial(
+        forward_backward, Scores(nodes, arcs, offsets, AutomatonChain(automaton)), n_threads=1
+    )
     seconds = common.best_seconds(run, PASSES) / len(nodes)
     score_arcs = partial(automaton.arc_scores, pattern_scores)
     return {
@@ -135,9 +137,11 @@ def compare_with_dense(n_labels: int, rng: np.random.Generator) -> common.Record
     arcs = automaton.arc_scores(matrix.ravel())
     nodes, offsets = random_nodes(MOST_SEQUENCES, n_labels, rng)
     sparse = partial(
-        forward_backward, Potentials(nodes, arcs, offsets, automaton=automaton), n_jobs=1
+        forward_backward, Scores(nodes, arcs, offsets, AutomatonChain(automaton)), n_threads=1
     )
-    dense = partial(forward_backward, Potentials(nodes, matrix, offsets), n_jobs=1)
+    dense = partial(
+        forward_backward, Scores(nodes, matrix, offsets, Chain(len(matrix))), n_threads=1
+    )
     np.testing.assert_allclose(sparse().log_z, dense().log_z, rtol=1e-9)
     sparse_seconds, dense_seconds = (common.best_seconds(run, PASSES) for run in (sparse, dense))
     return {

@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 from hedgerow import LinearCRF
 from hedgerow.linear.loss import LinearLoss
+from hedgerow.objectives import Likelihood
 from hedgerow.trellis import AutomatonChain, Chain
 from reference.automata import draw_labels
 from reference.linear import NaiveModel, hide, make_data, to_dicts
@@ -53,10 +54,10 @@ def models():
 
 def loss_of(crf, X, y):
     """The loss that `fit` minimises, and its layout."""
-    data, rows = crf._read_training(X, y, None, None)
+    data, rows = crf._read_training(X, y, None, None, Likelihood())
     layout = crf._layout(data, rows)
     loss = LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=1)
-    return loss.of("likelihood"), layout
+    return loss.of(Likelihood()), layout
 
 
 # Which patterns there are.
@@ -467,10 +468,10 @@ def test_a_start_from_another_order_takes_over_the_patterns_that_both_have(old, 
     # "a" becomes "z", so that every label has another code.
     y = [["z" if label == "a" and renamed else label for label in labels] for labels in Y]
     crf = LinearCRF(order=new)
-    data, rows = crf._read_training(X, y, None, None)
+    data, rows = crf._read_training(X, y, None, None, Likelihood())
     layout = crf._layout(data, rows)
     start = np.zeros(sum(layout.sizes))
-    loss = LinearLoss(rows, data.targets, layout, reg_lambda=1.0, n_threads=1).of("likelihood")
+    loss = LinearLoss(rows, data.targets, layout, reg_lambda=1.0, n_threads=1).of(Likelihood())
     cold, _ = loss(start)
     weights = type(init._weights).from_vector(start, layout)
     init._copy_weights(data, weights)

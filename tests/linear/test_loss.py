@@ -7,7 +7,7 @@ import pytest
 
 from hedgerow import LinearCRF
 from hedgerow.linear.loss import LinearLoss
-from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
+from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise, read_objective
 from reference.linear import NaiveModel, hide, make_data, to_dicts
 
 TRIPLES = [("a", "b"), ("c", "c"), ("a", "b", "c"), ("b", "b", "b"), ("a", "c", "a", "b")]
@@ -148,7 +148,8 @@ def test_loss_of_a_model_worked_by_hand():
 
 def build_loss(crf, X, y, sample_weight=None, objective="likelihood"):
     """The loss that `fit` minimises, and its number of weights."""
-    data, rows = crf._read_training(X, y, sample_weight, None)
+    objective = read_objective(objective, 15.0, margin=True)
+    data, rows = crf._read_training(X, y, sample_weight, None, objective)
     layout = crf._layout(data, rows)
     loss = LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=2)
     return loss.of(objective), sum(layout.sizes)

@@ -16,7 +16,7 @@ from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.owlqn import minimize_l1
 from hedgerow.linear.scaling import UNSCALED, Scaling
 from hedgerow.linear.weights import LinearWeights
-from hedgerow.objectives import Pointwise
+from hedgerow.objectives import Likelihood, Pointwise
 from hedgerow.trellis import forward_backward
 from reference.trainings import Brier, saved
 
@@ -48,7 +48,7 @@ def fit(X, **parameters):
 def make_loss(X, y, *, scaled, **parameters):
     """The loss that `fit` minimises, in units of its own or in those of the weights; and rows."""
     crf = LinearCRF(**parameters)
-    data, rows = crf._read_training(X, y, None, None)
+    data, rows = crf._read_training(X, y, None, None, Likelihood())
     layout = crf._layout(data, rows)
     scaling = Scaling.of(rows, None, layout, crf.reg_lambda) if scaled else UNSCALED
     options = {"reg_lambda": crf.reg_lambda, "scaling": scaling, "n_threads": 1}
@@ -86,7 +86,7 @@ def test_the_minimum_is_that_of_another_solver(column, reg_lambda):
     sequences = [beside(column)[g == GROUPS] for g in range(N // 10)]
     labels = [Y[g == GROUPS] for g in range(N // 10)]
     loss, _ = make_loss(sequences, labels, scaled=False, reg_lambda=reg_lambda)
-    function, n_weights = loss.of("likelihood"), sum(loss.layout.sizes)
+    function, n_weights = loss.of(Likelihood()), sum(loss.layout.sizes)
     # Columns and biases, made as large as the square root of their curvature.
     size = np.ones(n_weights)
     size[2:4] = np.abs(COLUMNS[column]).max() if column != "small" else 1.0
@@ -261,7 +261,7 @@ def test_without_a_penalty_units_do_not_matter(problem):
 
 
 def solve_lbfgs(loss, penalties, start, iterations):
-    function = loss.of("likelihood")
+    function = loss.of(Likelihood())
 
     def penalised(point):
         value, gradient = function(point)
@@ -272,7 +272,7 @@ def solve_lbfgs(loss, penalties, start, iterations):
 
 def solve_l1(loss, penalties, start, iterations):
     metric, alphas = build_metric(len(start)), np.sqrt(penalties)
-    return minimize_l1(loss.of("likelihood"), start, alphas, iterations, metric, 1)
+    return minimize_l1(loss.of(Likelihood()), start, alphas, iterations, metric, 1)
 
 
 def solve_bundle(loss, penalties, start, iterations):

@@ -6,6 +6,7 @@ import pytest
 from hedgerow import LinearCRF
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.weights import LinearWeights
+from hedgerow.objectives import Likelihood
 from reference.linear import make_data, to_dicts
 
 X, Y = make_data(n_sequences=15)
@@ -80,7 +81,7 @@ def test_every_weight_that_both_models_have_is_copied(all_pairs):
     new = LinearCRF(all_pairs=all_pairs, transition_attributes=True)
     items = [[{"x2": 1, "new": 1, "x0": 1}] * len(labels) for labels in Y]
     labels = [["z" if label == "a" else label for label in labels] for labels in Y]
-    data, rows = new._read_training(items, labels, None, None)
+    data, rows = new._read_training(items, labels, None, None, Likelihood())
     layout = new._layout(data, rows)
     start = LinearWeights.from_vector(np.zeros(sum(layout.sizes)), layout)
     copy_weights(init._weights, init._index, init._labels(), data, start)

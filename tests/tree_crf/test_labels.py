@@ -198,7 +198,7 @@ MODELS = {
 def enumerate_all(crf, x, known=None):
     """All labellings of one sequence, from the trees' scores and the weights of patterns."""
     classes = crf.classes_.tolist()
-    part = next(iter(crf._potentials(crf._read([x], None))))
+    part = next(iter(crf._scores(crf._read([x], None))))
     nodes = np.where(np.isfinite(part.nodes), part.nodes, 0.0)  # the rules forbid what is not
     codes = None
     if known is not None:
