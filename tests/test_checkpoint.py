@@ -14,6 +14,7 @@ import pytest
 from hedgerow import Checkpoint, ModelFileError, TreeCRF, load, persist
 from hedgerow import lock as lock_module
 from hedgerow.objectives import Accuracy
+from hedgerow.state import State
 from hedgerow.whole_file import name_beside
 from reference.trainings import EVAL_SET, Brier, X, Y, make_data, saved, train_long
 
@@ -200,7 +201,7 @@ def test_a_file_that_makes_no_sense_is_refused(name, value, message, tmp_path):
     checkpoint = Checkpoint(tmp_path / "kept")
     small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
     kind, state = persist.read(checkpoint.path.read_bytes())
-    state = persist.State(state.tensors, state.metadata | {name: value})
+    state = State(state.tensors, state.metadata | {name: value})
     persist.write(checkpoint.path, kind, state)
     with pytest.raises(ModelFileError, match=message):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)

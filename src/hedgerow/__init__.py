@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow.checkpoint import Checkpoint
     from hedgerow.linear_crf import LinearCRF
-    from hedgerow.persist import ModelFileError, load
+    from hedgerow.persist import load
+    from hedgerow.state import ModelFileError
     from hedgerow.tree_crf import TreeCRF
 
 __all__ = ["Checkpoint", "LinearCRF", "ModelFileError", "TreeCRF", "load"]
@@ -14,7 +15,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Checkpoint": "hedgerow.checkpoint",
     "LinearCRF": "hedgerow.linear_crf",
-    "ModelFileError": "hedgerow.persist",
+    "ModelFileError": "hedgerow.state",
     "TreeCRF": "hedgerow.tree_crf",
     "load": "hedgerow.persist",
 }

@@ -19,6 +19,7 @@ from hedgerow import persist
 from hedgerow.description import describe, show
 from hedgerow.lock import Lock
 from hedgerow.parameters import check_number
+from hedgerow.state import ModelFileError, State, expecting
 from hedgerow.whole_file import check_place, remove_leftovers
 
 __all__ = ["Checkpoint", "Identity", "Record", "check_checkpoint"]
@@ -163,7 +164,7 @@ class Record:
     def __exit__(self, *_: object) -> None:
         self._lock.release()
 
-    def read(self, unpack: Callable[[persist.State], Standing]) -> Standing | None:
+    def read(self, unpack: Callable[[State], Standing]) -> Standing | None:
         """Where the training stands, as `unpack` reads it; None if it has not begun.
 
         Raises ModelFileError if the file is damaged, ValueError if it is of another training.
@@ -176,16 +177,16 @@ class Record:
         try:
             kind, state = persist.read(path.read_bytes())
             if kind != persist.CHECKPOINT:
-                raise persist.ModelFileError(f"it holds a {kind}, not a checkpoint")
-            with persist.expecting("whose training it is"):
+                raise ModelFileError(f"it holds a {kind}, not a checkpoint")
+            with expecting("whose training it is"):
                 difference = self._identity.difference(state.metadata["identity"])
             if difference is not None:
                 raise ValueError(
                     f"the checkpoint {str(path)!r} is of another training: {difference}; {ADVICE}"
                 )
             return unpack(state)
-        except persist.ModelFileError as error:
-            raise persist.ModelFileError(
+        except ModelFileError as error:
+            raise ModelFileError(
                 f"cannot go on from the checkpoint {str(path)!r}: {error}; {ADVICE}"
             ) from error
 
@@ -197,7 +198,7 @@ class Record:
                 f"{name} is {limit} now; raise it, or {ADVICE}"
             )
 
-    def note(self, n_done: int, pack: Callable[[], persist.State], *, last: bool = False) -> None:
+    def note(self, n_done: int, pack: Callable[[], State], *, last: bool = False) -> None:
         """Keep where the training stands if it is due after so many steps, or at the last one."""
         if n_done != self._n_written and (last or n_done % self._every == 0):
             if not self._lock.is_held:
@@ -207,7 +208,7 @@ class Record:
                 )
             state = pack()
             metadata = {"identity": self._identity.to_json(), **state.metadata}
-            persist.write(self._path, persist.CHECKPOINT, persist.State(state.tensors, metadata))
+            persist.write(self._path, persist.CHECKPOINT, State(state.tensors, metadata))
             self._n_written = n_done
 
 

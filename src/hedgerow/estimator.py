@@ -27,6 +27,7 @@ from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_tab
 from hedgerow.objectives import TrainingObjective
 from hedgerow.parameters import plain_parameters
 from hedgerow.sequences import Schema, Sequences
+from hedgerow.state import State, expecting, history_from_json, history_to_json, require
 from hedgerow.threads import count_threads
 from hedgerow.training import TrainingSet
 
@@ -74,11 +75,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Raise ValueError if X holds numbers that this kind of model cannot take."""
 
     @abstractmethod
-    def _pack(self) -> persist.State:
+    def _pack(self) -> State:
         """What only this kind of model has to keep in its file."""
 
     @abstractmethod
-    def _unpack(self, state: persist.State) -> None:
+    def _unpack(self, state: State) -> None:
         """Read what `_pack` wrote, all else being set; raises `hedgerow.ModelFileError`."""
 
     @property
@@ -110,7 +111,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         persist.write(Path(path), type(self).__name__, self._to_state())
 
-    def _to_state(self) -> persist.State:
+    def _to_state(self) -> State:
         """Everything that a model file has to hold."""
         own = self._pack()
         metadata = {
@@ -119,14 +120,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "schema": self._schema.to_json(),
             **own.metadata,
             "decode": self.decode_,
-            "history": persist.history_to_json(self.history_),
+            "history": history_to_json(self.history_),
         }
         if hasattr(self, "recipe_"):
             metadata["recipe"] = self.recipe_
-        return persist.State(persist.pack_index(self._index) | own.tensors, metadata)
+        return State(persist.pack_index(self._index) | own.tensors, metadata)
 
     @classmethod
-    def _from_state(cls: type[AnyEstimator], state: persist.State) -> AnyEstimator:
+    def _from_state(cls: type[AnyEstimator], state: State) -> AnyEstimator:
         """Rebuild a fitted model; raises `hedgerow.ModelFileError`."""
         known = cls().get_params(deep=False)
         model = cls(**persist.unpack_parameters(state.metadata, known))
@@ -136,14 +137,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             persist.unpack_index(state),
             persist.unpack_decode(state.metadata),
         )
-        with persist.expecting():
+        with expecting():
             check_group_column(model.group_column)
             check_missing_label(model.missing_label)
             count_threads(model.n_jobs)
-        model.history_ = persist.history_from_json(state.metadata)
+        model.history_ = history_from_json(state.metadata)
         if "recipe" in state.metadata:
             model.recipe_ = state.metadata["recipe"]
-            persist.require(isinstance(model.recipe_, dict), "its recipe")
+            require(isinstance(model.recipe_, dict), "its recipe")
         model._unpack(state)
         return model
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from hedgerow import _core, persist
+from hedgerow import _core
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
 from hedgerow.labels import Grammar
@@ -33,6 +33,7 @@ from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_choice, check_number, check_prefix
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, SparseRows, check_finite
+from hedgerow.state import State, read_count, read_loss
 from hedgerow.threads import count_threads
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trellis import Scores, Trellis
@@ -509,11 +510,11 @@ class LinearCRF(SequenceModel):
         rows = attribute_rows(sequences, self._index)
         return weight_contributions(self._weights, self._index, rows, position, signs)
 
-    def _pack(self) -> persist.State:
+    def _pack(self) -> State:
         figures = {"loss": self.loss_, "n_iter": self.n_iter_}
-        return persist.State(pack_weights(self._weights), figures)
+        return State(pack_weights(self._weights), figures)
 
-    def _unpack(self, state: persist.State) -> None:
+    def _unpack(self, state: State) -> None:
         self._weights = unpack_weights(state, len(self._index), len(self.classes_))
-        self.loss_ = persist.read_loss(state.metadata)
-        self.n_iter_ = persist.read_count(state.metadata, "n_iter")
+        self.loss_ = read_loss(state.metadata)
+        self.n_iter_ = read_count(state.metadata, "n_iter")

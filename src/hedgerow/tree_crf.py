@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from hedgerow import _core, persist
+from hedgerow import _core
 from hedgerow.boosting.booster import Booster, Model
 from hedgerow.boosting.loop import boost
 from hedgerow.boosting.monitor import Callback, Metric, Monitor
@@ -35,6 +35,7 @@ from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_number
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences, check_not_infinite
+from hedgerow.state import State, read_count, read_loss, require
 from hedgerow.threads import count_threads
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trees.columns import Columns
@@ -577,7 +578,7 @@ class TreeCRF(SequenceModel):
     ) -> tuple[float, Table]:
         return path_contributions(self._model.forest, self._columns, sequences, position, signs)
 
-    def _pack(self) -> persist.State:
+    def _pack(self) -> State:
         tensors, metadata = pack_columns(self._columns)
         grammar = pack_grammar(self._grammar, self._model.weights)
         figures = {
@@ -585,22 +586,20 @@ class TreeCRF(SequenceModel):
             "best_round": self.best_round_,
             "warm_rounds": self._n_warm_rounds,
         }
-        return persist.State(
-            tensors | pack_forest(self._model.forest) | grammar, figures | metadata
-        )
+        return State(tensors | pack_forest(self._model.forest) | grammar, figures | metadata)
 
-    def _unpack(self, state: persist.State) -> None:
+    def _unpack(self, state: State) -> None:
         self._columns = unpack_columns(state, self._schema, self._index)
         n_labels = len(self.classes_)
         self._fitted_grammar, weights = unpack_grammar(state, n_labels)
         self._fitted_trellis = build_trellis(self._fitted_grammar)
-        self.loss_ = persist.read_loss(state.metadata)
+        self.loss_ = read_loss(state.metadata)
         self.best_round_ = None
-        persist.require("best_round" in state.metadata, "its best round")
+        require("best_round" in state.metadata, "its best round")
         if state.metadata["best_round"] is not None:
-            self.best_round_ = persist.read_count(state.metadata, "best_round")
+            self.best_round_ = read_count(state.metadata, "best_round")
         self._model = Model(unpack_forest(state, n_labels, self._columns.n_columns), weights)
         self._n_warm_rounds = self.n_rounds_  # up to format 2 all rounds were for the likelihood
         if state.metadata["format"] > 2:
-            self._n_warm_rounds = persist.read_count(state.metadata, "warm_rounds")
-        persist.require(self._n_warm_rounds <= self.n_rounds_, "its warm rounds")
+            self._n_warm_rounds = read_count(state.metadata, "warm_rounds")
+        require(self._n_warm_rounds <= self.n_rounds_, "its warm rounds")

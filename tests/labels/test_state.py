@@ -8,7 +8,7 @@ import pytest
 from hedgerow import ModelFileError
 from hedgerow.labels import Constraints, Grammar, Patterns
 from hedgerow.labels.state import pack_grammar, unpack_grammar
-from hedgerow.persist import State
+from hedgerow.state import State
 
 RULES = Constraints(~np.eye(3, dtype=bool), np.array([True, True, False]), np.ones(3, bool))
 

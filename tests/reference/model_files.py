@@ -8,6 +8,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from hedgerow import persist
+from hedgerow.state import State
 from reference.linear import make_data
 
 X, Y = make_data()
@@ -40,7 +41,7 @@ def take_apart(data):
     content = json.loads(metadata.partition(" ")[2])
     kind = content.pop("model")
     del content["format"]
-    return kind, persist.State(load_tensors(data), content)
+    return kind, State(load_tensors(data), content)
 
 
 def put_together(tensors, content):

@@ -11,8 +11,8 @@ import scipy.sparse
 
 from hedgerow import ModelFileError, _core
 from hedgerow.encode import encode
-from hedgerow.persist import State
 from hedgerow.sequences import Schema
+from hedgerow.state import State
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from reference.columns import learn
 

@@ -8,14 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.booster import Model
-from hedgerow.persist import (
-    State,
-    pack_history,
-    read_array,
-    read_weights,
-    require,
-    unpack_history,
-)
+from hedgerow.state import State, pack_history, read_array, read_weights, require, unpack_history
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.forest_state import pack_forest, unpack_forest

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.labels.constraints import Constraints
 from hedgerow.labels.grammar import Grammar
 from hedgerow.labels.patterns import Patterns
-from hedgerow.persist import State, read_array, read_weights, require
+from hedgerow.state import State, read_array, read_weights, require
 
 
 def pack_grammar(grammar: Grammar, weights: NDArray[np.float64]) -> dict[str, NDArray[Any]]:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.lbfgs import Iterations, Minimum, dot
-from hedgerow.persist import State, read_array, read_weights, require
+from hedgerow.state import State, read_array, read_weights, require
 
 __all__ = ["Bundle", "minimize_bundle"]
 

@@ -12,7 +12,7 @@ from hedgerow import _core
 from hedgerow.lbfgs import Minimum, build_metric
 from hedgerow.linear.bundle import Bundle
 from hedgerow.objectives import TrainingObjective
-from hedgerow.persist import (
+from hedgerow.state import (
     State,
     expecting,
     pack_history,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
-from hedgerow.persist import State, read_array, read_weights, require
+from hedgerow.state import State, read_array, read_weights, require
 from hedgerow.trellis import build_trellis
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.persist import State, read_array, require
 from hedgerow.sequences import Schema
+from hedgerow.state import State, read_array, require
 from hedgerow.trees.columns import Columns, is_dense
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.persist import State, expecting, read_array, read_weights, require
+from hedgerow.state import State, expecting, read_array, read_weights, require
 from hedgerow.trees.forest import ARRAYS, Forest
 
 __all__ = ["pack_forest", "unpack_forest"]

@@ -1,0 +1,150 @@
+"""State: a model or a training taken apart for its file, and readers that check every part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ModelFileError",
+    "State",
+    "expecting",
+    "history_from_json",
+    "history_to_json",
+    "pack_history",
+    "read_array",
+    "read_count",
+    "read_loss",
+    "read_weights",
+    "require",
+    "unpack_history",
+]
+
+# Figures that JSON has no numbers for.
+NOT_FINITE = ("nan", "inf", "-inf")
+# Weights beyond this would make scores overflow, whatever the numbers of X.
+LARGEST_WEIGHT = 1e150
+
+
+class ModelFileError(ValueError):
+    """A model file cannot be read: it is damaged, foreign, or too new."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A model taken apart: arrays, and what JSON can hold."""
+
+    tensors: dict[str, NDArray[Any]]
+    metadata: dict[str, Any]
+
+
+def require(holds: object, what: str) -> None:
+    """Raise ModelFileError unless a file that passed its checksum also makes sense."""
+    if not holds:
+        raise ModelFileError(f"the file does not hold a valid model: {what}")
+
+
+@contextmanager
+def expecting(what: str | None = None) -> Iterator[None]:
+    """Turn the error of a value that makes no sense into a ModelFileError that says what it is.
+
+    Without `what` it says what the error was.
+    """
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise ModelFileError(
+            f"the file does not hold a valid model: {what or repr(error)}"
+        ) from error
+
+
+def read_array(
+    state: State, name: str, dtype: type[np.generic], n_dimensions: int = 1
+) -> NDArray[Any]:
+    """One of the arrays; raises ModelFileError if it is missing or of another type."""
+    array = state.tensors.get(name)
+    require(array is not None, f"{name} is missing")
+    assert array is not None
+    require(array.dtype == dtype and array.ndim == n_dimensions, f"{name} has the wrong type")
+    return array
+
+
+def read_weights(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """One of the arrays, which holds finite numbers; raises ModelFileError."""
+    array = read_array(state, name, np.float64, len(shape))
+    require(array.shape == shape, f"{name} has the wrong shape")
+    require(np.isfinite(array).all(), f"{name} is not finite")
+    require((np.abs(array) <= LARGEST_WEIGHT).all(), f"{name} is beyond all bounds")
+    return array
+
+
+def pack_history(history: Mapping[str, list[float]]) -> State:
+    """Figures of a training that is not over, which need not be finite."""
+    figures = {f"history.{name}": np.array(history[name], np.float64) for name in history}
+    return State(figures, {"history": list(history)})
+
+
+def unpack_history(state: State) -> dict[str, list[float]]:
+    """Read what `pack_history` wrote."""
+    with expecting("its history"):
+        return {
+            name: read_array(state, f"history.{name}", np.float64).tolist()
+            for name in state.metadata["history"]
+        }
+
+
+def history_to_json(history: Mapping[str, list[float]]) -> dict[str, list[float | str]]:
+    """Figures of a training that is over as JSON values; those that are not finite as text."""
+    return {
+        name: [figure if np.isfinite(figure) else str(float(figure)) for figure in figures]
+        for name, figures in history.items()
+    }
+
+
+def history_from_json(metadata: dict[str, Any]) -> dict[str, list[float]]:
+    """Read what `history_to_json` made under "history"."""
+    history = metadata.get("history")
+    require(isinstance(history, dict), "its history")
+    assert isinstance(history, dict)
+    for figures in history.values():
+        valid = isinstance(figures, list) and all(
+            _is_number(figure) or figure in NOT_FINITE for figure in figures
+        )
+        require(valid, "its history")
+    return {
+        name: [float(figure) if isinstance(figure, str) else figure for figure in figures]
+        for name, figures in history.items()
+    }
+
+
+def read_loss(metadata: dict[str, Any]) -> float:
+    """The training loss of a model."""
+    require(_is_number(metadata.get("loss")), "its loss")
+    return float(metadata["loss"])
+
+
+def read_count(metadata: dict[str, Any], name: str) -> int:
+    """How often something was done."""
+    count = metadata.get(name)
+    require(type(count) is int and 0 <= count < 2**63, f"its {name.replace('_', ' ')}")
+    assert isinstance(count, int)
+    return count
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a JSON value is a float, or an integer that fits into 64 bits."""
+    return type(value) is float or (type(value) is int and abs(value) < 2**63)
