@@ -109,6 +109,7 @@ class Booster:
         self._next_scores = np.empty_like(self.scores)
         self._marginals = np.empty_like(self.scores)
         self._gradients = np.empty_like(self.scores)
+        self._bounds: NDArray[np.float32] | None = None
         self.objective: RoundObjective = schedule.objective_of(self.n_rounds)
         self.expected = self._expect(self.scores, self.weights)
 
@@ -228,11 +229,12 @@ class Booster:
         if curvature is None:
             ones = np.ones(len(self.scores)) if scales is None else scales
             return ones.astype(np.float32)[:, None]
-        out = np.empty(self.scores.shape, np.float32)
+        if self._bounds is None:
+            self._bounds = np.empty(self.scores.shape, np.float32)
         _core.fill_curvatures(
-            self._probabilities(), curvature.nodes, scales, out, self.settings.n_threads
+            self._probabilities(), curvature.nodes, scales, self._bounds, self.settings.n_threads
         )
-        return out
+        return self._bounds
 
     def _pattern_curvatures(self, curvature: Curvature | None) -> NDArray[np.float64]:
         """Bound on the second derivative of the loss by each pattern's weight, (P,).
