@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow import _core
 from hedgerow.parameters import check_choice, check_number, check_share, read_random_state
 from hedgerow.threads import count_threads
 from hedgerow.trees.columns import check_max_bins
+from hedgerow.trees.learner import GrowthRules
 from hedgerow.trees.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class Settings:
             n_threads=count_threads(crf.n_jobs),
         )
 
-    def growth_rules(self) -> _core.GrowthRules:
+    def growth_rules(self) -> GrowthRules:
         """What a tree may be."""
-        return _core.GrowthRules(
+        return GrowthRules(
             max_leaves=self.max_leaves,
             max_depth=self.max_depth,
             min_child_weight=self.min_child_weight,

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow._core import GrowthRules
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_positions
 
-__all__ = ["TreeLearner"]
+__all__ = ["GrowthRules", "TreeLearner"]
 
 
 class TreeLearner:
@@ -39,7 +40,7 @@ class TreeLearner:
     def __init__(
         self,
         data: _core.TreeData,
-        rules: _core.GrowthRules,
+        rules: GrowthRules,
         sampling: Sampling,
         *,
         offsets: NDArray[np.int64],
