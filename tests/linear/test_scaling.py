@@ -1,5 +1,7 @@
 """Training does not depend on the units of the columns."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -206,6 +208,13 @@ def test_scales_worked_by_hand():
         assert loss.scaling.attributes.tolist() == expected
         n_others = 2 + 4  # biases and label pairs
         assert loss.scaling.weights.tolist() == [*expected, expected[-1], *[1] * n_others]
+
+
+def test_the_order_of_positions_does_not_decide_a_scale():
+    # hypot(sqrt(12), 2) / hypot(sqrt(4), 2) is the square root of 2, half-way between 1 and 2.
+    for values in itertools.permutations([3.0, 1.0, 1.0, 1.0]):
+        loss, _ = make_loss([[[value] for value in values]], [list("abab")], scaled=True)
+        assert loss.scaling.attributes.tolist() == [2.0]
 
 
 @pytest.mark.parametrize("items", [[["u", "v"], ["u"]], [{"u": 1.0}, {"v": -1.0}]])

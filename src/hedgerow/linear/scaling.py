@@ -28,6 +28,9 @@ Vector = NDArray[np.float64]
 
 # Weights of attributes that are smaller than 2^SMALLEST would be too large for a number.
 SMALLEST = -500
+# Small whole numbers often make a scale of exactly 2^(n + 1/2): this much more, and rounding errors
+# do not decide between 2^n and 2^(n + 1).
+NUDGE = 1e-6
 # A penalty of weights in training is at least this share of that of weights.
 LEAST_PENALTY = 2.0**-26
 # Entries that are looked at in one go.
@@ -120,5 +123,5 @@ def _find_scales(rows: SparseRows, position_weights: Vector | None, reg_lambda: 
     penalty = 2 * np.sqrt(reg_lambda)
     scales = np.hypot(largest * np.sqrt(squares), penalty) / np.hypot(np.sqrt(counts), penalty)
     scales[~occurs] = 1.0  # attributes that never occur, or do not count
-    powers: Vector = np.exp2(np.round(np.log2(scales)).clip(SMALLEST, None))
+    powers: Vector = np.exp2(np.round(np.log2(scales) + NUDGE).clip(SMALLEST, None))
     return powers
