@@ -56,6 +56,8 @@ def assert_alike(
     takes_first = first.objective in ("accuracy", "max_margin")
     if takes_first:  # of labels or labellings that tie, they take the first
         n_compared = 0 if first.objective == "max_margin" else min(n_compared, 1)
+    if len(first.classes_) == 1:  # all slopes are zero but for rounding, which stages go by
+        n_compared = 0
     if isinstance(first, LinearCRF):
         n_compared = min(n_compared, N_ITERATIONS)
     else:
