@@ -1,4 +1,4 @@
-"""Evaluation: reading data set aside, and figures from their potentials."""
+"""Evaluation: reading data set aside, and figures from their scores."""
 
 import re
 
@@ -9,30 +9,32 @@ from scipy.special import expit
 from hedgerow import LinearCRF, _core
 from hedgerow.encode import encode
 from hedgerow.evaluation import Evaluation
-from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
+from hedgerow.objectives import Accuracy, ExpectedAccuracy, Likelihood, OfMarginals, Pointwise
 from hedgerow.training import read_training_set
-from reference.scores import scores_of
+from reference.scores import scores_of, targets_of
 
 X = [np.zeros((2, 1)), np.zeros((1, 1)), np.zeros((3, 1))]
 Y = [["a", "b"], ["b"], ["b", "a", "a"]]
 
 
 def read(eval_set, reader=encode, **parameters):
-    data = read_training_set(LinearCRF(**parameters), encode(X), _core.StringIndex(), Y)
-    return Evaluation.read(eval_set, data, reader, missing_label="?", objective="likelihood")
+    objective = Likelihood()
+    crf, index = LinearCRF(**parameters), _core.StringIndex()
+    data = read_training_set(crf, encode(X), index, Y, objective=objective)
+    return Evaluation.read(eval_set, data, reader, missing_label="?", objective=objective)
 
 
 def test_labels_are_read_as_in_training():
     evaluation, sequences = read((X[:2], [["b", "?"], ["a"]]))
-    assert evaluation.codes.tolist() == [1, -1, 0]
-    assert evaluation.offsets.tolist() == sequences.offsets.tolist() == [0, 2, 3]
-    assert evaluation.n_labels == 2
+    assert evaluation.targets.codes.tolist() == [1, -1, 0]
+    assert evaluation.targets.offsets.tolist() == sequences.offsets.tolist() == [0, 2, 3]
+    assert evaluation.targets.n_labels == 2
 
 
 def test_groups_go_to_the_reader():
     evaluation, sequences = read((np.zeros((3, 1)), ["b", "a", "a"], [7, 7, 3]))
     assert sequences.flat
-    assert evaluation.offsets.tolist() == [0, 2, 3]
+    assert evaluation.targets.offsets.tolist() == [0, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -61,32 +63,31 @@ def test_errors_of_the_reader_keep_their_kind():
 @pytest.mark.parametrize(
     ("objective", "loss"),
     [
-        ("likelihood", -np.log(3 / 4 * 1 / 5 * 1 / 2)),
-        (Pointwise(), -np.log(3 / 4 * 1 / 5 * 1 / 2)),
-        (ExpectedAccuracy(), -(3 / 4 + 1 / 5 + 1 / 2)),
-        (Accuracy(2.0), -expit([1.0, -1.2, 0.0]).sum()),
+        (Likelihood(), -np.log(3 / 4 * 1 / 5 * 1 / 2)),
+        (OfMarginals(Pointwise()), -np.log(3 / 4 * 1 / 5 * 1 / 2)),
+        (OfMarginals(ExpectedAccuracy()), -(3 / 4 + 1 / 5 + 1 / 2)),
+        (OfMarginals(Accuracy(2.0)), -expit([1.0, -1.2, 0.0]).sum()),
     ],
-    ids=str,
 )
 def test_figures_worked_by_hand(objective, loss):
     # Without arcs the labels are independent: those that are known have the probabilities 3/4, 1/5
     # and 1/2, and the first and the last of them are also the best.
     offsets, codes = np.array([0, 2, 4]), np.array([0, 1, -1, 0], np.int32)
-    evaluation = Evaluation(offsets, codes, 2, None, objective)
+    evaluation = Evaluation(targets_of(offsets, codes, 2), objective)
     nodes = np.log([[3.0, 1.0], [4.0, 1.0], [1.0, 9.0], [1.0, 1.0]])
-    potentials = scores_of(nodes, np.zeros((2, 2)), evaluation.offsets)
+    potentials = scores_of(nodes, np.zeros((2, 2)), offsets)
     figures = evaluation.measure([potentials], 1)
     assert figures == pytest.approx({"eval_loss": loss / 3, "eval_accuracy": 2 / 3})
 
 
 @pytest.mark.parametrize("unknown", [[], [1, 4]])
-@pytest.mark.parametrize("objective", ["likelihood", Accuracy(4.0)], ids=str)
+@pytest.mark.parametrize("objective", [Likelihood(), OfMarginals(Accuracy(4.0))])
 def test_figures_do_not_depend_on_how_sequences_are_cut_into_parts(unknown, objective):
     offsets = np.array([0, 2, 3, 6, 10])
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=10).astype(np.int32)
     codes[unknown] = -1
-    evaluation = Evaluation(offsets, codes, 2, None, objective)
+    evaluation = Evaluation(targets_of(offsets, codes, 2), objective)
     whole = scores_of(rng.normal(size=(10, 2)), rng.normal(size=(2, 2)), offsets)
     parts = (whole.part(cut) for cut in (slice(0, 1), slice(1, 3), slice(3, 4)))
     assert evaluation.measure(parts, 1) == pytest.approx(evaluation.measure([whole], 1))

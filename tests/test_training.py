@@ -8,6 +8,7 @@ import pytest
 from hedgerow import LinearCRF, _core
 from hedgerow.encode import encode
 from hedgerow.labels import Labels
+from hedgerow.objectives import Likelihood
 from hedgerow.training import check_label_parameters, read_training_set
 
 SEQUENCES = encode([np.zeros((3, 1)), np.zeros((1, 1))])
@@ -22,6 +23,7 @@ def read(y=Y, sample_weight=None, *, labels=None, has_edges=False, **parameters)
         _core.StringIndex(),
         y,
         sample_weight,
+        objective=Likelihood(),
         has_edges=has_edges,
         labels=labels,
     )

@@ -18,7 +18,7 @@ from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.owlqn import minimize_l1
 from hedgerow.linear.scaling import UNSCALED, Scaling
 from hedgerow.linear.weights import LinearWeights
-from hedgerow.objectives import Likelihood, Pointwise
+from hedgerow.objectives import Likelihood, MaxMargin, OfMarginals, Pointwise
 from hedgerow.trellis import forward_backward
 from reference.trainings import Brier, saved
 
@@ -223,7 +223,7 @@ def test_binary_attributes_are_not_scaled(items):
     assert loss.scaling is UNSCALED
 
 
-@pytest.mark.parametrize("objective", ["likelihood", "max_margin", Pointwise()])
+@pytest.mark.parametrize("objective", [Likelihood(), MaxMargin(), OfMarginals(Pointwise())])
 @pytest.mark.parametrize("edges", [False, True])
 def test_a_loss_in_other_units_is_the_same_loss(objective, edges):
     X, y = [beside("year")[:20], beside("uniform")[:9]], [Y[:20], Y[:9]]
@@ -285,7 +285,7 @@ def solve_l1(loss, penalties, start, iterations):
 
 
 def solve_bundle(loss, penalties, start, iterations):
-    risk = loss.of("max_margin")
+    risk = loss.of(MaxMargin())
     return minimize_bundle(risk, Bundle.begin(risk, start, penalties, floor=0.0), iterations)
 
 
@@ -310,6 +310,6 @@ def test_with_penalties_in_the_same_units_they_do_not_matter(solve, problem):
         iterations = Iterations(1000, tol, lambda weights, value: None)
         found = solve(loss, penalties, np.zeros(len(penalties)), iterations)
         weights = LinearWeights.from_vector(weights_of(found.weights), loss.layout)
-        (potentials,) = weights.potentials(rows, loss.targets.offsets, 1)
-        marginals.append(forward_backward(potentials, pairs=None).marginals)
+        (scores,) = weights.scores(rows, loss.targets.offsets, 1)
+        marginals.append(forward_backward(scores, pairs=None).marginals)
     np.testing.assert_allclose(*marginals, atol=1e-6)
