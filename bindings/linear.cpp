@@ -88,7 +88,7 @@ void bind_linear(nb::module_& module) {
           nb::arg("n_outputs"), nb::arg("weights").noconvert(),
           nb::arg("biases").noconvert().none())
       .def(
-          "fill_scores",
+          "add_scores",
           [](const Scorer& scorer, Offsets offsets, Codes attributes, Values values,
              Array<double, 2> scores, int n_threads) {
             const AttributeRows rows = read_rows(offsets, attributes, values);
@@ -97,7 +97,7 @@ void bind_linear(nb::module_& module) {
             check(static_cast<int64_t>(scores.shape(0)) == rows.n_positions,
                   "scores must have a row for each position");
             run_kernel(
-                [&](Stop& stop) { scorer.fill_scores(rows, scores.data(), n_threads, stop); });
+                [&](Stop& stop) { scorer.add_scores(rows, scores.data(), n_threads, stop); });
           },
           nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(),
           nb::arg("values").noconvert().none(), nb::arg("scores").noconvert(),

@@ -19,6 +19,7 @@ from peers.ocr_linear import split_words
 
 from hedgerow import TreeCRF
 from hedgerow.boosting import curvature
+from hedgerow.estimator import read_inputs
 from hedgerow.trellis import Scores, forward_backward
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def follow_gamma(
 
 def score_words(crf: TreeCRF, words: list[Any]) -> Scores:
     """Scores of words that are few enough to come in one batch."""
-    (potentials,) = crf._scores(crf._read(words, None))
+    (potentials,) = crf.model_.scores(read_inputs(crf, words, None).sequences, 1)
     return potentials
 
 

@@ -18,7 +18,7 @@ class AttributeBlocks {
 
   int64_t n_positions() const { return n_positions_; }
 
-  // As Scorer::fill_scores.
+  // As Scorer::add_scores, to nothing.
   void fill_scores(const WeightLayout& layout, const double* weights, const double* biases,
                    double* scores, int n_threads, Stop& stop) const;
 

@@ -32,12 +32,13 @@ Scorer::Scorer(const WeightLayout& layout, const double* weights, const double* 
 }
 
 HEDGEROW_CLONES
-void Scorer::fill_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
+void Scorer::add_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
                        double* scores) const {
   const int n_outputs = layout_.n_outputs;
   const Row row(n_outputs);
   for (int64_t t = first; t < end; ++t) {
     std::copy(biases_.begin(), biases_.end(), sums);
+    for (int k = 0; k < n_outputs; ++k) sums[k] += scores[t * n_outputs + k];
     for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
       const int64_t attribute = rows.attributes[e];
       const int64_t wide = wide_row_[attribute];
@@ -53,14 +54,14 @@ void Scorer::fill_rows(const AttributeRows& rows, int64_t first, int64_t end, do
   }
 }
 
-void Scorer::fill_scores(const AttributeRows& rows, double* scores, int n_threads,
+void Scorer::add_scores(const AttributeRows& rows, double* scores, int n_threads,
                          Stop& stop) const {
   const int64_t n_tasks = (rows.n_positions + kTaskPositions - 1) / kTaskPositions;
   parallel_for(n_tasks, n_threads, stop, [&](int64_t task) {
     stop.check();
     std::vector<double> sums(stride_);
     const int64_t first = task * kTaskPositions;
-    fill_rows(rows, first, std::min(first + kTaskPositions, rows.n_positions), sums.data(), scores);
+    add_rows(rows, first, std::min(first + kTaskPositions, rows.n_positions), sums.data(), scores);
   });
 }
 

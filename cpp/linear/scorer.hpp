@@ -17,12 +17,12 @@ class Scorer {
 
   int n_outputs() const { return layout_.n_outputs; }
 
-  // scores[t, o] = biases[o] + sum over attributes a of position t of value * weight[a, o].
+  // scores[t, o] += biases[o] + sum over attributes a of position t of value * weight[a, o].
   // scores: (n_positions, n_outputs)
-  void fill_scores(const AttributeRows& rows, double* scores, int n_threads, Stop& stop) const;
+  void add_scores(const AttributeRows& rows, double* scores, int n_threads, Stop& stop) const;
 
  private:
-  void fill_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
+  void add_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
                  double* scores) const;
 
   WeightLayout layout_;

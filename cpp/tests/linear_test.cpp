@@ -84,7 +84,8 @@ void check_scores(const Linear& linear) {
         blocks.fill_scores(linear.layout(), linear.weights.data(), biases, scores.data(), n_threads,
                            stop);
       } else {
-        scorer.fill_scores(linear.rows(), scores.data(), n_threads, stop);
+        std::fill(scores.begin(), scores.end(), 0.0);
+        scorer.add_scores(linear.rows(), scores.data(), n_threads, stop);
       }
       return scores;
     };

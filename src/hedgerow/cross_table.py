@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.labels.tables import Table
+from hedgerow.tables import Table
 
 
 def cross_table(

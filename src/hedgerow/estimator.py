@@ -1,4 +1,4 @@
-"""What every CRF keeps of its training, but for scores: classes, columns, and label patterns."""
+"""Estimator: what LinearCRF and TreeCRF share, a scikit-learn shell around a model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from abc import abstractmethod
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
@@ -21,31 +22,34 @@ from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.decoding import Decode
 from hedgerow.encode import check_group_column, check_schema, encode
 from hedgerow.evaluation import Evaluation
+from hedgerow.explain import Explanation
 from hedgerow.fingerprint import fingerprint
-from hedgerow.labels import Grammar, Labels, check_missing_label, read_labels
-from hedgerow.labels.tables import Table, name_patterns, pair_table, pattern_table
+from hedgerow.labels import Labels, check_missing_label, read_labels
+from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
+from hedgerow.model import Inputs, Model
 from hedgerow.objectives import TrainingObjective
-from hedgerow.parameters import plain_parameters
+from hedgerow.parameters import check_number, plain_parameters, read_random_state
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
+from hedgerow.tables import Table
 from hedgerow.threads import count_threads
 from hedgerow.training import TrainingSet
+from hedgerow.weighting import read_sample_weight
+
+__all__ = ["Estimator", "read_codes", "read_inputs", "read_one"]
 
 AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators: reading X and y as they were read in training, and model files."""
+    """Base of the estimators: parameters in, a `hedgerow.model.Model` out."""
 
     group_column: str | int | None
     missing_label: Any
     n_jobs: int | None
-    classes_: NDArray[Any]
-    decode_: Decode
+    model_: Model
     history_: dict[str, list[float]]
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
-    _schema: Schema
-    _index: _core.StringIndex
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn has to know of the input.
@@ -60,43 +64,257 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.three_d_array = True
         return tags
 
-    @property
-    @abstractmethod
-    def _grammar(self) -> Grammar:
-        """How the labels depend on each other."""
-
-    @property
-    @abstractmethod
-    def _pattern_weights(self) -> NDArray[np.float64]:
-        """Weights of the label patterns, (P,)."""
-
-    @abstractmethod
-    def _check_values(self, sequences: Sequences) -> None:
-        """Raise ValueError if X holds numbers that this kind of model cannot take."""
-
     @abstractmethod
     def _pack(self) -> State:
         """What only this kind of model has to keep in its file."""
 
     @abstractmethod
-    def _unpack(self, state: State) -> None:
-        """Read what `_pack` wrote, all else being set; raises `hedgerow.ModelFileError`."""
+    def _unpack(
+        self,
+        state: State,
+        labels: Labels,
+        schema: Schema,
+        index: _core.StringIndex,
+        decode: Decode,
+    ) -> Model:
+        """Read what `_pack` wrote, all else being read; raises `hedgerow.ModelFileError`."""
+
+    @abstractmethod
+    def _check_values(self, sequences: Sequences) -> None:
+        """Raise ValueError if X holds numbers that this kind of model cannot be trained on."""
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in order."""
+        return self.model_.labels.classes
+
+    @property
+    def decode_(self) -> Decode:
+        """How `predict` decodes unless it is told."""
+        return self.model_.decode
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X."""
+        if self.model_.schema.kind != "columns":
+            raise AttributeError("X had no columns, but attributes by name")
+        return self.model_.schema.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns of X, if they have any."""
+        names = self.model_.schema.names
+        if self.model_.schema.kind != "columns" or names is None:
+            raise AttributeError("the columns of X had no names")
+        return np.array(names, dtype=np.object_)
 
     @property
     def label_patterns_(self) -> list[tuple[Any, ...]]:
         """The label patterns that have weights."""
-        self._check_fitted()
-        return name_patterns(self._grammar.patterns, self.classes_)
+        check_fitted(self)
+        return name_patterns(self.model_.grammar.patterns, self.classes_)
 
     def patterns(self) -> Table:
         """Weights of label patterns, as the columns of a table: pattern, weight."""
-        self._check_fitted()
-        return pattern_table(self._grammar, self._pattern_weights, self.classes_)
+        check_fitted(self)
+        return pattern_table(self.model_.grammar, self.model_.pattern_weights, self.classes_)
 
     def transitions(self) -> Table:
         """Weights of label pairs, as the columns of a table: from, to, weight."""
-        self._check_fitted()
-        return pair_table(self._grammar, self._pattern_weights, self.classes_)
+        check_fitted(self)
+        return pair_table(self.model_.grammar, self.model_.pattern_weights, self.classes_)
+
+    def predict(
+        self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode | None = None
+    ) -> Any:
+        """Label every position.
+
+        Parameters
+        ----------
+        X
+            Sequences, in the form used to fit.
+        groups
+            For a flat X, the sequence of each row.
+        known
+            Labels that are known already, in the form of y, None where they are not. They come out
+            as they went in, and the others are chosen in their light.
+        decode
+            "viterbi" gives the most probable labelling of each sequence as a whole, "marginal" the
+            most probable label of each position, which makes the fewest errors on average. Under
+            constraints the latter is the labelling, of those that are allowed, whose labels have
+            the largest sum of probabilities. None: ``decode_``, which is "marginal" for models
+            trained for an objective of the marginals, such as accuracy, and else "viterbi".
+
+        Returns
+        -------
+        list of arrays, or one array for a flat X
+            Labels of the kind used to fit.
+        """
+        if decode not in ("viterbi", "marginal", None):
+            raise ValueError(f"decode is {decode!r}; expected 'viterbi', 'marginal' or None")
+        inputs = read_inputs(self, X, groups, known)
+        codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
+        return inputs.sequences.mirror(self.model_.labels.decode(codes))
+
+    def predict_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+        """Probability of each label at each position, given the whole sequence.
+
+        ``known`` holds labels that are known already, see `predict`.
+
+        Returns
+        -------
+        list of (T, K) arrays, or one (N, K) array for a flat X
+            Columns in the order of ``classes_``.
+        """
+        inputs = read_inputs(self, X, groups, known)
+        marginals = self.model_.marginals(inputs, n_threads=self._n_threads)
+        return inputs.sequences.mirror(marginals)
+
+    def predict_proba(
+        self, X: Any, *, groups: Any = None, known: Any = None
+    ) -> NDArray[np.float64]:
+        """Return the same as one (N, K) array, whatever the form of X."""
+        inputs = read_inputs(self, X, groups, known)
+        return self.model_.marginals(inputs, n_threads=self._n_threads)
+
+    def predict_pattern_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+        """Probability that each label pattern ends at each position, given the whole sequence.
+
+        ``known`` holds labels that are known already, see `predict`.
+
+        Returns
+        -------
+        list of (T, P) arrays, or one (N, P) array for a flat X
+            Columns in the order of ``label_patterns_``.
+        """
+        inputs = read_inputs(self, X, groups, known)
+        marginals = self.model_.pattern_marginals(inputs, n_threads=self._n_threads)
+        return inputs.sequences.mirror(marginals)
+
+    def predict_k_best(
+        self, X: Any, k: int, *, groups: Any = None, known: Any = None
+    ) -> list[list[tuple[NDArray[Any], float]]]:
+        """Find the k most probable labellings of each sequence.
+
+        Takes memory in proportion to the length of a sequence times the number of states, about
+        one for every label and every beginning of a label pattern.
+
+        Parameters
+        ----------
+        X, groups, known
+            See `predict`.
+        k
+            How many.
+
+        Returns
+        -------
+        list of lists of (labels, log-probability)
+            For each sequence up to k different labellings, the most probable first; fewer if there
+            are no more.
+        """
+        check_number("k", k, minimum=1, integer=True)
+        inputs = read_inputs(self, X, groups, known)
+        return self.model_.k_best(inputs, int(k), n_threads=self._n_threads)
+
+    def sample(
+        self,
+        X: Any,
+        n: int = 1,
+        *,
+        random_state: Any = None,
+        groups: Any = None,
+        known: Any = None,
+    ) -> Any:
+        """Draw labellings at random, each as often as it is probable.
+
+        Parameters
+        ----------
+        X, groups, known
+            See `predict`.
+        n
+            How many labellings of each sequence.
+        random_state
+            A seed, a ``numpy.random.RandomState``, or None for other labellings every time.
+
+        Returns
+        -------
+        list of (n, T) arrays, or one (n, N) array for a flat X
+        """
+        check_number("n", n, minimum=1, integer=True)
+        inputs, random = read_inputs(self, X, groups, known), read_random_state(random_state)
+        codes = self.model_.sample(inputs, int(n), random, n_threads=self._n_threads)
+        drawn = inputs.sequences.mirror(self.model_.labels.decode(codes).T)
+        return [labels.T for labels in drawn] if isinstance(drawn, list) else drawn.T
+
+    def log_likelihood(self, X: Any, y: Any, *, groups: Any = None) -> NDArray[np.float64]:
+        """Log probability of the labels y of each sequence, (S,).
+
+        Where labels are missing it is that of the others, summed over all ways to fill in the
+        missing ones. Labels that break a constraint have probability 0.
+        """
+        inputs = read_inputs(self, X, groups)
+        codes = read_codes(self, y, inputs.sequences)
+        return self.model_.log_likelihoods(inputs, codes, n_threads=self._n_threads)
+
+    def score(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None
+    ) -> float:
+        """Share of positions that `predict` labels right, of those whose label is not missing.
+
+        ``sample_weight`` has a weight for each sequence, or for each row of a flat X.
+        """
+        inputs = read_inputs(self, X, groups)
+        codes = read_codes(self, y, inputs.sequences)
+        given = codes >= 0
+        if not given.any():
+            raise ValueError("every label of y is missing; score needs at least one")
+        right = self.model_.predict(inputs, n_threads=self._n_threads) == codes
+        weights = read_sample_weight(sample_weight, inputs.sequences)
+        by_position = weights.of_positions(inputs.sequences)
+        if by_position is None:
+            return float(np.mean(right[given]))
+        if not by_position[given].any():
+            raise ValueError(
+                "sample_weight is zero wherever there is a label; at least one must count"
+            )
+        return float(np.average(right[given], weights=by_position[given]))
+
+    def explain(
+        self, x: Any, position: int, label: Any = None, against: Any = None, *, known: Any = None
+    ) -> Explanation:
+        """Tell why a position has its label: what speaks for it, and against another label.
+
+        The log-odds of the two labels are split, without a remainder, into what each feature of the
+        position and its window adds, what the transitions from and to the predicted neighbours
+        add, and what comes from the neighbours not being certain.
+
+        Parameters
+        ----------
+        x
+            One sequence, in the form used to fit.
+        position
+            A position of it, counted from 0.
+        label
+            The label to explain; None: the one that `predict` gives.
+        against
+            The label to compare it with; None: the most probable other one.
+        known
+            Labels of the sequence that are known already, None where they are not.
+
+        Returns
+        -------
+        Explanation
+            ``print(...)`` shows it as text.
+        """
+        inputs = read_one(self, x, known)
+        length = inputs.sequences.n_positions
+        is_number = isinstance(position, Integral) and not isinstance(position, bool)
+        if not (is_number and 0 <= position < length):
+            raise ValueError(
+                f"position is {position!r}, but x has {length} positions; expected an integer from "
+                f"0 to {length - 1}"
+            )
+        return self.model_.explain(inputs, int(position), label, against, n_threads=self._n_threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `hedgerow.load` reads.
@@ -108,7 +326,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         ``callbacks`` are None in a model that was loaded. Such a model predicts as the saved one
         did; to train it anew, set its objective first, ``set_params(objective=...)``.
         """
-        self._check_fitted()
+        check_fitted(self)
         persist.write(Path(path), type(self).__name__, self._to_state())
 
     def _to_state(self) -> State:
@@ -117,57 +335,39 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         metadata = {
             "parameters": persist.pack_parameters(plain_parameters(self)),
             "classes": persist.pack_classes(self.classes_),
-            "schema": self._schema.to_json(),
+            "schema": self.model_.schema.to_json(),
             **own.metadata,
             "decode": self.decode_,
             "history": history_to_json(self.history_),
         }
         if hasattr(self, "recipe_"):
             metadata["recipe"] = self.recipe_
-        return State(persist.pack_index(self._index) | own.tensors, metadata)
+        return State(persist.pack_index(self.model_.index) | own.tensors, metadata)
 
     @classmethod
     def _from_state(cls: type[AnyEstimator], state: State) -> AnyEstimator:
         """Rebuild a fitted model; raises `hedgerow.ModelFileError`."""
         known = cls().get_params(deep=False)
-        model = cls(**persist.unpack_parameters(state.metadata, known))
-        model._set_fitted(
-            persist.unpack_classes(state.metadata),
-            persist.unpack_schema(state.metadata),
-            persist.unpack_index(state),
-            persist.unpack_decode(state.metadata),
-        )
+        crf = cls(**persist.unpack_parameters(state.metadata, known))
+        labels = Labels(persist.unpack_classes(state.metadata))
+        schema, index = persist.unpack_schema(state.metadata), persist.unpack_index(state)
+        decode = persist.unpack_decode(state.metadata)
         with expecting():
-            check_group_column(model.group_column)
-            check_missing_label(model.missing_label)
-            count_threads(model.n_jobs)
-        model.history_ = history_from_json(state.metadata)
+            check_group_column(crf.group_column)
+            check_missing_label(crf.missing_label)
+            count_threads(crf.n_jobs)
+        crf.history_ = history_from_json(state.metadata)
         if "recipe" in state.metadata:
-            model.recipe_ = state.metadata["recipe"]
-            require(isinstance(model.recipe_, dict), "its recipe")
-        model._unpack(state)
-        return model
+            crf.recipe_ = state.metadata["recipe"]
+            require(isinstance(crf.recipe_, dict), "its recipe")
+        crf.model_ = crf._unpack(state, labels, schema, index, decode)
+        return crf
 
     def _copy(self: AnyEstimator) -> AnyEstimator:
         """A shallow copy, for `fit` to change in place of the estimator itself."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         return copy
-
-    def _set_fitted(
-        self, classes: NDArray[Any], schema: Schema, index: _core.StringIndex, decode: Decode
-    ) -> None:
-        self.classes_ = classes
-        self.decode_ = decode
-        self._schema = schema
-        self._index = index
-        for name in ("n_features_in_", "feature_names_in_", "recipe_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if schema.kind == "columns":
-            self.n_features_in_ = schema.n_features
-            if schema.names is not None:
-                self.feature_names_in_ = np.array(schema.names, dtype=np.object_)
 
     def _read_watched(
         self, eval_set: Any, data: TrainingSet, objective: TrainingObjective
@@ -211,15 +411,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         }
         return Record(checkpoint, Identity.of(self, fingerprints, free))
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "classes_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet; call fit before using it"
-            )
-
-    def _read(self, X: Any, groups: Any) -> Sequences:
-        """Encode X and check it against what the model was fitted on."""
-        return self._read_alike(X, groups, self._schema, self._index)
+    @property
+    def _n_threads(self) -> int:
+        return count_threads(self.n_jobs)
 
     def _read_alike(
         self, X: Any, groups: Any, schema: Schema, index: _core.StringIndex
@@ -231,9 +425,53 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         # Attributes have the names of the columns used to fit, also if X has none or others.
         return replace(sequences, schema=schema)
 
-    def _labels(self) -> Labels:
-        return Labels(self.classes_)
 
-    def _read_codes(self, y: Any, sequences: Sequences, name: str = "y") -> NDArray[np.int32]:
-        column = read_labels(y, sequences, name=name, missing_label=self.missing_label)
-        return self._labels().encode(column, sequences, name)
+def check_fitted(crf: Estimator) -> None:
+    """Raise NotFittedError unless the estimator is fitted."""
+    if not hasattr(crf, "model_"):
+        raise NotFittedError(
+            f"this {type(crf).__name__} is not fitted yet; call fit before using it"
+        )
+
+
+def read_inputs(crf: Estimator, X: Any, groups: Any, known: Any = None) -> Inputs:
+    """Encode X, and labels that are known, as a fitted estimator's methods take them."""
+    check_fitted(crf)
+    name, group_column = type(crf).__name__, crf.group_column
+    sequences = crf.model_.read(X, groups, group_column=group_column, name=name)
+    if known is None:
+        return Inputs(sequences)
+    return Inputs(sequences, read_codes(crf, known, sequences, "known"))
+
+
+def read_codes(crf: Estimator, y: Any, sequences: Sequences, name: str = "y") -> NDArray[np.int32]:
+    """Codes of labels, (N,), -1 where they are missing."""
+    column = read_labels(y, sequences, name=name, missing_label=crf.missing_label)
+    return crf.model_.labels.encode(column, sequences, name)
+
+
+def read_one(crf: Estimator, x: Any, known: Any) -> Inputs:
+    """Read one sequence, not wrapped in a list."""
+    check_fitted(crf)
+    try:
+        inputs = read_inputs(crf, [x], None, None if known is None else [known])
+    except (TypeError, ValueError):
+        sequences = _read_if_possible(crf, x)
+        if sequences is None or sequences.flat:
+            raise
+    else:
+        # A table that carries its own groups may have several.
+        sequences = None if crf.group_column is None else _read_if_possible(crf, x)
+        if sequences is None or sequences.n_sequences == 1:
+            return inputs
+    raise ValueError(
+        f"x holds {sequences.n_sequences} sequence(s) in a list or by groups, but one "
+        "is expected; pass it alone, X[0] for example"
+    )
+
+
+def _read_if_possible(crf: Estimator, X: Any) -> Sequences | None:
+    try:
+        return read_inputs(crf, X, None).sequences
+    except (TypeError, ValueError):
+        return None

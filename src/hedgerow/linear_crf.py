@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
+from hedgerow.decoding import Decode
 from hedgerow.encode import encode
-from hedgerow.labels import Grammar
-from hedgerow.labels.tables import Table
+from hedgerow.estimator import Estimator, check_fitted
+from hedgerow.labels import Labels
 from hedgerow.lbfgs import Minimum
 from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
-from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.loss import LinearLoss
 from hedgerow.linear.scaling import Scaling
 from hedgerow.linear.standing import Standing
@@ -28,18 +28,19 @@ from hedgerow.linear.train import plan_stages, train
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.watch import Evaluate, watch
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
-from hedgerow.model import SequenceModel
+from hedgerow.model import Model
 from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_choice, check_number, check_prefix
+from hedgerow.potentials import AttributeWeights, PatternWeights, Potential
 from hedgerow.progress import Progress
-from hedgerow.sequences import Sequences, SparseRows, check_finite
+from hedgerow.sequences import Schema, Sequences, SparseRows, check_finite
 from hedgerow.state import State, read_count, read_loss
+from hedgerow.tables import Table
 from hedgerow.threads import count_threads
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
-from hedgerow.trellis import Scores, Trellis
 
 
-class LinearCRF(SequenceModel):
+class LinearCRF(Estimator):
     """Conditional random field with linear potentials, trained by L-BFGS.
 
     Minimises a loss, unless told otherwise the negative log-likelihood, summed over sequences, plus
@@ -254,8 +255,7 @@ class LinearCRF(SequenceModel):
         learnt_from = (data.schema, data.targets.offsets, rows)
         warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
         plan = plan_stages(objective, warm_iter)
-        weights = data.targets.weights
-        scaling = Scaling.of(rows, weights, layout, float(self.reg_lambda))
+        scaling = Scaling.of(rows, data.targets.weights, layout, float(self.reg_lambda))
         with self._record(checkpoint, learnt_from, data, watched, init, free) as record:
             del learnt_from
             standing = self._stand(record, plan, layout, scaling, data, init)
@@ -277,8 +277,17 @@ class LinearCRF(SequenceModel):
         _core.release_memory()
         self._warn_unless_converged(minimum, tol, layout, data)
         fitted = self._copy()
-        fitted._set_fitted(data.labels.classes, data.schema, data.index, objective.decode)
-        fitted._weights = LinearWeights.from_vector(minimum.weights, layout)
+        fitted.__dict__.pop("recipe_", None)
+        weights = LinearWeights.from_vector(minimum.weights, layout)
+        fitted.model_ = Model(
+            data.labels,
+            data.schema,
+            data.index,
+            data.grammar,
+            data.trellis,
+            _potentials(weights, data.index),
+            objective.decode,
+        )
         fitted.loss_ = minimum.loss
         fitted.n_iter_ = minimum.n_iter
         fitted.history_ = history
@@ -288,13 +297,13 @@ class LinearCRF(SequenceModel):
     @property
     def attributes_(self) -> list[str]:
         """Names of the attributes, in order."""
-        self._check_fitted()
-        return self._index.names()
+        check_fitted(self)
+        return self.model_.index.names()
 
     @property
     def n_weights_(self) -> int:
         """Number of weights."""
-        self._check_fitted()
+        check_fitted(self)
         return self._weights.n_weights
 
     def weights(self) -> Table:
@@ -303,8 +312,8 @@ class LinearCRF(SequenceModel):
         The attribute ``(bias)`` stands for the label's own weight. ``pandas.DataFrame(...)`` and
         ``polars.DataFrame(...)`` take what is returned.
         """
-        self._check_fitted()
-        return attribute_table(self._weights, self._index, self.classes_)
+        check_fitted(self)
+        return attribute_table(self._weights, self.model_.index, self.classes_)
 
     def transitions(self) -> Table:
         """Weights of label pairs, as the columns of a table: from, to, weight.
@@ -312,8 +321,8 @@ class LinearCRF(SequenceModel):
         With ``transition_attributes`` a column ``attribute`` comes first; it is empty for the pairs
         themselves.
         """
-        self._check_fitted()
-        return transition_table(self._weights, self._index, self.classes_)
+        check_fitted(self)
+        return transition_table(self._weights, self.model_.index, self.classes_)
 
     def _check_parameters(self) -> None:
         check_number("reg_lambda", self.reg_lambda, minimum=0)
@@ -345,7 +354,7 @@ class LinearCRF(SequenceModel):
             return
         if not isinstance(init, LinearCRF):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted LinearCRF")
-        init._check_fitted()
+        check_fitted(init)
 
     def _tolerance(self, objective: TrainingObjective) -> float:
         if self.tol is not None:
@@ -361,7 +370,7 @@ class LinearCRF(SequenceModel):
 
     def _copy_weights(self, data: TrainingSet, start: LinearWeights) -> None:
         """Lend this model's weights to one that is to be trained on `data`."""
-        copy_weights(self._weights, self._index, self._labels(), data, start)
+        copy_weights(self._weights, self.model_.index, self.model_.labels, data, start)
 
     def _read_training(
         self,
@@ -489,32 +498,28 @@ class LinearCRF(SequenceModel):
         check_finite(sequences, type(self).__name__)
 
     @property
-    def _grammar(self) -> Grammar:
-        return self._weights.layout.grammar
-
-    @property
-    def _pattern_weights(self) -> NDArray[np.float64]:
-        return self._weights.patterns
-
-    @property
-    def _trellis(self) -> Trellis:
-        return self._weights.layout.trellis
-
-    def _scores(self, sequences: Sequences) -> Iterator[Scores]:
-        rows = attribute_rows(sequences, self._index)
-        return self._weights.scores(rows, sequences.offsets, count_threads(self.n_jobs))
-
-    def _contributions(
-        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
-    ) -> tuple[float, Table]:
-        rows = attribute_rows(sequences, self._index)
-        return weight_contributions(self._weights, self._index, rows, position, signs)
+    def _weights(self) -> LinearWeights:
+        return self.model_.potential(AttributeWeights).weights
 
     def _pack(self) -> State:
         figures = {"loss": self.loss_, "n_iter": self.n_iter_}
         return State(pack_weights(self._weights), figures)
 
-    def _unpack(self, state: State) -> None:
-        self._weights = unpack_weights(state, len(self._index), len(self.classes_))
+    def _unpack(
+        self,
+        state: State,
+        labels: Labels,
+        schema: Schema,
+        index: _core.StringIndex,
+        decode: Decode,
+    ) -> Model:
+        weights = unpack_weights(state, len(index), len(labels.classes))
         self.loss_ = read_loss(state.metadata)
         self.n_iter_ = read_count(state.metadata, "n_iter")
+        grammar, trellis = weights.layout.grammar, weights.layout.trellis
+        potentials = _potentials(weights, index)
+        return Model(labels, schema, index, grammar, trellis, potentials, decode)
+
+
+def _potentials(weights: LinearWeights, index: _core.StringIndex) -> tuple[Potential, ...]:
+    return AttributeWeights(weights, index), PatternWeights(weights.patterns)

@@ -32,7 +32,7 @@ from hedgerow.state import ModelFileError, State, expecting, read_array, require
 from hedgerow.whole_file import open_whole
 
 if TYPE_CHECKING:
-    from hedgerow.model import SequenceModel
+    from hedgerow.estimator import Estimator
 
 # From format 5 on each tree says which output it adds to, with what weight, and in which round.
 FORMAT = 5
@@ -55,7 +55,7 @@ def write_file(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> SequenceModel:
+def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
     """Read a model that `save` wrote.
 
     Its parameters are plain values. Those that were objects, which no file keeps, are None:
@@ -215,7 +215,7 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
     return schema
 
 
-def _model_class(kind: str) -> type[SequenceModel]:
+def _model_class(kind: str) -> type[Estimator]:
     from hedgerow.linear_crf import LinearCRF
     from hedgerow.tree_crf import TreeCRF
 
@@ -224,7 +224,7 @@ def _model_class(kind: str) -> type[SequenceModel]:
             "it is the checkpoint of a training, not a model; pass it to fit to go on with that: "
             "fit(..., checkpoint=hedgerow.Checkpoint(path))"
         )
-    classes: dict[str, type[SequenceModel]] = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}
+    classes: dict[str, type[Estimator]] = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}
     if kind not in classes:
         raise ModelFileError(
             f"it holds a {kind!r}, which this version of hedgerow does not know; upgrade hedgerow"

@@ -205,14 +205,14 @@ class Sequences:
             ),
         )
 
-    def batches(self, n_positions: int) -> Iterator[Sequences]:
-        """All sequences, in runs of consecutive ones of about so many positions."""
+    def cut(self, n_positions: int) -> Iterator[tuple[int, int]]:
+        """All sequences in runs of about so many positions: the first of each, and its end."""
         first = 0
         while first < self.n_sequences:
             goal = self.offsets[first] + n_positions
             stop = int(np.searchsorted(self.offsets, goal, side="right")) - 1
             stop = min(max(stop, first + 1), self.n_sequences)
-            yield self.part(first, stop)
+            yield first, stop
             first = stop
 
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from hedgerow import _core
-from hedgerow.boosting.booster import Booster, Model
+from hedgerow.boosting.booster import Boosted, Booster
 from hedgerow.boosting.loop import boost
 from hedgerow.boosting.monitor import Callback, Metric, Monitor
 from hedgerow.boosting.schedule import Schedule
@@ -26,31 +26,29 @@ from hedgerow.boosting.standing import Standing
 from hedgerow.boosting.warm_start import copy_model
 from hedgerow.boosting.watch import watch
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
+from hedgerow.decoding import Decode
 from hedgerow.encode import encode
-from hedgerow.labels import Grammar
+from hedgerow.estimator import Estimator, check_fitted
+from hedgerow.labels import Labels
 from hedgerow.labels.state import pack_grammar, unpack_grammar
-from hedgerow.labels.tables import Table
-from hedgerow.model import SequenceModel
+from hedgerow.model import Model
 from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_number
+from hedgerow.potentials import NodeTrees, PatternWeights, Potential
 from hedgerow.progress import Progress
-from hedgerow.sequences import Sequences, check_not_infinite
+from hedgerow.sequences import Schema, Sequences, check_not_infinite
 from hedgerow.state import State, read_count, read_loss, require
-from hedgerow.threads import count_threads
+from hedgerow.tables import Table
 from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
-from hedgerow.trees.contributions import path_contributions
 from hedgerow.trees.forest import Forest, importances, tree_rounds
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
 from hedgerow.trees.table import tree_table
-from hedgerow.trellis import Scores, Trellis, build_trellis
-
-# Positions that are scored at one go in prediction, in whole sequences.
-BATCH = 1 << 16
+from hedgerow.trellis import build_trellis
 
 
-class TreeCRF(SequenceModel):
+class TreeCRF(Estimator):
     """Conditional random field whose scores are sums of boosted trees.
 
     Every round grows one tree for each label, by second-order boosting with a bound on the
@@ -358,13 +356,19 @@ class TreeCRF(SequenceModel):
                 )
                 trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
         fitted = self._copy()
-        fitted._set_fitted(data.labels.classes, data.schema, data.index, objective.decode)
-        fitted._columns = columns
-        fitted._fitted_grammar, fitted._fitted_trellis = data.grammar, data.trellis
-        fitted._model = trained.model
-        fitted._n_warm_rounds = fitted.n_rounds_
+        fitted.__dict__.pop("recipe_", None)
+        fitted.model_ = Model(
+            data.labels,
+            data.schema,
+            data.index,
+            data.grammar,
+            data.trellis,
+            _potentials(columns, trained.model),
+            objective.decode,
+        )
+        fitted.n_warm_rounds_ = fitted.n_rounds_
         if schedule.stages:
-            fitted._n_warm_rounds = min(schedule.warm_rounds, fitted.n_rounds_)
+            fitted.n_warm_rounds_ = min(schedule.warm_rounds, fitted.n_rounds_)
         fitted.loss_ = trained.loss
         fitted.best_round_ = monitor.best_round
         fitted.history_ = monitor.history
@@ -382,8 +386,8 @@ class TreeCRF(SequenceModel):
     @property
     def n_rounds_(self) -> int:
         """Number of rounds that the model has."""
-        self._check_fitted()
-        return self._model.forest.n_rounds
+        check_fitted(self)
+        return self._trees.forest.n_rounds
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -391,9 +395,10 @@ class TreeCRF(SequenceModel):
 
         Columns are those of X, or ``attributes`` of dicts. `importances` has them by offset.
         """
-        self._check_fitted()
-        origins, gains = self._columns.of_schema(), self._gains()[1].sum(axis=0)
-        n_features = len(origins) if self._schema.kind == "items" else self._schema.n_features
+        check_fitted(self)
+        origins, gains = self._trees.columns.of_schema(), self._gains()[1].sum(axis=0)
+        schema = self.model_.schema
+        n_features = len(origins) if schema.kind == "items" else schema.n_features
         sums = np.zeros(n_features)
         np.add.at(sums, origins, gains)
         shares: NDArray[np.float64] = sums / max(sums.sum(), np.finfo(np.float64).tiny)
@@ -405,11 +410,11 @@ class TreeCRF(SequenceModel):
         The offset says where in the window the column is looked at. Only what is in use is listed,
         the largest gain first.
         """
-        self._check_fitted()
+        check_fitted(self)
         offsets, gains = self._gains()
         rows, columns = np.nonzero(gains)
         order = np.argsort(-gains[rows, columns], kind="stable")
-        names = np.array(self._columns.column_names(), dtype=np.object_)
+        names = np.array(self._trees.columns.column_names(), dtype=np.object_)
         return {
             "feature": names[columns[order]],
             "offset": offsets[rows[order]],
@@ -440,8 +445,8 @@ class TreeCRF(SequenceModel):
             ``weight``, the sum of the curvatures of a node's examples. For leaves ``feature``,
             ``question`` and ``missing`` are empty, ``left`` and ``right`` -1.
         """
-        self._check_fitted()
-        forest = self._model.forest
+        check_fitted(self)
+        columns, forest = self._trees.columns, self._trees.forest
         chosen = np.arange(forest.n_trees)
         if round is not None:
             check_number("round", round, minimum=1, integer=True)
@@ -452,12 +457,16 @@ class TreeCRF(SequenceModel):
                 )
             chosen = chosen[tree_rounds(forest)[chosen] == round - 1]
         if label is not None:
-            code = self._labels().read_codes([label], "label")[0]
+            code = self.model_.labels.read_codes([label], "label")[0]
             chosen = chosen[forest.outputs[chosen] == code]
-        return tree_table(forest, self._columns, self.classes_, chosen)
+        return tree_table(forest, columns, self.classes_, chosen)
+
+    @property
+    def _trees(self) -> NodeTrees:
+        return self.model_.potential(NodeTrees)
 
     def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        return importances(self._model.forest, self._columns.n_columns)
+        return importances(self._trees.forest, self._trees.columns.n_columns)
 
     def _check_init(self, init: Any, eval_set: Any) -> None:
         if self.early_stopping_rounds is not None and eval_set is None:
@@ -468,7 +477,7 @@ class TreeCRF(SequenceModel):
             return
         if not isinstance(init, TreeCRF):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted TreeCRF")
-        init._check_fitted()
+        check_fitted(init)
 
     def _history_to_go_on(self, is_watched: bool) -> dict[str, list[float]]:
         """What was noted of the rounds that were kept, as far as it will be noted from here on."""
@@ -489,17 +498,17 @@ class TreeCRF(SequenceModel):
         objective: TrainingObjective,
     ) -> tuple[TrainingSet, Sequences, Columns]:
         if init is not None:
-            sequences = self._read_alike(X, groups, init._schema, init._index)
+            sequences = self._read_alike(X, groups, init.model_.schema, init.model_.index)
             data = read_training_set(
                 self,
                 sequences,
-                init._index,
+                init.model_.index,
                 y,
                 sample_weight,
                 objective=objective,
-                labels=init._labels(),
+                labels=init.model_.labels,
             )
-            return data, sequences, init._columns
+            return data, sequences, init._trees.columns
         index = _core.StringIndex()
         sequences = encode(X, groups, index, group_column=self.group_column)
         self._check_values(sequences)
@@ -526,11 +535,12 @@ class TreeCRF(SequenceModel):
         history = {} if init is None else init._history_to_go_on(eval_set is not None)
         return Standing.begin(self._start(init, data), history, settings.seed)
 
-    def _start(self, init: TreeCRF | None, data: TrainingSet) -> Model:
+    def _start(self, init: TreeCRF | None, data: TrainingSet) -> Boosted:
         if init is None:
             nothing = Forest.join(data.targets.n_labels, [])
-            return Model(nothing, np.zeros(len(data.grammar.patterns)))
-        return copy_model(init._model, init._grammar, data.grammar)
+            return Boosted(nothing, np.zeros(len(data.grammar.patterns)))
+        start = Boosted(init._trees.forest, init.model_.pattern_weights)
+        return copy_model(start, init.model_.grammar, data.grammar)
 
     def _free_parameters(self, schedule: Schedule, init: TreeCRF | None) -> tuple[str, ...]:
         """Parameters that may change while training goes on: they do not touch earlier rounds."""
@@ -545,61 +555,46 @@ class TreeCRF(SequenceModel):
             warm_rounds = int(self.n_rounds) // 5 if init is None else 0
         else:
             warm_rounds = int(self.warm_rounds)
-        done = 0 if init is None else init._n_warm_rounds
+        done = 0 if init is None else init.n_warm_rounds_
         return Schedule(max(warm_rounds, done), objective.stages())
 
     def _check_values(self, sequences: Sequences) -> None:
         check_not_infinite(sequences, type(self).__name__)
 
-    @property
-    def _grammar(self) -> Grammar:
-        return self._fitted_grammar
-
-    @property
-    def _pattern_weights(self) -> NDArray[np.float64]:
-        return self._model.weights
-
-    @property
-    def _trellis(self) -> Trellis:
-        return self._fitted_trellis
-
-    def _scores(self, sequences: Sequences) -> Iterator[Scores]:
-        n_threads, trellis = count_threads(self.n_jobs), self._fitted_trellis
-        arcs = trellis.arc_scores(self._model.weights)
-        for part in sequences.batches(BATCH):
-            bins = self._columns.bins(part, n_threads)
-            nodes = np.zeros((part.n_positions, len(self.classes_)))
-            trellis.restrict(nodes, part.offsets)
-            self._model.forest.add_scores(bins, nodes, nodes, n_threads)
-            yield Scores(nodes, arcs, part.offsets, trellis)
-
-    def _contributions(
-        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
-    ) -> tuple[float, Table]:
-        return path_contributions(self._model.forest, self._columns, sequences, position, signs)
-
     def _pack(self) -> State:
-        tensors, metadata = pack_columns(self._columns)
-        grammar = pack_grammar(self._grammar, self._model.weights)
+        tensors, metadata = pack_columns(self._trees.columns)
+        grammar = pack_grammar(self.model_.grammar, self.model_.pattern_weights)
         figures = {
             "loss": self.loss_,
             "best_round": self.best_round_,
-            "warm_rounds": self._n_warm_rounds,
+            "warm_rounds": self.n_warm_rounds_,
         }
-        return State(tensors | pack_forest(self._model.forest) | grammar, figures | metadata)
+        return State(tensors | pack_forest(self._trees.forest) | grammar, figures | metadata)
 
-    def _unpack(self, state: State) -> None:
-        self._columns = unpack_columns(state, self._schema, self._index)
-        n_labels = len(self.classes_)
-        self._fitted_grammar, weights = unpack_grammar(state, n_labels)
-        self._fitted_trellis = build_trellis(self._fitted_grammar)
+    def _unpack(
+        self,
+        state: State,
+        labels: Labels,
+        schema: Schema,
+        index: _core.StringIndex,
+        decode: Decode,
+    ) -> Model:
+        columns, n_labels = unpack_columns(state, schema, index), len(labels.classes)
+        grammar, weights = unpack_grammar(state, n_labels)
         self.loss_ = read_loss(state.metadata)
         self.best_round_ = None
         require("best_round" in state.metadata, "its best round")
         if state.metadata["best_round"] is not None:
             self.best_round_ = read_count(state.metadata, "best_round")
-        self._model = Model(unpack_forest(state, n_labels, self._columns.n_columns), weights)
-        self._n_warm_rounds = self.n_rounds_  # up to format 2 all rounds were for the likelihood
+        forest = unpack_forest(state, n_labels, columns.n_columns)
+        self.n_warm_rounds_ = forest.n_rounds  # up to format 2 all rounds were for the likelihood
         if state.metadata["format"] > 2:
-            self._n_warm_rounds = read_count(state.metadata, "warm_rounds")
-        require(self._n_warm_rounds <= self.n_rounds_, "its warm rounds")
+            self.n_warm_rounds_ = read_count(state.metadata, "warm_rounds")
+        require(self.n_warm_rounds_ <= forest.n_rounds, "its warm rounds")
+        potentials = _potentials(columns, Boosted(forest, weights))
+        trellis = build_trellis(grammar)
+        return Model(labels, schema, index, grammar, trellis, potentials, decode)
+
+
+def _potentials(columns: Columns, boosted: Boosted) -> tuple[Potential, ...]:
+    return NodeTrees(columns, boosted.forest), PatternWeights(boosted.weights)

@@ -280,7 +280,7 @@ def test_few_patterns_of_many_labels():
     X, y = make_data(labels=labels, longest=3, seed=3)
     patterns = [("a", "b"), ("h", "h"), ("c", "g")]
     crf = LinearCRF(label_patterns=patterns, reg_lambda=0.1, all_pairs=True).fit(X, y)
-    assert isinstance(crf._trellis, AutomatonChain)
+    assert isinstance(crf.model_.trellis, AutomatonChain)
     naive = NaiveModel(crf)
     expected = list(map(naive.log_likelihood, to_dicts(X), y))
     np.testing.assert_allclose(crf.log_likelihood(X, y), expected, rtol=1e-9)

@@ -1,5 +1,7 @@
 """Training that starts from another model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from hedgerow import LinearCRF
 from hedgerow.linear.warm_start import copy_weights
 from hedgerow.linear.weights import LinearWeights
 from hedgerow.objectives import Likelihood
+from hedgerow.potentials import AttributeWeights, PatternWeights
 from reference.linear import make_data, to_dicts
 
 X, Y = make_data(n_sequences=15)
@@ -84,9 +87,16 @@ def test_every_weight_that_both_models_have_is_copied(all_pairs):
     data, rows = new._read_training(items, labels, None, None, Likelihood())
     layout = new._layout(data, rows)
     start = LinearWeights.from_vector(np.zeros(sum(layout.sizes)), layout)
-    copy_weights(init._weights, init._index, init._labels(), data, start)
-    new._set_fitted(data.labels.classes, data.schema, data.index, "viterbi")
-    new._weights = start
+    copy_weights(init._weights, init.model_.index, init.model_.labels, data, start)
+    potentials = AttributeWeights(start, data.index), PatternWeights(start.patterns)
+    new.model_ = replace(
+        init.model_,
+        labels=data.labels,
+        index=data.index,
+        grammar=data.grammar,
+        trellis=data.trellis,
+        potentials=potentials,
+    )
     old, copied = table_of(init), table_of(new)
     assert len(old.keys() & copied.keys()) > 10
     assert copied == {key: old.get(key, 0.0) for key in copied}

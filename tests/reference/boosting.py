@@ -32,15 +32,15 @@ def assert_same_forest(first, second):
 
 def assert_same_model(first, second):
     """The same trees and weights, to the last bit."""
-    assert_same_forest(first._model.forest, second._model.forest)
-    np.testing.assert_array_equal(first._model.weights, second._model.weights)
+    assert_same_forest(first._trees.forest, second._trees.forest)
+    np.testing.assert_array_equal(first.model_.pattern_weights, second.model_.pattern_weights)
     assert first.label_patterns_ == second.label_patterns_
     assert first.classes_.tolist() == second.classes_.tolist()
 
 
 def tree_of(crf, number):
     """One tree as nested tuples (column, offset, left, right), leaves as numbers."""
-    forest = crf._model.forest
+    forest = crf._trees.forest
     first = int(forest.tree_offsets[number])
 
     def node(at):

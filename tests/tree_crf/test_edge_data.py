@@ -85,9 +85,9 @@ def test_fewer_values_than_bins_and_more():
     many = make(max_bins=255, order=0).fit(rows, labels)
     assert many.loss_ < few.loss_
     coarse = make(max_bins=255, order=0).fit(rows // 500, labels)
-    assert coarse._columns.n_bins.tolist() == [2]
-    assert few._columns.n_bins.tolist() == [2]
-    assert many._columns.n_bins.tolist() == [255]
+    assert coarse._trees.columns.n_bins.tolist() == [2]
+    assert few._trees.columns.n_bins.tolist() == [2]
+    assert many._trees.columns.n_bins.tolist() == [255]
     assert coarse.loss_ == pytest.approx(few.loss_)
 
 
@@ -127,7 +127,7 @@ def test_two_labels(labels):
     assert crf.score(X, y) > 0.9
     assert crf.predict(X)[0].dtype == crf.classes_.dtype
     first, second = (
-        crf._model.forest.values[crf._model.forest.tree_offsets[i] :][:1] for i in (0, 1)
+        crf._trees.forest.values[crf._trees.forest.tree_offsets[i] :][:1] for i in (0, 1)
     )
     np.testing.assert_allclose(first, -second, rtol=1e-5)  # the trees mirror each other
 

@@ -120,7 +120,7 @@ def test_a_window_equals_copied_columns(window, gaps):
     crf, same = fit(given, window=window), fit(copied)
     assert crf.history_ == same.history_
     np.testing.assert_array_equal(crf.predict_proba(given), same.predict_proba(copied))
-    ours, theirs = crf._model.forest, same._model.forest
+    ours, theirs = crf._trees.forest, same._trees.forest
     splits = ours.columns >= 0
     place = ours.columns * (before + after + 1) + ours.offsets + before
     np.testing.assert_array_equal(place[splits], theirs.columns[splits])
@@ -222,7 +222,7 @@ def test_dicts_of_strings_numbers_and_flags():
 
 def test_the_trees_do_not_depend_on_the_names_of_columns():
     one, two = fit([named(pd, x) for x in X]), fit(X)
-    assert_same_forest(one._model.forest, two._model.forest)
+    assert_same_forest(one._trees.forest, two._trees.forest)
     assert one.n_features_in_ == two.n_features_in_ == 3
     assert one.feature_names_in_.tolist() == ["x0", "x1", "x2"]
     assert not hasattr(two, "feature_names_in_")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import TreeCRF
+from hedgerow.estimator import read_inputs
 from reference.automata import PatternChain, enumerate_patterns
 from reference.boosting import assert_same_model
 from reference.linear import hide, make_data, rules_of
@@ -198,7 +199,7 @@ MODELS = {
 def enumerate_all(crf, x, known=None):
     """All labellings of one sequence, from the trees' scores and the weights of patterns."""
     classes = crf.classes_.tolist()
-    part = next(iter(crf._scores(crf._read([x], None))))
+    part = next(iter(crf.model_.scores(read_inputs(crf, [x], None).sequences, 1)))
     nodes = np.where(np.isfinite(part.nodes), part.nodes, 0.0)  # the rules forbid what is not
     codes = None
     if known is not None:

@@ -163,11 +163,11 @@ def test_a_file_of_format_3_remembers_what_its_rounds_were_for():
     # The curvatures of label pairs had fewer digits then, so the rounds that follow are alike.
     more = clone(fitted).set_params(n_rounds=2)
     found, expected = (clone(more).fit(X, y, init=init) for init in (loaded, fitted))
-    forests = found._model.forest, expected._model.forest
+    forests = found._trees.forest, expected._trees.forest
     for name in ("tree_offsets", "columns", "offsets", "lefts"):
         np.testing.assert_array_equal(*(getattr(forest, name) for forest in forests))
     np.testing.assert_allclose(*(forest.values for forest in forests), rtol=1e-4, atol=1e-6)
-    assert found._n_warm_rounds == expected._n_warm_rounds
+    assert found.n_warm_rounds_ == expected.n_warm_rounds_
 
 
 def test_a_file_of_format_4_remembers_its_group_column():
@@ -187,7 +187,7 @@ def test_a_file_of_format_5_keeps_the_weights_of_its_trees():
     assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
     log_likelihoods = [-0.664148654109018, -0.6932440623726885]
     for model, rtol in ((hedgerow.load(path), 1e-12), (make_models.tree_crf_5(), 1e-5)):
-        forest = model._model.forest
+        forest = model._trees.forest
         assert forest.tree_weights.tolist() == [1.0] * 4 + [0.125] * 12
         assert forest.outputs.tolist() == [0, 1, 2, 3] * 4
         assert forest.round_offsets.tolist() == [0, 4, 8, 12, 16]

@@ -118,10 +118,10 @@ def test_new_data(order):
     init = make(8, order=order).fit(X, Y)
     before = -init.log_likelihood(OTHER_X, OTHER_Y).sum() / sum(map(len, OTHER_X))
     crf = make(8, order=order).fit(OTHER_X, OTHER_Y, init=init)
-    old, new = init._model.forest, crf._model.forest
+    old, new = init._trees.forest, crf._trees.forest
     assert crf.n_rounds_ == 16
     np.testing.assert_array_equal(new.values[: len(old.values)], old.values)
-    assert crf._columns is init._columns
+    assert crf._trees.columns is init._trees.columns
     found = -crf.log_likelihood(OTHER_X, OTHER_Y).sum() / sum(map(len, OTHER_X))
     assert crf.loss_ == pytest.approx(found)
     assert found < before
@@ -165,7 +165,7 @@ def test_another_window_and_other_trees():
     crf = make(4, window=2, max_depth=4, max_bins=3).fit(X, Y, init=init)
     assert set(init.importances()["offset"]) == {0}
     assert set(crf.importances()["offset"]) > {0}
-    np.testing.assert_array_equal(crf._columns.cuts, init._columns.cuts)
+    np.testing.assert_array_equal(crf._trees.columns.cuts, init._trees.columns.cuts)
 
 
 def test_rounds_that_were_not_kept_are_not_gone_on_from():

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from hedgerow import TreeCRF
+from hedgerow.estimator import read_inputs
 from reference.tree_tables import KINDS, frames, make_sequences, split_trees, walk
 
 COLUMNS = [
@@ -26,7 +27,7 @@ def test_walking_the_table_gives_the_scores(kind, window):
     trees = split_trees(table)
     assert list(trees) == [(r, label) for r in (1, 2, 3) for label in "pqr"]
     for x in X[234:]:
-        (part,) = crf._scores(crf._read([x], None))
+        (part,) = crf.model_.scores(read_inputs(crf, [x], None).sequences, 1)
         for t, scores in enumerate(part.nodes):
             leaves = {key: walk(tree, x, t)[-1]["value"] for key, tree in trees.items()}
             expected = [sum(leaves[r, label] for r in (1, 2, 3)) for label in "pqr"]

@@ -23,14 +23,14 @@ from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import TreeLearner
 from hedgerow.trellis import Scores
 
-__all__ = ["Booster", "Model", "score_positions"]
+__all__ = ["Boosted", "Booster", "score_positions"]
 
 # A step that raises the loss is halved this often before it is given up.
 MAX_HALVINGS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Boosted:
     """What boosting learns: trees for the labels, and a weight for each label pattern, (P,)."""
 
     forest: Forest
@@ -73,7 +73,7 @@ class Booster:
         grammar: Grammar,
         settings: Settings,
         schedule: Schedule,
-        start: Model,
+        start: Boosted,
     ) -> None:
         self.bins = bins
         self.targets = targets

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.booster import Booster, Model
+from hedgerow.boosting.booster import Boosted, Booster
 from hedgerow.boosting.monitor import Monitor
 from hedgerow.boosting.standing import Standing
 from hedgerow.checkpoint import Record
@@ -24,7 +24,7 @@ Evaluate = Callable[[Forest, NDArray[np.float64]], dict[str, float]]
 class Trained:
     """A model, and its loss on the training data, a position."""
 
-    model: Model
+    model: Boosted
     loss: float
 
 

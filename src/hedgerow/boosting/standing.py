@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.booster import Model
+from hedgerow.boosting.booster import Boosted
 from hedgerow.state import State, pack_history, read_array, read_weights, require, unpack_history
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
@@ -50,7 +50,7 @@ class Standing:
     ended: bool = False
 
     @classmethod
-    def begin(cls, start: Model, history: dict[str, list[float]], seed: int) -> Standing:
+    def begin(cls, start: Boosted, history: dict[str, list[float]], seed: int) -> Standing:
         """Before the first round on top of a model."""
         return cls([start.forest], [], start.weights, start.weights, history, seed)
 
@@ -64,13 +64,13 @@ class Standing:
         """Number of rounds so far."""
         return sum(forest.n_rounds for forest in self.kept + self.later)
 
-    def model(self) -> Model:
+    def model(self) -> Boosted:
         """The rounds so far."""
-        return Model(Forest.join(self.n_labels, self.kept + self.later), self.weights)
+        return Boosted(Forest.join(self.n_labels, self.kept + self.later), self.weights)
 
-    def kept_model(self) -> Model:
+    def kept_model(self) -> Boosted:
         """The rounds to keep."""
-        return Model(Forest.join(self.n_labels, self.kept), self.kept_weights)
+        return Boosted(Forest.join(self.n_labels, self.kept), self.kept_weights)
 
     def add(self, trees: Forest, weights: NDArray[np.float64]) -> None:
         """One more round."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.boosting.booster import Model
+from hedgerow.boosting.booster import Boosted
 from hedgerow.labels import Grammar
 
 __all__ = ["copy_model"]
 
 
-def copy_model(model: Model, old: Grammar, new: Grammar) -> Model:
+def copy_model(model: Boosted, old: Grammar, new: Grammar) -> Boosted:
     """The same trees, and the weights of those label patterns that both grammars have.
 
     Patterns that only the new grammar has start at zero.
@@ -20,4 +20,4 @@ def copy_model(model: Model, old: Grammar, new: Grammar) -> Model:
     for place, pattern in enumerate(new.patterns):
         if pattern in places:
             weights[place] = model.weights[places[pattern]]
-    return Model(model.forest, weights)
+    return Boosted(model.forest, weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.boosting.booster import Model, score_positions
+from hedgerow.boosting.booster import Boosted, score_positions
 from hedgerow.boosting.loop import Evaluate
 from hedgerow.evaluation import Evaluation
 from hedgerow.sequences import Sequences
@@ -19,7 +19,7 @@ __all__ = ["watch"]
 def watch(
     watched: tuple[Evaluation, Sequences] | None,
     columns: Columns,
-    start: Model,
+    start: Boosted,
     n_threads: int,
 ) -> Evaluate:
     """Figures on data set aside, as a function of the trees of one round after the other.

@@ -16,9 +16,9 @@ from hedgerow.cli.options import Commands, add_jobs, add_model, begin_command
 from hedgerow.cli.text import FEW_LABELS, format_share, format_table
 
 if TYPE_CHECKING:
+    from hedgerow.estimator import Estimator
     from hedgerow.files import Batch
     from hedgerow.metrics import ChunkScores, LabelScores, Scores
-    from hedgerow.model import SequenceModel
 
 SUMMARY = "score a model, or two, on a labelled file"
 DESCRIPTION = """\
@@ -65,7 +65,7 @@ class Comparison:
     log_likelihood: float = 0.0
     n_unknown: int = 0
 
-    def add(self, model: SequenceModel, batch: Batch, file: str) -> None:
+    def add(self, model: Estimator, batch: Batch, file: str) -> None:
         """Label some more sequences of a file, which is named for messages."""
         assert batch.y is not None
         known = set(model.classes_.tolist())

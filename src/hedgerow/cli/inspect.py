@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from hedgerow.estimator import Estimator
     from hedgerow.files import Recipe
-    from hedgerow.model import SequenceModel
 
 SUMMARY = "see what a model has learnt, and why it chose a label"
 DESCRIPTION = """\
@@ -114,7 +114,7 @@ def heaviest(model: Any, top: int) -> str:
     return format_table(["largest weights", "label", "weight"], rows)
 
 
-def largest_transitions(model: SequenceModel, top: int) -> str:
+def largest_transitions(model: Estimator, top: int) -> str:
     """The label patterns that weigh most; all of them, as a matrix, if they are few pairs."""
     table = model.patterns()
     patterns, weights = table["pattern"].tolist(), table["weight"]

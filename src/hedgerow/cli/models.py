@@ -11,11 +11,11 @@ from hedgerow.cli.options import suggest
 from hedgerow.whole_file import check_place
 
 if TYPE_CHECKING:
+    from hedgerow.estimator import Estimator
     from hedgerow.files import Recipe
-    from hedgerow.model import SequenceModel
 
 
-def load_model(path: str, jobs: int | None = None) -> SequenceModel:
+def load_model(path: str, jobs: int | None = None) -> Estimator:
     """Read a model file, and have it use so many threads."""
     from hedgerow import load
     from hedgerow.threads import count_threads
@@ -27,7 +27,7 @@ def load_model(path: str, jobs: int | None = None) -> SequenceModel:
     return model
 
 
-def recipe_of(model: SequenceModel, path: str, file: str) -> Recipe:
+def recipe_of(model: Estimator, path: str, file: str) -> Recipe:
     """How a model, which was read from `path`, reads a file."""
     from hedgerow.files import Recipe, adapt_recipe
 
@@ -49,7 +49,7 @@ def describe_training(model: Any) -> str:
     return f"{steps}, loss {model.loss_:.6g}"
 
 
-def labels_by_text(model: SequenceModel) -> dict[str, Any]:
+def labels_by_text(model: Estimator) -> dict[str, Any]:
     """The labels of a model by what is written for them; bools are written in two ways."""
     labels = {str(label): label for label in model.classes_.tolist()}
     if model.classes_.dtype == bool:
@@ -57,7 +57,7 @@ def labels_by_text(model: SequenceModel) -> dict[str, Any]:
     return labels
 
 
-def find_label(model: SequenceModel, option: str, text: str | None) -> Any:
+def find_label(model: Estimator, option: str, text: str | None) -> Any:
     """A label of the model by what is written for it."""
     if text is None:
         return None

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from hedgerow.estimator import Estimator
     from hedgerow.files import Batch
-    from hedgerow.model import SequenceModel
 
 SUMMARY = "label a file of any length"
 DESCRIPTION = """\
@@ -126,7 +126,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def label_batch(
-    model: SequenceModel, batch: Batch, options: argparse.Namespace, *, named: bool
+    model: Estimator, batch: Batch, options: argparse.Namespace, *, named: bool
 ) -> dict[str, list[Any]]:
     """The further columns of some sequences; as text, unless they are `named` and so have types."""
     known = None if options.known is None else read_known(model, batch)
@@ -148,7 +148,7 @@ def label_batch(
     return columns
 
 
-def read_known(model: SequenceModel, batch: Batch) -> list[list[Any]]:
+def read_known(model: Estimator, batch: Batch) -> list[list[Any]]:
     """Labels that are known already, None where they are not."""
     assert batch.known is not None
     labels: dict[Any, Any] = {None: None, "?": None, "_": None, **labels_by_text(model)}
@@ -159,7 +159,7 @@ def read_known(model: SequenceModel, batch: Batch) -> list[list[Any]]:
 
 
 def pick(
-    model: SequenceModel, marginals: NDArray[np.float64], labels: NDArray[Any]
+    model: Estimator, marginals: NDArray[np.float64], labels: NDArray[Any]
 ) -> NDArray[np.float64]:
     """The marginals of the labels that were chosen, (T,)."""
     codes = model.classes_.searchsorted(labels)

@@ -21,8 +21,8 @@ from hedgerow.cli.options import (
 from hedgerow.cli.text import format_share, format_size
 
 if TYPE_CHECKING:
+    from hedgerow.estimator import Estimator
     from hedgerow.files import Batch, Recipe
-    from hedgerow.model import SequenceModel
 
 SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
@@ -179,7 +179,7 @@ def check_options(options: argparse.Namespace) -> None:
         raise CommandError("only one of TRAIN, --dev and --template can be standard input")
 
 
-def make_model(options: argparse.Namespace, recipe: Recipe) -> SequenceModel:
+def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     """An estimator with the parameters that were asked for, not yet trained."""
     from hedgerow import LinearCRF, TreeCRF
 
@@ -220,7 +220,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> SequenceModel:
     return estimator(**(verbose | from_template | parameters))
 
 
-def fit(model: SequenceModel, data: Batch, dev: Batch | None, options: argparse.Namespace) -> None:
+def fit(model: Estimator, data: Batch, dev: Batch | None, options: argparse.Namespace) -> None:
     """Train the model, watching its score on `dev`."""
     extras: dict[str, Any] = {}
     if dev is not None:

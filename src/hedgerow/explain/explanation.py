@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.labels.tables import Table
+from hedgerow.tables import Table
 
 __all__ = ["Explanation"]
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from hedgerow import trellis
 from hedgerow.explain.explanation import Explanation
 from hedgerow.labels import Grammar, Labels
-from hedgerow.labels.tables import Table, name_patterns
+from hedgerow.labels.tables import name_patterns
+from hedgerow.tables import Table
 from hedgerow.trellis import NoPathError, Scores
 
 __all__ = ["Place"]

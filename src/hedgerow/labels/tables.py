@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels.grammar import Grammar
-
-Table = dict[str, NDArray[Any]]
+from hedgerow.tables import Table
 
 
 def name_patterns(

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.labels.tables import Table
 from hedgerow.linear.weights import LinearWeights
 from hedgerow.sequences import SparseRows
+from hedgerow.tables import Table
 
 __all__ = ["weight_contributions"]
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.labels.tables import Table, name_patterns, pair_table
+from hedgerow.labels.tables import name_patterns, pair_table
 from hedgerow.linear.weights import LinearLayout, LinearWeights
+from hedgerow.tables import Table
 
 
 def attribute_table(

@@ -148,31 +148,31 @@ class LinearWeights(LazyAttributes):
             return None
         return _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, self.edges, None)
 
-    def nodes(self, rows: SparseRows, n_threads: int) -> NDArray[np.float64]:
-        """Node scores of each position, (N, K)."""
-        out = np.empty((len(rows.indptr) - 1, len(self.biases)))
-        self._node_scorer.fill_scores(rows.indptr, rows.indices, rows.values, out, n_threads)
-        return out
+    def add_nodes(self, rows: SparseRows, nodes: NDArray[np.float64], n_threads: int) -> None:
+        """Add the scores of labels at each position to ``nodes`` (N, K)."""
+        self._node_scorer.add_scores(rows.indptr, rows.indices, rows.values, nodes, n_threads)
 
-    def edge_scores(self, rows: SparseRows, n_threads: int) -> NDArray[np.float64] | None:
-        """Edge scores of each position, (N, K, K), or None."""
-        if self._edge_scorer is None:
-            return None
-        n_positions, n_labels = len(rows.indptr) - 1, len(self.biases)
-        out = np.empty((n_positions, n_labels * n_labels))
-        self._edge_scorer.fill_scores(rows.indptr, rows.indices, rows.values, out, n_threads)
-        return out.reshape(n_positions, n_labels, n_labels)
+    def add_edges(self, rows: SparseRows, edges: NDArray[np.float64], n_threads: int) -> None:
+        """Add the scores of label pairs, if they have any, to ``edges`` (N, K, K)."""
+        if self._edge_scorer is not None:
+            pairs = edges.reshape(len(edges), -1)
+            self._edge_scorer.add_scores(rows.indptr, rows.indices, rows.values, pairs, n_threads)
 
     def scores(
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
     ) -> Iterator[Scores]:
         """Scores of all sequences, in as many batches as memory asks for."""
-        trellis = self.layout.trellis
+        trellis, n_labels = self.layout.trellis, len(self.biases)
         arcs = trellis.arc_scores(self.patterns)
-        for batch in batches(rows, offsets, len(self.biases), edges=self.layout.pairs is not None):
-            nodes = self.nodes(batch.rows, n_threads)
+        has_edges = self.layout.pairs is not None
+        for batch in batches(rows, offsets, n_labels, edges=has_edges):
+            n_positions = int(batch.offsets[-1])
+            nodes = np.zeros((n_positions, n_labels))
             trellis.restrict(nodes, batch.offsets)
-            edges = self.edge_scores(batch.rows, n_threads)
+            self.add_nodes(batch.rows, nodes, n_threads)
+            edges = np.zeros((n_positions, n_labels, n_labels)) if has_edges else None
+            if edges is not None:
+                self.add_edges(batch.rows, edges, n_threads)
             yield Scores(nodes, arcs, batch.offsets, trellis, edges)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.estimator import Estimator, check_fitted
 from hedgerow.linear_crf import LinearCRF
-from hedgerow.model import SequenceModel
 from hedgerow.tree_crf import TreeCRF
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ LARGEST = 60.0
 POINTS = 72  # in an inch
 
 
-def check_model(crf: Any) -> SequenceModel:
+def check_model(crf: Any) -> Estimator:
     """Return `crf` if it is a fitted model, and raise an error if it is not."""
     if not isinstance(crf, TreeCRF | LinearCRF):
         raise TypeError(
             f"crf is of type {type(crf).__name__}; expected a fitted TreeCRF or LinearCRF"
         )
-    crf._check_fitted()
+    check_fitted(crf)
     return crf
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.model import SequenceModel
+from hedgerow.estimator import Estimator
 from hedgerow.parameters import check_choice
 from hedgerow.plots.canvas import BLUE, FAINT, ORANGE, check_model, open_axes, use_whole_numbers
 from hedgerow.tree_crf import TreeCRF
@@ -69,7 +69,7 @@ def learning_curve(
 
 
 def _check_curves(
-    model: SequenceModel, n_steps: int, curves: dict[str, list[float]], metric: str
+    model: Estimator, n_steps: int, curves: dict[str, list[float]], metric: str
 ) -> None:
     kind = type(model).__name__
     if n_steps == 0:
@@ -98,7 +98,7 @@ def _draw_curve(ax: Axes, figures: list[float], n_steps: int, name: str) -> Any:
 def _mark_rounds(ax: Axes, model: TreeCRF, n_steps: int, watched: list[float]) -> list[Any]:
     """Mark the best round, and where the objective begins."""
     marks: list[Any] = []
-    n_warm = model._n_warm_rounds
+    n_warm = model.n_warm_rounds_
     if 0 < n_warm < model.n_rounds_:
         marks.append(ax.axvline(n_warm + 0.5, color=FAINT, ls=":", label="objective from here on"))
     best = model.best_round_

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.estimator import read_codes, read_one
 from hedgerow.plots.canvas import (
     INK,
     LINE,
@@ -21,6 +22,7 @@ from hedgerow.plots.canvas import (
     show,
     use_whole_numbers,
 )
+from hedgerow.threads import count_threads
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,9 +61,10 @@ def marginals(crf: Any, x: Any, y: Any = None, ax: Axes | None = None) -> Axes:
     matplotlib axes
     """
     model = check_model(crf)
-    question = model._ask_one(x, None)
-    truth = None if y is None else model._read_codes([y], question.sequences)
-    probs, predicted = model._marginals(question), model._decode(question, None)
+    inputs, n_threads = read_one(model, x, None), count_threads(model.n_jobs)
+    truth = None if y is None else read_codes(model, [y], inputs.sequences)
+    probs = model.model_.marginals(inputs, n_threads=n_threads)
+    predicted = model.model_.predict(inputs, n_threads=n_threads)
     strips = {"predicted": predicted} | ({} if truth is None else {"true": truth})
     styles = _choose_styles(probs, list(strips.values()), [show(c) for c in model.classes_])
     n_positions = len(probs)

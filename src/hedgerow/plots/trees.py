@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.labels.tables import Table
 from hedgerow.parameters import check_number
 from hedgerow.plots.canvas import (
     FAINT,
@@ -24,6 +23,7 @@ from hedgerow.plots.canvas import (
     readable_on,
     show,
 )
+from hedgerow.tables import Table
 from hedgerow.tree_crf import TreeCRF
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def tree(
     if not isinstance(model, TreeCRF):
         raise TypeError(f"a {type(model).__name__} has no trees to draw; expected a TreeCRF")
     check_number("round", round, minimum=1, integer=True)
-    model._labels().read_codes([label], "label")
+    model.model_.labels.read_codes([label], "label")
     if max_depth is not None:
         check_number("max_depth", max_depth, minimum=0, integer=True)
     table = model.trees(round=round, label=label)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.cross_table import cross_table
-from hedgerow.labels.tables import Table, pair_table
+from hedgerow.labels.tables import pair_table
 from hedgerow.linear_crf import LinearCRF
 from hedgerow.parameters import check_number
 from hedgerow.plots.canvas import BLUE, check_model, measure_axes, open_axes, show
 from hedgerow.plots.heat_map import draw_heat_map, fit_names
+from hedgerow.tables import Table
 from hedgerow.tree_crf import TreeCRF
 
 if TYPE_CHECKING:
@@ -37,14 +38,14 @@ def transitions(crf: Any, ax: Axes | None = None) -> Axes:
     """
     model = check_model(crf)
     # Without the weights that attributes have for pairs.
-    table = pair_table(model._grammar, model._pattern_weights, model.classes_)
+    table = pair_table(model.model_.grammar, model.model_.pattern_weights, model.classes_)
     if not len(table["weight"]):
         raise ValueError(
             "the model has no weights of label pairs to plot; fit one with an order of at least 1"
         )
     classes = model.classes_
     matrix = np.full((len(classes), len(classes)), np.nan)
-    find = model._labels().find
+    find = model.model_.labels.find
     matrix[find(table["from"]), find(table["to"])] = table["weight"]
     names = classes.tolist()
     ax = draw_heat_map(ax, matrix, names, names, square=True, signed=True, unit="weight")

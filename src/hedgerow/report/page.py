@@ -17,7 +17,7 @@ import numpy as np
 from hedgerow import __version__, persist
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
-from hedgerow.model import SequenceModel
+from hedgerow.estimator import Estimator, check_fitted
 from hedgerow.report.blob import Blob
 from hedgerow.report.browser import pack_browser
 from hedgerow.report.features import read_features
@@ -49,7 +49,7 @@ SCRIPTS = (
 
 
 def write_report(
-    model: SequenceModel,
+    model: Estimator,
     path: str | os.PathLike[str],
     X: Any = None,
     y: Any = None,
@@ -87,11 +87,11 @@ def write_report(
     >>> write_report(LinearCRF().fit(X, y), folder / "report.html", X, y)
     []
     """
-    if not isinstance(model, SequenceModel):
+    if not isinstance(model, Estimator):
         raise TypeError(
             f"model is of type {type(model).__name__}; expected a fitted TreeCRF or LinearCRF"
         )
-    model._check_fitted()
+    check_fitted(model)
     if X is None and (y is not None or groups is not None):
         raise ValueError("y and groups go with X; pass write_report(model, path, X, y)")
     notes: list[str] = []
@@ -107,7 +107,7 @@ def write_report(
 
 
 def _describe(
-    model: SequenceModel, X: Any, y: Any, groups: Any, notes: list[str]
+    model: Estimator, X: Any, y: Any, groups: Any, notes: list[str]
 ) -> tuple[dict[str, Any], list[Blob]]:
     """Everything that the page shows."""
     blobs = [Blob("trees")]
@@ -148,9 +148,7 @@ def _describe_reading(reading: Reading) -> dict[str, Any]:
     return described
 
 
-def _name_sequences(
-    model: SequenceModel, X: Any, groups: Any, reading: Reading
-) -> list[str] | None:
+def _name_sequences(model: Estimator, X: Any, groups: Any, reading: Reading) -> list[str] | None:
     """Ids of the groups, where X is flat and has any."""
     if model.group_column is not None and reading.sequences.flat:
         groups, _ = split_off_groups(settle(X, "X"), model.group_column, "X")

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.estimator import Estimator, read_inputs
 from hedgerow.labels import read_labels
-from hedgerow.model import Question, SequenceModel
+from hedgerow.model import Inputs
 from hedgerow.report.calibration import Calibration
 from hedgerow.sequences import Sequences
+from hedgerow.threads import count_threads
 
 # Positions whose marginals are held at once.
 BATCH = 1 << 16
@@ -77,14 +79,15 @@ def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     return np.diff(np.concatenate([[0], np.cumsum(values)])[offsets])
 
 
-def read_data(model: SequenceModel, X: Any, y: Any, groups: Any) -> Reading:
+def read_data(model: Estimator, X: Any, y: Any, groups: Any) -> Reading:
     """Label X, and compare with y unless it is None."""
-    sequences = model._ask(X, groups, None).sequences
+    sequences = read_inputs(model, X, groups).sequences
     labels = [str(label) for label in model.classes_.tolist()]
     truth = None if y is None else _read_truth(model, y, sequences, labels)
     calibration = Calibration.empty(len(model.classes_))
     parts, begin = [], 0
-    for part in sequences.batches(BATCH):
+    for first, stop in sequences.cut(BATCH):
+        part = sequences.part(first, stop)
         end = begin + part.n_positions
         parts.append(_read_part(model, part, None if truth is None else truth[begin:end]))
         if truth is not None:
@@ -106,11 +109,11 @@ def read_data(model: SequenceModel, X: Any, y: Any, groups: Any) -> Reading:
 
 
 def _read_truth(
-    model: SequenceModel, y: Any, sequences: Sequences, labels: list[str]
+    model: Estimator, y: Any, sequences: Sequences, labels: list[str]
 ) -> NDArray[np.int32]:
     """Number of each label; those that the model does not know are put behind its own."""
     column = read_labels(y, sequences, missing_label=model.missing_label)
-    codes = model._labels().find(column.values)
+    codes = model.model_.labels.find(column.values)
     missing = np.zeros(len(codes), np.bool_) if column.missing is None else column.missing
     strange = (codes < 0) & ~missing
     if strange.any():
@@ -122,11 +125,11 @@ def _read_truth(
 
 
 def _read_part(
-    model: SequenceModel, part: Sequences, truth: NDArray[np.int32] | None
+    model: Estimator, part: Sequences, truth: NDArray[np.int32] | None
 ) -> dict[str, NDArray[Any]]:
-    question = Question(part, None)
-    predicted = model._decode(question, None)
-    marginals = model._marginals(question)
+    inputs, n_threads = Inputs(part), count_threads(model.n_jobs)
+    predicted = model.model_.predict(inputs, n_threads=n_threads)
+    marginals = model.model_.marginals(inputs, n_threads=n_threads)
     n_labels, every = marginals.shape[1], np.arange(len(predicted))
     n_top = min(N_TOP, n_labels)
     top_labels = np.argsort(-marginals, axis=1, kind="stable")[:, :n_top].astype(np.int32)
@@ -145,7 +148,7 @@ def _read_part(
         truth_probs = np.where(known >= 0, marginals[every, np.maximum(known, 0)], 0.0)
         truth_probs[truth < 0] = np.nan
         found["truth_probs"] = truth_probs.astype(np.float32)
-        sums = model._log_likelihoods(question, known)
+        sums = model.model_.log_likelihoods(inputs, known, n_threads=n_threads)
         counts = sum_parts((known >= 0).astype(np.int64), part.offsets)
     found["scores"] = (sums / np.maximum(counts, 1)).astype(np.float32)
     return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from hedgerow.estimator import Estimator
 from hedgerow.linear_crf import LinearCRF
-from hedgerow.model import SequenceModel
 from hedgerow.parameters import changed_parameters
+from hedgerow.potentials import NodeTrees
 from hedgerow.report.blob import as_number, round_off
 from hedgerow.tree_crf import TreeCRF
 
@@ -15,7 +16,7 @@ LONGEST = 200
 NO_MATTER = ("n_jobs", "verbose")
 
 
-def describe_model(model: SequenceModel) -> dict[str, Any]:
+def describe_model(model: Estimator) -> dict[str, Any]:
     """Kind, parameters that differ from the defaults, and sizes."""
     parameters = changed_parameters(model)
     return {
@@ -31,17 +32,18 @@ def describe_model(model: SequenceModel) -> dict[str, Any]:
     }
 
 
-def _sizes(model: SequenceModel) -> list[tuple[str, float]]:
+def _sizes(model: Estimator) -> list[tuple[str, float]]:
     sizes: list[tuple[str, float]] = [("Labels", len(model.classes_))]
-    if model._schema.kind == "columns":
-        sizes.append(("Columns", model._schema.n_features))
+    schema = model.model_.schema
+    if schema.kind == "columns":
+        sizes.append(("Columns", schema.n_features))
     else:
-        sizes.append(("Attributes", len(model._index)))
-    sizes.append(("Label patterns", len(model._grammar.patterns)))
+        sizes.append(("Attributes", len(model.model_.index)))
+    sizes.append(("Label patterns", len(model.model_.grammar.patterns)))
     if isinstance(model, LinearCRF):
         sizes += [("Weights", model.n_weights_), ("Iterations", model.n_iter_)]
     if isinstance(model, TreeCRF):
-        forest = model._model.forest
+        forest = model.model_.potential(NodeTrees).forest
         sizes += [("Rounds", model.n_rounds_), ("Trees", forest.n_trees)]
         sizes.append(("Tree nodes", len(forest.columns)))
     return sizes
@@ -51,7 +53,7 @@ def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def describe_history(model: SequenceModel) -> dict[str, Any] | None:
+def describe_history(model: Estimator) -> dict[str, Any] | None:
     """Figures of training, by round or iteration; None if there are none."""
     curves = {
         name: round_off(figures) for name, figures in model.history_.items() if len(figures) > 0

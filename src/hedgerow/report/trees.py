@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.potentials import NodeTrees
 from hedgerow.report.blob import Blob, smallest
 from hedgerow.tree_crf import TreeCRF
 from hedgerow.trees.forest import tree_rounds
@@ -17,7 +18,7 @@ MAX_NODES = 60_000
 
 def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] | None:
     """The trees of as many rounds as fit, spread evenly; None if there are none."""
-    forest = model._model.forest
+    forest = model.model_.potential(NodeTrees).forest
     sizes = np.diff(forest.tree_offsets[forest.round_offsets])  # in nodes, by round
     if not len(sizes):
         return None

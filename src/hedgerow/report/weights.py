@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.cross_table import cross_table
+from hedgerow.estimator import Estimator
 from hedgerow.linear_crf import LinearCRF
-from hedgerow.model import SequenceModel
 from hedgerow.report.blob import round_off
 from hedgerow.tree_crf import TreeCRF
 
@@ -19,7 +19,7 @@ MAX_FEATURES = 200
 MAX_WEIGHTS = 30
 
 
-def describe_pairs(model: SequenceModel) -> dict[str, Any] | None:
+def describe_pairs(model: Estimator) -> dict[str, Any] | None:
     """Weights of label pairs by number of label; None if the model has none."""
     table = model.transitions()
     if "attribute" in table:
@@ -28,13 +28,13 @@ def describe_pairs(model: SequenceModel) -> dict[str, Any] | None:
     if not len(table["weight"]):
         return None
     return {
-        "from": model._labels().find(table["from"]).tolist(),
-        "to": model._labels().find(table["to"]).tolist(),
+        "from": model.model_.labels.find(table["from"]).tolist(),
+        "to": model.model_.labels.find(table["to"]).tolist(),
         "weight": round_off(table["weight"]),
     }
 
 
-def describe_patterns(model: SequenceModel, notes: list[str]) -> dict[str, Any] | None:
+def describe_patterns(model: Estimator, notes: list[str]) -> dict[str, Any] | None:
     """The heaviest label patterns; None if there are only pairs, which have their own map."""
     table = model.patterns()
     patterns, weights = table["pattern"].tolist(), table["weight"]
@@ -50,7 +50,7 @@ def describe_patterns(model: SequenceModel, notes: list[str]) -> dict[str, Any] 
     }
 
 
-def describe_features(model: SequenceModel, notes: list[str]) -> dict[str, Any] | None:
+def describe_features(model: Estimator, notes: list[str]) -> dict[str, Any] | None:
     """What the model looks at most: by window offset for trees, by label for linear weights."""
     if isinstance(model, TreeCRF):
         return _describe_importances(model, notes)
@@ -77,7 +77,7 @@ def _describe_importances(model: TreeCRF, notes: list[str]) -> dict[str, Any] | 
 
 def _describe_weights(model: LinearCRF) -> dict[str, Any]:
     table = model.weights()
-    codes = model._labels().find(table["label"])
+    codes = model.model_.labels.find(table["label"])
     by_label = [
         _heaviest(table["attribute"][mine], table["weight"][mine])
         for mine in (np.flatnonzero(codes == code) for code in range(len(model.classes_)))

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.labels.tables import Table
 from hedgerow.sequences import Sequences, SparseRows
+from hedgerow.tables import Table
 from hedgerow.trees.columns import Columns, is_dense, place_categories
 from hedgerow.trees.entries import read_entries
 from hedgerow.trees.forest import Forest, goes_left

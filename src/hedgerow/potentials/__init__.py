@@ -1,0 +1,11 @@
+"""Potentials: the parts of a model that give scores to labels.
+
+Each is one file: it scores sequences, packs itself into a model file, and explains what it adds.
+"""
+
+from hedgerow.potentials.attribute_weights import AttributeWeights
+from hedgerow.potentials.node_trees import NodeTrees
+from hedgerow.potentials.pattern_weights import PatternWeights
+from hedgerow.potentials.potential import AddScores, Potential
+
+__all__ = ["AddScores", "AttributeWeights", "NodeTrees", "PatternWeights", "Potential"]

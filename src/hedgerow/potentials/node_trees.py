@@ -1,0 +1,61 @@
+"""NodeTrees: trees on the input, each of which adds to the score of a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.sequences import Sequences, check_not_infinite
+from hedgerow.tables import Table
+from hedgerow.trees.columns import Columns
+from hedgerow.trees.contributions import path_contributions
+from hedgerow.trees.forest import Forest
+
+__all__ = ["NodeTrees"]
+
+# Positions that are scored at one go.
+BATCH = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTrees(Potential):
+    """Sums of trees.
+
+    Attributes
+    ----------
+    columns : Columns
+        The columns of X, and how their values are binned.
+    forest : Forest
+        The trees, which ask about these columns.
+    """
+
+    columns: Columns
+    forest: Forest
+
+    def check_values(self, sequences: Sequences, name: str) -> None:
+        """NaN is missing; infinite numbers are refused."""
+        check_not_infinite(sequences, name)
+
+    def batch_positions(self, n_labels: int) -> int:
+        """Bins take more memory than scores."""
+        return BATCH
+
+    def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
+        """Values are binned part by part, so that bins take little memory."""
+
+        def add(
+            first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+        ) -> None:
+            bins = self.columns.bins(sequences.part(first, stop), n_threads)
+            self.forest.add_scores(bins, nodes, nodes, n_threads)
+
+        return add
+
+    def contributions(
+        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
+    ) -> tuple[float, Table]:
+        """Changes of value on the way from the roots to the leaves."""
+        return path_contributions(self.forest, self.columns, sequences, position, signs)

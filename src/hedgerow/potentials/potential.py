@@ -1,0 +1,53 @@
+"""Potential: the interface of a part of a model that gives scores to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.sequences import Sequences
+from hedgerow.tables import Table
+from hedgerow.trellis import Trellis
+
+__all__ = ["AddScores", "Potential"]
+
+# Given the numbers of the first sequence and of the one after the last, adds to the scores of their
+# nodes, (N, K), and to those of their edges, (N, K, K), if the model has any.
+AddScores = Callable[[int, int, NDArray[np.float64], NDArray[np.float64] | None], None]
+
+
+class Potential:
+    """A part of a model: the score of a labelling is the sum over all parts."""
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether it scores label pairs position by position."""
+        return False
+
+    def check_values(self, sequences: Sequences, name: str) -> None:
+        """Raise ValueError if X holds numbers that it cannot take; ``name`` is the estimator's."""
+        return
+
+    def batch_positions(self, n_labels: int) -> int | None:
+        """How many positions to score at one go; None if that does not matter."""
+        return None
+
+    def prepare(self, sequences: Sequences, n_threads: int) -> AddScores | None:
+        """Get ready to score some sequences, part by part; None if it has nothing to add."""
+        return None
+
+    def add_arcs(self, trellis: Trellis, arcs: NDArray[np.float64]) -> None:
+        """Add to the scores of the arcs, which are the same at every position."""
+        return
+
+    def contributions(
+        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
+    ) -> tuple[float, Table] | None:
+        """What makes up a sum of node scores at a position of one sequence; None if nothing does.
+
+        ``signs`` (K,) says how often the score of each label counts. Returns what is there without
+        any feature, and the columns feature, offset, value, contribution.
+        """
+        return None
