@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
-from hedgerow.boosting.booster import MAX_HALVINGS, Model, score_positions
+from hedgerow.boosting.booster import MAX_HALVINGS, Boosted, score_positions
 from hedgerow.boosting.settings import Settings
 from hedgerow.trees.forest import Forest
 from hedgerow.trellis import Scores
@@ -303,7 +303,7 @@ def test_scores_are_the_sums_of_the_trees():
         booster.grammar,
         booster.settings,
         booster.schedule,
-        Model(forest, booster.weights),
+        Boosted(forest, booster.weights),
     )
     assert again.loss == booster.loss
     assert again.n_rounds == 5

@@ -413,7 +413,8 @@ def test_batches_of_scores_do_not_matter(monkeypatch, edges):
         return [*answers, np.hstack(samples), *figures, *everything(crf, X, n_samples=1)]
 
     whole = ask()
-    monkeypatch.setattr("hedgerow.linear.weights.BATCH_BYTES", 1)
+    for place in ("linear.weights", "potentials.attribute_weights"):
+        monkeypatch.setattr(f"hedgerow.{place}.BATCH_BYTES", 1)
     for found, expected in zip(ask(), whole, strict=True):
         np.testing.assert_array_equal(found, expected)
     apart = LinearCRF(order=2, transition_attributes=edges, max_iter=6, tol=0).fit(X, hide(Y))

@@ -155,7 +155,8 @@ def test_batches_of_scores_do_not_matter(monkeypatch, edges, class_weight):
     whole = crf.fit(*train, np.arange(1, 11), eval_set=test)
     answers = whole.predict_proba(test[0]), whole.log_likelihood(*test), whole.score(*test)
     loss, history = whole.loss_, whole.history_
-    monkeypatch.setattr("hedgerow.linear.weights.BATCH_BYTES", 1)
+    for place in ("linear.weights", "potentials.attribute_weights"):
+        monkeypatch.setattr(f"hedgerow.{place}.BATCH_BYTES", 1)
     np.testing.assert_allclose(whole.predict_proba(test[0]), answers[0], rtol=1e-12)
     np.testing.assert_allclose(whole.log_likelihood(*test), answers[1], rtol=1e-12)
     assert whole.score(*test) == answers[2]

@@ -1,10 +1,13 @@
 """Heat maps of transitions and of features."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib import pyplot
 
 from hedgerow import LinearCRF, TreeCRF, plots
+from hedgerow.labels import Labels
 from hedgerow.plots.heat_map import draw_heat_map
 from reference.pictures import overlaps, text_boxes
 
@@ -76,7 +79,7 @@ def test_without_pairs_there_are_no_transitions(words):
 def test_names_do_not_overlap(tree_crf, size, long, monkeypatch):
     if long:
         names = np.array([f"a rather long name {label}" for label in tree_crf.classes_])
-        monkeypatch.setattr(tree_crf, "classes_", names)
+        monkeypatch.setattr(tree_crf, "model_", replace(tree_crf.model_, labels=Labels(names)))
     ax = plots.transitions(tree_crf, size and pyplot.subplots(figsize=size)[1])
     for axis in (ax.xaxis, ax.yaxis):
         boxes = text_boxes(axis.get_ticklabels(), ax.figure)

@@ -176,7 +176,7 @@ def test_a_long_sequence():
 def test_batches_of_scores_do_not_matter(monkeypatch, size):
     crf = make(window=2).fit(X, Y)
     expected = crf.predict_proba(X), crf.log_likelihood(X, Y), np.concatenate(crf.predict(X))
-    monkeypatch.setattr("hedgerow.tree_crf.BATCH", size)
+    monkeypatch.setattr("hedgerow.potentials.node_trees.BATCH", size)
     np.testing.assert_array_equal(crf.predict_proba(X), expected[0])
     np.testing.assert_array_equal(crf.log_likelihood(X, Y), expected[1])
     np.testing.assert_array_equal(np.concatenate(crf.predict(X)), expected[2])

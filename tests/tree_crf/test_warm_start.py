@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import hedgerow
 from hedgerow import LinearCRF, TreeCRF
-from hedgerow.boosting.booster import Model
+from hedgerow.boosting.booster import Boosted
 from hedgerow.boosting.warm_start import copy_model
 from hedgerow.labels import Grammar
 from hedgerow.labels.patterns import Patterns
@@ -153,7 +153,7 @@ def test_patterns_of_a_higher_order_are_added():
 def test_weights_are_copied_by_pattern():
     old = Grammar(3, Patterns.from_rows([np.array([[0, 1], [2, 2]]), np.array([[0, 1, 2]])]))
     new = Grammar(3, Patterns.from_rows([np.array([[2, 2], [1, 1]]), np.array([[0, 1, 2]])]))
-    model = Model(Forest.join(3, []), np.array([1.0, 2.0, 3.0]))
+    model = Boosted(Forest.join(3, []), np.array([1.0, 2.0, 3.0]))
     copied = copy_model(model, old, new)
     assert copied.weights.tolist() == [2.0, 0.0, 3.0]
     assert copied.forest is model.forest
