@@ -13,9 +13,9 @@ import pytest
 
 from hedgerow import Checkpoint, ModelFileError, TreeCRF, load, persist
 from hedgerow import lock as lock_module
+from hedgerow.atomic_write import name_beside
 from hedgerow.objectives import Accuracy
 from hedgerow.state import State
-from hedgerow.whole_file import name_beside
 from reference.trainings import EVAL_SET, Brier, X, Y, make_data, saved, train_long
 
 
@@ -163,7 +163,7 @@ def test_another_kind_of_estimator_is_refused(tmp_path):
 def test_another_version_is_refused(tmp_path, monkeypatch):
     checkpoint = Checkpoint(tmp_path / "kept")
     small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
-    monkeypatch.setattr("hedgerow.__version__", "99")
+    monkeypatch.setattr("hedgerow.version.__version__", "99")
     with pytest.raises(ValueError, match=r"written by hedgerow [0-9.]+ and this is hedgerow 99"):
         small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
 

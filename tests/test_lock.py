@@ -16,9 +16,9 @@ import pytest
 from hedgerow import Checkpoint
 from hedgerow import checkpoint as checkpoint_module
 from hedgerow import lock as lock_module
+from hedgerow.atomic_write import name_beside
 from hedgerow.checkpoint import Identity, Record
 from hedgerow.lock import Lock
-from hedgerow.whole_file import name_beside
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 CANNOT_CREATE = r"cannot create the lock file beside it \({}\): '.*kept'"

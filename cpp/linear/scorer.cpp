@@ -33,7 +33,7 @@ Scorer::Scorer(const WeightLayout& layout, const double* weights, const double* 
 
 HEDGEROW_CLONES
 void Scorer::add_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
-                       double* scores) const {
+                      double* scores) const {
   const int n_outputs = layout_.n_outputs;
   const Row row(n_outputs);
   for (int64_t t = first; t < end; ++t) {
@@ -55,7 +55,7 @@ void Scorer::add_rows(const AttributeRows& rows, int64_t first, int64_t end, dou
 }
 
 void Scorer::add_scores(const AttributeRows& rows, double* scores, int n_threads,
-                         Stop& stop) const {
+                        Stop& stop) const {
   const int64_t n_tasks = (rows.n_positions + kTaskPositions - 1) / kTaskPositions;
   parallel_for(n_tasks, n_threads, stop, [&](int64_t task) {
     stop.check();

@@ -23,7 +23,7 @@ class Scorer {
 
  private:
   void add_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
-                 double* scores) const;
+                double* scores) const;
 
   WeightLayout layout_;
   const double* weights_;

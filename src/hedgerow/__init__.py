@@ -2,22 +2,23 @@
 
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.version import __version__
+
 if TYPE_CHECKING:
     from hedgerow.checkpoint import Checkpoint
     from hedgerow.linear_crf import LinearCRF
-    from hedgerow.persist import load
+    from hedgerow.loading import load
     from hedgerow.state import ModelFileError
     from hedgerow.tree_crf import TreeCRF
 
-__all__ = ["Checkpoint", "LinearCRF", "ModelFileError", "TreeCRF", "load"]
-__version__ = "0.1.0"
+__all__ = ["Checkpoint", "LinearCRF", "ModelFileError", "TreeCRF", "__version__", "load"]
 
 _HOMES = {
     "Checkpoint": "hedgerow.checkpoint",
     "LinearCRF": "hedgerow.linear_crf",
     "ModelFileError": "hedgerow.state",
     "TreeCRF": "hedgerow.tree_crf",
-    "load": "hedgerow.persist",
+    "load": "hedgerow.loading",
 }
 
 

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import hedgerow
-from hedgerow import persist
+from hedgerow import persist, version
+from hedgerow.atomic_write import check_place, remove_leftovers
 from hedgerow.description import describe, show
 from hedgerow.lock import Lock
 from hedgerow.parameters import check_number
 from hedgerow.state import ModelFileError, State, expecting
-from hedgerow.whole_file import check_place, remove_leftovers
 
 __all__ = ["Checkpoint", "Identity", "Record", "check_checkpoint"]
 
@@ -120,7 +119,7 @@ class Identity:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            "version": hedgerow.__version__,
+            "version": version.__version__,
             "estimator": self.estimator,
             "parameters": dict(self.parameters),
             "fingerprints": self.fingerprints,

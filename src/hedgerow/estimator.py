@@ -345,7 +345,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return State(persist.pack_index(self.model_.index) | own.tensors, metadata)
 
     @classmethod
-    def _from_state(cls: type[AnyEstimator], state: State) -> AnyEstimator:
+    def from_state(cls: type[AnyEstimator], state: State) -> AnyEstimator:
         """Rebuild a fitted model; raises `hedgerow.ModelFileError`."""
         known = cls().get_params(deep=False)
         crf = cls(**persist.unpack_parameters(state.metadata, known))

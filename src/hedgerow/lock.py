@@ -20,7 +20,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from weakref import WeakSet
 
-from hedgerow.whole_file import name_beside, resolve
+from hedgerow.atomic_write import name_beside, resolve
 
 __all__ = ["Lock"]
 

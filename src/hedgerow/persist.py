@@ -12,11 +12,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +24,11 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from hedgerow import _core
+from hedgerow.atomic_write import open_atomic
 from hedgerow.decoding import Decode
 from hedgerow.parameters import is_object, plain_value
 from hedgerow.sequences import MAX_FEATURES, Schema
 from hedgerow.state import ModelFileError, State, expecting, read_array, require
-from hedgerow.whole_file import open_whole
-
-if TYPE_CHECKING:
-    from hedgerow.estimator import Estimator
 
 # From format 5 on each tree says which output it adds to, with what weight, and in which round.
 FORMAT = 5
@@ -51,40 +47,8 @@ def write(path: Path, kind: str, state: State) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file whole or not at all: beside its place, and moved there at the end."""
-    with open_whole(path) as file:
+    with open_atomic(path) as file:
         file.write(data)
-
-
-def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
-    """Read a model that `save` wrote.
-
-    Its parameters are plain values. Those that were objects, which no file keeps, are None:
-    ``objective``, unless it is a name, ``random_state``, unless it is a number, and ``callbacks``.
-
-    Parameters
-    ----------
-    source
-        A path, the bytes of a file, or a file opened in binary mode.
-
-    Raises
-    ------
-    ModelFileError
-        The file is damaged, truncated, not a model file, or written by a newer version.
-    """
-    if isinstance(source, (str, os.PathLike)):
-        data, name = Path(source).read_bytes(), repr(os.fspath(source))
-    elif isinstance(source, (bytes, bytearray, memoryview)):
-        data, name = bytes(source), "the model"
-    else:
-        data = source.read()
-        name = repr(source.name) if hasattr(source, "name") else "the model"
-        if not isinstance(data, bytes):
-            raise TypeError(f"{name} is not opened in binary mode; open it with mode 'rb'")
-    try:
-        kind, state = read(data)
-        return _model_class(kind)._from_state(state)
-    except ModelFileError as error:
-        raise ModelFileError(f"cannot load {name}: {error}") from error.__cause__
 
 
 def read(data: bytes) -> tuple[str, State]:
@@ -213,23 +177,6 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
         no_columns = n_features == 0 and names is None
         require(no_columns or schema.kind == "columns", "columns of attributes")
     return schema
-
-
-def _model_class(kind: str) -> type[Estimator]:
-    from hedgerow.linear_crf import LinearCRF
-    from hedgerow.tree_crf import TreeCRF
-
-    if kind == CHECKPOINT:
-        raise ModelFileError(
-            "it is the checkpoint of a training, not a model; pass it to fit to go on with that: "
-            "fit(..., checkpoint=hedgerow.Checkpoint(path))"
-        )
-    classes: dict[str, type[Estimator]] = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}
-    if kind not in classes:
-        raise ModelFileError(
-            f"it holds a {kind!r}, which this version of hedgerow does not know; upgrade hedgerow"
-        )
-    return classes[kind]
 
 
 def _parse_json(data: str | bytes, complaint: str) -> dict[str, Any]:

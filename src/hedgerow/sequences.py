@@ -1,4 +1,4 @@
-"""Sequences: the one container that everything below the door works on."""
+"""Sequences: the one container that everything below `encode` works on."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_a_set_of_columns_is_taken_in_the_order_of_the_file(tmp_path):
     st.sampled_from([" ", "\t"]),
     st.integers(1, 9),
 )
-def test_a_file_by_parts_is_the_whole_file(tmp_path_factory, sequences, gap, n_positions):
+def test_a_file_by_parts_is_the_atomic_write(tmp_path_factory, sequences, gap, n_positions):
     folder = tmp_path_factory.mktemp("conll")
     text = "\n\n".join("\n".join(map(gap.join, rows)) for rows in [[("w", "p", "L")], *sequences])
     path = write(folder, text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from hedgerow.trees.columns import check_max_bins
 from hedgerow.trees.learner import GrowthRules
 from hedgerow.trees.sampling import Sampling
 
-if TYPE_CHECKING:
-    from hedgerow.tree_crf import TreeCRF
-
-__all__ = ["CurvatureKind", "Settings", "TransitionStep", "check_tree_parameters", "read_window"]
+__all__ = [
+    "CurvatureKind",
+    "Settings",
+    "TransitionStep",
+    "TreeParameters",
+    "check_tree_parameters",
+    "read_window",
+]
 
 CurvatureKind = Literal["mixing", "exact", "length"]
 TransitionStep = Literal["bound", "exact"]
@@ -25,6 +29,36 @@ LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
 LARGEST_RATE = 1e6  # times a leaf it is a number still
+
+
+class TreeParameters(Protocol):
+    """An estimator, as far as its parameters are about trees; `TreeCRF` explains them."""
+
+    n_rounds: int
+    learning_rate: float | None
+    max_depth: int | None
+    max_leaves: int | None
+    min_child_weight: float
+    min_split_gain: float
+    reg_lambda: float
+    max_step: float | None
+    max_bins: int
+    window: int | tuple[int, int]
+    colsample_bytree: float
+    colsample_bynode: float
+    newton: bool
+    curvature: CurvatureKind
+    transition_step: TransitionStep
+    trim: float | None
+    subsample: float
+    stratified: bool
+    negative_ratio: float
+    warm_rounds: int | None
+    early_stopping_rounds: int | None
+    early_stopping_metric: Literal["loss", "accuracy"]
+    callbacks: Any
+    n_jobs: int | None
+    random_state: Any
 
 
 @dataclass(frozen=True)
@@ -51,7 +85,7 @@ class Settings:
     n_threads: int
 
     @classmethod
-    def read(cls, crf: TreeCRF, n_labels: int) -> Settings:
+    def read(cls, crf: TreeParameters, n_labels: int) -> Settings:
         """Fill in what the parameters, which have been checked, leave open."""
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
         if rate is None:
@@ -109,7 +143,7 @@ class Settings:
         return sampled or self.negative_ratio > 0
 
 
-def check_tree_parameters(crf: TreeCRF) -> None:
+def check_tree_parameters(crf: TreeParameters) -> None:
     """Raise ValueError or TypeError for a parameter of trees or rounds that is wrong."""
     check_number("n_rounds", crf.n_rounds, minimum=1, integer=True)
     for name in ("max_depth", "max_leaves", "early_stopping_rounds"):

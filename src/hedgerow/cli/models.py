@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.atomic_write import check_place
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.options import suggest
-from hedgerow.whole_file import check_place
 
 if TYPE_CHECKING:
     from hedgerow.estimator import Estimator

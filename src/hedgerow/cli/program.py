@@ -8,10 +8,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from hedgerow import __version__
 from hedgerow.cli import demo, evaluate, inspect, report, tag, train
 from hedgerow.cli.errors import BROKEN_PIPE, INTERRUPTED, MISTAKE, CommandError, describe, tell
 from hedgerow.cli.options import HelpFormatter, Parser
+from hedgerow.version import __version__
 
 DESCRIPTION = """\
 Conditional random fields for labelling sequences: train a model on a file,

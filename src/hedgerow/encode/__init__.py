@@ -1,8 +1,8 @@
-"""The door: what users have becomes `Sequences`."""
+"""Encoding: what users have becomes `Sequences`."""
 
 from hedgerow.encode.categories import number_categories
-from hedgerow.encode.door import encode
 from hedgerow.encode.group_column import check_group_column
+from hedgerow.encode.reading import encode
 from hedgerow.encode.schema import check_schema
 
 __all__ = ["check_group_column", "check_schema", "encode", "number_categories"]

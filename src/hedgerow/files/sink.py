@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
+from hedgerow.atomic_write import open_atomic
 from hedgerow.files.errors import Path
-from hedgerow.whole_file import open_whole
 
 
 @contextmanager
@@ -34,5 +34,5 @@ def _open(path: str) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     else:
-        with open_whole(path) as file:
+        with open_atomic(path) as file:
             yield file

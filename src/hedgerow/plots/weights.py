@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.cross_table import cross_table
 from hedgerow.labels.tables import pair_table
 from hedgerow.linear_crf import LinearCRF
 from hedgerow.parameters import check_number
+from hedgerow.pivot import pivot
 from hedgerow.plots.canvas import BLUE, check_model, measure_axes, open_axes, show
 from hedgerow.plots.heat_map import draw_heat_map, fit_names
 from hedgerow.tables import Table
@@ -90,7 +90,7 @@ def _draw_gains(model: TreeCRF, ax: Axes | None, top: int) -> Axes:
             "no tree of the model has a split, so no feature has a gain to plot; train it for more "
             "rounds, or with a lower min_child_weight"
         )
-    names, offsets, gains = cross_table(table, "feature", "offset", "gain")
+    names, offsets, gains = pivot(table, "feature", "offset", "gain")
     shares = 100 * gains / np.nansum(gains)
     totals = np.nansum(shares, axis=1)
     kept = np.argsort(-totals, kind="stable")[:top]
@@ -125,7 +125,7 @@ def _draw_bars(ax: Axes | None, values: list[float], names: list[str], unit: str
 
 def _draw_weights(model: LinearCRF, ax: Axes | None, top: int) -> Axes:
     table = _heaviest(model.weights(), top)
-    names, labels, weights = cross_table(table, "attribute", "label", "weight")
+    names, labels, weights = pivot(table, "attribute", "label", "weight")
     order = np.argsort(-np.nanmax(np.abs(weights), axis=1), kind="stable")
     ax = draw_heat_map(
         ax,

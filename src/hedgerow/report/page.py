@@ -14,7 +14,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from hedgerow import __version__, persist
+from hedgerow import persist
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
 from hedgerow.estimator import Estimator, check_fitted
@@ -27,6 +27,7 @@ from hedgerow.report.summary import describe_history, describe_model
 from hedgerow.report.trees import pack_trees
 from hedgerow.report.weights import describe_features, describe_pairs, describe_patterns
 from hedgerow.tree_crf import TreeCRF
+from hedgerow.version import __version__
 
 # In the order in which the page reads them.
 STYLES = ("base.css", "pictures.css", "browser.css", "narrow.css")

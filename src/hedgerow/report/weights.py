@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cross_table import cross_table
 from hedgerow.estimator import Estimator
 from hedgerow.linear_crf import LinearCRF
+from hedgerow.pivot import pivot
 from hedgerow.report.blob import round_off
 from hedgerow.tree_crf import TreeCRF
 
@@ -61,7 +61,7 @@ def _describe_importances(model: TreeCRF, notes: list[str]) -> dict[str, Any] | 
     table = model.importances()
     if not len(table["gain"]):
         return None
-    names, offsets, gains = cross_table(table, "feature", "offset", "gain")
+    names, offsets, gains = pivot(table, "feature", "offset", "gain")
     gains = np.nan_to_num(gains)
     totals = gains.sum(axis=1)
     kept = np.argsort(-totals, kind="stable")[:MAX_FEATURES]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.tables import Table
 
 
-def cross_table(
+def pivot(
     table: Table, row: str, column: str, value: str
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
     """Distinct entries of two columns, sorted, and the sums of a third one by both.

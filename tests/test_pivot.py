@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hedgerow.cross_table import cross_table
+from hedgerow.pivot import pivot
 
 
 def test_sums_by_two_columns():
@@ -11,6 +11,6 @@ def test_sums_by_two_columns():
         "offset": np.array([1, 0, -1, 1]),
         "gain": np.array([1.0, 2.0, 3.0, 4.0]),
     }
-    rows, columns, sums = cross_table(table, "feature", "offset", "gain")
+    rows, columns, sums = pivot(table, "feature", "offset", "gain")
     assert (rows.tolist(), columns.tolist()) == (["a", "b"], [-1, 0, 1])
     assert np.array_equal(sums, [[np.nan, 2, np.nan], [3, np.nan, 5]], equal_nan=True)

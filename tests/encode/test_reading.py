@@ -1,4 +1,4 @@
-"""The door: all forms of the same columns are equal inside; everything else is refused."""
+"""Encoding: all forms of the same columns are equal inside; everything else is refused."""
 
 import re
 

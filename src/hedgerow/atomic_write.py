@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 
 @contextmanager
-def open_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to be written beside its place, and moved there once it is whole.
 
     Whatever happens before that, a kill included, what stood in its place stays as it was. A file

@@ -1,4 +1,4 @@
-"""The door: every accepted form of X becomes `Sequences` here."""
+"""Encoding: every accepted form of X becomes `Sequences` here."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from hedgerow.whole_file import check_place, open_whole
+from hedgerow.atomic_write import check_place, open_atomic
 
 needs_modes = pytest.mark.skipif(os.name == "nt", reason="permissions are others here")
 
@@ -16,7 +16,7 @@ def test_a_file_that_is_not_finished_leaves_no_trace(error, tmp_path):
     path.write_bytes(b"old")
 
     def write_half():
-        with open_whole(path) as file:
+        with open_atomic(path) as file:
             file.write(b"new")
             raise error
 
@@ -29,7 +29,7 @@ def test_a_file_that_is_not_finished_leaves_no_trace(error, tmp_path):
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    with open_whole(str(path)) as file:
+    with open_atomic(str(path)) as file:
         file.write(b"new")
         file.flush()
         assert path.read_bytes() == b"old"
@@ -40,7 +40,7 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
 def test_a_folder_must_be_there(tmp_path):
     with (
         pytest.raises(FileNotFoundError, match=r"cannot save to .*: the folder .* does not exist"),
-        open_whole(tmp_path / "nowhere" / "file"),
+        open_atomic(tmp_path / "nowhere" / "file"),
     ):
         pass
 
@@ -50,7 +50,7 @@ def test_devices_and_links_stay_what_they_are(tmp_path):
     link, target = tmp_path / "link", tmp_path / "target"
     link.symlink_to(target)
     for path in ("/dev/null", link):
-        with open_whole(path) as file:
+        with open_atomic(path) as file:
             file.write(b"new")
     assert not os.path.isfile("/dev/null")
     assert link.is_symlink()
@@ -59,18 +59,18 @@ def test_devices_and_links_stay_what_they_are(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_what_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(OSError, match="No space left") as full, open_whole("/dev/full") as file:
+    with pytest.raises(OSError, match="No space left") as full, open_atomic("/dev/full") as file:
         file.write(b"new")
     assert full.value.filename == "/dev/full"
 
 
 def test_names_may_be_as_long_as_the_file_system_allows(tmp_path):
     path = tmp_path / ("n" * 255)
-    with open_whole(path) as file:
+    with open_atomic(path) as file:
         file.write(b"new")
     assert list(tmp_path.iterdir()) == [path]
     path = tmp_path / ("n" * 256)
-    with pytest.raises(OSError, match="too long") as long, open_whole(path):
+    with pytest.raises(OSError, match="too long") as long, open_atomic(path):
         pass
     assert long.value.filename == str(path)
 
@@ -85,7 +85,7 @@ def test_the_permissions_of_what_is_replaced_stay(mode, tmp_path):
     path = tmp_path / "file"
     path.touch()
     path.chmod(mode)
-    with open_whole(path) as file:
+    with open_atomic(path) as file:
         file.write(b"new")
         assert [mode_of(new) for new in tmp_path.iterdir() if new != path] == [0o600]
     assert mode_of(path) == mode
@@ -97,7 +97,7 @@ def test_the_permissions_of_what_is_replaced_stay(mode, tmp_path):
 def test_a_new_file_has_the_permissions_of_new_files(mask, tmp_path):
     before = os.umask(mask)
     try:
-        with open_whole(tmp_path / "file"):
+        with open_atomic(tmp_path / "file"):
             pass
     finally:
         os.umask(before)
@@ -110,9 +110,9 @@ def test_the_owner_and_group_of_what_is_replaced_stay(tmp_path, monkeypatch):
     path.touch()
     path.chmod(0o640)
     others = os.stat_result((path.stat().st_mode, 1, 1, 1, 1234, 4321, 0, 0, 0, 0))
-    monkeypatch.setattr("hedgerow.whole_file._find", lambda place: others)
+    monkeypatch.setattr("hedgerow.atomic_write._find", lambda place: others)
     monkeypatch.setattr(os, "fchown", lambda _, owner, group: asked.append((owner, group)))
-    with open_whole(path):
+    with open_atomic(path):
         pass
     assert asked == [(-1, 4321), (1234, -1)]
     assert mode_of(path) == 0o640
@@ -128,18 +128,18 @@ def test_another_group_may_do_no_more_than_everybody(mode, after, tmp_path, monk
     def refuse(*_):
         raise PermissionError
 
-    monkeypatch.setattr("hedgerow.whole_file._find", lambda place: others)
+    monkeypatch.setattr("hedgerow.atomic_write._find", lambda place: others)
     monkeypatch.setattr(os, "fchown", refuse)
-    with open_whole(path):
+    with open_atomic(path):
         pass
     assert mode_of(path) == after
 
 
 def test_of_two_writers_the_last_one_wins(tmp_path):
     path = tmp_path / "file"
-    with open_whole(path) as last:
+    with open_atomic(path) as last:
         last.write(b"last")
-        with open_whole(path) as first:
+        with open_atomic(path) as first:
             first.write(b"first")
         assert path.read_bytes() == b"first"
     assert path.read_bytes() == b"last"

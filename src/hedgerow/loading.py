@@ -1,0 +1,62 @@
+"""Loading: from a model file to the estimator that it holds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from hedgerow.estimator import Estimator
+from hedgerow.linear_crf import LinearCRF
+from hedgerow.persist import CHECKPOINT, read
+from hedgerow.state import ModelFileError
+from hedgerow.tree_crf import TreeCRF
+
+__all__ = ["load"]
+
+ESTIMATORS: dict[str, type[Estimator]] = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}
+
+
+def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
+    """Read a model that `save` wrote.
+
+    Its parameters are plain values. Those that were objects, which no file keeps, are None:
+    ``objective``, unless it is a name, ``random_state``, unless it is a number, and ``callbacks``.
+
+    Parameters
+    ----------
+    source
+        A path, the bytes of a file, or a file opened in binary mode.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, truncated, not a model file, or written by a newer version.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        data, name = Path(source).read_bytes(), repr(os.fspath(source))
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        data, name = bytes(source), "the model"
+    else:
+        data = source.read()
+        name = repr(source.name) if hasattr(source, "name") else "the model"
+        if not isinstance(data, bytes):
+            raise TypeError(f"{name} is not opened in binary mode; open it with mode 'rb'")
+    try:
+        kind, state = read(data)
+        return _find_estimator(kind).from_state(state)
+    except ModelFileError as error:
+        raise ModelFileError(f"cannot load {name}: {error}") from error.__cause__
+
+
+def _find_estimator(kind: str) -> type[Estimator]:
+    if kind == CHECKPOINT:
+        raise ModelFileError(
+            "it is the checkpoint of a training, not a model; pass it to fit to go on with that: "
+            "fit(..., checkpoint=hedgerow.Checkpoint(path))"
+        )
+    if kind not in ESTIMATORS:
+        raise ModelFileError(
+            f"it holds a {kind!r}, which this version of hedgerow does not know; upgrade hedgerow"
+        )
+    return ESTIMATORS[kind]

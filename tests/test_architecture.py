@@ -1,0 +1,108 @@
+"""The layers of the library: every import goes down, those for types and lazy ones included."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import hedgerow
+
+ROOT = Path(hedgerow.__file__).parent
+# Modules and packages from the bottom up. Those of one row do not know each other.
+LAYERS = """
+    atomic_write datasets fingerprint lazy line_search parameters progress sequences state stats
+    tables threads version
+  / description encode lbfgs lock pivot
+  / files labels metrics scorers trees
+  / trellis weighting
+  / decoding explain
+  / objectives persist
+  / checkpoint training
+  / evaluation
+  / boosting linear
+  / potentials
+  / model
+  / estimator
+  / linear_crf tree_crf
+  / loading plots report
+  / hedgerow
+  / cli
+  / __main__
+"""
+# Who may use the compiled module.
+USERS_OF_CORE = """
+    boosting encode estimator fingerprint labels lbfgs linear linear_crf model objectives persist
+    potentials report training tree_crf trees trellis
+"""
+UNITS = {name: number for number, row in enumerate(LAYERS.split("/")) for name in row.split()}
+
+
+def module_name(path: Path) -> str:
+    """As it is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("hedgerow", *parts)).removesuffix(".__init__")
+
+
+PATHS = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in PATHS.items()}
+
+
+def unit(module: str) -> str:
+    """The module or package of the top level that a module belongs to."""
+    return module.split(".")[1] if "." in module else module
+
+
+def imports(module: str) -> Iterator[str]:
+    """All modules of the library that a module imports, wherever it does so."""
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if unit(alias.name) in UNITS)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hedgerow"):
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in PATHS or alias.name == "_core" else str(node.module)
+
+
+def test_every_module_has_a_layer():
+    assert {unit(module) for module in PATHS} == set(UNITS)
+
+
+@pytest.mark.parametrize("module", PATHS)
+def test_imports_go_down(module):
+    for imported in imports(module):
+        if unit(imported) == "_core":
+            assert unit(module) in USERS_OF_CORE.split(), f"{module} uses the compiled module"
+        elif unit(imported) != unit(module):
+            assert UNITS[unit(imported)] < UNITS[unit(module)], f"{module} imports {imported}"
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    known = {name: set(imports(name)) & set(PATHS) - {name} for name in PATHS}
+    TopologicalSorter(known).prepare()  # raises CycleError
+
+
+def test_nobody_uses_underscore_names_of_another_unit():
+    defined: dict[str, set[str]] = {}
+    for module, tree in TREES.items():
+        names = defined.setdefault(unit(module), set())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                names.add(node.attr)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+    of_somebody = set().union(*defined.values())
+    private = [
+        f"{module}:{node.lineno} {node.attr}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.endswith("__")
+        and node.attr in of_somebody - defined[unit(module)]
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+    ]
+    assert private == []
