@@ -86,16 +86,19 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels, in order."""
+        check_fitted(self)
         return self.model_.labels.classes
 
     @property
     def decode_(self) -> Decode:
         """How `predict` decodes unless it is told."""
+        check_fitted(self)
         return self.model_.decode
 
     @property
     def n_features_in_(self) -> int:
         """Number of columns of X."""
+        check_fitted(self)
         if self.model_.schema.kind != "columns":
             raise AttributeError("X had no columns, but attributes by name")
         return self.model_.schema.n_features
@@ -103,6 +106,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of the columns of X, if they have any."""
+        check_fitted(self)
         names = self.model_.schema.names
         if self.model_.schema.kind != "columns" or names is None:
             raise AttributeError("the columns of X had no names")

@@ -19,11 +19,19 @@ from hedgerow.labels import Grammar, Labels, pin_known
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.potentials import PatternWeights, Potential
-from hedgerow.sequences import Schema, Sequences
+from hedgerow.sequences import Schema, Sequences, cut_runs
 from hedgerow.tables import Table
 from hedgerow.trellis import NoPathError, Scores, Trellis
 
 __all__ = ["Inputs", "Model"]
+
+# Columns of a table of contributions.
+CONTRIBUTIONS = {
+    "feature": np.object_,
+    "offset": np.int64,
+    "value": np.object_,
+    "contribution": np.float64,
+}
 
 Answer = TypeVar("Answer")
 AnyPotential = TypeVar("AnyPotential", bound=Potential)
@@ -37,7 +45,7 @@ class Inputs:
     known: NDArray[np.int32] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model(LazyAttributes):
     """A trained model.
 
@@ -99,7 +107,7 @@ class Model(LazyAttributes):
         sizes = [potential.batch_positions(n_labels) for potential in self.potentials]
         most = min((size for size in sizes if size is not None), default=sequences.n_positions)
         prepared = [potential.prepare(sequences, n_threads) for potential in self.potentials]
-        for first, stop in sequences.cut(most):
+        for first, stop in cut_runs(sequences.offsets, most):
             offsets = sequences.offsets[first : stop + 1] - sequences.offsets[first]
             nodes = np.zeros((int(offsets[-1]), n_labels))
             self.trellis.restrict(nodes, offsets)
@@ -217,7 +225,10 @@ class Model(LazyAttributes):
         every = (part.contributions(sequences, position, signs) for part in self.potentials)
         found = [part for part in every if part is not None]
         tables = [table for _, table in found]
-        columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+        columns = {
+            name: np.concatenate([np.empty(0, dtype), *(table[name] for table in tables)])
+            for name, dtype in CONTRIBUTIONS.items()
+        }
         return sum(bias for bias, _ in found), columns
 
     def _answer(

@@ -205,16 +205,6 @@ class Sequences:
             ),
         )
 
-    def cut(self, n_positions: int) -> Iterator[tuple[int, int]]:
-        """All sequences in runs of about so many positions: the first of each, and its end."""
-        first = 0
-        while first < self.n_sequences:
-            goal = self.offsets[first] + n_positions
-            stop = int(np.searchsorted(self.offsets, goal, side="right")) - 1
-            stop = min(max(stop, first + 1), self.n_sequences)
-            yield first, stop
-            first = stop
-
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
         """Give an array over positions the shape of what the user handed in.
 
@@ -242,6 +232,19 @@ class Sequences:
             )
         sequence = int(np.searchsorted(self.offsets, position, side="right")) - 1
         return sequence, position - int(self.offsets[sequence])
+
+
+def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int, int]]:
+    """Cut sequences into runs of about so many positions: the first of each, and its end.
+
+    A run has more positions only if it is a single sequence.
+    """
+    first, n_sequences = 0, len(offsets) - 1
+    while first < n_sequences:
+        stop = int(np.searchsorted(offsets, offsets[first] + n_positions, side="right")) - 1
+        stop = min(max(stop, first + 1), n_sequences)
+        yield first, stop
+        first = stop
 
 
 def check_finite(sequences: Sequences, model: str = "the model") -> None:

@@ -279,7 +279,9 @@ def test_nothing_left_to_learn():
     assert booster.advance() is None
     assert booster.n_rounds == 0
     trimmed = make_case("plain", order=0, trim=1.0)
+    n_right = trimmed.count_right()
     assert trimmed.advance() is None
+    assert trimmed.count_right() == n_right
 
 
 def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():

@@ -136,6 +136,7 @@ class Booster:
         )
         stuck = not (trees.values.any() or step.any())
         if stuck and not (settings.draws or self.schedule.changes_after(number)):
+            self.measured = self._measure(self.scores, self.weights)  # its marginals are slopes now
             return None
         accepted = self._move(trees, settings.learning_rate * step)
         if accepted is None and not (settings.draws or self.schedule.changes_after(number)):

@@ -56,7 +56,7 @@ class Place:
     labels: Labels
 
     def choose(self, label: Any, against: Any) -> tuple[int, int]:
-        """Codes of the two labels to compare, both possible here; see `SequenceModel.explain`."""
+        """Codes of the two labels to compare, both possible here: `hedgerow.TreeCRF.explain`."""
         names = self.labels.classes.tolist()
         code = int(self.predicted[self.position])
         if label is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.labels import Grammar
 from hedgerow.lazy import LazyAttributes, lazy
-from hedgerow.sequences import SparseRows
+from hedgerow.sequences import SparseRows, cut_runs
 from hedgerow.trellis import Scores, Trellis
 
 # Bytes that the scores of one batch of sequences may take: little enough to stay in the cache.
@@ -190,15 +190,10 @@ def batches(
 ) -> Iterator[Batch]:
     """Runs of whole sequences whose scores fit into `BATCH_BYTES`, or single long sequences."""
     per_position = 8 * n_labels * (n_labels if edges else 1)
-    most = max(1, BATCH_BYTES // per_position)
-    n_sequences, first = len(offsets) - 1, 0
-    while first < n_sequences:
-        last = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
-        last = min(max(last, first + 1), n_sequences)
+    for first, last in cut_runs(offsets, max(1, BATCH_BYTES // per_position)):
         start, stop = int(offsets[first]), int(offsets[last])
         yield Batch(
             slice(first, last),
             offsets[first : last + 1] - start,
             rows.part(start, stop),
         )
-        first = last

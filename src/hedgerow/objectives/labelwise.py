@@ -1,6 +1,6 @@
 """Objectives of the marginals: what is measured position by position.
 
-Any smooth function of the marginals will do. Its gradient with respect to the potentials is the
+Any smooth function of the marginals will do. Its gradient with respect to the scores is the
 derivative of the marginals along its gradient with respect to the marginals, because their
 covariance matrix is symmetric; `hedgerow.trellis.tangent` finds it in one pass. For the objectives
 below that is what Gross et al. (2006), Eqs. 11 to 22, compute with recurrences of their own.
@@ -153,7 +153,7 @@ def find_direction(objective: Objective, marginals: Marginals, targets: Targets)
     """How the objective's value changes with the marginals, (N, K).
 
     The marginals' derivative along it, see `hedgerow.trellis.tangent`, is how the value changes
-    with the potentials.
+    with the scores.
     """
     returned = objective.gradient(_locked(marginals), targets.codes, targets.known_weights)
     name = f"{type(objective).__name__}.gradient"

@@ -71,12 +71,15 @@ class Likelihood(TrainingObjective):
         """By forward passes, and Viterbi."""
         loss, codes = 0.0, [np.empty(0, np.int32)]
         for scores, part in targets.along(parts):
-            loss -= float(log_likelihoods(scores, part, n_threads=n_threads).sum())
+            found = log_likelihoods(scores, part, n_threads=n_threads)
+            if part.sequence_weights is not None:
+                found *= part.sequence_weights
+            loss -= float(found.sum())
             codes.append(viterbi(scores, n_threads=n_threads))
         return loss, np.concatenate(codes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Expectations(Measured):
     """What is expected of the labels with and without knowing them."""
 
@@ -89,10 +92,13 @@ class Expectations(Measured):
     scores: Scores
     targets: Targets
     n_threads: int
+    is_used: bool = False
+    """Whether the slopes have taken the place of the marginals."""
 
     def probabilities(self) -> NDArray[np.float64]:
         """The marginals, which with position weights are found in a pass of their own."""
         if self.targets.position_weights is None:
+            assert not self.is_used, "the slopes have taken the place of the marginals"
             return self.posteriors.marginals
         return forward_backward(self.scores, pairs=None, n_threads=self.n_threads).marginals
 
@@ -107,6 +113,8 @@ class Expectations(Measured):
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
         """Expected minus observed counts, in place of the marginals."""
+        assert not self.is_used, "the slopes were taken before"
+        self.is_used = True
         nodes, edges, targets = self.posteriors.marginals, self.posteriors.pairs, self.targets
         if targets.partial is not None:
             assert self.given is not None

@@ -1,6 +1,6 @@
 """Potentials: the parts of a model that give scores to labels.
 
-Each is one file: it scores sequences, packs itself into a model file, and explains what it adds.
+Each is one file: it scores sequences, and explains what it adds.
 """
 
 from hedgerow.potentials.attribute_weights import AttributeWeights

@@ -12,7 +12,7 @@ from hedgerow.estimator import Estimator, read_inputs
 from hedgerow.labels import read_labels
 from hedgerow.model import Inputs
 from hedgerow.report.calibration import Calibration
-from hedgerow.sequences import Sequences
+from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.threads import count_threads
 
 # Positions whose marginals are held at once.
@@ -86,7 +86,7 @@ def read_data(model: Estimator, X: Any, y: Any, groups: Any) -> Reading:
     truth = None if y is None else _read_truth(model, y, sequences, labels)
     calibration = Calibration.empty(len(model.classes_))
     parts, begin = [], 0
-    for first, stop in sequences.cut(BATCH):
+    for first, stop in cut_runs(sequences.offsets, BATCH):
         part = sequences.part(first, stop)
         end = begin + part.n_positions
         parts.append(_read_part(model, part, None if truth is None else truth[begin:end]))

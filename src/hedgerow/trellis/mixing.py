@@ -1,7 +1,7 @@
 """Mixing rates: how far the labels of a chain depend on each other.
 
 Chen et al. (2015) bound the curvature of the likelihood by the rates at which neighbours forget
-each other, Theorems 4.1 and 4.2. `hedgerow.training.curvature` explains gamma.
+each other, Theorems 4.1 and 4.2. `hedgerow.boosting.curvature` explains gamma.
 """
 
 from __future__ import annotations

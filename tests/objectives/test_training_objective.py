@@ -1,0 +1,109 @@
+"""What all objectives share: parts add up, evaluation agrees with training, slopes agree."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from hedgerow.labels.automaton import Automaton
+from hedgerow.objectives import (
+    Accuracy,
+    ExpectedAccuracy,
+    Likelihood,
+    MaxMargin,
+    OfMarginals,
+    Pointwise,
+    Targets,
+)
+from hedgerow.trellis import Scores
+from reference.scores import scores_of
+
+OFFSETS = np.array([0, 3, 4, 9, 10])
+CUTS = [slice(0, 1), slice(1, 3), slice(3, 4)]
+OBJECTIVES = {
+    "likelihood": Likelihood(),
+    "pointwise": OfMarginals(Pointwise()),
+    "accuracy": OfMarginals(Accuracy(4.0)),
+    "expected accuracy": OfMarginals(ExpectedAccuracy()),
+    "max margin": MaxMargin(),
+}
+
+
+@dataclass
+class Part:
+    """Some sequences, scored beforehand."""
+
+    given: Scores
+    targets: Targets
+
+    def scores(self):
+        return self.given
+
+    def empty_slopes(self):
+        return np.empty_like(self.given.nodes)
+
+
+@pytest.fixture(params=OBJECTIVES)
+def objective(request):
+    return OBJECTIVES[request.param]
+
+
+@pytest.fixture(params=["chain", "edges", "automaton"])
+def scores(request):
+    rng = np.random.default_rng(5)
+    nodes = rng.normal(size=(10, 3))
+    if request.param == "automaton":
+        automaton = Automaton.build(3, [(0, 1), (2, 0, 1), (1, 1)])
+        return scores_of(nodes, rng.normal(size=automaton.n_arcs), OFFSETS, automaton=automaton)
+    edges = rng.normal(size=(10, 3, 3)) if request.param == "edges" else None
+    return scores_of(nodes, rng.normal(size=(3, 3)), OFFSETS, edges)
+
+
+@pytest.fixture(params=["known", "partial", "weighted", "partial, weighted"])
+def targets(request, scores, objective):
+    codes = np.random.default_rng(6).integers(0, 3, 10).astype(np.int32)
+    if "partial" in request.param and not objective.needs_all_labels:
+        codes[[1, 5, 9]] = -1
+    weights = {}
+    if "weighted" in request.param:
+        weights = {"sequence_weights": np.array([0.5, 2.0, 1.0, 3.0])}
+    return Targets(OFFSETS, codes, scores.trellis, **weights)
+
+
+def test_parts_add_up(objective, scores, targets):
+    whole = objective.measure(scores, targets, n_threads=1)
+    parts = [Part(scores.part(cut), targets.part(cut)) for cut in CUTS]
+    found = list(objective.measure_parts(parts, targets, n_threads=1))
+    assert [part for part, _, _ in found] == parts
+    assert sum(loss for _, loss, _ in found) == pytest.approx(whole.loss, rel=1e-12)
+    arcs, slopes = whole.arc_slopes(), whole.slopes()
+    np.testing.assert_array_equal(slopes.arcs, arcs)
+    nodes = np.concatenate([part.nodes for _, _, part in found])
+    np.testing.assert_allclose(nodes, slopes.nodes, rtol=1e-10, atol=1e-12)
+    sums = sum(part.arcs for _, _, part in found)
+    np.testing.assert_allclose(sums, slopes.arcs, rtol=1e-10, atol=1e-12)
+    if scores.edges is None:
+        assert slopes.edges is None
+    else:
+        edges = np.concatenate([part.edges for _, _, part in found])
+        np.testing.assert_allclose(edges, slopes.edges, rtol=1e-10, atol=1e-12)
+
+
+def test_evaluation_agrees_with_training(objective, scores, targets):
+    expected = objective.measure(scores, targets, n_threads=1)
+    parts = (scores.part(cut) for cut in CUTS)
+    loss, codes = objective.evaluate(parts, targets, n_threads=1)
+    assert loss == pytest.approx(expected.loss, rel=1e-12)
+    if objective.decode == "marginal":
+        assert codes.tolist() == expected.probabilities().argmax(axis=1).tolist()
+
+
+def test_slopes_take_the_place_of_the_marginals_once(scores):
+    targets = Targets(OFFSETS, np.zeros(10, np.int32), scores.trellis)
+    measured = Likelihood().measure(scores, targets, n_threads=1)
+    marginals = measured.probabilities()
+    assert measured.slopes().nodes is marginals
+    with pytest.raises(AssertionError, match="taken the place of the marginals"):
+        measured.probabilities()
+    with pytest.raises(AssertionError, match="the slopes were taken before"):
+        measured.slopes()
