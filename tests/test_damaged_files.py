@@ -137,6 +137,7 @@ NO_COLUMNS = {"kind": "items", "n_features": 0, "names": None, "text": []}
         ({"recipe": ["conll"]}, "the file does not hold a valid model: its recipe"),
         ({"classes": None}, "the file does not hold a valid model: its labels"),
         ({"classes": {}}, "the file does not hold a valid model: its labels"),
+        ({"loss": 4}, "does not hold a valid model: its loss"),
         ({"classes": {"dtype": "a1", "labels": ["a", "b", "c"]}}, "a valid model: its labels"),
         ({"classes": {"dtype": 7, "labels": [0, 1, 2]}}, "does not hold a valid model: its labels"),
         ({"classes": {"dtype": "<U1", "labels": ["a", "b", "long"]}}, "a valid model: its labels"),

@@ -133,8 +133,10 @@ def history_from_json(metadata: dict[str, Any]) -> dict[str, list[float]]:
 
 def read_loss(metadata: dict[str, Any]) -> float:
     """The training loss of a model."""
-    require(_is_number(metadata.get("loss")), "its loss")
-    return float(metadata["loss"])
+    loss = metadata.get("loss")
+    require(type(loss) is float, "its loss")
+    assert isinstance(loss, float)
+    return loss
 
 
 def read_count(metadata: dict[str, Any], name: str) -> int:
