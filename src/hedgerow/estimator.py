@@ -29,6 +29,7 @@ from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs, Model
 from hedgerow.objectives import TrainingObjective
 from hedgerow.parameters import check_number, plain_parameters, read_random_state
+from hedgerow.potentials import Potential
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
 from hedgerow.tables import Table
@@ -367,11 +368,26 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         crf.model_ = crf._unpack(state, labels, schema, index, decode)
         return crf
 
-    def _copy(self: AnyEstimator) -> AnyEstimator:
-        """A shallow copy, for `fit` to change in place of the estimator itself."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        return copy
+    def _fitted(
+        self: AnyEstimator,
+        data: TrainingSet,
+        potentials: tuple[Potential, ...],
+        objective: TrainingObjective,
+    ) -> AnyEstimator:
+        """A shallow copy with its model, for `fit` to change in place of the estimator itself."""
+        fitted = object.__new__(type(self))
+        fitted.__dict__.update(self.__dict__)
+        fitted.__dict__.pop("recipe_", None)
+        fitted.model_ = Model(
+            data.labels,
+            data.schema,
+            data.index,
+            data.grammar,
+            data.trellis,
+            potentials,
+            objective.decode,
+        )
+        return fitted
 
     def _read_watched(
         self, eval_set: Any, data: TrainingSet, objective: TrainingObjective

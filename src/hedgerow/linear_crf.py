@@ -276,18 +276,8 @@ class LinearCRF(Estimator):
         del loss, standing
         _core.release_memory()
         self._warn_unless_converged(minimum, tol, layout, data)
-        fitted = self._copy()
-        fitted.__dict__.pop("recipe_", None)
         weights = LinearWeights.from_vector(minimum.weights, layout)
-        fitted.model_ = Model(
-            data.labels,
-            data.schema,
-            data.index,
-            data.grammar,
-            data.trellis,
-            _potentials(weights, data.index),
-            objective.decode,
-        )
+        fitted = self._fitted(data, _potentials(weights, data.index), objective)
         fitted.loss_ = minimum.loss
         fitted.n_iter_ = minimum.n_iter
         fitted.history_ = history

@@ -355,17 +355,7 @@ class TreeCRF(Estimator):
                     standing.best,
                 )
                 trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
-        fitted = self._copy()
-        fitted.__dict__.pop("recipe_", None)
-        fitted.model_ = Model(
-            data.labels,
-            data.schema,
-            data.index,
-            data.grammar,
-            data.trellis,
-            _potentials(columns, trained.model),
-            objective.decode,
-        )
+        fitted = self._fitted(data, _potentials(columns, trained.model), objective)
         fitted.n_warm_rounds_ = fitted.n_rounds_
         if schedule.stages:
             fitted.n_warm_rounds_ = min(schedule.warm_rounds, fitted.n_rounds_)
