@@ -92,7 +92,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def decode_(self) -> Decode:
-        """How `predict` decodes unless it is told."""
+        """How `predict` decodes by default."""
         check_fitted(self)
         return self.model_.decode
 

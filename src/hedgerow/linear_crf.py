@@ -132,7 +132,7 @@ class LinearCRF(Estimator):
     attributes_ : list of str
         Names of the attributes that can have weights.
     decode_ : {"viterbi", "marginal"}
-        How `predict` decodes unless it is told.
+        How `predict` decodes by default.
     loss_ : float
         Loss at the end of training, penalties included: the negative log-likelihood, or the value
         of the objective with the sign changed.
@@ -142,6 +142,8 @@ class LinearCRF(Estimator):
         Number of weights.
     label_patterns_ : list of tuples of labels
         The label patterns that have weights.
+    model_ : hedgerow.model.Model
+        The trained model: labels, columns of X, potentials and a trellis.
     history_ : dict of lists
         ``loss`` after each iteration, of what it was for; with an ``eval_set`` also ``eval_loss``
         (of the objective, without penalties, a position) and ``eval_accuracy`` (of `predict`).

@@ -60,7 +60,7 @@ class Model(LazyAttributes):
     potentials : tuple of Potential
         What gives the scores, which add up.
     decode : {"viterbi", "marginal"}
-        How labels are decoded unless it is said.
+        How labels are decoded by default.
     """
 
     labels: Labels

@@ -175,10 +175,12 @@ class TreeCRF(Estimator):
         The labels, sorted.
     n_rounds_ : int
         Number of rounds that the model has.
+    n_warm_rounds_ : int
+        Number of rounds that were trained for the likelihood, before those for the objective.
     best_round_ : int or None
         Number of rounds at which the `eval_set` did best.
     decode_ : {"viterbi", "marginal"}
-        How `predict` decodes unless it is told.
+        How `predict` decodes by default.
     loss_ : float
         Loss of the training labels at the end, a position: the negative log-likelihood, or the
         value of the objective with the sign changed.
@@ -190,6 +192,8 @@ class TreeCRF(Estimator):
         Share of all gain that the splits on each column have.
     label_patterns_ : list of tuples of labels
         The label patterns that have weights.
+    model_ : hedgerow.model.Model
+        The trained model: labels, columns of X, potentials and a trellis.
 
     Examples
     --------
@@ -317,7 +321,7 @@ class TreeCRF(Estimator):
             bins of its columns stay too.
         checkpoint : hedgerow.Checkpoint, optional
             A file to write the state of the training to, and to go on from if it exists. Callbacks
-            are told of new rounds only. `n_rounds` may be another then, unless the number of rounds
+            are called for new rounds only. `n_rounds` may be another then, unless the number of rounds
             for the likelihood depends on it.
         """
         check_tree_parameters(self)
