@@ -321,8 +321,8 @@ class TreeCRF(Estimator):
             bins of its columns stay too.
         checkpoint : hedgerow.Checkpoint, optional
             A file to write the state of the training to, and to go on from if it exists. Callbacks
-            are called for new rounds only. `n_rounds` may be another then, unless the number of rounds
-            for the likelihood depends on it.
+            are called for new rounds only. `n_rounds` may be another then, unless the number of
+            rounds for the likelihood depends on it.
         """
         check_tree_parameters(self)
         check_checkpoint(checkpoint)
