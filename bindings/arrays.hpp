@@ -83,6 +83,14 @@ inline std::optional<PatternMarginals> read_patterns(const Patterns& patterns, s
                           marginals.data()};
 }
 
+// Labels of positions, or other outputs, -1 where they are not known.
+inline void check_codes(const Array<const int32_t, 1>& codes, size_t n_positions,
+                        size_t n_outputs) {
+  check(codes.shape(0) == n_positions, "codes must have an entry for each position");
+  for (size_t t = 0; t < n_positions; ++t)
+    check(codes.data()[t] < static_cast<int64_t>(n_outputs), "a label code is out of range");
+}
+
 // A NumPy array that a call returns.
 template <class T>
 using Returned = nb::ndarray<nb::numpy, T, nb::ndim<1>>;

@@ -1,6 +1,7 @@
 #include "arrays.hpp"
 #include "objectives/accuracy.hpp"
 #include "objectives/curvatures.hpp"
+#include "objectives/observed.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -18,6 +19,13 @@ LabelledMarginals read_marginals(const Marginals& marginals, const Labels& label
     check(labels.data()[t] < static_cast<int32_t>(n_labels), "a label code is out of range");
   return {static_cast<int64_t>(n_positions), static_cast<int>(n_labels), marginals.data(),
           labels.data(), weights.data()};
+}
+
+Observed read_observed(size_t n_positions, size_t n_outputs, const Labels& codes,
+                       const double* weights) {
+  check_codes(codes, n_positions, n_outputs);
+  return {static_cast<int64_t>(n_positions), static_cast<int64_t>(n_outputs), codes.data(),
+          weights};
 }
 
 // `gammas` are (N,) or (N, K).
@@ -66,6 +74,32 @@ void bind_objectives(nb::module_& module) {
       },
       nb::arg("marginals").noconvert(), nb::arg("labels").noconvert(),
       nb::arg("weights").noconvert(), nb::arg("sharpness"), nb::arg("gradient").noconvert());
+  module.def(
+      "subtract_observed",
+      [](Array<double, 2> expected, Labels codes, OptionalArray<const double, 1> weights,
+         int n_threads) {
+        const size_t n_positions = expected.shape(0);
+        check(!weights || weights->shape(0) == n_positions,
+              "weights must have one for each position");
+        const Observed observed =
+            read_observed(n_positions, expected.shape(1), codes, data_or_null(weights));
+        run_kernel(
+            [&](Stop& stop) { subtract_observed(observed, expected.data(), n_threads, stop); });
+      },
+      nb::arg("expected").noconvert(), nb::arg("codes").noconvert(),
+      nb::arg("weights").noconvert().none(), nb::arg("n_threads"));
+  module.def(
+      "count_right",
+      [](Marginals probabilities, Labels codes, int n_threads) {
+        const Observed observed =
+            read_observed(probabilities.shape(0), probabilities.shape(1), codes, nullptr);
+        int64_t n_right = 0;
+        run_kernel([&](Stop& stop) {
+          n_right = count_right(observed, probabilities.data(), n_threads, stop);
+        });
+        return n_right;
+      },
+      nb::arg("probabilities").noconvert(), nb::arg("codes").noconvert(), nb::arg("n_threads"));
   module.def("fill_curvatures", &write_curvatures, nb::arg("probabilities").noconvert(),
              nb::arg("gammas").noconvert(), nb::arg("scales").noconvert().none(),
              nb::arg("out").noconvert(), nb::arg("n_threads"));

@@ -84,13 +84,6 @@ std::unique_ptr<Bins> read_bins(Array<const uint8_t, 2> dense, std::optional<Off
                                      default_bins, categorical, offsets, table});
 }
 
-// Labels of positions, -1 where they are not known.
-void check_codes(const Codes& codes, size_t n_positions, size_t n_labels) {
-  check(codes.shape(0) == n_positions, "codes must have an entry for each position");
-  for (size_t t = 0; t < n_positions; ++t)
-    check(codes.data()[t] < static_cast<int32_t>(n_labels), "a label code is out of range");
-}
-
 std::unique_ptr<Examples> read_examples(
     Array<const double, 2> gradients, Array<const float, 2> curvatures, double trim,
     OptionalArray<const double, 1> scales, OptionalArray<const uint8_t, 1> selected,
@@ -193,19 +186,6 @@ void bind_trees(nb::module_& module) {
                   nb::arg("positions").noconvert(), nb::arg("gradients").noconvert(),
                   nb::arg("curvatures").noconvert())
       .def("of_output", &arrays_of_output, nb::arg("output"));
-  module.def(
-      "count_right",
-      [](Array<const double, 2> probabilities, Codes codes, int n_threads) {
-        check_codes(codes, probabilities.shape(0), probabilities.shape(1));
-        int64_t n_right = 0;
-        run_kernel([&](Stop& stop) {
-          n_right = count_right(probabilities.data(), codes.data(),
-                                static_cast<int64_t>(probabilities.shape(0)),
-                                static_cast<int>(probabilities.shape(1)), n_threads, stop);
-        });
-        return n_right;
-      },
-      nb::arg("probabilities").noconvert(), nb::arg("codes").noconvert(), nb::arg("n_threads"));
   nb::class_<GrowthRules>(module, "GrowthRules", "What a tree may be, and how far it may go.")
       .def(nb::new_(&read_rules), nb::kw_only(), nb::arg("max_leaves"), nb::arg("max_depth"),
            nb::arg("min_child_weight"), nb::arg("min_split_gain"), nb::arg("reg_lambda"),

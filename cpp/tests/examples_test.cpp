@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "objectives/curvatures.hpp"
+#include "objectives/observed.hpp"
 #include "parallel.hpp"
 #include "tests/check.hpp"
 
@@ -58,8 +59,8 @@ void test_count_right() {
   const std::vector<double> p{0.5, 0.5, 0.2, 0.8, 0.9, 0.1, 0.3, 0.7};
   const std::vector<int32_t> codes{1, 0, 0, -1};
   Stop stop(nullptr);
-  CHECK(count_right(p.data(), codes.data(), 4, 2, 1, stop) == 1);
-  CHECK(count_right(p.data(), codes.data(), 0, 2, 3, stop) == 0);
+  CHECK(count_right({4, 2, codes.data(), nullptr}, p.data(), 1, stop) == 1);
+  CHECK(count_right({0, 2, codes.data(), nullptr}, p.data(), 3, stop) == 0);
   constexpr int64_t kMany = 10000;
   std::vector<double> many;
   std::vector<int32_t> labels;
@@ -71,7 +72,20 @@ void test_count_right() {
     expected += std::max_element(first, many.end()) - first == labels.back();
   }
   for (const int n_threads : {1, 3})
-    CHECK(count_right(many.data(), labels.data(), kMany, 3, n_threads, stop) == expected);
+    CHECK(count_right({kMany, 3, labels.data(), nullptr}, many.data(), n_threads, stop) ==
+          expected);
+}
+
+void test_subtract_observed() {
+  context = "subtract observed";
+  const std::vector<int32_t> codes{1, -1, 0};
+  const std::vector<double> weights{2, 3, 4};
+  std::vector<double> expected{1, 1, 1, 1, 1, 1};
+  Stop stop(nullptr);
+  subtract_observed({3, 2, codes.data(), nullptr}, expected.data(), 2, stop);
+  CHECK(expected == std::vector<double>({1, 0, 1, 1, 0, 1}));
+  subtract_observed({3, 2, codes.data(), weights.data()}, expected.data(), 1, stop);
+  CHECK(expected == std::vector<double>({1, -2, 1, 1, -4, 1}));
 }
 
 // Two outputs; position 2 is left out, position 4 weighs nothing.
@@ -123,6 +137,7 @@ void test_curvatures() {
 void test_examples() {
   test_fixed_point();
   test_count_right();
+  test_subtract_observed();
   test_which_take_part();
   test_derivatives_that_make_no_sense();
   test_curvatures();

@@ -92,22 +92,6 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling, int n
 Examples::Examples(std::vector<std::vector<Derivatives>> by_output)
     : by_output_(std::move(by_output)) {}
 
-int64_t count_right(const double* probabilities, const int32_t* codes, int64_t n_positions,
-                    int n_labels, int n_threads, Stop& stop) {
-  const int64_t n_chunks = (n_positions + kChunk - 1) / kChunk;
-  std::vector<int64_t> counts(n_chunks);
-  parallel_for(n_chunks, n_threads, stop, [&](int64_t chunk) {
-    stop.check();
-    const int64_t end = std::min((chunk + 1) * kChunk, n_positions);
-    for (int64_t t = chunk * kChunk; t < end; ++t) {
-      if (codes[t] < 0) continue;
-      const double* p = probabilities + t * n_labels;
-      counts[chunk] += std::max_element(p, p + n_labels) - p == codes[t];
-    }
-  });
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-}
-
 FixedPoint to_fixed_point(std::span<const Derivatives> derivatives) {
   double gradient_sum = 0.0, curvature_sum = 0.0;
   bool has_negative = false;

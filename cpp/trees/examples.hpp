@@ -50,10 +50,6 @@ class Examples {
   std::vector<std::vector<Derivatives>> by_output_;
 };
 
-// Positions whose most probable label is the known one.
-int64_t count_right(const double* probabilities, const int32_t* codes, int64_t n_positions,
-                    int n_labels, int n_threads, Stop& stop);
-
 // Derivatives in whole units. All gradients together have up to 2^30 units, whatever their signs,
 // and all curvatures up to 2^31; then no rounding of up to 2^30 examples takes a Sum beyond its
 // range.

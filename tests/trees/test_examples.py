@@ -148,24 +148,6 @@ def test_samples_differ_between_keys_and_labels():
     assert 10 < len(first[2]) < 60  # as if it had been seen once
 
 
-@given(st.integers(0, 2**32), st.integers(1, 3))
-def test_count_right(seed, n_threads):
-    rng = np.random.default_rng(seed)
-    p = rng.integers(0, 4, (rng.integers(0, 50), rng.integers(1, 5))) / 4
-    codes = rng.integers(-1, p.shape[1], len(p)).astype(np.int32)
-    known = codes >= 0
-    expected = (p[known].argmax(axis=1) == codes[known]).sum()  # the first of equals
-    assert _core.count_right(p, codes, n_threads) == expected
-
-
-def test_count_right_over_many_tasks():
-    rng = np.random.default_rng(0)
-    p, codes = rng.random((20_000, 4)), rng.integers(0, 4, 20_000).astype(np.int32)
-    expected = (p.argmax(axis=1) == codes).sum()
-    for n_threads in (1, 2, 3):
-        assert _core.count_right(p, codes, n_threads) == expected
-
-
 @given(st.integers(0, 2**32))
 def test_lists_come_back(seed):
     rng = np.random.default_rng(seed)

@@ -152,13 +152,6 @@ def test_outputs(output):
         _core.Examples.of_lists(**LISTS).of_output(output)
 
 
-def test_count_right():
-    with pytest.raises(ValueError, match="codes must have an entry for each position"):
-        _core.count_right(np.full((3, 2), 0.5), np.zeros(2, INT32), 1)
-    with pytest.raises(ValueError, match="a label code is out of range"):
-        _core.count_right(np.full((3, 2), 0.5), np.array([0, 0, 2], INT32), 1)
-
-
 RULES = {
     "max_leaves": 4,
     "max_depth": 9,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import Measured, Slopes, TrainingObjective
 from hedgerow.trellis import (
@@ -127,10 +128,11 @@ class Expectations(Measured):
             if edges is not None:
                 edges *= targets.weights[:, None, None]
         full = targets.full_codes
-        _subtract_observed(nodes, full, targets.weights)
+        _core.subtract_observed(nodes, full, targets.weights, self.n_threads)
         if edges is not None:
-            pair_codes = np.where(full >= 0, targets.pair_codes, -1)
-            _subtract_observed(edges.reshape(len(edges), -1), pair_codes, targets.weights)
+            pair_codes = np.where(full >= 0, targets.pair_codes, np.int32(-1))
+            by_pair = edges.reshape(len(edges), -1)
+            _core.subtract_observed(by_pair, pair_codes, targets.weights, self.n_threads)
         return Slopes(nodes, self.arc_slopes(), edges)
 
 
@@ -181,14 +183,3 @@ def _posteriors(
         out=out,
         n_threads=n_threads,
     )
-
-
-def _subtract_observed(
-    expected: NDArray[np.float64],
-    codes: NDArray[np.int32],
-    weights: NDArray[np.float64] | None,
-) -> None:
-    """Subtract from expected counts (N, n_outputs) what was observed; code -1 is nothing."""
-    positions = np.flatnonzero(codes >= 0)
-    observed = 1.0 if weights is None else weights[positions]
-    expected[positions, codes[positions]] -= observed
