@@ -16,6 +16,7 @@ from abuse.kind import Kind
 from abuse.kinds import KINDS
 from abuse.saved import save_failure
 
+MOST_OUTPUT = 5000  # characters of what a worker and its children wrote
 SLICE = 20.0  # seconds that a worker has
 
 
@@ -82,11 +83,14 @@ class Worker:
     def result(self) -> tuple[int, Failure | None, bool]:
         """How many cases it checked, the failure it found, and whether it died of that."""
         self._output.close()
+        output = (self.folder / "output").read_text(errors="replace")
         place = self.folder / "result.json"
         if place.exists():
             result = json.loads(place.read_text())
-            return result["n_checked"], result["failure"] and Failure(**result["failure"]), False
-        output = (self.folder / "output").read_text(errors="replace")
+            if result["failure"] is None:
+                return result["n_checked"], None, False
+            case, error = result["failure"]["case"], result["failure"]["error"]
+            return result["n_checked"], Failure(case, f"{error}\n{output[-MOST_OUTPUT:]}"), False
         place = self.folder / "case.json"
         if not place.exists():
             raise SystemExit(f"the worker of {self.kind.name} could not begin:\n{output}")

@@ -118,8 +118,7 @@ class Scene:
             after[name] is self.before[name] for name in after
         )
         assert unchanged or model_bytes(self.estimator) == self.new_bytes
-        # The file of a lock, which an interrupted release may leave, is taken by the next training.
-        files = [path.name for path in self.path.parent.iterdir() if path.suffix != ".lock"]
+        files = list_files(self.path.parent)
         assert files in ([], ["file"]), files
         if self.action in ("save", "load"):
             assert self.path.read_bytes() in (self.old_bytes, self.new_bytes)
@@ -132,6 +131,11 @@ class Scene:
             assert model_bytes(self.estimator) == self.new_bytes
         if self.action == "save":
             assert self.path.read_bytes() == self.new_bytes
+
+
+def list_files(folder: Path) -> list[str]:
+    """All files but that of a lock: an interrupted training may leave one, for the next to take."""
+    return [path.name for path in folder.iterdir() if path.suffix != ".lock"]
 
 
 @st.composite
@@ -187,7 +191,8 @@ def meet_signal(case: Case) -> None:
         sender.join()
         if hasattr(long, "classes_"):  # it came to its end in the last moment: it is whole then
             model_bytes(long)
-        assert {file.name for file in Path(folder).iterdir()} <= {"checkpoint"}
+        files = list_files(Path(folder))
+        assert files in ([], ["checkpoint"]), files
         if path.exists():
             assert persist.read(path.read_bytes())[0] == persist.CHECKPOINT  # or it raises
     if case["thread"]:
