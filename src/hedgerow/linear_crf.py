@@ -277,7 +277,7 @@ class LinearCRF(Estimator):
         history = standing.history
         del loss, standing
         _core.release_memory()
-        self._warn_unless_converged(minimum, tol, layout, data)
+        self._warn_unless_converged(minimum, tol, layout, data, objective)
         weights = LinearWeights.from_vector(minimum.weights, layout)
         fitted = self._fitted(data, _potentials(weights, data.index), objective)
         fitted.loss_ = minimum.loss
@@ -464,7 +464,12 @@ class LinearCRF(Estimator):
         return LinearLayout(labels, pairs, data.grammar, data.trellis)
 
     def _warn_unless_converged(
-        self, minimum: Minimum, tol: float, layout: LinearLayout, data: TrainingSet
+        self,
+        minimum: Minimum,
+        tol: float,
+        layout: LinearLayout,
+        data: TrainingSet,
+        objective: TrainingObjective,
     ) -> None:
         if minimum.steepest is not None:
             owner, columns = describe_weight(
@@ -475,7 +480,13 @@ class LinearCRF(Estimator):
                 f"although its gradient is not zero. It is largest for the weights of {owner}; "
                 f"check {columns} for extreme values"
             )
-            if not isinstance(self.objective, str):
+            if objective.has_kinks:
+                message = (
+                    "no weight is learnt: training for the likelihood did not move them, and the "
+                    "objective has a kink where it began; check the penalties, reg_lambda and "
+                    f"reg_alpha, and {columns} for extreme values"
+                )
+            elif not isinstance(self.objective, str):
                 message += ", and check the gradient of the objective"
         elif tol > 0 and not minimum.converged:
             message = (

@@ -274,3 +274,13 @@ def test_numbers_of_very_different_size():
 def test_min_count_counts_a_repeated_attribute_once_a_position():
     crf = LinearCRF(min_count=2).fit([[["n", "n"], ["m"]], [["m"]]], [["a", "b"], ["b"]])
     assert crf.attributes_ == ["m"]
+
+
+def test_no_weight_is_learnt_for_accuracy():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3, 4, 2)), rng.choice(list("abc"), (3, 4)).tolist()
+    crf = LinearCRF(objective="accuracy", reg_alpha=4.0, order=0)
+    message = "no weight is learnt: .* the objective has a kink where it began; check the penalties"
+    with pytest.warns(ConvergenceWarning, match=message):
+        crf.fit(list(X), y)
+    assert crf.n_iter_ == 0
