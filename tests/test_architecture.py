@@ -16,14 +16,12 @@ LAYERS = """
     tables threads version
   / description encode lbfgs lock pivot
   / files labels metrics scorers trees
-  / trellis weighting
+  / linear trellis weighting
   / decoding explain
-  / objectives persist
-  / checkpoint training
-  / evaluation
-  / boosting linear
-  / potentials
-  / model
+  / objectives persist potentials
+  / checkpoint model
+  / training
+  / boosting descent
   / estimator
   / linear_crf tree_crf
   / loading plots report
@@ -33,8 +31,8 @@ LAYERS = """
 """
 # Who may use the compiled module.
 USERS_OF_CORE = """
-    boosting encode estimator fingerprint labels lbfgs linear linear_crf model objectives persist
-    potentials report training tree_crf trees trellis
+    boosting descent encode estimator fingerprint labels lbfgs linear linear_crf model objectives
+    persist potentials report training tree_crf trees trellis
 """
 UNITS = {name: number for number, row in enumerate(LAYERS.split("/")) for name in row.split()}
 
@@ -104,5 +102,13 @@ def test_nobody_uses_underscore_names_of_another_unit():
         and not node.attr.endswith("__")
         and node.attr in of_somebody - defined[unit(module)]
         and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+    ]
+    private += [
+        f"{module}:{node.lineno} {alias.name}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and unit(node.module or "") != unit(module)
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.endswith("__") and alias.name != "_core"
     ]
     assert private == []

@@ -191,7 +191,8 @@ def test_damaged_files_are_refused(tmp_path):
         ("identity", {}, r"valid model: whose training it is"),
         ("seed", "7", r"its seed"),
         ("seed", -1, r"its seed"),
-        ("best_round", "7", r"its best round"),
+        ("best_step", "7", r"its best step"),
+        ("best_step", -1, r"its best step"),
         ("ended", None, r"how it stands"),
         ("history", ["gone"], r"history.gone is missing"),
         ("history", None, r"its history"),
@@ -218,14 +219,22 @@ def test_a_description_that_makes_no_sense_is_refused(forged, tmp_path):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 
-@pytest.mark.parametrize("figures", [[0.0], [np.inf, 0.0], [-np.inf, 0.0]])
-def test_figures_that_make_no_sense_are_refused(figures, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "figures", "message"),
+    [
+        ("loss", [0.0, 1.0], r"its loss"),
+        ("loss", [np.inf], r"its loss"),
+        ("loss", [-np.inf], r"its loss"),
+        ("best", [], r"its best step"),
+    ],
+)
+def test_figures_that_make_no_sense_are_refused(name, figures, message, tmp_path):
     checkpoint = Checkpoint(tmp_path / "kept")
     small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
     kind, state = persist.read(checkpoint.path.read_bytes())
-    state.tensors["figures"] = np.array(figures)
+    state.tensors[name] = np.array(figures)
     persist.write(checkpoint.path, kind, state)
-    with pytest.raises(ModelFileError, match=r"its figures; delete the file"):
+    with pytest.raises(ModelFileError, match=f"{message}; delete the file"):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 

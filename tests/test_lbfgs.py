@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from hedgerow import lbfgs
-from hedgerow.lbfgs import Iterations, backtrack, build_metric, minimize
+from hedgerow.lbfgs import Iterations, backtrack, build_metric, finish, minimize
 
 
 def run(loss, start, *, max_iter=200, tol=0.0):
     start = np.array(start, float)
-    reports = []
-    iterations = Iterations(max_iter, tol, lambda weights, value: reports.append(value))
-    found = minimize(loss, start, iterations, build_metric(len(start)), 1)
-    assert found.n_iter == len(reports)
-    assert (np.diff(reports) <= 0).all()
+    iterations = Iterations(max_iter, tol)
+    found = finish(minimize(loss, start, iterations, build_metric(len(start)), 1))
+    assert found.n_iter == len(iterations.losses)
+    assert (np.diff(iterations.losses) <= 0).all()
     return found
 
 
@@ -79,7 +78,7 @@ def test_no_direction_is_no_step():
     def at(size):
         raise AssertionError("there is nowhere to go")
 
-    iterations = Iterations(1, 0.0, lambda weights, value: None)
+    iterations = Iterations(1, 0.0)
     nothing = np.zeros(2)
     found = backtrack(at, nothing, 1.0, np.ones(2), nothing, iterations, fresh=True)
     assert (found.point, found.steepest) == (None, None)
@@ -103,7 +102,6 @@ def test_filters_of_warnings_are_left_alone():
         seen.append(list(warnings.filters) == before)
         return float(np.abs(weights).sum()), np.sign(weights) * 1e3  # no step is good enough
 
-    iterations = Iterations(3, 0.0, lambda weights, value: None)
-    minimize(loss, np.ones(2), iterations, build_metric(2), 1)
+    finish(minimize(loss, np.ones(2), Iterations(3, 0.0), build_metric(2), 1))
     assert all(seen)
     assert len(seen) > 2

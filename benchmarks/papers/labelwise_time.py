@@ -62,7 +62,7 @@ def read_trimers(folder: Path, n_positions: int) -> tuple[list[Any], list[Any]]:
 
 def time_gradients(seconds: list[float]) -> None:
     """From now on note how long each evaluation of a linear CRF's loss takes."""
-    from hedgerow.linear.loss import LinearLoss
+    from hedgerow.descent.loss import LinearLoss
 
     of = LinearLoss.of
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,26 +19,34 @@ from sklearn.utils import ClassifierTags, Tags
 from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.decoding import Decode
-from hedgerow.encode import check_group_column, check_schema, encode
-from hedgerow.evaluation import Evaluation
+from hedgerow.encode import check_group_column, encode_alike
 from hedgerow.explain import Explanation
 from hedgerow.fingerprint import fingerprint
-from hedgerow.labels import Labels, check_missing_label, read_labels
+from hedgerow.labels import Grammar, Labels, check_missing_label, read_labels
+from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs, Model
 from hedgerow.objectives import TrainingObjective
 from hedgerow.parameters import check_number, plain_parameters, read_random_state
 from hedgerow.potentials import Potential
+from hedgerow.progress import Progress
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
 from hedgerow.tables import Table
 from hedgerow.threads import count_threads
-from hedgerow.training import TrainingSet
+from hedgerow.training.eval_sets import EvalSet, read_eval_sets
+from hedgerow.training.loop import train
+from hedgerow.training.state import TrainingState
+from hedgerow.training.stopping import Stopping
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.training.update import Update
+from hedgerow.trellis import Trellis, build_trellis
 from hedgerow.weighting import read_sample_weight
 
-__all__ = ["Estimator", "read_codes", "read_inputs", "read_one"]
+__all__ = ["Estimator", "best_step", "check_fitted", "read_codes", "read_inputs", "read_one"]
 
 AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
+Form = TypeVar("Form")
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -48,7 +55,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     group_column: str | int | None
     missing_label: Any
     n_jobs: int | None
+    verbose: int
+    learns: ClassVar[tuple[type[Potential], ...]]  # what is trained, and kept in model files
+    step_name: ClassVar[str]  # what a step of training is called
     model_: Model
+    loss_: float
     history_: dict[str, list[float]]
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
 
@@ -66,23 +77,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     @abstractmethod
-    def _pack(self) -> State:
-        """What only this kind of model has to keep in its file."""
+    def _pack(self) -> dict[str, Any]:
+        """Metadata that only this kind of model has in its file."""
 
     @abstractmethod
-    def _unpack(
-        self,
-        state: State,
-        labels: Labels,
-        schema: Schema,
-        index: _core.StringIndex,
-        decode: Decode,
-    ) -> Model:
-        """Read what `_pack` wrote, all else being read; raises `hedgerow.ModelFileError`."""
+    def _unpack(self, metadata: dict[str, Any]) -> None:
+        """Read what `_pack` wrote into a model; raises `hedgerow.ModelFileError`."""
 
-    @abstractmethod
-    def _check_values(self, sequences: Sequences) -> None:
-        """Raise ValueError if X holds numbers that this kind of model cannot be trained on."""
+    def build_trellis(self, grammar: Grammar) -> Trellis:
+        """How labels that depend on each other in this way are found; for subclasses to change."""
+        return build_trellis(grammar)
+
+    def given_potentials(self) -> tuple[Potential, ...]:
+        """Potentials that add scores to those that are learnt; for subclasses to give."""
+        return ()
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -336,18 +344,22 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _to_state(self) -> State:
         """Everything that a model file has to hold."""
-        own = self._pack()
+        parts = [potential.pack() for potential in self.model_.potentials]
         metadata = {
             "parameters": persist.pack_parameters(plain_parameters(self)),
             "classes": persist.pack_classes(self.classes_),
             "schema": self.model_.schema.to_json(),
-            **own.metadata,
+            **self._pack(),
             "decode": self.decode_,
             "history": history_to_json(self.history_),
         }
+        tensors = persist.pack_index(self.model_.index) | pack_grammar(self.model_.grammar)
+        for part in parts:
+            tensors |= part.tensors
+            metadata |= part.metadata
         if hasattr(self, "recipe_"):
             metadata["recipe"] = self.recipe_
-        return State(persist.pack_index(self.model_.index) | own.tensors, metadata)
+        return State(tensors, metadata)
 
     @classmethod
     def from_state(cls: type[AnyEstimator], state: State) -> AnyEstimator:
@@ -365,37 +377,27 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if "recipe" in state.metadata:
             crf.recipe_ = state.metadata["recipe"]
             require(isinstance(crf.recipe_, dict), "its recipe")
-        crf.model_ = crf._unpack(state, labels, schema, index, decode)
+        grammar = unpack_grammar(state, len(labels.classes))
+        potentials = [
+            kind.unpack(state, schema=schema, index=index, grammar=grammar) for kind in cls.learns
+        ]
+        crf.model_ = Model(
+            labels,
+            schema,
+            index,
+            grammar,
+            crf.build_trellis(grammar),
+            (*potentials, *crf.given_potentials()),
+            decode,
+        )
+        crf._unpack(state.metadata)
         return crf
 
-    def _fitted(
-        self: AnyEstimator,
-        data: TrainingSet,
-        potentials: tuple[Potential, ...],
-        objective: TrainingObjective,
-    ) -> AnyEstimator:
-        """A shallow copy with its model, for `fit` to change in place of the estimator itself."""
-        fitted = object.__new__(type(self))
-        fitted.__dict__.update(self.__dict__)
-        fitted.__dict__.pop("recipe_", None)
-        fitted.model_ = Model(
-            data.labels,
-            data.schema,
-            data.index,
-            data.grammar,
-            data.trellis,
-            potentials,
-            objective.decode,
-        )
-        return fitted
-
-    def _read_watched(
+    def _read_eval_sets(
         self, eval_set: Any, data: TrainingSet, objective: TrainingObjective
-    ) -> tuple[Evaluation, Sequences] | None:
-        """Data set aside to report on while training, and their X."""
-        if eval_set is None:
-            return None
-        return Evaluation.read(
+    ) -> list[EvalSet[Sequences]]:
+        """Data set aside to report on while training."""
+        return read_eval_sets(
             eval_set,
             data,
             lambda X, groups: self._read_alike(X, groups, data.schema, data.index),
@@ -408,28 +410,62 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         checkpoint: Checkpoint | None,
         X: tuple[Any, ...],
         data: TrainingSet,
-        watched: tuple[Evaluation, Sequences] | None,
+        eval_sets: Sequence[EvalSet[Sequences]],
         init: Estimator | None,
         free: Collection[str],
     ) -> AbstractContextManager[Record | None]:
         """Where to write down how the training stands, for a ``with``; None if not asked for.
 
-        `X` is all that is learnt from but for the labels, `watched` an ``eval_set``; the parameters
-        `free` may differ from those of a training to go on with.
+        `X` is all that is learnt from but for the labels; the parameters `free` may differ from
+        those of a training to go on with.
         """
         if checkpoint is None:
             return nullcontext()
         weights = data.targets.weights
+        watched = tuple((each.name, each.targets.codes, each.sequences) for each in eval_sets)
         fingerprints = {
             "X": fingerprint(X, data.index),
             "y": fingerprint(data.labels.classes, data.targets.codes),
             "sample_weight": None if weights is None else fingerprint(weights),
-            "eval_set": None
-            if watched is None
-            else fingerprint(watched[0].targets.codes, watched[1]),
+            "eval_set": fingerprint(watched) if watched else None,
             "init": None if init is None else fingerprint(init._to_state()),
         }
         return Record(checkpoint, Identity.of(self, fingerprints, free))
+
+    def _train(
+        self: AnyEstimator,
+        update: Update[Form],
+        state: TrainingState,
+        eval_sets: Sequence[EvalSet[Form]],
+        stopping: Stopping,
+        record: Record | None,
+        data: TrainingSet,
+        objective: TrainingObjective,
+        *,
+        n_steps: int,
+        n_before: int = 0,
+    ) -> AnyEstimator:
+        """Train, `n_before` steps being there before; returns a shallow copy with its model.
+
+        `fit` changes the copy in place of the estimator itself, until all is there.
+        """
+        with Progress(n_steps, self.verbose, update.n_done - n_before) as progress:
+            train(update, state, eval_sets, stopping, progress, record)
+        fitted = object.__new__(type(self))
+        fitted.__dict__.update(self.__dict__)
+        fitted.__dict__.pop("recipe_", None)
+        fitted.model_ = Model(
+            data.labels,
+            data.schema,
+            data.index,
+            data.grammar,
+            data.trellis,
+            (*update.potentials(), *self.given_potentials()),
+            objective.decode,
+        )
+        fitted.loss_ = update.loss
+        fitted.history_ = state.history
+        return fitted
 
     @property
     def _n_threads(self) -> int:
@@ -439,11 +475,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self, X: Any, groups: Any, schema: Schema, index: _core.StringIndex
     ) -> Sequences:
         """Encode X and check it against what the model is being fitted on."""
-        sequences = encode(X, groups, index, grow=False, group_column=self.group_column)
-        check_schema(schema, sequences.schema, type(self).__name__)
+        name, group_column = type(self).__name__, self.group_column
+        sequences = encode_alike(X, groups, schema, index, group_column=group_column, name=name)
         self._check_values(sequences)
-        # Attributes have the names of the columns used to fit, also if X has none or others.
-        return replace(sequences, schema=schema)
+        return sequences
+
+    def _check_values(self, sequences: Sequences) -> None:
+        """Raise ValueError if X holds numbers that this kind of model cannot be trained on."""
+        for kind in self.learns:
+            kind.check_values(sequences, type(self).__name__)
 
 
 def check_fitted(crf: Estimator) -> None:
@@ -452,6 +492,12 @@ def check_fitted(crf: Estimator) -> None:
         raise NotFittedError(
             f"this {type(crf).__name__} is not fitted yet; call fit before using it"
         )
+
+
+def best_step(crf: Estimator) -> int | None:
+    """Number of rounds or iterations at which the eval set did best; None without one."""
+    best: int | None = getattr(crf, "best_round_", None) or getattr(crf, "best_iter_", None)
+    return best
 
 
 def read_inputs(crf: Estimator, X: Any, groups: Any, known: Any = None) -> Inputs:

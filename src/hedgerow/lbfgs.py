@@ -6,7 +6,7 @@ interrupted and go on later, and its bits depend on the threads of BLAS.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.line_search import Trial, search
 
-__all__ = ["Iterations", "Loss", "Minimum", "Point", "backtrack", "build_metric", "dot", "minimize"]
+__all__ = [
+    "Descent",
+    "Iterations",
+    "Loss",
+    "Minimum",
+    "Point",
+    "backtrack",
+    "build_metric",
+    "dot",
+    "finish",
+    "minimize",
+]
 
 Vector = NDArray[np.float64]
 Loss = Callable[[Vector], tuple[float, Vector]]
@@ -60,24 +71,35 @@ class Minimum:
     steepest: int | None = None
 
 
+# Gives weights and their loss after each iteration, and returns where it stopped.
+Descent = Generator[tuple[Vector, float], None, Minimum]
+
+
+def finish(descent: Descent) -> Minimum:
+    """Go through all iterations."""
+    while True:
+        try:
+            next(descent)
+        except StopIteration as end:
+            minimum: Minimum = end.value
+            return minimum
+
+
 @dataclass(frozen=True)
 class Iterations:
-    """Counts iterations, reports on each, and says when it is enough.
+    """Counts iterations, and says when it is enough.
 
     Attributes
     ----------
     max_iter, tol
         Enough are so many iterations, or that the last ten have lowered the loss by no more than
         `tol` times the loss; ``tol=0`` leaves only the first rule.
-    report
-        ``report(weights, loss)`` is called after each iteration.
     losses : list of float
         The loss after each iteration; those that are there already count.
     """
 
     max_iter: int
     tol: float
-    report: Callable[[Vector, float], None]
     losses: list[float] = field(default_factory=list)
 
     @property
@@ -98,11 +120,6 @@ class Iterations:
         """
         return ROUNDING * max(abs(self.losses[0] if self.losses else loss), ROUNDING)
 
-    def note(self, weights: Vector, loss: float) -> None:
-        """Note one more iteration."""
-        self.losses.append(loss)
-        self.report(weights, loss)
-
     def end(self, weights: Vector, loss: float, steepest: int | None = None) -> Minimum:
         """The minimum, found after these iterations; where no step lowers the loss, see there."""
         n_iter = len(self.losses)
@@ -121,7 +138,7 @@ def minimize(
     iterations: Iterations,
     metric: _core.InverseHessian,
     n_threads: int,
-) -> Minimum:
+) -> Descent:
     """Minimise a smooth loss, which gives its value and gradient, from some weights on.
 
     ``metric`` is what is known of the curvature, and is taught in turn. With weights, iterations
@@ -149,7 +166,8 @@ def minimize(
         change = np.subtract(new_gradient, gradient, out=gradient)
         metric.push(direction, change, n_threads)
         weights, gradient = new_weights, new_gradient
-        iterations.note(weights, value)
+        iterations.losses.append(value)
+        yield weights, value
     return iterations.end(weights, value)
 
 

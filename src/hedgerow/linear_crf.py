@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,31 +14,28 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
-from hedgerow.decoding import Decode
+from hedgerow.descent.loss import LinearLoss
+from hedgerow.descent.scaling import Scaling
+from hedgerow.descent.solver import Attributed, Plan, Solver
+from hedgerow.descent.solver_state import SolverState
+from hedgerow.descent.warm_start import start_from
 from hedgerow.encode import encode
 from hedgerow.estimator import Estimator, check_fitted
-from hedgerow.labels import Labels
-from hedgerow.lbfgs import Minimum
 from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
-from hedgerow.linear.loss import LinearLoss
-from hedgerow.linear.scaling import Scaling
-from hedgerow.linear.standing import Standing
-from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.tables import attribute_table, describe_weight, transition_table
-from hedgerow.linear.train import plan_stages, train
-from hedgerow.linear.warm_start import copy_weights
-from hedgerow.linear.watch import Evaluate, watch
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
-from hedgerow.model import Model
 from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_choice, check_number, check_prefix
-from hedgerow.potentials import AttributeWeights, PatternWeights, Potential
-from hedgerow.progress import Progress
-from hedgerow.sequences import Schema, Sequences, SparseRows, check_finite
-from hedgerow.state import State, read_count, read_loss
+from hedgerow.potentials import AttributeWeights, PatternWeights
+from hedgerow.potentials.scoring import score_at_once
+from hedgerow.sequences import SparseRows
+from hedgerow.state import read_count, read_loss, read_optional_count
 from hedgerow.tables import Table
 from hedgerow.threads import count_threads
-from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
+from hedgerow.training.state import TrainingState
+from hedgerow.training.stopping import Callback, Metric, Stopping
+from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
+from hedgerow.trellis import Scores
 
 
 class LinearCRF(Estimator):
@@ -77,6 +75,15 @@ class LinearCRF(Estimator):
         "max_margin", when the loss is known to be within this share of the lowest, which takes many
         iterations where there are many weights and `reg_lambda` is small. 0: never. None: 1e-5, and
         0.01 for "max_margin".
+    early_stopping_rounds : int or None, default None
+        Stop when the `eval_set`, the last one if there are several, has not done better for so
+        many iterations, and keep the weights of the best one. It does not stop in the `warm_iter`
+        iterations.
+    early_stopping_metric : {"loss", "accuracy"}, default "loss"
+        What to do better at.
+    callbacks : list of callables or None, default None
+        Called after every iteration with a `hedgerow.training.stopping.Step`; training ends when
+        one of them returns something true.
     min_count : int, default 0
         Leave out attributes that occur at fewer than this many training positions.
     all_pairs : bool, default False
@@ -138,6 +145,8 @@ class LinearCRF(Estimator):
         of the objective with the sign changed.
     n_iter_ : int
         Number of iterations done.
+    best_iter_ : int or None
+        Number of iterations at which the `eval_set` did best.
     n_weights_ : int
         Number of weights.
     label_patterns_ : list of tuples of labels
@@ -158,6 +167,9 @@ class LinearCRF(Estimator):
     [['D', 'A', 'N'], ['N']]
     """
 
+    learns = (AttributeWeights, PatternWeights)
+    step_name = "iteration"
+
     def __init__(
         self,
         *,
@@ -168,6 +180,9 @@ class LinearCRF(Estimator):
         warm_iter: int | None = None,
         max_iter: int = 1000,
         tol: float | None = None,
+        early_stopping_rounds: int | None = None,
+        early_stopping_metric: Metric = "loss",
+        callbacks: Sequence[Callback] | None = None,
         min_count: int = 0,
         all_pairs: bool = False,
         order: int = 1,
@@ -193,6 +208,9 @@ class LinearCRF(Estimator):
         self.warm_iter = warm_iter
         self.max_iter = max_iter
         self.tol = tol
+        self.early_stopping_rounds = early_stopping_rounds
+        self.early_stopping_metric = early_stopping_metric
+        self.callbacks = callbacks
         self.min_count = min_count
         self.all_pairs = all_pairs
         self.order = order
@@ -217,7 +235,7 @@ class LinearCRF(Estimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         groups: Any = None,
-        eval_set: tuple[Any, ...] | None = None,
+        eval_set: Any = None,
         init: LinearCRF | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> LinearCRF:
@@ -236,8 +254,10 @@ class LinearCRF(Estimator):
             label is multiplied by the weight. All labels must be known if rows differ.
         groups : (N,), optional
             For a flat X, the sequence of each row; without it a flat X is one sequence.
-        eval_set : (X, y) or (X, y, groups), optional
-            Data to report on after each iteration, see ``history_``.
+        eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
+            Data to report on after each iteration: ``history_`` has ``eval_loss`` and
+            ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict its keys in place of
+            ``eval``.
         init : fitted LinearCRF, optional
             Start from its weights; those of attributes or labels it does not know start at zero.
         checkpoint : hedgerow.Checkpoint, optional
@@ -249,40 +269,52 @@ class LinearCRF(Estimator):
         objective = read_objective(self.objective, self.sharpness, margin=True)
         if not objective.is_smooth:
             self._check_margin_parameters()
+        stopping = Stopping.read(self, eval_set)
         self._check_init(init)
-        data, rows = self._read_training(X, y, sample_weight, groups, objective)
+        data, rows, given_scores = self._read_training(X, y, sample_weight, groups, objective)
         layout = self._layout(data, rows)
-        watched = self._read_watched(eval_set, data, objective)
+        eval_sets = self._read_eval_sets(eval_set, data, objective)
         free = () if objective.needs_warm_start else ("max_iter",)
         learnt_from = (data.schema, data.targets.offsets, rows)
-        warm_iter, tol = self._count_warm_iterations(objective, init), self._tolerance(objective)
-        plan = plan_stages(objective, warm_iter)
-        scaling = Scaling.of(rows, data.targets.weights, layout, float(self.reg_lambda))
-        with self._record(checkpoint, learnt_from, data, watched, init, free) as record:
+        plan = self._plan(objective, init)
+        n_threads, reg_lambda = count_threads(self.n_jobs), float(self.reg_lambda)
+        n_patterns = len(data.grammar.patterns)
+        scaling = Scaling.of(rows, data.targets.weights, layout, n_patterns, reg_lambda)
+        with self._record(checkpoint, learnt_from, data, eval_sets, init, free) as record:
             del learnt_from
-            standing = self._stand(record, plan, layout, scaling, data, init)
-            n_threads = count_threads(self.n_jobs)
-            evaluate = watch(watched, data.index, n_threads)
-            del watched
+            state, solver_state = self._begin(record, plan, layout, scaling, data, init)
+            given = self.given_potentials()
+            prepare = partial(Attributed.of, index=data.index, given=given, n_threads=n_threads)
+            watched = [each.prepare(prepare) for each in eval_sets]
+            del eval_sets
             loss = LinearLoss(
                 rows,
                 data.targets,
                 layout,
-                reg_lambda=float(self.reg_lambda),
+                reg_lambda=reg_lambda,
                 scaling=scaling,
+                given=given_scores,
                 n_threads=n_threads,
             )
             del rows  # the loss has its own copy, made for its purpose
-            minimum = self._train(loss, standing, plan, warm_iter, tol, evaluate, record)
-        history = standing.history
-        del loss, standing
+            solver = Solver(loss, data.index, solver_state, plan, given)
+            fitted = self._train(
+                solver,
+                state,
+                watched,
+                stopping,
+                record,
+                data,
+                objective,
+                n_steps=plan.warm_iter + plan.max_iter,
+            )
+        fitted.n_iter_ = solver.n_done
+        fitted.best_iter_ = state.best_step
+        message = self._explain_end(solver, data)
+        del loss, solver, solver_state, watched
         _core.release_memory()
-        self._warn_unless_converged(minimum, tol, layout, data, objective)
-        weights = LinearWeights.from_vector(minimum.weights, layout)
-        fitted = self._fitted(data, _potentials(weights, data.index), objective)
-        fitted.loss_ = minimum.loss
-        fitted.n_iter_ = minimum.n_iter
-        fitted.history_ = history
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
         self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
         return self
 
@@ -296,7 +328,7 @@ class LinearCRF(Estimator):
     def n_weights_(self) -> int:
         """Number of weights."""
         check_fitted(self)
-        return self._weights.n_weights
+        return self._weights.layout.n_weights + len(self.model_.pattern_weights)
 
     def weights(self) -> Table:
         """Weights of attributes, as the columns of a table: attribute, label, weight.
@@ -313,8 +345,8 @@ class LinearCRF(Estimator):
         With ``transition_attributes`` a column ``attribute`` comes first; it is empty for the pairs
         themselves.
         """
-        check_fitted(self)
-        return transition_table(self._weights, self.model_.index, self.classes_)
+        plain = super().transitions()
+        return transition_table(plain, self._weights, self.model_.index, self.classes_)
 
     def _check_parameters(self) -> None:
         check_number("reg_lambda", self.reg_lambda, minimum=0)
@@ -348,21 +380,22 @@ class LinearCRF(Estimator):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted LinearCRF")
         check_fitted(init)
 
-    def _tolerance(self, objective: TrainingObjective) -> float:
-        if self.tol is not None:
-            return float(self.tol)
-        return 1e-5 if objective.is_smooth else 0.01
-
-    def _count_warm_iterations(self, objective: TrainingObjective, init: LinearCRF | None) -> int:
-        if not objective.needs_warm_start:
-            return 0
+    def _plan(self, objective: TrainingObjective, init: LinearCRF | None) -> Plan:
+        tol = self.tol
+        if tol is None:
+            tol = 1e-5 if objective.is_smooth else 0.01
+        warm_iter = self.max_iter if init is None else 0
         if self.warm_iter is not None:
-            return int(self.warm_iter)
-        return self.max_iter if init is None else 0
-
-    def _copy_weights(self, data: TrainingSet, start: LinearWeights) -> None:
-        """Lend this model's weights to one that is to be trained on `data`."""
-        copy_weights(self._weights, self.model_.index, self.model_.labels, data, start)
+            warm_iter = self.warm_iter
+        if not objective.needs_warm_start:
+            warm_iter = 0
+        return Plan.of(
+            objective,
+            int(warm_iter),
+            max_iter=int(self.max_iter),
+            tol=float(tol),
+            reg_alpha=float(self.reg_alpha),
+        )
 
     def _read_training(
         self,
@@ -371,7 +404,8 @@ class LinearCRF(Estimator):
         sample_weight: ArrayLike | None,
         groups: Any,
         objective: TrainingObjective,
-    ) -> tuple[TrainingSet, SparseRows]:
+    ) -> tuple[TrainingSet, SparseRows, Scores | None]:
+        """What to learn from: labels, attributes, and scores that are given beside them."""
         index = _core.StringIndex()
         sequences = encode(X, groups, index, group_column=self.group_column)
         self._check_values(sequences)
@@ -384,66 +418,39 @@ class LinearCRF(Estimator):
             objective=objective,
             has_edges=bool(self.transition_attributes),
         )
+        given, scores = self.given_potentials(), None
+        if given:
+            scores = score_at_once(given, sequences, data.trellis, count_threads(self.n_jobs))
         rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
-        return replace(data, index=index), rows
+        return replace(data, index=index), rows, scores
 
-    def _stand(
+    def _begin(
         self,
         record: Record | None,
-        plan: Sequence[TrainingObjective],
+        plan: Plan,
         layout: LinearLayout,
         scaling: Scaling,
         data: TrainingSet,
         init: LinearCRF | None,
-    ) -> Standing:
+    ) -> tuple[TrainingState, SolverState]:
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
-        weights = np.zeros(sum(layout.sizes))
+        n_weights = layout.n_weights + len(data.grammar.patterns)
         if record is not None:
             penalty = scaling.divide_penalty(float(self.reg_lambda))
-            found = record.read(lambda state: Standing.unpack(state, len(weights), plan, penalty))
-            if found is not None:
-                if not plan[-1].needs_warm_start:
-                    record.check_limit("max_iter", self.max_iter, found.n_iter)
-                return found
-        if init is not None:
-            init._copy_weights(data, LinearWeights.from_vector(weights, layout))
-        return Standing.begin(scaling.scale(weights))
-
-    def _train(
-        self,
-        loss: LinearLoss,
-        standing: Standing,
-        plan: Sequence[TrainingObjective],
-        warm_iter: int,
-        tol: float,
-        evaluate: Evaluate,
-        record: Record | None,
-    ) -> Minimum:
-        """Go on until the loss has settled; every iteration is noted in the history."""
-        with Progress(warm_iter + self.max_iter, self.verbose, standing.n_iter) as progress:
-
-            def report(vector: NDArray[np.float64], value: float) -> None:
-                weights = LinearWeights.from_vector(vector, loss.layout)
-                figures = {"loss": value} | evaluate(weights)
-                for name, figure in figures.items():
-                    standing.history.setdefault(name, []).append(figure)
-                progress.update(figures)
-                if record is not None:
-                    record.note(standing.n_iter, standing.pack)
-
-            minimum = train(
-                loss,
-                standing,
-                plan,
-                reg_alpha=float(self.reg_alpha),
-                max_iter=self.max_iter,
-                warm_iter=warm_iter,
-                tol=tol,
-                report=report,
+            found = record.read(
+                lambda state: (
+                    TrainingState.unpack(state),
+                    SolverState.unpack(state, n_weights, plan.stages, penalty),
+                )
             )
-        if record is not None:
-            record.note(standing.n_iter, standing.pack, last=True)
-        return minimum
+            if found is not None:
+                if not plan.stages[-1].needs_warm_start:
+                    record.check_limit("max_iter", self.max_iter, found[1].n_iter)
+                return found
+        weights = np.zeros(n_weights)
+        if init is not None:
+            weights = start_from(init.model_, data, layout)
+        return TrainingState({"loss": []}), SolverState.begin(scaling.scale(weights))
 
     def _layout(self, data: TrainingSet, rows: SparseRows) -> LinearLayout:
         """Which weights there are, for labels, label pairs and label patterns."""
@@ -461,68 +468,51 @@ class LinearCRF(Estimator):
             assert pairs is not None
             of_pairs = begin_with(self.transition_attributes, data.index)
             labels, pairs = labels.of_attributes(~of_pairs), pairs.of_attributes(of_pairs)
-        return LinearLayout(labels, pairs, data.grammar, data.trellis)
+        return LinearLayout(labels, pairs)
 
-    def _warn_unless_converged(
-        self,
-        minimum: Minimum,
-        tol: float,
-        layout: LinearLayout,
-        data: TrainingSet,
-        objective: TrainingObjective,
-    ) -> None:
+    def _explain_end(self, solver: Solver, data: TrainingSet) -> str | None:
+        """A message if training did not come to a good end."""
+        minimum, plan = solver.minimum, solver.plan
+        if minimum is None:  # it was stopped from outside
+            return None
         if minimum.steepest is not None:
             owner, columns = describe_weight(
-                minimum.steepest, layout, data.index, data.labels.classes
+                minimum.steepest,
+                solver.loss_function.layout,
+                data.index,
+                data.grammar.patterns,
+                data.labels.classes,
             )
-            message = (
-                f"training stopped after {minimum.n_iter} iterations: no step lowers the loss, "
-                f"although its gradient is not zero. It is largest for the weights of {owner}; "
-                f"check {columns} for extreme values"
-            )
-            if objective.has_kinks:
-                message = (
+            if plan.stages[-1].has_kinks:
+                return (
                     "no weight is learnt: training for the likelihood did not move them, and the "
                     "objective has a kink where it began; check the penalties, reg_lambda and "
                     f"reg_alpha, and {columns} for extreme values"
                 )
-            elif not isinstance(self.objective, str):
-                message += ", and check the gradient of the objective"
-        elif tol > 0 and not minimum.converged:
-            message = (
-                f"training stopped after max_iter={self.max_iter} iterations before the loss "
-                f"settled to tol={tol}; raise max_iter, or set tol=0 if this is what you want"
+            gradient = ", and check the gradient of the objective"
+            return (
+                f"training stopped after {solver.n_done} iterations: no step lowers the loss, "
+                f"although its gradient is not zero. It is largest for the weights of {owner}; "
+                f"check {columns} for extreme values"
+                f"{'' if isinstance(self.objective, str) else gradient}"
             )
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
-
-    def _check_values(self, sequences: Sequences) -> None:
-        check_finite(sequences, type(self).__name__)
+        if plan.tol > 0 and not minimum.converged:
+            return (
+                f"training stopped after max_iter={self.max_iter} iterations before the loss "
+                f"settled to tol={plan.tol}; raise max_iter, or set tol=0 if this is what you want"
+            )
+        return None
 
     @property
     def _weights(self) -> LinearWeights:
         return self.model_.potential(AttributeWeights).weights
 
-    def _pack(self) -> State:
-        figures = {"loss": self.loss_, "n_iter": self.n_iter_}
-        return State(pack_weights(self._weights), figures)
+    def _pack(self) -> dict[str, Any]:
+        return {"loss": self.loss_, "n_iter": self.n_iter_, "best_iter": self.best_iter_}
 
-    def _unpack(
-        self,
-        state: State,
-        labels: Labels,
-        schema: Schema,
-        index: _core.StringIndex,
-        decode: Decode,
-    ) -> Model:
-        weights = unpack_weights(state, len(index), len(labels.classes))
-        self.loss_ = read_loss(state.metadata)
-        self.n_iter_ = read_count(state.metadata, "n_iter")
-        grammar, trellis = weights.layout.grammar, weights.layout.trellis
-        potentials = _potentials(weights, index)
-        return Model(labels, schema, index, grammar, trellis, potentials, decode)
-
-
-def _potentials(weights: LinearWeights, index: _core.StringIndex) -> tuple[Potential, ...]:
-    return AttributeWeights(weights, index), PatternWeights(weights.patterns)
+    def _unpack(self, metadata: dict[str, Any]) -> None:
+        self.loss_ = read_loss(metadata)
+        self.n_iter_ = read_count(metadata, "n_iter")
+        self.best_iter_ = None
+        if "best_iter" in metadata:  # which files of earlier versions do not have
+            self.best_iter_ = read_optional_count(metadata, "best_iter")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from hedgerow import _core, trellis
 from hedgerow.decoding import Decode, decode_marginals
-from hedgerow.encode import encode
-from hedgerow.encode.schema import check_schema
+from hedgerow.encode import encode_alike
 from hedgerow.explain import Explanation, Place
 from hedgerow.labels import Grammar, Labels, pin_known
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.potentials import PatternWeights, Potential
-from hedgerow.sequences import Schema, Sequences, cut_runs
+from hedgerow.potentials.scoring import score, sum_arcs
+from hedgerow.sequences import Schema, Sequences
 from hedgerow.tables import Table
 from hedgerow.trellis import NoPathError, Scores, Trellis
 
@@ -85,37 +85,21 @@ class Model(LazyAttributes):
 
     def read(self, X: Any, groups: Any, *, group_column: Any, name: str) -> Sequences:
         """Encode X and check it against what the model was fitted on; ``name`` is for messages."""
-        sequences = encode(X, groups, self.index, grow=False, group_column=group_column)
-        check_schema(self.schema, sequences.schema, name)
+        sequences = encode_alike(
+            X, groups, self.schema, self.index, group_column=group_column, name=name
+        )
         for potential in self.potentials:
             potential.check_values(sequences, name)
-        # Attributes have the names of the columns used to fit, also if X has none or others.
-        return replace(sequences, schema=self.schema)
+        return sequences
 
     @lazy
     def arcs(self) -> NDArray[np.float64]:
         """Scores of the arcs, the same at every position."""
-        arcs = self.trellis.arc_scores(np.zeros(len(self.grammar.patterns)))
-        for potential in self.potentials:
-            potential.add_arcs(self.trellis, arcs)
-        return arcs
+        return sum_arcs(self.potentials, self.trellis)
 
     def scores(self, sequences: Sequences, n_threads: int) -> Iterator[Scores]:
         """Scores of all sequences, in runs of consecutive ones."""
-        n_labels = len(self.labels.classes)
-        has_edges = any(potential.has_edges for potential in self.potentials)
-        sizes = [potential.batch_positions(n_labels) for potential in self.potentials]
-        most = min((size for size in sizes if size is not None), default=sequences.n_positions)
-        prepared = [potential.prepare(sequences, n_threads) for potential in self.potentials]
-        for first, stop in cut_runs(sequences.offsets, most):
-            offsets = sequences.offsets[first : stop + 1] - sequences.offsets[first]
-            nodes = np.zeros((int(offsets[-1]), n_labels))
-            self.trellis.restrict(nodes, offsets)
-            edges = np.zeros((len(nodes), n_labels, n_labels)) if has_edges else None
-            for add in prepared:
-                if add is not None:
-                    add(first, stop, nodes, edges)
-            yield Scores(nodes, self.arcs, offsets, self.trellis, edges)
+        return score(self.potentials, sequences, self.arcs, self.trellis, n_threads)
 
     def predict(
         self, inputs: Inputs, decode: Decode | None = None, *, n_threads: int

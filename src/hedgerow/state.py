@@ -147,6 +147,12 @@ def read_count(metadata: dict[str, Any], name: str) -> int:
     return count
 
 
+def read_optional_count(metadata: dict[str, Any], name: str) -> int | None:
+    """The same, or None if there is none."""
+    require(name in metadata, f"its {name.replace('_', ' ')}")
+    return None if metadata[name] is None else read_count(metadata, name)
+
+
 def _is_number(value: Any) -> bool:
     """Whether a JSON value is a float, or an integer that fits into 64 bits."""
     return type(value) is float or (type(value) is int and abs(value) < 2**63)

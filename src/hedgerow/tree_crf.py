@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from hedgerow import _core
-from hedgerow.boosting.booster import Boosted, Booster
-from hedgerow.boosting.loop import boost
-from hedgerow.boosting.monitor import Callback, Metric, Monitor
+from hedgerow.boosting.booster import Binned, Booster
+from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import (
     CurvatureKind,
@@ -22,30 +22,22 @@ from hedgerow.boosting.settings import (
     check_tree_parameters,
     read_window,
 )
-from hedgerow.boosting.standing import Standing
-from hedgerow.boosting.warm_start import copy_model
-from hedgerow.boosting.watch import watch
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
-from hedgerow.decoding import Decode
 from hedgerow.encode import encode
 from hedgerow.estimator import Estimator, check_fitted
-from hedgerow.labels import Labels
-from hedgerow.labels.state import pack_grammar, unpack_grammar
-from hedgerow.model import Model
 from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_number
-from hedgerow.potentials import NodeTrees, PatternWeights, Potential
-from hedgerow.progress import Progress
-from hedgerow.sequences import Schema, Sequences, check_not_infinite
-from hedgerow.state import State, read_count, read_loss, require
+from hedgerow.potentials import NodeTrees, PatternWeights
+from hedgerow.sequences import Sequences
+from hedgerow.state import read_count, read_loss, read_optional_count, require
 from hedgerow.tables import Table
-from hedgerow.training import TrainingSet, check_label_parameters, read_training_set
+from hedgerow.training.eval_sets import EvalSet
+from hedgerow.training.state import TrainingState
+from hedgerow.training.stopping import Callback, Metric, Stopping
+from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trees.columns import Columns
-from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from hedgerow.trees.forest import Forest, importances, tree_rounds
-from hedgerow.trees.forest_state import pack_forest, unpack_forest
 from hedgerow.trees.table import tree_table
-from hedgerow.trellis import build_trellis
 
 
 class TreeCRF(Estimator):
@@ -126,13 +118,14 @@ class TreeCRF(Estimator):
         So many of the rounds are for the likelihood, to start from; all others for the objective.
         None: a fifth of them, or those of `init`.
     early_stopping_rounds : int or None, default None
-        Stop when the `eval_set` has not done better for so many rounds, and keep the rounds up to
-        the best one. In the first `warm_rounds` it does not stop.
+        Stop when the `eval_set`, the last one if there are several, has not done better for so
+        many rounds, and keep the rounds up to the best one. In the first `warm_rounds` it does not
+        stop.
     early_stopping_metric : {"loss", "accuracy"}, default "loss"
         What to do better at.
     callbacks : list of callables or None, default None
-        Called after every round with a `hedgerow.boosting.monitor.Round`; training ends when one of
-        them returns something true.
+        Called after every round with a `hedgerow.training.stopping.Step`; training ends when one
+        of them returns something true.
     order : int, default 1
         How many labels before it a label depends on directly. 1: every pair of neighbouring labels
         has a weight. m > 1: every label pattern of 2 to m + 1 labels that occurs in training has
@@ -204,6 +197,9 @@ class TreeCRF(Estimator):
     >>> [labels.tolist() for labels in crf.predict(X)]
     [['low', 'high', 'low'], ['high', 'low']]
     """
+
+    learns = (NodeTrees, PatternWeights)
+    step_name = "round"
 
     def __init__(
         self,
@@ -294,7 +290,7 @@ class TreeCRF(Estimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         groups: Any = None,
-        eval_set: tuple[Any, ...] | None = None,
+        eval_set: Any = None,
         init: TreeCRF | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> TreeCRF:
@@ -313,8 +309,10 @@ class TreeCRF(Estimator):
             label is multiplied by the weight. All labels must be known if rows differ.
         groups : (N,), optional
             For a flat X, the sequence of each row; without it a flat X is one sequence.
-        eval_set : (X, y) or (X, y, groups), optional
-            Data to report on after each round, see ``history_``.
+        eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
+            Data to report on after each round: ``history_`` has ``eval_loss`` and
+            ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict its keys in place of
+            ``eval``.
         init : fitted TreeCRF, optional
             Go on from this model: its trees stay, and `n_rounds` more are added. On the same data
             that gives what one longer training would have given, bit for bit. Its labels and the
@@ -328,45 +326,51 @@ class TreeCRF(Estimator):
         check_checkpoint(checkpoint)
         objective = read_objective(self.objective, self.sharpness, margin=False)
         check_label_parameters(self)
-        self._check_init(init, eval_set)
+        stopping = Stopping.read(self, eval_set)
+        self._check_init(init)
         data, sequences, columns = self._read_training(X, y, sample_weight, groups, init, objective)
         settings = Settings.read(self, data.targets.n_labels)
-        watched = self._read_watched(eval_set, data, objective)
+        eval_sets = self._read_eval_sets(eval_set, data, objective)
         schedule = self._schedule(objective, init)
         free = self._free_parameters(schedule, init)
-        with self._record(checkpoint, (sequences,), data, watched, init, free) as record:
-            standing = self._stand(record, data, columns, settings, init, eval_set)
-            settings, start = replace(settings, seed=standing.seed), standing.model()
-            bins = columns.bins(sequences, settings.n_threads)
+        n_before = 0 if init is None else init.n_rounds_
+        with self._record(checkpoint, (sequences,), data, eval_sets, init, free) as record:
+            state, rounds = self._begin(record, data, columns, settings, init, eval_sets)
+            settings = replace(settings, seed=rounds.seed)
+            given = self.given_potentials()
+            prepare = partial(Binned.of, columns=columns, given=given, n_threads=settings.n_threads)
+            binned = prepare(sequences)
             del sequences
-            evaluate = watch(watched, columns, start, settings.n_threads)
-            del watched
-            tree_data = _core.TreeData(bins, *read_window(self.window))
+            watched = [each.prepare(prepare) for each in eval_sets]
+            del eval_sets
             booster = Booster(
-                bins, tree_data, data.targets, data.grammar, settings, schedule, start
+                columns,
+                binned,
+                _core.TreeData(binned.bins, *read_window(self.window)),
+                data.targets,
+                data.grammar,
+                settings,
+                schedule,
+                rounds,
+                n_before + int(self.n_rounds),
+                given,
             )
-            n_rounds = int(self.n_rounds) + (0 if init is None else init.n_rounds_)
-            n_done = self.n_rounds - n_rounds + booster.n_rounds
-            with Progress(self.n_rounds, self.verbose, n_done) as progress:
-                monitor = Monitor(
-                    standing.history,
-                    progress,
-                    self.callbacks or (),
-                    self.early_stopping_rounds,
-                    self.early_stopping_metric,
-                    schedule.warm_rounds,
-                    standing.best_round,
-                    standing.best,
-                )
-                trained = boost(booster, standing, n_rounds, monitor, evaluate, record)
-        fitted = self._fitted(data, _potentials(columns, trained.model), objective)
+            fitted = self._train(
+                booster,
+                state,
+                watched,
+                stopping,
+                record,
+                data,
+                objective,
+                n_steps=int(self.n_rounds),
+                n_before=n_before,
+            )
         fitted.n_warm_rounds_ = fitted.n_rounds_
         if schedule.stages:
             fitted.n_warm_rounds_ = min(schedule.warm_rounds, fitted.n_rounds_)
-        fitted.loss_ = trained.loss
-        fitted.best_round_ = monitor.best_round
-        fitted.history_ = monitor.history
-        del booster, tree_data, bins
+        fitted.best_round_ = state.best_step
+        del booster, binned, watched
         _core.release_memory()
         self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
         return self
@@ -462,24 +466,22 @@ class TreeCRF(Estimator):
     def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         return importances(self._trees.forest, self._trees.columns.n_columns)
 
-    def _check_init(self, init: Any, eval_set: Any) -> None:
-        if self.early_stopping_rounds is not None and eval_set is None:
-            raise ValueError(
-                "early_stopping_rounds needs an eval_set to stop by; pass fit(..., eval_set=(X, y))"
-            )
+    def _check_init(self, init: Any) -> None:
         if init is None:
             return
         if not isinstance(init, TreeCRF):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted TreeCRF")
         check_fitted(init)
 
-    def _history_to_go_on(self, is_watched: bool) -> dict[str, list[float]]:
+    def _history_to_go_on(self, eval_sets: Sequence[EvalSet[Sequences]]) -> dict[str, list[float]]:
         """What was noted of the rounds that were kept, as far as it will be noted from here on."""
         n_noted = len(self.history_.get("loss", ()))
+        names = {"loss", "accuracy"}
+        names |= {f"{each.name}_{metric}" for each in eval_sets for metric in ("loss", "accuracy")}
         return {
             name: list(figures[: self.n_rounds_])
             for name, figures in self.history_.items()
-            if len(figures) == n_noted and (is_watched or not name.startswith("eval_"))
+            if len(figures) == n_noted and name in names
         }
 
     def _read_training(
@@ -509,32 +511,33 @@ class TreeCRF(Estimator):
         data = read_training_set(self, sequences, index, y, sample_weight, objective=objective)
         return data, sequences, Columns.learn(sequences, index, int(self.max_bins))
 
-    def _stand(
+    def _begin(
         self,
         record: Record | None,
         data: TrainingSet,
         columns: Columns,
         settings: Settings,
         init: TreeCRF | None,
-        eval_set: Any,
-    ) -> Standing:
+        eval_sets: Sequence[EvalSet[Sequences]],
+    ) -> tuple[TrainingState, Rounds]:
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
-        n_labels, n_patterns = data.targets.n_labels, len(data.grammar.patterns)
+        n_labels, patterns = data.targets.n_labels, data.grammar.patterns
+        n_before = 0 if init is None else init.n_rounds_
         if record is not None:
-            found = record.read(lambda state: Standing.unpack(state, n_labels, n_patterns, columns))
+            found = record.read(
+                lambda state: (
+                    TrainingState.unpack(state),
+                    Rounds.unpack(state, n_labels, len(patterns), columns),
+                )
+            )
             if found is not None:
-                n_before = 0 if init is None else init.n_rounds_
-                record.check_limit("n_rounds", self.n_rounds, found.n_rounds - n_before)
+                record.check_limit("n_rounds", self.n_rounds, found[1].n_rounds - n_before)
                 return found
-        history = {} if init is None else init._history_to_go_on(eval_set is not None)
-        return Standing.begin(self._start(init, data), history, settings.seed)
-
-    def _start(self, init: TreeCRF | None, data: TrainingSet) -> Boosted:
-        if init is None:
-            nothing = Forest.join(data.targets.n_labels, [])
-            return Boosted(nothing, np.zeros(len(data.grammar.patterns)))
-        start = Boosted(init._trees.forest, init.model_.pattern_weights)
-        return copy_model(start, init.model_.grammar, data.grammar)
+        forest, weights, history = Forest.join(n_labels, []), np.zeros(len(patterns)), {}
+        if init is not None:
+            forest, history = init._trees.forest, init._history_to_go_on(eval_sets)
+            weights = patterns.carry_over(init.model_.grammar.patterns, init.model_.pattern_weights)
+        return TrainingState(history), Rounds.begin(forest, weights, settings.seed)
 
     def _free_parameters(self, schedule: Schedule, init: TreeCRF | None) -> tuple[str, ...]:
         """Parameters that may change while training goes on: they do not touch earlier rounds."""
@@ -552,43 +555,17 @@ class TreeCRF(Estimator):
         done = 0 if init is None else init.n_warm_rounds_
         return Schedule(max(warm_rounds, done), objective.stages())
 
-    def _check_values(self, sequences: Sequences) -> None:
-        check_not_infinite(sequences, type(self).__name__)
-
-    def _pack(self) -> State:
-        tensors, metadata = pack_columns(self._trees.columns)
-        grammar = pack_grammar(self.model_.grammar, self.model_.pattern_weights)
-        figures = {
+    def _pack(self) -> dict[str, Any]:
+        return {
             "loss": self.loss_,
             "best_round": self.best_round_,
             "warm_rounds": self.n_warm_rounds_,
         }
-        return State(tensors | pack_forest(self._trees.forest) | grammar, figures | metadata)
 
-    def _unpack(
-        self,
-        state: State,
-        labels: Labels,
-        schema: Schema,
-        index: _core.StringIndex,
-        decode: Decode,
-    ) -> Model:
-        columns, n_labels = unpack_columns(state, schema, index), len(labels.classes)
-        grammar, weights = unpack_grammar(state, n_labels)
-        self.loss_ = read_loss(state.metadata)
-        self.best_round_ = None
-        require("best_round" in state.metadata, "its best round")
-        if state.metadata["best_round"] is not None:
-            self.best_round_ = read_count(state.metadata, "best_round")
-        forest = unpack_forest(state, n_labels, columns.n_columns)
-        self.n_warm_rounds_ = forest.n_rounds  # up to format 2 all rounds were for the likelihood
-        if state.metadata["format"] > 2:
-            self.n_warm_rounds_ = read_count(state.metadata, "warm_rounds")
-        require(self.n_warm_rounds_ <= forest.n_rounds, "its warm rounds")
-        potentials = _potentials(columns, Boosted(forest, weights))
-        trellis = build_trellis(grammar)
-        return Model(labels, schema, index, grammar, trellis, potentials, decode)
-
-
-def _potentials(columns: Columns, boosted: Boosted) -> tuple[Potential, ...]:
-    return NodeTrees(columns, boosted.forest), PatternWeights(boosted.weights)
+    def _unpack(self, metadata: dict[str, Any]) -> None:
+        self.loss_ = read_loss(metadata)
+        self.best_round_ = read_optional_count(metadata, "best_round")
+        self.n_warm_rounds_ = self.n_rounds_  # up to format 2 all rounds were for the likelihood
+        if metadata["format"] > 2:
+            self.n_warm_rounds_ = read_count(metadata, "warm_rounds")
+        require(self.n_warm_rounds_ <= self.n_rounds_, "its warm rounds")

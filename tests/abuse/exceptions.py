@@ -15,7 +15,7 @@ from abuse.answers import model_bytes
 from abuse.kind import Case, Kind
 from abuse.trainings import Training, trainings
 from hedgerow.boosting.booster import Booster
-from hedgerow.linear.loss import LinearLoss
+from hedgerow.descent.loss import LinearLoss
 
 __all__ = ["KINDS"]
 

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
-from hedgerow.boosting.booster import MAX_HALVINGS, Boosted, score_positions
+from hedgerow.boosting.booster import MAX_HALVINGS, Binned
+from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.settings import Settings
 from hedgerow.trees.forest import Forest
 from hedgerow.trellis import Scores
-from reference.boosting import assert_same_forest, make_booster
+from reference.boosting import advance, assert_same_forest, make_booster
 from reference.linear import hide, make_data
 from reference.model_files import to_chunks
 
@@ -203,11 +204,11 @@ OPTIONS = st.fixed_dictionaries(
 @given(st.sampled_from(list(CASES)), OPTIONS)
 def test_no_round_raises_the_loss(name, options):
     booster = make_case(name, random_state=0, **options)
-    losses = [booster.loss]
+    losses = [booster.measured.loss]
     for _ in range(6):
-        if booster.advance() is None:
+        if advance(booster) is None:
             break
-        losses.append(booster.loss)
+        losses.append(booster.measured.loss)
     assert np.isfinite(losses).all()
     assert (np.diff(losses) <= 0).all()
     assert losses[-1] == pytest.approx(loss_at(booster, booster.scores, booster.weights), rel=1e-9)
@@ -231,9 +232,9 @@ def test_no_round_raises_the_loss_by_default(order, newton, learning_rate):
 def test_steps_that_are_too_long_are_halved(transition_step):
     options = {"transition_step": transition_step, "trim": 0, "max_step": None}
     booster = make_case("plain", learning_rate=256.0, **options)
-    before, trees = booster.loss, booster.advance()
-    assert booster.loss < before
-    once = make_case("plain", learning_rate=1.0, **options).advance()
+    before, trees = booster.measured.loss, advance(booster)
+    assert booster.measured.loss < before
+    once = advance(make_case("plain", learning_rate=1.0, **options))
     np.testing.assert_array_equal(trees.columns, once.columns)
     moves = once.values != 0
     ratios = np.unique(trees.values[moves] / once.values[moves])
@@ -250,11 +251,11 @@ def grow(booster):
 
 def test_a_round_that_cannot_help_changes_nothing():
     booster = stir(make_case("plain", trim=0))
-    scores, weights, loss = booster.scores.copy(), booster.weights.copy(), booster.loss
+    scores, weights, loss = booster.scores.copy(), booster.weights.copy(), booster.measured.loss
     marginals = booster.measured.posteriors.marginals.copy()
     worse = grow(booster).scaled(-1.0)
     assert booster._move(worse, np.zeros_like(weights)) is None
-    assert booster.loss == loss
+    assert booster.measured.loss == loss
     np.testing.assert_array_equal(booster.scores, scores)
     np.testing.assert_array_equal(booster.weights, weights)
     np.testing.assert_array_equal(booster.measured.posteriors.marginals, marginals)
@@ -264,67 +265,85 @@ def test_the_shortest_step_that_is_tried():
     # The first step is 2^n times too long: it is found as long as there are halvings left.
     booster = stir(make_case("plain", trim=0, learning_rate=0.01))
     trees, still = grow(booster), np.zeros_like(booster.weights)
-    state = booster.scores.copy(), booster.loss
+    state = booster.scores.copy(), booster.measured.loss
     for n, found in ((MAX_HALVINGS - 1, True), (MAX_HALVINGS + 12, False)):
         moved = booster._move(trees.scaled(2.0**n), still)
         assert (moved is not None) == found
         if found:
-            assert booster.loss < state[1]
+            assert booster.measured.loss < state[1]
             booster.scores = state[0].copy()
             booster.measured = booster._measure(booster.scores, booster.weights)
 
 
 def test_nothing_left_to_learn():
     booster = make_booster(TreeCRF(n_jobs=1), X, [["a"] * len(labels) for labels in Y])
-    assert booster.advance() is None
-    assert booster.n_rounds == 0
+    assert advance(booster) is None
+    assert booster.n_done == 0
     trimmed = make_case("plain", order=0, trim=1.0)
-    n_right = trimmed.count_right()
-    assert trimmed.advance() is None
-    assert trimmed.count_right() == n_right
+    figures = trimmed.figures()
+    assert advance(trimmed) is None
+    assert trimmed.figures() == figures
 
 
 def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
     # The next round may draw something better.
     booster = make_case("plain", order=0, trim=1.0, subsample=0.5, random_state=0)
-    trees = booster.advance()
-    assert booster.n_rounds == 1
+    trees = advance(booster)
+    assert booster.n_done == 1
     assert not trees.values.any()
     assert trees.n_rounds == 1
 
 
-def test_scores_are_the_sums_of_the_trees():
+def test_training_goes_on_from_the_sums_of_the_trees():
     booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
-    forest = Forest.join(3, [booster.advance() for _ in range(5)])
-    found = score_positions(forest, booster.bins, booster.targets, 1)
-    np.testing.assert_array_equal(found, booster.scores)
+    forest = Forest.join(3, [advance(booster) for _ in range(5)])
+    rounds = Rounds.begin(forest, booster.weights, booster.settings.seed)
     again = type(booster)(
-        booster.bins,
+        booster.columns,
+        Binned(booster._bins, booster.targets.offsets, []),
         booster.learner.data,
         booster.targets,
         booster.grammar,
         booster.settings,
         booster.schedule,
-        Boosted(forest, booster.weights),
+        rounds,
+        99,
     )
-    assert again.loss == booster.loss
-    assert again.n_rounds == 5
+    np.testing.assert_array_equal(again.scores, booster.scores)
+    assert again.measured.loss == booster.measured.loss
+    assert again.n_done == 5
     for _ in range(3):
-        assert_same_forest(again.advance(), booster.advance())
+        assert_same_forest(advance(again), advance(booster))
+
+
+def test_other_sequences_are_scored_round_by_round():
+    booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
+    others = Binned(booster._bins, booster.targets.offsets, [])
+    for n_rounds in (0, 1, 3):
+        for _ in range(n_rounds):
+            assert booster.advance()
+        (scores,) = booster.score(others)
+        np.testing.assert_array_equal(scores.nodes, booster.scores)
+        np.testing.assert_array_equal(scores.arcs, booster.trellis.arc_scores(booster.weights))
+
+
+def count_right(booster):
+    return booster.figures()["accuracy"] * booster.targets.n_known
 
 
 def test_how_many_are_right():
     booster = stir(make_case("plain"))
     marginals = booster.measured.posteriors.marginals
-    assert booster.count_right() == (marginals.argmax(axis=1) == booster.targets.codes).sum()
+    right = (marginals.argmax(axis=1) == booster.targets.codes).sum()
+    assert count_right(booster) == pytest.approx(right)
     weighted = stir(make_case("class weights"))
     plain = stir(make_case("plain"))
-    assert weighted.count_right() == plain.count_right()  # by probability, not by weighted counts
+    assert count_right(weighted) == count_right(plain)  # by probability, not by weighted counts
     partial = stir(make_case("some known"))
     codes = partial.targets.codes
     known = codes >= 0
     right = partial.measured.posteriors.marginals.argmax(axis=1) == codes
-    assert partial.count_right() == right[known].sum()
+    assert count_right(partial) == pytest.approx(right[known].sum())
 
 
 def test_settings_know_whether_anything_is_drawn():

@@ -131,3 +131,10 @@ def test_read_refuses_a_pattern_and_says_which(pattern, error, message):
 def test_read_does_not_take_another_type_for_a_number(label):
     with pytest.raises(ValueError, match=re.escape(f"has the unknown label {label!r}")):
         Patterns.read([(1, label)], NUMBERS)
+
+
+def test_weights_are_carried_over_by_pattern():
+    old = Patterns.of([(0, 1), (2, 2), (0, 1, 2)])
+    new = Patterns.of([(2, 2), (1, 1), (0, 1, 2)])
+    assert new.carry_over(old, np.array([1.0, 2.0, 3.0])).tolist() == [2.0, 0.0, 3.0]
+    assert Patterns.of([]).carry_over(old, np.ones(3)).shape == (0,)

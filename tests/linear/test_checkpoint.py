@@ -32,7 +32,7 @@ def stop_after(monkeypatch):
             if self.n_done == self.stop:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr("hedgerow.linear_crf.Progress", Stopping)
+    monkeypatch.setattr("hedgerow.estimator.Progress", Stopping)
     return lambda n_iter: setattr(Stopping, "stop", n_iter)
 
 

@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from hedgerow import LinearCRF
-from hedgerow.linear.loss import LinearLoss
+from hedgerow.descent.loss import LinearLoss
+from hedgerow.descent.warm_start import start_from
 from hedgerow.objectives import Likelihood
 from hedgerow.trellis import AutomatonChain, Chain
 from reference.automata import draw_labels
@@ -53,11 +54,10 @@ def models():
 
 
 def loss_of(crf, X, y):
-    """The loss that `fit` minimises, and its layout."""
-    data, rows = crf._read_training(X, y, None, None, Likelihood())
+    """The loss that `fit` minimises."""
+    data, rows, _ = crf._read_training(X, y, None, None, Likelihood())
     layout = crf._layout(data, rows)
-    loss = LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=1)
-    return loss.of(Likelihood()), layout
+    return LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=1)
 
 
 # Which patterns there are.
@@ -170,11 +170,13 @@ def test_all_pairs_as_patterns_are_order_1():
 def test_a_pattern_of_weight_zero_changes_nothing(edges, class_weight):
     # Order 1 over an automaton, which the longer pattern asks for, and without one.
     parameters = {"transition_attributes": edges, "class_weight": class_weight, "reg_lambda": 0.5}
-    plain, layout = loss_of(LinearCRF(**parameters), X, Y)
-    longer, other = loss_of(LinearCRF(label_patterns=[*PAIRS, ("a", "b", "c")], **parameters), X, Y)
-    assert (type(layout.trellis), type(other.trellis)) == (Chain, AutomatonChain)
-    weights = np.random.default_rng(0).normal(size=sum(layout.sizes))
-    (value, gradient), (same, slopes) = plain(weights), longer(np.append(weights, 0.0))
+    plain = loss_of(LinearCRF(**parameters), X, Y)
+    longer = loss_of(LinearCRF(label_patterns=[*PAIRS, ("a", "b", "c")], **parameters), X, Y)
+    assert isinstance(plain.targets.trellis, Chain)
+    assert isinstance(longer.targets.trellis, AutomatonChain)
+    weights = np.random.default_rng(0).normal(size=plain.n_weights)
+    value, gradient = plain.of(Likelihood())(weights)
+    same, slopes = longer.of(Likelihood())(np.append(weights, 0.0))
     assert same == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(slopes[:-1], gradient, rtol=1e-9, atol=1e-11)
 
@@ -469,22 +471,21 @@ def test_a_start_from_another_order_takes_over_the_patterns_that_both_have(old, 
     # "a" becomes "z", so that every label has another code.
     y = [["z" if label == "a" and renamed else label for label in labels] for labels in Y]
     crf = LinearCRF(order=new)
-    data, rows = crf._read_training(X, y, None, None, Likelihood())
+    data, rows, _ = crf._read_training(X, y, None, None, Likelihood())
     layout = crf._layout(data, rows)
-    start = np.zeros(sum(layout.sizes))
-    loss = LinearLoss(rows, data.targets, layout, reg_lambda=1.0, n_threads=1).of(Likelihood())
-    cold, _ = loss(start)
-    weights = type(init._weights).from_vector(start, layout)
-    init._copy_weights(data, weights)
-    warm, _ = loss(start)
+    loss = LinearLoss(rows, data.targets, layout, reg_lambda=1.0, n_threads=1)
+    start = start_from(init.model_, data, layout)
+    cold, _ = loss.of(Likelihood())(np.zeros(loss.n_weights))
+    warm, _ = loss.of(Likelihood())(start)
     assert warm < cold
+    weights = loss.split(start)[1]
     table = init.patterns()
     kept = dict(zip(table["pattern"], table["weight"].tolist(), strict=True))
     classes = data.labels.classes.tolist()
-    patterns = [tuple(classes[k] for k in pattern) for pattern in layout.grammar.patterns]
-    assert weights.patterns.tolist() == [kept.get(pattern, 0.0) for pattern in patterns]
+    patterns = [tuple(classes[k] for k in pattern) for pattern in data.grammar.patterns]
+    assert weights.tolist() == [kept.get(pattern, 0.0) for pattern in patterns]
     if min(old, new) and not renamed:
-        assert weights.patterns.any()
+        assert weights.any()
     crf.fit(X, y, init=init)
     assert crf.loss_ == pytest.approx(LinearCRF(order=new).fit(X, y).loss_, rel=1e-3)
 

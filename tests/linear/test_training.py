@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import LinearCRF
-from reference.linear import NaiveModel, make_data, to_dicts
+from reference.linear import NaiveModel, make_data
 
 X, Y = make_data(n_sequences=12)
 OTHER_X, OTHER_Y = make_data(n_sequences=6, seed=0)
@@ -166,65 +166,6 @@ def test_batches_of_scores_do_not_matter(monkeypatch, edges, class_weight):
 
 
 # What training tells.
-
-
-@pytest.mark.parametrize("reg_alpha", [0.0, 0.3])
-@pytest.mark.parametrize("edges", [False, True])
-def test_the_eval_set_is_reported_after_each_iteration(edges, reg_alpha):
-    crf = LinearCRF(transition_attributes=edges, reg_alpha=reg_alpha)
-    crf.fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    assert set(crf.history_) == {"loss", "eval_loss", "eval_accuracy"}
-    assert {len(figures) for figures in crf.history_.values()} == {crf.n_iter_}
-    assert crf.history_["eval_accuracy"][-1] == crf.score(OTHER_X, OTHER_Y)
-    expected = -crf.log_likelihood(OTHER_X, OTHER_Y).sum() / sum(map(len, OTHER_Y))
-    assert crf.history_["eval_loss"][-1] == pytest.approx(expected, rel=1e-12)
-
-
-def test_every_entry_of_the_history_is_the_model_at_that_time():
-    crf = LinearCRF().fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    for n_iter in (1, 3):
-        early = LinearCRF(max_iter=n_iter, tol=0).fit(X, Y)
-        assert early.n_iter_ == n_iter
-        assert early.loss_ == crf.history_["loss"][n_iter - 1]
-        expected = -early.log_likelihood(OTHER_X, OTHER_Y).sum() / sum(map(len, OTHER_Y))
-        assert crf.history_["eval_loss"][n_iter - 1] == pytest.approx(expected, rel=1e-12)
-        assert crf.history_["eval_accuracy"][n_iter - 1] == early.score(OTHER_X, OTHER_Y)
-
-
-def test_the_eval_set_does_not_change_the_model():
-    plain, watched = LinearCRF().fit(X, Y), LinearCRF().fit(X, Y, eval_set=[OTHER_X, OTHER_Y])
-    assert watched.history_["loss"] == plain.history_["loss"]
-    np.testing.assert_array_equal(watched.weights()["weight"], plain.weights()["weight"])
-
-
-def test_a_flat_eval_set_with_groups():
-    groups = np.repeat(np.arange(len(OTHER_X)), list(map(len, OTHER_X)))
-    flat = np.concatenate(OTHER_X), np.concatenate(OTHER_Y), groups
-    crf = LinearCRF().fit(X, Y, eval_set=flat)
-    same = LinearCRF().fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    assert crf.history_ == same.history_
-
-
-def test_unknown_attributes_in_the_eval_set_are_ignored():
-    crf = LinearCRF().fit(to_dicts(X), Y, eval_set=([[{"new": 1.0}]], [["a"]]))
-    assert "new" not in crf.attributes_
-    expected = -crf.log_likelihood([[{}]], [["a"]])[0]
-    assert crf.history_["eval_loss"][-1] == pytest.approx(expected)
-
-
-def test_verbose_shows_the_figures(capsys):
-    LinearCRF(verbose=0).fit(X, Y)
-    LinearCRF(verbose=False).fit(X, Y)
-    assert capsys.readouterr() == ("", "")
-    crf = LinearCRF(verbose=1).fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert f"{crf.n_iter_}/{crf.n_iter_}" in err
-    assert f"loss={crf.loss_:.6g}" in err
-    assert "eval_loss=" in err
-    assert "eval_accuracy=" in err
-    LinearCRF(verbose=True).fit(X, Y)
-    assert "loss=" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("reg_alpha", [0.0, 0.3])

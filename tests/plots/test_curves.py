@@ -29,15 +29,31 @@ def test_losses_of_a_linear_crf_have_an_axis_each(linear_crf):
     right = ax.figure.axes[1]
     assert by_name(ax)["training"].get_ydata().tolist() == linear_crf.history_["loss"]
     assert by_name(right)["evaluation"].get_ydata().tolist() == linear_crf.history_["eval_loss"]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["training", "evaluation"]
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    best = linear_crf.best_iter_
+    assert names == ["training", "evaluation", f"best iteration: {best}"]
     assert (ax.get_xlabel(), right.get_ylabel()) == ("iteration", "evaluation loss a position")
 
 
 def test_the_accuracy_of_a_linear_crf_is_that_of_its_eval_set(linear_crf):
     ax = plots.learning_curve(linear_crf, metric="accuracy")
-    (line,) = ax.get_lines()
+    line, best = ax.get_lines()
     assert line.get_ydata().tolist() == linear_crf.history_["eval_accuracy"]
+    assert best.get_xdata().tolist() == [linear_crf.best_iter_]
     assert len(ax.figure.axes) == 1
+
+
+@pytest.mark.parametrize("crf", [LinearCRF(max_iter=4, tol=0), TreeCRF(n_rounds=4)])
+def test_each_eval_set_has_a_curve(crf, words):
+    X, y = words
+    crf.fit(X[:9], y[:9], eval_set={"dev": (X[:5], y[:5]), "own": (X[:9], y[:9])})
+    ax = plots.learning_curve(crf)
+    lines = by_name(ax.figure.axes[-1])
+    for name in ("dev", "own"):
+        assert lines[name].get_ydata().tolist() == crf.history_[f"{name}_loss"]
+    assert lines["dev"].get_color() != lines["own"].get_color()
+    (best,) = (line for name, line in lines.items() if name.startswith("best "))
+    assert best.get_color() == lines["own"].get_color()
 
 
 def test_what_was_watched_later_stands_at_the_end(words):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.boosting.booster import Booster
+from hedgerow.boosting.booster import Binned, Booster
 from hedgerow.boosting.settings import Settings, check_tree_parameters, read_window
 from hedgerow.objectives import read_objective
 
@@ -13,16 +13,24 @@ def make_booster(crf, X, y, sample_weight=None):
     check_tree_parameters(crf)
     objective = read_objective(crf.objective, crf.sharpness, margin=False)
     data, sequences, columns = crf._read_training(X, y, sample_weight, None, None, objective)
-    bins = columns.bins(sequences, 1)
+    settings = Settings.read(crf, data.targets.n_labels)
+    binned = Binned.of(sequences, columns, (), 1)
     return Booster(
-        bins,
-        _core.TreeData(bins, *read_window(crf.window)),
+        columns,
+        binned,
+        _core.TreeData(binned.bins, *read_window(crf.window)),
         data.targets,
         data.grammar,
-        Settings.read(crf, data.targets.n_labels),
+        settings,
         crf._schedule(objective, None),
-        crf._start(None, data),
+        crf._begin(None, data, columns, settings, None, [])[1],
+        crf.n_rounds,
     )
+
+
+def advance(booster):
+    """Do a round; returns its trees, or None if there was nothing to learn."""
+    return booster.rounds.parts[-1] if booster.advance() else None
 
 
 def assert_same_forest(first, second):

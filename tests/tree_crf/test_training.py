@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from hedgerow import TreeCRF
-from hedgerow.boosting.monitor import Round
-from reference.boosting import assert_same_model, group_ids
-from reference.linear import hide, make_data, to_dicts
+from reference.boosting import assert_same_model
+from reference.linear import make_data, to_dicts
 
 X, Y = make_data(n_sequences=30, longest=6)
 OTHER_X, OTHER_Y = make_data(n_sequences=15, seed=1)
@@ -42,44 +41,6 @@ def test_the_history_has_every_round():
     assert crf.history_["accuracy"][-1] == likeliest.mean()
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
-def test_every_entry_of_the_history_is_the_model_at_that_time(order):
-    crf = make(order=order).fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    assert list(crf.history_) == ["loss", "accuracy", "eval_loss", "eval_accuracy"]
-    assert {len(figures) for figures in crf.history_.values()} == {10}
-    assert crf.best_round_ == 1 + int(np.argmin(crf.history_["eval_loss"]))
-    for n_rounds in (1, 4, 10):
-        early = make(n_rounds=n_rounds, order=order).fit(X, Y)
-        figures = {name: values[n_rounds - 1] for name, values in crf.history_.items()}
-        assert early.loss_ == figures["loss"]
-        assert early.loss_ == pytest.approx(eval_loss(early, X, Y), rel=1e-9)
-        assert eval_loss(early) == pytest.approx(figures["eval_loss"], rel=1e-9)
-        assert early.score(OTHER_X, OTHER_Y) == figures["eval_accuracy"]
-
-
-def test_the_eval_set_does_not_change_the_model():
-    plain, watched = make().fit(X, Y), make().fit(X, Y, eval_set=[OTHER_X, OTHER_Y])
-    assert_same_model(plain, watched)
-
-
-def test_forms_of_the_eval_set():
-    expected = make().fit(X, Y, eval_set=(OTHER_X, OTHER_Y)).history_
-    flat = np.concatenate(OTHER_X), np.concatenate(OTHER_Y), group_ids(OTHER_X)
-    assert make().fit(X, Y, eval_set=flat).history_ == expected
-    items = make().fit(to_dicts(X), Y, eval_set=(to_dicts(OTHER_X), OTHER_Y))
-    assert items.history_ == expected
-    new = make().fit(to_dicts(X), Y, eval_set=([[{"new": 1.0}]], [["a"]]))
-    assert new.history_["eval_loss"][-1] == pytest.approx(eval_loss(new, [[{}]], [["a"]]))
-
-
-def test_an_eval_set_of_which_some_labels_are_known():
-    crf = make().fit(X, hide(Y), eval_set=(OTHER_X, hide(OTHER_Y)))
-    known = sum(label is not None for labels in hide(OTHER_Y) for label in labels)
-    expected = -crf.log_likelihood(OTHER_X, hide(OTHER_Y)).sum() / known
-    assert crf.history_["eval_loss"][-1] == pytest.approx(expected, rel=1e-9)
-    assert crf.history_["eval_accuracy"][-1] == crf.score(OTHER_X, hide(OTHER_Y))
-
-
 def test_losses_are_weighted_means():
     weights = np.linspace(0.5, 2, len(X))
     crf = make().fit(X, Y, weights)
@@ -89,36 +50,6 @@ def test_losses_are_weighted_means():
 
 
 # Stopping early.
-
-
-@pytest.mark.parametrize("metric", ["loss", "accuracy"])
-@pytest.mark.parametrize("order", [1, 2])
-def test_early_stopping_keeps_the_rounds_up_to_the_best(metric, order):
-    options = {"learning_rate": 1.0, "order": order, "reg_lambda": 0.1}
-    crf = make(n_rounds=60, early_stopping_rounds=4, early_stopping_metric=metric, **options)
-    crf.fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    figures = np.array(crf.history_[f"eval_{metric}"])
-    figures = figures if metric == "loss" else -figures
-    assert crf.best_round_ == crf.n_rounds_ == 1 + figures.argmin()
-    assert len(figures) == crf.best_round_ + 4 < 60
-    assert crf.loss_ == crf.history_["loss"][crf.best_round_ - 1]
-    same = make(n_rounds=crf.best_round_, **options).fit(X, Y)
-    assert_same_model(crf, same)
-    np.testing.assert_array_equal(crf.predict_proba(OTHER_X), same.predict_proba(OTHER_X))
-
-
-def test_patience_that_is_not_used_up():
-    crf = make(n_rounds=3, early_stopping_rounds=50).fit(X, Y, eval_set=(X, Y))
-    assert crf.n_rounds_ == crf.best_round_ == 3
-    assert_same_model(crf, make(n_rounds=3).fit(X, Y))
-
-
-def test_the_best_of_all_rounds_is_kept_even_if_rounds_run_out():
-    options = {"learning_rate": 1.0, "reg_lambda": 0.1}
-    crf = make(n_rounds=20, early_stopping_rounds=20, **options)
-    crf.fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    assert crf.n_rounds_ == crf.best_round_ < 20
-    assert len(crf.history_["loss"]) == 20
 
 
 def test_training_ends_when_nothing_is_left_to_learn():
@@ -161,80 +92,17 @@ def test_the_history_of_figures_that_began_later():
     assert len(crf.history_["eval_loss"]) == crf.n_rounds_ - 5
 
 
+def test_callbacks_are_told_how_many_rounds_there_are():
+    told = []
+    crf = make(callbacks=[told.append]).fit(X, Y)
+    crf.fit(X, Y, init=crf)
+    assert [now.number for now in told] == list(range(1, 21))
+
+
 def test_accuracy_where_labels_are_equally_probable():
     rows, labels = np.zeros((4, 1, 1)), np.array([[0], [1], [0], [1]])
     crf = make(n_rounds=1, subsample=0.99, random_state=0).fit(rows, labels)
     assert crf.history_["accuracy"][-1] == crf.score(rows, labels) == 0.5
-
-
-# Callbacks.
-
-
-def test_callbacks_are_told_of_every_round():
-    told = []
-    crf = make(callbacks=[told.append]).fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    assert all(isinstance(now, Round) for now in told)
-    assert [now.number for now in told] == list(range(1, 11))
-    for name, figures in crf.history_.items():
-        assert [now.figures[name] for now in told] == figures
-    told.clear()
-    crf.fit(X, Y, init=crf)
-    assert [now.number for now in told] == list(range(11, 21))
-
-
-def test_callbacks_can_end_training():
-    crf = make(callbacks=(lambda now: now.figures["loss"] < 0.6,)).fit(X, Y)
-    assert crf.n_rounds_ < 10
-    assert crf.loss_ < 0.6 <= crf.history_["loss"][-2]
-    assert_same_model(crf, make(n_rounds=crf.n_rounds_).fit(X, Y))
-
-
-def test_errors_of_callbacks_come_through():
-    def fail(now):
-        raise RuntimeError(f"no more after {now.number}")
-
-    crf = make(callbacks=[fail])
-    with pytest.raises(RuntimeError, match="no more after 1"):
-        crf.fit(X, Y)
-    assert not hasattr(crf, "classes_")
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_an_interrupted_fit_leaves_the_model_as_it_was(error):
-    def interrupt(now):
-        if now.number == 3:
-            raise error
-
-    crf, twin = make().fit(X, Y), make().fit(X, Y)
-    expected, history, loss = crf.predict_proba(X), crf.history_, crf.loss_
-    crf.callbacks = [interrupt]
-    with pytest.raises(error):
-        crf.fit(to_dicts(OTHER_X), [["z", *labels[1:]] for labels in OTHER_Y])
-    assert crf.history_ is history
-    assert (crf.loss_, crf.n_rounds_, crf.n_features_in_) == (loss, 10, 3)
-    assert_same_model(crf, twin)
-    np.testing.assert_array_equal(crf.predict_proba(X), expected)
-
-
-# Progress.
-
-
-def test_verbose_shows_the_figures(capsys):
-    make(verbose=0).fit(X, Y)
-    make(verbose=False).fit(X, Y)
-    assert capsys.readouterr() == ("", "")
-    crf = make(verbose=1).fit(X, Y, eval_set=(OTHER_X, OTHER_Y))
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "10/10" in err
-    assert f"loss={crf.loss_:.6g}" in err
-    for name in ("accuracy=", "eval_loss=", "eval_accuracy="):
-        assert name in err
-
-
-def test_progress_ends_where_training_does(capsys):
-    make(verbose=1, n_rounds=50, callbacks=[lambda now: now.number == 3]).fit(X, Y)
-    assert "3/3" in capsys.readouterr().err
 
 
 # Importances.

@@ -7,11 +7,6 @@ from sklearn.exceptions import NotFittedError
 
 import hedgerow
 from hedgerow import LinearCRF, TreeCRF
-from hedgerow.boosting.booster import Boosted
-from hedgerow.boosting.warm_start import copy_model
-from hedgerow.labels import Grammar
-from hedgerow.labels.patterns import Patterns
-from hedgerow.trees.forest import Forest
 from reference.boosting import assert_same_model
 from reference.linear import hide, make_data, to_dicts
 from reference.model_files import to_chunks
@@ -148,16 +143,6 @@ def test_patterns_of_a_higher_order_are_added():
     longer = make(8, order=3).fit(X, Y, init=init)
     assert longer.loss_ < init.loss_
     assert longer.n_rounds_ == 13
-
-
-def test_weights_are_copied_by_pattern():
-    old = Grammar(3, Patterns.from_rows([np.array([[0, 1], [2, 2]]), np.array([[0, 1, 2]])]))
-    new = Grammar(3, Patterns.from_rows([np.array([[2, 2], [1, 1]]), np.array([[0, 1, 2]])]))
-    model = Boosted(Forest.join(3, []), np.array([1.0, 2.0, 3.0]))
-    copied = copy_model(model, old, new)
-    assert copied.weights.tolist() == [2.0, 0.0, 3.0]
-    assert copied.forest is model.forest
-    assert model.weights.tolist() == [1.0, 2.0, 3.0]
 
 
 def test_another_window_and_other_trees():

@@ -29,8 +29,8 @@ SPARSE = scipy.sparse.csr_array([[0.0, 2.0], [1.0, -3.0]])
 
 
 def state_of(columns):
-    tensors, metadata = pack_columns(columns)
-    return State(tensors, json.loads(json.dumps(metadata)))
+    state = pack_columns(columns)
+    return State(state.tensors, json.loads(json.dumps(state.metadata)))
 
 
 def unpack(state, columns):

@@ -7,83 +7,117 @@ did not rise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.boosting.curvature import Curvature, measure_curvature
+from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import bound_step, exact_step
 from hedgerow.labels import Grammar
 from hedgerow.objectives import Measured, Targets, TrainingObjective
+from hedgerow.potentials import AddScores, NodeTrees, PatternWeights, Potential
+from hedgerow.potentials.scoring import add_up, sum_arcs
+from hedgerow.sequences import Sequences
+from hedgerow.state import State
+from hedgerow.training.update import Update
+from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import TreeLearner
 from hedgerow.trellis import Scores
 
-__all__ = ["Boosted", "Booster", "score_positions"]
+__all__ = ["Binned", "Booster"]
 
 # A step that raises the loss is halved this often before it is given up.
 MAX_HALVINGS = 12
 
 
-@dataclass(frozen=True, eq=False)
-class Boosted:
-    """What boosting learns: trees for the labels, and a weight for each label pattern, (P,)."""
+@dataclass(eq=False)
+class Binned:
+    """Sequences that trees in training score.
 
-    forest: Forest
-    weights: NDArray[np.float64]
+    Attributes
+    ----------
+    bins : Bins
+        Bins of X's columns at all positions.
+    offsets : (S + 1,)
+        Where the sequences begin and end.
+    given : sequence of AddScores
+        What adds the scores of potentials that are not learnt.
+    scores : Scores or None
+        Scores of the first `n_parts` parts of the rounds, and of those potentials.
+    """
+
+    bins: _core.Bins
+    offsets: NDArray[np.int64]
+    given: Sequence[AddScores | None]
+    scores: Scores | None = None
+    n_parts: int = 0
+
+    @classmethod
+    def of(
+        cls, sequences: Sequences, columns: Columns, given: Sequence[Potential], n_threads: int
+    ) -> Binned:
+        """Bin sequences, which other potentials score too."""
+        adders = [potential.prepare(sequences, n_threads) for potential in given]
+        return cls(columns.bins(sequences, n_threads), sequences.offsets, adders)
 
 
-def score_positions(
-    forest: Forest, bins: _core.Bins, targets: Targets, n_threads: int
-) -> NDArray[np.float64]:
-    """Scores of the labels, (N, K): the sums of their trees, and -inf where one is forbidden."""
-    scores = np.zeros((len(targets.codes), targets.n_labels))
-    targets.trellis.restrict(scores, targets.offsets)
-    if forest.n_trees:
-        forest.add_scores(bins, scores, scores, n_threads)
-    return scores
-
-
-class Booster:
-    """The state of a training.
+class Booster(Update[Binned]):
+    """Boosting of trees and of the weights of label patterns.
 
     Parameters
     ----------
-    bins, data
-        Bins of X's columns at the training positions, and these laid out for growing.
+    columns
+        The columns of X.
+    binned, data
+        The training sequences, and their bins laid out for growing.
     targets, grammar
         The training labels, and how labels depend on each other.
     settings
         How to go about it.
     schedule
         What each round is trained for.
-    start
-        The model to go on from.
+    rounds
+        The rounds so far, none or those of a model to go on from.
+    max_rounds
+        How many there will be, those included.
+    given
+        Potentials that are not learnt.
     """
 
     def __init__(
         self,
-        bins: _core.Bins,
+        columns: Columns,
+        binned: Binned,
         data: _core.TreeData,
         targets: Targets,
         grammar: Grammar,
         settings: Settings,
         schedule: Schedule,
-        start: Boosted,
+        rounds: Rounds,
+        max_rounds: int,
+        given: Sequence[Potential] = (),
     ) -> None:
-        self.bins = bins
+        self.columns = columns
         self.targets = targets
         self.grammar = grammar
         self.trellis = targets.trellis
         self.settings = settings
         self.schedule = schedule
-        self.n_rounds = start.forest.n_rounds
-        self.weights = start.weights
-        self.scores = score_positions(start.forest, bins, targets, settings.n_threads)
+        self.rounds = rounds
+        self.max_rounds = max_rounds
+        self.n_threads = settings.n_threads
+        self.weights = rounds.weights
+        self._has_edges = any(potential.has_edges for potential in given)
+        self._bare_arcs = sum_arcs(given, self.trellis)
+        self._bins, self._start = binned.bins, self._score(binned)
+        self.scores = self._start.nodes
         self._curvature_weights = _weigh_curvature(targets)
         self.learner = TreeLearner(
             data,
@@ -97,23 +131,88 @@ class Booster:
         self._next_scores = np.empty_like(self.scores)
         self._marginals = np.empty_like(self.scores)
         self._gradients: NDArray[np.float64] | None = None
-        self.objective = schedule.objective_of(self.n_rounds)
+        self.objective = schedule.objective_of(self.n_done)
         self.measured = self._measure(self.scores, self.weights)
+        if np.isnan(rounds.loss):
+            self.keep()
+
+    @property
+    def n_done(self) -> int:
+        """Number of rounds so far."""
+        return self.rounds.n_rounds
+
+    @property
+    def n_warm(self) -> int:
+        """How many rounds are for the likelihood, before those for another objective."""
+        return self.schedule.warm_rounds
 
     @property
     def loss(self) -> float:
-        """What the last round had to lower, over all training positions."""
-        return self.measured.loss
+        """The training loss of the rounds that are kept, a mean over the positions."""
+        return abs(self.rounds.loss) if self.rounds.loss == 0 else self.rounds.loss
 
-    def count_right(self) -> int:
-        """How many training positions have their own label as the most probable one."""
-        return _core.count_right(
-            self.measured.probabilities(), self.targets.codes, self.settings.n_threads
+    def figures(self) -> dict[str, float]:
+        """Mean loss, and share of the positions whose own label is the most probable one."""
+        n_right = _core.count_right(
+            self.measured.probabilities(), self.targets.codes, self.n_threads
         )
+        return {"loss": self._mean_loss(), "accuracy": n_right / self.targets.n_known}
 
-    def advance(self) -> Forest | None:
-        """Do one round; returns its trees, or None if there is nothing left to learn."""
-        settings, number = self.settings, self.n_rounds
+    def score(self, sequences: Binned) -> Iterator[Scores]:
+        """By the rounds so far."""
+        yield replace(self._score(sequences), arcs=self._arcs(self.weights))
+
+    def _score(self, sequences: Binned) -> Scores:
+        """Add what the rounds since the last call have learnt, but for the arcs."""
+        if sequences.scores is None:
+            (sequences.scores,) = add_up(
+                sequences.given,
+                sequences.offsets,
+                self._bare_arcs,
+                self.trellis,
+                has_edges=self._has_edges,
+            )
+        nodes = sequences.scores.nodes
+        for trees in self.rounds.parts[sequences.n_parts :]:
+            if trees.n_trees:
+                trees.add_scores(sequences.bins, nodes, nodes, self.n_threads)
+        sequences.n_parts = len(self.rounds.parts)
+        return sequences.scores
+
+    def _arcs(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of the arcs with some weights of the label patterns, (P,)."""
+        return self._bare_arcs + self.trellis.arc_scores(weights, forbidden=0.0)
+
+    def keep(self) -> None:
+        """Keep the rounds so far."""
+        self.rounds.keep(self._mean_loss())
+
+    def potentials(self) -> tuple[Potential, ...]:
+        """Trees and weights of label patterns."""
+        trees = NodeTrees(self.columns, self.rounds.kept_forest())
+        return trees, PatternWeights(self.rounds.kept_weights)
+
+    def pack(self) -> State:
+        """The rounds so far: all else follows from them."""
+        return self.rounds.pack()
+
+    def _mean_loss(self) -> float:
+        """What the last round had to lower, as a mean over the training positions."""
+        total = self.targets.total_weight
+        return self.measured.loss * (1.0 / total if total > 0 else 0.0)
+
+    def advance(self) -> bool:
+        """Do one round."""
+        if self.n_done >= self.max_rounds:
+            return False
+        trees = self._grow()
+        if trees is not None:
+            self.rounds.add(trees, self.weights)
+        return trees is not None
+
+    def _grow(self) -> Forest | None:
+        """Grow trees and move weights; returns the trees, or None if nothing is left to learn."""
+        settings, number = self.settings, self.n_done
         self._turn_to(self.schedule.objective_of(number))
         curvature = None
         if settings.newton:
@@ -141,7 +240,6 @@ class Booster:
         accepted = self._move(trees, settings.learning_rate * step)
         if accepted is None and not (settings.draws or self.schedule.changes_after(number)):
             return None
-        self.n_rounds += 1
         return accepted if accepted is not None else trees.scaled(0.0)
 
     def _turn_to(self, objective: TrainingObjective) -> None:
@@ -238,10 +336,10 @@ class Booster:
 
         Returns the trees as they were added, or None if no step was short enough.
         """
-        loss = self.loss
+        loss = self.measured.loss
         for halvings in range(MAX_HALVINGS):
             shorter = trees.scaled(0.5**halvings)
-            shorter.add_scores(self.bins, self.scores, self._next_scores, self.settings.n_threads)
+            shorter.add_scores(self._bins, self.scores, self._next_scores, self.n_threads)
             if self.settings.transition_step == "exact":
                 step = exact_step(
                     self._measure_weights,
@@ -267,8 +365,7 @@ class Booster:
         return measured.loss, self.trellis.pattern_sums(measured.arc_slopes())
 
     def _all_scores(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Scores:
-        arcs = self.trellis.arc_scores(weights)
-        return Scores(scores, arcs, self.targets.offsets, self.trellis)
+        return replace(self._start, nodes=scores, arcs=self._arcs(weights))
 
     def _measure(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Measured:
         return self.objective.measure(

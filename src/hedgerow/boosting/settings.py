@@ -54,9 +54,6 @@ class TreeParameters(Protocol):
     stratified: bool
     negative_ratio: float
     warm_rounds: int | None
-    early_stopping_rounds: int | None
-    early_stopping_metric: Literal["loss", "accuracy"]
-    callbacks: Any
     n_jobs: int | None
     random_state: Any
 
@@ -146,7 +143,7 @@ class Settings:
 def check_tree_parameters(crf: TreeParameters) -> None:
     """Raise ValueError or TypeError for a parameter of trees or rounds that is wrong."""
     check_number("n_rounds", crf.n_rounds, minimum=1, integer=True)
-    for name in ("max_depth", "max_leaves", "early_stopping_rounds"):
+    for name in ("max_depth", "max_leaves"):
         if getattr(crf, name) is not None:
             check_number(name, getattr(crf, name), minimum=1, integer=True)
     if crf.max_leaves is not None and crf.max_leaves > MAX_LEAVES:
@@ -175,13 +172,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     check_choice("transition_step", crf.transition_step, ("bound", "exact"))
     if crf.warm_rounds is not None:
         check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)
-    check_choice("early_stopping_metric", crf.early_stopping_metric, ("loss", "accuracy"))
     read_random_state(crf.random_state)
-    if not isinstance(crf.callbacks, (list, tuple, type(None))):
-        raise TypeError(f"callbacks is {crf.callbacks!r}; expected a list of callables")
-    for callback in crf.callbacks or ():
-        if not callable(callback):
-            raise TypeError(f"callbacks holds {callback!r}, which cannot be called")
 
 
 def read_window(window: Any) -> tuple[int, int]:

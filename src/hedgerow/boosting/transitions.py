@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.lbfgs import Iterations, build_metric, minimize
+from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
 
 __all__ = ["bound_step", "exact_step"]
 
@@ -73,7 +73,7 @@ def exact_step(
         penalty = reg_lambda / 2 * float(np.einsum("p,p", step, step))
         return (loss + penalty) / largest, (slopes + reg_lambda * step) / (largest * units)
 
-    iterations = Iterations(EXACT_ITERATIONS, 0.0, lambda point, loss: None)
-    start, metric = np.zeros(len(weights)), build_metric(len(weights))
-    step: Vector = minimize(penalised, start, iterations, metric, n_threads).weights / units
+    iterations, start = Iterations(EXACT_ITERATIONS, 0.0), np.zeros(len(weights))
+    descent = minimize(penalised, start, iterations, build_metric(len(weights)), n_threads)
+    step: Vector = finish(descent).weights / units
     return step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +72,9 @@ def describe(model: Any, path: str) -> str:
     if hasattr(model, "n_weights_"):
         facts["weights"] = f"{model.n_weights_:,} of {len(model.attributes_):,} attributes"
     for name, figures in model.history_.items():
-        if name.startswith("eval_") and figures:
-            facts[f"dev {name.removeprefix('eval_')}"] = f"{figures[-1]:.6g} at the end"
+        if name not in ("loss", "accuracy") and figures:
+            words = re.sub("^eval_(?=loss|accuracy)", "dev_", name).replace("_", " ")
+            facts[words] = f"{figures[-1]:.6g} at the end"
     if hasattr(model, "recipe_"):
         with telling(f"{path}: "):
             facts["files"] = describe_recipe(Recipe.from_json(model.recipe_))

@@ -1,8 +1,9 @@
 """Encoding: what users have becomes `Sequences`."""
 
+from hedgerow.encode.alike import encode_alike
 from hedgerow.encode.categories import number_categories
 from hedgerow.encode.group_column import check_group_column
 from hedgerow.encode.reading import encode
 from hedgerow.encode.schema import check_schema
 
-__all__ = ["check_group_column", "check_schema", "encode", "number_categories"]
+__all__ = ["check_group_column", "check_schema", "encode", "encode_alike", "number_categories"]

@@ -155,3 +155,8 @@ class Patterns:
     def map_labels(self, codes: NDArray[np.integer]) -> Patterns:
         """The same patterns in other codes, ``codes[k]`` for k."""
         return Patterns(self.offsets, codes[self.labels].astype(np.int32))
+
+    def carry_over(self, others: Patterns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights of these patterns, (P,), from those of other ones, and 0 where they have none."""
+        known = dict(zip(others, weights.tolist(), strict=True))
+        return np.array([known.get(pattern, 0.0) for pattern in self], np.float64)

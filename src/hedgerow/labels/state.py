@@ -1,4 +1,4 @@
-"""State: a grammar and its weights taken apart for a model file, and put together again."""
+"""State: a grammar taken apart for a model file, and put together again."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 from hedgerow.labels.constraints import Constraints
 from hedgerow.labels.grammar import Grammar
 from hedgerow.labels.patterns import Patterns
-from hedgerow.state import State, read_array, read_weights, require
+from hedgerow.state import State, read_array, require
 
 
-def pack_grammar(grammar: Grammar, weights: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """Arrays of a model file. ``weights`` (P,) of the label patterns."""
+def pack_grammar(grammar: Grammar) -> dict[str, NDArray[Any]]:
+    """Arrays of a model file."""
     tensors: dict[str, NDArray[Any]] = {
         "patterns.offsets": grammar.patterns.offsets,
         "patterns.labels": grammar.patterns.labels,
-        "patterns.weights": weights,
     }
     if grammar.constraints is not None:
         tensors["constraints.allowed"] = grammar.constraints.allowed
@@ -27,18 +26,16 @@ def pack_grammar(grammar: Grammar, weights: NDArray[np.float64]) -> dict[str, ND
     return tensors
 
 
-def unpack_grammar(
-    state: State, n_labels: int, *, has_edges: bool = False
-) -> tuple[Grammar, NDArray[np.float64]]:
+def unpack_grammar(state: State, n_labels: int) -> Grammar:
     """Read what `pack_grammar` wrote, checking every array; raises ModelFileError."""
-    patterns, weights = _patterns(state, n_labels)
-    return Grammar(n_labels, patterns, _constraints(state, n_labels), has_edges), weights
+    has_edges = any(name.startswith("edges.") for name in state.tensors)
+    patterns, constraints = _patterns(state, n_labels), _constraints(state, n_labels)
+    return Grammar(n_labels, patterns, constraints, has_edges)
 
 
-def _patterns(state: State, n_labels: int) -> tuple[Patterns, NDArray[np.float64]]:
-    if "pairs.weights" in state.tensors:  # format 1 had all pairs, in a square
-        square = read_weights(state, "pairs.weights", (n_labels, n_labels))
-        return Patterns.pairs(n_labels), square.ravel()
+def _patterns(state: State, n_labels: int) -> Patterns:
+    if "pairs.weights" in state.tensors:  # format 1 had all pairs
+        return Patterns.pairs(n_labels)
     offsets = read_array(state, "patterns.offsets", np.int64)
     labels = read_array(state, "patterns.labels", np.int32)
     require(len(offsets) and offsets[0] == 0, "patterns.offsets does not begin at 0")
@@ -51,7 +48,7 @@ def _patterns(state: State, n_labels: int) -> tuple[Patterns, NDArray[np.float64
     )
     patterns = Patterns(offsets, labels)
     require(len(set(patterns)) == len(patterns), "a pattern occurs twice")
-    return patterns, read_weights(state, "patterns.weights", (len(patterns),))
+    return patterns
 
 
 def _constraints(state: State, n_labels: int) -> Constraints | None:

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.state import State, read_array, read_weights, require
-from hedgerow.trellis import build_trellis
 
 
 def pack_weights(weights: LinearWeights) -> dict[str, NDArray[Any]]:
@@ -26,7 +24,7 @@ def pack_weights(weights: LinearWeights) -> dict[str, NDArray[Any]]:
         tensors["edges.offsets"] = layout.pairs.offsets
         tensors["edges.pairs"] = layout.pairs.outputs
         tensors["edges.weights"] = weights.edges
-    return tensors | pack_grammar(layout.grammar, weights.patterns)
+    return tensors
 
 
 def unpack_weights(state: State, n_attributes: int, n_labels: int) -> LinearWeights:
@@ -38,13 +36,11 @@ def unpack_weights(state: State, n_attributes: int, n_labels: int) -> LinearWeig
         n_pairs = n_labels * n_labels
         pairs = _layout(state, "edges.offsets", "edges.pairs", n_attributes, n_pairs)
         edges = read_weights(state, "edges.weights", (pairs.n_weights,))
-    grammar, pattern_weights = unpack_grammar(state, n_labels, has_edges=pairs is not None)
     return LinearWeights(
-        LinearLayout(labels, pairs, grammar, build_trellis(grammar)),
+        LinearLayout(labels, pairs),
         read_weights(state, "attributes.weights", (labels.n_weights,)),
         edges,
         read_weights(state, "labels.weights", (n_labels,)),
-        pattern_weights,
     )
 
 

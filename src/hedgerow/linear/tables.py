@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.labels.tables import name_patterns, pair_table
+from hedgerow.labels import Patterns
+from hedgerow.labels.tables import name_patterns
 from hedgerow.linear.weights import LinearLayout, LinearWeights
 from hedgerow.tables import Table
 
@@ -28,10 +29,17 @@ def attribute_table(
 
 
 def describe_weight(
-    number: int, layout: LinearLayout, index: _core.StringIndex, classes: NDArray[Any]
+    number: int,
+    layout: LinearLayout,
+    index: _core.StringIndex,
+    patterns: Patterns,
+    classes: NDArray[Any],
 ) -> tuple[str, str]:
-    """What the weight of this number among all weights belongs to, and the columns behind it."""
-    n_labels, n_pairs, n_biases, _ = layout.sizes
+    """What the weight of this number belongs to, and the columns behind it.
+
+    Weights of label patterns come after all others.
+    """
+    n_labels, n_pairs, n_biases = layout.sizes
     if number < n_labels + n_pairs:
         attributes = layout.labels.attribute_of_weight()
         if layout.pairs is not None:
@@ -40,15 +48,17 @@ def describe_weight(
     number -= n_labels + n_pairs
     if number < n_biases:
         return f"label {classes.tolist()[number]!r}", "all columns"
-    pattern = name_patterns(layout.grammar.patterns, classes)[number - n_biases]
+    pattern = name_patterns(patterns, classes)[number - n_biases]
     return f"the label pattern {', '.join(map(str, pattern))}", "all columns"
 
 
 def transition_table(
-    weights: LinearWeights, index: _core.StringIndex, classes: NDArray[Any]
+    plain: Table, weights: LinearWeights, index: _core.StringIndex, classes: NDArray[Any]
 ) -> Table:
-    """Columns from, to, weight; before them attribute, if transitions have attributes."""
-    plain = pair_table(weights.layout.grammar, weights.patterns, classes)
+    """Columns from, to, weight; before them attribute, if transitions have attributes.
+
+    ``plain`` are those of the label pairs themselves.
+    """
     layout = weights.layout.pairs
     if layout is None:
         return plain

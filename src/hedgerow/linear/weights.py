@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.labels import Grammar
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.sequences import SparseRows, cut_runs
-from hedgerow.trellis import Scores, Trellis
 
 # Bytes that the scores of one batch of sequences may take: little enough to stay in the cache.
 BATCH_BYTES = 1 << 22
@@ -71,7 +69,7 @@ class WeightLayout:
 
 @dataclass(frozen=True, eq=False)
 class LinearLayout:
-    """Which weights a linear CRF has.
+    """Which weights attributes and labels have.
 
     Attributes
     ----------
@@ -79,30 +77,31 @@ class LinearLayout:
         Pairs (attribute, label).
     pairs : WeightLayout or None
         Pairs (attribute, label pair), if transitions have attributes.
-    grammar, trellis : Grammar, Trellis
-        Label patterns, and the arcs that they score.
     """
 
     labels: WeightLayout
     pairs: WeightLayout | None
-    grammar: Grammar
-    trellis: Trellis
 
     @property
     def n_labels(self) -> int:
         """Number of labels, K."""
-        return self.grammar.n_labels
+        return self.labels.n_outputs
 
     @property
     def sizes(self) -> list[int]:
-        """How many weights of each kind there are: attributes, edges, biases, patterns."""
+        """How many weights of each kind there are: attributes, edges, biases."""
         n_edges = 0 if self.pairs is None else self.pairs.n_weights
-        return [self.labels.n_weights, n_edges, self.n_labels, len(self.grammar.patterns)]
+        return [self.labels.n_weights, n_edges, self.n_labels]
+
+    @property
+    def n_weights(self) -> int:
+        """Number of all weights together."""
+        return sum(self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
 class LinearWeights(LazyAttributes):
-    """All weights of a linear CRF over K labels; the arrays may be views of one vector.
+    """Weights of attributes and K labels; the arrays may be views of one vector.
 
     They must not change once scores have been computed.
 
@@ -112,27 +111,20 @@ class LinearWeights(LazyAttributes):
         Which weights there are.
     attributes : (W,), edges : (E,)
         Weights of pairs (attribute, label) and (attribute, label pair).
-    biases : (K,), patterns : (P,)
-        Weights of the labels and label patterns themselves.
+    biases : (K,)
+        Weights of the labels themselves.
     """
 
     layout: LinearLayout
     attributes: NDArray[np.float64]
     edges: NDArray[np.float64]
     biases: NDArray[np.float64]
-    patterns: NDArray[np.float64]
 
     @classmethod
     def from_vector(cls, vector: NDArray[np.float64], layout: LinearLayout) -> LinearWeights:
-        """Cut one vector into views, in the order attributes, edges, biases, patterns."""
-        sizes = layout.sizes
-        assert len(vector) == sum(sizes)
-        return cls(layout, *np.split(vector, np.cumsum(sizes)[:-1]))
-
-    @property
-    def n_weights(self) -> int:
-        """Number of all weights together."""
-        return sum(self.layout.sizes)
+        """Cut one vector into views, in the order attributes, edges, biases."""
+        assert len(vector) == layout.n_weights
+        return cls(layout, *np.split(vector, np.cumsum(layout.sizes)[:-1]))
 
     @lazy
     def _node_scorer(self) -> _core.Scorer:
@@ -148,32 +140,22 @@ class LinearWeights(LazyAttributes):
             return None
         return _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, self.edges, None)
 
-    def add_nodes(self, rows: SparseRows, nodes: NDArray[np.float64], n_threads: int) -> None:
-        """Add the scores of labels at each position to ``nodes`` (N, K)."""
-        self._node_scorer.add_scores(rows.indptr, rows.indices, rows.values, nodes, n_threads)
-
-    def add_edges(self, rows: SparseRows, edges: NDArray[np.float64], n_threads: int) -> None:
-        """Add the scores of label pairs, if they have any, to ``edges`` (N, K, K)."""
-        if self._edge_scorer is not None:
-            pairs = edges.reshape(len(edges), -1)
-            self._edge_scorer.add_scores(rows.indptr, rows.indices, rows.values, pairs, n_threads)
-
-    def scores(
+    def adder(
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
-    ) -> Iterator[Scores]:
-        """Scores of all sequences, in as many batches as memory asks for."""
-        trellis, n_labels = self.layout.trellis, len(self.biases)
-        arcs = trellis.arc_scores(self.patterns)
-        has_edges = self.layout.pairs is not None
-        for batch in batches(rows, offsets, n_labels, edges=has_edges):
-            n_positions = int(batch.offsets[-1])
-            nodes = np.zeros((n_positions, n_labels))
-            trellis.restrict(nodes, batch.offsets)
-            self.add_nodes(batch.rows, nodes, n_threads)
-            edges = np.zeros((n_positions, n_labels, n_labels)) if has_edges else None
-            if edges is not None:
-                self.add_edges(batch.rows, edges, n_threads)
-            yield Scores(nodes, arcs, batch.offsets, trellis, edges)
+    ) -> Callable[[int, int, NDArray[np.float64], NDArray[np.float64] | None], None]:
+        """What adds the scores of sequences with these attributes, see `hedgerow.potentials`."""
+
+        def add(
+            first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+        ) -> None:
+            part = rows.part(int(offsets[first]), int(offsets[stop]))
+            attributes = part.indptr, part.indices, part.values
+            self._node_scorer.add_scores(*attributes, nodes, n_threads)
+            if edges is not None and self._edge_scorer is not None:
+                pairs = edges.reshape(len(edges), -1)
+                self._edge_scorer.add_scores(*attributes, pairs, n_threads)
+
+        return add
 
 
 @dataclass(frozen=True, eq=False)

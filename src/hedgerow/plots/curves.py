@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow.estimator import Estimator
+from hedgerow.estimator import Estimator, best_step
 from hedgerow.parameters import check_choice
-from hedgerow.plots.canvas import BLUE, FAINT, ORANGE, check_model, open_axes, use_whole_numbers
+from hedgerow.plots.canvas import (
+    BLUE,
+    FAINT,
+    INK,
+    ORANGE,
+    check_model,
+    open_axes,
+    use_whole_numbers,
+)
 from hedgerow.tree_crf import TreeCRF
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = {"training": BLUE, "evaluation": ORANGE}
+TRAINING = "training"
+COLOURS = (ORANGE, "#2f7d4f", "#7a4fb0", "#8a6d1f")  # of eval sets, one after the other
 
 
 def learning_curve(
@@ -22,10 +32,10 @@ def learning_curve(
 ) -> Axes:
     """Plot the loss or the accuracy after each round or iteration of training.
 
-    With an ``eval_set`` there is a second curve, and the best round of a `TreeCRF` is marked. The
-    training loss of a `LinearCRF` is a sum with penalties: the loss of its ``eval_set``, which is
-    the mean over the positions, has its own axis on the right then. Where a `TreeCRF` was trained
-    for an objective other than the likelihood, a dotted line marks where that begins.
+    Each ``eval_set`` has a curve too, and the step at which the last of them did best is marked.
+    The training loss of a `LinearCRF` is a sum with penalties: losses of eval sets, which are means
+    over the positions, have their own axis on the right then. Where a `TreeCRF` was trained for an
+    objective other than the likelihood, a dotted line marks where that begins.
 
     Parameters
     ----------
@@ -34,7 +44,7 @@ def learning_curve(
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
     metric : {"loss", "accuracy"}, default "loss"
-        What to plot. A `LinearCRF` knows its accuracy on the ``eval_set`` only.
+        What to plot. A `LinearCRF` knows its accuracy on eval sets only.
 
     Returns
     -------
@@ -43,29 +53,43 @@ def learning_curve(
     model = check_model(crf)
     check_choice("metric", metric, ("loss", "accuracy"))
     n_steps = len(model.history_.get("loss", ()))
-    curves = {
-        name: figures
-        for name, key in (("training", metric), ("evaluation", f"eval_{metric}"))
-        if (figures := model.history_.get(key))
-    }
+    curves = _find_curves(model.history_, metric)
     _check_curves(model, n_steps, curves, metric)
     ax = open_axes(ax, 6.4, 3.8)
     is_tree = isinstance(model, TreeCRF)
-    ax.set_xlabel("round" if is_tree else "iteration")
+    ax.set_xlabel(model.step_name)
     ax.set_ylabel("loss a position" if metric == "loss" else metric)
-    panels = {"training": ax, "evaluation": ax}
+    right = ax
     if not is_tree and metric == "loss":
-        ax.set_ylabel("training loss", color=COLOURS["training"])
-        if "evaluation" in curves:
-            panels["evaluation"] = _add_right_axis(ax)
-    lines = [_draw_curve(panels[name], figures, n_steps, name) for name, figures in curves.items()]
+        ax.set_ylabel("training loss", color=BLUE)
+        if len(curves) > 1:
+            right = _add_right_axis(ax, COLOURS[0] if len(curves) == 2 else INK)
+    lines, colours = [], cycle(COLOURS)
+    for name, figures in curves.items():
+        if name == TRAINING:
+            lines.append(_draw_curve(ax, figures, n_steps, name, BLUE, "-"))
+        else:
+            colour = next(colours)
+            lines.append(_draw_curve(right, figures, n_steps, name, colour, "--"))
+    if len(curves) > (TRAINING in curves):
+        lines += _mark_best(right, model, n_steps, figures, lines[-1])
     if isinstance(model, TreeCRF):
-        lines += _mark_rounds(ax, model, n_steps, curves.get("evaluation", []))
+        lines += _mark_objective(ax, model)
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.3)
     use_whole_numbers(ax)
     ax.legend(handles=lines, frameon=False)
     return ax
+
+
+def _find_curves(history: dict[str, list[float]], metric: str) -> dict[str, list[float]]:
+    """Figures by the name of their curve, those of training first."""
+    curves = {TRAINING: history[metric]} if history.get(metric) else {}
+    for key, figures in history.items():
+        name = key.removesuffix(f"_{metric}")
+        if name != key and figures:
+            curves["evaluation" if name == "eval" else name] = figures
+    return curves
 
 
 def _check_curves(
@@ -80,29 +104,36 @@ def _check_curves(
         raise ValueError(f"this {kind} has no {metric} to plot; fit it with eval_set=(X, y)")
 
 
-def _add_right_axis(ax: Axes) -> Axes:
+def _add_right_axis(ax: Axes, colour: str) -> Axes:
     right = ax.twinx()
-    right.set_ylabel("evaluation loss a position", color=COLOURS["evaluation"])
+    right.set_ylabel("evaluation loss a position", color=colour)
     right.spines["top"].set_visible(False)
     return right
 
 
-def _draw_curve(ax: Axes, figures: list[float], n_steps: int, name: str) -> Any:
+def _draw_curve(
+    ax: Axes, figures: list[float], n_steps: int, name: str, colour: str, style: str
+) -> Any:
     """One curve; figures that were not noted from the beginning are those of the last steps."""
     steps = np.arange(n_steps - len(figures), n_steps) + 1
     marker = "o" if len(figures) == 1 else None  # a line of one point cannot be seen
-    style = "--" if name == "evaluation" else "-"
-    return ax.plot(steps, figures, style, color=COLOURS[name], marker=marker, label=name)[0]
+    return ax.plot(steps, figures, style, color=colour, marker=marker, label=name)[0]
 
 
-def _mark_rounds(ax: Axes, model: TreeCRF, n_steps: int, watched: list[float]) -> list[Any]:
-    """Mark the best round, and where the objective begins."""
-    marks: list[Any] = []
+def _mark_objective(ax: Axes, model: TreeCRF) -> list[Any]:
+    """Mark where the objective begins."""
     n_warm = model.n_warm_rounds_
-    if 0 < n_warm < model.n_rounds_:
-        marks.append(ax.axvline(n_warm + 0.5, color=FAINT, ls=":", label="objective from here on"))
-    best = model.best_round_
-    if best is not None and n_steps - len(watched) < best <= n_steps:
-        name, figure = f"best round: {best}", watched[best - 1 - n_steps]
-        marks += ax.plot(best, figure, "o", color=COLOURS["evaluation"], label=name, zorder=3)
-    return marks
+    if not 0 < n_warm < model.n_rounds_:
+        return []
+    return [ax.axvline(n_warm + 0.5, color=FAINT, ls=":", label="objective from here on")]
+
+
+def _mark_best(
+    ax: Axes, model: Estimator, n_steps: int, watched: list[float], line: Any
+) -> list[Any]:
+    """Mark the best step on the curve of the last eval set."""
+    best = best_step(model)
+    if best is None or not n_steps - len(watched) < best <= n_steps:
+        return []
+    name, figure = f"best {model.step_name}: {best}", watched[best - 1 - n_steps]
+    return ax.plot(best, figure, "o", color=line.get_color(), label=name, zorder=3)

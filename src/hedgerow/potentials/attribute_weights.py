@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.labels import Grammar
 from hedgerow.linear.attributes import attribute_rows
 from hedgerow.linear.contributions import weight_contributions
+from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.weights import BATCH_BYTES, LinearWeights
 from hedgerow.potentials.potential import AddScores, Potential
-from hedgerow.sequences import Sequences, check_finite
+from hedgerow.sequences import Schema, Sequences, check_finite
+from hedgerow.state import State
 from hedgerow.tables import Table
 
 __all__ = ["AttributeWeights"]
@@ -25,7 +28,7 @@ class AttributeWeights(Potential):
     Attributes
     ----------
     weights : LinearWeights
-        Those of attributes and labels; those of label patterns are another potential's.
+        Those of attributes and labels.
     index : StringIndex
         Names of the attributes.
     """
@@ -38,7 +41,8 @@ class AttributeWeights(Potential):
         """Whether label pairs have attributes."""
         return self.weights.layout.pairs is not None
 
-    def check_values(self, sequences: Sequences, name: str) -> None:
+    @staticmethod
+    def check_values(sequences: Sequences, name: str) -> None:
         """Numbers must be finite."""
         check_finite(sequences, name)
 
@@ -48,17 +52,8 @@ class AttributeWeights(Potential):
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
         """Find the attributes of all positions."""
-        rows, offsets = attribute_rows(sequences, self.index), sequences.offsets
-
-        def add(
-            first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
-        ) -> None:
-            part = rows.part(int(offsets[first]), int(offsets[stop]))
-            self.weights.add_nodes(part, nodes, n_threads)
-            if edges is not None:
-                self.weights.add_edges(part, edges, n_threads)
-
-        return add
+        rows = attribute_rows(sequences, self.index)
+        return self.weights.adder(rows, sequences.offsets, n_threads)
 
     def contributions(
         self, sequences: Sequences, position: int, signs: NDArray[np.int64]
@@ -66,3 +61,14 @@ class AttributeWeights(Potential):
         """Weights times values."""
         rows = attribute_rows(sequences, self.index)
         return weight_contributions(self.weights, self.index, rows, position, signs)
+
+    def pack(self) -> State:
+        """The weights, and what each is of."""
+        return State(pack_weights(self.weights), {})
+
+    @classmethod
+    def unpack(
+        cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
+    ) -> AttributeWeights:
+        """Read what `pack` wrote."""
+        return cls(unpack_weights(state, len(index), grammar.n_labels), index)

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
+from hedgerow.labels import Grammar
 from hedgerow.potentials.potential import AddScores, Potential
-from hedgerow.sequences import Sequences, check_not_infinite
+from hedgerow.sequences import Schema, Sequences, check_not_infinite
+from hedgerow.state import State
 from hedgerow.tables import Table
 from hedgerow.trees.columns import Columns
+from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from hedgerow.trees.contributions import path_contributions
 from hedgerow.trees.forest import Forest
+from hedgerow.trees.forest_state import pack_forest, unpack_forest
 
 __all__ = ["NodeTrees"]
 
@@ -35,7 +40,8 @@ class NodeTrees(Potential):
     columns: Columns
     forest: Forest
 
-    def check_values(self, sequences: Sequences, name: str) -> None:
+    @staticmethod
+    def check_values(sequences: Sequences, name: str) -> None:
         """NaN is missing; infinite numbers are refused."""
         check_not_infinite(sequences, name)
 
@@ -59,3 +65,16 @@ class NodeTrees(Potential):
     ) -> tuple[float, Table]:
         """Changes of value on the way from the roots to the leaves."""
         return path_contributions(self.forest, self.columns, sequences, position, signs)
+
+    def pack(self) -> State:
+        """The columns, with the cuts between their bins, and the trees."""
+        columns = pack_columns(self.columns)
+        return State(columns.tensors | pack_forest(self.forest), columns.metadata)
+
+    @classmethod
+    def unpack(
+        cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
+    ) -> NodeTrees:
+        """Read what `pack` wrote."""
+        columns = unpack_columns(state, schema, index)
+        return cls(columns, unpack_forest(state, grammar.n_labels, columns.n_columns))

@@ -7,7 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.sequences import Sequences
+from hedgerow import _core
+from hedgerow.labels import Grammar
+from hedgerow.sequences import Schema, Sequences
+from hedgerow.state import State
 from hedgerow.tables import Table
 from hedgerow.trellis import Trellis
 
@@ -26,7 +29,8 @@ class Potential:
         """Whether it scores label pairs position by position."""
         return False
 
-    def check_values(self, sequences: Sequences, name: str) -> None:
+    @staticmethod
+    def check_values(sequences: Sequences, name: str) -> None:
         """Raise ValueError if X holds numbers that it cannot take; ``name`` is the estimator's."""
         return
 
@@ -51,3 +55,17 @@ class Potential:
         any feature, and the columns feature, offset, value, contribution.
         """
         return None
+
+    def pack(self) -> State:
+        """What a model file has to hold of it."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no form in a model file: it lacks the methods pack and "
+            "unpack"
+        )
+
+    @classmethod
+    def unpack(
+        cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
+    ) -> Potential:
+        """Read what `pack` wrote, all else of the model being read; raises ModelFileError."""
+        raise NotImplementedError(f"{cls.__name__} has no form in a model file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.estimator import Estimator
+from hedgerow.estimator import Estimator, best_step
 from hedgerow.linear_crf import LinearCRF
 from hedgerow.parameters import changed_parameters
 from hedgerow.potentials import NodeTrees
@@ -60,9 +60,4 @@ def describe_history(model: Estimator) -> dict[str, Any] | None:
     }
     if not curves:
         return None
-    best = getattr(model, "best_round_", None)
-    return {
-        "step": "round" if isinstance(model, TreeCRF) else "iteration",
-        "curves": curves,
-        "best": None if best is None else int(best),
-    }
+    return {"step": model.step_name, "curves": curves, "best": best_step(model)}

@@ -15,7 +15,7 @@ from hedgerow.trees.columns import Columns, is_dense
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE
 
 
-def pack_columns(columns: Columns) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def pack_columns(columns: Columns) -> State:
     """Arrays and metadata for a model file."""
     tensors: dict[str, NDArray[Any]] = {
         "cuts.offsets": columns.cut_offsets,
@@ -25,7 +25,7 @@ def pack_columns(columns: Columns) -> tuple[dict[str, NDArray[Any]], dict[str, A
         "sparse": columns.sparse,
         "categories": list(columns.categories),
     }
-    return tensors, metadata
+    return State(tensors, metadata)
 
 
 def unpack_columns(state: State, schema: Schema, index: _core.StringIndex) -> Columns:

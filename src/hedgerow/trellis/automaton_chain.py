@@ -26,14 +26,14 @@ class AutomatonChain(Trellis):
     automaton : Automaton
         Its patterns are the P label patterns, then those that are forbidden, then others, which
         have no score.
-    n_patterns : int or None
-        Number of label patterns, P; None: all.
+    n_weighted : int or None
+        How many of its patterns are label patterns, P; None: all.
     constraints : Constraints or None
         What is forbidden.
     """
 
     automaton: Automaton
-    n_patterns: int | None = None
+    n_weighted: int | None = None
     constraints: Constraints | None = None
 
     @property
@@ -41,12 +41,16 @@ class AutomatonChain(Trellis):
         return self.automaton.n_labels
 
     @property
+    def n_patterns(self) -> int:
+        return len(self.automaton.pattern_arcs) if self.n_weighted is None else self.n_weighted
+
+    @property
     def arc_shape(self) -> tuple[int, ...]:
         return (self.automaton.n_arcs,)
 
     @property
     def pattern_arcs(self) -> PatternArcs:
-        return self.automaton.pattern_members(self._count_patterns())
+        return self.automaton.pattern_members(self.n_patterns)
 
     def arc_scores(
         self, weights: NDArray[np.float64], forbidden: float = -np.inf
@@ -58,7 +62,7 @@ class AutomatonChain(Trellis):
         return self.automaton.arc_scores(scores)
 
     def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.automaton.pattern_sums(arc_sums)[: self._count_patterns()]
+        return self.automaton.pattern_sums(arc_sums)[: self.n_patterns]
 
     def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
         return self.automaton.arcs_taken(codes, offsets)
@@ -183,6 +187,3 @@ class AutomatonChain(Trellis):
         """Estimates, from a first-order chain that resembles this one."""
         arcs = average_pair_scores(self.automaton, scores.arcs, arc_sums)
         return replace(measure_mixing(scores, arcs, weights, n_threads), arc_curvatures=None)
-
-    def _count_patterns(self) -> int:
-        return len(self.automaton.pattern_arcs) if self.n_patterns is None else self.n_patterns

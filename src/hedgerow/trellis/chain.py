@@ -37,6 +37,10 @@ class Chain(Trellis):
     constraints: Constraints | None = None
 
     @property
+    def n_patterns(self) -> int:
+        return self.n_labels**2 if self.pair_codes is None else len(self.pair_codes)
+
+    @property
     def arc_shape(self) -> tuple[int, ...]:
         return self.n_labels, self.n_labels
 

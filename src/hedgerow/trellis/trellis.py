@@ -125,6 +125,11 @@ class Trellis(ABC):
     constraints: Constraints | None
     """What is forbidden."""
 
+    @property
+    @abstractmethod
+    def n_patterns(self) -> int:
+        """Number of label patterns, P."""
+
     def restrict(self, nodes: NDArray[np.float64], offsets: NDArray[np.int64]) -> None:
         """Forbid, in place, labels that may not begin or end a sequence. ``nodes`` (N, K)."""
         if self.constraints is not None:
@@ -148,6 +153,10 @@ class Trellis(ABC):
 
         ``forbidden`` is added to those that are forbidden.
         """
+
+    def bare_arcs(self) -> NDArray[np.float64]:
+        """Scores of the arcs where no pattern has a weight: 0, or -inf for what is forbidden."""
+        return self.arc_scores(np.zeros(self.n_patterns))
 
     def pattern_scores(
         self, codes: NDArray[np.int32], weights: NDArray[np.float64]

@@ -1,50 +1,63 @@
 // Learning curves: what training noted of each round or iteration.
 
-const CURVE_NAMES = {
-  loss: "training",
-  accuracy: "training",
-  eval_loss: "evaluation",
-  eval_accuracy: "evaluation",
-};
+const CURVE_STYLES = ["first", "second", "third", "fourth"];
 
 function showCurves() {
   const { curves, step, best } = data.history;
-  const charts = chartsOf(curves).map(([name, keys]) =>
+  const charts = chartsOf(curves).map(([name, keys, metric]) =>
     lineChart(
       name,
       keys.map((key) => ({
-        name: CURVE_NAMES[key] ?? key,
+        name: curveName(key, metric),
         values: curves[key],
-        style: key.startsWith("eval") ? "second" : "first",
+        style: key === metric ? "first" : styleOf(key, metric, curves),
       })),
       step,
-      /accuracy/i.test(name),
+      metric === "accuracy",
       best,
     ),
   );
   const note =
     best === null
       ? null
-      : make("p", { class: "quiet" }, `The dashed line marks the best round, ${count(best)}.`);
+      : make("p", { class: "quiet" }, `The dashed line marks the best ${step}, ${count(best)}.`);
   return [make("div", { class: "charts" }, ...charts), note];
+}
+
+/** Training, or which of the data set aside. */
+function curveName(key, metric) {
+  if (key === metric) return "training";
+  const name = key.slice(0, -metric.length - 1);
+  return name === "eval" ? "evaluation" : name;
+}
+
+/** Curves of eval sets, in the order of their names in the history. */
+function evalKeys(curves, metric) {
+  return Object.keys(curves).filter((key) => key.endsWith(`_${metric}`));
+}
+
+function styleOf(key, metric, curves) {
+  const number = evalKeys(curves, metric).indexOf(key) + 1;
+  return CURVE_STYLES[Math.min(number, CURVE_STYLES.length - 1)];
 }
 
 /** Which curves go together: those of one kind, unless their units differ. */
 function chartsOf(curves) {
-  const left = new Set(Object.keys(curves));
   const charts = [];
-  for (const [name, own, other] of [
-    ["Loss", "loss", "eval_loss"],
-    ["Accuracy", "accuracy", "eval_accuracy"],
+  for (const [name, metric] of [
+    ["Loss", "loss"],
+    ["Accuracy", "accuracy"],
   ]) {
-    const keys = [own, other].filter((key) => left.delete(key));
-    if (keys.length === 2 && !alike(curves[own], curves[other])) {
-      charts.push([`${name} in training`, [own]], [`${name} in evaluation, a position`, [other]]);
-    } else if (keys.length) {
-      charts.push([name, keys]);
+    const own = metric in curves ? [metric] : [];
+    const others = evalKeys(curves, metric);
+    if (own.length && others.length && !alike(curves[metric], curves[others[0]])) {
+      charts.push([`${name} in training`, own, metric]);
+      charts.push([`${name} in evaluation, a position`, others, metric]);
+    } else if (own.length || others.length) {
+      charts.push([name, [...own, ...others], metric]);
     }
   }
-  return [...charts, ...[...left].map((key) => [key, [key]])];
+  return charts;
 }
 
 /** A loss with penalties, summed over all positions, is no match for one a position. */

@@ -1,4 +1,4 @@
-"""Standing: where a training stands between two iterations, and its form in a checkpoint."""
+"""Solver state: where a descent stands between two iterations, and its form in a checkpoint."""
 
 from __future__ import annotations
 
@@ -9,34 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.descent.bundle import Bundle
 from hedgerow.lbfgs import Minimum, build_metric
-from hedgerow.linear.bundle import Bundle
 from hedgerow.objectives import TrainingObjective
-from hedgerow.state import (
-    State,
-    expecting,
-    pack_history,
-    read_array,
-    read_weights,
-    require,
-    unpack_history,
-)
+from hedgerow.state import State, expecting, read_array, read_weights, require, unpack_history
 
-__all__ = ["Standing"]
+__all__ = ["SolverState"]
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(eq=False)
-class Standing:
+class SolverState:
     """The weights so far, and what the iterations have learnt of the loss.
 
-    Training goes through stages, see `hedgerow.linear.train.train`.
+    Training goes through stages, see `hedgerow.descent.solver.Solver`.
 
     Attributes
     ----------
-    weights : (W,)
-        Where the last iteration led.
+    weights, kept_weights : (W,)
+        Where the last iteration led, and what is kept.
     metric : InverseHessian or None
         What L-BFGS knows of the curvature; None when it is not needed any more.
     bundle : Bundle or None
@@ -45,26 +37,27 @@ class Standing:
         How many iterations each of the stages had that are over.
     losses : list of float
         The loss after each iteration of the present stage.
-    history : dict of lists
-        Every figure after every iteration.
+    kept_loss : float
+        The loss of what is kept; NaN if it is not known yet.
     """
 
     weights: Vector
+    kept_weights: Vector
     metric: _core.InverseHessian | None
     bundle: Bundle | None = None
     done: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
-    history: dict[str, list[float]] = field(default_factory=lambda: {"loss": []})
+    kept_loss: float = np.nan
 
     @classmethod
-    def begin(cls, weights: Vector) -> Standing:
+    def begin(cls, weights: Vector) -> SolverState:
         """Before the first iteration."""
-        return cls(weights, build_metric(len(weights)))
+        return cls(weights, weights, build_metric(len(weights)))
 
     @property
     def n_iter(self) -> int:
         """Number of iterations so far."""
-        return len(self.history["loss"])
+        return sum(self.done) + len(self.losses)
 
     def turn(self, found: Minimum) -> None:
         """Go on to the next stage from where one ended."""
@@ -74,15 +67,20 @@ class Standing:
 
     def pack(self) -> State:
         """All of it, for a checkpoint."""
-        history = pack_history(self.history)
-        tensors = {"losses": np.array(self.losses, np.float64), **history.tensors}
-        metadata = {"done": self.done, **history.metadata}
+        tensors = {
+            "losses": np.array(self.losses, np.float64),
+            "kept_loss": np.array([self.kept_loss]),
+        }
+        if self.kept_weights is not self.weights:
+            tensors["kept_weights"] = self.kept_weights
         if self.bundle is not None:
-            return State(tensors | self.bundle.pack(), metadata)
-        tensors["scaled_weights"] = self.weights
-        assert self.metric is not None
-        names = ("metric.steps", "metric.changes", "metric.products")
-        return State(tensors | dict(zip(names, self.metric.to_arrays(), strict=True)), metadata)
+            tensors |= self.bundle.pack()
+        else:
+            assert self.metric is not None
+            names = ("metric.steps", "metric.changes", "metric.products")
+            tensors |= dict(zip(names, self.metric.to_arrays(), strict=True))
+            tensors["scaled_weights"] = self.weights
+        return State(tensors, {"done": self.done})
 
     @classmethod
     def unpack(
@@ -91,28 +89,35 @@ class Standing:
         n_weights: int,
         plan: Sequence[TrainingObjective],
         penalty: float | Vector,
-    ) -> Standing:
+    ) -> SolverState:
         """Read what `pack` wrote in a training of these stages; raises ModelFileError.
 
-        `penalty` is that of the bundle method, see `hedgerow.linear.bundle.Bundle`.
+        `penalty` is that of the bundle method, see `hedgerow.descent.bundle.Bundle`.
         """
         history, done = unpack_history(state), state.metadata.get("done")
         losses = read_array(state, "losses", np.float64).tolist()
-        require("loss" in history, "its history")
+        require("loss" in history or not (done or losses), "its history")
         require(
             isinstance(done, list)
             and all(isinstance(n_iter, int) and n_iter >= 0 for n_iter in done)
             and len(done) < len(plan)
-            and sum(done) + len(losses) == len(history["loss"]),
+            and sum(done) + len(losses) == len(history.get("loss", ())),
             "its stages",
         )
         assert isinstance(done, list)
+        bundle, metric = None, None
         if Bundle.is_in(state):
             require(not plan[len(done)].is_smooth, "its stages")
             bundle = Bundle.unpack(state, n_weights, penalty)
-            return cls(bundle.best, None, bundle, done, losses, history)
-        weights = read_weights(state, "scaled_weights", (n_weights,))
-        return cls(weights, _unpack_metric(state, n_weights), None, done, losses, history)
+            weights = bundle.best
+        else:
+            metric = _unpack_metric(state, n_weights)
+            weights = read_weights(state, "scaled_weights", (n_weights,))
+        kept, kept_loss = weights, read_array(state, "kept_loss", np.float64)
+        if "kept_weights" in state.tensors:
+            kept = read_weights(state, "kept_weights", (n_weights,))
+        require(len(kept_loss) == 1 and not np.isinf(kept_loss[0]), "its loss")
+        return cls(weights, kept, metric, bundle, done, losses, float(kept_loss[0]))
 
 
 def _unpack_metric(state: State, n_weights: int) -> _core.InverseHessian:

@@ -58,6 +58,7 @@ class Scaling:
         rows: SparseRows,
         position_weights: Vector | None,
         layout: LinearLayout,
+        n_patterns: int,
         reg_lambda: float,
     ) -> Scaling:
         """That of a training set, whose positions count so much, (N,) or 1."""
@@ -68,7 +69,7 @@ class Scaling:
             return UNSCALED
         of_labels = scales[layout.labels.attribute_of_weight()]
         of_pairs = scales[[] if layout.pairs is None else layout.pairs.attribute_of_weight()]
-        others = np.ones(sum(layout.sizes[2:]))
+        others = np.ones(layout.n_labels + n_patterns)
         return cls(scales, np.concatenate([of_labels, of_pairs, others]))
 
     def scale_rows(self, rows: SparseRows) -> SparseRows:

@@ -9,7 +9,7 @@ from hedgerow import LinearCRF, _core
 from hedgerow.encode import encode
 from hedgerow.labels import Labels
 from hedgerow.objectives import Likelihood
-from hedgerow.training import check_label_parameters, read_training_set
+from hedgerow.training.training_set import check_label_parameters, read_training_set
 
 SEQUENCES = encode([np.zeros((3, 1)), np.zeros((1, 1))])
 Y = [["b", "c", "b"], ["c"]]

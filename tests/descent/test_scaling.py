@@ -12,13 +12,13 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import Checkpoint, LinearCRF, persist
-from hedgerow.lbfgs import Iterations, build_metric, minimize
-from hedgerow.linear.bundle import Bundle, minimize_bundle
-from hedgerow.linear.loss import LinearLoss
-from hedgerow.linear.owlqn import minimize_l1
-from hedgerow.linear.scaling import UNSCALED, Scaling
-from hedgerow.linear.weights import LinearWeights
+from hedgerow.descent.bundle import Bundle, minimize_bundle
+from hedgerow.descent.loss import LinearLoss
+from hedgerow.descent.owlqn import minimize_l1
+from hedgerow.descent.scaling import UNSCALED, Scaling
+from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
 from hedgerow.objectives import Likelihood, MaxMargin, OfMarginals, Pointwise
+from hedgerow.potentials.scoring import add_up
 from hedgerow.trellis import forward_backward
 from reference.trainings import Brier, saved
 
@@ -50,9 +50,11 @@ def fit(X, **parameters):
 def make_loss(X, y, *, scaled, **parameters):
     """The loss that `fit` minimises, in units of its own or in those of the weights; and rows."""
     crf = LinearCRF(**parameters)
-    data, rows = crf._read_training(X, y, None, None, Likelihood())
+    data, rows, _ = crf._read_training(X, y, None, None, Likelihood())
     layout = crf._layout(data, rows)
-    scaling = Scaling.of(rows, None, layout, crf.reg_lambda) if scaled else UNSCALED
+    n_patterns, scaling = len(data.grammar.patterns), UNSCALED
+    if scaled:
+        scaling = Scaling.of(rows, None, layout, n_patterns, crf.reg_lambda)
     options = {"reg_lambda": crf.reg_lambda, "scaling": scaling, "n_threads": 1}
     return LinearLoss(rows, data.targets, layout, **options), rows
 
@@ -88,7 +90,7 @@ def test_the_minimum_is_that_of_another_solver(column, reg_lambda):
     sequences = [beside(column)[g == GROUPS] for g in range(N // 10)]
     labels = [Y[g == GROUPS] for g in range(N // 10)]
     loss, _ = make_loss(sequences, labels, scaled=False, reg_lambda=reg_lambda)
-    function, n_weights = loss.of(Likelihood()), sum(loss.layout.sizes)
+    function, n_weights = loss.of(Likelihood()), loss.n_weights
     # Columns and biases, made as large as the square root of their curvature.
     size = np.ones(n_weights)
     size[2:4] = np.abs(COLUMNS[column]).max() if column != "small" else 1.0
@@ -229,7 +231,7 @@ def test_a_loss_in_other_units_is_the_same_loss(objective, edges):
     X, y = [beside("year")[:20], beside("uniform")[:9]], [Y[:20], Y[:9]]
     loss, _ = make_loss(X, y, scaled=True, transition_attributes=edges)
     plain, _ = make_loss(X, y, scaled=False, transition_attributes=edges)
-    weights = np.random.default_rng(1).normal(size=sum(loss.layout.sizes)) / 1000
+    weights = np.random.default_rng(1).normal(size=loss.n_weights) / 1000
     value, gradient = loss.of(objective)(loss.scaling.scale(weights))
     expected, slopes = plain.of(objective)(weights)
     assert value == pytest.approx(expected, rel=1e-12)
@@ -302,14 +304,16 @@ def test_with_penalties_in_the_same_units_they_do_not_matter(solve, problem):
         # A loss within a gap of the least one has weights within sqrt(2 gap / penalty) of the best.
         # A gap of 1e-13 of a loss of about 70 is as little as sums can show; 1e3 makes that 1e-7.
         penalty = 1e3 if solve is solve_bundle else 30.0
-        penalties = np.full(sum(loss.layout.sizes), penalty)
+        penalties = np.full(loss.n_weights, penalty)
         penalties[: len(penalties) - 6] *= np.repeat(factors, 2) ** 2
         weights_of = loss.scaling.unscale
         penalties = weights_of(weights_of(penalties))
         tol = 1e-13 if solve is solve_bundle else 0.0
-        iterations = Iterations(1000, tol, lambda weights, value: None)
-        found = solve(loss, penalties, np.zeros(len(penalties)), iterations)
-        weights = LinearWeights.from_vector(weights_of(found.weights), loss.layout)
-        (scores,) = weights.scores(rows, loss.targets.offsets, 1)
+        iterations = Iterations(1000, tol)
+        found = finish(solve(loss, penalties, np.zeros(len(penalties)), iterations))
+        attributes, patterns = loss.split(weights_of(found.weights))
+        offsets, trellis = loss.targets.offsets, loss.targets.trellis
+        adders, arcs = [attributes.adder(rows, offsets, 1)], trellis.arc_scores(patterns)
+        (scores,) = add_up(adders, offsets, arcs, trellis, has_edges=False)
         marginals.append(forward_backward(scores, pairs=None).marginals)
     np.testing.assert_allclose(*marginals, atol=1e-6)

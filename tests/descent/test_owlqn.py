@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from hedgerow import LinearCRF
+from hedgerow.descent.owlqn import minimize_l1
 from hedgerow.lbfgs import Iterations, build_metric
-from hedgerow.linear.owlqn import minimize_l1
+from reference.descents import follow
 from reference.split import minimize_split
 from reference.trainings import X, Y
 
@@ -27,10 +28,8 @@ def logistic(rng, n_rows, n_weights, correlation):
 
 
 def run(loss, start, reg_alpha, max_iter=2000, n_threads=1):
-    reports = []
-    iterations = Iterations(max_iter, 0.0, lambda weights, value: reports.append((weights, value)))
-    metric = build_metric(len(start))
-    return minimize_l1(loss, start, reg_alpha, iterations, metric, n_threads), reports
+    iterations, metric = Iterations(max_iter, 0.0), build_metric(len(start))
+    return follow(minimize_l1(loss, start, reg_alpha, iterations, metric, n_threads))
 
 
 @settings(max_examples=25, deadline=None)

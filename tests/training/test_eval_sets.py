@@ -1,4 +1,4 @@
-"""Evaluation: reading data set aside, and figures from their scores."""
+"""Eval sets: reading data set aside, and figures from their scores."""
 
 import re
 
@@ -8,9 +8,9 @@ from scipy.special import expit
 
 from hedgerow import LinearCRF, _core
 from hedgerow.encode import encode
-from hedgerow.evaluation import Evaluation
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Likelihood, OfMarginals, Pointwise
-from hedgerow.training import read_training_set
+from hedgerow.training.eval_sets import EvalSet, read_eval_sets
+from hedgerow.training.training_set import read_training_set
 from reference.scores import scores_of, targets_of
 
 X = [np.zeros((2, 1)), np.zeros((1, 1)), np.zeros((3, 1))]
@@ -21,20 +21,40 @@ def read(eval_set, reader=encode, **parameters):
     objective = Likelihood()
     crf, index = LinearCRF(**parameters), _core.StringIndex()
     data = read_training_set(crf, encode(X), index, Y, objective=objective)
-    return Evaluation.read(eval_set, data, reader, missing_label="?", objective=objective)
+    return read_eval_sets(eval_set, data, reader, missing_label="?", objective=objective)
 
 
 def test_labels_are_read_as_in_training():
-    evaluation, sequences = read((X[:2], [["b", "?"], ["a"]]))
-    assert evaluation.targets.codes.tolist() == [1, -1, 0]
-    assert evaluation.targets.offsets.tolist() == sequences.offsets.tolist() == [0, 2, 3]
-    assert evaluation.targets.n_labels == 2
+    (found,) = read((X[:2], [["b", "?"], ["a"]]))
+    assert found.name == "eval"
+    assert found.targets.codes.tolist() == [1, -1, 0]
+    assert found.targets.offsets.tolist() == found.sequences.offsets.tolist() == [0, 2, 3]
+    assert found.targets.n_labels == 2
 
 
 def test_groups_go_to_the_reader():
-    evaluation, sequences = read((np.zeros((3, 1)), ["b", "a", "a"], [7, 7, 3]))
-    assert sequences.flat
-    assert evaluation.targets.offsets.tolist() == [0, 2, 3]
+    (found,) = read((np.zeros((3, 1)), ["b", "a", "a"], [7, 7, 3]))
+    assert found.sequences.flat
+    assert found.targets.offsets.tolist() == [0, 2, 3]
+
+
+ONE, TWO = (X, Y), (X[:1], Y[:1])
+
+
+@pytest.mark.parametrize(
+    ("eval_set", "names"),
+    [
+        (None, []),
+        (ONE, ["eval"]),
+        ([X, Y], ["eval"]),
+        ([ONE], ["eval"]),
+        ([ONE, TWO], ["eval_0", "eval_1"]),
+        ([ONE, (np.zeros((3, 1)), ["b", "a", "a"], [7, 7, 3])], ["eval_0", "eval_1"]),
+        ({"dev": ONE, "test": TWO}, ["dev", "test"]),
+    ],
+)
+def test_several_sets_have_names(eval_set, names):
+    assert [found.name for found in read(eval_set)] == names
 
 
 @pytest.mark.parametrize(
@@ -44,7 +64,14 @@ def test_groups_go_to_the_reader():
         ((X[:1], [["b", "b"]]), "in eval_set: y[0][1] is 'b' after 'b', which the parameter"),
         ((X[:1], [["?", None]]), "in eval_set: every label of y is missing; at least one is"),
         ((X, Y, [1]), "in eval_set: groups goes with one flat X"),
-        ((X,), "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ((X,), "eval_set must be (X, y), or (X, y, groups) for a flat X; a list of such tuples"),
+        (5, "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ([], "eval_set is []; eval_set must be (X, y)"),
+        ({}, "eval_set is {}; eval_set must be (X, y)"),
+        ({"": ONE}, "eval_set has the name ''; expected text that is not empty"),
+        ({1: ONE}, "eval_set has the name 1; expected text that is not empty"),
+        ([TWO, (X[:1], [["a", "d"]])], "in eval_set (eval_1): unknown label 'd' at y[0][1]"),
+        ({"dev": (X[:1], [["a", "d"]])}, "in eval_set (dev): unknown label 'd' at y[0][1]"),
     ],
 )
 def test_eval_sets_that_make_no_sense(eval_set, message):
@@ -73,11 +100,11 @@ def test_figures_worked_by_hand(objective, loss):
     # Without arcs the labels are independent: those that are known have the probabilities 3/4, 1/5
     # and 1/2, and the first and the last of them are also the best.
     offsets, codes = np.array([0, 2, 4]), np.array([0, 1, -1, 0], np.int32)
-    evaluation = Evaluation(targets_of(offsets, codes, 2), objective)
+    found = EvalSet("dev", None, targets_of(offsets, codes, 2), objective)
     nodes = np.log([[3.0, 1.0], [4.0, 1.0], [1.0, 9.0], [1.0, 1.0]])
     potentials = scores_of(nodes, np.zeros((2, 2)), offsets)
-    figures = evaluation.measure([potentials], 1)
-    assert figures == pytest.approx({"eval_loss": loss / 3, "eval_accuracy": 2 / 3})
+    figures = found.measure([potentials], 1)
+    assert figures == pytest.approx({"dev_loss": loss / 3, "dev_accuracy": 2 / 3})
 
 
 @pytest.mark.parametrize("unknown", [[], [1, 4]])
@@ -87,7 +114,7 @@ def test_figures_do_not_depend_on_how_sequences_are_cut_into_parts(unknown, obje
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=10).astype(np.int32)
     codes[unknown] = -1
-    evaluation = Evaluation(targets_of(offsets, codes, 2), objective)
+    found = EvalSet("dev", None, targets_of(offsets, codes, 2), objective)
     whole = scores_of(rng.normal(size=(10, 2)), rng.normal(size=(2, 2)), offsets)
     parts = (whole.part(cut) for cut in (slice(0, 1), slice(1, 3), slice(3, 4)))
-    assert evaluation.measure(parts, 1) == pytest.approx(evaluation.measure([whole], 1))
+    assert found.measure(parts, 1) == pytest.approx(found.measure([whole], 1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF
-from hedgerow.linear.loss import LinearLoss
+from hedgerow.descent.loss import LinearLoss
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise, read_objective
 from reference.linear import NaiveModel, hide, make_data, to_dicts
 
@@ -149,17 +149,17 @@ def test_loss_of_a_model_worked_by_hand():
 def build_loss(crf, X, y, sample_weight=None, objective="likelihood"):
     """The loss that `fit` minimises, and its number of weights."""
     objective = read_objective(objective, 15.0, margin=True)
-    data, rows = crf._read_training(X, y, sample_weight, None, objective)
+    data, rows, _ = crf._read_training(X, y, sample_weight, None, objective)
     layout = crf._layout(data, rows)
     loss = LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=2)
-    return loss.of(objective), sum(layout.sizes)
+    return loss.of(objective), loss.n_weights
 
 
 def all_weights(crf):
     """The weights of a model as the loss expects them."""
     weights = crf._weights
-    parts = weights.attributes, weights.edges, weights.biases, weights.patterns
-    return np.concatenate(parts)
+    own = weights.attributes, weights.edges, weights.biases
+    return np.concatenate([*own, crf.model_.pattern_weights])
 
 
 @KINDS

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.lbfgs import Iterations, Loss, Minimum, Point, backtrack
+from hedgerow.lbfgs import Descent, Iterations, Loss, Point, backtrack
 
 __all__ = ["minimize_l1"]
 
@@ -33,7 +33,7 @@ def minimize_l1(
     iterations: Iterations,
     metric: _core.InverseHessian,
     n_threads: int,
-) -> Minimum:
+) -> Descent:
     """Minimise ``loss(w) + sum(reg_alpha * |w|)``; weights may have penalties of their own, (W,).
 
     All else is as for `hedgerow.lbfgs.minimize`. The metric is that of the loss alone.
@@ -67,7 +67,8 @@ def minimize_l1(
         change = np.subtract(new_gradient, gradient, out=gradient)
         metric.push(step, change, n_threads)
         weights, gradient = new_weights, new_gradient
-        iterations.note(weights, value)
+        iterations.losses.append(value)
+        yield weights, value
     return iterations.end(weights, value)
 
 

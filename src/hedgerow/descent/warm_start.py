@@ -5,48 +5,45 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
-from hedgerow.labels import Labels
-from hedgerow.linear.weights import LinearWeights, WeightLayout
-from hedgerow.training import TrainingSet
+from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
+from hedgerow.model import Model
+from hedgerow.potentials import AttributeWeights
+from hedgerow.training.training_set import TrainingSet
 
 
-def copy_weights(
-    weights: LinearWeights,
-    index: _core.StringIndex,
-    labels: Labels,
-    data: TrainingSet,
-    start: LinearWeights,
-) -> None:
-    """Copy the weights that both models have, by name of attribute and label, into `start`.
+def start_from(model: Model, data: TrainingSet, layout: LinearLayout) -> NDArray[np.float64]:
+    """The weights that two models share, by name of attribute and label; 0 for all others.
 
     Parameters
     ----------
-    weights, index, labels
+    model
         The model to start from.
-    data, start
-        The training set of the new model, and its weights, all zero.
+    data, layout
+        The training set of the new model, and which weights of attributes and labels it has; those
+        of label patterns come after them.
     """
-    attributes = np.fromiter(map(index.find, data.index.names()), np.int64, len(data.index))
-    classes = data.labels.find(labels.classes).astype(np.int64)  # -1 if a label is gone
+    patterns, weights = data.grammar.patterns, model.potential(AttributeWeights).weights
+    vector = np.zeros(layout.n_weights + len(patterns))
+    own, of_patterns = np.split(vector, [layout.n_weights])
+    start = LinearWeights.from_vector(own, layout)
+    attributes = np.fromiter(map(model.index.find, data.index.names()), np.int64, len(data.index))
+    classes = data.labels.find(model.labels.classes).astype(np.int64)  # -1 if a label is gone
     n_old, n_new = len(classes), len(data.labels.classes)
     known = classes >= 0
     start.biases[classes[known]] = weights.biases[known]
-    old = weights.layout.grammar.patterns.map_labels(classes)
-    places = {pattern: place for place, pattern in enumerate(start.layout.grammar.patterns)}
-    for pattern, weight in zip(old, weights.patterns, strict=True):
-        if pattern in places:
-            start.patterns[places[pattern]] = weight
+    old = model.grammar.patterns.map_labels(classes)
+    of_patterns[:] = patterns.carry_over(old, model.pattern_weights)
     old_layout, new_layout = weights.layout.labels, start.layout.labels
     _copy(old_layout, weights.attributes, new_layout, start.attributes, attributes, classes)
     if weights.layout.pairs is None or start.layout.pairs is None:
-        return
+        return vector
     before, after = np.divmod(np.arange(n_old * n_old), n_old)
     pairs = np.where(
         known[before] & known[after], classes[before] * n_new + classes[after], -1
     ).astype(np.int64)
     old_layout, new_layout = weights.layout.pairs, start.layout.pairs
     _copy(old_layout, weights.edges, new_layout, start.edges, attributes, pairs)
+    return vector
 
 
 def _copy(

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.descent.scaling import UNSCALED, Scaling
 from hedgerow.linear.attributes import attribute_blocks
-from hedgerow.linear.scaling import UNSCALED, Scaling
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
 from hedgerow.objectives import Slopes, Targets, TrainingObjective
 from hedgerow.sequences import SparseRows
@@ -29,6 +29,7 @@ class Part:
 
     targets: Targets
     blocks: _core.AttributeBlocks
+    given: Scores | None
 
     @property
     def n_positions(self) -> int:
@@ -71,6 +72,8 @@ class LinearLoss:
         Strength of the L2 penalty.
     scaling
         Units of the weights that it is a function of.
+    given
+        Scores that are there without the weights, if there are any.
     n_threads
         Number of threads; the result does not depend on it.
     """
@@ -83,21 +86,35 @@ class LinearLoss:
         *,
         reg_lambda: float,
         scaling: Scaling = UNSCALED,
+        given: Scores | None = None,
         n_threads: int,
     ) -> None:
         self.targets = targets
         self.layout = layout
+        self.n_weights = layout.n_weights + targets.trellis.n_patterns
         self.reg_lambda = reg_lambda
         self.scaling = scaling
         self.n_threads = n_threads
+        self.has_edges = layout.pairs is not None
+        self.bare_arcs = targets.trellis.bare_arcs()
+        if given is not None:
+            self.has_edges |= given.edges is not None
+            self.bare_arcs = given.arcs
         self.parts = [
-            Part(targets.part(batch.sequences), attribute_blocks(scaling.scale_rows(batch.rows)))
-            for batch in batches(
-                rows, targets.offsets, targets.n_labels, edges=layout.pairs is not None
+            Part(
+                targets.part(batch.sequences),
+                attribute_blocks(scaling.scale_rows(batch.rows)),
+                None if given is None else given.part(batch.sequences),
             )
+            for batch in batches(rows, targets.offsets, targets.n_labels, edges=self.has_edges)
         ]
         largest = max(part.n_positions for part in self.parts)
         self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
+
+    def split(self, vector: Vector) -> tuple[LinearWeights, Vector]:
+        """Cut a vector into views: weights of attributes and labels, and of label patterns."""
+        own, patterns = np.split(vector, [self.layout.n_weights])
+        return LinearWeights.from_vector(own, self.layout), patterns
 
     def of(
         self, objective: TrainingObjective, *, penalised: bool = True
@@ -109,12 +126,12 @@ class LinearLoss:
         strength = self.reg_lambda if penalised else 0.0
 
         def measure(vector: Vector) -> tuple[float, Vector]:
-            weights = LinearWeights.from_vector(vector, self.layout)
+            weights, patterns = self.split(vector)
             unscaled = self.scaling.unscale(vector)
             gradient = self.scaling.unscale(strength * unscaled)
             penalty = 0.5 * strength * float(np.einsum("i,i->", unscaled, unscaled))
-            loss, sums = 0.0, _Sums(self.layout, gradient)
-            arcs = self.layout.trellis.arc_scores(weights.patterns)
+            loss, sums = 0.0, _Sums(self, gradient)
+            arcs = self.bare_arcs + self.targets.trellis.arc_scores(patterns, forbidden=0.0)
             parts = [_PartScores(self, part, weights, arcs) for part in self.parts]
             for found in objective.measure_parts(parts, self.targets, n_threads=self.n_threads):
                 scored, part_loss, slopes = found
@@ -134,15 +151,23 @@ class LinearLoss:
             self.nodes[: part.n_positions],
             self.n_threads,
         )
-        trellis, offsets = self.layout.trellis, part.targets.offsets
+        trellis, offsets = self.targets.trellis, part.targets.offsets
         trellis.restrict(nodes, offsets)
-        edges = None
-        if self.layout.pairs is not None:
-            n_labels = self.layout.n_labels
-            out = np.empty((part.n_positions, n_labels * n_labels))
-            part.fill_scores(self.layout.pairs, weights.edges, None, out, self.n_threads)
-            edges = out.reshape(-1, n_labels, n_labels)
+        edges = self._score_edges(part, weights) if self.has_edges else None
+        if part.given is not None:
+            nodes += part.given.nodes
+            if part.given.edges is not None:
+                assert edges is not None
+                edges += part.given.edges
         return Scores(nodes, arcs, offsets, trellis, edges)
+
+    def _score_edges(self, part: Part, weights: LinearWeights) -> NDArray[np.float64]:
+        n_labels = self.layout.n_labels
+        if self.layout.pairs is None:
+            return np.zeros((part.n_positions, n_labels, n_labels))
+        out = np.empty((part.n_positions, n_labels * n_labels))
+        part.fill_scores(self.layout.pairs, weights.edges, None, out, self.n_threads)
+        return out.reshape(-1, n_labels, n_labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +193,11 @@ class _PartScores:
 class _Sums:
     """The gradient with respect to the weights, summed over the parts."""
 
-    def __init__(self, layout: LinearLayout, gradient: Vector) -> None:
-        self._layout = layout
-        self._sums = LinearWeights.from_vector(gradient, layout)
-        self._arc_sums = np.zeros(layout.trellis.arc_shape)
+    def __init__(self, loss: LinearLoss, gradient: Vector) -> None:
+        self._layout = loss.layout
+        self._trellis = loss.targets.trellis
+        self._sums, self._pattern_sums = loss.split(gradient)
+        self._arc_sums = np.zeros(self._trellis.arc_shape)
 
     def add(self, part: Part, slopes: Slopes, n_threads: int) -> None:
         """Add the slopes of a part's scores."""
@@ -185,4 +211,4 @@ class _Sums:
 
     def finish(self) -> None:
         """Share out the sums over arcs to the label patterns."""
-        self._sums.patterns[:] += self._layout.trellis.pattern_sums(self._arc_sums)
+        self._pattern_sums += self._trellis.pattern_sums(self._arc_sums)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF
-from hedgerow.linear.warm_start import copy_weights
+from hedgerow.descent.warm_start import start_from
 from hedgerow.linear.weights import LinearWeights
 from hedgerow.objectives import Likelihood
 from hedgerow.potentials import AttributeWeights, PatternWeights
@@ -84,11 +84,11 @@ def test_every_weight_that_both_models_have_is_copied(all_pairs):
     new = LinearCRF(all_pairs=all_pairs, transition_attributes=True)
     items = [[{"x2": 1, "new": 1, "x0": 1}] * len(labels) for labels in Y]
     labels = [["z" if label == "a" else label for label in labels] for labels in Y]
-    data, rows = new._read_training(items, labels, None, None, Likelihood())
+    data, rows, _ = new._read_training(items, labels, None, None, Likelihood())
     layout = new._layout(data, rows)
-    start = LinearWeights.from_vector(np.zeros(sum(layout.sizes)), layout)
-    copy_weights(init._weights, init.model_.index, init.model_.labels, data, start)
-    potentials = AttributeWeights(start, data.index), PatternWeights(start.patterns)
+    own, patterns = np.split(start_from(init.model_, data, layout), [layout.n_weights])
+    weights = LinearWeights.from_vector(own, layout)
+    potentials = AttributeWeights(weights, data.index), PatternWeights(patterns)
     new.model_ = replace(
         init.model_,
         labels=data.labels,

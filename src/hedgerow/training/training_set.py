@@ -15,7 +15,7 @@ from hedgerow.labels import Constraints, Grammar, LabelColumn, Labels, read_cons
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import check_choice, check_number, plain_value
 from hedgerow.sequences import Schema, Sequences
-from hedgerow.trellis import Trellis, build_trellis
+from hedgerow.trellis import Trellis
 from hedgerow.weighting import class_weights, read_sample_weight
 
 
@@ -34,6 +34,9 @@ class LabelParameters(Protocol):
     group_column: str | int | None
     class_weight: Mapping[Any, float] | str | None
     verbose: int
+
+    def build_trellis(self, grammar: Grammar) -> Trellis:
+        """The trellis of a grammar."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +144,7 @@ def read_training_set(
         position_weights = weight.by_position
     elif (of_positions := weight.of_positions(sequences)) is not None:
         position_weights *= of_positions
-    trellis = build_trellis(grammar)
+    trellis = crf.build_trellis(grammar)
     targets = Targets(sequences.offsets, codes, trellis, weight.by_sequence, position_weights)
     return TrainingSet(sequences.schema, index, labels, grammar, trellis, targets)
 

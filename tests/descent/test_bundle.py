@@ -4,22 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
+from hedgerow.descent import bundle
+from hedgerow.descent.bundle import Bundle, minimize_bundle
 from hedgerow.lbfgs import Iterations
-from hedgerow.linear import bundle
-from hedgerow.linear.bundle import Bundle, minimize_bundle
+from reference.descents import follow
 
 
 def run(risk, start, **options):
-    reports = []
     settings = {"reg_lambda": 1.0, "max_iter": 500, "tol": 1e-6, **options}
     begin = {name: settings.pop(name) for name in ("reg_lambda", "floor") if name in settings}
     bundle = Bundle.begin(risk, np.array(start, float), **begin)
-    found = minimize_bundle(risk, bundle, Iterations(report=note(reports), **settings))
-    return found, reports
-
-
-def note(reports):
-    return lambda weights, loss: reports.append((weights.copy(), loss))
+    return follow(minimize_bundle(risk, bundle, Iterations(**settings)))
 
 
 def absolute(w):

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.lbfgs import Iterations, Minimum, dot
+from hedgerow.lbfgs import Descent, Iterations, dot
 from hedgerow.state import State, read_array, read_weights, require
 
 __all__ = ["Bundle", "minimize_bundle"]
@@ -51,16 +51,17 @@ BY_GROUP = ("squares", "at_centre", "gram")
 PRECISION = 0.01
 
 
-def minimize_bundle(risk: Risk, bundle: Bundle, iterations: Iterations) -> Minimum:
+def minimize_bundle(risk: Risk, bundle: Bundle, iterations: Iterations) -> Descent:
     """Minimise ``risk(w) + sum(reg_lambda / 2 * w^2)``; `risk` gives value and subgradient.
 
     `bundle` is what is known so far. Stops after `max_iter` iterations, each of which evaluates the
-    risk once, or when the loss is known to be within `tol` times itself of the minimum. Reports are
-    on the best weights so far.
+    risk once, or when the loss is known to be within `tol` times itself of the minimum. Each gives
+    the best weights so far.
     """
     while len(iterations.losses) < iterations.max_iter and not bundle.is_within(iterations.tol):
         bundle.evaluate(risk, bundle.next_point())
-        iterations.note(bundle.best, bundle.loss)
+        iterations.losses.append(bundle.loss)
+        yield bundle.best, bundle.loss
     found = iterations.end(bundle.best, bundle.loss)
     return replace(found, converged=bundle.is_within(iterations.tol))
 

@@ -1,0 +1,1 @@
+"""Descent: training of linear weights, by L-BFGS, OWL-QN or the bundle method."""

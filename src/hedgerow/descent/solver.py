@@ -1,0 +1,238 @@
+"""Solver: from a training loss to weights, for any objective, an iteration at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.descent.bundle import Bundle, minimize_bundle
+from hedgerow.descent.loss import LinearLoss
+from hedgerow.descent.owlqn import minimize_l1
+from hedgerow.descent.solver_state import SolverState
+from hedgerow.lbfgs import Descent, Iterations, Minimum, minimize
+from hedgerow.linear.attributes import attribute_rows
+from hedgerow.objectives import Likelihood, TrainingObjective
+from hedgerow.potentials import AddScores, AttributeWeights, PatternWeights, Potential
+from hedgerow.potentials.scoring import add_up, sum_arcs
+from hedgerow.sequences import Sequences, SparseRows
+from hedgerow.state import State
+from hedgerow.training.update import Update
+from hedgerow.trellis import Scores
+
+__all__ = ["Attributed", "Plan", "Solver"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to train for, stage by stage.
+
+    Attributes
+    ----------
+    stages : sequence of TrainingObjective
+        What each stage is for.
+    warm_iter, max_iter : int
+        Most iterations of the first stage, if it is only to warm up, else 0; and of all others.
+    tol : float
+        When fewer are enough, see `hedgerow.lbfgs.Iterations` and
+        `hedgerow.descent.bundle.minimize_bundle`.
+    reg_alpha : float
+        Strength of the L1 penalty.
+    """
+
+    stages: Sequence[TrainingObjective]
+    warm_iter: int
+    max_iter: int
+    tol: float
+    reg_alpha: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        objective: TrainingObjective,
+        warm_iter: int,
+        *,
+        max_iter: int,
+        tol: float,
+        reg_alpha: float,
+    ) -> Plan:
+        """Begin with up to `warm_iter` iterations for the likelihood.
+
+        Its curvature is where that of the objective is learnt from. Accuracy comes after stages
+        that are smoother.
+        """
+        warm: list[TrainingObjective] = [Likelihood()] if warm_iter > 0 else []
+        return cls(warm + objective.stages(), warm_iter, max_iter, tol, reg_alpha)
+
+    @property
+    def n_warm(self) -> int:
+        """How many stages are only to warm up: one or none."""
+        return int(self.warm_iter > 0)
+
+    def most_iterations(self, done: Sequence[int]) -> int:
+        """How many the next stage may have after stages with so many."""
+        stage = len(done)
+        if stage < self.n_warm:
+            return self.warm_iter
+        return (self.max_iter - sum(done[self.n_warm :])) // (len(self.stages) - stage)
+
+
+@dataclass(frozen=True, eq=False)
+class Attributed:
+    """Sequences that weights in training score: rows of attributes, and what adds other scores."""
+
+    rows: SparseRows
+    offsets: NDArray[np.int64]
+    given: Sequence[AddScores | None]
+
+    @classmethod
+    def of(
+        cls,
+        sequences: Sequences,
+        index: _core.StringIndex,
+        given: Sequence[Potential],
+        n_threads: int,
+    ) -> Attributed:
+        """Find the attributes of sequences, which other potentials score too."""
+        adders = [potential.prepare(sequences, n_threads) for potential in given]
+        return cls(attribute_rows(sequences, index), sequences.offsets, adders)
+
+
+class Solver(Update[Attributed]):
+    """Descent to the weights that are best for the last of the stages, going through all.
+
+    Parameters
+    ----------
+    loss
+        The training set.
+    index
+        Names of the attributes.
+    state
+        Where to go on. Its weights have the units of the loss.
+    plan
+        The stages.
+    given
+        Potentials that are not learnt.
+    """
+
+    def __init__(
+        self,
+        loss: LinearLoss,
+        index: _core.StringIndex,
+        state: SolverState,
+        plan: Plan,
+        given: Sequence[Potential] = (),
+    ) -> None:
+        self.loss_function = loss
+        self.given = given
+        self.index = index
+        self.state = state
+        self.plan = plan
+        self.n_threads = loss.n_threads
+        self.minimum: Minimum | None = None  # where it stopped of its own accord
+        self._present_loss = state.losses[-1] if state.losses else np.nan
+        self._steps = self._iterate()
+
+    @property
+    def n_done(self) -> int:
+        """Number of iterations so far."""
+        return self.state.n_iter
+
+    @property
+    def n_warm(self) -> int:
+        """Iterations of the stage that is only to warm up; so far, while it lasts."""
+        done = self.state.done[: self.plan.n_warm]
+        return self.n_done if len(done) < self.plan.n_warm else sum(done)
+
+    @property
+    def loss(self) -> float:
+        """The loss of what is kept, penalties included."""
+        return self.state.kept_loss
+
+    def advance(self) -> bool:
+        """Do one iteration; False if the loss has settled, or there were enough."""
+        found = next(self._steps, None)
+        if found is not None:
+            self.state.weights, self._present_loss = found
+        return found is not None
+
+    def figures(self) -> dict[str, float]:
+        """The loss, penalties included."""
+        return {"loss": self._present_loss}
+
+    def score(self, sequences: Attributed) -> Iterator[Scores]:
+        """By the weights of the last iteration."""
+        attributes, patterns = self._potentials(self.state.weights)
+        targets, offsets, rows = self.loss_function.targets, sequences.offsets, sequences.rows
+        return add_up(
+            [attributes.weights.adder(rows, offsets, self.n_threads), *sequences.given],
+            offsets,
+            sum_arcs([patterns, *self.given], targets.trellis),
+            targets.trellis,
+            has_edges=self.loss_function.has_edges,
+            batch=attributes.batch_positions(targets.n_labels),
+        )
+
+    def keep(self) -> None:
+        """Keep the weights of the last iteration."""
+        self.state.kept_weights, self.state.kept_loss = self.state.weights, self._present_loss
+
+    def potentials(self) -> tuple[Potential, ...]:
+        """Weights of attributes, and of label patterns."""
+        return self._potentials(self.state.kept_weights)
+
+    def pack(self) -> State:
+        """Where it stands."""
+        return self.state.pack()
+
+    def _potentials(self, weights: Vector) -> tuple[AttributeWeights, PatternWeights]:
+        unscaled = self.loss_function.scaling.unscale(weights)
+        own, patterns = self.loss_function.split(unscaled)
+        return AttributeWeights(own, self.index), PatternWeights(patterns)
+
+    def _iterate(self) -> Iterator[tuple[Vector, float]]:
+        """Weights, in the units of the loss, and their loss after each iteration of all stages."""
+        state, stages = self.state, self.plan.stages
+        while True:
+            objective = stages[len(state.done)]
+            most = self.plan.most_iterations(state.done)
+            iterations = Iterations(most, self.plan.tol, state.losses)
+            if objective.is_smooth:
+                found = yield from self._descend(objective, iterations)
+            else:
+                found = yield from self._close_gap(objective, iterations)
+            state.weights, self._present_loss = found.weights, found.loss
+            if len(state.done) == len(stages) - 1:
+                self.minimum = found
+                return
+            state.turn(found)
+
+    def _descend(self, objective: TrainingObjective, iterations: Iterations) -> Descent:
+        state, loss, n_threads = self.state, self.loss_function, self.n_threads
+        smooth, metric = loss.of(objective), state.metric
+        assert metric is not None
+        if self.plan.reg_alpha == 0:
+            found = yield from minimize(smooth, state.weights, iterations, metric, n_threads)
+        else:
+            alpha = loss.scaling.unscale(np.array(self.plan.reg_alpha))
+            found = yield from minimize_l1(
+                smooth, state.weights, alpha, iterations, metric, n_threads
+            )
+        if objective.has_kinks and self.n_done > 0 and found.steepest is not None:
+            # It may be lowest at a kink; an earlier stage may have ended there.
+            return replace(found, converged=True, steepest=None)
+        return found
+
+    def _close_gap(self, objective: TrainingObjective, iterations: Iterations) -> Descent:
+        state, loss = self.state, self.loss_function
+        risk = loss.of(objective, penalised=False)
+        state.metric = None  # nothing is smooth here
+        if state.bundle is None:
+            penalty = loss.scaling.divide_penalty(loss.reg_lambda)
+            state.bundle = Bundle.begin(risk, state.weights, penalty, floor=0.0)
+        return (yield from minimize_bundle(risk, state.bundle, iterations))

@@ -1,0 +1,132 @@
+"""Eval sets: data set aside, to see how a model in training does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from hedgerow.labels import read_labels
+from hedgerow.objectives import Targets, TrainingObjective
+from hedgerow.sequences import Sequences
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.trellis import Scores
+
+__all__ = ["EvalSet", "name_eval_sets", "read_eval_sets"]
+
+Form = TypeVar("Form")
+OtherForm = TypeVar("OtherForm")
+
+EXPECTED = (
+    "eval_set must be (X, y), or (X, y, groups) for a flat X; a list of such tuples, or a dict of "
+    "them by name"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EvalSet(Generic[Form]):
+    """Some labelled sequences.
+
+    Attributes
+    ----------
+    name : str
+        What the names of its figures begin with.
+    sequences : Form
+        X, in the form that can be scored.
+    targets : Targets
+        The labels.
+    objective : TrainingObjective
+        What the model is trained for.
+    """
+
+    name: str
+    sequences: Form
+    targets: Targets
+    objective: TrainingObjective
+
+    def prepare(self, prepare: Callable[[Form], OtherForm]) -> EvalSet[OtherForm]:
+        """The same with X in another form."""
+        return replace(self, sequences=prepare(self.sequences))  # type: ignore[arg-type,return-value]
+
+    def measure(self, parts: Iterable[Scores], n_threads: int) -> dict[str, float]:
+        """Mean loss of the labelled positions, and share of those labelled right by default.
+
+        ``parts`` are the scores of all sequences, in one or more runs of consecutive ones.
+        """
+        loss, codes = self.objective.evaluate(iter(parts), self.targets, n_threads=n_threads)
+        n_right, n_known = int(np.sum(codes == self.targets.codes)), self.targets.n_known
+        return {f"{self.name}_loss": loss / n_known, f"{self.name}_accuracy": n_right / n_known}
+
+
+def name_eval_sets(eval_set: Any) -> dict[str, tuple[Any, ...]]:
+    """What a user gave as ``eval_set``, by name.
+
+    One set is called eval, those of a list eval_0, eval_1 and so on.
+    """
+    if eval_set is None:
+        return {}
+    if isinstance(eval_set, Mapping):
+        sets = {_check_name(name): pair for name, pair in eval_set.items()}
+    elif isinstance(eval_set, list) and all(isinstance(item, tuple) for item in eval_set):
+        names = ["eval"] if len(eval_set) == 1 else [f"eval_{i}" for i in range(len(eval_set))]
+        sets = dict(zip(names, eval_set, strict=True))
+    else:
+        sets = {"eval": eval_set}
+    if not sets:
+        raise ValueError(f"eval_set is {eval_set!r}; {EXPECTED}")
+    for pair in sets.values():
+        if not isinstance(pair, (tuple, list)) or len(pair) not in (2, 3):
+            raise ValueError(EXPECTED)
+    return sets
+
+
+def _check_name(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"eval_set has the name {name!r}; expected text that is not empty")
+    return name
+
+
+def read_eval_sets(
+    eval_set: Any,
+    data: TrainingSet,
+    read: Callable[[Any, Any], Sequences],
+    *,
+    missing_label: Any,
+    objective: TrainingObjective,
+) -> list[EvalSet[Sequences]]:
+    """Check what a user gave as ``eval_set``.
+
+    Parameters
+    ----------
+    eval_set
+        As the user gave it, None for nothing.
+    data
+        What the model is trained on.
+    read
+        Turns X and groups into sequences, and checks them against those of training.
+    missing_label
+        A label that says that a label is not known.
+    objective
+        What the model is trained for.
+    """
+    found = []
+    for name, pair in name_eval_sets(eval_set).items():
+        X, y, groups = pair if len(pair) == 3 else (*pair, None)
+        try:
+            sequences = read(X, groups)
+            column = read_labels(y, sequences, missing_label=missing_label)
+            if objective.needs_all_labels:
+                column.require_all(sequences, objective.needs_all_labels)
+            codes = data.labels.encode(column, sequences)
+            if data.grammar.constraints is not None:
+                data.grammar.constraints.check(codes, sequences, data.labels)
+            if not (codes >= 0).any():
+                raise ValueError("every label of y is missing; at least one is needed")
+        except (TypeError, ValueError) as error:
+            where = "eval_set" if name == "eval" else f"eval_set ({name})"
+            raise type(error)(f"in {where}: {error}") from error
+        targets = Targets(sequences.offsets, codes, data.trellis)
+        found.append(EvalSet(name, sequences, targets, objective))
+    return found

@@ -1,0 +1,259 @@
+"""What training tells about itself, and when it ends, for both estimators."""
+
+import numpy as np
+import pytest
+
+import hedgerow
+from hedgerow import Checkpoint, LinearCRF, TreeCRF
+from hedgerow.training.stopping import Step
+from reference.linear import hide, make_data, to_dicts
+
+X, Y = make_data(n_sequences=30, longest=6)
+OTHERS = make_data(n_sequences=15, seed=1)
+N_OTHERS = sum(map(len, OTHERS[1]))
+# By name: the class, its parameters, those of a training that ends too late, the parameter that
+# limits the number of steps, and the attribute that says which was best.
+TREES = {"learning_rate": 0.5, "min_child_weight": 0, "trim": 0}
+LATE_TREES = TREES | {"learning_rate": 1.0, "reg_lambda": 0.1}
+KINDS = {
+    "trees": (TreeCRF, TREES, LATE_TREES, "n_rounds", "best_round_"),
+    "trees of order 2": (TreeCRF, TREES, LATE_TREES | {"order": 2}, "n_rounds", "best_round_"),
+    "linear": (LinearCRF, {"tol": 0}, {"tol": 0, "reg_lambda": 1e-6}, "max_iter", "best_iter_"),
+    "L1": (
+        LinearCRF,
+        {"tol": 0, "reg_alpha": 0.1},
+        {"tol": 0, "reg_alpha": 1e-3, "reg_lambda": 1e-6, "order": 2},
+        "max_iter",
+        "best_iter_",
+    ),
+    "margin": (
+        LinearCRF,
+        {"tol": 0, "objective": "max_margin", "warm_iter": 0},
+        {"tol": 0, "objective": "max_margin", "warm_iter": 0, "reg_lambda": 1e-3},
+        "max_iter",
+        "best_iter_",
+    ),
+}
+
+
+class Kind:
+    """How to make and look at an estimator."""
+
+    def __init__(self, name):
+        self.name = name
+        self.crf, self.plain, self.late, self.limit, self.best = KINDS[name]
+
+    def make(self, n_steps=10, late=False, **parameters):
+        own = self.late if late else self.plain
+        return self.crf(**{self.limit: n_steps, "n_jobs": 1} | own | parameters)
+
+    def best_of(self, crf):
+        return getattr(crf, self.best)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return Kind(request.param)
+
+
+def n_steps(crf):
+    return len(crf.history_["loss"])
+
+
+def assert_same(first, second):
+    """Models that predict the same, to the last bit."""
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+    np.testing.assert_array_equal(first.patterns()["weight"], second.patterns()["weight"])
+
+
+# The history.
+
+
+def test_every_entry_of_the_history_is_the_model_at_that_time(kind):
+    crf = kind.make().fit(X, Y, eval_set=OTHERS)
+    names = ["loss", "accuracy"] if kind.crf is TreeCRF else ["loss"]
+    assert list(crf.history_) == [*names, "eval_loss", "eval_accuracy"]
+    assert {len(figures) for figures in crf.history_.values()} == {10}
+    assert kind.best_of(crf) == 1 + int(np.argmin(crf.history_["eval_loss"]))
+    for n in (1, 4, 10):
+        early = kind.make(n).fit(X, Y)
+        figures = {name: values[n - 1] for name, values in crf.history_.items()}
+        assert early.loss_ == figures["loss"]
+        assert early.score(*OTHERS) == figures["eval_accuracy"]
+        if kind.name != "margin":
+            loss = -early.log_likelihood(*OTHERS).sum() / N_OTHERS
+            assert figures["eval_loss"] == pytest.approx(loss, rel=1e-9)
+
+
+def test_the_eval_set_does_not_change_the_model(kind):
+    plain, watched = kind.make().fit(X, Y), kind.make().fit(X, Y, eval_set=[*OTHERS])
+    assert watched.history_["loss"] == plain.history_["loss"]
+    assert kind.best_of(plain) is None
+    assert_same(plain, watched)
+
+
+def test_forms_of_the_eval_set(kind):
+    expected = kind.make().fit(X, Y, eval_set=OTHERS).history_
+    groups = np.repeat(np.arange(len(OTHERS[0])), list(map(len, OTHERS[0])))
+    flat = np.concatenate(OTHERS[0]), np.concatenate(OTHERS[1]), groups
+    for same in (flat, [flat], [OTHERS]):
+        assert kind.make().fit(X, Y, eval_set=same).history_ == expected
+    items = kind.make().fit(to_dicts(X), Y, eval_set=(to_dicts(OTHERS[0]), OTHERS[1]))
+    assert items.history_["eval_accuracy"][-1] == items.score(to_dicts(OTHERS[0]), OTHERS[1])
+    new = kind.make().fit(to_dicts(X), Y, eval_set=([[{"new": 1.0}]], [["a"]]))
+    known = kind.make().fit(to_dicts(X), Y, eval_set=([[{}]], [["a"]]))
+    assert new.history_ == known.history_
+
+
+def test_several_eval_sets(kind):
+    one, own = (kind.make().fit(X, Y, eval_set=data).history_ for data in (OTHERS, (X, Y)))
+    both = kind.make().fit(X, Y, eval_set=[OTHERS, (X, Y)])
+    named = kind.make().fit(X, Y, eval_set={"dev": OTHERS, "own": (X, Y)})
+    for metric in ("loss", "accuracy"):
+        assert both.history_[f"eval_0_{metric}"] == one[f"eval_{metric}"]
+        assert both.history_[f"eval_1_{metric}"] == own[f"eval_{metric}"]
+        assert named.history_[f"dev_{metric}"] == one[f"eval_{metric}"]
+    assert kind.best_of(named) == 1 + int(np.argmin(own["eval_loss"]))
+
+
+@pytest.mark.parametrize("name", ["trees", "linear"])
+def test_an_eval_set_of_which_some_labels_are_known(name):
+    others = OTHERS[0], hide(OTHERS[1])
+    crf = Kind(name).make().fit(X, hide(Y), eval_set=others)
+    known = sum(label is not None for labels in others[1] for label in labels)
+    expected = -crf.log_likelihood(*others).sum() / known
+    assert crf.history_["eval_loss"][-1] == pytest.approx(expected, rel=1e-9)
+    assert crf.history_["eval_accuracy"][-1] == crf.score(*others)
+
+
+# Stopping early.
+
+
+@pytest.mark.parametrize("metric", ["loss", "accuracy"])
+def test_early_stopping_keeps_the_best(kind, metric, tmp_path):
+    options = {"early_stopping_rounds": 4, "early_stopping_metric": metric}
+    crf = kind.make(100, late=True, **options).fit(X, Y, eval_set=OTHERS)
+    figures = np.array(crf.history_[f"eval_{metric}"])
+    best = 1 + (figures if metric == "loss" else -figures).argmin()
+    assert kind.best_of(crf) == best
+    assert n_steps(crf) == best + 4 < 100
+    same = kind.make(best, late=True).fit(X, Y)
+    assert_same(crf, same)
+    assert crf.loss_ == crf.history_["loss"][best - 1] == same.loss_
+    crf.save(tmp_path / "model")
+    loaded = hedgerow.load(tmp_path / "model")
+    assert kind.best_of(loaded) == best
+    assert_same(crf, loaded)
+
+
+def test_the_last_of_several_eval_sets_says_when_to_stop(kind):
+    watched = kind.make(100, late=True, early_stopping_rounds=4)
+    expected = watched.fit(X, Y, eval_set=OTHERS).history_["eval_loss"]
+    sets = {"own": (X, Y), "dev": OTHERS}
+    assert watched.fit(X, Y, eval_set=sets).history_["dev_loss"] == expected
+
+
+def test_patience_that_is_not_used_up(kind):
+    crf = kind.make(3, early_stopping_rounds=50).fit(X, Y, eval_set=(X, Y))
+    assert n_steps(crf) == 3
+    if kind.name != "margin":  # whose loss may rise for a while
+        assert kind.best_of(crf) == 3
+        assert_same(crf, kind.make(3).fit(X, Y))
+
+
+def test_the_best_is_kept_even_if_steps_run_out(kind):
+    found = kind.make(100, late=True, early_stopping_rounds=4).fit(X, Y, eval_set=OTHERS)
+    enough = n_steps(found) - 2
+    crf = kind.make(enough, late=True, early_stopping_rounds=4).fit(X, Y, eval_set=OTHERS)
+    assert n_steps(crf) == enough > kind.best_of(crf) == kind.best_of(found)
+    assert_same(crf, found)
+
+
+def test_training_is_not_stopped_while_it_warms_up():
+    options = {"objective": "accuracy", "early_stopping_rounds": 1, "tol": 0, "reg_lambda": 1e-6}
+    crf = LinearCRF(warm_iter=30, max_iter=40, **options).fit(X, Y, eval_set=OTHERS)
+    likelihood = LinearCRF(max_iter=30, tol=0, reg_lambda=1e-6).fit(X, Y)
+    assert crf.history_["loss"][:30] == likelihood.history_["loss"]
+    assert 30 < crf.n_iter_ < 70
+
+
+@pytest.mark.parametrize("before_end", [False, True])
+def test_early_stopping_goes_on_from_a_checkpoint(kind, before_end, tmp_path):
+    options = {"late": True, "early_stopping_rounds": 4}
+    whole = kind.make(100, **options).fit(X, Y, eval_set=OTHERS)
+    stop = n_steps(whole) if before_end else 2
+
+    def interrupt(now):
+        if now.number == stop:
+            raise KeyboardInterrupt
+
+    checkpoint = Checkpoint(tmp_path / "kept", every=1)
+    with pytest.raises(KeyboardInterrupt):
+        kind.make(100, callbacks=[interrupt], **options).fit(
+            X, Y, eval_set=OTHERS, checkpoint=checkpoint
+        )
+    for _ in range(2):  # the second time it has come to its end
+        crf = kind.make(100, **options).fit(X, Y, eval_set=OTHERS, checkpoint=checkpoint)
+        assert crf.history_ == whole.history_
+        assert (crf.loss_, kind.best_of(crf)) == (whole.loss_, kind.best_of(whole))
+        assert_same(crf, whole)
+
+
+# Callbacks.
+
+
+def test_callbacks_are_told_of_every_step(kind):
+    told = []
+    crf = kind.make(callbacks=[told.append]).fit(X, Y, eval_set=OTHERS)
+    assert all(isinstance(now, Step) for now in told)
+    assert [now.number for now in told] == list(range(1, 11))
+    for name, figures in crf.history_.items():
+        assert [now.figures[name] for now in told] == figures
+
+
+def test_callbacks_can_end_training(kind):
+    crf = kind.make(callbacks=(lambda now: now.number == 4,)).fit(X, Y)
+    assert n_steps(crf) == 4
+    assert_same(crf, kind.make(4).fit(X, Y))
+
+
+def test_a_training_that_was_ended_need_not_have_settled():
+    LinearCRF(callbacks=[lambda now: True]).fit(X, Y)  # which gives no warning
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_fit_leaves_the_model_as_it_was(kind, error):
+    def interrupt(now):
+        if now.number == 3:
+            raise error
+
+    crf, twin = kind.make().fit(X, Y), kind.make().fit(X, Y)
+    history, loss = crf.history_, crf.loss_
+    crf.callbacks = [interrupt]
+    with pytest.raises(error):
+        crf.fit(to_dicts(OTHERS[0]), [["z", *labels[1:]] for labels in OTHERS[1]])
+    assert crf.history_ is history
+    assert (crf.loss_, crf.n_features_in_) == (loss, 3)
+    assert_same(crf, twin)
+    fresh = kind.make(callbacks=[interrupt])
+    with pytest.raises(error):
+        fresh.fit(X, Y)
+    assert not hasattr(fresh, "classes_")
+
+
+# Progress.
+
+
+def test_verbose_shows_the_figures(kind, capsys):
+    kind.make(verbose=0).fit(X, Y)
+    kind.make(verbose=False).fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+    crf = kind.make(verbose=1).fit(X, Y, eval_set=OTHERS)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "10/10" in err
+    assert f"loss={crf.loss_:.6g}" in err
+    for name in ("eval_loss=", "eval_accuracy="):
+        assert name in err
+    kind.make(verbose=True, callbacks=[lambda now: now.number == 3]).fit(X, Y)
+    assert "3/3" in capsys.readouterr().err
