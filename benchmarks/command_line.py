@@ -1,7 +1,7 @@
 """The command line on CoNLL-2000 with CRF++'s chunking template, and on a very large file.
 
 Times of start-up; of `train`, `tag` and `eval` with their defaults, imports included; F1 of chunks;
-and `tag` on a file made by repeating the test set: tokens a second and peak memory. All commands
+and `tag` on a file made by repeating the test set: tokens per second and peak memory. All commands
 run in processes of their own.
 """
 

@@ -17,7 +17,7 @@ from hedgerow.metrics import label_scores
 
 RATE = 20  # measurements a second
 ACTIVITIES = ["still", "walk", "run", "stairs"]
-STEPS = np.array([0.0, 1.8, 2.7, 1.6])  # steps a second
+STEPS = np.array([0.0, 1.8, 2.7, 1.6])  # steps per second
 STRENGTH = np.array([0.05, 1.0, 2.2, 0.9])
 NEXT = np.array(  # what follows an activity: nobody goes from still to a run
     [

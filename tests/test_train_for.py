@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import hedgerow
 from hedgerow import LinearCRF, TreeCRF
-from hedgerow.boosting.schedule import ROUNDS_A_STAGE
+from hedgerow.boosting.schedule import ROUNDS_PER_STAGE
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
 from reference.boosting import assert_same_model
 from reference.linear import hide, make_data
@@ -49,7 +49,7 @@ class SoftF1:
 
 
 def value_of(objective, crf, X, y):
-    """What a model is worth, a position."""
+    """What a model is worth, per position."""
     codes = np.searchsorted(crf.classes_, np.concatenate(y)).astype(np.int32)
     weights = np.ones(len(codes))
     return objective.value(crf.predict_proba(X), codes, weights) / len(codes)
@@ -92,12 +92,12 @@ def test_the_loss_is_minus_the_value(objective):
 @objectives
 @pytest.mark.parametrize("transition_step", ["bound", "exact"])
 def test_the_loss_of_trees_does_not_rise_within_a_stage(objective, transition_step):
-    n_rounds = 4 + 3 * ROUNDS_A_STAGE
+    n_rounds = 4 + 3 * ROUNDS_PER_STAGE
     crf = TreeCRF(
         n_rounds=n_rounds, warm_rounds=4, objective=objective, transition_step=transition_step
     ).fit(X, Y)
     losses = np.array(crf.history_["loss"])
-    ends = [4, *range(4 + ROUNDS_A_STAGE, n_rounds, ROUNDS_A_STAGE)]
+    ends = [4, *range(4 + ROUNDS_PER_STAGE, n_rounds, ROUNDS_PER_STAGE)]
     ends = ends if objective == "accuracy" else ends[:1]
     for stage in np.split(losses, ends):
         assert (np.diff(stage) <= 0).all()

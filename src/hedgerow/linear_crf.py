@@ -155,7 +155,7 @@ class LinearCRF(Estimator):
         The trained model: labels, columns of X, potentials and a trellis.
     history_ : dict of lists
         ``loss`` after each iteration, of what it was for; with an ``eval_set`` also ``eval_loss``
-        (of the objective, without penalties, a position) and ``eval_accuracy`` (of `predict`).
+        (of the objective, without penalties, per position) and ``eval_accuracy`` (of `predict`).
 
     Examples
     --------

@@ -26,7 +26,7 @@ def make_position_scorer(
     greater_is_better: bool = True,
     **kwargs: Any,
 ) -> PositionScorer:
-    """Make a scorer from a metric that compares labels, one a position.
+    """Make a scorer from a metric that compares labels, one per position.
 
     scikit-learn's own scorers, such as ``scoring="accuracy"``, take flat labels only, and do not
     tell `predict` what the groups are. This takes lists of sequences too, leaves out positions

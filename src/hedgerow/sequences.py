@@ -55,7 +55,7 @@ class Schema:
     names : tuple of str or None
         Column names of a DataFrame. None for arrays and for labels that are not strings.
     numeric : tuple of bool
-        One flag a column: True for numbers, False for text and categories.
+        One flag per column: True for numbers, False for text and categories.
     """
 
     kind: Literal["columns", "items"]
@@ -96,7 +96,7 @@ class Schema:
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Compressed sparse rows, one row a position.
+    """Compressed sparse rows, one row per position.
 
     Attributes
     ----------
@@ -211,12 +211,12 @@ class Sequences:
         Parameters
         ----------
         array : (N, ...) array
-            One row a position.
+            One row per position.
 
         Returns
         -------
         array or list of arrays
-            `array` itself for flat input, else a list of views, one a sequence.
+            `array` itself for flat input, else a list of views, one per sequence.
         """
         if self.flat:
             return array

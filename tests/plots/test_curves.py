@@ -32,7 +32,7 @@ def test_losses_of_a_linear_crf_have_an_axis_each(linear_crf):
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     best = linear_crf.best_iter_
     assert names == ["training", "evaluation", f"best iteration: {best}"]
-    assert (ax.get_xlabel(), right.get_ylabel()) == ("iteration", "evaluation loss a position")
+    assert (ax.get_xlabel(), right.get_ylabel()) == ("iteration", "evaluation loss per position")
 
 
 def test_the_accuracy_of_a_linear_crf_is_that_of_its_eval_set(linear_crf):

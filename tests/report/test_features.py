@@ -13,7 +13,7 @@ from reference.report_page import Page
 
 
 def window(words, name, offsets, joint):
-    """Attributes such as ``w[-1,0]=the|man``, one a position."""
+    """Attributes such as ``w[-1,0]=the|man``, one per position."""
     padded = ["<1>", "<0>", *words, "<3>", "<4>"]
     stem = f"{name}[{','.join(map(str, offsets))}]="
     return [stem + joint.join(padded[t + 2 + o] for o in offsets) for t in range(len(words))]

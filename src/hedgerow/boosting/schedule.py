@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from hedgerow.objectives import Likelihood, TrainingObjective
 
-__all__ = ["ROUNDS_A_STAGE", "Schedule"]
+__all__ = ["ROUNDS_PER_STAGE", "Schedule"]
 
 LIKELIHOOD = Likelihood()
 
 # Rounds of each stage but the last.
-ROUNDS_A_STAGE = 20
+ROUNDS_PER_STAGE = 20
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Schedule:
         """What the round after `number` rounds is for."""
         if not self.stages or number < self.warm_rounds:
             return LIKELIHOOD
-        stage = (number - self.warm_rounds) // ROUNDS_A_STAGE
+        stage = (number - self.warm_rounds) // ROUNDS_PER_STAGE
         return self.stages[min(stage, len(self.stages) - 1)]
 
     def changes_after(self, number: int) -> bool:

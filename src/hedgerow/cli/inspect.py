@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def describe(model: Any, path: str) -> str:
-    """What the model is, a line a fact."""
+    """What the model is, a line per fact."""
     from hedgerow.files import Recipe
     from hedgerow.parameters import changed_parameters
 

@@ -18,7 +18,7 @@ NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
 
 def read_arrays(blocks: Sequence[Any], flat: bool) -> Sequences:
-    """Concatenate 2-D arrays, or nested lists of numbers, one a sequence."""
+    """Concatenate 2-D arrays, or nested lists of numbers, one per sequence."""
     arrays = [to_matrix(block, name_of(s, flat)) for s, block in enumerate(blocks)]
     n_features = arrays[0].shape[1]
     for s, array in enumerate(arrays):

@@ -13,7 +13,7 @@ from hedgerow.encode.arrays import to_offsets
 
 
 class CutFrame(Sequence[Any]):
-    """A list of frames, one a sequence, that is quick to make and to encode: they are one frame.
+    """A list of frames, one per sequence, that is quick to make and to encode: they are one frame.
 
     Parameters
     ----------

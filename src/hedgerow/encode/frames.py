@@ -39,7 +39,7 @@ NO_CATEGORIES = (
 
 
 def read_frames(blocks: Sequence[Frame], flat: bool) -> Sequences:
-    """Read DataFrames, one a sequence: numbers and bools are dense, the rest categorical."""
+    """Read DataFrames, one per sequence: numbers and bools are dense, the rest categorical."""
     offsets = to_offsets(map(len, blocks))
     names = blocks[0].columns
     _check_names_apart(names)

@@ -13,7 +13,7 @@ from hedgerow.sequences import MAX_FEATURES, Schema, Sequences, SparseRows
 
 
 def read_sparse(blocks: Sequence[Any], flat: bool) -> Sequences:
-    """Concatenate sparse matrices, one a sequence."""
+    """Concatenate sparse matrices, one per sequence."""
     n_features = int(blocks[0].shape[1])
     for s, block in enumerate(blocks):
         check_same_count(int(block.shape[1]), n_features, s)

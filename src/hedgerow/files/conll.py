@@ -1,4 +1,4 @@
-"""CoNLL files: a line a position, columns side by side, a blank line between sequences.
+"""CoNLL files: a line per position, columns side by side, a blank line between sequences.
 
 Cells stand apart by white space or, where a file has tabs, by tabs. Not positions, and written
 again as they are: ``-DOCSTART-`` lines, comments (lines that begin with ``#``, stand before the

@@ -1,4 +1,4 @@
-r"""CRFsuite files: a line a position, its label and then its attributes, with tabs between them.
+r"""CRFsuite files: a line per position, its label and then its attributes, with tabs between them.
 
 An attribute is a name, or ``name:value``; in names ``\:`` stands for a colon and ``\\`` for a
 backslash. Blank lines stand between sequences. A line ``@weight:2.5`` in a sequence says how much
@@ -128,7 +128,7 @@ def stream_crfsuite(request: Request) -> Iterator[Batch]:
 
 
 class CrfsuiteWriter:
-    """Writes labels, a line a position, a blank line after each sequence."""
+    """Writes labels, a line per position, a blank line after each sequence."""
 
     def __init__(self, sink: BinaryIO) -> None:
         self._sink = sink

@@ -58,7 +58,7 @@ def learning_curve(
     ax = open_axes(ax, 6.4, 3.8)
     is_tree = isinstance(model, TreeCRF)
     ax.set_xlabel(model.step_name)
-    ax.set_ylabel("loss a position" if metric == "loss" else metric)
+    ax.set_ylabel("loss per position" if metric == "loss" else metric)
     right = ax
     if not is_tree and metric == "loss":
         ax.set_ylabel("training loss", color=BLUE)
@@ -106,7 +106,7 @@ def _check_curves(
 
 def _add_right_axis(ax: Axes, colour: str) -> Axes:
     right = ax.twinx()
-    right.set_ylabel("evaluation loss a position", color=colour)
+    right.set_ylabel("evaluation loss per position", color=colour)
     right.spines["top"].set_visible(False)
     return right
 

@@ -40,7 +40,7 @@ class Reading:
     truth_probs : (N,) float32 or None
         Marginal of the true label, NaN where it is not known.
     scores : (S,) float32
-        How well the model does, a position: the log-likelihood of the labels that are known;
+        How well the model does, per position: the log-likelihood of the labels that are known;
         without y the mean log marginal of the labels that it gives.
     calibration : Calibration or None
         How far its marginals can be trusted; None without y.

@@ -1,4 +1,4 @@
-"""Table: the trees of a model, a row a node, in the names and values that users know."""
+"""Table: the trees of a model, a row per node, in the names and values that users know."""
 
 from __future__ import annotations
 

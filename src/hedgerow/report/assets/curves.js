@@ -52,7 +52,7 @@ function chartsOf(curves) {
     const others = evalKeys(curves, metric);
     if (own.length && others.length && !alike(curves[metric], curves[others[0]])) {
       charts.push([`${name} in training`, own, metric]);
-      charts.push([`${name} in evaluation, a position`, others, metric]);
+      charts.push([`${name} in evaluation, per position`, others, metric]);
     } else if (own.length || others.length) {
       charts.push([name, [...own, ...others], metric]);
     }
@@ -60,7 +60,7 @@ function chartsOf(curves) {
   return charts;
 }
 
-/** A loss with penalties, summed over all positions, is no match for one a position. */
+/** A loss with penalties, summed over all positions, is no match for one per position. */
 function alike(one, other) {
   const [a, b] = [Math.abs(one[0] ?? 0), Math.abs(other[0] ?? 0)];
   return a < 20 * b && b < 20 * a;
