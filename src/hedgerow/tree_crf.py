@@ -178,8 +178,8 @@ class TreeCRF(Estimator):
         Loss of the training labels at the end, per position: the negative log-likelihood, or the
         value of the objective with the sign changed.
     history_ : dict of lists
-        After every round ``loss`` (of what the round was for, per position) and ``accuracy`` (by the
-        most probable label of each position) on the training data; with an `eval_set` also
+        After every round ``loss`` (of what the round was for, per position) and ``accuracy`` (by
+        the most probable label of each position) on the training data; with an `eval_set` also
         ``eval_loss`` (of the objective) and ``eval_accuracy`` (of `predict`).
     feature_importances_ : (n_features_in_,) array
         Share of all gain that the splits on each column have.
