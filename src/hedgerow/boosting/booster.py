@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.boosting.curvature import Curvature, measure_curvature
+from hedgerow.boosting.curvature import measure_curvature
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
@@ -29,7 +29,7 @@ from hedgerow.training.update import Update
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import TreeLearner
-from hedgerow.trellis import Scores
+from hedgerow.trellis import Mixing, Scores
 
 __all__ = ["Binned", "Booster"]
 
@@ -275,7 +275,7 @@ class Booster(Update[Binned]):
             np.max(np.divide(largest, weights, where=weights > 0, out=np.zeros_like(weights)))
         )
 
-    def _curvatures(self, curvature: Curvature | None) -> NDArray[np.float32]:
+    def _curvatures(self, curvature: Mixing | None) -> NDArray[np.float32]:
         """How the gradients change: (N, K), or (N, 1) for first-order boosting."""
         scales = self._curvature_weights
         if curvature is None:
@@ -288,7 +288,7 @@ class Booster(Update[Binned]):
         _core.fill_curvatures(probabilities, curvature.nodes, scales, out, n_threads)
         return out
 
-    def _pattern_curvatures(self, curvature: Curvature | None) -> NDArray[np.float64]:
+    def _pattern_curvatures(self, curvature: Mixing | None) -> NDArray[np.float64]:
         """Curvature of the loss in each pattern's weight, (P,), for a step in all of them at once.
 
         First-order boosting takes 1 per position. Otherwise it is, for pairs of a first-order
@@ -312,8 +312,8 @@ class Booster(Update[Binned]):
         n_edges = self._count_edges()
         if curvature is None:
             return np.full(len(self.weights), n_edges)
-        if curvature.arcs is not None:
-            return self.trellis.pattern_sums(curvature.arcs)
+        if curvature.arc_curvatures is not None:
+            return self.trellis.pattern_sums(curvature.arc_curvatures)
         expected = self._expected_counts()
         # Expected counts that are weighted by position may be negative.
         variances = (expected - expected**2 / max(n_edges, 1.0)).clip(min=0)

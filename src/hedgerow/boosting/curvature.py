@@ -12,40 +12,16 @@ holds for all events i, delta^T H delta <= sum_i gamma_i H_ii delta_i^2. Without
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.boosting.settings import CurvatureKind
 from hedgerow.labels import Grammar
-from hedgerow.trellis import Posteriors, Scores, forward_backward
+from hedgerow.trellis import Mixing, Posteriors, Scores, forward_backward
 
-__all__ = ["Curvature", "by_length", "exact", "measure_curvature"]
-
-
-@dataclass(frozen=True, eq=False)
-class Curvature:
-    """Gammas of N positions of sequences over K labels."""
-
-    nodes: NDArray[np.float32]
-    """(N,) of all labels at a position, or (N, K) of each label."""
-    edges: NDArray[np.float32] | None
-    """(N,) of all label pairs that end at a position; 0 where a sequence begins."""
-    arcs: NDArray[np.float64] | None
-    """Sum over all positions of gamma p (1 - p), p the probability of each arc of the trellis; None
-    where it is not known arc by arc."""
-
-    def edge_gamma(self, weights: NDArray[np.float64] | None) -> float:
-        """Mean of `edges` over the positions that a label pair ends at; 2 if there are none.
-
-        ``weights`` (N,) say how much each position counts.
-        """
-        if self.edges is None:
-            return 2.0
-        counts = (self.edges > 0) * (1.0 if weights is None else weights)
-        total = float(counts.sum())
-        return float(np.einsum("n,n", self.edges, counts)) / total if total > 0 else 2.0
+__all__ = ["by_length", "exact", "measure_curvature"]
 
 
 def exact(scores: Scores, *, n_threads: int, batch: int = 1 << 16) -> NDArray[np.float64]:
@@ -119,19 +95,19 @@ def measure_curvature(
     *,
     weights: NDArray[np.float64] | None,
     n_threads: int,
-) -> Curvature:
+) -> Mixing:
     """Gammas of the nodes as `kind` says, and those of the label pairs by mixing rates.
 
     Labels that do not depend on each other have a gamma of 2, whatever the kind.
     """
     if not len(grammar.patterns) and grammar.constraints is None:
-        return Curvature(np.full(scores.n_positions, 2.0, dtype=np.float32), None, None)
+        twos, nothing = (np.full(scores.n_positions, gamma, np.float32) for gamma in (2.0, 0.0))
+        return Mixing(twos, nothing, None)
     assert posteriors.arc_sums is not None
     counts = posteriors.arc_sums.clip(min=0)  # weighted by position, they may be negative
     mixing = scores.trellis.mixing(scores, counts, weights, n_threads)
-    nodes = mixing.nodes
     if kind == "exact":
-        nodes = exact(scores, n_threads=n_threads).astype(np.float32)
-    elif kind == "length":
-        nodes = by_length(scores.offsets)
-    return Curvature(nodes, mixing.edges, mixing.arc_curvatures)
+        return replace(mixing, nodes=exact(scores, n_threads=n_threads).astype(np.float32))
+    if kind == "length":
+        return replace(mixing, nodes=by_length(scores.offsets))
+    return mixing

@@ -105,12 +105,21 @@ class Mixing:
     """How far the labels of N positions depend on their neighbours, see `Trellis.mixing`."""
 
     nodes: NDArray[np.float32]
-    """(N,) gamma of all labels at a position."""
+    """(N,) gamma of all labels at a position, or (N, K) of each label."""
     edges: NDArray[np.float32]
     """(N,) gamma of all label pairs that end at a position; 0 where a sequence begins."""
     arc_curvatures: NDArray[np.float64] | None
     """Sum over all positions of gamma p (1 - p), p the probability of each arc, in the shape of the
     arcs; None where it is not known arc by arc."""
+
+    def edge_gamma(self, weights: NDArray[np.float64] | None) -> float:
+        """Mean of `edges` over the positions that a label pair ends at; 2 if there are none.
+
+        ``weights`` (N,) say how much each position counts.
+        """
+        counts = (self.edges > 0) * (1.0 if weights is None else weights)
+        total = float(counts.sum())
+        return float(np.einsum("n,n", self.edges, counts)) / total if total > 0 else 2.0
 
 
 class Trellis(ABC):
