@@ -154,7 +154,8 @@ def check_loss(case: Case) -> None:
         slack += EPSILON * 64 * penalty
         np.testing.assert_allclose(crf.loss_, expected, rtol=1e-13, atol=slack)
         if crf.objective == "likelihood":  # other trainings have stages, the last maybe empty
-            assert crf.history_["loss"][-1:] in ([], [crf.loss_])
+            n_kept = count_kept(crf)
+            assert crf.history_["loss"][max(0, n_kept - 1) : n_kept] in ([], [crf.loss_])
     else:
         check_boosting_loss(question, losses, slack)
     if "eval_set" in question.training.fit_parameters:
@@ -192,14 +193,21 @@ def check_boosting_loss(question: Question, losses: Losses, slack: float) -> Non
         assert crf.history_["accuracy"][crf.n_rounds_ - 1] * n_known - 1e-9 <= most
 
 
+def count_kept(crf: LinearCRF | TreeCRF) -> int:
+    """How many rounds or iterations the model has."""
+    if isinstance(crf, TreeCRF):
+        return crf.n_rounds_
+    is_best = crf.early_stopping_rounds is not None and crf.best_iter_ is not None
+    return crf.best_iter_ if is_best else crf.n_iter_
+
+
 def check_evaluation(question: Question) -> None:
     """The figures of the `eval_set` that the model as it was kept has."""
     question = replace(question, asked=Training.of(question.training.case, renewed=True))
     crf = question.crf
-    n_noted = crf.n_rounds_ if isinstance(crf, TreeCRF) else len(crf.history_["loss"])
-    if not n_noted or crf.objective == "max_margin":  # which keeps the best of its iterations
+    place = count_kept(crf) - 1
+    if place < 0 or crf.objective == "max_margin":  # which keeps the best of its iterations
         return
-    place = n_noted - 1
     losses = losses_of(question, weighted=False)
     n_known = sum(code >= 0 for codes in losses.codes for code in codes)
     expected = losses.of(crf.objective, crf.sharpness) / n_known

@@ -340,9 +340,10 @@ def trainings(
         parameters |= draw(_linear_parameters(objective, form))
     else:
         parameters |= draw(_tree_parameters())
-        if watched:
-            parameters["early_stopping_rounds"] = draw(st.sampled_from([None, 1, 2]))
-            parameters["early_stopping_metric"] = draw(st.sampled_from(["loss", "accuracy"]))
+    # The best iteration for another objective may be of an earlier stage, which had another loss.
+    if watched and (estimator == "TreeCRF" or objective == "likelihood"):
+        parameters["early_stopping_rounds"] = draw(st.sampled_from([None, 1, 2]))
+        parameters["early_stopping_metric"] = draw(st.sampled_from(["loss", "accuracy"]))
     return {
         "estimator": estimator,
         "parameters": parameters,

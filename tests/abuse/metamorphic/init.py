@@ -15,12 +15,12 @@ def continued_trainings(draw: st.DrawFn) -> Case:
     """Trainings of trees that are cut in two, and of weights that come to a minimum."""
     case = draw(trainings())
     parameters = case["parameters"]
+    parameters["early_stopping_rounds"] = None  # a training that stopped would go on
     if case["estimator"] == "TreeCRF":
         case["rounds"] = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
         case["saved"] = draw(st.booleans())
         # Else the number of rounds for the likelihood depends on n_rounds, and with init on it.
         parameters["warm_rounds"] = draw(st.integers(0, 3))
-        parameters["early_stopping_rounds"] = None  # a training that stopped would go on
         return case
     # A convex loss: it has one minimum.
     parameters |= {"objective": "likelihood", "max_iter": 2000, "reg_lambda": 1.0}
