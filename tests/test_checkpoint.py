@@ -193,7 +193,7 @@ def test_damaged_files_are_refused(tmp_path):
         ("seed", -1, r"its seed"),
         ("best_step", "7", r"its best step"),
         ("best_step", -1, r"its best step"),
-        ("ended", None, r"how it stands"),
+        ("ended", None, r"its training state"),
         ("history", ["gone"], r"history.gone is missing"),
         ("history", None, r"its history"),
     ],

@@ -4,14 +4,17 @@ Both estimators are trained with scores that are given from outside, over a grap
 each label depends on the first one of its sequence. What comes out is compared with enumeration.
 """
 
+import tempfile
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from operator import ne
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hedgerow import LinearCRF, TreeCRF
+import hedgerow
+from hedgerow import LinearCRF, TreeCRF, persist
 from hedgerow.labels.automaton import PatternArcs
 from hedgerow.potentials import PatternWeights, Potential
 from hedgerow.trellis import Mixing, Trellis
@@ -226,8 +229,22 @@ def test_a_margin_equals_enumeration():
     assert crf.loss_ == pytest.approx(sum(hinges) + 0.25 * squares(crf), rel=1e-9)
 
 
-def test_a_potential_without_a_form_in_files_says_so(crf, tmp_path):
-    with pytest.raises(NotImplementedError, match="Given has no form in a model file"):
-        crf.save(tmp_path / "model")
+def test_model_files_keep_what_is_learnt(crf):
+    same = type(crf).from_state(persist.read(file_of(crf))[1])
+    np.testing.assert_array_equal(same.predict_proba(OTHERS), crf.predict_proba(OTHERS))
+    with pytest.raises(hedgerow.ModelFileError, match=r"holds a 'Plugged.*does not know"):
+        hedgerow.load(file_of(crf))
+
+
+def file_of(crf):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        crf.save(path)
+        return path.read_bytes()
+
+
+def test_a_potential_without_a_form_in_files_says_so():
+    with pytest.raises(NotImplementedError, match="Given has no form in a model file: it lacks"):
+        Given().pack()
     with pytest.raises(NotImplementedError, match="Given has no form in a model file"):
         Given.unpack(None, schema=None, index=None, grammar=None)

@@ -23,7 +23,7 @@ from hedgerow.state import ModelFileError, State, expecting
 
 __all__ = ["Checkpoint", "Identity", "Record", "check_checkpoint"]
 
-Standing = TypeVar("Standing")
+TrainingState = TypeVar("TrainingState")
 
 # Parameters that do not change what is learnt.
 FREE = frozenset({"n_jobs", "verbose", "callbacks"})
@@ -163,8 +163,8 @@ class Record:
     def __exit__(self, *_: object) -> None:
         self._lock.release()
 
-    def read(self, unpack: Callable[[State], Standing]) -> Standing | None:
-        """Where the training stands, as `unpack` reads it; None if it has not begun.
+    def read(self, unpack: Callable[[State], TrainingState]) -> TrainingState | None:
+        """The training state, as `unpack` reads it; None if the training has not begun.
 
         Raises ModelFileError if the file is damaged, ValueError if it is of another training.
         """
@@ -198,7 +198,7 @@ class Record:
             )
 
     def note(self, n_done: int, pack: Callable[[], State], *, last: bool = False) -> None:
-        """Keep where the training stands if it is due after so many steps, or at the last one."""
+        """Write the training state if it is due after so many steps, or at the last one."""
         if n_done != self._n_written and (last or n_done % self._every == 0):
             if not self._lock.is_held:
                 raise RuntimeError(

@@ -89,7 +89,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return build_trellis(grammar)
 
     def given_potentials(self) -> tuple[Potential, ...]:
-        """Potentials that add scores to those that are learnt; for subclasses to give."""
+        """Potentials that add scores to those that are learnt; for subclasses to give.
+
+        They are not kept in model files and checkpoints: the class and its parameters must say
+        all about them.
+        """
         return ()
 
     @property
@@ -344,7 +348,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _to_state(self) -> State:
         """Everything that a model file has to hold."""
-        parts = [potential.pack() for potential in self.model_.potentials]
+        parts = [self.model_.potential(kind).pack() for kind in self.learns]
         metadata = {
             "parameters": persist.pack_parameters(plain_parameters(self)),
             "classes": persist.pack_classes(self.classes_),
@@ -414,7 +418,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         init: Estimator | None,
         free: Collection[str],
     ) -> AbstractContextManager[Record | None]:
-        """Where to write down how the training stands, for a ``with``; None if not asked for.
+        """Where to write the training state to, for a ``with``; None if not asked for.
 
         `X` is all that is learnt from but for the labels; the parameters `free` may differ from
         those of a training to go on with.
@@ -422,12 +426,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if checkpoint is None:
             return nullcontext()
         weights = data.targets.weights
-        watched = tuple((each.name, each.targets.codes, each.sequences) for each in eval_sets)
+        evaluated = tuple((each.name, each.targets.codes, each.sequences) for each in eval_sets)
         fingerprints = {
             "X": fingerprint(X, data.index),
             "y": fingerprint(data.labels.classes, data.targets.codes),
             "sample_weight": None if weights is None else fingerprint(weights),
-            "eval_set": fingerprint(watched) if watched else None,
+            "eval_set": fingerprint(evaluated) if evaluated else None,
             "init": None if init is None else fingerprint(init._to_state()),
         }
         return Record(checkpoint, Identity.of(self, fingerprints, free))
@@ -496,7 +500,7 @@ def check_fitted(crf: Estimator) -> None:
 
 def best_step(crf: Estimator) -> int | None:
     """Number of rounds or iterations at which the eval set did best; None without one."""
-    best: int | None = getattr(crf, "best_round_", None) or getattr(crf, "best_iter_", None)
+    best: int | None = getattr(crf, "best_round_" if crf.step_name == "round" else "best_iter_")
     return best
 
 

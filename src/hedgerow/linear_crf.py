@@ -76,11 +76,11 @@ class LinearCRF(Estimator):
         iterations where there are many weights and `reg_lambda` is small. 0: never. None: 1e-5, and
         0.01 for "max_margin".
     early_stopping_rounds : int or None, default None
-        Stop when the `eval_set`, the last one if there are several, has not done better for so
-        many iterations, and keep the weights of the best one. It does not stop in the `warm_iter`
-        iterations.
+        Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
+        has not improved for this many iterations, and keep the weights of the best one. Iterations
+        that only warm up (`warm_iter`) never stop the training.
     early_stopping_metric : {"loss", "accuracy"}, default "loss"
-        What to do better at.
+        The metric of early stopping.
     callbacks : list of callables or None, default None
         Called after every iteration with a `hedgerow.training.stopping.Step`; training ends when
         one of them returns something true.
@@ -141,8 +141,9 @@ class LinearCRF(Estimator):
     decode_ : {"viterbi", "marginal"}
         How `predict` decodes by default.
     loss_ : float
-        Loss at the end of training, penalties included: the negative log-likelihood, or the value
-        of the objective with the sign changed.
+        Training loss of the weights, penalties included: the negative log-likelihood, or the value
+        of the objective with the sign changed. Where early stopping keeps an iteration that only
+        warmed up, it is the negative log-likelihood.
     n_iter_ : int
         Number of iterations done.
     best_iter_ : int or None
@@ -261,8 +262,8 @@ class LinearCRF(Estimator):
         init : fitted LinearCRF, optional
             Start from its weights; those of attributes or labels it does not know start at zero.
         checkpoint : hedgerow.Checkpoint, optional
-            A file to write the state of the training to, and to go on from if it exists. For the
-            likelihood `max_iter` may be another then.
+            A file to write the state of the training to, and to go on from if it exists. Callbacks
+            are called for new iterations only. For the likelihood `max_iter` may be another then.
         """
         self._check_parameters()
         check_checkpoint(checkpoint)
@@ -285,7 +286,7 @@ class LinearCRF(Estimator):
             state, solver_state = self._begin(record, plan, layout, scaling, data, init)
             given = self.given_potentials()
             prepare = partial(Attributed.of, index=data.index, given=given, n_threads=n_threads)
-            watched = [each.prepare(prepare) for each in eval_sets]
+            prepared = [each.prepare(prepare) for each in eval_sets]
             del eval_sets
             loss = LinearLoss(
                 rows,
@@ -301,7 +302,7 @@ class LinearCRF(Estimator):
             fitted = self._train(
                 solver,
                 state,
-                watched,
+                prepared,
                 stopping,
                 record,
                 data,
@@ -311,7 +312,7 @@ class LinearCRF(Estimator):
         fitted.n_iter_ = solver.n_done
         fitted.best_iter_ = state.best_step
         message = self._explain_end(solver, data)
-        del loss, solver, solver_state, watched
+        del loss, solver, solver_state, prepared
         _core.release_memory()
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=2)

@@ -118,11 +118,11 @@ class TreeCRF(Estimator):
         So many of the rounds are for the likelihood, to start from; all others for the objective.
         None: a fifth of them, or those of `init`.
     early_stopping_rounds : int or None, default None
-        Stop when the `eval_set`, the last one if there are several, has not done better for so
-        many rounds, and keep the rounds up to the best one. In the first `warm_rounds` it does not
-        stop.
+        Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
+        has not improved for this many rounds, and keep the rounds up to the best one. Rounds for
+        the likelihood (`warm_rounds`) never stop the training.
     early_stopping_metric : {"loss", "accuracy"}, default "loss"
-        What to do better at.
+        The metric of early stopping.
     callbacks : list of callables or None, default None
         Called after every round with a `hedgerow.training.stopping.Step`; training ends when one
         of them returns something true.
@@ -175,8 +175,8 @@ class TreeCRF(Estimator):
     decode_ : {"viterbi", "marginal"}
         How `predict` decodes by default.
     loss_ : float
-        Loss of the training labels at the end, per position: the negative log-likelihood, or the
-        value of the objective with the sign changed.
+        Training loss per position: the negative log-likelihood, or the value of the objective with
+        the sign changed, whichever the last round of the model was trained for.
     history_ : dict of lists
         After every round ``loss`` (of what the round was for, per position) and ``accuracy`` (by
         the most probable label of each position) on the training data; with an `eval_set` also
@@ -341,7 +341,7 @@ class TreeCRF(Estimator):
             prepare = partial(Binned.of, columns=columns, given=given, n_threads=settings.n_threads)
             binned = prepare(sequences)
             del sequences
-            watched = [each.prepare(prepare) for each in eval_sets]
+            prepared = [each.prepare(prepare) for each in eval_sets]
             del eval_sets
             booster = Booster(
                 columns,
@@ -358,7 +358,7 @@ class TreeCRF(Estimator):
             fitted = self._train(
                 booster,
                 state,
-                watched,
+                prepared,
                 stopping,
                 record,
                 data,
@@ -370,7 +370,7 @@ class TreeCRF(Estimator):
         if schedule.stages:
             fitted.n_warm_rounds_ = min(schedule.warm_rounds, fitted.n_rounds_)
         fitted.best_round_ = state.best_step
-        del booster, binned, watched
+        del booster, binned, prepared
         _core.release_memory()
         self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
         return self

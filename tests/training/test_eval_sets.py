@@ -64,12 +64,14 @@ def test_several_sets_have_names(eval_set, names):
         ((X[:1], [["b", "b"]]), "in eval_set: y[0][1] is 'b' after 'b', which the parameter"),
         ((X[:1], [["?", None]]), "in eval_set: every label of y is missing; at least one is"),
         ((X, Y, [1]), "in eval_set: groups goes with one flat X"),
-        ((X,), "eval_set must be (X, y), or (X, y, groups) for a flat X; a list of such tuples"),
-        (5, "eval_set must be (X, y), or (X, y, groups) for a flat X"),
-        ([], "eval_set is []; eval_set must be (X, y)"),
-        ({}, "eval_set is {}; eval_set must be (X, y)"),
-        ({"": ONE}, "eval_set has the name ''; expected text that is not empty"),
-        ({1: ONE}, "eval_set has the name 1; expected text that is not empty"),
+        ((X,), "eval_set is of type tuple of length 1; expected (X, y), or (X, y, groups) for a"),
+        (5, "eval_set is of type int; expected (X, y), or (X, y, groups) for a flat X; a list of"),
+        ({"dev": 5}, "eval_set (dev) is of type int; expected (X, y)"),
+        ([], "eval_set is []; expected (X, y)"),
+        ({}, "eval_set is {}; expected (X, y)"),
+        ({"": ONE}, "eval_set has the name ''; expected text that can be printed"),
+        ({"\udcff": ONE}, "eval_set has the name '\\udcff'; expected text that can be printed"),
+        ({1: ONE}, "eval_set has the name 1; expected text that can be printed"),
         ([TWO, (X[:1], [["a", "d"]])], "in eval_set (eval_1): unknown label 'd' at y[0][1]"),
         ({"dev": (X[:1], [["a", "d"]])}, "in eval_set (dev): unknown label 'd' at y[0][1]"),
     ],
@@ -77,6 +79,13 @@ def test_several_sets_have_names(eval_set, names):
 def test_eval_sets_that_make_no_sense(eval_set, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         read(eval_set, forbidden=[("b", "b")])
+
+
+@pytest.mark.parametrize("eval_set", [(TWO, TWO), [list(TWO), list(TWO)], [TWO, list(TWO)]])
+def test_several_sets_in_the_wrong_form(eval_set):
+    message = r"If these are several sets, pass them as a list of tuples, \[\(X, y\), \(X, y\)\]$"
+    with pytest.raises((TypeError, ValueError), match=message):
+        read(eval_set)
 
 
 def test_errors_of_the_reader_keep_their_kind():

@@ -177,6 +177,26 @@ def test_training_is_not_stopped_while_it_warms_up():
     assert 30 < crf.n_iter_ < 70
 
 
+@pytest.mark.parametrize("name", ["trees", "linear", "L1"])
+def test_a_model_to_go_on_from_may_be_the_best(name, tmp_path):
+    kind = Kind(name)
+    good = {"reg_lambda": 10.0} if kind.crf is LinearCRF else {}
+    init = kind.make(2, late=True, **good).fit(X, Y)
+    late = kind.make(50, late=True, early_stopping_rounds=3)
+    found = late.fit(X, Y, eval_set=OTHERS, init=init)
+    losses = [-crf.log_likelihood(*OTHERS).sum() for crf in (init, found)]
+    assert losses[1] <= losses[0]
+    best = np.argmin(found.history_["eval_loss"]) + 1 + (2 if kind.crf is TreeCRF else 0)
+    if losses[0] == losses[1]:
+        assert kind.best_of(found) == (0 if kind.crf is LinearCRF else 2)
+        assert_same(found, init)
+    else:
+        assert kind.best_of(found) == best
+    assert np.isfinite(found.loss_)
+    found.save(tmp_path / "model")
+    assert kind.best_of(hedgerow.load(tmp_path / "model")) == kind.best_of(found)
+
+
 @pytest.mark.parametrize("before_end", [False, True])
 def test_early_stopping_goes_on_from_a_checkpoint(kind, before_end, tmp_path):
     options = {"late": True, "early_stopping_rounds": 4}

@@ -24,6 +24,7 @@ class Script(Update):
 
     n_done = property(lambda self: self.done)
     n_warm = property(lambda self: self.warm)
+    has_learnt = property(lambda self: self.done > 0)
     loss = property(lambda self: 0.0)
 
     def advance(self):

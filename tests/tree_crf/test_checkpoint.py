@@ -162,3 +162,11 @@ def test_rounds_for_the_likelihood_that_would_be_others(tmp_path):
     small(objective="pointwise").fit(X, Y, checkpoint=checkpoint)
     with pytest.raises(ValueError, match=r"n_rounds was 14 and is 20 now"):
         small(objective="pointwise", n_rounds=20).fit(X, Y, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("n_rounds", [4, 5, 24, 25])
+def test_the_loss_of_a_training_that_ends_with_a_stage(n_rounds, tmp_path):
+    crf = TreeCRF(n_rounds=n_rounds, warm_rounds=4, objective="accuracy", n_jobs=1)
+    checkpoint = Checkpoint(tmp_path / "kept")
+    losses = [crf.fit(X, Y, checkpoint=checkpoint).loss_ for _ in range(2)]
+    assert losses[0] == losses[1] == crf.history_["loss"][-1]

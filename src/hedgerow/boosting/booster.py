@@ -131,7 +131,8 @@ class Booster(Update[Binned]):
         self._next_scores = np.empty_like(self.scores)
         self._marginals = np.empty_like(self.scores)
         self._gradients: NDArray[np.float64] | None = None
-        self.objective = schedule.objective_of(self.n_done)
+        # Where no round is left, that of the last one.
+        self.objective = schedule.objective_of(min(self.n_done, max_rounds - 1))
         self.measured = self._measure(self.scores, self.weights)
         if np.isnan(rounds.loss):
             self.keep()
@@ -140,6 +141,11 @@ class Booster(Update[Binned]):
     def n_done(self) -> int:
         """Number of rounds so far."""
         return self.rounds.n_rounds
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether there are rounds."""
+        return self.n_done > 0
 
     @property
     def n_warm(self) -> int:

@@ -74,7 +74,7 @@ def describe(model: Any, path: str) -> str:
     for name, figures in model.history_.items():
         if name not in ("loss", "accuracy") and figures:
             words = re.sub("^eval_(?=loss|accuracy)", "dev_", name).replace("_", " ")
-            facts[words] = f"{figures[-1]:.6g} at the end"
+            facts[words] = describe_figure(model, figures)
     if hasattr(model, "recipe_"):
         with telling(f"{path}: "):
             facts["files"] = describe_recipe(Recipe.from_json(model.recipe_))
@@ -82,6 +82,18 @@ def describe(model: Any, path: str) -> str:
     for name, fact in facts.items():
         lines += textwrap.wrap(f"{name}: {fact}", WIDTH, subsequent_indent="    ")
     return "\n".join(lines)
+
+
+def describe_figure(model: Any, figures: list[float]) -> str:
+    """A figure of the eval set: that of the model, or the last one."""
+    from hedgerow.estimator import best_step
+
+    best, n_steps = best_step(model), len(model.history_["loss"])
+    if model.early_stopping_rounds is None or best is None:
+        best = 0
+    if n_steps - len(figures) < best <= n_steps:
+        return f"{figures[best - 1 - n_steps]:.6g} in {model.step_name} {best:,}, the best"
+    return f"{figures[-1]:.6g} at the end"
 
 
 def describe_recipe(recipe: Recipe) -> str:

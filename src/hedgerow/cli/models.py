@@ -44,8 +44,12 @@ def recipe_of(model: Estimator, path: str, file: str) -> Recipe:
 
 def describe_training(model: Any) -> str:
     """How long a model was trained, and to which loss."""
-    is_linear = hasattr(model, "n_iter_")
-    steps = f"{model.n_iter_:,} iterations" if is_linear else f"{model.n_rounds_:,} rounds"
+    if hasattr(model, "n_rounds_"):
+        steps = f"{model.n_rounds_:,} rounds"
+    elif model.early_stopping_rounds is not None and model.best_iter_ is not None:
+        steps = f"{model.best_iter_:,} iterations, of {model.n_iter_:,}"
+    else:
+        steps = f"{model.n_iter_:,} iterations"
     return f"{steps}, loss {model.loss_:.6g}"
 
 

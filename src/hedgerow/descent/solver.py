@@ -144,6 +144,11 @@ class Solver(Update[Attributed]):
         return self.state.n_iter
 
     @property
+    def has_learnt(self) -> bool:
+        """Whether any weight is not zero."""
+        return bool(self.state.weights.any())
+
+    @property
     def n_warm(self) -> int:
         """Iterations of the stage that is only to warm up; so far, while it lasts."""
         done = self.state.done[: self.plan.n_warm]
@@ -151,8 +156,12 @@ class Solver(Update[Attributed]):
 
     @property
     def loss(self) -> float:
-        """The loss of what is kept, penalties included."""
-        return self.state.kept_loss
+        """The loss of what is kept, penalties included, for what it was trained for."""
+        if not np.isnan(self.state.kept_loss):
+            return self.state.kept_loss
+        weights, loss = self.state.kept_weights, self.loss_function  # those of another model
+        sizes = self.plan.reg_alpha * np.abs(loss.scaling.unscale(weights))
+        return loss.of(self.plan.stages[-1])(weights)[0] + float(sizes.sum())
 
     def advance(self) -> bool:
         """Do one iteration; False if the loss has settled, or there were enough."""
@@ -187,7 +196,7 @@ class Solver(Update[Attributed]):
         return self._potentials(self.state.kept_weights)
 
     def pack(self) -> State:
-        """Where it stands."""
+        """Its state."""
         return self.state.pack()
 
     def _potentials(self, weights: Vector) -> tuple[AttributeWeights, PatternWeights]:

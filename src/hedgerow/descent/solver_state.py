@@ -1,4 +1,4 @@
-"""Solver state: where a descent stands between two iterations, and its form in a checkpoint."""
+"""Solver state: all that a solver knows between two iterations, and its form in a checkpoint."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ class SolverState:
         """
         history, done = unpack_history(state), state.metadata.get("done")
         losses = read_array(state, "losses", np.float64).tolist()
-        require("loss" in history or not (done or losses), "its history")
+        require("loss" in history, "its history")
         require(
             isinstance(done, list)
             and all(isinstance(n_iter, int) and n_iter >= 0 for n_iter in done)
             and len(done) < len(plan)
-            and sum(done) + len(losses) == len(history.get("loss", ())),
+            and sum(done) + len(losses) == len(history["loss"]),
             "its stages",
         )
         assert isinstance(done, list)

@@ -23,7 +23,6 @@ from hedgerow.tree_crf import TreeCRF
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TRAINING = "training"
 COLOURS = (ORANGE, "#2f7d4f", "#7a4fb0", "#8a6d1f")  # of eval sets, one after the other
 
 
@@ -53,26 +52,25 @@ def learning_curve(
     model = check_model(crf)
     check_choice("metric", metric, ("loss", "accuracy"))
     n_steps = len(model.history_.get("loss", ()))
-    curves = _find_curves(model.history_, metric)
-    _check_curves(model, n_steps, curves, metric)
+    training, evaluations = model.history_.get(metric), _find_evaluations(model.history_, metric)
+    if n_steps == 0 or not (training or evaluations):
+        raise ValueError(_explain_nothing(model, n_steps, metric))
     ax = open_axes(ax, 6.4, 3.8)
     is_tree = isinstance(model, TreeCRF)
     ax.set_xlabel(model.step_name)
     ax.set_ylabel("loss per position" if metric == "loss" else metric)
-    right = ax
+    right, lines = ax, []
+    if training:
+        lines.append(_draw_curve(ax, training, n_steps, "training", BLUE, "-"))
     if not is_tree and metric == "loss":
         ax.set_ylabel("training loss", color=BLUE)
-        if len(curves) > 1:
-            right = _add_right_axis(ax, COLOURS[0] if len(curves) == 2 else INK)
-    lines, colours = [], cycle(COLOURS)
-    for name, figures in curves.items():
-        if name == TRAINING:
-            lines.append(_draw_curve(ax, figures, n_steps, name, BLUE, "-"))
-        else:
-            colour = next(colours)
-            lines.append(_draw_curve(right, figures, n_steps, name, colour, "--"))
-    if len(curves) > (TRAINING in curves):
-        lines += _mark_best(right, model, n_steps, figures, lines[-1])
+        if evaluations:
+            right = _add_right_axis(ax, COLOURS[0] if len(evaluations) == 1 else INK)
+    for (name, figures), colour in zip(evaluations.items(), cycle(COLOURS), strict=False):
+        label = "evaluation" if name == "eval" else name
+        lines.append(_draw_curve(right, figures, n_steps, label, colour, "--"))
+    if evaluations:
+        lines += _mark_best(right, model, n_steps, lines[-1])
     if isinstance(model, TreeCRF):
         lines += _mark_objective(ax, model)
     ax.spines[["top", "right"]].set_visible(False)
@@ -82,26 +80,21 @@ def learning_curve(
     return ax
 
 
-def _find_curves(history: dict[str, list[float]], metric: str) -> dict[str, list[float]]:
-    """Figures by the name of their curve, those of training first."""
-    curves = {TRAINING: history[metric]} if history.get(metric) else {}
-    for key, figures in history.items():
-        name = key.removesuffix(f"_{metric}")
-        if name != key and figures:
-            curves["evaluation" if name == "eval" else name] = figures
-    return curves
+def _find_evaluations(history: dict[str, list[float]], metric: str) -> dict[str, list[float]]:
+    """Figures of the eval sets, by their names."""
+    suffix = f"_{metric}"
+    return {
+        key.removesuffix(suffix): figures
+        for key, figures in history.items()
+        if key.endswith(suffix) and figures
+    }
 
 
-def _check_curves(
-    model: Estimator, n_steps: int, curves: dict[str, list[float]], metric: str
-) -> None:
+def _explain_nothing(model: Estimator, n_steps: int, metric: str) -> str:
     kind = type(model).__name__
     if n_steps == 0:
-        raise ValueError(
-            f"this {kind} has no history to plot: it was trained for no round or iteration"
-        )
-    if not curves:
-        raise ValueError(f"this {kind} has no {metric} to plot; fit it with eval_set=(X, y)")
+        return f"this {kind} has no history to plot: it was trained for no round or iteration"
+    return f"this {kind} has no {metric} to plot; fit it with eval_set=(X, y)"
 
 
 def _add_right_axis(ax: Axes, colour: str) -> Axes:
@@ -128,12 +121,10 @@ def _mark_objective(ax: Axes, model: TreeCRF) -> list[Any]:
     return [ax.axvline(n_warm + 0.5, color=FAINT, ls=":", label="objective from here on")]
 
 
-def _mark_best(
-    ax: Axes, model: Estimator, n_steps: int, watched: list[float], line: Any
-) -> list[Any]:
+def _mark_best(ax: Axes, model: Estimator, n_steps: int, line: Any) -> list[Any]:
     """Mark the best step on the curve of the last eval set."""
-    best = best_step(model)
-    if best is None or not n_steps - len(watched) < best <= n_steps:
+    best, figures = best_step(model), line.get_ydata()
+    if best is None or not n_steps - len(figures) < best <= n_steps:
         return []
-    name, figure = f"best {model.step_name}: {best}", watched[best - 1 - n_steps]
+    name, figure = f"best {model.step_name}: {best}", figures[best - 1 - n_steps]
     return ax.plot(best, figure, "o", color=line.get_color(), label=name, zorder=3)

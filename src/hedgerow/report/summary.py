@@ -55,9 +55,13 @@ def _shorten(text: str) -> str:
 
 def describe_history(model: Estimator) -> dict[str, Any] | None:
     """Figures of training, by round or iteration; None if there are none."""
-    curves = {
-        name: round_off(figures) for name, figures in model.history_.items() if len(figures) > 0
-    }
-    if not curves:
+    n_steps = max(map(len, model.history_.values()), default=0)
+    if n_steps == 0:
         return None
+    # Figures that were not noted from the beginning are those of the last steps.
+    curves = {
+        name: [*[None] * (n_steps - len(figures)), *round_off(figures)]
+        for name, figures in model.history_.items()
+        if figures
+    }
     return {"step": model.step_name, "curves": curves, "best": best_step(model)}

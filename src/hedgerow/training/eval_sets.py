@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -20,9 +20,10 @@ Form = TypeVar("Form")
 OtherForm = TypeVar("OtherForm")
 
 EXPECTED = (
-    "eval_set must be (X, y), or (X, y, groups) for a flat X; a list of such tuples, or a dict of "
-    "them by name"
+    "expected (X, y), or (X, y, groups) for a flat X; a list of such tuples, or a dict of them by "
+    "name"
 )
+SEVERAL = "a list of tuples, [(X, y), (X, y)]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class EvalSet(Generic[Form]):
 
     def prepare(self, prepare: Callable[[Form], OtherForm]) -> EvalSet[OtherForm]:
         """The same with X in another form."""
-        return replace(self, sequences=prepare(self.sequences))  # type: ignore[arg-type,return-value]
+        return EvalSet(self.name, prepare(self.sequences), self.targets, self.objective)
 
     def measure(self, parts: Iterable[Scores], n_threads: int) -> dict[str, float]:
         """Mean loss of the labelled positions, and share of those labelled right by default.
@@ -76,16 +77,28 @@ def name_eval_sets(eval_set: Any) -> dict[str, tuple[Any, ...]]:
         sets = {"eval": eval_set}
     if not sets:
         raise ValueError(f"eval_set is {eval_set!r}; {EXPECTED}")
-    for pair in sets.values():
+    for name, pair in sets.items():
         if not isinstance(pair, (tuple, list)) or len(pair) not in (2, 3):
-            raise ValueError(EXPECTED)
+            size = f" of length {len(pair)}" if isinstance(pair, (tuple, list)) else ""
+            kind = type(pair).__name__
+            raise ValueError(f"{_place(name)} is of type {kind}{size}; {EXPECTED}")
     return sets
 
 
 def _check_name(name: Any) -> str:
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"eval_set has the name {name!r}; expected text that is not empty")
+    if not isinstance(name, str) or not name.isprintable() or not name:
+        raise ValueError(f"eval_set has the name {name!r}; expected text that can be printed")
     return name
+
+
+def _place(name: str) -> str:
+    """A set in a message."""
+    return "eval_set" if name == "eval" else f"eval_set ({name})"
+
+
+def _may_be_several(pair: tuple[Any, ...]) -> bool:
+    """Whether what was read as X, y and groups looks like sets of X and y."""
+    return all(isinstance(part, (tuple, list)) and len(part) in (2, 3) for part in pair)
 
 
 def read_eval_sets(
@@ -125,8 +138,10 @@ def read_eval_sets(
             if not (codes >= 0).any():
                 raise ValueError("every label of y is missing; at least one is needed")
         except (TypeError, ValueError) as error:
-            where = "eval_set" if name == "eval" else f"eval_set ({name})"
-            raise type(error)(f"in {where}: {error}") from error
+            message = f"in {_place(name)}: {error}"
+            if _may_be_several(pair):
+                message += f". If these are several sets, pass them as {SEVERAL}"
+            raise type(error)(message) from error
         targets = Targets(sequences.offsets, codes, data.trellis)
         found.append(EvalSet(name, sequences, targets, objective))
     return found

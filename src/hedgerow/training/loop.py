@@ -28,8 +28,8 @@ def train(
 ) -> None:
     """Advance until there is no step left, or someone says that it is enough.
 
-    With patience the best step by the last eval set is kept, else the last. How the training
-    stands is written down in `record` from time to time.
+    With patience the best step by the last eval set is kept, else the last. The training state is
+    written to `record` from time to time.
     """
 
     def evaluate() -> dict[str, float]:
@@ -43,7 +43,7 @@ def train(
             state.compare(update.n_done, figure if stopping.metric == "loss" else -figure)
         return figures
 
-    if update.n_done and state.best_step is None:  # steps of a model to go on from
+    if update.has_learnt and state.best_step is None:  # by a model to go on from
         evaluate()
     is_over = False
     while not (is_over or state.ended):
@@ -53,7 +53,7 @@ def train(
             state.note(figures)
             progress.update(figures)
             is_enough = _is_enough(state, update, stopping.patience)
-            state.ended = stopping.tell(update.n_done, figures) or is_enough
+            state.ended = stopping.call_back(update.n_done, figures) or is_enough
         if stopping.patience is None or state.best_step in (None, update.n_done):
             # Also if the step came to nothing: it may have been the first for another objective.
             update.keep()

@@ -54,7 +54,9 @@ class TrainingState:
     def unpack(cls, state: State) -> TrainingState:
         """Read what `pack` wrote; raises ModelFileError."""
         metadata, best = state.metadata, read_array(state, "best", np.float64)
-        require(type(metadata.get("ended")) is bool and "best_step" in metadata, "how it stands")
+        require(
+            type(metadata.get("ended")) is bool and "best_step" in metadata, "its training state"
+        )
         best_step = metadata["best_step"]
         is_step = type(best_step) is int and best_step >= 0 and not np.isnan(best).any()
         require(len(best) == 1 and (best_step is None or is_step), "its best step")

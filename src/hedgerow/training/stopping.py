@@ -1,4 +1,4 @@
-"""Stopping: parameters that say when training ends before its last step, and who is told."""
+"""Stopping: early stopping and callbacks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ Metric = Literal["loss", "accuracy"]
 
 @dataclass(frozen=True)
 class Step:
-    """What a callback is told after a round of `TreeCRF`, or an iteration of `LinearCRF`.
+    """What a callback is called with after a round of `TreeCRF`, or an iteration of `LinearCRF`.
 
     Attributes
     ----------
     number : int
         How many rounds or iterations were done by now.
     figures : mapping of str to float
-        What ``history_`` has got: ``loss`` on the training data, and ``accuracy`` of a `TreeCRF`;
-        with an ``eval_set`` ``eval_loss`` and ``eval_accuracy``.
+        The new entries of ``history_``: ``loss`` on the training data, for a `TreeCRF` also
+        ``accuracy``; with an ``eval_set`` ``eval_loss`` and ``eval_accuracy``, or those of its
+        name.
     """
 
     number: int
@@ -53,7 +54,7 @@ class Stopping:
     metric : {"loss", "accuracy"}
         Which figure it is.
     callbacks : sequence of callables
-        Each is told of every step, and can end the training.
+        Each is called after every step, and can end the training.
     """
 
     patience: int | None = None
@@ -82,8 +83,8 @@ class Stopping:
             )
         return cls(patience, metric, tuple(callbacks or ()))
 
-    def tell(self, number: int, figures: Mapping[str, float]) -> bool:
-        """Tell all callbacks of a step; returns whether one of them ends the training."""
+    def call_back(self, number: int, figures: Mapping[str, float]) -> bool:
+        """Call all callbacks after a step; returns whether one of them ends the training."""
         step = Step(number, MappingProxyType(dict(figures)))
         answers = [callback(step) for callback in self.callbacks]
         return any(map(bool, answers))

@@ -34,6 +34,11 @@ class Update(ABC, Generic[Form]):
     def n_warm(self) -> int:
         """How many of the first steps only prepare the others: training is not stopped in them."""
 
+    @property
+    @abstractmethod
+    def has_learnt(self) -> bool:
+        """Whether there is something to evaluate: steps, or a model to go on from."""
+
     @abstractmethod
     def advance(self) -> bool:
         """Do one step; False if there is none left."""

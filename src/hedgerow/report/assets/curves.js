@@ -62,6 +62,7 @@ function chartsOf(curves) {
 
 /** A loss with penalties, summed over all positions, is no match for one per position. */
 function alike(one, other) {
-  const [a, b] = [Math.abs(one[0] ?? 0), Math.abs(other[0] ?? 0)];
+  const at = one.findIndex((value, i) => value !== null && other[i] !== null);
+  const [a, b] = [Math.abs(one[at] ?? 0), Math.abs(other[at] ?? 0)];
   return a < 20 * b && b < 20 * a;
 }
