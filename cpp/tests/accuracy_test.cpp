@@ -61,9 +61,7 @@ void check_case(Case chosen, double sharpness) {
   }
 }
 
-}  // namespace
-
-void test_accuracy() {
+TEST(accuracy) {
   for (const int n_labels : {1, 2, 3, 7})
     for (const double sharpness : {0.5, 4.0, 30.0}) {
       context = std::to_string(n_labels) + " labels";
@@ -72,4 +70,5 @@ void test_accuracy() {
     }
 }
 
+}  // namespace
 }  // namespace hedgerow::tests

@@ -208,7 +208,7 @@ std::string describe(int n_labels, const Kind& kind) {
          " holes=" + std::to_string(kind.holes) + " edges=" + std::to_string(kind.edges);
 }
 
-void test_small_automata() {
+TEST(small_automata) {
   for (const int n_labels : {1, 2, 3, 4})
     for (const Kind& kind : kKinds)
       for (const int n_patterns : {0, 4, 15}) {
@@ -226,7 +226,7 @@ void test_small_automata() {
           batch.nodes[i] *= 500;
         check_against_enumeration(batch, 1000);
       }
-  context = "automaton, no sequences";
+  context = "no sequences";
   const Batch none(random_grammar(2, 3, 4, kKinds[2]), {}, kKinds[2]);
   check_subsets(none);
   CHECK(viterbi_of(none).empty() && best_of(none, 2).counts.empty());
@@ -235,8 +235,7 @@ void test_small_automata() {
 
 // Forward stays in scaled space, while backward runs out of range at position 2, after it has added
 // arcs of later positions to the sums: they must not count twice.
-void test_late_fallback() {
-  context = "automaton, late fallback";
+TEST(late_fallback) {
   const Kind kind{1, 0, false};
   Batch batch(random_grammar(3, 3, 5, {1, 0, true}), {7, 5}, kind);
   for (const auto& [s, arc] : batch.grammar.arcs) {
@@ -266,7 +265,7 @@ double slope(Batch& batch, double& score) {
   return difference / (2 * step);
 }
 
-void test_weighted_gradient() {
+TEST(weighted_gradient) {
   for (const bool edges : {false, true}) {
     const Kind kind{2, 0.2, edges};
     context = describe(2, kind);
@@ -293,8 +292,7 @@ void test_weighted_gradient() {
   }
 }
 
-void test_block_rows() {
-  context = "rows in blocks";
+TEST(block_rows) {
   for (const bool keep_all : {false, true}) {
     BlockRows rows(3000);
     for (const int64_t n_positions : {0, 1, 500, 1000, 1001}) {
@@ -352,8 +350,7 @@ Posteriors summed_posteriors_of(const Batch& batch) {
 }
 
 // More states times positions than are kept at a time.
-void test_blocks() {
-  context = "automaton, blocks";
+TEST(blocks) {
   std::map<String, double, ByLength> patterns;
   for (int32_t bits = 0; bits < 1024; ++bits) {
     String s;
@@ -388,7 +385,7 @@ void test_blocks() {
   CHECK_NEAR(largest_difference(one.arc_sums, other.arc_sums), 0.0, 1e-9);
 }
 
-void test_threads_do_not_matter() {
+TEST(threads_do_not_matter) {
   const std::vector<int64_t> lengths(150, 11);
   for (const bool edges : {false, true}) {
     const Kind kind{3, 0.1, edges};
@@ -408,15 +405,13 @@ void test_threads_do_not_matter() {
   }
 }
 
-void test_viterbi_ties() {
-  context = "automaton, all scores equal";
+TEST(viterbi_ties) {
   const Kind kind{0, 0, false};
   const Batch batch(random_grammar(4, 4, 10, kind), {4, 1}, kind);
   CHECK(viterbi_of(batch) == std::vector<int32_t>(batch.n_positions(), 0));
 }
 
-void test_impossible_labels() {
-  context = "automaton, labels on a forbidden arc";
+TEST(impossible_labels) {
   for (const bool edges : {false, true}) {
     const Kind kind{1, 0, edges};
     Batch batch({2, {{{0, 0}, 0.0}, {{0, 1}, -kInfinity}, {{1, 0}, 0.0}, {{1, 1}, 0.0}}}, {3},
@@ -435,7 +430,7 @@ void check_refused(const Batch& batch, const std::string& message) {
   CHECK_THROWS(std::invalid_argument, samples_of(batch, uniforms, 2), message);
 }
 
-void test_refusals() {
+TEST(refusals) {
   for (const bool edges : {false, true}) {
     const Kind kind{1, 0, edges};
     context = describe(3, kind);
@@ -473,8 +468,7 @@ void check_table(const TermTable& table, const std::vector<int32_t>& rows,
 }
 
 // The numbers of the comment at the top of automaton.cpp.
-void test_worked_example() {
-  context = "automaton, worked example";
+TEST(worked_example) {
   const std::vector<int32_t> failures{-1, 0, 0, 1}, last_labels{-1, 0, 1, 0};
   const std::vector<int32_t> sources{0, 0, 1, 2, 3}, labels{0, 1, 1, 0, 1};
   const std::vector<int32_t> targets{1, 2, 2, 3, 2}, links{-1, -1, 1, 0, 2};
@@ -526,8 +520,7 @@ void test_worked_example() {
   CHECK(!steps.refused(0));
 }
 
-void test_wrong_tables() {
-  context = "automaton, wrong tables";
+TEST(wrong_tables) {
   const Grammar good(2, {{{0, 1}, 1.0}, {{1, 0, 1}, 1.0}});
   const auto check_wrong = [&](std::vector<int32_t> Grammar::* table, int place, int32_t value,
                                const std::string& message) {
@@ -544,8 +537,7 @@ void test_wrong_tables() {
   check_wrong(&Grammar::links, 4, 1 << 30, "a link to one before them");
 }
 
-void test_interrupts() {
-  context = "automaton, a poll is due and says yes";
+TEST(interrupts) {
   const Kind kind{1, 0, false};
   const Batch batch(random_grammar(2, 3, 3, kind), {1 << 16}, kind);
   Posteriors found(batch);
@@ -558,20 +550,5 @@ void test_interrupts() {
 }
 
 }  // namespace
-
-void test_automaton() {
-  test_small_automata();
-  test_late_fallback();
-  test_weighted_gradient();
-  test_block_rows();
-  test_blocks();
-  test_threads_do_not_matter();
-  test_viterbi_ties();
-  test_impossible_labels();
-  test_refusals();
-  test_worked_example();
-  test_wrong_tables();
-  test_interrupts();
-}
 
 }  // namespace hedgerow::tests

@@ -59,9 +59,7 @@ void check_random_columns(int64_t n_rows, int64_t n_columns) {
   }
 }
 
-}  // namespace
-
-void test_bins() {
+TEST(bins) {
   for (const int64_t n_rows : {0, 1, 255, 256, 257, 1000, 20000}) {
     for (const int64_t n_columns : {1, 2, 5}) {
       context = std::to_string(n_rows) + " rows, " + std::to_string(n_columns) + " columns";
@@ -70,4 +68,5 @@ void test_bins() {
   }
 }
 
+}  // namespace
 }  // namespace hedgerow::tests

@@ -16,7 +16,7 @@
 namespace hedgerow::tests {
 namespace {
 
-void test_fixed_point() {
+TEST(fixed_point) {
   for (const float scale : {1e-44f, 1e-20f, 0.01f, 1.0f, 1e30f}) {
     context = "scale " + std::to_string(scale);
     std::vector<Derivatives> derivatives;
@@ -54,8 +54,7 @@ void test_fixed_point() {
   CHECK(largest.curvature == (int64_t{1} << 31) - 128);
 }
 
-void test_count_right() {
-  context = "count right";
+TEST(count_right) {
   const std::vector<double> p{0.5, 0.5, 0.2, 0.8, 0.9, 0.1, 0.3, 0.7};
   const std::vector<int32_t> codes{1, 0, 0, -1};
   Stop stop(nullptr);
@@ -76,8 +75,7 @@ void test_count_right() {
           expected);
 }
 
-void test_subtract_observed() {
-  context = "subtract observed";
+TEST(subtract_observed) {
   const std::vector<int32_t> codes{1, -1, 0};
   const std::vector<double> weights{2, 3, 4};
   std::vector<double> expected{1, 1, 1, 1, 1, 1};
@@ -89,8 +87,7 @@ void test_subtract_observed() {
 }
 
 // Two outputs; position 2 is left out, position 4 weighs nothing.
-void test_which_take_part() {
-  context = "which take part";
+TEST(which_take_part) {
   const std::vector<double> gradients{0.5, -0.5, 0.25, -0.25, 1, 1, 0, 0, 3, 3};
   const std::vector<float> curvatures{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   const std::vector<double> scales{2, 1, 1, 4, 0};
@@ -114,14 +111,12 @@ void test_which_take_part() {
   CHECK(alike.of_output(0).size() == 3 && is(alike.of_output(0)[2], 4, 3.0f, 5.0f));
 }
 
-void test_derivatives_that_make_no_sense() {
-  context = "derivatives that make no sense";
+TEST(derivatives_that_make_no_sense) {
   for (const Derivatives& d : {Derivatives{0, NAN, 1.0f}, {0, 1.0f, INFINITY}, {0, 1.0f, -1.0f}})
     CHECK_THROWS(std::invalid_argument, to_fixed_point({&d, 1}), "derivatives must be finite");
 }
 
-void test_curvatures() {
-  context = "curvatures";
+TEST(curvatures) {
   const std::vector<double> p{0.25, 0.75, 1.0, 0.0}, scales{2.0, 1.0};
   const std::vector<float> gammas{1, 2, 3, 4};
   Stop stop(nullptr);
@@ -133,14 +128,5 @@ void test_curvatures() {
 }
 
 }  // namespace
-
-void test_examples() {
-  test_fixed_point();
-  test_count_right();
-  test_subtract_observed();
-  test_which_take_part();
-  test_derivatives_that_make_no_sense();
-  test_curvatures();
-}
 
 }  // namespace hedgerow::tests

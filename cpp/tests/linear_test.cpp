@@ -138,7 +138,7 @@ void check_seen_pairs(const Linear& linear) {
   CHECK(found.offsets == expected.offsets && found.outputs == expected.outputs);
 }
 
-void test_linear_potentials() {
+TEST(linear_potentials) {
   for (const bool with_values : {false, true})
     for (const int n_outputs : {1, 3, 4, 6, 26})
       for (const int64_t n_positions : {0, 1, 40, 9000}) {
@@ -205,7 +205,7 @@ void check_restored(const InverseHessian& hessian, const std::vector<double>& gr
   check_refused(n_weights, memory, falling);
 }
 
-void test_inverse_hessian() {
+TEST(inverse_hessian) {
   constexpr int kMemory = 4;
   for (const int64_t n_weights : {1, 7, 70000}) {
     InverseHessian hessian(n_weights, kMemory);
@@ -245,10 +245,5 @@ void test_inverse_hessian() {
 }
 
 }  // namespace
-
-void test_linear() {
-  test_linear_potentials();
-  test_inverse_hessian();
-}
 
 }  // namespace hedgerow::tests

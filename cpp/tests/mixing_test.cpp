@@ -136,7 +136,7 @@ void check_against_definition(const Batch& batch) {
   CHECK_NEAR(largest_difference(found.pairs, curvature), 0.0, 1e-3);
 }
 
-void test_definition() {
+TEST(definition) {
   for (const int n_labels : {1, 2, 3, 8, 9, 17, 26, 33})
     for (const double spread : {0.0, 2.0, 12.0, 40.0, 1e4})
       for (const double holes : {0.0, 0.3}) {
@@ -146,8 +146,7 @@ void test_definition() {
       }
 }
 
-void test_subsets() {
-  context = "only node gammas";
+TEST(subsets) {
   const Batch batch(5, {7, 3}, 2, 0);
   const Found all = mixing_of(batch);
   std::vector<float> nodes(10);
@@ -160,7 +159,7 @@ void test_subsets() {
   CHECK(mixing_of(Batch(3, {}, 1, 0)).pairs == std::vector<double>(9, 0.0));
 }
 
-void test_mixing_threads() {
+TEST(mixing_threads) {
   for (const double spread : {2.0, 50.0}) {
     context = "threads, spread=" + std::to_string(spread);
     const Batch batch(20, std::vector<int64_t>(300, 13), spread, 0.1);
@@ -169,8 +168,7 @@ void test_mixing_threads() {
   }
 }
 
-void test_mixing_refusals() {
-  context = "refusals";
+TEST(mixing_refusals) {
   for (const double wrong : {std::nan(""), kInfinity}) {
     Batch batch(3, {2, 4}, 1, 0);
     batch.nodes[3 * 3] = wrong;
@@ -184,8 +182,7 @@ void test_mixing_refusals() {
   CHECK_THROWS(std::invalid_argument, mixing_of(batch), "sequence 1 has no labelling");
 }
 
-void test_mixing_interrupts() {
-  context = "a poll is due and says yes";
+TEST(mixing_interrupts) {
   for (const double spread : {1.0, 100.0}) {
     const Batch batch(2, {1 << 12}, spread, 0);
     std::vector<float> nodes(1 << 12);
@@ -198,13 +195,5 @@ void test_mixing_interrupts() {
 }
 
 }  // namespace
-
-void test_mixing() {
-  test_definition();
-  test_subsets();
-  test_mixing_threads();
-  test_mixing_refusals();
-  test_mixing_interrupts();
-}
 
 }  // namespace hedgerow::tests

@@ -13,16 +13,14 @@ namespace hedgerow::tests {
 namespace {
 
 // The first numbers of SplitMix64 from a seed of 0, as its authors print them.
-void test_known_bits() {
-  context = "bits";
+TEST(known_bits) {
   constexpr uint64_t kStep = 0x9E3779B97F4A7C15;
   CHECK(mix_bits(0) == 0xE220A8397B1DCDAF);
   CHECK(mix_bits(kStep) == 0x6E789E6AA1B965F4);
   CHECK(mix_bits(2 * kStep) == 0x06C45D188009454F);
 }
 
-void test_keys_differ() {
-  context = "keys";
+TEST(keys_differ) {
   std::set<uint64_t> keys;
   for (uint64_t key = 0; key < 100; ++key)
     for (uint64_t purpose = 0; purpose < 100; ++purpose) keys.insert(derive_key(key, purpose));
@@ -32,7 +30,7 @@ void test_keys_differ() {
 }
 
 // Every tenth of [0, 1) gets its share; pairs of neighbours and of keys are not alike.
-void test_uniforms() {
+TEST(uniforms) {
   constexpr int kDraws = 100000, kTenths = 10;
   for (const uint64_t key : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
     context = "key " + std::to_string(key);
@@ -62,11 +60,5 @@ void test_uniforms() {
 }
 
 }  // namespace
-
-void test_random() {
-  test_known_bits();
-  test_keys_differ();
-  test_uniforms();
-}
 
 }  // namespace hedgerow::tests

@@ -8,9 +8,9 @@
 #include "tests/check.hpp"
 
 namespace hedgerow::tests {
+namespace {
 
-void test_strings() {
-  context = "strings";
+TEST(strings) {
   StringIndex index;
   CHECK(index.size() == 0 && index.find("") == -1 && index.find("a") == -1);
   std::vector<std::string> strings{"", std::string(1, '\0'), std::string(2, '\0')};
@@ -32,4 +32,5 @@ void test_strings() {
   CHECK(copy.offsets().back() == static_cast<int64_t>(text.size()));
 }
 
+}  // namespace
 }  // namespace hedgerow::tests

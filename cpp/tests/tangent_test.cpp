@@ -119,7 +119,7 @@ void check_subsets(const Batch& batch, const Moves& moves) {
 const Kind kKinds[] = {{2, 0, false},   {2, 0.3, false},   {2, 0, true},      {2, 0.3, true},
                        {400, 0, false}, {400, 0.3, false}, {1e5, 0.2, false}, {1e5, 0.2, true}};
 
-void test_small_automata() {
+TEST(small_automata) {
   for (const int n_labels : {1, 2, 3})
     for (const Kind& kind : kKinds)
       for (const bool arcs_move : {false, true}) {
@@ -176,7 +176,7 @@ void check_chain(const PairBatch& batch, bool arcs_move, double tolerance) {
   }
 }
 
-void test_chains() {
+TEST(chains) {
   for (const int n_labels : {1, 2, 3, 4, 5, 8, 9, 13, 17, 31})
     for (const Kind& kind : kKinds) {
       if (kind.edges) continue;
@@ -187,7 +187,7 @@ void test_chains() {
     }
 }
 
-void test_long_groups_and_threads() {
+TEST(long_groups_and_threads) {
   // Rows of so many states do not all stay: blocks of positions are made again.
   const Kind kind{1, 0, false};
   const Batch batch(random_grammar(3, 5, 60, kind), {1 << 15, 300, 1 << 14, 5, 0, 77}, kind);
@@ -210,8 +210,7 @@ void test_long_groups_and_threads() {
   }
 }
 
-void test_interrupts() {
-  context = "tangent, a poll is due and says yes";
+TEST(interrupts) {
   const PairBatch batch(2, {1 << 16}, {1, 0, false});
   const Moves moves(batch, false);
   const std::vector<double> arcs = batch.square(batch.arcs);
@@ -229,12 +228,5 @@ void test_interrupts() {
 }
 
 }  // namespace
-
-void test_tangent() {
-  test_small_automata();
-  test_chains();
-  test_long_groups_and_threads();
-  test_interrupts();
-}
 
 }  // namespace hedgerow::tests

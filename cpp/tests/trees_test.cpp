@@ -350,7 +350,7 @@ void check_table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n
   check_trees_of(table, data);
 }
 
-void test_random_tables() {
+TEST(random_tables) {
   const std::vector<std::vector<int64_t>> all_lengths{{}, {1}, {1, 3, 2}, {40, 1, 1, 600}};
   const std::vector<std::pair<int32_t, int32_t>> all_columns{{1, 0}, {0, 3}, {6, 0}, {6, 4}};
   for (const auto& lengths : all_lengths)
@@ -364,8 +364,7 @@ void test_random_tables() {
 //   1, missing | 2 3: 16/4 + 16/3 - 0 = 9.3333      1 | 2 3, missing: 4/3 + 4/4 = 2.3333
 //   1 2, missing | 3: 9/5 + 9/2 = 6.3               1 2 | 3, missing: 1/4 + 1/3 = 0.5833
 //   1 2 3 | missing:  4/5 + 4/2 = 2.8
-void test_worked_split() {
-  context = "worked split";
+TEST(worked_split) {
   const std::vector<uint8_t> dense{1, 1, 2, 3, 0};
   const std::vector<int32_t> n_bins{3};
   const uint8_t categorical = 0;
@@ -396,8 +395,7 @@ void test_worked_split() {
 }
 
 // Arrays that are no trees, whatever they hold, are refused before anything is read by them.
-void test_damaged_trees() {
-  context = "damaged trees";
+TEST(damaged_trees) {
   const Table table({30}, 2, 1);
   Stop stop(nullptr);
   const TreeData data(table.bins(), table.windows(1, 1), stop);
@@ -425,11 +423,5 @@ void test_damaged_trees() {
 }
 
 }  // namespace
-
-void test_trees() {
-  test_random_tables();
-  test_worked_split();
-  test_damaged_trees();
-}
 
 }  // namespace hedgerow::tests

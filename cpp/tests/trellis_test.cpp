@@ -237,7 +237,7 @@ void check_patterns(const Chains& chains) {
   }
 }
 
-void test_small_chains() {
+TEST(small_chains) {
   const Kind kinds[] = {{2, 0, false},   {2, 0.3, false},   {2, 0, true},      {2, 0.3, true},
                         {400, 0, false}, {400, 0.3, false}, {1e5, 0.2, false}, {1e5, 0.2, true}};
   for (const int n_labels : {1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 26, 31, 33, 40})
@@ -256,8 +256,7 @@ void test_small_chains() {
 
 // Forward stays in scaled space, while backward runs out of range at position 2, after it has added
 // pairs of later positions to the sums: they must not count twice.
-void test_late_fallback() {
-  context = "late fallback";
+TEST(late_fallback) {
   Chains chains = random_chains(3, {11, 5}, {1, 0, false});
   chains.arcs = {-kInfinity, -kInfinity, -200.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
   chains.nodes[2 * 3 + 2] = -200.0;
@@ -296,7 +295,7 @@ double slope(Chains& chains, double& score) {
   return difference / (2 * step);
 }
 
-void test_weighted_gradient() {
+TEST(weighted_gradient) {
   for (const int n_labels : {1, 2, 3, 5})
     for (const double holes : {0.0, 0.3}) {
       context = "K=" + std::to_string(n_labels) + " holes=" + std::to_string(holes);
@@ -325,7 +324,7 @@ void test_weighted_gradient() {
 }
 
 // With the same weight w at every position the counts are w times the marginals.
-void test_weighted_equal() {
+TEST(weighted_equal) {
   for (const Kind& kind : {Kind{2, 0, false}, Kind{2, 0.3, true}, Kind{1e5, 0.2, false}}) {
     context = "spread=" + std::to_string(kind.spread);
     Chains chains = random_chains(6, {30, 0, 1, 17}, kind);
@@ -344,7 +343,7 @@ void test_weighted_equal() {
 }
 
 // Edges of zero change nothing, but make the kernels go through log space.
-void test_scaled_equals_log_space() {
+TEST(scaled_equals_log_space) {
   for (const int n_labels : {2, 9, 26}) {
     context = "K=" + std::to_string(n_labels);
     Chains chains = random_chains(n_labels, {3000, 1, 200, 0}, {3, 0.05, false});
@@ -359,7 +358,7 @@ void test_scaled_equals_log_space() {
   }
 }
 
-void test_threads_do_not_matter() {
+TEST(threads_do_not_matter) {
   const std::vector<int64_t> lengths(500, 21);
   for (const bool edges : {false, true}) {
     context = edges ? "edges" : "no edges";
@@ -376,8 +375,7 @@ void test_threads_do_not_matter() {
   }
 }
 
-void test_viterbi_ties() {
-  context = "all scores equal";
+TEST(viterbi_ties) {
   Chains chains = random_chains(5, {4, 1}, {0, 0, false});
   std::vector<int32_t> best(chains.n_positions(), -1);
   Stop stop(nullptr);
@@ -385,8 +383,7 @@ void test_viterbi_ties() {
   CHECK(best == std::vector<int32_t>(chains.n_positions(), 0));
 }
 
-void test_impossible_labels() {
-  context = "labels on a forbidden arc";
+TEST(impossible_labels) {
   for (const bool edges : {false, true}) {
     Chains chains = random_chains(2, {3}, {1, 0, edges});
     chains.labels = {0, 1, 1};
@@ -403,7 +400,7 @@ void check_refused(const Chains& chains, const std::string& message) {
   CHECK_THROWS(std::invalid_argument, fill_viterbi(chains.scores(), best.data(), 2, stop), message);
 }
 
-void test_refusals() {
+TEST(refusals) {
   for (const bool edges : {false, true}) {
     context = edges ? "edges" : "no edges";
     const Chains good = random_chains(3, {2, 4}, {1, 0, edges});
@@ -428,8 +425,7 @@ void test_refusals() {
   }
 }
 
-void test_interrupts() {
-  context = "a poll is due and says yes";
+TEST(interrupts) {
   const Chains chains = random_chains(2, {1 << 16}, {1, 0, false});
   Posteriors found(chains);
   std::vector<int32_t> best(chains.n_positions());
@@ -441,18 +437,5 @@ void test_interrupts() {
 }
 
 }  // namespace
-
-void test_trellis() {
-  test_small_chains();
-  test_late_fallback();
-  test_weighted_gradient();
-  test_weighted_equal();
-  test_scaled_equals_log_space();
-  test_threads_do_not_matter();
-  test_viterbi_ties();
-  test_impossible_labels();
-  test_refusals();
-  test_interrupts();
-}
 
 }  // namespace hedgerow::tests
