@@ -82,6 +82,12 @@ inline int64_t below(int64_t n) {
   return static_cast<int64_t>(random_bits() % static_cast<uint64_t>(n));
 }
 
+inline std::vector<double> random_numbers(int64_t n, double low, double high) {
+  std::vector<double> numbers(n);
+  for (double& x : numbers) x = uniform(low, high);
+  return numbers;
+}
+
 inline double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = a.size() == b.size() ? 0.0 : INFINITY;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
