@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/check.hpp"
@@ -21,9 +22,12 @@ TEST(strings) {
   }
   const StringIndex copy = index;
   CHECK(copy.size() == static_cast<int64_t>(strings.size()) && copy.find("y") == -1);
+  const std::vector<std::string_view> views(strings.begin(), strings.end());
+  std::vector<int32_t> ids(strings.size(), -1);
+  copy.find_all(views.data(), static_cast<int64_t>(views.size()), ids.data());
   std::string text;
   for (size_t i = 0; i < strings.size(); ++i) {
-    CHECK(copy.find(strings[i]) == static_cast<int32_t>(i));
+    CHECK(copy.find(strings[i]) == static_cast<int32_t>(i) && ids[i] == copy.find(strings[i]));
     CHECK(copy.at(static_cast<int64_t>(i)) == strings[i]);
     CHECK(copy.offsets()[i] == static_cast<int64_t>(text.size()));
     text += strings[i];

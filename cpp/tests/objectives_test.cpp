@@ -1,11 +1,14 @@
-// Smoothed accuracy against its definition, and its gradient against central differences.
-#include "objectives/accuracy.hpp"
-
+// Objectives: smoothed accuracy against its definition, and its gradient against central
+// differences; observed counts; curvatures.
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "objectives/accuracy.hpp"
+#include "objectives/curvatures.hpp"
+#include "objectives/observed.hpp"
+#include "parallel.hpp"
 #include "tests/check.hpp"
 
 namespace hedgerow::tests {
@@ -68,6 +71,49 @@ TEST(accuracy) {
       check_case(Case(0, n_labels), sharpness);
       check_case(Case(12, n_labels), sharpness);
     }
+}
+
+TEST(count_right) {
+  const std::vector<double> p{0.5, 0.5, 0.2, 0.8, 0.9, 0.1, 0.3, 0.7};
+  const std::vector<int32_t> codes{1, 0, 0, -1};
+  Stop stop(nullptr);
+  CHECK(count_right({4, 2, codes.data(), nullptr}, p.data(), 1, stop) == 1);
+  CHECK(count_right({0, 2, codes.data(), nullptr}, p.data(), 3, stop) == 0);
+  constexpr int64_t kMany = 10000;
+  std::vector<double> many;
+  std::vector<int32_t> labels;
+  int64_t expected = 0;
+  for (int64_t t = 0; t < kMany; ++t) {
+    labels.push_back(static_cast<int32_t>(below(3)));
+    for (int k = 0; k < 3; ++k) many.push_back(uniform(0, 1));
+    const auto first = many.end() - 3;
+    expected += std::max_element(first, many.end()) - first == labels.back();
+  }
+  for (const int n_threads : {1, 3})
+    CHECK(count_right({kMany, 3, labels.data(), nullptr}, many.data(), n_threads, stop) ==
+          expected);
+}
+
+TEST(subtract_observed) {
+  const std::vector<int32_t> codes{1, -1, 0};
+  const std::vector<double> weights{2, 3, 4};
+  std::vector<double> expected{1, 1, 1, 1, 1, 1};
+  Stop stop(nullptr);
+  subtract_observed({3, 2, codes.data(), nullptr}, expected.data(), 2, stop);
+  CHECK(expected == std::vector<double>({1, 0, 1, 1, 0, 1}));
+  subtract_observed({3, 2, codes.data(), weights.data()}, expected.data(), 1, stop);
+  CHECK(expected == std::vector<double>({1, -2, 1, 1, -4, 1}));
+}
+
+TEST(curvatures) {
+  const std::vector<double> p{0.25, 0.75, 1.0, 0.0}, scales{2.0, 1.0};
+  const std::vector<float> gammas{1, 2, 3, 4};
+  Stop stop(nullptr);
+  std::vector<float> out(4);
+  fill_curvatures({2, 2, p.data(), gammas.data(), true, scales.data()}, out.data(), 2, stop);
+  CHECK(out == std::vector<float>({0.375f, 0.75f, 1e-16f, 1e-16f}));
+  fill_curvatures({2, 2, p.data(), gammas.data(), false, nullptr}, out.data(), 1, stop);
+  CHECK(out == std::vector<float>({0.1875f, 0.1875f, 1e-16f, 1e-16f}));
 }
 
 }  // namespace
