@@ -158,4 +158,13 @@ void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
                            [&] { return [&task](int64_t index) { task(index); }; });
 }
 
+// Runs task(first, end) for consecutive pieces of 0 .. n - 1, of `size` each but for the last.
+template <class Task>
+void parallel_for_pieces(int64_t n, int64_t size, int n_threads, Stop& stop, Task task) {
+  parallel_for((n + size - 1) / size, n_threads, stop, [&](int64_t piece) {
+    stop.check();
+    task(piece * size, std::min((piece + 1) * size, n));
+  });
+}
+
 }  // namespace hedgerow
