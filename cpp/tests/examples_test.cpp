@@ -103,5 +103,4 @@ TEST(derivatives_that_make_no_sense) {
 }
 
 }  // namespace
-
 }  // namespace hedgerow::tests

@@ -87,5 +87,4 @@ TEST(rows) {
 }
 
 }  // namespace
-
 }  // namespace hedgerow::tests

@@ -74,5 +74,4 @@ TEST(interrupts) {
 }
 
 }  // namespace
-
 }  // namespace hedgerow::tests

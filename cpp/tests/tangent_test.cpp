@@ -140,13 +140,6 @@ TEST(long_groups_and_threads) {
     double total = 0.0;
     for (int64_t k = 0; k < n; ++k) total += found.marginals[i * n + k];
     CHECK_NEAR(total, 0.0, 1e-12);
-    const double* slopes = &found.arc_marginals[i * batch.n_arcs()];
-    for (int64_t k = 0; k < n; ++k) {
-      double sum = 0.0;
-      for (const auto& [s, arc] : batch.grammar.arcs)
-        if (s.back() == k) sum += slopes[arc];
-      CHECK_NEAR(sum, found.marginals[i * n + k], 1e-11);
-    }
   }
 }
 
@@ -167,5 +160,4 @@ TEST(interrupts) {
 }
 
 }  // namespace
-
 }  // namespace hedgerow::tests

@@ -88,20 +88,12 @@ struct Table {
   }
 };
 
-std::vector<Example> random_examples(int64_t n_positions, double share) {
-  std::vector<Example> examples;
-  for (int64_t t = 0; t < n_positions; ++t)
-    if (uniform(0, 1) < share)
-      examples.push_back({static_cast<int32_t>(t), static_cast<int32_t>(below(2000)) - 1000,
-                          static_cast<int32_t>(1 + below(1000))});
-  return examples;
-}
-
 std::vector<Derivatives> random_derivatives(int64_t n_positions, double share) {
   std::vector<Derivatives> derivatives;
-  for (const Example& e : random_examples(n_positions, share))
-    derivatives.push_back({e.position, static_cast<float>(e.gradient) / 512.0f,
-                           static_cast<float>(e.curvature) / 1024.0f});
+  for (int32_t t = 0; t < n_positions; ++t)
+    if (uniform(0, 1) < share)
+      derivatives.push_back({t, static_cast<float>(below(2000) - 1000) / 512.0f,
+                             static_cast<float>(1 + below(1000)) / 1024.0f});
   return derivatives;
 }
 
@@ -117,24 +109,13 @@ void check_lookups(const Table& table, const TreeData& data) {
   CHECK(equal);
 }
 
-bool are_equal(const Histogram& a, const Histogram& b) {
-  const auto same = [](const Sum& x, const Sum& y) {
-    return x.gradient() == y.gradient() && x.curvature() == y.curvature();
-  };
-  return std::equal(a.full.begin(), a.full.end(), b.full.begin(), b.full.end(), same) &&
-         std::equal(a.outside.begin(), a.outside.end(), b.outside.begin(), b.outside.end(), same) &&
-         std::equal(a.sparse.begin(), a.sparse.end(), b.sparse.begin(), b.sparse.end(),
-                    [&](const SlotSum& x, const SlotSum& y) {
-                      return x.place == y.place && same(x.sum, y.sum);
-                    });
-}
-
 // Subtraction gives what counting gives.
 void check_histograms(const Table& table, const TreeData& data) {
   Stop stop(nullptr);
   HistogramBuilder builder(data, stop);
   std::vector<Example> left, right;
-  const std::vector<Example> examples = random_examples(table.n_positions, 0.8);
+  const std::vector<Example> examples =
+      to_fixed_point(random_derivatives(table.n_positions, 0.8)).examples;
   for (const Example& e : examples) (below(3) == 0 ? left : right).push_back(e);
   Histogram all, of_left, of_right, counted;
   builder.fill(examples, nullptr, all);
@@ -143,7 +124,7 @@ void check_histograms(const Table& table, const TreeData& data) {
   builder.fill(left, &all, counted);
   CHECK(counted.sparse.size() == all.sparse.size());
   subtract(all, counted);
-  CHECK(are_equal(counted, of_left) && are_equal(all, of_right));
+  CHECK(counted == of_left && all == of_right);
 }
 
 int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {
@@ -311,5 +292,4 @@ TEST(damaged_trees) {
 }
 
 }  // namespace
-
 }  // namespace hedgerow::tests

@@ -34,7 +34,6 @@ struct TreeNode {
   float value = 0.0f;
   float gain = 0.0f;
   float weight = 0.0f;  // sum of curvatures of its examples
-
   bool operator==(const TreeNode&) const = default;
 };
 
