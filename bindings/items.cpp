@@ -60,7 +60,7 @@ bool next_of_dict(PyObject* dict, Py_ssize_t& at, Element& key, Element& value) 
   return true;
 }
 
-// Calls visit(element) for each element of a list or tuple, quicker than by an iterator.
+// Calls visit(element) for each element of a list or tuple, faster than with an iterator.
 template <class Visit>
 void for_each(nb::handle list_or_tuple, Visit visit) {
   PyObject* p = list_or_tuple.ptr();

@@ -13,7 +13,7 @@ AttributeRows read_rows(const Offsets& offsets, const Codes& attributes, const V
   check(offsets.shape(0) >= 1 && offsets.data()[0] == 0 &&
             offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(attributes.shape(0)),
         "offsets must run from 0 to the number of entries");
-  check_shape(values, {attributes.shape(0)}, "values must have a number an entry");
+  check_shape(values, {attributes.shape(0)}, "values must have one for each entry");
   return {static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data(), attributes.data(),
           data_or_null(values)};
 }
@@ -131,7 +131,8 @@ void bind_linear(nb::module_& module) {
                 read_layout(weight_offsets, weight_outputs, residuals.shape(1));
             check(static_cast<int64_t>(residuals.shape(0)) == blocks.n_positions(),
                   "residuals must have a row for each position");
-            check_shape(gradient, {weight_outputs.shape(0)}, "gradient must have a weight's shape");
+            check_shape(gradient, {weight_outputs.shape(0)},
+                        "gradient must have an entry for each weight");
             run_kernel([&](Stop& stop) {
               blocks.add_gradient(layout, residuals.data(), gradient.data(), n_threads, stop);
             });

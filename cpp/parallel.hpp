@@ -128,7 +128,7 @@ void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTa
       });
       ++running;
     } catch (const std::system_error&) {
-      break;  // no thread to be had: those that exist do the work
+      break;  // the system gives no more threads: those that exist do the work
     }
   }
   detail::run_tasks(queue, make_task);

@@ -5,7 +5,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kChunk = 4096;  // positions to a task
+constexpr int64_t kChunk = 4096;  // positions per task
 constexpr double kSmallestCurvature = 1e-16;
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kChunk = 4096;  // positions to a task
+constexpr int64_t kChunk = 4096;  // positions per task
 
 // Calls visit(position, code) wherever something was observed.
 template <class Visit>
