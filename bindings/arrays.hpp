@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -26,6 +27,15 @@ template <class T, int n_dimensions>
 using Array = nb::ndarray<T, nb::ndim<n_dimensions>, nb::c_contig, nb::device::cpu>;
 template <class T, int n_dimensions>
 using OptionalArray = std::optional<Array<T, n_dimensions>>;
+using Offsets = Array<const int64_t, 1>;
+using Codes = Array<const int32_t, 1>;
+using Doubles = Array<const double, 1>;
+using Table = Array<const double, 2>;
+using Edges = OptionalArray<const double, 3>;
+
+// Names an argument that is an array. None is converted: results would go to a copy.
+inline auto array(const char* name) { return nb::arg(name).noconvert(); }
+inline auto optional_array(const char* name) { return array(name).none(); }
 
 template <class AnyArray>
 auto data_or_null(const std::optional<AnyArray>& array) {
@@ -36,7 +46,19 @@ inline void check(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
 }
 
-inline void check_offsets(const Array<const int64_t, 1>& offsets, size_t n_positions) {
+// Checks the lengths of an array's dimensions.
+template <class AnyArray>
+void check_shape(const AnyArray& array, std::initializer_list<size_t> shape, const char* message) {
+  size_t dimension = 0;
+  for (const size_t length : shape) check(array.shape(dimension++) == length, message);
+}
+template <class AnyArray>
+void check_shape(const std::optional<AnyArray>& array, std::initializer_list<size_t> shape,
+                 const char* message) {
+  if (array) check_shape(*array, shape, message);
+}
+
+inline void check_offsets(const Offsets& offsets, size_t n_positions) {
   const int64_t* bounds = offsets.data();
   check(offsets.shape(0) >= 1 && bounds[0] == 0 &&
             bounds[offsets.shape(0) - 1] == static_cast<int64_t>(n_positions),
@@ -45,30 +67,22 @@ inline void check_offsets(const Array<const int64_t, 1>& offsets, size_t n_posit
     check(bounds[s] >= bounds[s - 1], "offsets must not fall");
 }
 
-inline void check_labels(const Array<const int32_t, 1>& labels, size_t n_positions,
-                         size_t n_labels) {
+inline void check_labels(const Codes& labels, size_t n_positions, size_t n_labels) {
   check(labels.shape(0) == n_positions, "labels must have an entry for each position");
   for (size_t t = 0; t < n_positions; ++t)
     check(labels.data()[t] >= 0 && labels.data()[t] < static_cast<int32_t>(n_labels),
           "a label code lies outside 0 .. number of labels - 1");
 }
 
-// Rows of the same shape as those of nodes.
-template <class T>
-void check_rows(const Array<const double, 2>& nodes, const Array<T, 2>& rows, const char* message) {
-  check(rows.shape(0) == nodes.shape(0) && rows.shape(1) == nodes.shape(1), message);
-}
-
 // Edges, or marginals of label pairs.
 template <class T>
-void check_edges(const Array<T, 3>& edges, size_t n_positions, size_t n_labels) {
-  check(edges.shape(0) == n_positions && edges.shape(1) == n_labels && edges.shape(2) == n_labels,
-        "edges and pairs must have shape (positions, labels, labels)");
+void check_edges(const OptionalArray<T, 3>& edges, size_t n_positions, size_t n_labels) {
+  check_shape(edges, {n_positions, n_labels, n_labels},
+              "edges and pairs must have shape (positions, labels, labels)");
 }
 
 // What a call may ask for about label patterns, (offsets, arcs, marginals): see PatternMarginals.
-using Patterns =
-    std::optional<std::tuple<Array<const int64_t, 1>, Array<const int32_t, 1>, Array<double, 2>>>;
+using Patterns = std::optional<std::tuple<Offsets, Codes, Array<double, 2>>>;
 
 inline std::optional<PatternMarginals> read_patterns(const Patterns& patterns, size_t n_positions,
                                                      int64_t n_arcs) {
@@ -77,15 +91,15 @@ inline std::optional<PatternMarginals> read_patterns(const Patterns& patterns, s
   check_offsets(offsets, arcs.shape(0));
   for (size_t i = 0; i < arcs.shape(0); ++i)
     check(arcs.data()[i] >= 0 && arcs.data()[i] < n_arcs, "an arc of a pattern is out of range");
-  check(marginals.shape(0) == n_positions && marginals.shape(1) + 1 == offsets.shape(0),
-        "marginals of patterns must have a row for each position and a column for each pattern");
+  check_shape(
+      marginals, {n_positions, offsets.shape(0) - 1},
+      "marginals of patterns must have a row for each position and a column for each pattern");
   return PatternMarginals{static_cast<int64_t>(marginals.shape(1)), offsets.data(), arcs.data(),
                           marginals.data()};
 }
 
 // Labels of positions, or other outputs, -1 where they are not known.
-inline void check_codes(const Array<const int32_t, 1>& codes, size_t n_positions,
-                        size_t n_outputs) {
+inline void check_codes(const Codes& codes, size_t n_positions, size_t n_outputs) {
   check(codes.shape(0) == n_positions, "codes must have an entry for each position");
   for (size_t t = 0; t < n_positions; ++t)
     check(codes.data()[t] < static_cast<int64_t>(n_outputs), "a label code is out of range");

@@ -5,20 +5,15 @@
 namespace hedgerow::bindings {
 namespace {
 
-using Doubles = Array<const double, 1>;
-using Codes = Array<const int32_t, 1>;
-
-AutomatonScores read_scores(const Automaton& automaton, const Array<const double, 2>& nodes,
-                            const Doubles& arcs, const OptionalArray<const double, 3>& edges,
-                            const Array<const int64_t, 1>& offsets) {
+AutomatonScores read_scores(const Automaton& automaton, const Table& nodes, const Doubles& arcs,
+                            const Edges& edges, const Offsets& offsets) {
   const size_t n_labels = automaton.n_labels();
   check(nodes.shape(1) == n_labels, "nodes must have a column for each label of the automaton");
-  check(arcs.shape(0) == static_cast<size_t>(automaton.n_arcs()),
-        "arcs must have an entry for each arc of the automaton");
-  if (edges) {
-    check_edges(*edges, nodes.shape(0), n_labels);
-    check(automaton.has_all_pairs(), "edges need an automaton with an arc for every label pair");
-  }
+  check_shape(arcs, {static_cast<size_t>(automaton.n_arcs())},
+              "arcs must have an entry for each arc of the automaton");
+  check_edges(edges, nodes.shape(0), n_labels);
+  check(!edges || automaton.has_all_pairs(),
+        "edges need an automaton with an arc for every label pair");
   check_offsets(offsets, nodes.shape(0));
   return {automaton,      static_cast<int64_t>(offsets.shape(0)) - 1,
           offsets.data(), nodes.data(),
@@ -29,25 +24,20 @@ AutomatonPosteriors read_outputs(
     const AutomatonScores& scores, const OptionalArray<double, 1>& log_z,
     const OptionalArray<double, 1>& log_likelihoods, const OptionalArray<double, 2>& marginals,
     const OptionalArray<double, 1>& arc_sums, const OptionalArray<double, 2>& arc_marginals,
-    const OptionalArray<double, 3>& pairs, const OptionalArray<const double, 1>& weights) {
+    const OptionalArray<double, 3>& pairs, const std::optional<Doubles>& weights) {
   const size_t n_sequences = scores.n_sequences, n_labels = scores.automaton.n_labels();
   const size_t n_positions = scores.offsets[n_sequences], n_arcs = scores.automaton.n_arcs();
   for (const auto* per_sequence : {&log_z, &log_likelihoods})
-    check(!*per_sequence || (*per_sequence)->shape(0) == n_sequences,
-          "log_z and log_likelihoods must have an entry for each sequence");
-  check(!marginals || (marginals->shape(0) == n_positions && marginals->shape(1) == n_labels),
-        "marginals must have the shape of nodes");
-  check(!arc_sums || arc_sums->shape(0) == n_arcs, "arc_sums must have the shape of arcs");
-  check(!arc_marginals ||
-            (arc_marginals->shape(0) == n_positions && arc_marginals->shape(1) == n_arcs),
-        "arc_marginals must have shape (positions, arcs)");
-  if (pairs) {
-    check_edges(*pairs, n_positions, n_labels);
-    check(scores.automaton.has_all_pairs(),
-          "pairs need an automaton with an arc for every label pair");
-  }
-  check(!weights || weights->shape(0) == n_sequences,
-        "weights must have an entry for each sequence");
+    check_shape(*per_sequence, {n_sequences},
+                "log_z and log_likelihoods must have an entry for each sequence");
+  check_shape(marginals, {n_positions, n_labels}, "marginals must have the shape of nodes");
+  check_shape(arc_sums, {n_arcs}, "arc_sums must have the shape of arcs");
+  check_shape(arc_marginals, {n_positions, n_arcs},
+              "arc_marginals must have shape (positions, arcs)");
+  check_edges(pairs, n_positions, n_labels);
+  check(!pairs || scores.automaton.has_all_pairs(),
+        "pairs need an automaton with an arc for every label pair");
+  check_shape(weights, {n_sequences}, "weights must have an entry for each sequence");
   return {data_or_null(log_z),    data_or_null(log_likelihoods), data_or_null(marginals),
           data_or_null(arc_sums), data_or_null(arc_marginals),   data_or_null(pairs),
           data_or_null(weights)};
@@ -56,10 +46,10 @@ AutomatonPosteriors read_outputs(
 Automaton build_automaton(int n_labels, const Codes& failures, const Codes& last_labels,
                           const Codes& sources, const Codes& labels, const Codes& targets,
                           const Codes& links) {
-  check(last_labels.shape(0) == failures.shape(0), "last_labels must have an entry for each state");
+  check_shape(last_labels, {failures.shape(0)}, "last_labels must have an entry for each state");
   for (const Codes* per_arc : {&labels, &targets, &links})
-    check(per_arc->shape(0) == sources.shape(0),
-          "labels, targets and links must have an entry for each arc");
+    check_shape(*per_arc, {sources.shape(0)},
+                "labels, targets and links must have an entry for each arc");
   return Automaton({n_labels, static_cast<int>(failures.shape(0)),
                     static_cast<int>(sources.shape(0)), failures.data(), last_labels.data(),
                     sources.data(), labels.data(), targets.data(), links.data()});
@@ -67,10 +57,10 @@ Automaton build_automaton(int n_labels, const Codes& failures, const Codes& last
 
 // Fills arcs (N,) with the arc that the labels take into each position. Where a label is not known
 // (code -1) it is -1, and the automaton starts again from its first state.
-void fill_arcs_taken(const Automaton& automaton, const Codes& labels,
-                     const Array<const int64_t, 1>& offsets, const Array<int32_t, 1>& arcs) {
+void fill_arcs_taken(const Automaton& automaton, const Codes& labels, const Offsets& offsets,
+                     const Array<int32_t, 1>& arcs) {
   check_offsets(offsets, labels.shape(0));
-  check(arcs.shape(0) == labels.shape(0), "arcs must have an entry for each position");
+  check_shape(arcs, {labels.shape(0)}, "arcs must have an entry for each position");
   for (size_t s = 0; s + 1 < offsets.shape(0); ++s) {
     int32_t state = Automaton::kBegin;
     for (int64_t t = offsets.data()[s]; t < offsets.data()[s + 1]; ++t) {
@@ -94,20 +84,17 @@ void bind_automaton(nb::module_& module) {
             new (self) Automaton(
                 build_automaton(n_labels, failures, last_labels, sources, labels, targets, links));
           },
-          nb::arg("n_labels"), nb::arg("failures").noconvert(), nb::arg("last_labels").noconvert(),
-          nb::arg("sources").noconvert(), nb::arg("labels").noconvert(),
-          nb::arg("targets").noconvert(), nb::arg("links").noconvert())
+          nb::arg("n_labels"), array("failures"), array("last_labels"), array("sources"),
+          array("labels"), array("targets"), array("links"))
       .def_prop_ro("n_terms", &Automaton::n_terms)
-      .def("fill_arcs_taken", &fill_arcs_taken, nb::arg("labels").noconvert(),
-           nb::arg("offsets").noconvert(), nb::arg("arcs").noconvert());
+      .def("fill_arcs_taken", &fill_arcs_taken, array("labels"), array("offsets"), array("arcs"));
   module.def(
       "fill_automaton_posteriors",
-      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
-         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
-         OptionalArray<const int32_t, 1> labels, OptionalArray<double, 1> log_z,
+      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
+         std::optional<Codes> labels, OptionalArray<double, 1> log_z,
          OptionalArray<double, 1> log_likelihoods, OptionalArray<double, 2> marginals,
          OptionalArray<double, 1> arc_sums, OptionalArray<double, 2> arc_marginals,
-         OptionalArray<double, 3> pairs, Patterns patterns, OptionalArray<const double, 1> weights,
+         OptionalArray<double, 3> pairs, Patterns patterns, std::optional<Doubles> weights,
          int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         AutomatonPosteriors out = read_outputs(scores, log_z, log_likelihoods, marginals, arc_sums,
@@ -120,49 +107,44 @@ void bind_automaton(nb::module_& module) {
           fill_posteriors(scores, data_or_null(labels), out, n_threads, stop);
         });
       },
-      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
-      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
-      nb::arg("labels").noconvert().none(), nb::arg("log_z").noconvert().none(),
-      nb::arg("log_likelihoods").noconvert().none(), nb::arg("marginals").noconvert().none(),
-      nb::arg("arc_sums").noconvert().none(), nb::arg("arc_marginals").noconvert().none(),
-      nb::arg("pairs").noconvert().none(), nb::arg("patterns").noconvert().none(),
-      nb::arg("weights").noconvert().none(), nb::arg("n_threads"));
+      nb::arg("automaton"), array("nodes"), array("arcs"), optional_array("edges"),
+      array("offsets"), optional_array("labels"), optional_array("log_z"),
+      optional_array("log_likelihoods"), optional_array("marginals"), optional_array("arc_sums"),
+      optional_array("arc_marginals"), optional_array("pairs"), optional_array("patterns"),
+      optional_array("weights"), nb::arg("n_threads"));
   module.def(
       "fill_weighted_automaton_posteriors",
-      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
-         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets, Codes labels,
-         Doubles weights, Array<double, 1> log_likelihoods, Array<double, 2> marginals,
-         OptionalArray<double, 1> arc_sums, OptionalArray<double, 3> pairs, int n_threads) {
+      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
+         Codes labels, Doubles weights, Array<double, 1> log_likelihoods,
+         Array<double, 2> marginals, OptionalArray<double, 1> arc_sums,
+         OptionalArray<double, 3> pairs, int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         const AutomatonPosteriors out =
             read_outputs(scores, {}, log_likelihoods, marginals, arc_sums, {}, pairs, {});
         check_labels(labels, nodes.shape(0), nodes.shape(1));
-        check(weights.shape(0) == nodes.shape(0), "weights must have an entry for each position");
+        check_shape(weights, {nodes.shape(0)}, "weights must have an entry for each position");
         run_kernel([&](Stop& stop) {
           fill_weighted_posteriors(scores, labels.data(), weights.data(), out, n_threads, stop);
         });
       },
-      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
-      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
-      nb::arg("labels").noconvert(), nb::arg("weights").noconvert(),
-      nb::arg("log_likelihoods").noconvert(), nb::arg("marginals").noconvert(),
-      nb::arg("arc_sums").noconvert().none(), nb::arg("pairs").noconvert().none(),
+      nb::arg("automaton"), array("nodes"), array("arcs"), optional_array("edges"),
+      array("offsets"), array("labels"), array("weights"), array("log_likelihoods"),
+      array("marginals"), optional_array("arc_sums"), optional_array("pairs"),
       nb::arg("n_threads"));
   module.def(
       "fill_automaton_tangents",
-      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
-         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
-         Array<const double, 2> marginals, Array<const double, 2> node_moves,
-         OptionalArray<const double, 1> arc_moves, OptionalArray<const uint8_t, 1> wanted,
-         Array<double, 2> marginal_slopes, OptionalArray<double, 1> arc_sum_slopes,
-         OptionalArray<double, 2> arc_slopes, OptionalArray<double, 3> pair_slopes, int n_threads) {
+      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
+         Table marginals, Table node_moves, std::optional<Doubles> arc_moves,
+         OptionalArray<const uint8_t, 1> wanted, Array<double, 2> marginal_slopes,
+         OptionalArray<double, 1> arc_sum_slopes, OptionalArray<double, 2> arc_slopes,
+         OptionalArray<double, 3> pair_slopes, int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
-        check_rows(nodes, marginals, "marginals must have the shape of nodes");
-        check_rows(nodes, node_moves, "the direction of nodes must have their shape");
-        check(!arc_moves || arc_moves->shape(0) == arcs.shape(0),
-              "the direction of arcs must have their shape");
-        check(!wanted || wanted->shape(0) + 1 == offsets.shape(0),
-              "wanted must have an entry for each sequence");
+        check_shape(marginals, {nodes.shape(0), nodes.shape(1)},
+                    "marginals must have the shape of nodes");
+        check_shape(node_moves, {nodes.shape(0), nodes.shape(1)},
+                    "the direction of nodes must have their shape");
+        check_shape(arc_moves, {arcs.shape(0)}, "the direction of arcs must have their shape");
+        check_shape(wanted, {offsets.shape(0) - 1}, "wanted must have an entry for each sequence");
         const AutomatonPosteriors out = read_outputs(scores, {}, {}, marginal_slopes,
                                                      arc_sum_slopes, arc_slopes, pair_slopes, {});
         const Direction direction{marginals.data(), node_moves.data(), data_or_null(arc_moves)};
@@ -172,63 +154,53 @@ void bind_automaton(nb::module_& module) {
                         stop);
         });
       },
-      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
-      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
-      nb::arg("marginals").noconvert(), nb::arg("node_moves").noconvert(),
-      nb::arg("arc_moves").noconvert().none(), nb::arg("wanted").noconvert().none(),
-      nb::arg("marginal_slopes").noconvert(), nb::arg("arc_sum_slopes").noconvert().none(),
-      nb::arg("arc_slopes").noconvert().none(), nb::arg("pair_slopes").noconvert().none(),
-      nb::arg("n_threads"));
+      nb::arg("automaton"), array("nodes"), array("arcs"), optional_array("edges"),
+      array("offsets"), array("marginals"), array("node_moves"), optional_array("arc_moves"),
+      optional_array("wanted"), array("marginal_slopes"), optional_array("arc_sum_slopes"),
+      optional_array("arc_slopes"), optional_array("pair_slopes"), nb::arg("n_threads"));
   module.def(
       "fill_automaton_viterbi",
-      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
-         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
+      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
          Array<int32_t, 1> labels, int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
-        check(labels.shape(0) == nodes.shape(0), "labels must have an entry for each position");
+        check_shape(labels, {nodes.shape(0)}, "labels must have an entry for each position");
         run_kernel([&](Stop& stop) { fill_viterbi(scores, labels.data(), n_threads, stop); });
       },
-      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
-      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
-      nb::arg("labels").noconvert(), nb::arg("n_threads"));
+      nb::arg("automaton"), array("nodes"), array("arcs"), optional_array("edges"),
+      array("offsets"), array("labels"), nb::arg("n_threads"));
   module.def(
       "fill_k_best",
-      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
-         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
+      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
          Array<int32_t, 2> labels, Array<int64_t, 1> counts, Array<double, 2> losses,
          int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         const size_t n_sequences = scores.n_sequences;
         check(labels.shape(1) == nodes.shape(0), "labels must have a column for each position");
-        check(counts.shape(0) == n_sequences, "counts must have an entry for each sequence");
-        check(losses.shape(0) == labels.shape(0) && losses.shape(1) == n_sequences,
-              "losses must have a row for each row of labels, a column for each sequence");
+        check_shape(counts, {n_sequences}, "counts must have an entry for each sequence");
+        check_shape(losses, {labels.shape(0), n_sequences},
+                    "losses must have a row for each row of labels, a column for each sequence");
         run_kernel([&](Stop& stop) {
           fill_k_best(scores, static_cast<int64_t>(labels.shape(0)), labels.data(), counts.data(),
                       losses.data(), n_threads, stop);
         });
       },
-      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
-      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
-      nb::arg("labels").noconvert(), nb::arg("counts").noconvert(), nb::arg("losses").noconvert(),
-      nb::arg("n_threads"));
+      nb::arg("automaton"), array("nodes"), array("arcs"), optional_array("edges"),
+      array("offsets"), array("labels"), array("counts"), array("losses"), nb::arg("n_threads"));
   module.def(
       "fill_samples",
-      [](const Automaton& automaton, Array<const double, 2> nodes, Doubles arcs,
-         OptionalArray<const double, 3> edges, Array<const int64_t, 1> offsets,
-         Array<const double, 2> uniforms, Array<int32_t, 2> labels, int n_threads) {
+      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
+         Table uniforms, Array<int32_t, 2> labels, int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         check(labels.shape(1) == nodes.shape(0), "labels must have a column for each position");
-        check(uniforms.shape(0) == labels.shape(0) && uniforms.shape(1) == labels.shape(1),
-              "uniforms must have the shape of labels");
+        check_shape(uniforms, {labels.shape(0), labels.shape(1)},
+                    "uniforms must have the shape of labels");
         run_kernel([&](Stop& stop) {
           fill_samples(scores, static_cast<int64_t>(labels.shape(0)), uniforms.data(),
                        labels.data(), n_threads, stop);
         });
       },
-      nb::arg("automaton"), nb::arg("nodes").noconvert(), nb::arg("arcs").noconvert(),
-      nb::arg("edges").noconvert().none(), nb::arg("offsets").noconvert(),
-      nb::arg("uniforms").noconvert(), nb::arg("labels").noconvert(), nb::arg("n_threads"));
+      nb::arg("automaton"), array("nodes"), array("arcs"), optional_array("edges"),
+      array("offsets"), array("uniforms"), array("labels"), nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

@@ -5,11 +5,8 @@
 namespace hedgerow::bindings {
 namespace {
 
-using Offsets = Array<const int64_t, 1>;
-using Values = Array<const double, 1>;
-
 // The search never leaves a column's cuts, whatever their order.
-Cuts read_cuts(const Offsets& offsets, const Values& cuts) {
+Cuts read_cuts(const Offsets& offsets, const Doubles& cuts) {
   check(offsets.shape(0) >= 1 && offsets.data()[0] >= 0, "cut offsets must begin at 0 or later");
   for (size_t c = 1; c < offsets.shape(0); ++c) {
     const int64_t begin = offsets.data()[c - 1], end = offsets.data()[c];
@@ -25,11 +22,10 @@ Cuts read_cuts(const Offsets& offsets, const Values& cuts) {
 void bind_bins(nb::module_& module) {
   module.def(
       "fill_bins",
-      [](Array<const double, 2> values, Offsets cut_offsets, Values cuts, Array<uint8_t, 2> bins,
-         int n_threads) {
+      [](Table values, Offsets cut_offsets, Doubles cuts, Array<uint8_t, 2> bins, int n_threads) {
         const Cuts read = read_cuts(cut_offsets, cuts);
-        check(cut_offsets.shape(0) == values.shape(1) + 1,
-              "cut offsets must have an entry more than values has columns");
+        check_shape(cut_offsets, {values.shape(1) + 1},
+                    "cut offsets must have an entry more than values has columns");
         check(bins.shape(0) == values.shape(0) && bins.shape(1) >= values.shape(1),
               "bins must have the rows of values, and at least its columns");
         run_kernel([&](Stop& stop) {
@@ -38,12 +34,11 @@ void bind_bins(nb::module_& module) {
                     static_cast<int64_t>(bins.shape(1)), n_threads, stop);
         });
       },
-      nb::arg("values").noconvert(), nb::arg("cut_offsets").noconvert(),
-      nb::arg("cuts").noconvert(), nb::arg("bins").noconvert(), nb::arg("n_threads"));
+      array("values"), array("cut_offsets"), array("cuts"), array("bins"), nb::arg("n_threads"));
   module.def(
       "fill_entry_bins",
-      [](Values values, Array<const int32_t, 1> columns, Offsets cut_offsets, Values cuts,
-         Array<uint8_t, 1> bins, int n_threads) {
+      [](Doubles values, Codes columns, Offsets cut_offsets, Doubles cuts, Array<uint8_t, 1> bins,
+         int n_threads) {
         const Cuts read = read_cuts(cut_offsets, cuts);
         const auto n_columns = static_cast<int64_t>(cut_offsets.shape(0)) - 1;
         check(columns.shape(0) == values.shape(0) && bins.shape(0) == values.shape(0),
@@ -56,8 +51,7 @@ void bind_bins(nb::module_& module) {
                           static_cast<int64_t>(values.shape(0)), bins.data(), n_threads, stop);
         });
       },
-      nb::arg("values").noconvert(), nb::arg("columns").noconvert(),
-      nb::arg("cut_offsets").noconvert(), nb::arg("cuts").noconvert(), nb::arg("bins").noconvert(),
+      array("values"), array("columns"), array("cut_offsets"), array("cuts"), array("bins"),
       nb::arg("n_threads"));
 }
 

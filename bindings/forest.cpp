@@ -92,15 +92,13 @@ Arrays arrays_of(nb::handle_t<Forest> forest) {
   return arrays;
 }
 
-void add_scores(const Forest& forest, const Bins& bins, Array<const double, 2> scores,
-                Array<double, 2> out, int n_threads) {
+void add_scores(const Forest& forest, const Bins& bins, Table scores, Array<double, 2> out,
+                int n_threads) {
   check(bins.table.n_columns() >= forest.n_columns(),
         "the trees ask about columns that the bins do not have");
-  check(scores.shape(0) == bins.dense.shape(0) &&
-            scores.shape(1) == static_cast<size_t>(forest.n_outputs()),
-        "scores must have a row for each position and a column for each output");
-  check(out.shape(0) == scores.shape(0) && out.shape(1) == scores.shape(1),
-        "out must have the shape of scores");
+  check_shape(scores, {bins.dense.shape(0), static_cast<size_t>(forest.n_outputs())},
+              "scores must have a row for each position and a column for each output");
+  check_shape(out, {scores.shape(0), scores.shape(1)}, "out must have the shape of scores");
   run_kernel([&](Stop& stop) {
     forest.add_scores(bins.table, bins.n_sequences(), bins.offsets.data(), scores.data(),
                       out.data(), n_threads, stop);
@@ -140,8 +138,8 @@ void bind_forest(nb::module_& module) {
       .def("scaled", &Forest::scaled, nb::arg("factor"),
            "The same trees, with all their weights multiplied; the arrays are shared.")
       .def("arrays", &arrays_of, "All arrays by name.")
-      .def("add_scores", &add_scores, nb::arg("bins"), nb::arg("scores").noconvert(),
-           nb::arg("out").noconvert(), nb::arg("n_threads"),
+      .def("add_scores", &add_scores, nb::arg("bins"), array("scores"), array("out"),
+           nb::arg("n_threads"),
            "Fill out (N, n_outputs) with the scores and what all trees add to them.")
       .def("__reduce__", [](nb::handle_t<Forest> self) -> nb::typed<nb::tuple, nb::any, nb::any> {
         return nb::make_tuple(self.type(), nb::make_tuple(arrays_of(self), self.attr("n_outputs")));

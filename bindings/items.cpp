@@ -60,7 +60,7 @@ bool next_of_dict(PyObject* dict, Py_ssize_t& at, Element& key, Element& value) 
   return true;
 }
 
-// Calls visit(element) for each element of a list or tuple, quicker than by an iterator.
+// Calls visit(element) for each element of a list or tuple, faster than with an iterator.
 template <class Visit>
 void for_each(nb::handle list_or_tuple, Visit visit) {
   PyObject* p = list_or_tuple.ptr();
@@ -277,8 +277,7 @@ std::pair<Returned<uint8_t>, Returned<int64_t>> arrays_of(const StringIndex& ind
           to_numpy(std::vector<int64_t>(index.offsets()))};
 }
 
-void fill_index(StringIndex& index, const Array<const uint8_t, 1>& text,
-                const Array<const int64_t, 1>& offsets) {
+void fill_index(StringIndex& index, const Array<const uint8_t, 1>& text, const Offsets& offsets) {
   const int64_t* bounds = offsets.data();
   const size_t n = offsets.shape(0);
   check(n >= 1 && bounds[0] == 0 && bounds[n - 1] == static_cast<int64_t>(text.shape(0)),
@@ -311,7 +310,7 @@ void bind_items(nb::module_& module) {
       .def("to_arrays", &arrays_of)
       .def_static(
           "from_arrays",
-          [](const Array<const uint8_t, 1>& text, const Array<const int64_t, 1>& offsets) {
+          [](const Array<const uint8_t, 1>& text, const Offsets& offsets) {
             StringIndex index;
             fill_index(index, text, offsets);
             return index;
@@ -319,8 +318,7 @@ void bind_items(nb::module_& module) {
           nb::arg("text"), nb::arg("offsets"))
       .def("__getstate__", &arrays_of)
       .def("__setstate__",
-           [](StringIndex& index,
-              const std::pair<Array<const uint8_t, 1>, Array<const int64_t, 1>>& state) {
+           [](StringIndex& index, const std::pair<Array<const uint8_t, 1>, Offsets>& state) {
              new (&index) StringIndex();
              fill_index(index, state.first, state.second);
            });

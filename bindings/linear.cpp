@@ -7,15 +7,13 @@
 namespace hedgerow::bindings {
 namespace {
 
-using Offsets = Array<const int64_t, 1>;
-using Codes = Array<const int32_t, 1>;
-using Values = OptionalArray<const double, 1>;
+using Values = std::optional<Doubles>;
 
 AttributeRows read_rows(const Offsets& offsets, const Codes& attributes, const Values& values) {
   check(offsets.shape(0) >= 1 && offsets.data()[0] == 0 &&
             offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(attributes.shape(0)),
         "offsets must run from 0 to the number of entries");
-  check(!values || values->shape(0) == attributes.shape(0), "values must have a number an entry");
+  check_shape(values, {attributes.shape(0)}, "values must have one for each entry");
   return {static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data(), attributes.data(),
           data_or_null(values)};
 }
@@ -23,8 +21,6 @@ AttributeRows read_rows(const Offsets& offsets, const Codes& attributes, const V
 void check_range(const Codes& codes, int64_t end, const char* message) {
   for (size_t i = 0; i < codes.shape(0); ++i) check(codes.data()[i] < end, message);
 }
-
-using Vector = Array<const double, 1>;
 
 void check_length(const InverseHessian& hessian, size_t length) {
   check(static_cast<int64_t>(length) == hessian.n_weights(), "a vector must have all the weights");
@@ -45,7 +41,7 @@ std::tuple<Returned<float>, Returned<float>, Returned<double>> arrays_of(
 }
 
 void restore(InverseHessian& hessian, const Array<const float, 1>& steps,
-             const Array<const float, 1>& changes, const Vector& products) {
+             const Array<const float, 1>& changes, const Doubles& products) {
   const size_t n_pairs = products.shape(0) / 2, n_weights = hessian.n_weights();
   check(products.shape(0) == 2 * n_pairs && steps.shape(0) == n_pairs * n_weights &&
             changes.shape(0) == n_pairs * n_weights,
@@ -76,17 +72,15 @@ void bind_linear(nb::module_& module) {
       .def(
           "__init__",
           [](Scorer* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
-             Vector weights, Values biases) {
+             Doubles weights, Values biases) {
             const WeightLayout layout = read_layout(weight_offsets, weight_outputs, n_outputs);
-            check(weights.shape(0) == weight_outputs.shape(0), "weights do not fit their outputs");
-            check(!biases || static_cast<int>(biases->shape(0)) == n_outputs,
-                  "biases do not fit the outputs");
+            check_shape(weights, {weight_outputs.shape(0)}, "weights do not fit their outputs");
+            check_shape(biases, {static_cast<size_t>(n_outputs)}, "biases do not fit the outputs");
             new (self) Scorer(layout, weights.data(), data_or_null(biases));
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>(),
-          nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
-          nb::arg("n_outputs"), nb::arg("weights").noconvert(),
-          nb::arg("biases").noconvert().none())
+          array("weight_offsets"), array("weight_outputs"), nb::arg("n_outputs"), array("weights"),
+          optional_array("biases"))
       .def(
           "add_scores",
           [](const Scorer& scorer, Offsets offsets, Codes attributes, Values values,
@@ -99,8 +93,7 @@ void bind_linear(nb::module_& module) {
             run_kernel(
                 [&](Stop& stop) { scorer.add_scores(rows, scores.data(), n_threads, stop); });
           },
-          nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(),
-          nb::arg("values").noconvert().none(), nb::arg("scores").noconvert(),
+          array("offsets"), array("attributes"), optional_array("values"), array("scores"),
           nb::arg("n_threads"));
   nb::class_<AttributeBlocks>(module, "AttributeBlocks",
                               "Attributes of training positions, laid out for many passes.")
@@ -112,16 +105,15 @@ void bind_linear(nb::module_& module) {
             check_range(attributes, n_attributes, "an attribute is out of range");
             run_kernel([&](Stop& stop) { new (self) AttributeBlocks(rows, n_attributes, stop); });
           },
-          nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(),
-          nb::arg("values").noconvert().none(), nb::arg("n_attributes"))
+          array("offsets"), array("attributes"), optional_array("values"), nb::arg("n_attributes"))
       .def(
           "fill_scores",
           [](const AttributeBlocks& blocks, Offsets weight_offsets, Codes weight_outputs,
-             Vector weights, Values biases, Array<double, 2> scores, int n_threads) {
+             Doubles weights, Values biases, Array<double, 2> scores, int n_threads) {
             const WeightLayout layout =
                 read_layout(weight_offsets, weight_outputs, scores.shape(1));
-            check(weights.shape(0) == weight_outputs.shape(0), "weights do not fit their outputs");
-            check(!biases || biases->shape(0) == scores.shape(1), "biases do not fit scores");
+            check_shape(weights, {weight_outputs.shape(0)}, "weights do not fit their outputs");
+            check_shape(biases, {scores.shape(1)}, "biases do not fit scores");
             check(static_cast<int64_t>(scores.shape(0)) == blocks.n_positions(),
                   "scores must have a row for each position");
             run_kernel([&](Stop& stop) {
@@ -129,25 +121,24 @@ void bind_linear(nb::module_& module) {
                                  n_threads, stop);
             });
           },
-          nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
-          nb::arg("weights").noconvert(), nb::arg("biases").noconvert().none(),
-          nb::arg("scores").noconvert(), nb::arg("n_threads"))
+          array("weight_offsets"), array("weight_outputs"), array("weights"),
+          optional_array("biases"), array("scores"), nb::arg("n_threads"))
       .def(
           "add_gradient",
           [](const AttributeBlocks& blocks, Offsets weight_offsets, Codes weight_outputs,
-             Array<const double, 2> residuals, Array<double, 1> gradient, int n_threads) {
+             Table residuals, Array<double, 1> gradient, int n_threads) {
             const WeightLayout layout =
                 read_layout(weight_offsets, weight_outputs, residuals.shape(1));
             check(static_cast<int64_t>(residuals.shape(0)) == blocks.n_positions(),
                   "residuals must have a row for each position");
-            check(gradient.shape(0) == weight_outputs.shape(0),
-                  "gradient must have a weight's shape");
+            check_shape(gradient, {weight_outputs.shape(0)},
+                        "gradient must have an entry for each weight");
             run_kernel([&](Stop& stop) {
               blocks.add_gradient(layout, residuals.data(), gradient.data(), n_threads, stop);
             });
           },
-          nb::arg("weight_offsets").noconvert(), nb::arg("weight_outputs").noconvert(),
-          nb::arg("residuals").noconvert(), nb::arg("gradient").noconvert(), nb::arg("n_threads"));
+          array("weight_offsets"), array("weight_outputs"), array("residuals"), array("gradient"),
+          nb::arg("n_threads"));
   module.def(
       "build_seen_pairs",
       [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {
@@ -162,28 +153,27 @@ void bind_linear(nb::module_& module) {
         });
         return std::make_tuple(to_numpy(std::move(out.offsets)), to_numpy(std::move(out.outputs)));
       },
-      nb::arg("offsets").noconvert(), nb::arg("attributes").noconvert(), nb::arg("n_attributes"),
-      nb::arg("outputs").noconvert(), nb::arg("n_outputs"));
+      array("offsets"), array("attributes"), nb::arg("n_attributes"), array("outputs"),
+      nb::arg("n_outputs"));
   nb::class_<InverseHessian>(module, "InverseHessian",
                              "The inverse Hessian as L-BFGS knows it, from the last few steps.")
       .def(nb::init<int64_t, int>(), nb::arg("n_weights"), nb::arg("memory"))
       .def(
           "push",
-          [](InverseHessian& hessian, Vector step, Vector change, int n_threads) {
+          [](InverseHessian& hessian, Doubles step, Doubles change, int n_threads) {
             check_length(hessian, step.shape(0));
             check_length(hessian, change.shape(0));
             run_kernel(
                 [&](Stop& stop) { hessian.push(step.data(), change.data(), n_threads, stop); });
           },
-          nb::arg("step").noconvert(), nb::arg("change").noconvert(), nb::arg("n_threads"))
+          array("step"), array("change"), nb::arg("n_threads"))
       .def("clear", &InverseHessian::clear)
       .def_prop_ro("is_empty", &InverseHessian::is_empty)
       .def("to_arrays", &arrays_of)
-      .def("restore", &restore, nb::arg("steps").noconvert(), nb::arg("changes").noconvert(),
-           nb::arg("products").noconvert())
+      .def("restore", &restore, array("steps"), array("changes"), array("products"))
       .def(
           "fill_direction",
-          [](const InverseHessian& hessian, Vector gradient, Array<double, 1> direction,
+          [](const InverseHessian& hessian, Doubles gradient, Array<double, 1> direction,
              int n_threads) {
             check_length(hessian, gradient.shape(0));
             check_length(hessian, direction.shape(0));
@@ -191,7 +181,7 @@ void bind_linear(nb::module_& module) {
               hessian.fill_direction(gradient.data(), direction.data(), n_threads, stop);
             });
           },
-          nb::arg("gradient").noconvert(), nb::arg("direction").noconvert(), nb::arg("n_threads"));
+          array("gradient"), array("direction"), nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

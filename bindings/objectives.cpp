@@ -6,22 +6,17 @@
 namespace hedgerow::bindings {
 namespace {
 
-using Marginals = Array<const double, 2>;
-using Labels = Array<const int32_t, 1>;
-using Weights = Array<const double, 1>;
-
-LabelledMarginals read_marginals(const Marginals& marginals, const Labels& labels,
-                                 const Weights& weights) {
+LabelledMarginals read_marginals(const Table& marginals, const Codes& labels,
+                                 const Doubles& weights) {
   const size_t n_positions = marginals.shape(0), n_labels = marginals.shape(1);
   check(labels.shape(0) == n_positions && weights.shape(0) == n_positions,
         "labels and weights must have an entry for each position");
-  for (size_t t = 0; t < n_positions; ++t)
-    check(labels.data()[t] < static_cast<int32_t>(n_labels), "a label code is out of range");
+  check_codes(labels, n_positions, n_labels);
   return {static_cast<int64_t>(n_positions), static_cast<int>(n_labels), marginals.data(),
           labels.data(), weights.data()};
 }
 
-Observed read_observed(size_t n_positions, size_t n_outputs, const Labels& codes,
+Observed read_observed(size_t n_positions, size_t n_outputs, const Codes& codes,
                        const double* weights) {
   check_codes(codes, n_positions, n_outputs);
   return {static_cast<int64_t>(n_positions), static_cast<int64_t>(n_outputs), codes.data(),
@@ -29,17 +24,16 @@ Observed read_observed(size_t n_positions, size_t n_outputs, const Labels& codes
 }
 
 // `gammas` are (N,) or (N, K).
-void write_curvatures(Marginals probabilities,
+void write_curvatures(Table probabilities,
                       nb::ndarray<const float, nb::c_contig, nb::device::cpu> gammas,
-                      OptionalArray<const double, 1> scales, Array<float, 2> out, int n_threads) {
+                      std::optional<Doubles> scales, Array<float, 2> out, int n_threads) {
   const size_t n_positions = probabilities.shape(0), n_labels = probabilities.shape(1);
   const bool by_label = gammas.ndim() == 2;
   check((gammas.ndim() == 1 || by_label) && gammas.shape(0) == n_positions &&
             (!by_label || gammas.shape(1) == n_labels),
         "gammas must have one for each position, or one for each position and label");
-  check(!scales || scales->shape(0) == n_positions, "scales must have one for each position");
-  check(out.shape(0) == n_positions && out.shape(1) == n_labels,
-        "out must have the shape of probabilities");
+  check_shape(scales, {n_positions}, "scales must have one for each position");
+  check_shape(out, {n_positions, n_labels}, "out must have the shape of probabilities");
   const CurvatureTable table{static_cast<int64_t>(n_positions),
                              static_cast<int>(n_labels),
                              probabilities.data(),
@@ -54,43 +48,39 @@ void write_curvatures(Marginals probabilities,
 void bind_objectives(nb::module_& module) {
   module.def(
       "sum_accuracy",
-      [](Marginals marginals, Labels labels, Weights weights, double sharpness) {
+      [](Table marginals, Codes labels, Doubles weights, double sharpness) {
         const LabelledMarginals table = read_marginals(marginals, labels, weights);
         double sum = 0.0;
         run_kernel([&](Stop& stop) { sum = sum_accuracy(table, sharpness, stop); });
         return sum;
       },
-      nb::arg("marginals").noconvert(), nb::arg("labels").noconvert(),
-      nb::arg("weights").noconvert(), nb::arg("sharpness"));
+      array("marginals"), array("labels"), array("weights"), nb::arg("sharpness"));
   module.def(
       "fill_accuracy_gradient",
-      [](Marginals marginals, Labels labels, Weights weights, double sharpness,
+      [](Table marginals, Codes labels, Doubles weights, double sharpness,
          Array<double, 2> gradient) {
         const LabelledMarginals table = read_marginals(marginals, labels, weights);
-        check(gradient.shape(0) == marginals.shape(0) && gradient.shape(1) == marginals.shape(1),
-              "gradient must have the shape of marginals");
+        check_shape(gradient, {marginals.shape(0), marginals.shape(1)},
+                    "gradient must have the shape of marginals");
         run_kernel(
             [&](Stop& stop) { fill_accuracy_gradient(table, sharpness, gradient.data(), stop); });
       },
-      nb::arg("marginals").noconvert(), nb::arg("labels").noconvert(),
-      nb::arg("weights").noconvert(), nb::arg("sharpness"), nb::arg("gradient").noconvert());
+      array("marginals"), array("labels"), array("weights"), nb::arg("sharpness"),
+      array("gradient"));
   module.def(
       "subtract_observed",
-      [](Array<double, 2> expected, Labels codes, OptionalArray<const double, 1> weights,
-         int n_threads) {
+      [](Array<double, 2> expected, Codes codes, std::optional<Doubles> weights, int n_threads) {
         const size_t n_positions = expected.shape(0);
-        check(!weights || weights->shape(0) == n_positions,
-              "weights must have one for each position");
+        check_shape(weights, {n_positions}, "weights must have one for each position");
         const Observed observed =
             read_observed(n_positions, expected.shape(1), codes, data_or_null(weights));
         run_kernel(
             [&](Stop& stop) { subtract_observed(observed, expected.data(), n_threads, stop); });
       },
-      nb::arg("expected").noconvert(), nb::arg("codes").noconvert(),
-      nb::arg("weights").noconvert().none(), nb::arg("n_threads"));
+      array("expected"), array("codes"), optional_array("weights"), nb::arg("n_threads"));
   module.def(
       "count_right",
-      [](Marginals probabilities, Labels codes, int n_threads) {
+      [](Table probabilities, Codes codes, int n_threads) {
         const Observed observed =
             read_observed(probabilities.shape(0), probabilities.shape(1), codes, nullptr);
         int64_t n_right = 0;
@@ -99,10 +89,9 @@ void bind_objectives(nb::module_& module) {
         });
         return n_right;
       },
-      nb::arg("probabilities").noconvert(), nb::arg("codes").noconvert(), nb::arg("n_threads"));
-  module.def("fill_curvatures", &write_curvatures, nb::arg("probabilities").noconvert(),
-             nb::arg("gammas").noconvert(), nb::arg("scales").noconvert().none(),
-             nb::arg("out").noconvert(), nb::arg("n_threads"));
+      array("probabilities"), array("codes"), nb::arg("n_threads"));
+  module.def("fill_curvatures", &write_curvatures, array("probabilities"), array("gammas"),
+             optional_array("scales"), array("out"), nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

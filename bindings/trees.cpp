@@ -9,8 +9,6 @@
 namespace hedgerow::bindings {
 namespace {
 
-using Offsets = Array<const int64_t, 1>;
-using Codes = Array<const int32_t, 1>;
 using Bytes = Array<const uint8_t, 1>;
 
 void check_dense(const BinTable& table) {
@@ -84,17 +82,18 @@ std::unique_ptr<Bins> read_bins(Array<const uint8_t, 2> dense, std::optional<Off
                                      default_bins, categorical, offsets, table});
 }
 
-std::unique_ptr<Examples> read_examples(
-    Array<const double, 2> gradients, Array<const float, 2> curvatures, double trim,
-    OptionalArray<const double, 1> scales, OptionalArray<const uint8_t, 1> selected,
-    double negative_ratio, OptionalArray<const int32_t, 1> codes, uint64_t key, int n_threads) {
+std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> curvatures,
+                                        double trim, std::optional<Doubles> scales,
+                                        OptionalArray<const uint8_t, 1> selected,
+                                        double negative_ratio, std::optional<Codes> codes,
+                                        uint64_t key, int n_threads) {
   const size_t n_positions = gradients.shape(0), n_outputs = gradients.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check(curvatures.shape(0) == n_positions &&
             (curvatures.shape(1) == n_outputs || curvatures.shape(1) == 1),
         "curvatures must have one for each position and output, or one for each position");
-  check(!scales || scales->shape(0) == n_positions, "scales must have one for each position");
-  check(!selected || selected->shape(0) == n_positions, "selected must have one for each position");
+  check_shape(scales, {n_positions}, "scales must have one for each position");
+  check_shape(selected, {n_positions}, "selected must have one for each position");
   check(codes || !(negative_ratio > 0.0), "a negative ratio needs codes");
   if (codes) check_codes(*codes, n_positions, n_outputs);
   const DerivativeTable table{static_cast<int64_t>(n_positions), static_cast<int>(n_outputs),
@@ -160,11 +159,9 @@ Forest grow(const TreeData& data, const Examples& examples, const GrowthRules& r
 
 void bind_trees(nb::module_& module) {
   nb::class_<Bins>(module, "Bins", "Bins of the columns at every position.")
-      .def(nb::new_(&read_bins), nb::arg("dense").noconvert(),
-           nb::arg("entry_offsets").noconvert().none(), nb::arg("attributes").noconvert().none(),
-           nb::arg("attribute_bins").noconvert().none(), nb::arg("n_bins").noconvert(),
-           nb::arg("default_bins").noconvert(), nb::arg("categorical").noconvert(),
-           nb::arg("offsets").noconvert());
+      .def(nb::new_(&read_bins), array("dense"), optional_array("entry_offsets"),
+           optional_array("attributes"), optional_array("attribute_bins"), array("n_bins"),
+           array("default_bins"), array("categorical"), array("offsets"));
   nb::class_<TreeData>(module, "TreeData", "Bins, laid out for growing trees.")
       .def(
           "__init__",
@@ -176,15 +173,12 @@ void bind_trees(nb::module_& module) {
           },
           nb::keep_alive<1, 2>(), nb::arg("bins"), nb::arg("before"), nb::arg("after"));
   nb::class_<Examples>(module, "Examples", "What the trees of a round learn from.")
-      .def(nb::new_(&read_examples), nb::arg("gradients").noconvert(),
-           nb::arg("curvatures").noconvert(), nb::kw_only(), nb::arg("trim"),
-           nb::arg("scales").noconvert().none() = nb::none(),
-           nb::arg("selected").noconvert().none() = nb::none(), nb::arg("negative_ratio") = 0.0,
-           nb::arg("codes").noconvert().none() = nb::none(), nb::arg("key") = 0,
-           nb::arg("n_threads"))
-      .def_static("of_lists", &list_examples, nb::arg("offsets").noconvert(),
-                  nb::arg("positions").noconvert(), nb::arg("gradients").noconvert(),
-                  nb::arg("curvatures").noconvert())
+      .def(nb::new_(&read_examples), array("gradients"), array("curvatures"), nb::kw_only(),
+           nb::arg("trim"), optional_array("scales") = nb::none(),
+           optional_array("selected") = nb::none(), nb::arg("negative_ratio") = 0.0,
+           optional_array("codes") = nb::none(), nb::arg("key") = 0, nb::arg("n_threads"))
+      .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
+                  array("gradients"), array("curvatures"))
       .def("of_output", &arrays_of_output, nb::arg("output"));
   nb::class_<GrowthRules>(module, "GrowthRules", "What a tree may be, and how far it may go.")
       .def(nb::new_(&read_rules), nb::kw_only(), nb::arg("max_leaves"), nb::arg("max_depth"),

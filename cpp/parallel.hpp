@@ -128,7 +128,7 @@ void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTa
       });
       ++running;
     } catch (const std::system_error&) {
-      break;  // no thread to be had: those that exist do the work
+      break;  // the system gives no more threads: those that exist do the work
     }
   }
   detail::run_tasks(queue, make_task);
@@ -156,6 +156,15 @@ template <class Task>
 void parallel_for(int64_t n_tasks, int n_threads, Stop& stop, Task task) {
   parallel_for_each_thread(n_tasks, n_threads, stop,
                            [&] { return [&task](int64_t index) { task(index); }; });
+}
+
+// Runs task(first, end) for consecutive pieces of 0 .. n - 1, of `size` each but for the last.
+template <class Task>
+void parallel_for_pieces(int64_t n, int64_t size, int n_threads, Stop& stop, Task task) {
+  parallel_for((n + size - 1) / size, n_threads, stop, [&](int64_t piece) {
+    stop.check();
+    task(piece * size, std::min((piece + 1) * size, n));
+  });
 }
 
 }  // namespace hedgerow

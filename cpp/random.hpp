@@ -1,4 +1,4 @@
-// Random numbers by number, not by turn: the i-th draw under a key is always the same, whichever
+// A random number generator without state: the i-th draw under a key is always the same, whichever
 // thread asks for it and whatever was drawn before.
 #pragma once
 

@@ -24,7 +24,7 @@ using PaddedFloats = std::vector<float, LineAllocator<float>>;
 
 using Floats = float __attribute__((vector_size(32)));
 
-// By way of memory that never comes to be: GCC would build Floats{x, x, ...} lane by lane.
+// By way of an array, which is optimised away: GCC would build Floats{x, x, ...} lane by lane.
 HEDGEROW_INLINE Floats broadcast(float x) {
   const float lanes[kFloats] = {x, x, x, x, x, x, x, x};
   Floats out;
@@ -32,7 +32,7 @@ HEDGEROW_INLINE Floats broadcast(float x) {
   return out;
 }
 HEDGEROW_INLINE Floats maximum(Floats a, Floats b) { return a > b ? a : b; }
-// b where a is no number.
+// b where a is NaN.
 HEDGEROW_INLINE Floats minimum(Floats a, Floats b) { return a < b ? a : b; }
 // a where x > 0, b elsewhere.
 HEDGEROW_INLINE Floats if_positive(Floats x, Floats a, Floats b) {
@@ -138,7 +138,7 @@ struct Sum {
 struct Largest {
   static HEDGEROW_INLINE Floats add(Floats term, Floats so_far) { return maximum(term, so_far); }
 };
-// A term that is no number is passed over.
+// Terms that are NaN are skipped.
 struct Smallest {
   static HEDGEROW_INLINE Floats start() { return broadcast(std::numeric_limits<float>::max()); }
   static HEDGEROW_INLINE Floats add(Floats term, Floats so_far) { return minimum(term, so_far); }

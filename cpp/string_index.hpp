@@ -17,7 +17,7 @@ class StringIndex {
   }
   // The string's number, or -1.
   int32_t find(std::string_view string) const;
-  // The same for many at once, which is quicker: their memory is asked for before it is needed.
+  // The same for many strings at once, which is faster: memory is prefetched.
   void find_all(const std::string_view* strings, int64_t n, int32_t* ids) const;
   // The string's number, a new one if need be.
   int32_t add(std::string_view string);
@@ -27,8 +27,8 @@ class StringIndex {
   const std::vector<int64_t>& offsets() const { return offsets_; }
 
  private:
-  // Open addressing. `tag` is the upper half of the hash: most other strings are told apart without
-  // looking at their text.
+  // Open addressing. `tag` is the upper half of the hash: most other strings are ruled out without
+  // reading their text.
   struct Slot {
     int32_t id = -1;
     uint32_t tag = 0;

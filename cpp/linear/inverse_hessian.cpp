@@ -16,10 +16,8 @@ constexpr int64_t kTaskWeights = 1 << 15;
 template <class Task>
 double sum_pieces(int64_t n, int n_threads, Stop& stop, Task task) {
   std::vector<double> sums((n + kTaskWeights - 1) / kTaskWeights);
-  parallel_for(static_cast<int64_t>(sums.size()), n_threads, stop, [&](int64_t piece) {
-    stop.check();
-    const int64_t first = piece * kTaskWeights;
-    sums[piece] = task(first, std::min(first + kTaskWeights, n));
+  parallel_for_pieces(n, kTaskWeights, n_threads, stop, [&](int64_t first, int64_t end) {
+    sums[first / kTaskWeights] = task(first, end);
   });
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }

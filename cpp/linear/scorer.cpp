@@ -56,13 +56,11 @@ void Scorer::add_rows(const AttributeRows& rows, int64_t first, int64_t end, dou
 
 void Scorer::add_scores(const AttributeRows& rows, double* scores, int n_threads,
                         Stop& stop) const {
-  const int64_t n_tasks = (rows.n_positions + kTaskPositions - 1) / kTaskPositions;
-  parallel_for(n_tasks, n_threads, stop, [&](int64_t task) {
-    stop.check();
-    std::vector<double> sums(stride_);
-    const int64_t first = task * kTaskPositions;
-    add_rows(rows, first, std::min(first + kTaskPositions, rows.n_positions), sums.data(), scores);
-  });
+  parallel_for_pieces(rows.n_positions, kTaskPositions, n_threads, stop,
+                      [&](int64_t first, int64_t end) {
+                        std::vector<double> sums(stride_);
+                        add_rows(rows, first, end, sums.data(), scores);
+                      });
 }
 
 }  // namespace hedgerow

@@ -5,18 +5,15 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kChunk = 4096;  // positions to a task
+constexpr int64_t kChunk = 4096;  // positions per task
 constexpr double kSmallestCurvature = 1e-16;
 
 }  // namespace
 
 void fill_curvatures(const CurvatureTable& table, float* out, int n_threads, Stop& stop) {
   const int n_labels = table.n_labels;
-  const int64_t n_chunks = (table.n_positions + kChunk - 1) / kChunk;
-  parallel_for(n_chunks, n_threads, stop, [&](int64_t chunk) {
-    stop.check();
-    const int64_t end = std::min((chunk + 1) * kChunk, table.n_positions);
-    for (int64_t t = chunk * kChunk; t < end; ++t) {
+  parallel_for_pieces(table.n_positions, kChunk, n_threads, stop, [&](int64_t first, int64_t end) {
+    for (int64_t t = first; t < end; ++t) {
       const double* p = table.probabilities + t * n_labels;
       const float* gammas = table.gammas + (table.gammas_by_label ? t * n_labels : t);
       const double scale = table.scales == nullptr ? 1.0 : table.scales[t];

@@ -36,32 +36,27 @@ void check_random_columns(int64_t n_rows, int64_t n_columns) {
   for (int64_t i = 0; i < n_rows * n_columns; ++i) values.push_back(random_value());
   const Cuts all{offsets.data(), cuts.data()};
   const int64_t stride = n_columns + below(3);
+  std::vector<uint8_t> expected(n_rows * stride, 7), of_entries;  // 7: not written
+  std::vector<int32_t> columns;
+  for (int64_t r = 0; r < n_rows; ++r)
+    for (int64_t c = 0; c < n_columns; ++c) {
+      columns.push_back(static_cast<int32_t>(c));
+      of_entries.push_back(count_bin(values[r * n_columns + c], cuts.data() + offsets[c],
+                                     cuts.data() + offsets[c + 1]));
+      expected[r * stride + c] = of_entries.back();
+    }
   for (const int n_threads : {1, 3}) {
     Stop stop(nullptr);
     std::vector<uint8_t> bins(n_rows * stride, 7), entries(n_rows * n_columns);
-    std::vector<int32_t> columns;
     fill_bins(all, values.data(), n_rows, n_columns, bins.data(), stride, n_threads, stop);
-    for (int64_t i = 0; i < n_rows * n_columns; ++i)
-      columns.push_back(static_cast<int32_t>(i % n_columns));
     fill_entry_bins(all, values.data(), columns.data(), n_rows * n_columns, entries.data(),
                     n_threads, stop);
-    bool equal = true, beyond = true;
-    for (int64_t r = 0; r < n_rows; ++r) {
-      for (int64_t c = 0; c < n_columns; ++c) {
-        const uint8_t expected = count_bin(values[r * n_columns + c], cuts.data() + offsets[c],
-                                           cuts.data() + offsets[c + 1]);
-        equal &= bins[r * stride + c] == expected && entries[r * n_columns + c] == expected;
-      }
-      for (int64_t c = n_columns; c < stride; ++c) beyond &= bins[r * stride + c] == 7;
-    }
-    CHECK(equal);
-    CHECK(beyond);
+    CHECK(bins == expected);
+    CHECK(entries == of_entries);
   }
 }
 
-}  // namespace
-
-void test_bins() {
+TEST(bins) {
   for (const int64_t n_rows : {0, 1, 255, 256, 257, 1000, 20000}) {
     for (const int64_t n_columns : {1, 2, 5}) {
       context = std::to_string(n_rows) + " rows, " + std::to_string(n_columns) + " columns";
@@ -70,4 +65,5 @@ void test_bins() {
   }
 }
 
+}  // namespace
 }  // namespace hedgerow::tests

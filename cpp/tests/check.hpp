@@ -1,4 +1,5 @@
-// What the test program's files share: checks that count and go on, and random numbers.
+// What the test program's files share: the list of tests, checks that count and go on, and random
+// numbers.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +18,26 @@ struct Place {
   int line;
 };
 
+struct Test {
+  const char* name;
+  void (*run)();
+};
+
+inline std::vector<Test>& all_tests() {
+  static std::vector<Test> tests;
+  return tests;
+}
+
+// Defines a test, which the program runs.
+#define TEST(name)                                         \
+  void test_##name();                                      \
+  [[maybe_unused]] const bool name##_is_listed =           \
+      (all_tests().push_back({#name, test_##name}), true); \
+  void test_##name()
+
 inline int n_checks = 0;
 inline int n_failures = 0;
-inline std::string context;  // which of many random cases is being checked
+inline std::string context;  // which of many random cases is being checked; first the test's name
 
 inline void check(bool holds, const std::string& what, Place place) {
   ++n_checks;
@@ -55,13 +73,19 @@ void check_throws(const std::function<void()>& action, const std::string& part, 
 #define CHECK_THROWS(Error, action, part) \
   check_throws<Error>([&] { action; }, (part), Place{__FILE__, __LINE__})
 
-inline std::mt19937_64 random_bits(20260101);
+inline std::mt19937_64 random_bits;  // starts anew with every test
 
 inline double uniform(double low, double high) {
   return low + (high - low) * static_cast<double>(random_bits() >> 11) * 0x1p-53;
 }
 inline int64_t below(int64_t n) {
   return static_cast<int64_t>(random_bits() % static_cast<uint64_t>(n));
+}
+
+inline std::vector<double> random_numbers(int64_t n, double low, double high) {
+  std::vector<double> numbers(n);
+  for (double& x : numbers) x = uniform(low, high);
+  return numbers;
 }
 
 inline double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -73,19 +97,5 @@ inline double largest_difference(const std::vector<double>& a, const std::vector
   }
   return largest;
 }
-
-void test_trellis();
-void test_mixing();
-void test_automaton();
-void test_tangent();
-void test_linear();
-void test_bins();
-void test_random();
-void test_examples();
-void test_trees();
-void test_accuracy();
-void test_numbers();
-void test_strings();
-void test_parallel();
 
 }  // namespace hedgerow::tests

@@ -5,19 +5,11 @@
 
 int main() {
   using namespace hedgerow::tests;
-  test_trellis();
-  test_mixing();
-  test_automaton();
-  test_tangent();
-  test_linear();
-  test_bins();
-  test_random();
-  test_examples();
-  test_trees();
-  test_accuracy();
-  test_numbers();
-  test_strings();
-  test_parallel();
+  for (const Test& test : all_tests()) {
+    context = test.name;
+    random_bits.seed(20260101);
+    test.run();
+  }
   if (n_failures > 0) {
     std::printf("core_test: %d of %d checks failed\n", n_failures, n_checks);
     return 1;

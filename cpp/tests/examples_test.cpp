@@ -1,4 +1,4 @@
-// What trees learn from: derivatives, their whole units, and which positions are right.
+// What trees learn from: derivatives, which of them, and their whole units.
 #include "trees/examples.hpp"
 
 #include <algorithm>
@@ -8,15 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "objectives/curvatures.hpp"
-#include "objectives/observed.hpp"
 #include "parallel.hpp"
 #include "tests/check.hpp"
 
 namespace hedgerow::tests {
 namespace {
 
-void test_fixed_point() {
+TEST(fixed_point) {
   for (const float scale : {1e-44f, 1e-20f, 0.01f, 1.0f, 1e30f}) {
     context = "scale " + std::to_string(scale);
     std::vector<Derivatives> derivatives;
@@ -54,43 +52,8 @@ void test_fixed_point() {
   CHECK(largest.curvature == (int64_t{1} << 31) - 128);
 }
 
-void test_count_right() {
-  context = "count right";
-  const std::vector<double> p{0.5, 0.5, 0.2, 0.8, 0.9, 0.1, 0.3, 0.7};
-  const std::vector<int32_t> codes{1, 0, 0, -1};
-  Stop stop(nullptr);
-  CHECK(count_right({4, 2, codes.data(), nullptr}, p.data(), 1, stop) == 1);
-  CHECK(count_right({0, 2, codes.data(), nullptr}, p.data(), 3, stop) == 0);
-  constexpr int64_t kMany = 10000;
-  std::vector<double> many;
-  std::vector<int32_t> labels;
-  int64_t expected = 0;
-  for (int64_t t = 0; t < kMany; ++t) {
-    labels.push_back(static_cast<int32_t>(below(3)));
-    for (int k = 0; k < 3; ++k) many.push_back(uniform(0, 1));
-    const auto first = many.end() - 3;
-    expected += std::max_element(first, many.end()) - first == labels.back();
-  }
-  for (const int n_threads : {1, 3})
-    CHECK(count_right({kMany, 3, labels.data(), nullptr}, many.data(), n_threads, stop) ==
-          expected);
-}
-
-void test_subtract_observed() {
-  context = "subtract observed";
-  const std::vector<int32_t> codes{1, -1, 0};
-  const std::vector<double> weights{2, 3, 4};
-  std::vector<double> expected{1, 1, 1, 1, 1, 1};
-  Stop stop(nullptr);
-  subtract_observed({3, 2, codes.data(), nullptr}, expected.data(), 2, stop);
-  CHECK(expected == std::vector<double>({1, 0, 1, 1, 0, 1}));
-  subtract_observed({3, 2, codes.data(), weights.data()}, expected.data(), 1, stop);
-  CHECK(expected == std::vector<double>({1, -2, 1, 1, -4, 1}));
-}
-
 // Two outputs; position 2 is left out, position 4 weighs nothing.
-void test_which_take_part() {
-  context = "which take part";
+TEST(which_take_part) {
   const std::vector<double> gradients{0.5, -0.5, 0.25, -0.25, 1, 1, 0, 0, 3, 3};
   const std::vector<float> curvatures{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   const std::vector<double> scales{2, 1, 1, 4, 0};
@@ -114,33 +77,30 @@ void test_which_take_part() {
   CHECK(alike.of_output(0).size() == 3 && is(alike.of_output(0)[2], 4, 3.0f, 5.0f));
 }
 
-void test_derivatives_that_make_no_sense() {
-  context = "derivatives that make no sense";
+// All examples of the observed label, and about as many others as the ratio says, which count for
+// more.
+TEST(stratified) {
+  constexpr int64_t kPositions = 10000;
+  const std::vector<double> gradients(kPositions, 0.5);
+  const std::vector<float> curvatures(kPositions, 0.25f);
+  std::vector<int32_t> codes(kPositions, -1);
+  std::fill_n(codes.begin(), 1000, 0);
+  const DerivativeTable table{kPositions, 1, gradients.data(), curvatures.data(), true};
+  Stop stop(nullptr);
+  const auto sampled = [&](double ratio) {
+    return Examples(table, {-1.0, nullptr, nullptr, ratio, codes.data(), 3}, 2, stop).of_output(0);
+  };
+  const std::vector<Derivatives> found = sampled(2.0);
+  CHECK_NEAR(static_cast<double>(found.size()), 3000.0, 200.0);
+  for (const Derivatives& d : found)
+    CHECK_NEAR(d.gradient / 0.5, codes[d.position] == 0 ? 1.0 : 4.5, 1e-6);
+  CHECK(sampled(9.0).size() == kPositions);
+}
+
+TEST(derivatives_that_make_no_sense) {
   for (const Derivatives& d : {Derivatives{0, NAN, 1.0f}, {0, 1.0f, INFINITY}, {0, 1.0f, -1.0f}})
     CHECK_THROWS(std::invalid_argument, to_fixed_point({&d, 1}), "derivatives must be finite");
 }
 
-void test_curvatures() {
-  context = "curvatures";
-  const std::vector<double> p{0.25, 0.75, 1.0, 0.0}, scales{2.0, 1.0};
-  const std::vector<float> gammas{1, 2, 3, 4};
-  Stop stop(nullptr);
-  std::vector<float> out(4);
-  fill_curvatures({2, 2, p.data(), gammas.data(), true, scales.data()}, out.data(), 2, stop);
-  CHECK(out == std::vector<float>({0.375f, 0.75f, 1e-16f, 1e-16f}));
-  fill_curvatures({2, 2, p.data(), gammas.data(), false, nullptr}, out.data(), 1, stop);
-  CHECK(out == std::vector<float>({0.1875f, 0.1875f, 1e-16f, 1e-16f}));
-}
-
 }  // namespace
-
-void test_examples() {
-  test_fixed_point();
-  test_count_right();
-  test_subtract_observed();
-  test_which_take_part();
-  test_derivatives_that_make_no_sense();
-  test_curvatures();
-}
-
 }  // namespace hedgerow::tests

@@ -1,6 +1,7 @@
 // Linear potentials and L-BFGS against plain loops.
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -41,8 +42,8 @@ struct Linear {
         if (uniform(0, 1) < share) weight_outputs.push_back(o);
       weight_offsets.push_back(static_cast<int64_t>(weight_outputs.size()));
     }
-    for (size_t w = 0; w < weight_outputs.size(); ++w) weights.push_back(uniform(-1, 1));
-    for (int o = 0; o < n_outputs; ++o) biases.push_back(uniform(-1, 1));
+    weights = random_numbers(weight_offsets.back(), -1, 1);
+    biases = random_numbers(n_outputs, -1, 1);
   }
 
   int64_t n_positions() const { return static_cast<int64_t>(row_offsets.size()) - 1; }
@@ -98,10 +99,8 @@ void check_scores(const Linear& linear) {
 }
 
 void check_gradient(const Linear& linear) {
-  std::vector<double> residuals, start;
-  for (int64_t i = 0; i < linear.n_positions() * linear.n_outputs; ++i)
-    residuals.push_back(uniform(-1, 1));
-  for (size_t w = 0; w < linear.weights.size(); ++w) start.push_back(uniform(-1, 1));
+  const auto residuals = random_numbers(linear.n_positions() * linear.n_outputs, -1, 1);
+  const auto start = random_numbers(linear.weight_offsets.back(), -1, 1);
   std::vector<double> expected = start;  // what is there is added to
   linear.for_each([&](int64_t t, int64_t o, double value, int64_t w) {
     expected[w] += value * residuals[t * linear.n_outputs + o];
@@ -138,7 +137,7 @@ void check_seen_pairs(const Linear& linear) {
   CHECK(found.offsets == expected.offsets && found.outputs == expected.outputs);
 }
 
-void test_linear_potentials() {
+TEST(linear_potentials) {
   for (const bool with_values : {false, true})
     for (const int n_outputs : {1, 3, 4, 6, 26})
       for (const int64_t n_positions : {0, 1, 40, 9000}) {
@@ -152,9 +151,7 @@ void test_linear_potentials() {
 }
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0.0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
 // The two-loop recursion as it is printed in textbooks. pairs: (step, change), the oldest first.
@@ -205,13 +202,12 @@ void check_restored(const InverseHessian& hessian, const std::vector<double>& gr
   check_refused(n_weights, memory, falling);
 }
 
-void test_inverse_hessian() {
+TEST(inverse_hessian) {
   constexpr int kMemory = 4;
   for (const int64_t n_weights : {1, 7, 70000}) {
     InverseHessian hessian(n_weights, kMemory);
     CHECK(hessian.n_weights() == n_weights);
-    std::vector<double> gradient(n_weights);
-    for (double& x : gradient) x = uniform(-1, 1);
+    const std::vector<double> gradient = random_numbers(n_weights, -1, 1);
     Stop stop(nullptr);
     StepPairs pairs;
     const auto check_direction = [&] {
@@ -226,9 +222,9 @@ void test_inverse_hessian() {
     for (int push = 0; push < 7; ++push) {
       context = std::to_string(n_weights) + " weights, push " + std::to_string(push);
       check_direction();
-      std::vector<double> step(n_weights), change(n_weights);
+      const std::vector<double> step = random_numbers(n_weights, -1, 1);
+      std::vector<double> change(n_weights);
       for (int64_t i = 0; i < n_weights; ++i) {
-        step[i] = uniform(-1, 1);
         change[i] = step[i] * (1.0 + static_cast<double>(i % 5)) + 0.1 * uniform(-1, 1) * step[i];
         if (push == 3) change[i] = -change[i];  // the gradient falls: to be left out
       }
@@ -245,10 +241,4 @@ void test_inverse_hessian() {
 }
 
 }  // namespace
-
-void test_linear() {
-  test_linear_potentials();
-  test_inverse_hessian();
-}
-
 }  // namespace hedgerow::tests

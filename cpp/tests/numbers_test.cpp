@@ -12,8 +12,7 @@
 namespace hedgerow::tests {
 namespace {
 
-void test_long_sums() {
-  context = "sums";
+TEST(long_sums) {
   ExactSum sum;
   sum.add(1e16);
   for (int i = 0; i < 1000; ++i) sum.add(1.0);
@@ -26,8 +25,7 @@ void test_long_sums() {
   CHECK_NEAR(product.log(), (334 * 149 - 666 * 120) * std::log(10.0), 1e-8);
 }
 
-void test_lanes() {
-  context = "lanes";
+TEST(lanes) {
   CHECK(padded(1) == 4 && padded(4) == 4 && padded(5) == 8);
   for (double x = 0.0; x > -720.0; x -= 0.37) {
     const double got = lane(exp_nonpositive(broadcast(x)), 0);
@@ -43,8 +41,7 @@ void test_lanes() {
   CHECK(sum_lanes(keep_lanes(lanes, 2, 10.0)) == 22.0);
 }
 
-void test_floats() {
-  context = "floats";
+TEST(floats) {
   CHECK(padded_floats(1) == 8 && padded_floats(8) == 8 && padded_floats(9) == 16);
   const float numbers[] = {3.0f, -1.0f, 7.0f, 2.0f, 0.0f, 6.0f, -4.0f, 5.0f, 9.0f};
   const Floats floats = load(numbers);
@@ -70,7 +67,7 @@ void test_floats() {
 
 // A row of n numbers goes to padded memory and back, at the end of its memory (no room) or before
 // it.
-void test_rows() {
+TEST(rows) {
   for (int n = 1; n <= 9; ++n) {
     context = std::to_string(n) + " numbers";
     const Row row(n);
@@ -90,12 +87,4 @@ void test_rows() {
 }
 
 }  // namespace
-
-void test_numbers() {
-  test_long_sums();
-  test_lanes();
-  test_floats();
-  test_rows();
-}
-
 }  // namespace hedgerow::tests

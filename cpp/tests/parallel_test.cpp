@@ -15,7 +15,7 @@
 namespace hedgerow::tests {
 namespace {
 
-void test_parallel_for() {
+TEST(parallel_for) {
   for (const int n_threads : {0, 1, 2, 7})
     for (const int64_t n_tasks : {0, 1, 5, 200}) {
       context = std::to_string(n_tasks) + " tasks, " + std::to_string(n_threads) + " threads";
@@ -27,7 +27,7 @@ void test_parallel_for() {
 }
 
 // The error of the lowest index comes out, after all tasks before it have ended.
-void test_errors_come_out() {
+TEST(errors_come_out) {
   for (int round = 0; round < 50; ++round) {
     const int n_threads = 1 + round % 4;
     context = "round " + std::to_string(round);
@@ -49,7 +49,7 @@ void work_until_stopped(Stop& stop) {
   while (std::chrono::steady_clock::now() < end) stop.check();
 }
 
-void test_interrupts() {
+TEST(interrupts) {
   const InterruptPoll always = [] { return true; };
   for (const int n_threads : {1, 3}) {
     context = "all work, " + std::to_string(n_threads) + " threads";
@@ -74,11 +74,4 @@ void test_interrupts() {
 }
 
 }  // namespace
-
-void test_parallel() {
-  test_parallel_for();
-  test_errors_come_out();
-  test_interrupts();
-}
-
 }  // namespace hedgerow::tests

@@ -3,14 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/check.hpp"
 
 namespace hedgerow::tests {
+namespace {
 
-void test_strings() {
-  context = "strings";
+TEST(strings) {
   StringIndex index;
   CHECK(index.size() == 0 && index.find("") == -1 && index.find("a") == -1);
   std::vector<std::string> strings{"", std::string(1, '\0'), std::string(2, '\0')};
@@ -21,9 +22,12 @@ void test_strings() {
   }
   const StringIndex copy = index;
   CHECK(copy.size() == static_cast<int64_t>(strings.size()) && copy.find("y") == -1);
+  const std::vector<std::string_view> views(strings.begin(), strings.end());
+  std::vector<int32_t> ids(strings.size(), -1);
+  copy.find_all(views.data(), static_cast<int64_t>(views.size()), ids.data());
   std::string text;
   for (size_t i = 0; i < strings.size(); ++i) {
-    CHECK(copy.find(strings[i]) == static_cast<int32_t>(i));
+    CHECK(copy.find(strings[i]) == static_cast<int32_t>(i) && ids[i] == copy.find(strings[i]));
     CHECK(copy.at(static_cast<int64_t>(i)) == strings[i]);
     CHECK(copy.offsets()[i] == static_cast<int64_t>(text.size()));
     text += strings[i];
@@ -32,4 +36,5 @@ void test_strings() {
   CHECK(copy.offsets().back() == static_cast<int64_t>(text.size()));
 }
 
+}  // namespace
 }  // namespace hedgerow::tests

@@ -1,12 +1,12 @@
-// Trees against plain loops over all positions, columns and offsets.
+// Trees: what their nodes say against the examples that come to them, what a forest adds against a
+// walk by hand.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
-#include <span>
+#include <set>
 #include <stdexcept>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
@@ -16,7 +16,6 @@
 #include "trees/forest.hpp"
 #include "trees/grow.hpp"
 #include "trees/histogram.hpp"
-#include "trees/split.hpp"
 
 namespace hedgerow::tests {
 namespace {
@@ -89,46 +88,13 @@ struct Table {
   }
 };
 
-std::vector<Example> random_examples(int64_t n_positions, double share) {
-  std::vector<Example> examples;
-  for (int64_t t = 0; t < n_positions; ++t)
-    if (uniform(0, 1) < share)
-      examples.push_back({static_cast<int32_t>(t), static_cast<int32_t>(below(2000)) - 1000,
-                          static_cast<int32_t>(1 + below(1000))});
-  return examples;
-}
-
 std::vector<Derivatives> random_derivatives(int64_t n_positions, double share) {
   std::vector<Derivatives> derivatives;
-  for (const Example& e : random_examples(n_positions, share))
-    derivatives.push_back({e.position, static_cast<float>(e.gradient) / 512.0f,
-                           static_cast<float>(e.curvature) / 1024.0f});
+  for (int32_t t = 0; t < n_positions; ++t)
+    if (uniform(0, 1) < share)
+      derivatives.push_back({t, static_cast<float>(below(2000) - 1000) / 512.0f,
+                             static_cast<float>(1 + below(1000)) / 1024.0f});
   return derivatives;
-}
-
-void check_room(const Table& table, int before, int after) {
-  const Room room(table.windows(before, after), table.n_positions);
-  const BinTable bins = table.bins();
-  std::vector<uint8_t> scratch((before + after + 1) * table.n_dense);
-  bool holds = true, whole = true, bytes = true;
-  for (size_t s = 0; s + 1 < table.offsets.size(); ++s) {
-    const int64_t begin = table.offsets[s], end = table.offsets[s + 1];
-    for (int64_t t = begin; t < end; ++t) {
-      bool all = true;
-      const uint8_t* window = room.window(bins, t, scratch.data());
-      for (int offset = -before; offset <= after; ++offset) {
-        const bool inside = t + offset >= begin && t + offset < end;
-        holds &= room.holds(t, offset) == inside;
-        all &= inside;
-        for (int32_t c = 0; c < table.n_dense; ++c)
-          bytes &= window[(offset + before) * table.n_dense + c] == table.at(t, c, offset);
-      }
-      whole &= room.holds_all(t) == all;
-    }
-  }
-  CHECK(holds);
-  CHECK(whole);
-  CHECK(bytes);
 }
 
 void check_lookups(const Table& table, const TreeData& data) {
@@ -143,96 +109,22 @@ void check_lookups(const Table& table, const TreeData& data) {
   CHECK(equal);
 }
 
-// Sums by column, offset and bin.
-using Sums = std::map<std::tuple<int32_t, int, int>, std::pair<int64_t, int64_t>>;
-
-Sums count(const Table& table, const TreeData& data, std::span<const Example> examples) {
-  Sums sums;
-  for (int32_t c = 0; c < table.n_columns(); ++c)
-    for (int o = 0; o < data.n_offsets(); ++o)
-      for (const Example& e : examples) {
-        const int offset = o - data.windows().before;
-        auto& [gradient, curvature] = sums[{c, offset, table.at(e.position, c, offset)}];
-        gradient += e.gradient;
-        curvature += e.curvature;
-      }
-  return sums;
-}
-
-// What a histogram says, with what it leaves to subtraction worked out.
-Sums read(const Table& table, const TreeData& data, const Histogram& histogram, const Sum& total) {
-  Sums sums;
-  const auto put = [&](int32_t c, int offset, int bin, const Sum& sum) {
-    if (sum.is_empty()) return;
-    auto& [gradient, curvature] = sums[{c, offset, bin}];
-    gradient += sum.gradient();
-    curvature += sum.curvature();
-  };
-  std::vector<uint8_t> is_full(table.n_columns(), 0);
-  for (const TreeData::FullFeature& f : data.full_features()) {
-    is_full[f.column] = 1;
-    for (int bin = 0; bin <= table.n_bins[f.column]; ++bin)
-      put(f.column, f.offset, bin, histogram.full[f.base + bin]);
-  }
-  for (int o = 0; o < data.n_offsets(); ++o) {
-    const int offset = o - data.windows().before;
-    std::vector<Sum> usual(table.n_columns(), total - histogram.outside[o]);
-    for (const SlotSum& slot : histogram.sparse) {
-      if (slot.place / data.n_slots() != o) continue;
-      const int32_t number = slot.place % data.n_slots(), c = data.slot_column(number);
-      put(c, offset, data.slot_bin(c, number), slot.sum);
-      usual[c] -= slot.sum;
-    }
-    for (int32_t c = 0; c < table.n_columns(); ++c) {
-      if (is_full[c]) continue;
-      put(c, offset, data.default_bin(c), usual[c]);
-      put(c, offset, 0, histogram.outside[o]);
-    }
-  }
-  return sums;
-}
-
-Sum add_up(std::span<const Example> examples) {
-  Sum total;
-  for (const Example& e : examples) total += Sum(e);
-  return total;
-}
-
-bool are_equal(const Histogram& a, const Histogram& b) {
-  const auto same = [](const Sum& x, const Sum& y) {
-    return x.gradient() == y.gradient() && x.curvature() == y.curvature();
-  };
-  return std::equal(a.full.begin(), a.full.end(), b.full.begin(), b.full.end(), same) &&
-         std::equal(a.outside.begin(), a.outside.end(), b.outside.begin(), b.outside.end(), same) &&
-         std::equal(a.sparse.begin(), a.sparse.end(), b.sparse.begin(), b.sparse.end(),
-                    [&](const SlotSum& x, const SlotSum& y) {
-                      return x.place == y.place && same(x.sum, y.sum);
-                    });
-}
-
-// Counting gives what counting one by one gives, and subtraction gives what counting gives.
+// Subtraction gives what counting gives.
 void check_histograms(const Table& table, const TreeData& data) {
   Stop stop(nullptr);
   HistogramBuilder builder(data, stop);
   std::vector<Example> left, right;
-  const std::vector<Example> examples = random_examples(table.n_positions, 0.8);
+  const std::vector<Example> examples =
+      to_fixed_point(random_derivatives(table.n_positions, 0.8)).examples;
   for (const Example& e : examples) (below(3) == 0 ? left : right).push_back(e);
-  Histogram all, of_left, of_right, of_some, nothing;
+  Histogram all, of_left, of_right, counted;
   builder.fill(examples, nullptr, all);
-  CHECK(read(table, data, all, add_up(examples)) == count(table, data, examples));
   builder.fill(left, nullptr, of_left);
   builder.fill(right, nullptr, of_right);
-  builder.fill(left, &all, of_some);
-  CHECK(of_some.sparse.size() == all.sparse.size());
-  subtract(all, of_some);
-  CHECK(are_equal(of_some, of_left));
-  CHECK(are_equal(all, of_right));
-  builder.fill(right, &all, of_some);
-  subtract(all, of_some);
-  CHECK(are_equal(of_some, of_right));
-  builder.fill({}, nullptr, nothing);
-  CHECK(are_equal(all, nothing));
-  CHECK(nothing.sparse.empty());
+  builder.fill(left, &all, counted);
+  CHECK(counted.sparse.size() == all.sparse.size());
+  subtract(all, counted);
+  CHECK(counted == of_left && all == of_right);
 }
 
 int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {
@@ -242,15 +134,6 @@ int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {
     at = tree[at].left + (contains(tree[at].left_bins, bin) ? 0 : 1);
   }
   return at;
-}
-
-bool are_equal(const GrownTree& a, const GrownTree& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const TreeNode& x, const TreeNode& y) {
-                      return x.column == y.column && x.offset == y.offset && x.left == y.left &&
-                             x.left_bins == y.left_bins && x.value == y.value && x.gain == y.gain &&
-                             x.weight == y.weight;
-                    });
 }
 
 constexpr GrowthRules kRules{
@@ -313,7 +196,7 @@ void check_trees_of(const Table& table, const TreeData& data) {
   CHECK(n_labels == 4 && trees[3].size() == 1 && trees[3][0].value == 0.0f);
   std::vector<double> expected(table.n_positions * n_labels, 0.25);
   for (int k = 0; k < n_labels; ++k) {
-    CHECK(are_equal(trees[k], again[k]));
+    CHECK(trees[k] == again[k]);
     std::vector<double> gradients(trees[k].size()), weights(trees[k].size());
     for (const Derivatives& d : examples.of_output(k)) {
       const int32_t leaf = walk(table, trees[k], d.position);
@@ -344,13 +227,12 @@ void check_table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n
             std::to_string(after);
   Stop stop(nullptr);
   const TreeData data(table.bins(), table.windows(before, after), stop);
-  check_room(table, before, after);
   check_lookups(table, data);
   check_histograms(table, data);
   check_trees_of(table, data);
 }
 
-void test_random_tables() {
+TEST(random_tables) {
   const std::vector<std::vector<int64_t>> all_lengths{{}, {1}, {1, 3, 2}, {40, 1, 1, 600}};
   const std::vector<std::pair<int32_t, int32_t>> all_columns{{1, 0}, {0, 3}, {6, 0}, {6, 4}};
   for (const auto& lengths : all_lengths)
@@ -360,44 +242,29 @@ void test_random_tables() {
   check_table({20000, 15000}, 2, 1, 1, 0);  // examples are counted in batches
 }
 
-// Bins 1 1 2 3 and a missing one; gradients 1 1 -1 -3 and 2; curvatures 1; lambda 1.
-//   1, missing | 2 3: 16/4 + 16/3 - 0 = 9.3333      1 | 2 3, missing: 4/3 + 4/4 = 2.3333
-//   1 2, missing | 3: 9/5 + 9/2 = 6.3               1 2 | 3, missing: 1/4 + 1/3 = 0.5833
-//   1 2 3 | missing:  4/5 + 4/2 = 2.8
-void test_worked_split() {
-  context = "worked split";
-  const std::vector<uint8_t> dense{1, 1, 2, 3, 0};
-  const std::vector<int32_t> n_bins{3};
-  const uint8_t categorical = 0;
-  const std::vector<int64_t> offsets{0, 5};
-  const BinTable bins{
-      5, 1, 0, dense.data(), nullptr, nullptr, nullptr, n_bins.data(), nullptr, &categorical};
+// Features are drawn for each tree and for each node; what cannot be split stays a leaf.
+TEST(growth_rules) {
+  const Table table({300}, 6, 4);
   Stop stop(nullptr);
-  const TreeData data(bins, {1, offsets.data(), 0, 0}, stop);
-  const std::vector<Example> examples{{0, 2, 4}, {1, 2, 4}, {2, -2, 4}, {3, -6, 4}, {4, 4, 4}};
-  HistogramBuilder builder(data, stop);
-  Histogram histogram;
-  builder.fill(examples, nullptr, histogram);
-  SplitRules rules{1.0, 0.0, 0.0, 0.5, 0.25};
-  const Split split = find_split(data, histogram, add_up(examples), rules, nullptr);
-  CHECK(split.exists() && split.column == 0 && split.offset == 0 && !split.categorical);
-  CHECK_NEAR(split.gain, 16.0 / 4 + 16.0 / 3, 1e-12);
-  CHECK(split.left_bins[0] == 0b0011 && split.left_bins[1] == 0);
-  CHECK(split.left.gradient() == 8 && split.left.curvature() == 12);
-
-  rules.min_child_weight = 2.5;
-  CHECK(!find_split(data, histogram, add_up(examples), rules, nullptr).exists());
-  rules.min_child_weight = 2.0;
-  CHECK(find_split(data, histogram, add_up(examples), rules, nullptr).exists());
-  rules.min_split_gain = split.gain;
-  CHECK(!find_split(data, histogram, add_up(examples), rules, nullptr).exists());
-  const uint8_t none = 0;
-  CHECK(!find_split(data, histogram, add_up(examples), {1.0, 0.0, 0.0, 0.5, 0.25}, &none).exists());
+  const TreeData data(table.bins(), table.windows(1, 1), stop);
+  const Examples examples({random_derivatives(300, 1.0)});
+  GrowthRules rules = kRules;
+  rules.colsample_bytree = rules.colsample_bynode = 0.4;
+  const GrownTree tree = grow_trees(data, examples, rules, 7, 1, stop)[0];
+  std::set<std::pair<int32_t, int32_t>> features;
+  for (const TreeNode& node : tree)
+    if (node.column >= 0) features.insert({node.column, node.offset});
+  CHECK(tree.size() > 1 && features.size() <= 12);
+  rules = kRules;
+  rules.min_child_weight = 1e6;
+  CHECK(grow_trees(data, examples, rules, 7, 1, stop)[0].size() == 1);
+  rules = kRules;
+  rules.min_split_gain = 1e6;
+  CHECK(grow_trees(data, examples, rules, 7, 1, stop)[0].size() == 1);
 }
 
 // Arrays that are no trees, whatever they hold, are refused before anything is read by them.
-void test_damaged_trees() {
-  context = "damaged trees";
+TEST(damaged_trees) {
   const Table table({30}, 2, 1);
   Stop stop(nullptr);
   const TreeData data(table.bins(), table.windows(1, 1), stop);
@@ -425,11 +292,4 @@ void test_damaged_trees() {
 }
 
 }  // namespace
-
-void test_trees() {
-  test_random_tables();
-  test_worked_split();
-  test_damaged_trees();
-}
-
 }  // namespace hedgerow::tests

@@ -1,7 +1,5 @@
 #include "trees/bins.hpp"
 
-#include <algorithm>
-
 #include "simd.hpp"
 
 namespace hedgerow {
@@ -39,22 +37,16 @@ void fill_rows(const Cuts& cuts, const double* values, int64_t n_rows, int64_t n
 
 void fill_bins(const Cuts& cuts, const double* values, int64_t n_rows, int64_t n_columns,
                uint8_t* bins, int64_t stride, int n_threads, Stop& stop) {
-  const int64_t n_tasks = (n_rows + kTaskRows - 1) / kTaskRows;
-  parallel_for(n_tasks, n_threads, stop, [&](int64_t task) {
-    stop.check();
-    const int64_t first = task * kTaskRows;
-    fill_rows(cuts, values + first * n_columns, std::min(kTaskRows, n_rows - first), n_columns,
-              bins + first * stride, stride);
+  parallel_for_pieces(n_rows, kTaskRows, n_threads, stop, [&](int64_t first, int64_t end) {
+    fill_rows(cuts, values + first * n_columns, end - first, n_columns, bins + first * stride,
+              stride);
   });
 }
 
 void fill_entry_bins(const Cuts& cuts, const double* values, const int32_t* columns,
                      int64_t n_entries, uint8_t* bins, int n_threads, Stop& stop) {
-  const int64_t n_tasks = (n_entries + kTaskEntries - 1) / kTaskEntries;
-  parallel_for(n_tasks, n_threads, stop, [&](int64_t task) {
-    stop.check();
-    const int64_t end = std::min((task + 1) * kTaskEntries, n_entries);
-    for (int64_t e = task * kTaskEntries; e < end; ++e) {
+  parallel_for_pieces(n_entries, kTaskEntries, n_threads, stop, [&](int64_t first, int64_t end) {
+    for (int64_t e = first; e < end; ++e) {
       const int64_t* bounds = cuts.offsets + columns[e];
       bins[e] = bin_of(values[e], cuts.values + bounds[0], bounds[1] - bounds[0]);
     }

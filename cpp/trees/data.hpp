@@ -18,7 +18,7 @@ struct BinTable {
   int32_t n_attributes;
   const uint8_t* dense;           // (N, n_dense)
   const int64_t* entry_offsets;   // (N + 1,), or null if there are no attributes
-  const int32_t* attributes;      // attribute of each entry, rising within a position
+  const int32_t* attributes;      // attribute of each entry, ascending within a position
   const uint8_t* attribute_bins;  // bin of each entry
   const int32_t* n_bins;          // (n_dense + n_attributes,)
   const uint8_t* default_bins;    // (n_attributes,) bin where there is no entry
@@ -150,7 +150,7 @@ class TreeData {
   std::vector<FullFeature> full_features_;
   int64_t n_full_bins_ = 0;
   std::vector<int64_t> entry_offsets_;  // (N + 1,)
-  std::vector<int32_t> entries_;        // slots, rising within a position
+  std::vector<int32_t> entries_;        // slots, ascending within a position
 };
 
 }  // namespace hedgerow

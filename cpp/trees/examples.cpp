@@ -11,7 +11,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kChunk = 4096;  // positions to a task
+constexpr int64_t kChunk = 4096;  // positions per task
 
 using ByOutput = std::vector<std::vector<Derivatives>>;
 

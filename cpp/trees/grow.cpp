@@ -91,8 +91,9 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
   return chosen;
 }
 
-// Grows trees one after the other; one to a thread. The frontier decides which node is split next;
-// each step counts examples, finds the splits of the nodes that are new, and partitions one node.
+// Grows trees one after the other; each thread has its own. The frontier decides which node is
+// split next; each step counts examples, finds the splits of the nodes that are new, and partitions
+// one node.
 class Grower {
  public:
   Grower(const TreeData& data, const GrowthRules& rules, Stop& stop)

@@ -34,6 +34,7 @@ struct TreeNode {
   float value = 0.0f;
   float gain = 0.0f;
   float weight = 0.0f;  // sum of curvatures of its examples
+  bool operator==(const TreeNode&) const = default;
 };
 
 using GrownTree = std::vector<TreeNode>;

@@ -8,7 +8,7 @@ namespace hedgerow {
 namespace {
 
 constexpr size_t kAhead = 8;             // examples whose rows are fetched early
-constexpr size_t kBatch = 1 << 14;       // examples between two looks at the user's wish to stop
+constexpr size_t kBatch = 1 << 14;       // examples between two checks of Stop
 constexpr int64_t kBlockBins = 1 << 13;  // bins that are filled in one pass: 64 KiB
 
 }  // namespace

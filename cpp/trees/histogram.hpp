@@ -10,19 +10,18 @@
 
 namespace hedgerow {
 
-// A position whose score of one label should change: by how much the loss rises with it, and how
-// that changes. Whole numbers of a tree's own small units, so that sums are exact in any order and
-// a histogram less another is what counting would have given.
+// A position, and the first and second derivative of the loss with respect to one output's score
+// there, as multiples of small units of each tree's own: sums of integers are exact in any order,
+// so that one histogram minus another is what counting would have given.
 struct Example {
   int32_t position;
   int32_t gradient;
-  int32_t curvature;  // at least 1: nothing is there only where the sum is 0
+  int32_t curvature;  // at least 1, so that a sum is 0 only where there are no examples
 };
 
-// Sum of the gradients and curvatures of some examples of a tree, in one number: 2^32 gradients
-// plus curvatures. Units are such that the curvatures of all examples stay below 2^32 and the
-// gradients between -2^31 and 2^31; so nothing runs over, and both are added and subtracted at one
-// go.
+// Sum of the gradients and curvatures of some examples of a tree, in one number: 2^32 times the
+// gradients plus the curvatures, so that one addition adds both. Units are such that the curvatures
+// of all examples stay below 2^32 and their gradients between -2^31 and 2^31: nothing overflows.
 class Sum {
  public:
   Sum() = default;
@@ -44,27 +43,30 @@ class Sum {
   }
   friend Sum operator+(Sum a, Sum b) { return a += b; }
   friend Sum operator-(Sum a, Sum b) { return a -= b; }
+  bool operator==(const Sum&) const = default;
 
  private:
-  uint64_t both_ = 0;  // a filler's sum, which nobody reads, may wrap around
+  uint64_t both_ = 0;  // the sum of TreeData::filler(), which is never read, may wrap around
 };
 
 struct SlotSum {
   int32_t place;  // (offset + before) * n_slots + slot
   Sum sum;
+  bool operator==(const SlotSum&) const = default;
 };
 
 struct Histogram {
   std::vector<Sum> full;        // (n_full_bins,) of TreeData
   std::vector<SlotSum> sparse;  // of the slots that have examples, by place
   std::vector<Sum> outside;     // (n_offsets,) examples whose window ends before that offset
+  bool operator==(const Histogram&) const = default;
 };
 
 // Turns the histogram of a parent into that of the child that was not counted. The slots of the
 // counted one are those of its parent; afterwards both have only slots with examples.
 void subtract(Histogram& of_parent, Histogram& counted);
 
-// Makes histograms; one to a thread.
+// Counts examples into histograms; each thread has its own builder.
 class HistogramBuilder {
  public:
   HistogramBuilder(const TreeData& data, Stop& stop);

@@ -149,9 +149,9 @@ Split find_split(const TreeData& data, const Histogram& histogram, const Sum& to
                      histogram.full.data() + feature.base, table.n_bins[feature.column]);
 
   std::array<Sum, 256> bins;
-  // Where the window ends, every sparse column is missing, and each that misses nothing else offers
-  // the same split. The first of them speaks for all, as it would be taken among equals; if it has
-  // entries, it is looked at below.
+  // Where the window reaches beyond the sequence, every sparse column is missing, and all columns
+  // without other missing values offer the same split. Only the first of them has to be looked at,
+  // as it is taken among equals; if it has entries, that is done below.
   for (int o = 0; o < n_offsets; ++o) {
     if (histogram.outside[o].is_empty()) continue;
     for (int32_t column = 0; column < table.n_columns(); ++column) {

@@ -95,7 +95,7 @@ Walker::Node Walker::pack_node(int64_t n, int64_t first) const {
   return node;
 }
 
-// Walks blocks of positions through all trees; one to a thread.
+// Walks blocks of positions through all trees; each thread has its own.
 class Walker::Walk {
  public:
   Walk(const Walker& walker, const BinTable& bins, const Room& room, const ScoreTable& table)

@@ -1,5 +1,5 @@
 // A worked example: labels 0 and 1, patterns 01 and 101, as in labels/automaton.py. The test
-// program checks its tables and its two steps (automaton_test.cpp, test_worked_example).
+// program checks its tables and its two steps (automaton_test.cpp, worked_example).
 //
 // The tables. The states are the empty string, the labels, and the proper prefixes of patterns; the
 // arcs are the labels and the prefixes of patterns (K = 2, S = 4, A = 5):

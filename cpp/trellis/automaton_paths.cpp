@@ -109,8 +109,7 @@ class Walk {
       steps_.reach_by_largest(t, factors_.data());
       steps_.copy_beta(betas_.row(t));
       steps_.backward();
-      for (int l = 0; l < kLanes; ++l)
-        if (steps_.refused(l)) return false;
+      if (steps_.any_refused()) return false;
     }
     std::copy(steps_.beta(), steps_.beta() + n_states, betas_.boundary(block));
     return true;
@@ -245,25 +244,22 @@ void fill_viterbi(const AutomatonScores& scores, int32_t* labels, int n_threads,
   const TermWeights weights(scores, MaxPlus::kLogarithms);
   const Groups groups(scores);
   const auto make_walk = [&] { return std::make_unique<Walk<MaxPlus>>(scores, weights, stop); };
-  groups.for_each_chunk(
-      n_threads, stop, make_walk,
-      [&](Walk<MaxPlus>& walk, int64_t, const Group* first, const Group* end) {
-        for (const Group* group = first; group != end; ++group) {
-          walk.open(*group);
-          int32_t states[kLanes] = {};
-          for (int64_t t = 0; t < group->longest; ++t) {
-            walk.visit(t);
-            for (int l = 0; l < kLanes; ++l) {
-              if (!walk.is_live(l, t)) continue;
-              walk.fill_values(l, states[l]);
-              const std::vector<double>& values = walk.values();
-              const auto best = std::max_element(values.begin(), values.end()) - values.begin();
-              labels[scores.offsets[group->sequences[l]] + t] = static_cast<int32_t>(best);
-              states[l] = walk.target(static_cast<int32_t>(best));
-            }
-          }
-        }
-      });
+  const auto decode = [&](Walk<MaxPlus>& walk, int64_t, const Group& group) {
+    walk.open(group);
+    int32_t states[kLanes] = {};
+    for (int64_t t = 0; t < group.longest; ++t) {
+      walk.visit(t);
+      for (int l = 0; l < kLanes; ++l) {
+        if (!walk.is_live(l, t)) continue;
+        walk.fill_values(l, states[l]);
+        const std::vector<double>& values = walk.values();
+        const auto best = std::max_element(values.begin(), values.end()) - values.begin();
+        labels[scores.offsets[group.sequences[l]] + t] = static_cast<int32_t>(best);
+        states[l] = walk.target(static_cast<int32_t>(best));
+      }
+    }
+  };
+  groups.for_each(n_threads, stop, make_walk, decode);
 }
 
 void fill_k_best(const AutomatonScores& scores, int64_t n_best, int32_t* labels, int64_t* counts,
@@ -272,22 +268,18 @@ void fill_k_best(const AutomatonScores& scores, int64_t n_best, int32_t* labels,
   const TermWeights weights(scores, MaxPlus::kLogarithms);
   const Groups groups(scores);
   const auto make_search = [&] { return std::make_unique<KBest>(scores, weights, stop); };
-  groups.for_each_chunk(n_threads, stop, make_search,
-                        [&](KBest& search, int64_t, const Group* first, const Group* end) {
-                          for (const Group* group = first; group != end; ++group) {
-                            search.open(*group);
-                            for (int l = 0; l < kLanes; ++l) {
-                              if (!group->live[l]) continue;
-                              const int64_t s = group->sequences[l];
-                              counts[s] = search.search(
-                                  l, n_best, [&](int64_t rank, const int32_t* found, double loss) {
-                                    std::copy(found, found + group->lengths[l],
-                                              labels + rank * n_positions + scores.offsets[s]);
-                                    losses[rank * scores.n_sequences + s] = loss;
-                                  });
-                            }
-                          }
-                        });
+  const auto find_best = [&](KBest& search, int64_t, const Group& group) {
+    search.open(group);
+    for (int l = 0; l < kLanes; ++l) {
+      if (!group.live[l]) continue;
+      const int64_t s = group.sequences[l];
+      counts[s] = search.search(l, n_best, [&](int64_t rank, const int32_t* found, double loss) {
+        std::copy(found, found + group.lengths[l], labels + rank * n_positions + scores.offsets[s]);
+        losses[rank * scores.n_sequences + s] = loss;
+      });
+    }
+  };
+  groups.for_each(n_threads, stop, make_search, find_best);
 }
 
 void fill_samples(const AutomatonScores& scores, int64_t n_samples, const double* uniforms,

@@ -22,7 +22,7 @@ class ForwardBackward {
         out_(out),
         stop_(stop),
         steps_(scores, weights),
-        alphas_(scores.automaton.n_states()),
+        alphas_(scores.automaton.n_states(), scores.automaton.n_labels()),
         marginals_(scores.automaton.n_labels()),
         need_terms_(out.arc_sums || out.need_terms()),
         term_sums_(need_terms_ ? scores.automaton.n_terms() : 0),
@@ -33,7 +33,7 @@ class ForwardBackward {
   // meaningless.
   bool run(const Group& group, double* arc_sums) {
     steps_.open(group);
-    alphas_.open(group.longest);
+    alphas_.open(group.longest, Semiring::kOne);
     if (!forward()) return false;
     if (out_.need_backward() && !backward()) return false;
     if (arc_sums != nullptr) add_arc_sums(arc_sums);
@@ -62,8 +62,6 @@ class ForwardBackward {
   bool forward() {
     for (Path& path : paths_) path = Path();
     steps_.fill_begin(alphas_.boundary(0));
-    norms_.resize(steps_.group().longest + 1);
-    norms_[0] = broadcast(Semiring::kOne);
     for (int64_t block = 0; block < alphas_.n_blocks(); ++block)
       if (!fill_block(block, true)) return false;
     for (int l = 0; l < kLanes; ++l) {
@@ -78,30 +76,19 @@ class ForwardBackward {
 
   // Computes the alphas of a block; the first time also the norms and the sums of the paths.
   bool fill_block(int64_t block, bool first) {
-    const int64_t begin = alphas_.begin(block), end = alphas_.end(block);
-    factors_.resize((end - begin) * marginals_.size());
-    alphas_.set_current(block);
     steps_.load_alpha(alphas_.boundary(block));
-    for (int64_t t = begin; t < end; ++t) {
+    return alphas_.fill_block(block, first, [&](int64_t t) {
       stop_.check();
-      steps_.fill_factors(t, factors_at(t));
-      norms_[t + 1] = steps_.forward(t, factors_at(t), norms_[t], alphas_.row(t));
-      if (first && !follow(t, norms_[t + 1])) return false;
-    }
-    if (first && end < steps_.group().longest)
-      std::copy(alphas_.row(end - 1), alphas_.row(end - 1) + scores_.automaton.n_states(),
-                alphas_.boundary(block + 1));
-    return true;
-  }
-
-  Packed* factors_at(int64_t t) {
-    return factors_.data() + (t - alphas_.begin(alphas_.current())) * marginals_.size();
+      steps_.fill_factors(t, alphas_.factors(t));
+      alphas_.norm(t) = steps_.forward(t, alphas_.factors(t), alphas_.norm(t - 1), alphas_.row(t));
+      return !first || follow(t, alphas_.norm(t));
+    });
   }
 
   // Adds a position to the sums of the paths; false if a lane is refused. norm: norm_t
   bool follow(int64_t t, const Packed& norm) {
+    if (steps_.any_refused()) return false;
     for (int l = 0; l < kLanes; ++l) {
-      if (steps_.refused(l)) return false;
       if (!steps_.is_live(l, t)) continue;
       Path& path = paths_[l];
       const double shift = lane(steps_.shifts(), l);
@@ -128,22 +115,19 @@ class ForwardBackward {
       if (steps_.group().live[l]) shares.values[l] = out_.weight(steps_.group().sequences[l]);
     for (int64_t t = steps_.group().longest - 1; t >= 0; --t) {
       stop_.check();
-      const int64_t block = alphas_.block_of(t);
-      if (block != alphas_.current()) fill_block(block, false);
+      if (alphas_.block_of(t) != alphas_.current()) fill_block(alphas_.block_of(t), false);
       // The factors of the edges are not kept.
-      if (scores_.edges) steps_.fill_factors(t, factors_at(t));
-      steps_.begin_beta(t, norms_[t + 1]);
-      steps_.reach_with_marginals(t, factors_at(t), norms_[t], norms_[t + 1], alphas_.row(t),
-                                  marginals_.data());
-      for (int l = 0; l < kLanes; ++l)
-        if (steps_.refused(l)) return false;
-      if (out_.marginals) copy_marginals(t);
+      if (scores_.edges) steps_.fill_factors(t, alphas_.factors(t));
+      steps_.begin_beta(t, alphas_.norm(t));
+      steps_.reach_with_marginals(t, alphas_.factors(t), alphas_.norm(t - 1), alphas_.norm(t),
+                                  alphas_.row(t), marginals_.data());
+      if (steps_.any_refused()) return false;
+      if (out_.marginals) copy_lanes(scores_, steps_.group(), t, marginals_, out_.marginals);
       if (!need_terms_) {
         steps_.backward();
         continue;
       }
-      const bool at_boundary = t == alphas_.begin(block);
-      steps_.load_alpha(at_boundary ? alphas_.boundary(block) : alphas_.row(t - 1));
+      steps_.load_alpha(alphas_.row_before(t));
       steps_.backward(shares, term_sums_.data());
       if (term_probs_.empty()) continue;
       steps_.fill_term_probs(term_probs_.data());
@@ -152,15 +136,6 @@ class ForwardBackward {
       if (out_.patterns) write_patterns(t);
     }
     return true;
-  }
-
-  void copy_marginals(int64_t t) {
-    const int64_t n_labels = scores_.automaton.n_labels();
-    for (int l = 0; l < kLanes; ++l) {
-      if (!steps_.is_live(l, t)) continue;
-      double* row = out_.marginals + (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels;
-      for (int64_t k = 0; k < n_labels; ++k) row[k] = lane(marginals_[k], l);
-    }
   }
 
   void write_patterns(int64_t t) {
@@ -186,11 +161,9 @@ class ForwardBackward {
   const AutomatonPosteriors& out_;
   Stop& stop_;
   Lockstep<Semiring> steps_;
-  BlockRows alphas_;   // (S,) per position
-  Numbers norms_;      // (T+1,) norms_[t + 1] = norm_t, norms_[0] = 1
-  Numbers factors_;    // (positions of the current block, K) factors of the labels
-  Numbers marginals_;  // (K,) of one position
-  bool need_terms_;    // whether posteriors of terms are needed, summed or at each position
+  ForwardRows alphas_;  // (S,) per position
+  Numbers marginals_;   // (K,) of one position
+  bool need_terms_;     // whether posteriors of terms are needed, summed or at each position
   std::vector<double> term_sums_;  // (E,) posteriors, summed over the positions of a group
   Numbers term_probs_;             // (E,) posteriors of one position
   std::vector<double> arc_probs_;  // (A,) those of the arcs, of one lane

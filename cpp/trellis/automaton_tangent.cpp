@@ -40,7 +40,7 @@ class TangentPass {
         out_(out),
         stop_(stop),
         steps_(scores, weights, direction.arcs, out.arc_sums != nullptr),
-        rows_(2 * scores.automaton.n_states() + 1),
+        rows_(2 * scores.automaton.n_states() + 1, scores.automaton.n_labels()),
         nothing_(scores.automaton.n_labels()),
         probs_(scores.automaton.n_labels()),
         moves_(scores.automaton.n_labels()),
@@ -52,7 +52,7 @@ class TangentPass {
   // meaningless.
   bool run(const Group& group, double* arc_sums) {
     steps_.open(group);
-    rows_.open(group.longest);
+    rows_.open(group.longest, Semiring::kOne);
     if (!forward() || !backward()) return false;
     if (arc_sums != nullptr) steps_.add_arc_sums(arc_sums);
     return true;
@@ -60,16 +60,8 @@ class TangentPass {
   bool refused(int lane) const { return steps_.refused(lane); }
 
  private:
-  bool any_refused() const {
-    for (int l = 0; l < kLanes; ++l)
-      if (steps_.refused(l)) return true;
-    return false;
-  }
-
   bool forward() {
     steps_.fill_begin(rows_.boundary(0));
-    norms_.resize(steps_.group().longest + 1);
-    norms_[0] = broadcast(Semiring::kOne);
     for (int64_t block = 0; block < rows_.n_blocks(); ++block)
       if (!fill_block(block, true)) return false;
     return true;
@@ -77,26 +69,15 @@ class TangentPass {
 
   // Computes the alphas of a block and their slopes; the first time also the norms.
   bool fill_block(int64_t block, bool first) {
-    const int64_t begin = rows_.begin(block), end = rows_.end(block);
-    factors_.resize((end - begin) * moves_.size());
-    rows_.set_current(block);
     steps_.load_row(rows_.boundary(block));
-    for (int64_t t = begin; t < end; ++t) {
+    return rows_.fill_block(block, first, [&](int64_t t) {
       stop_.check();
       fill_moves(t);
-      steps_.fill_factors(t, factors_at(t));
-      norms_[t + 1] =
-          steps_.forward(t, factors_at(t), norms_[t], moves_.data(), probs_.data(), rows_.row(t));
-      if (first && any_refused()) return false;
-    }
-    if (first && end < steps_.group().longest)
-      std::copy(rows_.row(end - 1), rows_.row(end - 1) + rows_.row_size(),
-                rows_.boundary(block + 1));
-    return true;
-  }
-
-  Packed* factors_at(int64_t t) {
-    return factors_.data() + (t - rows_.begin(rows_.current())) * moves_.size();
+      steps_.fill_factors(t, rows_.factors(t));
+      rows_.norm(t) = steps_.forward(t, rows_.factors(t), rows_.norm(t - 1), moves_.data(),
+                                     probs_.data(), rows_.row(t));
+      return !first || !steps_.any_refused();
+    });
   }
 
   // Fills moves_ with the direction of the nodes at t minus its mean under the labels' marginals, 0
@@ -117,18 +98,17 @@ class TangentPass {
     const bool need_terms = out_.arc_sums || !term_slopes_.empty();
     for (int64_t t = steps_.group().longest - 1; t >= 0; --t) {
       stop_.check();
-      const int64_t block = rows_.block_of(t);
-      if (block != rows_.current()) fill_block(block, false);
+      if (rows_.block_of(t) != rows_.current()) fill_block(rows_.block_of(t), false);
       fill_moves(t);
       // The factors of the edges are not kept.
-      if (scores_.edges) steps_.fill_factors(t, factors_at(t));
-      steps_.begin_beta(t, norms_[t + 1]);
-      steps_.reach_with_marginals(t, factors_at(t), norms_[t], norms_[t + 1], rows_.row(t),
-                                  moves_.data(), marginals_.data(), marginal_slopes_.data());
-      if (any_refused()) return false;
-      copy_marginals(t);
-      if (need_terms)
-        steps_.load_row(t == rows_.begin(block) ? rows_.boundary(block) : rows_.row(t - 1));
+      if (scores_.edges) steps_.fill_factors(t, rows_.factors(t));
+      steps_.begin_beta(t, rows_.norm(t));
+      steps_.reach_with_marginals(t, rows_.factors(t), rows_.norm(t - 1), rows_.norm(t),
+                                  rows_.row(t), moves_.data(), marginals_.data(),
+                                  marginal_slopes_.data());
+      if (steps_.any_refused()) return false;
+      copy_lanes(scores_, steps_.group(), t, marginal_slopes_, out_.marginals);
+      if (need_terms) steps_.load_row(rows_.row_before(t));
       if (!term_slopes_.empty()) {
         steps_.fill_term_slopes(term_slopes_.data());
         copy_terms(scores_, steps_.group(), t, term_slopes_.data(), out_.arc_marginals, out_.pairs);
@@ -138,23 +118,12 @@ class TangentPass {
     return true;
   }
 
-  void copy_marginals(int64_t t) {
-    const int64_t n_labels = scores_.automaton.n_labels();
-    for (int l = 0; l < kLanes; ++l) {
-      if (!steps_.is_live(l, t)) continue;
-      double* row = out_.marginals + (scores_.offsets[steps_.group().sequences[l]] + t) * n_labels;
-      for (int64_t k = 0; k < n_labels; ++k) row[k] = lane(marginal_slopes_[k], l);
-    }
-  }
-
   const AutomatonScores& scores_;
   const Direction& direction_;
   const AutomatonTangents& out_;
   Stop& stop_;
   LockstepSlopes<Semiring> steps_;
-  BlockRows rows_;               // (2S+1,) per position: the rows of LockstepSlopes
-  Numbers norms_;                // (T+1,) norms_[t + 1] = norm_t, norms_[0] = 1
-  Numbers factors_;              // (positions of the current block, K) factors of the labels
+  ForwardRows rows_;             // (2S+1,) per position: the rows of LockstepSlopes
   std::vector<double> nothing_;  // (K,) zeros, for lanes that have ended
   Numbers probs_, moves_, marginals_, marginal_slopes_;  // (K,)
   Numbers term_slopes_;                                  // (E,) of one position

@@ -13,8 +13,8 @@
 namespace hedgerow {
 namespace {
 
-double* at(double* array, int64_t index) { return array == nullptr ? nullptr : array + index; }
-const int32_t* at(const int32_t* array, int64_t index) {
+template <class T>
+T* at(T* array, int64_t index) {
   return array == nullptr ? nullptr : array + index;
 }
 

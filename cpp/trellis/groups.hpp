@@ -50,13 +50,13 @@ struct Groups {
 
   size_t n_chunks() const { return bounds.size() - 1; }
 
-  // Calls task(worker, chunk, first group, end of groups) for every chunk. Each thread has a worker
-  // of its own, made by make_worker(), so that scratch memory is allocated once per thread.
+  // Calls task(worker, chunk, group) for every group. Each thread has a worker of its own, which
+  // make_worker() points to, so that scratch memory is allocated once per thread.
   template <class MakeWorker, class Task>
-  void for_each_chunk(int n_threads, Stop& stop, MakeWorker make_worker, Task task) const {
+  void for_each(int n_threads, Stop& stop, MakeWorker make_worker, Task task) const {
     const auto make_task = [&] {
       return [&, worker = make_worker()](int64_t chunk) {
-        task(*worker, chunk, groups.data() + bounds[chunk], groups.data() + bounds[chunk + 1]);
+        for (size_t g = bounds[chunk]; g < bounds[chunk + 1]; ++g) task(*worker, chunk, groups[g]);
       };
     };
     parallel_for_each_thread(static_cast<int64_t>(n_chunks()), n_threads, stop, make_task);
@@ -80,6 +80,17 @@ void run_group(const Group& group, Fast fast, Refused refused, Slow slow) {
     for (int l = 0; l < kLanes; ++l)
       if (refused(l)) kept.live[l] = false, left.live[l] = true;
   if (any(left)) slow(left);
+}
+
+// Writes the numbers (n,) of each lane to its position t of out (N, n).
+inline void copy_lanes(const AutomatonScores& scores, const Group& group, int64_t t,
+                       const Numbers& numbers, double* out) {
+  const auto n = static_cast<int64_t>(numbers.size());
+  for (int l = 0; l < kLanes; ++l) {
+    if (!group.live[l] || t >= group.lengths[l]) continue;
+    double* row = out + (scores.offsets[group.sequences[l]] + t) * n;
+    for (int64_t i = 0; i < n; ++i) row[i] = numbers[i].values[l];
+  }
 }
 
 // Sums values (E,), one per term in the order of to_cells, over the terms of each arc and of each
@@ -159,6 +170,47 @@ class BlockRows {
   int64_t boundary_capacity_ = 0;
   std::unique_ptr<Packed[]> block_;       // (block_size, row_size)
   std::unique_ptr<Packed[]> boundaries_;  // (n_blocks + 1, row_size)
+};
+
+// What forward-backward keeps of the way forward for the way back: a row per position, in blocks,
+// the factors of the labels in the current block, and all norms.
+class ForwardRows : public BlockRows {
+ public:
+  ForwardRows(int row_size, int n_labels) : BlockRows(row_size), n_labels_(n_labels) {}
+
+  void open(int64_t n_positions, double norm_before) {
+    BlockRows::open(n_positions);
+    norms_.resize(n_positions + 1);
+    norms_[0] = broadcast(norm_before);
+  }
+
+  // (K,) factors of a position in the current block.
+  Packed* factors(int64_t t) { return factors_.data() + (t - begin(current())) * n_labels_; }
+  // norm_t, where norm(-1) is that before the first position.
+  Packed& norm(int64_t t) { return norms_[t + 1]; }
+  // The row of position t - 1, for a position t in the current block.
+  const Packed* row_before(int64_t t) {
+    return t == begin(current()) ? boundary(current()) : row(t - 1);
+  }
+
+  // Makes a block the current one: calls step(t), which fills what is kept of position t, for all
+  // of its positions, until one returns false. If it is the first time, the block's last row
+  // becomes the boundary to the next.
+  template <class Step>
+  bool fill_block(int64_t block, bool first_time, Step step) {
+    set_current(block);
+    factors_.resize((end(block) - begin(block)) * n_labels_);
+    for (int64_t t = begin(block); t < end(block); ++t)
+      if (!step(t)) return false;
+    if (first_time && block + 1 < n_blocks())
+      std::copy(row(end(block) - 1), row(end(block) - 1) + row_size(), boundary(block + 1));
+    return true;
+  }
+
+ private:
+  int64_t n_labels_;
+  Numbers factors_;  // (positions of the current block, K)
+  Numbers norms_;    // (T+1,)
 };
 
 }  // namespace hedgerow

@@ -80,6 +80,9 @@ class Lockstep {
   bool is_live(int lane, int64_t t) const { return group_.live[lane] && t < group_.lengths[lane]; }
   // Whether a lane violated the bounds above since open(): its numbers are then meaningless.
   bool refused(int lane) const { return refused_[lane]; }
+  bool any_refused() const {
+    return std::any_of(refused_, refused_ + kLanes, [](bool refused) { return refused; });
+  }
 
   // Fills factors (K,) with exp(nodes - maximum) of position t, and computes those of the edges
   // into it. Lanes that have ended get zeros. Throws std::invalid_argument for NaN or +inf.

@@ -4,30 +4,12 @@
 #include <cmath>
 
 #include "simd.hpp"
+#include "trellis/log_rows.hpp"
 #include "trellis/score_errors.hpp"
 #include "trellis/sums.hpp"
 
 namespace hedgerow {
 namespace {
-
-// The largest number of a padded row.
-HEDGEROW_INLINE double row_maximum(const double* row, int stride) {
-  Lanes largest = load(row);
-  for (int k = kLanes; k < stride; k += kLanes) largest = maximum(load(row + k), largest);
-  return max_lane(largest);
-}
-
-// row = exp(row - maximum); returns the sum. A maximum of -inf leaves zeros.
-HEDGEROW_INLINE double exponentiate(double* row, int stride, double maximum_entry) {
-  const Lanes shift = broadcast(maximum_entry == -kInfinity ? 0.0 : maximum_entry);
-  Lanes sums = broadcast(0.0);
-  for (int k = 0; k < stride; k += kLanes) {
-    const Lanes factors = exp_nonpositive(load(row + k) - shift);
-    store(row + k, factors);
-    sums += factors;
-  }
-  return sum_lanes(sums);
-}
 
 // out[k] = log sum_j exp(x[j] + arcs[j, k]). largest: a scratch row
 HEDGEROW_CLONES

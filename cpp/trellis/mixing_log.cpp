@@ -4,33 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "trellis/log_rows.hpp"
 #include "trellis/score_errors.hpp"
 
 namespace hedgerow {
 namespace {
-
-// row = exp(row - its maximum), over whole lanes; returns the maximum, and leaves row and sum as
-// they are if that is -inf. sum: the sum of the new row
-HEDGEROW_INLINE double exponentiate(double* row, int64_t size, double& sum) {
-  Lanes largest = broadcast(-kInfinity), sums = broadcast(0.0);
-  for (int64_t k = 0; k < size; k += kLanes) largest = maximum(load(row + k), largest);
-  const double shift = max_lane(largest);
-  if (shift == -kInfinity) return shift;
-  for (int64_t k = 0; k < size; k += kLanes) {
-    const Lanes entries = exp_nonpositive(load(row + k) - broadcast(shift));
-    store(row + k, entries);
-    sums += entries;
-  }
-  sum = sum_lanes(sums);
-  return shift;
-}
-
-// out = a + b + shift
-HEDGEROW_INLINE void add_rows(const double* a, const double* b, double shift, int stride,
-                              double* out) {
-  for (int k = 0; k < stride; k += kLanes)
-    store(out + k, load(a + k) + load(b + k) + broadcast(shift));
-}
 
 // log_sums[i] = log sum_j exp(arcs[i, j] + message[j]), and the rate
 //   1 - sum_j min_i P(j | i), where P(j | i) = exp(arcs[i, j] + message[j] - log_sums[i]),
@@ -43,8 +21,8 @@ float fill_log_sums(const double* arcs, const double* message, const double* nod
   std::fill(smallest, smallest + stride, 1.0);
   for (int i = 0; i < n_labels; ++i, arcs += stride) {
     add_rows(arcs, message, 0.0, stride, terms);
-    double sum = 0.0;
-    const double largest = exponentiate(terms, stride, sum);
+    const double largest = row_maximum(terms, stride);
+    const double sum = exponentiate(terms, stride, largest);
     log_sums[i] = largest + std::log(sum);
     if (largest == -kInfinity || nodes[i] == -kInfinity) continue;
     const Lanes per_sum = broadcast(1.0 / sum);
@@ -86,44 +64,31 @@ LogMixing::LogMixing(const ChainScores& scores, int64_t longest)
 }
 
 void LogMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {
-  forward(sequence, rates.to_previous, stop);
-  backward(sequence, rates.to_next, stop);
+  pass(sequence, true, rates.to_previous, stop);
+  pass(sequence, false, rates.to_next, stop);
 }
 
-// before_t[j] = nodes[t, j] + log sum_i exp(before_{t-1}[i] + arcs[i, j])
-void LogMixing::forward(int64_t sequence, float* to_previous, Stop& stop) {
+// Forward:   before_t[j] = nodes[t, j] + log sum_i exp(before_{t-1}[i] + arcs[i, j])
+// Backward:  after_t[i] = nodes[t, i] + log sum_j exp(arcs[i, j] + after_{t+1}[j])
+void LogMixing::pass(int64_t sequence, bool forward, float* rates, Stop& stop) {
   const int n_labels = scores_.n_labels;
+  const int64_t length = scores_.length(sequence), step = forward ? 1 : -1;
+  const PaddedVector& arcs = forward ? to_previous_ : to_next_;
+  PaddedVector& messages = forward ? befores_ : afters_;
   double* log_sums = rows_.data();
   double* scratch = log_sums + stride_;
   std::fill(log_sums, log_sums + n_labels, 0.0);
-  for (int64_t t = 0; t < scores_.length(sequence); ++t) {
+  for (int64_t i = 0; i < length; ++i) {
     stop.check();
+    const int64_t t = forward ? i : length - 1 - i;
     const double* nodes = scores_.nodes + (scores_.offsets[sequence] + t) * n_labels;
-    double* before = befores_.data() + t * stride_;
-    for (int k = 0; k < n_labels; ++k)
-      if (!(nodes[k] < kInfinity)) throw_bad_score("a node", t, sequence);
-    to_previous[t] = t == 0 ? 0.0f
-                            : fill_log_sums(to_previous_.data(), before - stride_, nodes, n_labels,
-                                            stride_, scratch, log_sums);
-    if (fill_message(nodes, log_sums, n_labels, before) == -kInfinity) throw_no_path(t, sequence);
-  }
-}
-
-// after_t[i] = nodes[t, i] + log sum_j exp(arcs[i, j] + after_{t+1}[j])
-void LogMixing::backward(int64_t sequence, float* to_next, Stop& stop) {
-  const int n_labels = scores_.n_labels;
-  const int64_t length = scores_.length(sequence);
-  double* log_sums = rows_.data();
-  double* scratch = log_sums + stride_;
-  std::fill(log_sums, log_sums + n_labels, 0.0);
-  for (int64_t t = length - 1; t >= 0; --t) {
-    stop.check();
-    const double* nodes = scores_.nodes + (scores_.offsets[sequence] + t) * n_labels;
-    double* after = afters_.data() + t * stride_;
-    to_next[t] = t + 1 == length ? 0.0f
-                                 : fill_log_sums(to_next_.data(), after + stride_, nodes, n_labels,
-                                                 stride_, scratch, log_sums);
-    fill_message(nodes, log_sums, n_labels, after);
+    double* message = messages.data() + t * stride_;
+    if (!std::all_of(nodes, nodes + n_labels, [](double x) { return x < kInfinity; }))
+      throw_bad_score("a node", t, sequence);
+    rates[t] = i == 0 ? 0.0f
+                      : fill_log_sums(arcs.data(), message - step * stride_, nodes, n_labels,
+                                      stride_, scratch, log_sums);
+    if (fill_message(nodes, log_sums, n_labels, message) == -kInfinity) throw_no_path(t, sequence);
   }
 }
 
@@ -138,8 +103,8 @@ void LogMixing::add_pairs(int64_t length, const float* edge_gammas, double weigh
     const double* after = afters_.data() + t * stride;
     for (int64_t i = 0; i < n_labels; ++i)
       add_rows(to_next_.data() + i * stride, after, before[i], stride_, pairs_.data() + i * stride);
-    double total = 0.0;
-    exponentiate(pairs_.data(), n_labels * stride, total);
+    const double total = exponentiate(pairs_.data(), n_labels * stride,
+                                      row_maximum(pairs_.data(), n_labels * stride));
     // The largest entry is 1. The sum of all others is computed on its own, as the difference
     // total - 1 would lose digits.
     double& largest = *std::max_element(pairs_.begin(), pairs_.end());

@@ -22,8 +22,8 @@ class LogMixing {
   void add_pairs(int64_t length, const float* edge_gammas, double weight, double* sums, Stop& stop);
 
  private:
-  void forward(int64_t sequence, float* to_previous, Stop& stop);
-  void backward(int64_t sequence, float* to_next, Stop& stop);
+  // Fills the messages in one direction, and the rates against it.
+  void pass(int64_t sequence, bool forward, float* rates, Stop& stop);
 
   const ChainScores& scores_;
   int stride_;

@@ -27,17 +27,16 @@ void for_each_group(const AutomatonScores& scores, const Groups& groups, int n_t
     return std::unique_ptr<Passes>(
         new Passes{Pass<SumProduct>(scores, weights, arguments..., stop), std::nullopt});
   };
-  const auto run_chunk = [&](Passes& passes, int64_t chunk, const Group* first, const Group* end) {
+  const auto run_both = [&](Passes& passes, int64_t chunk, const Group& group) {
     const auto run_fast = [&](const Group& kept) { return run(chunk, passes.fast, kept); };
     const auto refused = [&](int lane) { return passes.fast.refused(lane); };
     const auto run_slow = [&](const Group& left) {
       if (!passes.slow) passes.slow.emplace(scores, log_weights, arguments..., stop);
       run(chunk, *passes.slow, left);
     };
-    for (const Group* group = first; group != end; ++group)
-      run_group(*group, run_fast, refused, run_slow);
+    run_group(group, run_fast, refused, run_slow);
   };
-  groups.for_each_chunk(n_threads, stop, make_passes, run_chunk);
+  groups.for_each(n_threads, stop, make_passes, run_both);
 }
 
 }  // namespace hedgerow

@@ -246,6 +246,15 @@ void LockstepSlopes<LogSum>::reach_back_slopes(const Packed* row, const Packed* 
       reached_slopes_[q] = lanes(beta_slopes_[q]) + (lanes(moves[k]) - mean);
 }
 
+template <>
+HEDGEROW_INLINE Lanes LockstepSlopes<LogSum>::term_slope(const TermTable& to_cells, int32_t row,
+                                                         int64_t term) const {
+  const int32_t column = to_cells.columns[term];
+  const Lanes score = log_weight(to_cells, weights_.to_cells, term) + lanes(reached_[column]);
+  const Lanes gain = lanes(reached_slopes_[column]) + move_of(to_cells.arcs[term]);
+  return LogSum::to_prob(lanes(cell_alphas_[row]) + score) * (lanes(alpha_slopes_[row]) + gain);
+}
+
 // As Lockstep::backward, with x of the cells in cell_logs_: first over the terms of each cell,
 //   x[cell] = sum of w reached,  a[cell] = sum of (w reached / x[cell]) (a of reached + move),
 // then from each cell to its parts, x[part] += x[cell], whose mean gains are averaged by x.
@@ -256,7 +265,6 @@ void LockstepSlopes<LogSum>::backward_slopes() {
                     cell_logs_.data());
   std::fill(beta_slopes_.begin(), beta_slopes_.end(), Packed(broadcast(0.0)));
   const Packed *reached = reached_.data(), *reached_slopes = reached_slopes_.data();
-  const Packed *alphas = cell_alphas_.data(), *alpha_slopes = alpha_slopes_.data();
   const Packed* logs = cell_logs_.data();
   Packed* slopes = beta_slopes_.data();
   double* sums = sums_.empty() ? nullptr : sums_.data();
@@ -265,9 +273,7 @@ void LockstepSlopes<LogSum>::backward_slopes() {
     const Lanes score = log_weight(table, weights_.to_cells, term) + lanes(reached[column]);
     const Lanes gain = lanes(reached_slopes[column]) + move_of(table.arcs[term]);
     slopes[row] += share_of(score, logs[row]) * gain;
-    if (sums != nullptr)
-      sums[term] += sum_lanes(LogSum::to_prob(lanes(alphas[row]) + score) *
-                              (lanes(alpha_slopes[row]) + gain));
+    if (sums != nullptr) sums[term] += sum_lanes(term_slope(table, row, term));
   });
   const auto add_to_part = [&](int32_t part, int32_t whole) {
     const Lanes sum = LogSum::add(cell_logs_[part], cell_logs_[whole]);
@@ -279,15 +285,6 @@ void LockstepSlopes<LogSum>::backward_slopes() {
     add_to_part(cell->left, cell->sum);
     add_to_part(cell->right, cell->sum);
   }
-}
-
-template <>
-HEDGEROW_INLINE Lanes LockstepSlopes<LogSum>::term_slope(const TermTable& to_cells, int32_t row,
-                                                         int64_t term) const {
-  const int32_t column = to_cells.columns[term];
-  const Lanes score = log_weight(to_cells, weights_.to_cells, term) + lanes(reached_[column]);
-  const Lanes gain = lanes(reached_slopes_[column]) + move_of(to_cells.arcs[term]);
-  return LogSum::to_prob(lanes(cell_alphas_[row]) + score) * (lanes(alpha_slopes_[row]) + gain);
 }
 
 // For both semirings: each step of Lockstep with that of its slopes.

@@ -34,6 +34,7 @@ class LockstepSlopes : private Lockstep<Semiring> {
   using Lockstep<Semiring>::group;
   using Lockstep<Semiring>::is_live;
   using Lockstep<Semiring>::refused;
+  using Lockstep<Semiring>::any_refused;
   using Lockstep<Semiring>::fill_factors;
   using Lockstep<Semiring>::begin_beta;
 

@@ -1,0 +1,202 @@
+// Chains of first order against the same chains over the automaton of all label pairs; and what
+// holds for both kinds of kernels.
+#include "trellis/chain.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "parallel.hpp"
+#include "simd.hpp"
+#include "tests/batch.hpp"
+#include "tests/check.hpp"
+
+namespace hedgerow::tests {
+namespace {
+
+// Calls use(scores) with both kinds of scores of a batch of first order.
+template <class Use>
+void for_both(const Batch& batch, Use use) {
+  use(batch.scores());
+  use(batch.chain());
+}
+
+void check_against_automaton(const Batch& batch, double tolerance) {
+  const AutomatonScores scores = batch.scores();
+  const ChainScores chain = batch.chain();
+  check_close(posteriors_of(batch, chain), of_first_order(posteriors_of(batch, scores), batch),
+              tolerance);
+  const std::vector<double>& weights = batch.position_weights;
+  check_close(weighted_of(batch, chain, weights),
+              of_first_order(weighted_of(batch, scores, weights), batch), 100 * tolerance);
+  const std::vector<int32_t> best = viterbi_of(batch, chain), other = viterbi_of(batch, scores);
+  for (int64_t s = 0; s < batch.n_sequences(); ++s) {
+    const int64_t begin = batch.offsets[s];
+    CHECK_NEAR(batch.score(s, best.data() + begin), batch.score(s, other.data() + begin),
+               tolerance);
+  }
+}
+
+// Sums over arcs, or over label pairs: with the pairs of each position, or without any other
+// output.
+void check_patterns(const Batch& batch) {
+  for_both(batch, [&]<class Scores>(const Scores& scores) {
+    const Posteriors all = posteriors_of(batch, scores);
+    const bool is_chain = std::same_as<Scores, ChainScores>;
+    const std::vector<double>& probs = is_chain ? all.pairs : all.arc_marginals;
+    const auto n_arcs = static_cast<int32_t>(all.arc_sums.size());
+    const std::vector<int64_t> offsets{0, 1, 1, n_arcs + 1};  // the last arc, nothing, all arcs
+    std::vector<int32_t> arcs(n_arcs + 1, n_arcs - 1);
+    std::iota(arcs.begin() + 1, arcs.end(), 0);
+    for (const bool with_pairs : {false, true}) {
+      Stop stop(nullptr);
+      std::vector<double> marginals(batch.n_positions() * 3, NAN), pairs(all.pairs.size(), NAN);
+      const PatternMarginals patterns{3, offsets.data(), arcs.data(), marginals.data()};
+      Posteriors nothing(batch);
+      for (auto* field : nothing.fields()) field->clear();
+      auto out = pointers_to(nothing, scores);
+      out.patterns = &patterns;
+      if (with_pairs) out.pairs = pairs.data();
+      fill_posteriors(scores, nullptr, out, 1, stop);
+      if (with_pairs) CHECK(pairs == all.pairs);
+      for (int64_t t = 0; t < batch.n_positions(); ++t) {
+        const double* row = probs.data() + t * n_arcs;
+        CHECK(marginals[3 * t] == row[n_arcs - 1]);
+        CHECK(marginals[3 * t + 1] == 0.0);
+        CHECK_NEAR(marginals[3 * t + 2], std::accumulate(row, row + n_arcs, 0.0), 1e-12);
+      }
+    }
+  });
+}
+
+TEST(first_order) {
+  for (const int n_labels : {1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 22, 26, 31, 33, 40})
+    for (const Kind& kind : kKinds) {
+      context = describe(n_labels, kind);
+      const Batch batch = first_order(n_labels, {6, 1, 0, 20, 2}, kind);
+      check_against_automaton(batch, 1e-12 + 1e-13 * kind.spread);
+      check_patterns(batch);
+    }
+  for (const int n_labels : {2, 9, 26}) {
+    context = "long, K=" + std::to_string(n_labels);
+    check_against_automaton(first_order(n_labels, {3000, 1, 200, 0}, {3, 0.05, false}), 1e-10);
+  }
+}
+
+TEST(subsets_of_posteriors) {
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{5, 1, 0, 3}, {}})
+    for (const Kind& kind : kKinds) {
+      const Batch batch = first_order(3, lengths, kind);
+      for_both(batch, [&](const auto& scores) {
+        check_subsets(unfilled(batch, scores), [&](Posteriors& out) { fill(batch, scores, out); });
+      });
+    }
+}
+
+// Forward stays in scaled space, while backward runs out of range at position 2, after it has added
+// pairs of later positions to the sums: they must not count twice.
+TEST(late_fallback) {
+  Batch batch = first_order(3, {11, 5}, {1, 0, false});
+  batch.arcs = {0, 0, 0, -kInfinity, -kInfinity, -200.0, 0, 0, 0, 0, 0, 0};
+  batch.nodes[2 * 3 + 2] = -200.0;
+  batch.labels.assign(batch.n_positions(), 1);
+  check_against_automaton(batch, 1e-11);
+}
+
+TEST(threads_do_not_matter) {
+  const std::vector<int64_t> lengths(300, 21);
+  for (const bool edges : {false, true}) {
+    const Kind kind{3, 0.1, edges};
+    context = describe(edges ? 6 : 20, kind);
+    Batch batch = first_order(edges ? 6 : 20, lengths, kind);
+    for (int64_t i = 300; i < 400; ++i) batch.nodes[i] *= 500;  // some go to log space
+    for_both(batch, [&](const auto& scores) {
+      const Posteriors one = posteriors_of(batch, scores);
+      const Posteriors weighted = weighted_of(batch, scores, batch.position_weights);
+      for (const int n_threads : {2, 5}) {
+        CHECK(posteriors_of(batch, scores, n_threads) == one);
+        CHECK(weighted_of(batch, scores, batch.position_weights, n_threads) == weighted);
+        CHECK(viterbi_of(batch, scores, n_threads) == viterbi_of(batch, scores));
+      }
+    });
+  }
+}
+
+TEST(viterbi_ties) {
+  const Batch batch = first_order(5, {4, 1}, {0, 0, false});
+  for_both(batch, [&](const auto& scores) { CHECK(viterbi_of(batch, scores) == batch.labels); });
+}
+
+TEST(impossible_labels) {
+  for (const bool edges : {false, true}) {
+    Batch batch = first_order(2, {3}, {1, 0, edges});
+    batch.labels = {0, 1, 1};
+    batch.arcs[2 + 1] = -kInfinity;  // from label 0 to label 1
+    for_both(batch, [&](const auto& scores) {
+      CHECK(posteriors_of(batch, scores).log_likelihoods[0] == -kInfinity);
+    });
+  }
+}
+
+template <class Scores>
+void check_refused(const Batch& batch, const Scores& scores, const std::string& message) {
+  CHECK_THROWS(std::invalid_argument, posteriors_of(batch, scores, 2), message);
+  CHECK_THROWS(std::invalid_argument, weighted_of(batch, scores, batch.position_weights, 2),
+               message);
+  CHECK_THROWS(std::invalid_argument, viterbi_of(batch, scores, 2), message);
+  if constexpr (std::same_as<Scores, AutomatonScores>) {
+    CHECK_THROWS(std::invalid_argument, best_of(batch, 2, 2), message);
+    CHECK_THROWS(std::invalid_argument, samples_of(batch, batch.position_weights, 2), message);
+  }
+}
+
+TEST(refusals) {
+  for (const bool edges : {false, true}) {
+    context = edges ? "edges" : "no edges";
+    const Batch good = first_order(3, {2, 4}, {1, 0, edges});
+    const auto check_both = [](const Batch& batch, const std::string& message) {
+      for_both(batch, [&](const auto& scores) { check_refused(batch, scores, message); });
+    };
+    for (const double wrong : {std::nan(""), kInfinity}) {
+      Batch batch = good;
+      batch.arcs[3 + 5] = wrong;
+      check_refused(batch, batch.scores(), "the score of arc 8 is NaN or +inf");
+      check_refused(batch, batch.chain(), "from label 1 to label 2");
+      batch = good;
+      batch.nodes[3 * 3] = wrong;
+      check_both(batch, "node score is NaN or +inf at position 1 of sequence 1");
+      if (!edges) continue;
+      batch = good;
+      batch.edges[4 * 9 + 2] = wrong;
+      check_both(batch, "edge score is NaN or +inf at position 2 of sequence 1");
+    }
+    Batch batch = good;
+    std::fill_n(batch.nodes.begin() + 4 * 3, 3, -kInfinity);
+    check_both(batch, "sequence 1 has no labelling with a finite score");
+    batch = good;
+    std::fill(batch.arcs.begin(), batch.arcs.end(), -kInfinity);
+    check_both(batch, "has no labelling with a finite score");
+  }
+}
+
+TEST(interrupts) {
+  const Batch batch = first_order(2, {1 << 14}, {1, 0, false});
+  for_both(batch, [&](const auto& scores) {
+    Posteriors found = unfilled(batch, scores);
+    std::vector<int32_t> best(batch.n_positions());
+    Stop stop([] { return true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    CHECK_THROWS(Interrupted, fill_viterbi(scores, best.data(), 1, stop), "interrupted");
+    CHECK_THROWS(Interrupted, fill_posteriors(scores, nullptr, pointers_to(found, scores), 2, stop),
+                 "interrupted");
+  });
+}
+
+}  // namespace
+}  // namespace hedgerow::tests
