@@ -1,11 +1,25 @@
-"""What tests of many files share: a fitted model, the bytes of its file, and Ctrl-C."""
+"""What tests of many files share: both estimators, a model, the bytes of its file, and Ctrl-C."""
 
 import signal
+from functools import partial
 
 import pytest
 
 from hedgerow import LinearCRF
+from reference.estimators import ESTIMATORS, small
 from reference.model_files import CHUNKS, ITEMS
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def estimator(request):
+    """Each of the estimators in turn."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def make(estimator):
+    """A maker of estimators that train in no time."""
+    return partial(small, estimator)
 
 
 @pytest.fixture(scope="module")
