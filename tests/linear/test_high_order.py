@@ -1,17 +1,12 @@
 """Label patterns of any order: which there are, and that every answer takes them into account."""
 
-import copy
 import itertools
-import pickle
 from collections import Counter
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 
 from hedgerow import LinearCRF
 from hedgerow.linear.loss import LinearLoss
@@ -372,33 +367,6 @@ def everything(crf, X, n_samples=2):
     ]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "y"),
-    [
-        ({"order": 2}, MANY_Y),
-        ({"order": 3, "transition_attributes": True}, MANY_Y),
-        ({"order": 2, "class_weight": "balanced"}, MANY_Y),
-        ({"order": 2}, hide(MANY_Y)),
-        ({"transition_attributes": True}, hide(MANY_Y)),
-    ],
-    ids=["order 2", "edges", "class_weight", "partial", "partial edges"],
-)
-def test_bit_identical_for_any_number_of_threads(parameters, y):
-    one, *others = (
-        LinearCRF(n_jobs=n_jobs, max_iter=6, tol=0, **parameters).fit(
-            MANY_X, y, np.linspace(1, 2, len(y)), eval_set=(MANY_X[:9], y[:9])
-        )
-        for n_jobs in (1, 2, 7)
-    )
-    expected = everything(one, MANY_X)
-    for other in others:
-        assert other.history_ == one.history_
-        likelihoods = (crf.log_likelihood(MANY_X, hide(MANY_Y)) for crf in (one, other))
-        np.testing.assert_array_equal(*likelihoods)
-        for found, same in zip(everything(other, MANY_X), expected, strict=True):
-            np.testing.assert_array_equal(found, same)
-
-
 @pytest.mark.parametrize("edges", [False, True])
 def test_batches_of_scores_do_not_matter(monkeypatch, edges):
     crf = LinearCRF(order=2, transition_attributes=edges, max_iter=6, tol=0).fit(X, hide(Y))
@@ -419,44 +387,6 @@ def test_batches_of_scores_do_not_matter(monkeypatch, edges):
         np.testing.assert_array_equal(found, expected)
     apart = LinearCRF(order=2, transition_attributes=edges, max_iter=6, tol=0).fit(X, hide(Y))
     assert apart.loss_ == pytest.approx(crf.loss_, rel=1e-10)
-
-
-@pytest.mark.parametrize("kind", ["order 2", "edges", "constraints"])
-@pytest.mark.parametrize(
-    "copied", [copy.deepcopy, copy.copy, lambda crf: pickle.loads(pickle.dumps(crf))]
-)
-def test_copies_and_pickles(models, kind, copied):
-    crf = models[kind]
-    for _ in range(2):  # a model that has answered before, and its copy
-        twin = copied(crf)
-        for found, expected in zip(everything(twin, X), everything(crf, X), strict=True):
-            np.testing.assert_array_equal(found, expected)
-        assert twin.label_patterns_ == crf.label_patterns_
-        crf = twin
-    assert twin.fit(*permitted(kind)).loss_ == models[kind].loss_
-
-
-def test_joblib_maps_a_model_into_memory(models, tmp_path):
-    joblib.dump(models["constraints"], tmp_path / "model")
-    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
-    for found, expected in zip(
-        everything(mapped, X), everything(models["constraints"], X), strict=True
-    ):
-        np.testing.assert_array_equal(found, expected)
-
-
-def test_the_order_is_a_parameter_like_others():
-    crf = LinearCRF(order=2, min_pattern_count=3)
-    assert clone(crf).get_params() == crf.get_params()
-    assert repr(crf) == "LinearCRF(min_pattern_count=3, order=2)"
-    train = copies(2, 24, 10, seed=0)
-    search = GridSearchCV(LinearCRF(reg_lambda=0.01), {"order": [0, 1, 2]}, cv=3).fit(*train)
-    assert search.best_params_ == {"order": 2}
-    assert search.best_score_ == 1.0
-    search = GridSearchCV(
-        LinearCRF(reg_lambda=0.01), {"label_patterns": [None, [("x", "x", "x")]]}, cv=2
-    )
-    assert search.fit(*train).best_estimator_.score(*train) > 0.5
 
 
 # Training that starts elsewhere, and data set aside.
