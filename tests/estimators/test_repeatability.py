@@ -28,7 +28,7 @@ FRAMES = [
     pd.DataFrame(x)
     .rename(columns=str)
     .assign(text=[f"{value:.1f}" for value in x[:, 0]], word=[f"{value}" for value in x[:, 1]])
-    for x in X
+    for x in X[:100]
 ]
 DRAWS = {
     "subsample": 0.5,
@@ -55,7 +55,7 @@ CASES = [
     (TreeCRF, X, Y, {"newton": False}),
     (TreeCRF, X, Y, {"transition_step": "exact"}),
     (TreeCRF, DICTS, Y, {"window": (1, 0)}),
-    (TreeCRF, FRAMES, Y, {}),
+    (TreeCRF, FRAMES, Y[:100], {}),
 ]
 
 

@@ -152,14 +152,3 @@ def test_a_long_sequence():
     crf = make(n_rounds=5, learning_rate=1.0, max_depth=2).fit(rows, labels)
     assert crf.score(rows, labels) > 0.99
     assert np.isfinite(crf.log_likelihood(rows, labels)).all()
-
-
-@pytest.mark.parametrize("size", [1, 7, 100])
-def test_batches_of_scores_do_not_matter(monkeypatch, size):
-    crf = make(window=2).fit(X, Y)
-    expected = crf.predict_proba(X), crf.log_likelihood(X, Y), np.concatenate(crf.predict(X))
-    monkeypatch.setattr("hedgerow.potentials.node_trees.BATCH", size)
-    np.testing.assert_array_equal(crf.predict_proba(X), expected[0])
-    np.testing.assert_array_equal(crf.log_likelihood(X, Y), expected[1])
-    np.testing.assert_array_equal(np.concatenate(crf.predict(X)), expected[2])
-    assert len(crf.predict_k_best(X, 2)) == len(crf.sample(X)) == len(X)

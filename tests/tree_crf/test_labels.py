@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from hedgerow import TreeCRF
-from hedgerow.estimator import read_inputs
-from reference.automata import PatternChain, enumerate_patterns
 from reference.boosting import assert_same_model
-from reference.linear import hide, make_data, rules_of
+from reference.linear import hide, make_data
 from reference.model_files import to_chunks
 
 X, Y = make_data(n_sequences=20, longest=5)
@@ -140,22 +138,6 @@ def test_without_order_a_position_of_which_nothing_is_known_counts_for_nothing()
 # Patterns and constraints.
 
 
-def test_patterns_and_transitions():
-    crf = make(order=2).fit(X, Y)
-    table = crf.patterns()
-    assert list(table) == ["pattern", "weight"]
-    assert table["pattern"].tolist() == crf.label_patterns_
-    assert {len(pattern) for pattern in crf.label_patterns_} == {2, 3}
-    pairs = make().fit(X, Y)
-    assert pairs.label_patterns_ == [(j, k) for j in "abc" for k in "abc"]
-    assert list(pairs.transitions()) == ["from", "to", "weight"]
-    np.testing.assert_array_equal(pairs.transitions()["weight"], pairs.patterns()["weight"])
-    given = make(label_patterns=[("a", "b"), ("c", "a", "b")]).fit(X, Y)
-    assert given.label_patterns_ == [("a", "b"), ("c", "a", "b")]
-    assert make(order=0).fit(X, Y).label_patterns_ == []
-    assert make(min_pattern_count=10**6).fit(X, Y).label_patterns_ == []
-
-
 def test_order_learns_what_labels_alone_tell():
     # Two labels that follow their grandfathers; X says nothing.
     rng = np.random.default_rng(0)
@@ -182,78 +164,6 @@ def test_constraints_hold(order):
         assert labels[0] != "I-X"
         assert not any(a == "O" and b == "I-X" for a, b in pairwise(labels))
     assert crf.log_likelihood(X[1:2], [["I-X"]])[0] == -np.inf
-
-
-# Answers, against enumeration of all labellings.
-
-MODELS = {
-    "order 0": (Y, {"order": 0}),
-    "order 1": (Y, {}),
-    "order 2": (Y, {"order": 2, "window": 1}),
-    "some pairs": (Y, {"label_patterns": [("a", "b")]}),
-    "constraints": (CHUNKS, {"constraints": "BIO"}),
-    "constraints, order 2": (CHUNKS, {"constraints": "BIO", "order": 2}),
-}
-
-
-def enumerate_all(crf, x, known=None):
-    """All labellings of one sequence, from the trees' scores and the weights of patterns."""
-    classes = crf.classes_.tolist()
-    part = next(iter(crf.model_.scores(read_inputs(crf, [x], None).sequences, 1)))
-    nodes = np.where(np.isfinite(part.nodes), part.nodes, 0.0)  # the rules forbid what is not
-    codes = None
-    if known is not None:
-        codes = tuple(-1 if label is None else classes.index(label) for label in known)
-    return enumerate_patterns(
-        PatternChain(
-            nodes,
-            [tuple(map(classes.index, pattern)) for pattern in crf.label_patterns_],
-            crf.patterns()["weight"],
-            known=codes,
-            **rules_of(crf, classes),
-        )
-    )
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_answers_equal_enumeration(name):
-    y, parameters = MODELS[name]
-    crf = make(**parameters).fit(X, y)
-    classes = crf.classes_.tolist()
-    for x, labels in zip(X[:6], y[:6], strict=True):
-        found = enumerate_all(crf, x)
-        np.testing.assert_allclose(crf.predict_marginals([x])[0], found.marginals, atol=1e-9)
-        codes = tuple(map(classes.index, labels))
-        expected = found.log_probs[codes]
-        assert crf.log_likelihood([x], [labels])[0] == pytest.approx(expected, abs=1e-9)
-        best = [([classes[k] for k in row], score - found.log_z) for score, row in found.best[:3]]
-        ranked = crf.predict_k_best([x], 3)[0]
-        assert [p for _, p in ranked] == pytest.approx([p for _, p in best], abs=1e-9)
-        assert ranked[0][0].tolist() == crf.predict([x])[0].tolist() == best[0][0]
-        known = [labels[0], *[None] * (len(labels) - 1)]
-        given = enumerate_all(crf, x, known)
-        marginals = crf.predict_marginals([x], known=[known])[0]
-        np.testing.assert_allclose(marginals, given.marginals, atol=1e-9)
-        kept = [classes[k] for k in given.best[0][1]]
-        assert crf.predict([x], known=[known])[0].tolist() == kept
-        assert kept[0] == labels[0]
-
-
-def test_samples_are_as_frequent_as_they_are_probable():
-    crf = make().fit(X, Y)
-    drawn = crf.sample(X[:1], 4000, random_state=0)[0]
-    shares = np.stack([(drawn == label).mean(axis=0) for label in crf.classes_], axis=1)
-    np.testing.assert_allclose(shares, crf.predict_marginals(X[:1])[0], atol=0.04)
-
-
-def test_all_that_is_known_comes_back():
-    crf = make(order=2).fit(X, Y)
-    assert [labels.tolist() for labels in crf.predict(X, known=Y)] == Y
-    assert crf.log_likelihood(X, [[None] * len(y) for y in Y]) == pytest.approx(0)
-    np.testing.assert_array_equal(
-        np.concatenate(crf.predict(X, decode="marginal")),
-        crf.classes_[crf.predict_proba(X).argmax(axis=1)],
-    )
 
 
 def test_scores_of_weighted_sequences():
