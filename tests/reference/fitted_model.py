@@ -1,7 +1,8 @@
 """A fitted model the slow way: from its public tables, its parameters and X as users have it.
 
 `read_model` gives the scores of all positions; what they make of labellings is found by listing
-them all, see `NaiveModel` and `assert_enumerated`. `Losses` has what models are trained for, by its definition.
+them all, see `NaiveModel` and `assert_enumerated`. `Losses` has what models are trained for, by its
+definition.
 """
 
 import itertools

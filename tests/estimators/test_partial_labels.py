@@ -1,20 +1,21 @@
 """Labels that are missing: training and measuring go by those that are there."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 
-from hedgerow import LinearCRF
-from reference.linear import NaiveModel, hide, make_data, to_dicts
+from hedgerow import LinearCRF, TreeCRF
+from reference.estimators import assert_same_training, group_ids, refuses, small
+from reference.fitted_model import read_model
+from reference.linear import hide, make_data
 
 X, Y = make_data(n_sequences=12, seed=4)
 NUMBERS = [["abc".index(label) for label in labels] for labels in Y]
-ROWS = np.concatenate(X)
-GROUPS = np.repeat(np.arange(len(X)), list(map(len, X)))
+ROWS, GROUPS = np.concatenate(X), group_ids(X)
 PARTIAL = hide(Y)
+NOTHING = [[None] * len(labels) for labels in Y]
 MODELS = {
     "order 1": {},
     "order 0": {"order": 0},
@@ -24,18 +25,17 @@ MODELS = {
     "all pairs": {"all_pairs": True, "reg_alpha": 0.1},
 }
 by_model = pytest.mark.parametrize("model", MODELS)
+by_estimator_and_model = pytest.mark.parametrize(
+    ("estimator", "model"),
+    [
+        *((LinearCRF, model) for model in MODELS),
+        *((TreeCRF, model) for model in ("order 1", "order 0", "order 2")),
+    ],
+)
 
 
 def flatten(y):
     return [label for labels in y for label in labels]
-
-
-def assert_same(first, second, tolerance=0.0):
-    assert first.loss_ == pytest.approx(second.loss_, rel=max(tolerance, 1e-15))
-    assert first.label_patterns_ == second.label_patterns_
-    for table in ("weights", "patterns", "transitions"):
-        one, two = getattr(first, table)(), getattr(second, table)()
-        np.testing.assert_allclose(one["weight"], two["weight"], atol=tolerance, rtol=0)
 
 
 # Ways to say that a label is missing.
@@ -65,26 +65,24 @@ NUMBER_FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_of_missing_labels(form):
-    expected = LinearCRF(order=2).fit(X, PARTIAL)
-    change = FORMS[form]
-    assert_same(LinearCRF(order=2).fit(X, list(map(change, PARTIAL))), expected)
-    flat = LinearCRF(order=2).fit(ROWS, change(flatten(PARTIAL)), groups=GROUPS)
-    assert_same(flat, expected)
+def test_forms_of_missing_labels(make, form):
+    change, expected = FORMS[form], make(order=2).fit(X, PARTIAL)
+    assert_same_training(make(order=2).fit(X, list(map(change, PARTIAL))), expected)
+    flat = make(order=2).fit(ROWS, change(flatten(PARTIAL)), groups=GROUPS)
+    assert_same_training(flat, expected)
     assert flat.classes_.tolist() == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("form", NUMBER_FORMS)
-def test_forms_of_missing_numbers(form):
-    partial = hide(NUMBERS)
-    expected = LinearCRF(order=2).fit(X, PARTIAL)
-    change = NUMBER_FORMS[form]
-    flat = LinearCRF(order=2).fit(ROWS, change(flatten(partial)), groups=GROUPS)
+def test_forms_of_missing_numbers(make, form):
+    change, partial = NUMBER_FORMS[form], hide(NUMBERS)
+    flat = make(order=2).fit(ROWS, change(flatten(partial)), groups=GROUPS)
     assert flat.classes_.dtype == np.int64
     assert flat.classes_.tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(flat.weights()["weight"], expected.weights()["weight"])
-    listed = LinearCRF(order=2).fit(X, list(map(change, partial)))
-    np.testing.assert_array_equal(listed.weights()["weight"], expected.weights()["weight"])
+    assert_same_training(make(order=2).fit(X, list(map(change, partial))), flat)
+    expected = make(order=2).fit(X, PARTIAL)
+    assert flat.loss_ == expected.loss_
+    np.testing.assert_array_equal(flat.predict_proba(X), expected.predict_proba(X))
 
 
 @pytest.mark.parametrize(
@@ -92,38 +90,36 @@ def test_forms_of_missing_numbers(form):
     [(Y, "?"), (Y, ""), (NUMBERS, -1), (NUMBERS, 99), (NUMBERS, np.int8(-1))],
     ids=["?", "empty", "-1", "99", "int8"],
 )
-def test_a_missing_label_of_the_users_own(y, mark):
-    expected = LinearCRF().fit(X, hide(y))
-    crf = LinearCRF(missing_label=mark).fit(X, hide(y, mark))
-    assert_same(crf, expected)
-    assert crf.classes_.tolist() == expected.classes_.tolist()
+def test_a_missing_label_of_the_users_own(make, y, mark):
+    expected = make().fit(X, hide(y))
+    crf = make(missing_label=mark).fit(X, hide(y, mark))
+    assert_same_training(crf, expected)
     arrays = [np.array(labels) for labels in hide(y, mark)]
-    assert_same(LinearCRF(missing_label=mark).fit(X, arrays), expected)
+    assert_same_training(make(missing_label=mark).fit(X, arrays), expected)
     # None still says the same.
     both = [hide(y)[0], *hide(y, mark)[1:]]
-    assert_same(LinearCRF(missing_label=mark).fit(X, both), expected)
+    assert_same_training(make(missing_label=mark).fit(X, both), expected)
     score = crf.score(X, hide(y, mark))
     assert score == expected.score(X, hide(y))
     found = crf.log_likelihood(X, hide(y, mark))
     np.testing.assert_array_equal(found, expected.log_likelihood(X, hide(y)))
-    watched = LinearCRF(missing_label=mark).fit(X, hide(y, mark), eval_set=(X, hide(y, mark)))
+    watched = make(missing_label=mark).fit(X, hide(y, mark), eval_set=(X, hide(y, mark)))
     assert watched.history_["eval_accuracy"][-1] == score
 
 
-def test_a_missing_label_that_does_not_occur_changes_nothing():
-    assert_same(LinearCRF(missing_label="?").fit(X, Y), LinearCRF().fit(X, Y))
-    assert_same(LinearCRF(missing_label=-1).fit(X, Y), LinearCRF().fit(X, Y))
+def test_a_missing_label_that_does_not_occur_changes_nothing(make):
+    plain = make().fit(X, Y)
+    for mark in ("?", -1):
+        assert_same_training(make(missing_label=mark).fit(X, Y), plain)
 
 
 @pytest.mark.parametrize("mark", [0.5, np.nan, b"?", ["?"], pd.NA], ids=repr)
-def test_bad_missing_labels(mark):
-    message = re.escape(f"missing_label is {mark!r}; expected a string, an integer or a bool, as")
-    with pytest.raises(ValueError, match=message):
-        LinearCRF(missing_label=mark).fit(X, Y)
-    crf = LinearCRF().fit(X, Y).set_params(missing_label=mark)
+def test_bad_missing_labels(make, mark):
+    message = f"missing_label is {mark!r}; expected a string, an integer or a bool, as"
+    refuses(ValueError, message, make(missing_label=mark).fit, X, Y)
+    crf = make().fit(X, Y).set_params(missing_label=mark)
     for ask in (crf.score, crf.log_likelihood, lambda X, y: crf.predict(X, known=y)):
-        with pytest.raises(ValueError, match=message):
-            ask(X, Y)
+        refuses(ValueError, message, ask, X, Y)
     assert len(crf.predict(X)) == len(X)
 
 
@@ -135,10 +131,30 @@ def test_the_loss_is_that_of_the_known_labels(model):
     weights = np.linspace(0.5, 2, len(X))
     parameters = {"reg_lambda": 0.3, **MODELS[model]}
     crf = LinearCRF(**parameters).fit(X, PARTIAL, weights)
-    naive = NaiveModel(crf)
-    likelihood = weights @ list(map(naive.log_likelihood, to_dicts(X), PARTIAL))
+    naive = read_model(crf, X)
+    likelihood = weights @ list(map(naive.log_likelihood, X, PARTIAL))
     penalty = naive.penalty(0.3, parameters.get("reg_alpha", 0))
     assert crf.loss_ == pytest.approx(penalty - likelihood, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_the_loss_of_trees_is_that_of_the_known_labels(order):
+    crf = small(TreeCRF, order=order, n_rounds=8).fit(X, PARTIAL)
+    n_known = sum(label is not None for label in flatten(PARTIAL))
+    likelihood = sum(map(read_model(crf, X).log_likelihood, X, PARTIAL))
+    assert crf.loss_ == pytest.approx(-likelihood / n_known)
+    assert (np.diff(crf.history_["loss"]) <= 0).all()
+    assert crf.score(X, Y) > 0.55
+
+
+def test_without_order_a_position_of_which_nothing_is_known_counts_for_nothing():
+    rows, labels = ROWS[:, None], np.concatenate(Y)[:, None]
+    hidden = np.arange(len(rows)) % 4 == 0
+    y = np.where(hidden[:, None], None, labels.astype(object))
+    crf = small(TreeCRF, order=0, trim=1e-9)  # their slopes are 0 but for rounding
+    unknown, weighted = clone(crf).fit(rows, y), clone(crf).fit(rows, labels, ~hidden)
+    assert unknown.loss_ == pytest.approx(weighted.loss_, rel=1e-9)
+    np.testing.assert_allclose(unknown.predict_proba(rows), weighted.predict_proba(rows), rtol=1e-6)
 
 
 @by_model
@@ -182,14 +198,6 @@ def test_attributes_of_unlabelled_positions():
     assert LinearCRF(min_count=2).fit(rare, y).attributes_ == ["p", "q"]
 
 
-def test_patterns_do_not_reach_across_a_missing_label():
-    items = [[{}] * 5, [{}] * 3]
-    y = [["a", "b", None, "a", "c"], [None, "c", "c"]]
-    assert LinearCRF(order=2).fit(items, y).label_patterns_ == [("a", "b"), ("a", "c"), ("c", "c")]
-    assert LinearCRF(order=2, min_pattern_count=2).fit(items, y).label_patterns_ == []
-    assert len(LinearCRF().fit(items, y).label_patterns_) == 9
-
-
 def chains(n_sequences, length, seed):
     """States that mostly stay, seen through noisy numbers."""
     rng = np.random.default_rng(seed)
@@ -216,19 +224,19 @@ def test_labels_that_are_few_teach_more_than_the_pieces_they_leave():
     assert gain > 50
 
 
-@by_model
-def test_all_labels_known_is_training_as_ever(model):
-    options = {"missing_label": "?", **MODELS[model]}
-    with_series = LinearCRF(**options).fit(X, [pd.Series(labels) for labels in Y])
-    assert_same(with_series, LinearCRF(**MODELS[model]).fit(X, Y))
+@by_estimator_and_model
+def test_all_labels_known_is_training_as_ever(estimator, model):
+    with_series = small(estimator, missing_label="?", **MODELS[model])
+    with_series.fit(X, [pd.Series(labels) for labels in Y])
+    assert_same_training(with_series, small(estimator, **MODELS[model]).fit(X, Y))
 
 
 # What is measured.
 
 
-@by_model
-def test_likelihoods_sum_over_what_is_missing(model):
-    crf = LinearCRF(**MODELS[model]).fit(X, Y)
+@by_estimator_and_model
+def test_likelihoods_sum_over_what_is_missing(estimator, model):
+    crf = small(estimator, **MODELS[model]).fit(X, Y)
     x, y = X[0], Y[0]
     filled = [[y[0], label, *y[2:]] for label in "abc"]
     expected = np.logaddexp.reduce(crf.log_likelihood([x] * 3, filled))
@@ -243,63 +251,53 @@ def test_likelihoods_sum_over_what_is_missing(model):
     assert crf.log_likelihood([x, x], [[None] * len(y), y])[0] == 0
 
 
-def test_score_is_the_share_of_the_known_labels_that_are_right():
-    crf = LinearCRF(reg_lambda=5).fit(X, Y)
+def test_score_is_the_share_of_the_known_labels_that_are_right(make):
+    crf = make(reg_lambda=5).fit(X, Y)
     known = np.array([label is not None for label in flatten(PARTIAL)])
     right = np.concatenate(crf.predict(X)) == np.concatenate(Y)
+    assert crf.score(X, Y) == pytest.approx(right.mean())
     assert crf.score(X, PARTIAL) == pytest.approx(right[known].mean())
     weights = np.linspace(0, 2, len(X))
     expected = np.average(right[known], weights=weights[GROUPS][known])
     assert crf.score(X, PARTIAL, weights) == pytest.approx(expected)
+    expected = np.average(right, weights=weights[GROUPS])
+    assert crf.score(X, Y, weights) == pytest.approx(expected)
     assert crf.score(ROWS, flatten(PARTIAL), groups=GROUPS) == crf.score(X, PARTIAL)
-
-
-def test_an_eval_set_is_measured_by_its_known_labels():
-    crf = LinearCRF().fit(X, Y, eval_set=(X, PARTIAL))
-    n_known = sum(label is not None for label in flatten(PARTIAL))
-    expected = -crf.log_likelihood(X, PARTIAL).sum() / n_known
-    assert crf.history_["eval_loss"][-1] == pytest.approx(expected, rel=1e-12)
-    assert crf.history_["eval_accuracy"][-1] == crf.score(X, PARTIAL)
 
 
 # What is refused.
 
 
-def test_labels_that_are_all_missing():
-    nothing = [[None] * len(labels) for labels in Y]
+def test_labels_that_are_all_missing(make):
     n = len(ROWS)
     message = f"y has no label at any of its {n} positions, all are missing (None); training needs"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        LinearCRF().fit(X, nothing)
-    with pytest.raises(ValueError, match=re.escape(message.replace("None", "-1"))):
-        LinearCRF(missing_label=-1).fit(X, [[-1] * len(labels) for labels in Y])
-    with pytest.raises(ValueError, match=re.escape(message.replace("None", "nan"))):
-        LinearCRF().fit(ROWS, np.full(n, np.nan), groups=GROUPS)
-    crf = LinearCRF().fit(X, Y)
-    with pytest.raises(ValueError, match="every label of y is missing; score needs at least one"):
-        crf.score(X, nothing)
-    np.testing.assert_array_equal(crf.log_likelihood(X, nothing), 0)
-    message = "in eval_set: every label of y is missing; at least one is needed"
-    with pytest.raises(ValueError, match=message):
-        LinearCRF().fit(X, Y, eval_set=(X, nothing))
+    refuses(ValueError, message, make().fit, X, NOTHING)
+    marked = [[-1] * len(labels) for labels in Y]
+    refuses(ValueError, message.replace("None", "-1"), make(missing_label=-1).fit, X, marked)
+    nan = np.full(n, np.nan)
+    refuses(ValueError, message.replace("None", "nan"), make().fit, ROWS, nan, groups=GROUPS)
+    message = "every label of y is missing; score needs at least one"
+    refuses(ValueError, message, make().fit(X, Y).score, X, NOTHING)
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {"a": 2.0}, {}])
-def test_class_weights_need_all_labels(class_weight):
-    crf = LinearCRF(class_weight=class_weight)
-    y = [Y[0], [None] * len(Y[1]), *Y[2:]]
-    with pytest.raises(ValueError, match="class_weight") as raised:
-        crf.fit(X, y)
-    assert "[1][0] is missing (None)" in str(raised.value)
-    with pytest.raises(ValueError, match="class_weight") as raised:
-        crf.fit(ROWS[:3], ["a", "b", np.nan])
-    assert "[2] is missing (nan)" in str(raised.value)
+def test_class_weights_need_all_labels(make, class_weight):
+    crf = make(class_weight=class_weight)
+    message = "class_weight weighs the label of every position"
+    for given, y, place in (
+        (X, [Y[0], *NOTHING[1:]], "[1][0] is missing (None)"),
+        (ROWS[:3], ["a", "b", np.nan], "[2] is missing (nan)"),
+    ):
+        with pytest.raises(ValueError, match=message) as raised:
+            crf.fit(given, y)
+        assert place in str(raised.value)
     # Labels to measure by may be missing.
     assert crf.fit(X, Y, eval_set=(X, PARTIAL)).score(X, PARTIAL) > 0
 
 
-def test_kinds_of_labels_are_still_told_apart():
-    with pytest.raises(ValueError, match=r"y mixes kinds of labels: y\[0\]\[1\] is 'a' and y\[1\]"):
-        LinearCRF().fit([np.ones((2, 1)), np.ones((1, 1))], [[None, "a"], [1]])
-    with pytest.raises(ValueError, match=r"Unknown label type: y\[0\]\[0\] is the float 0\.5"):
-        LinearCRF().fit([np.ones((2, 1))], [[0.5, None]])
+def test_kinds_of_labels_are_still_told_apart(make):
+    message = "y mixes kinds of labels: y[0][1] is 'a' and y[1]"
+    X, y = [np.ones((2, 1)), np.ones((1, 1))], [[None, "a"], [1]]
+    refuses(ValueError, message, make().fit, X, y)
+    message = "Unknown label type: y[0][0] is the float 0.5"
+    refuses(ValueError, message, make().fit, X[:1], [[0.5, None]])

@@ -1,13 +1,11 @@
-"""Weights of sequences and labels, missing labels, label patterns, and all kinds of answers."""
-
-from itertools import pairwise
+"""Weights of sequences and of labels, and what the order of labels alone can tell."""
 
 import numpy as np
 import pytest
 
 from hedgerow import TreeCRF
 from reference.boosting import assert_same_model
-from reference.linear import hide, make_data
+from reference.linear import make_data
 from reference.model_files import to_chunks
 
 X, Y = make_data(n_sequences=20, longest=5)
@@ -108,36 +106,6 @@ def test_class_weights_without_order_are_weights_of_rows():
     np.testing.assert_allclose(by_class.predict_proba(X), by_row.predict_proba(rows), atol=1e-6)
 
 
-# Missing labels.
-
-
-@pytest.mark.parametrize("order", [0, 1, 2])
-def test_missing_labels(order):
-    partial = hide(Y)
-    crf = make(order=order).fit(X, partial)
-    n_known = sum(label is not None for labels in partial for label in labels)
-    assert crf.loss_ == pytest.approx(-crf.log_likelihood(X, partial).sum() / n_known)
-    assert (np.diff(crf.history_["loss"]) <= 0).all()
-    assert crf.score(X, Y) > 0.55
-    marked = make(order=order, missing_label="?").fit(X, hide(Y, "?"))
-    assert_same_model(marked, crf)
-    nan = [[np.nan if label is None else label for label in labels] for labels in partial]
-    assert_same_model(make(order=order).fit(X, nan), crf)
-
-
-def test_without_order_a_position_of_which_nothing_is_known_counts_for_nothing():
-    rows, labels = np.concatenate(X)[:, None], np.concatenate(Y)[:, None]
-    hidden = np.arange(len(rows)) % 4 == 0
-    y = np.where(hidden[:, None], None, labels.astype(object))
-    options = {"order": 0, "trim": 1e-9}  # their slopes are 0 but for rounding
-    unknown, weighted = make(**options).fit(rows, y), make(**options).fit(rows, labels, ~hidden)
-    assert unknown.loss_ == pytest.approx(weighted.loss_, rel=1e-9)
-    np.testing.assert_allclose(unknown.predict_proba(rows), weighted.predict_proba(rows), rtol=1e-6)
-
-
-# Patterns and constraints.
-
-
 def test_order_learns_what_labels_alone_tell():
     # Two labels that follow their grandfathers; X says nothing.
     rng = np.random.default_rng(0)
@@ -154,23 +122,3 @@ def test_order_learns_what_labels_alone_tell():
     ]
     assert losses[1] > 0.95 * losses[0]
     assert losses[2] < 0.7 * losses[0]
-
-
-@pytest.mark.parametrize("order", [0, 1, 2, 3])
-def test_constraints_hold(order):
-    crf = make(order=order, constraints="BIO").fit(X, CHUNKS)
-    assert (np.diff(crf.history_["loss"]) <= 0).all()
-    for labels in [*crf.predict(X), *(row for draws in crf.sample(X, 5) for row in draws)]:
-        assert labels[0] != "I-X"
-        assert not any(a == "O" and b == "I-X" for a, b in pairwise(labels))
-    assert crf.log_likelihood(X[1:2], [["I-X"]])[0] == -np.inf
-
-
-def test_scores_of_weighted_sequences():
-    crf = make().fit(X, Y)
-    right = [np.mean(a == b) for a, b in zip(crf.predict(X), map(np.array, Y), strict=True)]
-    sizes = np.array(list(map(len, X)))
-    assert crf.score(X, Y) == pytest.approx(np.average(right, weights=sizes))
-    weights = np.linspace(0, 1, len(X))
-    expected = np.average(right, weights=sizes * weights)
-    assert crf.score(X, Y, weights) == pytest.approx(expected)
