@@ -6,10 +6,8 @@ import pytest
 from hedgerow import TreeCRF
 from reference.boosting import assert_same_model
 from reference.linear import make_data
-from reference.model_files import to_chunks
 
 X, Y = make_data(n_sequences=20, longest=5)
-CHUNKS = list(map(to_chunks, Y))
 # All values are in any part of it, so that columns have the same bins.
 COARSE = [np.sign(x) for x in X]
 PATTERNS = [("a", "b"), ("b", "c"), ("a", "b", "c"), ("c", "c", "a")]
