@@ -4,10 +4,11 @@ import signal
 from functools import partial
 
 import pytest
+from sklearn.base import clone
 
 from hedgerow import LinearCRF
 from reference.estimators import ESTIMATORS, small
-from reference.model_files import CHUNKS, ITEMS
+from reference.model_files import CHUNKS, FULL, file_of
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda estimator: estimator.__name__)
@@ -25,14 +26,13 @@ def make(estimator):
 @pytest.fixture(scope="module")
 def model():
     """It has everything that a file can hold."""
-    return LinearCRF(transition_attributes=True, order=2, constraints="BIO").fit(ITEMS, CHUNKS)
+    crf, X = FULL[LinearCRF]
+    return clone(crf).fit(X, CHUNKS)
 
 
 @pytest.fixture(scope="module")
-def data(model, tmp_path_factory):
-    path = tmp_path_factory.mktemp("saved") / "model"
-    model.save(path)
-    return path.read_bytes()
+def data():
+    return file_of(LinearCRF)
 
 
 @pytest.fixture(autouse=True, scope="session")
