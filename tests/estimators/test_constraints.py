@@ -276,18 +276,8 @@ RELAX = "; correct the labels or relax the constraints"
     [
         (
             {"constraints": "BIO"},
-            [["O", "I-X", "O"], ["B-X", "O"]],
-            "y[0][1] is 'I-X' after 'O', which constraints='BIO' forbids",
-        ),
-        (
-            {"constraints": "BIO"},
             [["O", "O", "O"], ["I-X", "B-X"]],
             "y[1][0] is 'I-X' at the beginning of a sequence, which constraints='BIO' forbids",
-        ),
-        (
-            {"constraints": "BILOU"},
-            [["O", "U-X", "L-X"], ["O", "B-X"]],
-            "y[0][2] is 'L-X' after 'U-X', which constraints='BILOU' forbids",
         ),
         (
             {"constraints": "BILOU"},
@@ -303,16 +293,6 @@ RELAX = "; correct the labels or relax the constraints"
             {"allowed": [("O", "B-X"), ("B-X", "I-X")]},
             GOOD,
             "y[1][1] is 'O' after 'O', which the parameter allowed forbids",
-        ),
-        (
-            {"start_labels": ["B-X"]},
-            GOOD,
-            "y[0][0] is 'O' at the beginning of a sequence, which the parameter start_labels",
-        ),
-        (
-            {"end_labels": "O"},
-            GOOD,
-            "y[0][2] is 'I-X' at the end of a sequence, which the parameter end_labels forbids",
         ),
     ],
 )
@@ -353,28 +333,6 @@ def test_training_labels_that_cannot_be_completed(make):
     ("parameters", "message"),
     [
         (
-            {"constraints": "BIOE"},
-            "constraints is 'BIOE'; expected 'BIO' or 'IOB1' or 'BILOU' or 'BIOES' or None",
-        ),
-        ({"constraints": ["BIO"]}, "constraints is ['BIO']; expected 'BIO' or"),
-        ({"allowed": "ab"}, "allowed is 'ab'; expected a list of pairs (label before, label)"),
-        ({"allowed": 5}, "allowed is 5; expected a list of pairs (label before, label)"),
-        ({"allowed": []}, "allowed is empty, which forbids every pair of labels; list the pairs"),
-        ({"allowed": ["O"]}, "allowed[0] is 'O'; expected a pair (label before, label)"),
-        (
-            {"forbidden": [("O", "O"), ("O", "O", "O")]},
-            "forbidden[1] is ('O', 'O', 'O'); expected a pair (label before, label)",
-        ),
-        (
-            {"forbidden": [("O", "I-Y")]},
-            "forbidden has the unknown label 'I-Y'; known labels: 'B-X', 'I-X', 'O'",
-        ),
-        ({"allowed": [(0, 1)]}, "allowed has the unknown label 0; known labels: 'B-X', 'I-X',"),
-        ({"start_labels": "B"}, "start_labels has the unknown label 'B'; known labels: 'B-X',"),
-        ({"start_labels": []}, "start_labels is empty, which forbids every sequence; name at"),
-        ({"end_labels": [["O"]]}, "end_labels has the unknown label ['O']; known labels: 'B-X',"),
-        ({"end_labels": {"O": 1}}, "end_labels is {'O': 1}; expected a label or a list of labels"),
-        (
             {"constraints": "BIO", "start_labels": ["I-X"]},
             "no label may begin a sequence under constraints='BIO' and the parameter start_labels",
         ),
@@ -390,26 +348,9 @@ def test_rules_that_make_no_sense(make, parameters, message):
     refuses(ValueError, message, make(**parameters).fit, X3, GOOD)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "y", "message"),
-    [
-        (
-            "BIO",
-            [["N", "V", "D"], ["O", "O"]],
-            "constraints='BIO' does not fit the labels 'D', 'N', 'V'; expected 'O', or B or I with",
-        ),
-        ("BIO", [["B-X", "E-X", "O"], ["O", "O"]], "does not fit the labels 'E-X'; expected 'O'"),
-        (
-            "BILOU",
-            [["S-X", "O", "O"], ["O", "O"]],
-            "constraints='BILOU' does not fit the labels 'S-X'; expected 'O', or B, I, L or U with",
-        ),
-        ("BIOES", [["B-", "O", "O"], ["O", "O"]], "does not fit the labels 'B-'; expected"),
-        ("IOB1", [[0, 1, 2], [0, 0]], "constraints='IOB1' does not fit the labels 0, 1, 2; exp"),
-    ],
-)
-def test_labels_that_are_none_of_the_scheme(make, scheme, y, message):
-    refuses(ValueError, message, make(constraints=scheme).fit, X3, y)
+def test_labels_that_are_none_of_the_scheme(make):
+    message = "constraints='BIO' does not fit the labels 'D', 'N', 'V'; expected 'O', or B or I wi"
+    refuses(ValueError, message, make(constraints="BIO").fit, X3, [["N", "V", "D"], ["O", "O"]])
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])

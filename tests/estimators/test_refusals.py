@@ -13,7 +13,6 @@ from reference.linear import make_data, to_dicts
 X, Y = make_data()
 DICTS = to_dicts(X)
 ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
-FRAMES = [pd.DataFrame(x, columns=list("pqr")) for x in X]
 UNKNOWN = [[None] * len(labels) for labels in Y]
 
 
@@ -60,7 +59,6 @@ OF_BOTH = [
     ("constraints", "expected 'BIO' or 'IOB1' or 'BILOU' or", ["IOB2"]),
     ("forbidden", "expected a list of pairs (label before, label)", ["ab"]),
     ("missing_label", "expected a string, an integer or a bool, as", [0.5]),
-    ("class_weight", "expected 'balanced' or None", ["equal"]),
     ("n_jobs", "expected a positive number of threads, None or -1", [0, 1.5]),
     ("verbose", COUNT, [-1, "loud"]),
 ]
@@ -102,10 +100,6 @@ OF_TREES = [
 ]
 # Those that do more than repeat the value.
 TOLD_OTHERWISE = [
-    ("class_weight", [1, 2], "class_weight is of type list; expected a dict of weights"),
-    ("class_weight", {"z": 1}, "class_weight has the label 'z', which does not occur in y"),
-    ("class_weight", {"a": -1}, "class_weight['a'] is -1; expected a finite number of"),
-    ("class_weight", {"a": "1"}, "class_weight['a'] is '1'; expected a finite number"),
     ("label_patterns", [()], "label_patterns[0] is empty; a pattern has at least two labels"),
     (
         "label_patterns",
@@ -227,16 +221,6 @@ def test_bad_data(make, X, y, message):
     refuses(ValueError, message, make().fit, X, y)
 
 
-def test_bad_weights(make):
-    message = "sample_weight has shape (2,) but X has 8 sequences; pass one weight for each"
-    refuses(ValueError, message, make().fit, X, Y, [1, 2])
-    weights = np.ones(8)
-    weights[3] = -1
-    refuses(ValueError, "sample_weight[3] is -1.0; weights must", make().fit, X, Y, weights)
-    message = "sample_weight is zero for every sequence; at least one must count"
-    refuses(ValueError, message, make().fit, X, Y, np.zeros(8))
-
-
 def test_bad_groups(make, fitted):
     groups = np.repeat([0, 1, 0], [1, 1, len(ROWS) - 2])
     message = "group 0 comes back at row 2 after it began at row 0"
@@ -352,21 +336,6 @@ def test_other_columns_than_in_training(make, estimator, fitted):
     refuses(ValueError, message, fitted.predict, DICTS)
     message = f"X holds 3 columns (arrays, DataFrames or sparse matrices), but {name} was fitted"
     refuses(ValueError, message, make().fit(DICTS, Y).predict, X)
-    framed, text = make().fit(FRAMES, Y), [frame.astype({"q": str}) for frame in FRAMES]
-    for other, message in (
-        (
-            [frame.rename(columns={"q": "s"}) for frame in FRAMES],
-            f"X has other columns than {name} was fitted on: column 'q' of the X used to fit is",
-        ),
-        (
-            [frame[list("rqp")] for frame in FRAMES],
-            "the order differs, column 0 is 'r' but 'p' in the X used to fit; pass the same",
-        ),
-        (text, f"column 'q' was numeric when {name} was fitted and is text now; convert it"),
-    ):
-        refuses(ValueError, message, framed.predict, other)
-    message = f"column 'q' was text when {name} was fitted and is numeric now; convert it"
-    refuses(ValueError, message, make().fit(text, Y).predict, FRAMES)
 
 
 def test_unknown_labels(fitted):
