@@ -185,13 +185,7 @@ OWN_METADATA = {
         *(({"best_round": number}, "its best round") for number in ("first", [1], 10**400)),
         ({"best_round": np.inf}, "the number Infinity"),
         *(({"warm_rounds": number}, "its warm rounds") for number in ("some", -1, 10**9)),
-        ({"sparse": None}, "whether its columns are sparse"),
-        ({"sparse": True}, "sparse columns and text columns"),
         ({"categories": None}, "its categories"),
-        ({"categories": []}, "categories of its text columns"),
-        ({"categories": [["minus", "plus"], ["begin", "again"]]}, "categories out of order"),
-        ({"categories": [[1, 2]]}, "a category that is not text"),
-        ({"categories": [[], [], []]}, "categories of its text columns"),
         (labelled("<U3", "B-X", "I-X"), ""),
     ],
 }

@@ -26,7 +26,7 @@ from reference.automata import (
     free_chain,
     weighted_log_likelihood,
 )
-from reference.batches import Batch, batches, extreme, extreme_or_forbidden
+from reference.batches import Batch, batches, extreme, extreme_or_forbidden, moderate
 from reference.scores import every_arc
 
 examples = partial(settings, deadline=None, derandomize=True)
@@ -58,12 +58,16 @@ def enumerate_or_refuse(batch):
     return None
 
 
-def check_posteriors(batch, seed=0):
+@pytest.mark.parametrize("scores", [moderate, extreme, extreme_or_forbidden])
+@examples(max_examples=150)
+@given(data=st.data())
+def test_posteriors_equal_enumeration(scores, data):
+    batch = data.draw(batches(scores))
     exact = enumerate_or_refuse(batch)
     if exact is None:
         return
     potentials, automaton = batch.potentials, batch.automaton
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     labels, weights = random_labels(batch, rng), rng.random(potentials.n_sequences)
     has_edges = potentials.edges is not None
     result = forward_backward(
@@ -95,24 +99,6 @@ def check_posteriors(batch, seed=0):
     )
 
 
-@examples(max_examples=150)
-@given(batches())
-def test_posteriors_equal_enumeration(batch):
-    check_posteriors(batch)
-
-
-@examples(max_examples=150)
-@given(batches(extreme))
-def test_posteriors_equal_enumeration_at_extreme_scores(batch):
-    check_posteriors(batch)
-
-
-@examples(max_examples=100)
-@given(batches(extreme_or_forbidden))
-def test_posteriors_equal_enumeration_with_forbidden_nodes_and_patterns(batch):
-    check_posteriors(batch)
-
-
 @examples(max_examples=60)
 @given(batches(constrained=False, longest=5))
 def test_pattern_marginals_equal_the_formula_of_the_paper(batch):
@@ -130,7 +116,11 @@ def test_pattern_marginals_equal_the_formula_of_the_paper(batch):
             np.testing.assert_allclose(found[: len(expected)], expected, rtol=1e-10, atol=1e-300)
 
 
-def check_best(batch, k):
+@pytest.mark.parametrize("scores", [moderate, extreme_or_forbidden])
+@examples(max_examples=80)
+@given(data=st.data(), k=st.sampled_from([1, 2, 5, 7, 40]))
+def test_the_best_labellings_are_those_of_an_enumeration(scores, data, k):
+    batch = data.draw(batches(scores))
     exact = enumerate_or_refuse(batch)
     if exact is None:
         return
@@ -149,18 +139,6 @@ def check_best(batch, k):
         )
         np.testing.assert_allclose(log_probs[: counts[s], s], expected, rtol=1e-10, atol=1e-10)
         assert (log_probs[counts[s] :, s] == -np.inf).all()
-
-
-@examples(max_examples=80)
-@given(batches(), st.sampled_from([1, 2, 7, 40]))
-def test_the_best_labellings_are_those_of_an_enumeration(batch, k):
-    check_best(batch, k)
-
-
-@examples(max_examples=80)
-@given(batches(extreme_or_forbidden), st.sampled_from([1, 5, 40]))
-def test_the_best_labellings_at_extreme_scores(batch, k):
-    check_best(batch, k)
 
 
 def test_the_best_labellings_are_in_the_order_of_an_enumeration():

@@ -60,6 +60,20 @@ def potentials_of(chain):
     return scores_of(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]), chain.edges)
 
 
+@pytest.mark.parametrize(
+    ("drawn", "n_examples"),
+    [
+        (chains(moderate, moderate), 500),
+        (chains(extreme, extreme_or_forbidden), 500),
+        (chains(extreme_or_forbidden, extreme_or_forbidden), 200),
+        (chains(extreme, extreme_or_forbidden, edges=True), 200),
+    ],
+    ids=["moderate", "extreme", "forbidden nodes", "edges"],
+)
+def test_equals_enumeration(drawn, n_examples):
+    settings(max_examples=n_examples, deadline=None)(given(drawn)(check_against_enumeration))()
+
+
 def check_against_enumeration(chain):
     potentials = potentials_of(chain)
     with np.errstate(invalid="ignore"):
@@ -85,30 +99,6 @@ def check_against_enumeration(chain):
         np.testing.assert_allclose(summed, exact.pairs.sum(axis=0), rtol=1e-10, atol=1e-300)
     best = viterbi(potentials)
     assert chain.score(best) == pytest.approx(exact.best_score, rel=1e-12)
-
-
-@settings(max_examples=500, deadline=None)
-@given(chains(moderate, moderate))
-def test_equals_enumeration(chain):
-    check_against_enumeration(chain)
-
-
-@settings(max_examples=500, deadline=None)
-@given(chains(extreme, extreme_or_forbidden))
-def test_equals_enumeration_at_extreme_scores(chain):
-    check_against_enumeration(chain)
-
-
-@settings(max_examples=200, deadline=None)
-@given(chains(extreme_or_forbidden, extreme_or_forbidden))
-def test_equals_enumeration_with_forbidden_nodes(chain):
-    check_against_enumeration(chain)
-
-
-@settings(max_examples=200, deadline=None)
-@given(chains(extreme, extreme_or_forbidden, edges=True))
-def test_equals_enumeration_with_edges(chain):
-    check_against_enumeration(chain)
 
 
 def test_a_chain_worked_by_hand():
