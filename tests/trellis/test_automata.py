@@ -27,6 +27,7 @@ from reference.automata import (
     weighted_log_likelihood,
 )
 from reference.batches import Batch, batches, extreme, extreme_or_forbidden, moderate
+from reference.problems import central_differences
 from reference.scores import every_arc
 
 examples = partial(settings, deadline=None, derandomize=True)
@@ -200,19 +201,6 @@ def test_samples_have_the_right_frequencies(spread):
     assert counts[probs < 1e-15].sum() == 0
 
 
-def slopes(array, value):
-    """Central differences of a value with respect to each entry of an array, in place."""
-    found = np.empty_like(array)
-    for index in np.ndindex(array.shape):
-        kept, ends = array[index], []
-        for moved in (kept + 1e-5, kept - 1e-5):
-            array[index] = moved
-            ends.append(value())
-        array[index] = kept
-        found[index] = (ends[0] - ends[1]) / 2e-5
-    return found
-
-
 @examples(max_examples=80)
 @given(batches(longest=5), st.integers(0, 2**32 - 1))
 def test_weighted_likelihood_and_its_gradient(batch, seed):
@@ -242,13 +230,13 @@ def test_weighted_likelihood_and_its_gradient(batch, seed):
         here, counted = labels[part], weights[part]
         seen = np.zeros_like(chain.nodes)
         seen[np.arange(len(here)), here] = counted
-        close(slopes(chain.nodes, value), seen - result.marginals[part])
+        close(central_differences(value, chain.nodes, 1e-5), seen - result.marginals[part])
         if chain.edges is not None:
             seen = np.zeros_like(chain.edges)
             seen[np.arange(1, len(here)), here[:-1], here[1:]] = counted[1:]
-            close(slopes(chain.edges, value), seen - result.pairs[part])
+            close(central_differences(value, chain.edges, 1e-5), seen - result.pairs[part])
     seen = np.zeros(batch.automaton.n_arcs)
     np.add.at(seen, batch.automaton.arcs_taken(labels, potentials.offsets), weights)
     counts = batch.automaton.pattern_sums(seen - result.arc_sums)[: batch.n_patterns]
     shared = batch.chains[0].weights  # one array for all chains
-    close(slopes(shared, lambda: sum(value() for value in values)), counts)
+    close(central_differences(lambda: sum(value() for value in values), shared, 1e-5), counts)
