@@ -293,17 +293,21 @@ def test_half_a_character_in_the_metadata(data):
         hedgerow.load(len(header).to_bytes(8, "little") + header)
 
 
-def test_damaged_files_are_refused_or_do_no_harm(data, estimator):
-    X, n_refused = FULL[estimator][1], 0
-    expected = hedgerow.load(data).predict_proba(X)
-    for mutant in mutants(data, 1000):
+def usable(files):
+    """The models of those files that can be loaded."""
+    for file in files:
         try:
-            loaded = hedgerow.load(mutant)
+            yield hedgerow.load(file)
         except ModelFileError:
-            n_refused += 1
-        else:
-            np.testing.assert_array_equal(loaded.predict_proba(X), expected)
-    assert n_refused > 950
+            continue
+
+
+def test_damaged_files_are_refused_or_do_no_harm(data, estimator):
+    X = FULL[estimator][1]
+    expected, loaded = hedgerow.load(data).predict_proba(X), list(usable(mutants(data, 1000)))
+    assert len(loaded) < 50
+    for model in loaded:
+        np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
 def signed_mutants(data, count):
@@ -340,17 +344,12 @@ def signed_mutants(data, count):
 
 
 def test_files_that_pass_the_checksum_are_refused_or_can_be_used(data, estimator):
-    n_refused = 0
-    for mutant in signed_mutants(data, 200):
+    loaded = list(usable(signed_mutants(data, 200)))
+    assert 0 < len(loaded) < 140
+    for model in loaded:
         try:
-            loaded = hedgerow.load(mutant)
-        except ModelFileError:
-            n_refused += 1
-            continue
-        try:
-            marginals = loaded.predict_proba(FULL[estimator][1])
+            marginals = model.predict_proba(FULL[estimator][1])
         except ValueError:  # constraints that leave no labelling
             continue
         assert np.isfinite(marginals).all()
-        assert loaded.patterns()["weight"].ndim == 1
-    assert 60 < n_refused < 200
+        assert model.patterns()["weight"].ndim == 1

@@ -179,16 +179,10 @@ def test_rows_that_differ_in_weight_need_labels(make):
 @pytest.mark.parametrize(
     ("sample_weight", "message"),
     [
-        (
-            np.ones(9),
-            "sample_weight has shape (9,) but X has 10 sequences; pass one weight for",
-        ),
+        (np.ones(9), "sample_weight has shape (9,) but X has 10 sequences; pass one weight for"),
         (np.ones((10, 1)), "sample_weight has shape (10, 1) but X has 10 sequences"),
         (2.0, "sample_weight has shape () but X has 10 sequences"),
-        (
-            [1.0] * 3 + [-0.5] + [1.0] * 6,
-            "sample_weight[3] is -0.5; weights must be finite and",
-        ),
+        ([1.0] * 3 + [-0.5] + [1.0] * 6, "sample_weight[3] is -0.5; weights must be finite and"),
         ([np.nan] + [1.0] * 9, "sample_weight[0] is nan; weights must be finite and not negative"),
         ([1.0] * 9 + [np.inf], "sample_weight[9] is inf; weights must be finite and not negative"),
         (np.zeros(10), "sample_weight is zero for every sequence; at least one must count"),
@@ -205,14 +199,8 @@ def test_bad_sample_weights(make, sample_weight, message):
         ([1.0, 2.0, 1.0], "class_weight is of type list; expected a dict of weights by label, "),
         (2.0, "class_weight is of type float; expected a dict of weights by label, 'balanced' or"),
         ("heavy", "class_weight is 'heavy'; expected 'balanced' or None"),
-        (
-            {"d": 1.0},
-            "class_weight has the label 'd', which does not occur in y; its labels are",
-        ),
-        (
-            {0: 1.0},
-            "class_weight has the label 0, which does not occur in y; its labels are 'a',",
-        ),
+        ({"d": 1.0}, "class_weight has the label 'd', which does not occur in y; its labels are"),
+        ({0: 1.0}, "class_weight has the label 0, which does not occur in y; its labels are 'a',"),
         ({"b": -2.0}, "class_weight['b'] is -2.0; expected a finite number of at least 0"),
         ({"b": np.nan}, "class_weight['b'] is nan; expected a finite number of at least 0"),
         ({"b": None}, "class_weight['b'] is None; expected a finite number of at least 0"),

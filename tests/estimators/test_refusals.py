@@ -208,12 +208,7 @@ def test_parameters_may_be_numpy_scalars(estimator, parameters):
         ([[[1.0, 2.0], [1.0]]], [["a", "b"]], "X[0] is ragged: position 1 has 1 columns but"),
         ([X[0], X[2][:, :2]], [Y[0], Y[2]], "X[1] has 2 columns but X[0] has 3; every sequence"),
         (X, Y[:-1], "y has 7 sequences but X has 8; pass one list of labels for every sequence"),
-        (X, [Y[0][:-1], *Y[1:]], "y[0] has 4 labels but X[0] has 5 positions; pass one label"),
-        (X, LABELS, "y is flat, y[0] is"),
-        (ROWS, LABELS[:-1], "labels but X has"),
-        (ROWS[:8], Y, "y[0] is a list, not a label; X is flat, so y is 1-D"),
         (X, None, "fit requires y to be passed, but the target y is None"),
-        (X, [[0.5] * len(labels) for labels in Y], "Unknown label type: y[0][0] is the float 0.5"),
         (X, UNKNOWN, "y has no label at any of its 16 positions, all are missing (None); training"),
     ],
 )

@@ -59,6 +59,20 @@ CASES = [
 ]
 
 
+some_kinds = pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        *((estimator, {}) for estimator in ESTIMATORS),
+        *((estimator, {"order": 2}) for estimator in ESTIMATORS),
+        *((estimator, {"class_weight": "balanced"}) for estimator in ESTIMATORS),
+        (LinearCRF, EDGES),
+        (LinearCRF, {"reg_alpha": 0.5}),
+        (TreeCRF, {"window": 1}),
+        (TreeCRF, DRAWS),
+    ],
+)
+
+
 @pytest.mark.parametrize(("estimator", "given", "y", "parameters"), CASES)
 def test_bit_identical_for_any_number_of_threads(estimator, given, y, parameters):
     weights, few = np.linspace(1, 2, len(given)), given[:50]
@@ -72,18 +86,7 @@ def test_bit_identical_for_any_number_of_threads(estimator, given, y, parameters
         assert_same([*answers(other, few), other.log_likelihood(few, PARTIAL[:50])], expected)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "parameters"),
-    [
-        *((estimator, {}) for estimator in ESTIMATORS),
-        *((estimator, {"order": 2}) for estimator in ESTIMATORS),
-        *((estimator, {"class_weight": "balanced"}) for estimator in ESTIMATORS),
-        (LinearCRF, EDGES),
-        (LinearCRF, {"reg_alpha": 0.5}),
-        (TreeCRF, {"window": 1}),
-        (TreeCRF, DRAWS),
-    ],
-)
+@some_kinds
 def test_bit_identical_when_fitted_again(estimator, parameters):
     def make(**more):
         return small(estimator, **{"n_jobs": 2, **parameters, **more})
@@ -162,16 +165,7 @@ class Interrupting:
         pass
 
 
-@pytest.mark.parametrize(
-    ("estimator", "parameters"),
-    [
-        *((estimator, {}) for estimator in ESTIMATORS),
-        *((estimator, {"order": 2}) for estimator in ESTIMATORS),
-        *((estimator, {"class_weight": "balanced"}) for estimator in ESTIMATORS),
-        (LinearCRF, EDGES),
-        (LinearCRF, {"reg_alpha": 0.5}),
-    ],
-)
+@some_kinds
 def test_an_interrupted_fit_leaves_the_model_as_it_was(estimator, parameters, monkeypatch):
     crf = small(estimator, **parameters).fit(X[:20], Y[:20])
     kept, history = tables(crf), crf.history_
