@@ -168,9 +168,7 @@ METADATA = [
     ({"loss": np.nan}, "the number NaN"),
     *(
         ({"history": history}, "its history")
-        for history in (
-            *(5, [["loss", [1.0]]], {"loss": 1.0}, {"loss": ["low"]}, {"loss": [10**400]}),
-        )
+        for history in (5, [["loss", [1.0]]], {"loss": 1.0}, {"loss": ["low"]}, {"loss": [10**400]})
     ),
     ({"history": {"loss": [-np.inf]}}, "the number -Infinity"),
 ]

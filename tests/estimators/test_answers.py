@@ -46,11 +46,11 @@ OWN = {
     },
     TreeCRF: {"window": {"order": 2, "window": 1}, "all at once": {"max_step": None, "trim": 0}},
 }
-CASES = [
-    (estimator, parameters)
+CASES = {
+    f"{estimator.__name__}, {kind}": (estimator, parameters)
     for estimator in ESTIMATORS
-    for parameters in (KINDS | OWN[estimator]).values()
-]
+    for kind, parameters in (KINDS | OWN[estimator]).items()
+}
 
 
 def is_legal(labels, forbidden=(), end_labels="abc", **_):
@@ -65,10 +65,10 @@ def train(estimator, parameters):
     return small(estimator, **parameters).fit(xs, y), xs
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0].__name__}-{case[1]}")
+@pytest.fixture(scope="module", params=CASES)
 def fitted(request):
     """A model of each kind, and what there is to know about it, slowly."""
-    crf, xs = train(*request.param)
+    crf, xs = train(*CASES[request.param])
     return crf, read_model(crf, xs)
 
 
@@ -118,7 +118,7 @@ def test_few_patterns_of_many_labels():
     np.testing.assert_allclose(crf.log_likelihood(X, y), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("estimator", "parameters"), CASES)
+@pytest.mark.parametrize(("estimator", "parameters"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("partial", [False, True])
 def test_the_eval_set_is_measured_as_the_model_is(estimator, parameters, partial):
     xs, y = make_legal_data(lambda labels: is_legal(labels, **parameters), "abc")

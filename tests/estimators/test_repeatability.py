@@ -57,8 +57,6 @@ CASES = [
     (TreeCRF, DICTS, Y, {"window": (1, 0)}),
     (TreeCRF, FRAMES, Y[:100], {}),
 ]
-
-
 some_kinds = pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
@@ -73,7 +71,11 @@ some_kinds = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.parametrize(("estimator", "given", "y", "parameters"), CASES)
+@pytest.mark.parametrize(
+    ("estimator", "given", "y", "parameters"),
+    CASES,
+    ids=[f"{estimator.__name__}-{parameters}" for estimator, _, _, parameters in CASES],
+)
 def test_bit_identical_for_any_number_of_threads(estimator, given, y, parameters):
     weights, few = np.linspace(1, 2, len(given)), given[:50]
     one, *others = (
