@@ -1,24 +1,38 @@
-"""What tests of many files share: a fitted model, the bytes of its file, and Ctrl-C."""
+"""What tests of many files share: both estimators, a model, the bytes of its file, and Ctrl-C."""
 
 import signal
+from functools import partial
 
 import pytest
+from sklearn.base import clone
 
 from hedgerow import LinearCRF
-from reference.model_files import CHUNKS, ITEMS
+from reference.estimators import ESTIMATORS, small
+from reference.model_files import CHUNKS, FULL, file_of
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def estimator(request):
+    """Each of the estimators in turn."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def make(estimator):
+    """A maker of estimators that train in no time."""
+    return partial(small, estimator)
 
 
 @pytest.fixture(scope="module")
 def model():
     """It has everything that a file can hold."""
-    return LinearCRF(transition_attributes=True, order=2, constraints="BIO").fit(ITEMS, CHUNKS)
+    crf, X = FULL[LinearCRF]
+    return clone(crf).fit(X, CHUNKS)
 
 
 @pytest.fixture(scope="module")
-def data(model, tmp_path_factory):
-    path = tmp_path_factory.mktemp("saved") / "model"
-    model.save(path)
-    return path.read_bytes()
+def data():
+    return file_of(LinearCRF)
 
 
 @pytest.fixture(autouse=True, scope="session")

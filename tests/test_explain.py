@@ -1,6 +1,5 @@
 """Explanations: additive, and in every part what listing all labellings gives."""
 
-from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
 
@@ -9,9 +8,11 @@ import pandas as pd
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
-from reference.automata import PatternChain, enumerate_patterns
-from reference.linear import NaiveModel, hide, make_data, make_legal_data, rules_of, to_dicts
-from reference.tree_tables import KINDS, MISSING, look_up, make_sequences, split_trees, walk
+from reference.automata import enumerate_patterns
+from reference.estimators import group_ids
+from reference.fitted_model import read_model
+from reference.linear import hide, make_data, make_legal_data, rules_of, to_dicts
+from reference.tree_tables import KINDS, make_sequences
 
 TREES = {"n_rounds": 4, "max_depth": 3, "min_child_weight": 0.1, "n_jobs": 1}
 X, Y = make_data(n_sequences=16, longest=5, seed=1)
@@ -65,23 +66,6 @@ def _is_allowed(crf, labels):
     )
 
 
-def chain_of(crf, x, known):
-    """One sequence with all scores and rules, for listing its labellings."""
-    if isinstance(crf, LinearCRF):
-        return NaiveModel(crf).chain(to_dicts([x])[0], known)
-    classes = crf.classes_.tolist()
-    trees = split_trees(crf.trees())
-    nodes = np.zeros((len(x), len(classes)))
-    for (_, label), tree in trees.items():
-        for t in range(len(x)):
-            path = walk(tree, pd.DataFrame(x, columns=["x0", "x1", "x2"]), t)
-            nodes[t, classes.index(label)] += path[-1]["value"]
-    codes = known and tuple(-1 if k is None else classes.index(k) for k in known)
-    patterns = [tuple(map(classes.index, pattern)) for pattern in crf.patterns()["pattern"]]
-    weights = crf.patterns()["weight"]
-    return PatternChain(nodes, patterns, weights, known=codes, **rules_of(crf, classes))
-
-
 def log_odds(chain, t, pair):
     with np.errstate(divide="ignore"):
         log_marginals = np.log(enumerate_patterns(chain).marginals[t])
@@ -109,13 +93,13 @@ def score_without_rules(chain, codes):
 @pytest.mark.parametrize(("estimator", "options"), MODELS)
 def test_every_part_is_what_listing_all_labellings_gives(estimator, options, with_known):
     crf, X, y = fit(estimator, options)
-    classes = crf.classes_.tolist()
+    classes, model = crf.classes_.tolist(), read_model(crf, X)
     longest = sorted(range(len(X)), key=lambda i: -len(X[i]))[:2]
     for i in (*longest, 1):
         x, known = X[i], None
         if with_known:
             known = [None if t == 1 else k for t, k in enumerate(hide(y, share=0.5)[i])]
-        chain = chain_of(crf, x, known)
+        chain = model.chain(x, known)
         marginals = enumerate_patterns(chain).marginals
         predicted = crf.predict([x], known=known and [known])[0].tolist()
         for t in range(len(x)):
@@ -153,19 +137,11 @@ def check_parts(found, chain, t, pair, predicted):
 def test_changes_on_the_way_down_belong_to_the_features_asked_about(kind):
     X, y = make_sequences(kind, 250, seed=3)
     crf = TreeCRF(**TREES, window=(1, 2)).fit(X, y)
-    trees = split_trees(crf.trees())
+    model = read_model(crf, X)
     for x, labels in zip(X[:4], y, strict=False):
         for t in range(len(labels)):
             found = crf.explain(x, t, "q", "r")
-            bias, parts = 0.0, defaultdict(float)
-            for (_, label), tree in trees.items():
-                sign = {"p": 0, "q": 1, "r": -1}[label]
-                path = walk(tree, x, t)
-                bias += sign * path[0]["value"]
-                for above, below in pairwise(path):
-                    if sign:
-                        key = above["feature"], above["offset"]
-                        parts[key] += sign * (below["value"] - above["value"])
+            bias, parts = model.contributions(x, t, "q", "r")
             assert found.bias == pytest.approx(bias)
             columns = (found.features[name].tolist() for name in found.features)
             rows = list(zip(*columns, strict=True))
@@ -173,14 +149,13 @@ def test_changes_on_the_way_down_belong_to_the_features_asked_about(kind):
             sizes = [abs(row[3]) for row in rows]
             assert sizes == sorted(sizes, reverse=True)
             for feature, offset, value, _ in rows:
-                expected = look_up(x, t + offset, feature)
-                assert value == (None if expected is MISSING else expected)
+                assert value == model.value(x, t + offset, feature)
 
 
 def test_an_attribute_contributes_its_value_times_its_weight():
     items = [[{"w": "a", "n": 2.0}, {"w": "b"}, {"w": "new", "n": -1.0}]] * 3
     crf = LinearCRF().fit([x[:2] for x in items], [["p", "q"]] * 3)
-    weights = NaiveModel(crf).node_weights
+    weights = read_model(crf, items).node_weights
     found = crf.explain(items[0], 2, "q", "p")
     assert found.features["feature"].tolist() == ["n"]
     assert found.features["value"].tolist() == [-1.0]
@@ -277,8 +252,7 @@ def test_lists_of_items_are_not_one_sequence():
 
 
 def test_a_table_that_carries_its_groups():
-    numbers = np.repeat(np.arange(len(X)), [len(x) for x in X])
-    table = pd.DataFrame(np.concatenate(X), columns=["a", "b", "c"]).assign(group=numbers)
+    table = pd.DataFrame(np.concatenate(X), columns=["a", "b", "c"]).assign(group=group_ids(X))
     crf = LinearCRF(max_iter=2, tol=0, group_column="group").fit(table, np.concatenate(Y))
     first = table[table["group"] == 0]
     assert crf.explain(first, 1).length == len(X[0])

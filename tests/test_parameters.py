@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from hedgerow import Checkpoint, LinearCRF, TreeCRF, load
+from hedgerow import Checkpoint, TreeCRF, load
 from hedgerow.objectives import Pointwise
 from hedgerow.parameters import (
     changed_parameters,
@@ -228,16 +228,11 @@ PARAMETERS = {
     "start_labels": [0, 1, 2],
     "end_labels": [0, 1, 2],
 }
-MAKE = {
-    "LinearCRF": lambda **more: LinearCRF(max_iter=8, tol=0, n_jobs=1, **more),
-    "TreeCRF": lambda **more: TreeCRF(n_rounds=3, max_depth=2, n_jobs=1, **more),
-}
 LABELS = [[*(label % 2 for label in labels[1:]), 2] for labels in Y]  # no 2 comes after a 2
 
 
-@pytest.mark.parametrize("kind", MAKE)
-def test_every_form_of_parameters_gives_the_same_file(kind, tmp_path):
-    make, files, checkpoint = MAKE[kind], {}, Checkpoint(tmp_path / "kept")
+def test_every_form_of_parameters_gives_the_same_file(make, tmp_path):
+    files, checkpoint = {}, Checkpoint(tmp_path / "kept")
     for name, form in FORMS.items():
         parameters = {key: form(values) for key, values in PARAMETERS.items()}
         crf = make(**parameters)
@@ -254,9 +249,8 @@ def test_every_form_of_parameters_gives_the_same_file(kind, tmp_path):
     assert len(set(files.values())) == 1
 
 
-@pytest.mark.parametrize("kind", MAKE)
 @pytest.mark.parametrize("name", ["label_patterns", "allowed", "forbidden", "start_labels"])
-def test_parameters_without_plain_values_are_refused(kind, name):
+def test_parameters_without_plain_values_are_refused(make, name):
     for wrong, message in (
         (iter([(0, 1)]), f"{name} is of type list_iterator, {ONCE}"),
         ([(0, object())], rf"{name}\[0\]\[1\] is of type object; {EXPECTED}"),
@@ -264,12 +258,10 @@ def test_parameters_without_plain_values_are_refused(kind, name):
         ({(0, 1): 1}, rf"{name} has the key \(0, 1\) of type tuple"),
     ):
         with pytest.raises(TypeError, match=message):
-            MAKE[kind](**{name: wrong}).fit(X, Y)
+            make(**{name: wrong}).fit(X, Y)
 
 
-@pytest.mark.parametrize("kind", MAKE)
-def test_nothing_is_not_the_same_as_none(kind, tmp_path):
-    make = MAKE[kind]
+def test_nothing_is_not_the_same_as_none(make, tmp_path):
     none, nothing = make().fit(X, Y), make(label_patterns=[], forbidden=()).fit(X, Y)
     assert len(none.label_patterns_) == 9
     assert nothing.label_patterns_ == []
@@ -281,20 +273,17 @@ def test_nothing_is_not_the_same_as_none(kind, tmp_path):
 
 
 @pytest.mark.parametrize("form", [dict, OrderedDict, MappingProxyType, pd.Series])
-def test_forms_of_class_weight(form, tmp_path):
-    def make(weights):
-        return MAKE["LinearCRF"](class_weight=weights)
-
-    weights = form({np.int64(2): np.float32(2), 0: 1})
+def test_forms_of_class_weight(make, form, tmp_path):
+    crf = make(class_weight=form({np.int64(2): np.float32(2), 0: 1}))
     if form is pd.Series:
         with pytest.raises(ValueError, match=r"class_weight is of type Series; expected a dict"):
-            make(weights).fit(X, Y)
+            crf.fit(X, Y)
         return
-    file = saved(make(weights).fit(X, Y), tmp_path)
-    assert file == saved(make({0: 1, 2: 2.0}).fit(X, Y), tmp_path)
+    file = saved(crf.fit(X, Y), tmp_path)
+    assert file == saved(make(class_weight={0: 1, 2: 2.0}).fit(X, Y), tmp_path)
     assert load(file).class_weight == {0: 1, 2: 2.0}
 
 
-def test_a_fraction_is_kept(tmp_path):
-    crf = MAKE["LinearCRF"](reg_lambda=Fraction(1, 4)).fit(X, Y)
+def test_a_fraction_is_kept(make, tmp_path):
+    crf = make(reg_lambda=Fraction(1, 4)).fit(X, Y)
     assert load(saved(crf, tmp_path)).reg_lambda == 0.25

@@ -12,47 +12,55 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import load as load_tensors
+from scipy import sparse
 from sklearn.base import clone
 
 import hedgerow
 from data import make_models
-from hedgerow import LinearCRF
+from hedgerow import LinearCRF, TreeCRF
 from hedgerow.objectives import Pointwise
 from hedgerow.parameters import changed_parameters
+from reference.estimators import (
+    ESTIMATORS,
+    answers,
+    assert_same,
+    assert_same_model,
+    assert_same_training,
+    refuses,
+    small,
+)
 from reference.linear import hide, to_dicts
 from reference.model_files import CHUNKS, FRAMES, ITEMS, X, Y
+from reference.trainings import saved
 
 NUMBERS = [["abc".index(label) for label in labels] for labels in Y]
-MODELS = {
+GAPS = [np.where(np.abs(x) < 0.3, np.nan, x) for x in X]
+MANY = pd.DataFrame({"word": [f"w{n % 400}" for n in range(1200)], "n": np.arange(1200) % 5})
+OF_BOTH = {
     "arrays": (X, Y, {}),
     "flat array": (np.concatenate(X), np.concatenate(Y), {}),
     "dicts": (to_dicts(X), Y, {}),
     "items": (ITEMS, [["ä🙂" if label == "a" else label for label in labels] for labels in Y], {}),
+    "no attributes": ([[{}] * len(labels) for labels in Y], Y, {}),
+    "sparse": ([sparse.csr_array(x) for x in X], Y, {}),
     "frames": ([frame[["p", "q", "r"]] for frame in FRAMES], Y, {}),
     "text columns": (FRAMES, Y, {}),
     "int labels": (X, NUMBERS, {}),
     "uint8 labels": (X, [np.array(labels, np.uint8) for labels in NUMBERS], {}),
     "wide labels": (X, [np.array(labels, "U9") for labels in Y], {}),
     "bool labels": (X, [[label == "a" for label in labels] for labels in Y], {}),
-    "one label": (X, [["only"] * len(labels) for labels in Y], {"max_iter": 1, "tol": 0}),
-    "edges": (X, Y, {"transition_attributes": True}),
-    "edges by a prefix": (ITEMS, Y, {"transition_attributes": "nested"}),
-    "edges of dicts": (ITEMS, Y, {"transition_attributes": True, "all_pairs": True}),
+    "one label": (X, [["only"] * len(labels) for labels in Y], {}),
     "class_weight by text": (X, Y, {"class_weight": {"a": 2.0, "c": np.float64(0.5)}}),
     "class_weight by int": (X, NUMBERS, {"class_weight": {0: 2, np.int64(2): 0.5}}),
     "balanced": (X, Y, {"class_weight": "balanced"}),
-    "other parameters": (X, Y, {"reg_alpha": np.float32(0.5), "n_jobs": 2, "random_state": 5}),
-    "no attributes": ([[{}] * len(labels) for labels in Y], Y, {}),
     "order 0": (X, Y, {"order": 0}),
     "order 2": (X, Y, {"order": np.int64(2)}),
-    "order 3 and edges": (ITEMS, Y, {"order": 3, "transition_attributes": True}),
     "rare patterns left out": (X, Y, {"order": 2, "min_pattern_count": 2}),
     "patterns of text": (X, Y, {"label_patterns": [("a", "b"), ("b", "c", "a")]}),
     "patterns of int": (X, NUMBERS, {"label_patterns": [[0, 1], (np.int64(2), 1, 0)]}),
     "an array of patterns": (X, Y, {"label_patterns": np.array([["a", "b"], ["c", "c"]])}),
     "a scheme": (X, CHUNKS, {"constraints": "BIO"}),
-    "a scheme and order 2": (X, CHUNKS, {"constraints": "BIO", "order": 2}),
-    "a scheme and edges": (ITEMS, CHUNKS, {"constraints": "BIO", "transition_attributes": True}),
+    "a scheme and order 2": (ITEMS, CHUNKS, {"constraints": "BIO", "order": 2}),
     "forbidden": (X, CHUNKS, {"forbidden": [("O", "I-X")], "start_labels": {"O", "B-X"}}),
     "allowed": (
         X,
@@ -64,6 +72,38 @@ MODELS = {
     "missing_label by text": (X, hide(Y, "?"), {"missing_label": "?", "order": 2}),
     "missing_label by int": (X, hide(NUMBERS, -1), {"missing_label": np.int64(-1)}),
 }
+OWN = {
+    LinearCRF: {
+        "edges": (X, Y, {"transition_attributes": True}),
+        "edges by a prefix": (ITEMS, Y, {"transition_attributes": "nested"}),
+        "edges of dicts": (ITEMS, Y, {"transition_attributes": True, "all_pairs": True}),
+        "order 3 and edges": (ITEMS, Y, {"order": 3, "transition_attributes": True}),
+        "a scheme and edges": (
+            ITEMS,
+            CHUNKS,
+            {"constraints": "BIO", "transition_attributes": True},
+        ),
+        "other parameters": (X, Y, {"reg_alpha": np.float32(0.5), "n_jobs": 2, "random_state": 5}),
+    },
+    TreeCRF: {
+        "missing values": (GAPS, Y, {"window": 1, "newton": False}),
+        "dicts in a window": (to_dicts(X), Y, {"window": (0, 2)}),
+        "many categories": (MANY, np.array(["even", "odd"])[np.arange(1200) % 2], {"order": 0}),
+        "other parameters": (
+            X,
+            Y,
+            {
+                "learning_rate": np.float16(0.5),
+                "max_depth": None,
+                "max_leaves": np.int64(3),
+                "subsample": 0.5,
+                "stratified": np.True_,
+                "random_state": 5,
+                "early_stopping_rounds": 2,
+            },
+        ),
+    },
+}
 
 
 def to_plain(value):
@@ -72,63 +112,52 @@ def to_plain(value):
         value = sorted(value)
     if isinstance(value, (list, tuple, np.ndarray)):
         return [to_plain(item) for item in value]
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def assert_same_model(loaded, model, X):
-    assert type(loaded) is type(model)
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert loaded.classes_.dtype == model.classes_.dtype
-    assert loaded.classes_.tolist() == model.classes_.tolist()
-    assert loaded.attributes_ == model.attributes_
-    assert loaded.n_weights_ == model.n_weights_
-    assert loaded.label_patterns_ == model.label_patterns_
-    for table in ("weights", "transitions", "patterns"):
-        one, two = getattr(loaded, table)(), getattr(model, table)()
-        assert one.keys() == two.keys()
-        for name in one:
-            np.testing.assert_array_equal(one[name], two[name])
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_what_is_saved_comes_back(kind, tmp_path):
-    X, y, parameters = MODELS[kind]
-    crf = LinearCRF(**parameters).fit(X, y, eval_set=(X, y))
-    path = tmp_path / "model.hedgerow"
-    crf.save(path)
-    loaded = hedgerow.load(path)
-    assert_same_model(loaded, crf, X)
-    assert (loaded.loss_, loaded.n_iter_, loaded.history_) == (crf.loss_, crf.n_iter_, crf.history_)
-    expected = {name: to_plain(value) for name, value in crf.get_params().items()}
-    assert loaded.get_params() == expected
+@pytest.mark.parametrize(
+    ("estimator", "kind"),
+    [(estimator, kind) for estimator in ESTIMATORS for kind in (*OF_BOTH, *OWN[estimator])],
+)
+def test_what_is_saved_comes_back(estimator, kind, tmp_path):
+    X, y, parameters = (OF_BOTH | OWN[estimator])[kind]
+    crf = small(estimator, **parameters).fit(X, y, eval_set=(X, y))
+    data = saved(crf, tmp_path)
+    assert os.listdir(tmp_path) == ["model"]
+    loaded = hedgerow.load(data)
+    assert_same_training(loaded, crf)
+    assert loaded.get_params() == {name: to_plain(v) for name, v in crf.get_params().items()}
     for name in ("n_features_in_", "feature_names_in_"):
         assert hasattr(loaded, name) == hasattr(crf, name)
         np.testing.assert_array_equal(getattr(loaded, name, 0), getattr(crf, name, 0))
-    for decode in ("viterbi", "marginal"):
-        found, expected = loaded.predict(X, decode=decode), crf.predict(X, decode=decode)
-        np.testing.assert_array_equal(np.hstack(found), np.hstack(expected))
-    np.testing.assert_array_equal(loaded.log_likelihood(X, y), crf.log_likelihood(X, y))
-    for method, options in (
-        ("predict", {"known": y}),
-        ("predict_pattern_marginals", {}),
-        ("sample", {"n": 3, "random_state": 0}),
-    ):
-        found, expected = getattr(loaded, method)(X, **options), getattr(crf, method)(X, **options)
-        for one, two in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(one, two)
-    for found, expected in zip(loaded.predict_k_best(X, 3), crf.predict_k_best(X, 3), strict=True):
-        for (labels, log_prob), (same, value) in zip(found, expected, strict=True):
-            assert (labels.tolist(), log_prob) == (same.tolist(), value)
-    assert os.listdir(tmp_path) == ["model.hedgerow"]
-    assert loaded.fit(X, y).loss_ == crf.loss_
-    loaded.save(path)
-    assert_same_model(hedgerow.load(path), loaded, X)
+    for name in ("n_iter_", "n_weights_", "attributes_", "n_rounds_", "best_round_"):
+        assert getattr(loaded, name, None) == getattr(crf, name, None)
+    assert_same(
+        [*answers(loaded, X), *answers(loaded, X, known=y), loaded.log_likelihood(X, y)],
+        [*answers(crf, X), *answers(crf, X, known=y), crf.log_likelihood(X, y)],
+    )
+    assert saved(loaded, tmp_path) == data
+    assert loaded.fit(X, y, eval_set=(X, y)).loss_ == crf.loss_
+
+
+def test_a_loaded_model_reads_new_data_as_the_saved_one_did(make, estimator, tmp_path):
+    crf = make().fit(FRAMES, Y)
+    loaded = hedgerow.load(saved(crf, tmp_path))
+    new = [frame.assign(sign="neither", p=0.5, q=1e9) for frame in FRAMES]
+    np.testing.assert_array_equal(loaded.predict_proba(new), crf.predict_proba(new))
+    if estimator is TreeCRF:
+        gaps = [frame.assign(p=np.nan) for frame in FRAMES]
+        np.testing.assert_array_equal(loaded.predict_proba(gaps), crf.predict_proba(gaps))
+    message = f"column 'q' was numeric when {estimator.__name__} was fitted"
+    text = [frame.astype({"q": str}) for frame in FRAMES]
+    refuses(ValueError, message, loaded.predict, text)
+    message = "X[0] has inf at position 0, column 'q'"
+    refuses(ValueError, message, loaded.predict, [frame.assign(q=np.inf) for frame in FRAMES])
 
 
 def test_parameters_come_back_as_plain_values(tmp_path):
     crf = LinearCRF(class_weight={np.int64(1): np.float32(2)}, n_jobs=np.int64(1)).fit(X, NUMBERS)
-    crf.save(tmp_path / "model")
-    loaded = hedgerow.load(tmp_path / "model")
+    loaded = hedgerow.load(saved(crf, tmp_path))
     assert type(loaded.n_jobs) is int
     assert {type(part) for part in next(iter(loaded.class_weight.items()))} == {int, float}
     patterns = np.array([["a", "b"], ["c", "c"]])
@@ -150,8 +179,7 @@ def test_a_model_that_was_loaded_is_trained_as_the_one_that_was_saved(tmp_path):
         class_weight=MappingProxyType({"O": 2, "B-X": 1}),
         reg_lambda=Fraction(1, 2),
     ).fit(X, CHUNKS)
-    crf.save(tmp_path / "model")
-    loaded = hedgerow.load(tmp_path / "model")
+    loaded = hedgerow.load(saved(crf, tmp_path))
     assert changed_parameters(loaded) == {
         "start_labels": ["B-X", "O"],
         "end_labels": ["B-X", "I-X", "O"],
@@ -181,10 +209,12 @@ def test_constraints_hold_in_a_loaded_model(tmp_path):
         assert "I-X" not in labels[:, 0]
 
 
-def test_what_cannot_be_saved_of_the_parameters_is_left_out(tmp_path):
-    crf = LinearCRF(random_state=np.random.RandomState(0)).fit(X, Y)
-    crf.save(tmp_path / "model")
-    assert hedgerow.load(tmp_path / "model").random_state is None
+def test_what_cannot_be_saved_of_the_parameters_is_left_out(make, estimator, tmp_path):
+    more = {"callbacks": [lambda now: None]} if estimator is TreeCRF else {}
+    crf = make(random_state=np.random.RandomState(0), **more).fit(X, Y)
+    loaded = hedgerow.load(saved(crf, tmp_path))
+    assert loaded.random_state is None
+    assert getattr(loaded, "callbacks", None) is None
 
 
 def test_a_parameter_that_no_file_can_keep_is_told(tmp_path):
@@ -197,8 +227,7 @@ def test_a_parameter_that_no_file_can_keep_is_told(tmp_path):
 
 def test_an_objective_that_was_not_saved_must_be_set_to_train_again(tmp_path):
     crf = LinearCRF(objective=Pointwise()).fit(X, Y)
-    crf.save(tmp_path / "model")
-    loaded = hedgerow.load(tmp_path / "model")
+    loaded = hedgerow.load(saved(crf, tmp_path))
     assert loaded.objective is None
     message = r"has None if it was trained for an object, which no file keeps: set it again, set_pa"
     for model in (loaded, clone(loaded)):
@@ -213,14 +242,14 @@ def test_every_way_to_load(model, data, tmp_path):
     with path.open("rb") as file:
         sources = [path, str(path), data, bytearray(data), memoryview(data), io.BytesIO(data), file]
         for source in sources:
-            assert_same_model(hedgerow.load(source), model, ITEMS)
+            assert_same_model(hedgerow.load(source), model)
 
 
 def test_every_way_to_save(model, data, tmp_path):
     model.save(tmp_path / "one")
     model.save(str(tmp_path / "two"))
     for name in ("one", "two"):
-        assert_same_model(hedgerow.load(tmp_path / name), model, ITEMS)
+        assert_same_model(hedgerow.load(tmp_path / name), model)
         assert (tmp_path / name).stat().st_size == len(data)
 
 
@@ -246,72 +275,139 @@ def test_a_file_is_readable_without_hedgerow_and_holds_no_pickle(data):
         assert trace not in data
 
 
-def test_equal_models_give_equal_files(model, data, tmp_path):
-    for name in ("one", "two"):
-        model.save(tmp_path / name)
-        assert (tmp_path / name).read_bytes() == data
-    hedgerow.load(data).save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == data
+def test_equal_models_give_equal_files(make, tmp_path):
+    one, two = (saved(make(random_state=1).fit(FRAMES, Y), tmp_path) for _ in range(2))
+    assert one == two
 
 
+# Kept files.
+
+FOLDER = Path(__file__).parent / "data"
+# Its digest, how it was made; what it says about which data.
 KEPT = {
     "linear_crf_format_1": (
         "d22a126fd401dbbaada9a82f30d24fffe7cb7c8c95fbcbc27942043df27afeed",
         make_models.linear_crf_1,
+        make_models.X,
         [["D", "A", "N"], ["N", "V"]],
         [-0.4380722977627034, -0.36170358949087067],
     ),
     "linear_crf_format_2": (
         "3d0448d889a55ffaa84d69032c553ed0454ad9d22f2ecff535eabd223e13889d",
         make_models.linear_crf_2,
+        make_models.X,
         [["B-NP", "I-NP", "I-NP"], ["B-NP", "O"]],
         [-0.4961952082267693, -0.43863292949598254],
     ),
     "linear_crf_format_3": (
         "9eaf34262c3ecc1a75ffe06187f9663f3e9c256cad44a6f4038f15a98a636ac4",
         make_models.linear_crf_3,
+        make_models.X,
         [["D", "A", "N"], ["N", "V"]],
         [-1.3735023845303955, -0.9675994399739067],
+    ),
+    "linear_crf_format_4": (
+        "53acb49d8ffa9d17ad1f390572e231704c3a084487baea1da153c6eecb68b181",
+        make_models.linear_crf_4,
+        make_models.ITEMS[:1],
+        make_models.ITEM_LABELS[:1],
+        [-0.8531941061765266],
+    ),
+    "tree_crf_format_2": (
+        "5bf3ff00e7cd9cb07f11d8ce041a7b14a54482ad5c95fa434971d123a6b1a76b",
+        make_models.tree_crf_2,
+        make_models.FRAMES,
+        [["B-NP", "I-NP", "O"], ["B-NP", "O"]],
+        [-0.5751879610066699, -0.7660556690460627],
+    ),
+    "tree_crf_format_3": (
+        "34c7febf237b7a29be1f96c7268dd320aa678755d18f290620a6c04edc419e0f",
+        make_models.tree_crf_3,
+        make_models.FRAMES,
+        make_models.Y,
+        [-0.006871392356704198, -0.005261056898490939],
+    ),
+    "tree_crf_format_4": (
+        "a209f116398c723e3ab596f8383f6d512f33146712a782f27a2df9409e9609fb",
+        make_models.tree_crf_4,
+        make_models.TABLE,
+        ["D", "A", "N", "N", "V"],
+        [-0.7434991728481871, -0.5394593497004556],
+    ),
+    "tree_crf_format_5": (
+        "3e585e5020ca1879dc06d1c33937a31e412659d52e2d15d60769edea2ad4d560",
+        make_models.tree_crf_5,
+        make_models.FRAMES,
+        make_models.Y,
+        [-0.664148654109018, -0.6932440623726885],
     ),
 }
 
 
+def load_kept(name):
+    return hedgerow.load(FOLDER / f"{name}.hedgerow")
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_files_of_older_versions_load(name):
-    digest, make, labels, log_likelihoods = KEPT[name]
-    path = Path(__file__).parent / "data" / f"{name}.hedgerow"
-    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
-    loaded, fitted, X = hedgerow.load(path), make(), make_models.X
-    assert [found.tolist() for found in loaded.predict(X)] == labels
-    np.testing.assert_allclose(loaded.log_likelihood(X, labels), log_likelihoods, rtol=1e-12)
-    assert loaded.get_params() == {k: to_plain(v) for k, v in fitted.get_params().items()}
-    assert loaded.attributes_ == fitted.attributes_
-    assert loaded.label_patterns_ == fitted.label_patterns_
-    assert loaded.decode_ == fitted.decode_
-    found = fitted.log_likelihood(X, labels)
-    np.testing.assert_allclose(found, log_likelihoods, rtol=1e-6)
+    digest, make, X, y, log_likelihoods = KEPT[name]
+    data = (FOLDER / f"{name}.hedgerow").read_bytes()
+    assert len(data) < 20_000
+    assert hashlib.sha256(data).hexdigest() == digest
+    loaded, fitted = hedgerow.load(data), make()
+    if name != "tree_crf_format_5":  # its labels contradict each other
+        assert np.hstack(loaded.predict(X)).tolist() == np.hstack(y).tolist()
+    np.testing.assert_allclose(loaded.log_likelihood(X, y), log_likelihoods, rtol=1e-12)
+    # It can be made again, though in other steps than then.
+    rtol = 1e-6 if isinstance(loaded, LinearCRF) else 1e-5
+    np.testing.assert_allclose(fitted.log_likelihood(X, y), log_likelihoods, rtol=rtol)
+    parameters = {name: to_plain(value) for name, value in fitted.get_params().items()}
+    assert loaded.get_params() == parameters
+    for name in ("label_patterns_", "decode_", "attributes_", "n_rounds_", "recipe_"):
+        assert getattr(loaded, name, None) == getattr(fitted, name, None)
 
 
-def test_a_file_of_format_2_keeps_its_constraints():
-    path = Path(__file__).parent / "data" / "linear_crf_format_2.hedgerow"
-    loaded, X = hedgerow.load(path), make_models.X
-    assert max(map(len, loaded.label_patterns_)) == 3
+def test_files_of_format_2_keep_their_constraints():
+    linear, trees = load_kept("linear_crf_format_2"), load_kept("tree_crf_format_2")
+    X, frames = make_models.X[1:], make_models.FRAMES[1:]
+    assert max(map(len, linear.label_patterns_)) == 3
     for illegal in (["O", "I-NP"], ["O", "O"], ["I-NP", "O"]):
-        assert loaded.log_likelihood(X[1:], [illegal])[0] == -np.inf
-    assert loaded.log_likelihood(X, [["?"] * 3, ["?"] * 2]).tolist() == [0, 0]
+        assert linear.log_likelihood(X, [illegal])[0] == -np.inf
+    assert linear.log_likelihood(X, [["?"] * 2]).tolist() == [0]
+    assert trees.log_likelihood(frames, [["O", "I-NP"]])[0] == -np.inf
+    assert trees.label_patterns_[-1] == ("O", "B-NP", "O")
+    assert trees.window == [1, 0]
+    assert set(trees.importances()["offset"]) == {-1, 0}
+    assert set(trees.importances()["feature"]) == {"size", "word"}
+
+
+def test_a_file_of_format_3_remembers_what_its_rounds_were_for():
+    loaded, X, y = load_kept("tree_crf_format_3"), make_models.FRAMES, make_models.Y
+    assert (loaded.decode_, loaded.n_rounds_) == ("marginal", 8)
+    # The curvatures of label pairs had fewer digits then, so the rounds that follow are alike.
+    fitted = make_models.tree_crf_3()
+    more = clone(fitted).set_params(n_rounds=2)
+    found, expected = (clone(more).fit(X, y, init=init) for init in (loaded, fitted))
+    forests = found._trees.forest, expected._trees.forest
+    for name in ("tree_offsets", "columns", "offsets", "lefts"):
+        np.testing.assert_array_equal(*(getattr(forest, name) for forest in forests))
+    np.testing.assert_allclose(*(forest.values for forest in forests), rtol=1e-4, atol=1e-6)
+    assert found.n_warm_rounds_ == expected.n_warm_rounds_
 
 
 def test_a_file_of_format_4_keeps_how_its_data_were_read():
-    path = Path(__file__).parent / "data" / "linear_crf_format_4.hedgerow"
-    digest = "53acb49d8ffa9d17ad1f390572e231704c3a084487baea1da153c6eecb68b181"
-    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
-    loaded, fitted = hedgerow.load(path), make_models.linear_crf_4()
-    assert loaded.recipe_ == fitted.recipe_ == {"format": "conll", "label": -1}
+    loaded = load_kept("linear_crf_format_4")
+    assert loaded.recipe_ == {"format": "conll", "label": -1}
     assert loaded.transition_attributes == "B"
     assert {"", "B:old"} <= set(loaded.transitions()["attribute"])
-    X, y = make_models.ITEMS[:1], make_models.ITEM_LABELS[:1]
-    for model, rtol in ((loaded, 1e-12), (fitted, 1e-6)):
-        np.testing.assert_allclose(model.log_likelihood(X, y), [-0.8531941061765266], rtol=rtol)
+
+
+def test_a_file_of_format_5_keeps_the_weights_of_its_trees():
+    for model in (load_kept("tree_crf_format_5"), make_models.tree_crf_5()):
+        forest = model._trees.forest
+        assert forest.tree_weights.tolist() == [1.0] * 4 + [0.125] * 12
+        assert forest.outputs.tolist() == [0, 1, 2, 3] * 4
+        assert forest.round_offsets.tolist() == [0, 4, 8, 12, 16]
 
 
 # Writing.
@@ -321,7 +417,7 @@ def test_saving_replaces_an_older_file(model, tmp_path):
     path = tmp_path / "model"
     path.write_text("something else")
     model.save(path)
-    assert_same_model(hedgerow.load(path), model, ITEMS)
+    assert_same_model(hedgerow.load(path), model)
     assert os.listdir(tmp_path) == ["model"]
 
 
@@ -352,8 +448,7 @@ def test_a_save_onto_a_folder_leaves_nothing_behind(model, tmp_path):
 def test_a_recipe_comes_back_and_goes_with_the_next_training(tmp_path):
     crf = LinearCRF().fit(X, Y)
     crf.recipe_ = {"format": "conll", "features": [0, "pos"], "template": None}
-    crf.save(tmp_path / "model")
-    loaded = hedgerow.load(tmp_path / "model")
+    loaded = hedgerow.load(saved(crf, tmp_path))
     assert loaded.recipe_ == crf.recipe_
     loaded.fit(X, Y).save(tmp_path / "model")
     assert not hasattr(hedgerow.load(tmp_path / "model"), "recipe_")

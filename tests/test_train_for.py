@@ -1,7 +1,5 @@
 """Training for what will be measured: what holds of both estimators and of every objective."""
 
-import re
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -11,8 +9,10 @@ from hedgerow import LinearCRF, TreeCRF
 from hedgerow.boosting.schedule import ROUNDS_PER_STAGE
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
 from reference.boosting import assert_same_model
+from reference.estimators import refuses
 from reference.linear import hide, make_data
 from reference.model_files import to_chunks
+from reference.trainings import saved
 
 X, Y = make_data(n_sequences=40, longest=6)
 TEST_X, TEST_Y = make_data(n_sequences=20, longest=6, seed=1)
@@ -25,8 +25,12 @@ MAKE = {
     LinearCRF: lambda **more: LinearCRF(**{"reg_lambda": 0.3, "sharpness": 5.0, **more}),
     TreeCRF: lambda **more: TreeCRF(**{"n_rounds": 20, "warm_rounds": 10, **more}),
 }
-estimators = pytest.mark.parametrize("make", MAKE.values(), ids=["LinearCRF", "TreeCRF"])
 objectives = pytest.mark.parametrize("objective", OBJECTIVES)
+
+
+@pytest.fixture
+def make(estimator):
+    return MAKE[estimator]
 
 
 class SoftF1:
@@ -110,7 +114,6 @@ def test_the_loss_of_weights_does_not_rise_within_a_stage(objective):
     assert rises.sum() <= (4 if objective == "accuracy" else 1)
 
 
-@estimators
 @objectives
 @pytest.mark.parametrize(
     ("y", "parameters"),
@@ -133,7 +136,6 @@ def test_every_kind_of_labels(make, objective, y, parameters):
     assert np.mean(found == np.concatenate(plain.predict(X))) > 0.5
 
 
-@estimators
 def test_an_objective_of_the_user(make):
     plain = make().fit(X, Y)
     crf = make(objective=SoftF1(1)).fit(X, Y)
@@ -155,7 +157,6 @@ def test_the_unit_of_an_objective_does_not_matter_to_trees():
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-6)
 
 
-@estimators
 @objectives
 def test_models_decode_as_they_were_trained(make, objective, tmp_path):
     crf = make(objective=objective).fit(X, Y, eval_set=(TEST_X, TEST_Y))
@@ -166,13 +167,11 @@ def test_models_decode_as_they_were_trained(make, objective, tmp_path):
     assert crf.history_["eval_accuracy"][-1] == pytest.approx(right)
     loss = -value_of(OBJECTIVES[objective], crf, TEST_X, TEST_Y)
     assert crf.history_["eval_loss"][-1] == pytest.approx(loss, rel=1e-9)
-    crf.save(tmp_path / "model")
-    loaded = hedgerow.load(tmp_path / "model")
+    loaded = hedgerow.load(saved(crf, tmp_path))
     assert (loaded.decode_, loaded.objective) == ("marginal", objective)
     np.testing.assert_array_equal(np.concatenate(loaded.predict(TEST_X)), by_marginals)
 
 
-@estimators
 def test_likelihood_decodes_whole_labellings(make):
     crf = make().fit(X, Y)
     assert crf.decode_ == "viterbi"
@@ -180,18 +179,15 @@ def test_likelihood_decodes_whole_labellings(make):
         np.testing.assert_array_equal(labels, best)
 
 
-@estimators
 def test_a_file_remembers_how_to_decode_but_not_an_objective_of_the_user(make, tmp_path):
     crf = make(objective=SoftF1(0)).fit(X, Y)
-    crf.save(tmp_path / "model")
-    loaded = hedgerow.load(tmp_path / "model")
+    loaded = hedgerow.load(saved(crf, tmp_path))
     assert (loaded.decode_, loaded.objective) == ("marginal", None)
     np.testing.assert_array_equal(loaded.predict_proba(X), crf.predict_proba(X))
     with pytest.raises(TypeError, match=r"^objective is None; expected a name"):
         loaded.fit(X, Y)
 
 
-@estimators
 @objectives
 def test_results_do_not_depend_on_the_number_of_threads(make, objective):
     one, two = (make(objective=objective, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
@@ -212,8 +208,7 @@ def test_rounds_go_on_where_a_model_was_left(objective, first):
 
 def test_a_likelihood_model_to_start_from_takes_the_place_of_warm_rounds(tmp_path):
     warm = TreeCRF(n_rounds=12).fit(X, Y)
-    warm.save(tmp_path / "model")
-    for init in (warm, hedgerow.load(tmp_path / "model")):
+    for init in (warm, hedgerow.load(saved(warm, tmp_path))):
         crf = TreeCRF(n_rounds=8, objective="pointwise").fit(X, Y, init=init)
         whole = TreeCRF(n_rounds=20, objective="pointwise", warm_rounds=12).fit(X, Y)
         assert_same_model(crf, whole)
@@ -262,7 +257,7 @@ def test_l1_penalties_go_with_objectives_of_the_marginals():
 
 
 @pytest.mark.parametrize(
-    ("make", "parameters", "message"),
+    ("estimator", "parameters", "message"),
     [
         (TreeCRF, {"objective": "max_margin"}, "which only LinearCRF can be trained for"),
         (TreeCRF, {"warm_rounds": -1}, "warm_rounds is -1; expected an integer of at least 0"),
@@ -280,17 +275,15 @@ def test_l1_penalties_go_with_objectives_of_the_marginals():
         ),
     ],
 )
-def test_parameters_that_make_no_sense(make, parameters, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        make(**parameters).fit(X, Y)
+def test_parameters_that_make_no_sense(estimator, parameters, message):
+    refuses(ValueError, message, estimator(**parameters).fit, X, Y)
 
 
 def test_the_margin_needs_all_labels():
     message = "objective='max_margin' compares whole labellings, but y["
-    with pytest.raises(ValueError, match=re.escape(message)):
-        LinearCRF(objective="max_margin").fit(X, hide(Y))
-    with pytest.raises(ValueError, match=re.escape(f"in eval_set: {message}")):
-        LinearCRF(objective="max_margin").fit(X, Y, eval_set=(X, hide(Y)))
+    crf = LinearCRF(objective="max_margin")
+    refuses(ValueError, message, crf.fit, X, hide(Y))
+    refuses(ValueError, f"in eval_set: {message}", crf.fit, X, Y, eval_set=(X, hide(Y)))
 
 
 def test_training_for_the_margin():

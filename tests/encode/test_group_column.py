@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from hedgerow import LinearCRF, TreeCRF, load
+from hedgerow import load
 from hedgerow.encode import encode
 from reference.linear import make_data
+from reference.trainings import saved
 
 X, Y = make_data(n_sequences=12)
 ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
@@ -22,7 +23,6 @@ TABLE = {"f0": ROWS[:, 0], "sequence": NAMES} | FEATURES
 WITH_IDS = np.insert(ROWS, 1, IDS, axis=1)
 MIXED = WITH_IDS.astype(object)
 MIXED[:, 1] = NAMES
-ESTIMATORS = [LinearCRF(n_jobs=1, max_iter=200), TreeCRF(n_rounds=3, n_jobs=1)]
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,16 @@ def test_it_is_dropped_from_a_list_of_sequences(cut):
     assert not found.flat
 
 
-@pytest.mark.parametrize("crf", ESTIMATORS, ids=["linear", "trees"])
-def test_a_model_remembers_it(crf, tmp_path):
+def test_a_model_remembers_it(make, tmp_path):
     frame = pd.DataFrame(TABLE)
-    crf = crf.set_params(group_column="sequence")
-    crf.fit(frame, LABELS, eval_set=(frame, LABELS))
-    beside = type(crf)(**crf.get_params() | {"group_column": None})
-    beside.fit(frame.drop(columns="sequence"), LABELS, groups=NAMES)
+    crf = make(group_column="sequence").fit(frame, LABELS, eval_set=(frame, LABELS))
+    beside = make().fit(frame.drop(columns="sequence"), LABELS, groups=NAMES)
     expected = beside.predict_proba(ROWS, groups=IDS)
     np.testing.assert_array_equal(crf.predict_proba(frame), expected)
     assert crf.score(frame, LABELS) == beside.score(X, Y)
     assert crf.n_features_in_ == ROWS.shape[1]
     assert crf.feature_names_in_.tolist() == list(FEATURES)
-    crf.save(tmp_path / "model")
-    loaded = load(tmp_path / "model")
+    loaded = load(saved(crf, tmp_path))
     assert loaded.group_column == "sequence"
     np.testing.assert_array_equal(loaded.predict_proba(frame), expected)
 
@@ -127,9 +123,8 @@ def test_many_columns_are_not_all_listed():
         encode(frame, group_column="z")
 
 
-@pytest.mark.parametrize("crf", ESTIMATORS, ids=["linear", "trees"])
-def test_groups_are_given_once(crf):
-    crf = type(crf)(group_column=1, n_jobs=1)
+def test_groups_are_given_once(make):
+    crf = make(group_column=1)
     with pytest.raises(ValueError, match="groups are given twice: by group_column, which is 1, an"):
         crf.fit(WITH_IDS, LABELS, groups=IDS)
     with pytest.raises(ValueError, match="in eval_set: groups are given twice"):
@@ -137,8 +132,7 @@ def test_groups_are_given_once(crf):
 
 
 @pytest.mark.parametrize("group_column", [1.0, True, ["sequence"], b"sequence"])
-@pytest.mark.parametrize("estimator", [LinearCRF, TreeCRF])
-def test_a_group_column_of_a_wrong_type(estimator, group_column):
+def test_a_group_column_of_a_wrong_type(make, group_column):
     message = f"group_column is {group_column!r}; expected the name or the number of a column of X"
     with pytest.raises(ValueError, match=re.escape(message)):
-        estimator(group_column=group_column).fit(WITH_IDS, LABELS)
+        make(group_column=group_column).fit(WITH_IDS, LABELS)

@@ -1,14 +1,11 @@
 """Objectives of the marginals: their values, and their gradients by marginals and by potentials."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
-from hedgerow.labels.automaton import Automaton
 from hedgerow.objectives import (
     Accuracy,
     ExpectedAccuracy,
@@ -18,45 +15,17 @@ from hedgerow.objectives import (
 )
 from hedgerow.objectives.labelwise import find_direction, measure_loss
 from hedgerow.trellis import forward_backward, tangent
-from reference.automata import PatternChain, enumerate_patterns
+from reference.automata import enumerate_patterns
+from reference.problems import FORMS, TARGETS, central_differences, make_problem
 from reference.scores import scores_of, targets_of
 from reference.tangent import GrossGradient
 
 OBJECTIVES = [Pointwise(), ExpectedAccuracy(), Accuracy(1.0), Accuracy(15.0)]
 objectives = pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
 
-OFFSETS = np.array([0, 4, 5, 8])
-RNG = np.random.default_rng(0)
-KNOWN = RNG.integers(0, 3, 8).astype(np.int32)
-PARTIAL = np.array([2, -1, -1, 0, -1, 0, 2, 1], dtype=np.int32)
-TARGETS = {
-    "all known": (KNOWN, {}),
-    "sequence weights": (KNOWN, {"sequence_weights": np.array([2.0, 0.0, 0.5])}),
-    "position weights": (KNOWN, {"position_weights": RNG.uniform(0, 3, 8)}),
-    "some known": (PARTIAL, {}),
-    "some known, sequence weights": (PARTIAL, {"sequence_weights": np.array([2.0, 0.7, 0.5])}),
-}
 cases = pytest.mark.parametrize("case", TARGETS.values(), ids=TARGETS)
-PAIRS = [(j, k) for j in range(3) for k in range(3)]
-PATTERNS = {
-    "pairs": PAIRS,
-    "patterns": [(0, 1), (2, 0), (1, 1), (0, 2, 1), (2, 0, 0, 2)],
-}
-forms = pytest.mark.parametrize("form", PATTERNS)
-
-
-def make(form, case, forbidden=False):
-    """Potentials, targets and, to look at all labellings, chains."""
-    rng = np.random.default_rng(3)
-    patterns, (codes, weighting) = PATTERNS[form], case
-    nodes, weights = rng.normal(size=(8, 3)), rng.normal(size=len(patterns))
-    if forbidden:
-        nodes[codes == 0, 2] = -np.inf
-    automaton = None if form == "pairs" else Automaton.build(3, patterns)
-    arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
-    potentials = scores_of(nodes, arcs, OFFSETS, automaton=automaton)
-    chains = [PatternChain(nodes[a:b], patterns, weights, None) for a, b in pairwise(OFFSETS)]
-    return potentials, targets_of(OFFSETS, codes, 3, automaton, **weighting), chains
+NARROW = {name: FORMS[name] for name in ("arcs", "automaton")}  # without edges
+forms = pytest.mark.parametrize("form", NARROW.values(), ids=NARROW)
 
 
 def value_by_hand(objective, marginals, codes, weights):
@@ -80,7 +49,7 @@ def value_by_hand(objective, marginals, codes, weights):
 @cases
 @forms
 def test_values_are_those_of_all_labellings(objective, case, form):
-    potentials, targets, chains = make(form, case)
+    potentials, targets, chains = make_problem(form, case)
     marginals = np.concatenate([enumerate_patterns(chain).marginals for chain in chains])
     weights = np.ones(8) if targets.weights is None else targets.weights
     expected = value_by_hand(objective, marginals, targets.codes, weights)
@@ -104,22 +73,12 @@ def loss_of(objective, potentials, targets):
 @forms
 @pytest.mark.parametrize("forbidden", [False, True])
 def test_slopes_equal_central_differences(objective, case, form, forbidden):
-    potentials, targets, _ = make(form, case, forbidden)
+    nodes = (case[0] == 0, 2) if forbidden else None
+    potentials, targets, _ = make_problem(form, case, forbidden=nodes)
     found = slopes_of(objective, potentials, targets)
-    step = 1e-5
-    for array, slopes in (
-        (potentials.nodes, found.marginals),
-        (potentials.arcs, found.arc_sums),
-    ):
-        for place in np.ndindex(array.shape):
-            kept = array[place]
-            ends = []
-            for moved in (kept + step, kept - step):
-                array[place] = moved
-                ends.append(loss_of(objective, potentials, targets))
-            array[place] = kept
-            slope = (ends[1] - ends[0]) / (2 * step)
-            assert slopes[place] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+    for array, slopes in ((potentials.nodes, found.marginals), (potentials.arcs, found.arc_sums)):
+        expected = central_differences(lambda: loss_of(objective, potentials, targets), array, 1e-5)
+        assert slopes == pytest.approx(-expected, rel=1e-5, abs=1e-7)
 
 
 @objectives
@@ -130,15 +89,10 @@ def test_gradients_by_marginals_equal_central_differences(objective, seed, n_lab
     labels = rng.integers(-1, n_labels, 6).astype(np.int32)
     weights = rng.uniform(0, 3, 6) * (labels >= 0)
     gradient = objective.gradient(marginals, labels, weights)
-    step = 1e-7
-    for place in np.ndindex(marginals.shape):
-        ends = []
-        for sign in (1, -1):
-            moved = marginals.copy()
-            moved[place] += sign * step
-            ends.append(objective.value(moved, labels, weights))
-        slope = (ends[0] - ends[1]) / (2 * step)
-        assert gradient[place] == pytest.approx(slope, rel=1e-4, abs=1e-4)
+    expected = central_differences(
+        lambda: objective.value(marginals, labels, weights), marginals, 1e-7
+    )
+    assert gradient == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
 def test_the_gradient_of_accuracy_is_that_of_gross_et_al():
@@ -181,9 +135,9 @@ def test_pointwise_likelihood_of_single_positions_is_the_likelihood():
     np.testing.assert_allclose(found.marginals, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("form", PATTERNS)
+@forms
 def test_the_sharper_the_closer_to_the_number_of_labels_that_are_right(form):
-    potentials, targets, _ = make(form, TARGETS["all known"])
+    potentials, targets, _ = make_problem(form, TARGETS["all known"])
     marginals = forward_backward(potentials).marginals
     n_right = int(np.sum(marginals.argmax(axis=1) == targets.codes))
     assert 0 < n_right < 8

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,54 +8,20 @@ from hedgerow.labels.automaton import Automaton
 from hedgerow.objectives import Likelihood, log_likelihoods
 from hedgerow.trellis import AutomatonChain, NoPathError
 from reference.automata import PatternChain, enumerate_patterns, weighted_log_likelihood
+from reference.problems import (
+    FORMS,
+    KNOWN,
+    OFFSETS,
+    PAIRS,
+    PARTIAL,
+    TARGETS,
+    central_differences,
+    make_problem,
+)
 from reference.scores import scores_of, slopes_of, targets_of
 
-OFFSETS = np.array([0, 4, 5, 8])
-RNG = np.random.default_rng(0)
-KNOWN = RNG.integers(0, 3, 8).astype(np.int32)
-# A sequence of which something is known, one of which nothing is, one of which all is.
-PARTIAL = np.array([2, -1, -1, 0, -1, 0, 2, 1], dtype=np.int32)
-TARGETS = {
-    "all known": (KNOWN, {}),
-    "sequence weights": (KNOWN, {"sequence_weights": np.array([2.0, 0.0, 0.5])}),
-    "position weights": (KNOWN, {"position_weights": RNG.uniform(0, 3, 8)}),
-    "some known": (PARTIAL, {}),
-    "some known, sequence weights": (PARTIAL, {"sequence_weights": np.array([2.0, 0.7, 0.5])}),
-}
 cases = pytest.mark.parametrize("case", TARGETS.values(), ids=TARGETS)
-
-PAIRS = list(product(range(3), repeat=2))
-SOME = [(0, 1), (2, 0), (1, 1), (0, 2, 1), (2, 0, 0, 2)]
-FORMS = {
-    "arcs": (None, False),
-    "edges": (None, True),
-    "automaton": (SOME, False),
-    "automaton, edges": ([*PAIRS, *SOME[3:]], True),
-}
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-
-
-def make(form, case=(KNOWN, {})):
-    """Potentials, targets, and the chains that the oracles work on."""
-    rng = np.random.default_rng(1)
-    patterns, has_edges = form
-    nodes, weights = rng.normal(size=(8, 3)), rng.normal(size=len(patterns or PAIRS))
-    edges = rng.normal(size=(8, 3, 3)) if has_edges else None
-    automaton = None if patterns is None else Automaton.build(3, patterns)
-    arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
-    codes, weighting = case
-    potentials = scores_of(nodes, arcs, OFFSETS, edges, automaton)
-    targets = targets_of(OFFSETS, codes, 3, automaton, **weighting)
-    chains = [
-        PatternChain(
-            nodes[begin:end],
-            patterns or PAIRS,
-            weights,
-            None if edges is None else edges[begin:end],
-        )
-        for begin, end in pairwise(OFFSETS)
-    ]
-    return potentials, targets, chains
 
 
 def log_prob(chain, codes):
@@ -71,7 +37,7 @@ def loss_of(potentials, targets):
 @cases
 @forms
 def test_likelihood_equals_enumeration(case, form):
-    potentials, targets, chains = make(form, case)
+    potentials, targets, chains = make_problem(form, case)
     codes, weighting = case
     total = 0.0
     for s, (chain, (begin, end)) in enumerate(zip(chains, pairwise(OFFSETS), strict=True)):
@@ -88,25 +54,19 @@ def test_likelihood_equals_enumeration(case, form):
 @cases
 @forms
 def test_slopes_are_those_of_the_loss(case, form):
-    potentials, targets, _ = make(form, case)
+    potentials, targets, _ = make_problem(form, case)
     slopes = slopes_of(Likelihood(), potentials, targets, n_threads=1)
-    step = 1e-5
     for name in ("nodes", "arcs") if potentials.edges is None else ("nodes", "arcs", "edges"):
-        scores, found = getattr(potentials, name), getattr(slopes, name)
-        assert found.shape == scores.shape
-        for index in np.ndindex(scores.shape):
-            kept, ends = scores[index], []
-            for moved in (kept + step, kept - step):
-                scores[index] = moved
-                ends.append(loss_of(potentials, targets))
-            scores[index] = kept
-            assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(found[index], abs=1e-7)
+        expected = central_differences(
+            lambda: loss_of(potentials, targets), getattr(potentials, name), 1e-5
+        )
+        np.testing.assert_allclose(getattr(slopes, name), expected, rtol=0, atol=1e-7)
 
 
 @cases
 @forms
 def test_parts_add_up_to_the_whole(case, form):
-    potentials, targets, _ = make(form, case)
+    potentials, targets, _ = make_problem(form, case)
     whole = slopes_of(Likelihood(), potentials, targets, n_threads=1)
     loss, arcs = 0.0, np.zeros_like(potentials.arcs)
     for sequences in (slice(0, 1), slice(1, 3)):
@@ -127,7 +87,7 @@ def test_parts_add_up_to_the_whole(case, form):
 @pytest.mark.parametrize("weights", [None, np.array([2.0, 0.7, 0.5])], ids=["plain", "weighted"])
 def test_a_sequence_of_which_nothing_is_known_counts_for_nothing(form, weights):
     codes = np.where(np.arange(8) < 4, -1, KNOWN).astype(np.int32)
-    potentials, targets, _ = make(form, (codes, {"sequence_weights": weights}))
+    potentials, targets, _ = make_problem(form, (codes, {"sequence_weights": weights}))
     whole = slopes_of(Likelihood(), potentials, targets, n_threads=1)
     rest = slopes_of(
         Likelihood(), potentials.part(slice(1, 3)), targets.part(slice(1, 3)), n_threads=1
@@ -147,7 +107,7 @@ def test_a_sequence_of_which_nothing_is_known_counts_for_nothing(form, weights):
 @forms
 def test_slopes_are_written_where_they_are_wanted(form):
     for codes in (KNOWN, PARTIAL):
-        potentials, targets, _ = make(form, (codes, {}))
+        potentials, targets, _ = make_problem(form, (codes, {}))
         out = np.empty((8, 3))
         found = slopes_of(Likelihood(), potentials, targets, n_threads=1, out=out).nodes
         assert found is out
@@ -160,7 +120,7 @@ def test_slopes_are_written_where_they_are_wanted(form):
 @forms
 def test_log_likelihoods_are_those_of_the_known_labels(case, form):
     codes, _ = case
-    potentials, targets, chains = make(form, case)
+    potentials, targets, chains = make_problem(form, case)
     expected = [
         log_prob(c, codes[a:b]) for c, (a, b) in zip(chains, pairwise(OFFSETS), strict=True)
     ]
@@ -197,7 +157,7 @@ def test_labels_that_cannot_be_completed_have_no_likelihood(patterns):
 
 
 def test_a_sequence_without_labellings_is_an_error_all_the_same():
-    potentials, targets, _ = make(FORMS["arcs"], (PARTIAL, {}))
+    potentials, targets, _ = make_problem(FORMS["arcs"], (PARTIAL, {}))
     potentials.nodes[5] = -np.inf
     with pytest.raises(NoPathError, match="sequence 2 has no labelling with a finite score"):
         log_likelihoods(potentials, targets, n_threads=1)

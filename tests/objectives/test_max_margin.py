@@ -6,15 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hedgerow.labels.automaton import Automaton
 from hedgerow.objectives import MaxMargin
-from reference.automata import PatternChain
+from reference.problems import FORMS, KNOWN, OFFSETS, central_differences, make_problem
 from reference.scores import scores_of, slopes_of, targets_of
 
-OFFSETS = np.array([0, 4, 5, 8])
-RNG = np.random.default_rng(0)
-CODES = RNG.integers(0, 3, 8).astype(np.int32)
-SEQUENCES, POSITIONS = np.array([2.0, 0.0, 0.5]), RNG.uniform(0, 3, 8)
+SEQUENCES, POSITIONS = np.array([2.0, 0.0, 0.5]), np.random.default_rng(0).uniform(0, 3, 8)
 WEIGHTS = {
     "equal": {},
     "sequences": {"sequence_weights": SEQUENCES},
@@ -25,33 +21,7 @@ WEIGHTS = {
     },
 }
 weightings = pytest.mark.parametrize("weighting", WEIGHTS.values(), ids=WEIGHTS)
-PAIRS = [(j, k) for j in range(3) for k in range(3)]
-LONGER = [(0, 1), (2, 0), (1, 1), (0, 2, 1), (2, 0, 0, 2)]
-FORMS = {
-    "arcs": (PAIRS, None, False),
-    "edges": (PAIRS, None, True),
-    "automaton": (LONGER, "automaton", False),
-    "automaton, edges": ([*PAIRS, *LONGER[3:]], "automaton", True),
-}
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-
-
-def make(form, weighting, scale=1.0, forbidden=False):
-    rng = np.random.default_rng(1)
-    patterns, over, has_edges = form
-    nodes, weights = scale * rng.normal(size=(8, 3)), scale * rng.normal(size=len(patterns))
-    if forbidden:
-        nodes[np.arange(8), (CODES + 1) % 3] = -np.inf
-    edges = scale * rng.normal(size=(8, 3, 3)) if has_edges else None
-    automaton = Automaton.build(3, patterns) if over else None
-    arcs = weights.reshape(3, 3) if automaton is None else automaton.arc_scores(weights)
-    potentials = scores_of(nodes, arcs, OFFSETS, edges, automaton)
-    targets = targets_of(OFFSETS, CODES, 3, automaton, **weighting)
-    chains = [
-        PatternChain(nodes[a:b], patterns, weights, None if edges is None else edges[a:b])
-        for a, b in pairwise(OFFSETS)
-    ]
-    return potentials, targets, chains
 
 
 def hinge_by_enumeration(targets, chains):
@@ -77,7 +47,8 @@ def hinge_by_enumeration(targets, chains):
 @pytest.mark.parametrize("forbidden", [False, True])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
 def test_the_loss_is_that_of_the_worst_labelling(weighting, form, forbidden, scale):
-    potentials, targets, chains = make(form, weighting, scale, forbidden)
+    nodes = (np.arange(8), (KNOWN + 1) % 3) if forbidden else None
+    potentials, targets, chains = make_problem(form, (KNOWN, weighting), scale, nodes)
     found = slopes_of(MaxMargin(), potentials, targets, n_threads=2)
     assert found.loss == pytest.approx(hinge_by_enumeration(targets, chains), rel=1e-9, abs=1e-9)
 
@@ -85,7 +56,7 @@ def test_the_loss_is_that_of_the_worst_labelling(weighting, form, forbidden, sca
 @weightings
 @forms
 def test_slopes_equal_central_differences_where_they_exist(weighting, form):
-    potentials, targets, _ = make(form, weighting)
+    potentials, targets, _ = make_problem(form, (KNOWN, weighting))
     out = np.empty((8, 3))
     found = slopes_of(MaxMargin(), potentials, targets, n_threads=1, out=out)
     assert found.nodes is out
@@ -93,21 +64,16 @@ def test_slopes_equal_central_differences_where_they_exist(weighting, form):
     if potentials.edges is not None:
         tables.append((potentials.edges[1:4], found.edges[1:4]))
         assert not found.edges[OFFSETS[:-1]].any()
-    step = 1e-6
     for scores, slopes in tables:
-        for place in np.ndindex(scores.shape):
-            kept, ends = scores[place], []
-            for moved in (kept + step, kept - step):
-                scores[place] = moved
-                ends.append(slopes_of(MaxMargin(), potentials, targets, n_threads=1).loss)
-            scores[place] = kept
-            slope = (ends[0] - ends[1]) / (2 * step)
-            assert slopes[place] == pytest.approx(slope, abs=1e-6)
+        expected = central_differences(
+            lambda: slopes_of(MaxMargin(), potentials, targets).loss, scores, 1e-6
+        )
+        np.testing.assert_allclose(slopes, expected, rtol=0, atol=1e-6)
 
 
 @forms
 def test_slopes_lie_below_the_loss_everywhere(form):
-    potentials, targets, _ = make(form, WEIGHTS["both"])
+    potentials, targets, _ = make_problem(form, (KNOWN, WEIGHTS["both"]))
     here = slopes_of(MaxMargin(), potentials, targets, n_threads=1)
     rng = np.random.default_rng(4)
     for _ in range(20):
@@ -137,8 +103,8 @@ def test_labels_that_may_not_follow_each_other_are_no_rivals():
 
 
 def test_labels_with_a_wide_margin_have_no_loss():
-    nodes = np.where(np.arange(3) == CODES[:, None], 1e5, -1e5)
-    targets = targets_of(OFFSETS, CODES, 3)
+    nodes = np.where(np.arange(3) == KNOWN[:, None], 1e5, -1e5)
+    targets = targets_of(OFFSETS, KNOWN, 3)
     found = slopes_of(
         MaxMargin(), scores_of(nodes, np.zeros((3, 3)), OFFSETS), targets, n_threads=1
     )

@@ -170,7 +170,8 @@ def weighted_log_likelihood(chain, labels, weights):
 
 def draw_labels(chain, uniforms):
     """Each label the first whose cumulated probability, given those before, exceeds a number."""
-    probs = np.exp(chain.scores() - chain.scores().max())
+    scores = chain.scores()
+    probs = np.exp(scores - scores.max())
     agree = np.ones(len(probs), dtype=bool)
     labels = []
     for t, uniform in enumerate(uniforms):

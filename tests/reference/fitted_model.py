@@ -1,7 +1,8 @@
 """A fitted model the slow way: from its public tables, its parameters and X as users have it.
 
 `read_model` gives the scores of all positions; what they make of labellings is found by listing
-them all, see `NaiveModel`. `Losses` has what models are trained for, by its definition.
+them all, see `NaiveModel` and `assert_enumerated`. `Losses` has what models are trained for, by its
+definition.
 """
 
 import itertools
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from reference.automata import enumerate_patterns, weighted_log_likelihood
+from reference.automata import draw_labels, enumerate_patterns, weighted_log_likelihood
 from reference.linear import NaiveModel
 from reference.tree_tables import MISSING, look_up, split_trees, walk
 
@@ -143,6 +144,42 @@ class TreeModel(NaiveModel):
             return found[t, feature]
 
         return look
+
+
+def assert_enumerated(crf, model, X, known=None):
+    """Compare every answer about X with what all labellings of its sequences make of it."""
+    more = {} if known is None else {"known": known}
+    ends = np.cumsum(list(map(count_positions, X)))
+    answers = zip(
+        X,
+        [None] * len(X) if known is None else known,
+        crf.predict(X, **more),
+        crf.predict_marginals(X, **more),
+        crf.predict_pattern_marginals(X, **more),
+        crf.predict_k_best(X, 2000, **more),
+        crf.sample(X, 3, random_state=5, **more),
+        np.split(np.random.RandomState(5).random_sample((3, ends[-1])), ends[:-1], axis=1),
+        strict=True,
+    )
+    for x, given, best, marginals, pattern_marginals, k_best, drawn, uniforms in answers:
+        expected, chain = model.enumerate(x, given), model.chain(x, given)
+        for found, same in (
+            (marginals, expected.marginals),
+            (pattern_marginals, expected.pattern_marginals),
+        ):
+            np.testing.assert_allclose(found, same, rtol=1e-9, atol=1e-14)
+            np.testing.assert_array_equal(found[same == 0], 0)
+        log_probs = {codes: value for codes, value in expected.log_probs.items() if value > -np.inf}
+        ranked = {model.codes(labels.tolist()): value for labels, value in k_best}
+        assert ranked.keys() == log_probs.keys()
+        by_rank = sorted(log_probs.values(), reverse=True)
+        np.testing.assert_allclose(list(ranked.values()), by_rank, rtol=1e-9, atol=1e-12)
+        of_each = [log_probs[codes] for codes in ranked]
+        np.testing.assert_allclose(list(ranked.values()), of_each, rtol=1e-9, atol=1e-12)
+        top = log_probs[model.codes(best.tolist())]
+        np.testing.assert_allclose(top, by_rank[0], rtol=1e-9, atol=1e-12)
+        codes = [draw_labels(chain, row) for row in uniforms]
+        np.testing.assert_array_equal(drawn, crf.classes_[codes])
 
 
 def count_positions(x):

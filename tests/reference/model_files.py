@@ -1,15 +1,23 @@
 """Data of models that are saved and loaded, and ways to change their files."""
 
 import json
+import re
+import tempfile
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from hedgerow import persist
+import hedgerow
+from hedgerow import LinearCRF, ModelFileError, TreeCRF, persist
 from hedgerow.state import State
+from reference.estimators import small
 from reference.linear import make_data
+from reference.trainings import saved
 
 X, Y = make_data()
 
@@ -32,6 +40,32 @@ ITEMS = [
     [{"mot": "été", "n": value, "nested": {"🙂": ["a", "b"]}} for value in x[:, 0].tolist()]
     for x in X
 ]
+WORDS = {"B-X": "begin", "I-X": "again", "O": "never"}
+# Of each estimator a model with everything that a file can hold, and its X.
+FULL = {
+    LinearCRF: (LinearCRF(transition_attributes=True, order=2, constraints="BIO"), ITEMS),
+    TreeCRF: (
+        small(TreeCRF, learning_rate=0.5, window=1, order=2, constraints="BIO", min_split_gain=0),
+        [
+            frame.assign(word=[WORDS[label] for label in labels])
+            for frame, labels in zip(FRAMES, CHUNKS, strict=True)
+        ],
+    ),
+}
+INVALID = "the file does not hold a valid model: "
+
+
+@cache
+def file_of(estimator):
+    """The bytes of the file of the model in `FULL`."""
+    crf, X = FULL[estimator]
+    with tempfile.TemporaryDirectory() as folder:
+        return saved(crf.fit(X, CHUNKS), Path(folder))
+
+
+def refuses_file(source, message):
+    with pytest.raises(ModelFileError, match=re.escape(message)):
+        hedgerow.load(source)
 
 
 def take_apart(data):
@@ -48,6 +82,16 @@ def put_together(tensors, content):
     """A file with a right checksum, whatever it holds."""
     text = json.dumps(content)
     return save_tensors(tensors, {"hedgerow": f"{persist._digest(text, tensors)} {text}"})
+
+
+def alter(data, change=None, **metadata):
+    """A file with a right checksum, some of whose arrays or metadata are others."""
+    kind, state = take_apart(data)
+    if change is not None:
+        change(state.tensors)
+    tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
+    content = {"format": persist.FORMAT, "model": kind, **state.metadata, **metadata}
+    return put_together(tensors, content)
 
 
 def changed(name, change):

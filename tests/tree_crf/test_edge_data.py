@@ -60,24 +60,6 @@ def test_one_row(order):
     assert two.predict([[[1.0]], [[2.0]]])[1].tolist() == ["b"]
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        *({}, {"newton": False}, {"order": 0}, {"order": 2}, {"class_weight": {"only": 3}}),
-        *({"subsample": 0.5}, {"transition_step": "exact"}, {"curvature": "exact"}),
-    ],
-    ids=str,
-)
-def test_one_label_alone_is_predicted_with_certainty(parameters):
-    same = [["only"] * len(labels) for labels in Y]
-    crf = make(**parameters).fit(X, same, eval_set=(X, same))
-    assert crf.loss_ == 0
-    assert [labels.tolist() for labels in crf.predict(X)] == same
-    np.testing.assert_array_equal(crf.log_likelihood(X, same), 0)
-    np.testing.assert_array_equal(crf.predict_proba(X), 1)
-    assert [len(found) for found in crf.predict_k_best(X, 3)] == [1] * len(X)
-
-
 def test_fewer_values_than_bins_and_more():
     rows = np.arange(1000.0)[:, None]
     labels = np.where(rows[:, 0] % 2 < 1, "even", "odd")
@@ -170,14 +152,3 @@ def test_a_long_sequence():
     crf = make(n_rounds=5, learning_rate=1.0, max_depth=2).fit(rows, labels)
     assert crf.score(rows, labels) > 0.99
     assert np.isfinite(crf.log_likelihood(rows, labels)).all()
-
-
-@pytest.mark.parametrize("size", [1, 7, 100])
-def test_batches_of_scores_do_not_matter(monkeypatch, size):
-    crf = make(window=2).fit(X, Y)
-    expected = crf.predict_proba(X), crf.log_likelihood(X, Y), np.concatenate(crf.predict(X))
-    monkeypatch.setattr("hedgerow.potentials.node_trees.BATCH", size)
-    np.testing.assert_array_equal(crf.predict_proba(X), expected[0])
-    np.testing.assert_array_equal(crf.log_likelihood(X, Y), expected[1])
-    np.testing.assert_array_equal(np.concatenate(crf.predict(X)), expected[2])
-    assert len(crf.predict_k_best(X, 2)) == len(crf.sample(X)) == len(X)

@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
 
 import hedgerow
-from hedgerow import LinearCRF, TreeCRF
+from hedgerow import TreeCRF
 from reference.boosting import assert_same_model
 from reference.linear import hide, make_data, to_dicts
 from reference.model_files import to_chunks
@@ -162,19 +161,6 @@ def test_rounds_that_were_not_kept_are_not_gone_on_from():
     assert crf.n_rounds_ == stopped.n_rounds_ + 2
     assert {len(figures) for figures in crf.history_.values()} == {crf.n_rounds_}
     assert_same_model(crf, make(stopped.n_rounds_ + 2, learning_rate=1.0).fit(X, Y))
-
-
-@pytest.mark.parametrize(
-    ("init", "error", "message"),
-    [
-        ({}, TypeError, "init is of type dict; expected a fitted TreeCRF"),
-        (LinearCRF(), TypeError, "init is of type LinearCRF; expected a fitted TreeCRF"),
-        (TreeCRF(), NotFittedError, "this TreeCRF is not fitted yet; call fit before using it"),
-    ],
-)
-def test_what_cannot_be_gone_on_from(init, error, message):
-    with pytest.raises(error, match=message):
-        make(1).fit(X, Y, init=init)
 
 
 def test_data_that_do_not_fit():

@@ -15,6 +15,7 @@ from hedgerow.sequences import Schema
 from hedgerow.state import State
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from reference.columns import learn
+from reference.model_files import changed, put
 
 FRAME = pd.DataFrame(
     {
@@ -101,20 +102,8 @@ def without(name):
     )
 
 
-def with_cut(number, value):
-    def change(tensors, metadata):
-        tensors["cuts.values"] = tensors["cuts.values"].copy()
-        tensors["cuts.values"][number] = value
-
-    return change
-
-
-def with_offset(number, value):
-    def change(tensors, metadata):
-        tensors["cuts.offsets"] = tensors["cuts.offsets"].copy()
-        tensors["cuts.offsets"][number] = value
-
-    return change
+def with_entry(name, number, value):
+    return lambda tensors, metadata: changed(f"cuts.{name}", put(number, value))(tensors)
 
 
 def without_last_cut(tensors, metadata):
@@ -133,18 +122,18 @@ MANY = np.arange(255.0)
         (SPARSE, with_tensors(cuts_values=np.zeros(3, np.float32)), "cuts.values has the wrong"),
         (SPARSE, with_tensors(cuts_values=np.zeros((3, 1))), "cuts.values has the wrong type"),
         (SPARSE, with_tensors(cuts_offsets=np.zeros(0, np.int64)), "does not begin at 0"),
-        (SPARSE, with_offset(0, 1), "cuts.offsets does not begin at 0"),
-        (SPARSE, with_offset(-1, 2), "cuts.offsets does not end with the cuts"),
-        (SPARSE, with_offset(1, 9), "cuts.offsets falls"),
-        (SPARSE, with_offset(1, -(2**63)), "cuts.offsets falls"),
+        (SPARSE, with_entry("offsets", 0, 1), "cuts.offsets does not begin at 0"),
+        (SPARSE, with_entry("offsets", -1, 2), "cuts.offsets does not end with the cuts"),
+        (SPARSE, with_entry("offsets", 1, 9), "cuts.offsets falls"),
+        (SPARSE, with_entry("offsets", 1, -(2**63)), "cuts.offsets falls"),
         (
             SPARSE,
             with_tensors(cuts_values=MANY, cuts_offsets=np.array([0, 255, 255])),
             "a column has too many cuts",
         ),
-        (SPARSE, with_cut(0, np.nan), "cuts.values is not finite"),
-        (SPARSE, with_cut(0, np.inf), "cuts.values is not finite"),
-        (SPARSE, with_cut(1, 1.0), "cuts.values does not rise within a column"),
+        (SPARSE, with_entry("values", 0, np.nan), "cuts.values is not finite"),
+        (SPARSE, with_entry("values", 0, np.inf), "cuts.values is not finite"),
+        (SPARSE, with_entry("values", 1, 1.0), "cuts.values does not rise within a column"),
         (SPARSE, with_tensors(cuts_offsets=np.array([0, 1, 2, 3])), "does not fit the columns"),
         (SPARSE, with_tensors(cuts_offsets=np.array([0]), cuts_values=np.empty(0)), "the columns"),
         (SPARSE, without("sparse"), "whether its columns are sparse"),
@@ -159,11 +148,11 @@ MANY = np.arange(255.0)
         (FRAME, with_metadata(categories=[["a"], [1]]), "a category that is not text"),
         (FRAME, with_metadata(categories=[["a"], ["b", "a"]]), "categories out of order"),
         (FRAME, with_metadata(categories=[["a"], ["b", "b"]]), "categories out of order"),
-        (FRAME, with_offset(3, 8), "cuts of a text column"),
+        (FRAME, with_entry("offsets", 3, 8), "cuts of a text column"),
         (FRAME, without_last_cut, "cuts of a category"),
-        (FRAME, with_cut(-1, 0.75), "cuts of a category"),
+        (FRAME, with_entry("values", -1, 0.75), "cuts of a category"),
         (ITEMS, with_metadata(sparse=False), "attributes that are not sparse"),
-        (ITEMS, with_offset(1, 0), "cuts.values does not rise within a column"),
+        (ITEMS, with_entry("offsets", 1, 0), "cuts.values does not rise within a column"),
     ],
 )
 def test_what_makes_no_sense_is_refused(X, change, message):

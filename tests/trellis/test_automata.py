@@ -26,7 +26,8 @@ from reference.automata import (
     free_chain,
     weighted_log_likelihood,
 )
-from reference.batches import Batch, batches, extreme, extreme_or_forbidden
+from reference.batches import Batch, batches, extreme, extreme_or_forbidden, moderate
+from reference.problems import central_differences
 from reference.scores import every_arc
 
 examples = partial(settings, deadline=None, derandomize=True)
@@ -58,12 +59,16 @@ def enumerate_or_refuse(batch):
     return None
 
 
-def check_posteriors(batch, seed=0):
+@pytest.mark.parametrize("scores", [moderate, extreme, extreme_or_forbidden])
+@examples(max_examples=150)
+@given(data=st.data())
+def test_posteriors_equal_enumeration(scores, data):
+    batch = data.draw(batches(scores))
     exact = enumerate_or_refuse(batch)
     if exact is None:
         return
     potentials, automaton = batch.potentials, batch.automaton
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     labels, weights = random_labels(batch, rng), rng.random(potentials.n_sequences)
     has_edges = potentials.edges is not None
     result = forward_backward(
@@ -95,24 +100,6 @@ def check_posteriors(batch, seed=0):
     )
 
 
-@examples(max_examples=150)
-@given(batches())
-def test_posteriors_equal_enumeration(batch):
-    check_posteriors(batch)
-
-
-@examples(max_examples=150)
-@given(batches(extreme))
-def test_posteriors_equal_enumeration_at_extreme_scores(batch):
-    check_posteriors(batch)
-
-
-@examples(max_examples=100)
-@given(batches(extreme_or_forbidden))
-def test_posteriors_equal_enumeration_with_forbidden_nodes_and_patterns(batch):
-    check_posteriors(batch)
-
-
 @examples(max_examples=60)
 @given(batches(constrained=False, longest=5))
 def test_pattern_marginals_equal_the_formula_of_the_paper(batch):
@@ -130,7 +117,11 @@ def test_pattern_marginals_equal_the_formula_of_the_paper(batch):
             np.testing.assert_allclose(found[: len(expected)], expected, rtol=1e-10, atol=1e-300)
 
 
-def check_best(batch, k):
+@pytest.mark.parametrize("scores", [moderate, extreme_or_forbidden])
+@examples(max_examples=80)
+@given(data=st.data(), k=st.sampled_from([1, 2, 5, 7, 40]))
+def test_the_best_labellings_are_those_of_an_enumeration(scores, data, k):
+    batch = data.draw(batches(scores))
     exact = enumerate_or_refuse(batch)
     if exact is None:
         return
@@ -149,18 +140,6 @@ def check_best(batch, k):
         )
         np.testing.assert_allclose(log_probs[: counts[s], s], expected, rtol=1e-10, atol=1e-10)
         assert (log_probs[counts[s] :, s] == -np.inf).all()
-
-
-@examples(max_examples=80)
-@given(batches(), st.sampled_from([1, 2, 7, 40]))
-def test_the_best_labellings_are_those_of_an_enumeration(batch, k):
-    check_best(batch, k)
-
-
-@examples(max_examples=80)
-@given(batches(extreme_or_forbidden), st.sampled_from([1, 5, 40]))
-def test_the_best_labellings_at_extreme_scores(batch, k):
-    check_best(batch, k)
 
 
 def test_the_best_labellings_are_in_the_order_of_an_enumeration():
@@ -222,19 +201,6 @@ def test_samples_have_the_right_frequencies(spread):
     assert counts[probs < 1e-15].sum() == 0
 
 
-def slopes(array, value):
-    """Central differences of a value with respect to each entry of an array, in place."""
-    found = np.empty_like(array)
-    for index in np.ndindex(array.shape):
-        kept, ends = array[index], []
-        for moved in (kept + 1e-5, kept - 1e-5):
-            array[index] = moved
-            ends.append(value())
-        array[index] = kept
-        found[index] = (ends[0] - ends[1]) / 2e-5
-    return found
-
-
 @examples(max_examples=80)
 @given(batches(longest=5), st.integers(0, 2**32 - 1))
 def test_weighted_likelihood_and_its_gradient(batch, seed):
@@ -264,13 +230,13 @@ def test_weighted_likelihood_and_its_gradient(batch, seed):
         here, counted = labels[part], weights[part]
         seen = np.zeros_like(chain.nodes)
         seen[np.arange(len(here)), here] = counted
-        close(slopes(chain.nodes, value), seen - result.marginals[part])
+        close(central_differences(value, chain.nodes, 1e-5), seen - result.marginals[part])
         if chain.edges is not None:
             seen = np.zeros_like(chain.edges)
             seen[np.arange(1, len(here)), here[:-1], here[1:]] = counted[1:]
-            close(slopes(chain.edges, value), seen - result.pairs[part])
+            close(central_differences(value, chain.edges, 1e-5), seen - result.pairs[part])
     seen = np.zeros(batch.automaton.n_arcs)
     np.add.at(seen, batch.automaton.arcs_taken(labels, potentials.offsets), weights)
     counts = batch.automaton.pattern_sums(seen - result.arc_sums)[: batch.n_patterns]
     shared = batch.chains[0].weights  # one array for all chains
-    close(slopes(shared, lambda: sum(value() for value in values)), counts)
+    close(central_differences(lambda: sum(value() for value in values), shared, 1e-5), counts)

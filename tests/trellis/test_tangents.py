@@ -81,28 +81,21 @@ def moved_chains(draw, scores):
     return chain, nodes, rng.normal(size=chain.arcs.shape) if arcs else None
 
 
+@pytest.mark.parametrize("scores", [moderate, extreme, extreme_or_forbidden])
 @examples(max_examples=150)
-@given(moved_chains(moderate))
-def test_chains_equal_enumeration(moved):
-    check_chain(*moved)
-
-
-@examples(max_examples=150)
-@given(moved_chains(extreme))
-def test_chains_equal_enumeration_at_extreme_scores(moved):
-    check_chain(*moved)
-
-
-@examples(max_examples=150)
-@given(moved_chains(extreme_or_forbidden))
-def test_chains_equal_enumeration_with_forbidden_labels(moved):
-    chain, nodes, arcs = moved
+@given(data=st.data())
+def test_chains_equal_enumeration(scores, data):
+    chain, nodes, arcs = data.draw(moved_chains(scores))
     # What cannot be does not count, wherever it moves to.
     nodes = np.where(chain.nodes == -np.inf, 1e300, nodes)
     check_chain(chain, nodes, arcs)
 
 
-def check_batch(batch, seed):
+@pytest.mark.parametrize("scores", [moderate, extreme, extreme_or_forbidden])
+@examples(max_examples=100)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_automata_equal_enumeration(scores, data, seed):
+    batch = data.draw(batches(scores))
     exact = [enumerate_patterns(chain) for chain in batch.chains]
     potentials, automaton = batch.potentials, batch.automaton
     rng = np.random.default_rng(seed)
@@ -135,24 +128,6 @@ def check_batch(batch, seed):
     check_close(result.arc_sums, sums, sum_sizes)
     alone = found_tangent(potentials, nodes, arcs, pairs=None)
     np.testing.assert_array_equal(alone.marginals, result.marginals)
-
-
-@examples(max_examples=100)
-@given(batches(), st.integers(0, 2**32 - 1))
-def test_automata_equal_enumeration(batch, seed):
-    check_batch(batch, seed)
-
-
-@examples(max_examples=100)
-@given(batches(extreme), st.integers(0, 2**32 - 1))
-def test_automata_equal_enumeration_at_extreme_scores(batch, seed):
-    check_batch(batch, seed)
-
-
-@examples(max_examples=100)
-@given(batches(extreme_or_forbidden), st.integers(0, 2**32 - 1))
-def test_automata_equal_enumeration_with_forbidden_labels_and_patterns(batch, seed):
-    check_batch(batch, seed)
 
 
 def test_a_chain_worked_by_hand():

@@ -21,87 +21,8 @@ CODES = np.searchsorted(["a", "b", "c"], LABELS)
 NAMES = ["u", "v", "w"]
 COLUMNS = dict(zip(NAMES, ROWS.T, strict=True))
 MASKED = np.where(ROWS > 1, np.nan, ROWS)
-CRFS = pytest.mark.parametrize(
-    "make",
-    [
-        lambda **kwargs: LinearCRF(n_jobs=1, max_iter=30, tol=0, **kwargs),
-        lambda **kwargs: TreeCRF(n_jobs=1, n_rounds=2, **kwargs),
-    ],
-    ids=["linear", "trees"],
-)
 
 
-@CRFS
-@pytest.mark.parametrize(
-    "form",
-    [
-        np.asfortranarray,
-        lambda rows: rows.astype(">f8"),
-        lambda rows: rows.astype(np.longdouble),
-        lambda rows: rows[::-1][::-1],
-        lambda rows: np.ma.masked_array(rows, mask=False),
-        lambda rows: rows.view(np.matrix),
-        lambda rows: [[decimal.Decimal(cell) for cell in row] for row in rows],
-        lambda rows: rows.astype(object),
-        lambda rows: pd.DataFrame(rows, columns=NAMES).astype("double[pyarrow]"),
-        lambda rows: pd.DataFrame(rows, columns=NAMES).astype("Float64"),
-        lambda rows: pd.DataFrame(rows, columns=pd.MultiIndex.from_product([["a"], NAMES])),
-        lambda rows: pl.DataFrame(rows, schema=NAMES),
-        lambda rows: pa.table(dict(zip(NAMES, rows.T, strict=True))),
-        sparse.dok_array,
-        sparse.bsr_array,
-    ],
-)
-def test_the_same_numbers_in_other_clothes(make, form):
-    expected = make().fit(ROWS, LABELS, groups=GROUPS).predict_proba(ROWS, groups=GROUPS)
-    X = form(ROWS)
-    found = make().fit(X, LABELS, groups=GROUPS).predict_proba(X, groups=GROUPS)
-    np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-@CRFS
-@pytest.mark.parametrize(
-    "form",
-    [
-        list,
-        tuple,
-        iter,
-        pd.Categorical,
-        pd.Index,
-        lambda labels: pd.Series(labels, dtype="string[pyarrow]"),
-        lambda labels: pl.Series(labels.tolist(), dtype=pl.Enum(["c", "b", "a"])),
-        lambda labels: pa.chunked_array([labels[:5].tolist(), labels[5:].tolist()]),
-        lambda labels: pa.array(labels.tolist()).dictionary_encode(),
-        lambda labels: np.array(labels, dtype=object),
-    ],
-)
-def test_the_same_labels_in_other_clothes(make, form):
-    expected = make().fit(ROWS, LABELS, groups=GROUPS)
-    found = make().fit(ROWS, form(LABELS), groups=GROUPS)
-    assert found.loss_ == expected.loss_
-    assert found.classes_.tolist() == ["a", "b", "c"]
-
-
-@CRFS
-@pytest.mark.parametrize(
-    "form",
-    [
-        iter,
-        pd.Categorical,
-        lambda ids: ids.astype("M8[D]"),
-        lambda ids: ids.astype(str),
-        lambda ids: [("book", number) for number in ids.tolist()],
-        lambda ids: pl.Series(ids),
-        lambda ids: pa.chunked_array([ids[:9], ids[9:]]),
-        lambda ids: pd.Series(ids, index=ids[::-1], dtype="Int8"),
-    ],
-)
-def test_the_same_groups_in_other_clothes(make, form):
-    expected = make().fit(ROWS, LABELS, groups=GROUPS).loss_
-    assert make().fit(ROWS, LABELS, groups=form(GROUPS)).loss_ == expected
-
-
-@CRFS
 @pytest.mark.parametrize(
     "names",
     [
@@ -124,7 +45,6 @@ def test_labels_of_any_looks_come_back(make, names, tmp_path):
     assert crf.score(ROWS, y, groups=GROUPS) == pytest.approx(np.mean(plain == LABELS), abs=0.1)
 
 
-@CRFS
 @pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e99])
 def test_numbers_of_any_size(make, scale):
     crf = make().fit(ROWS * scale, LABELS, groups=GROUPS)
@@ -132,7 +52,6 @@ def test_numbers_of_any_size(make, scale):
     assert np.isfinite(crf.predict_proba(ROWS * scale, groups=GROUPS)).all()
 
 
-@CRFS
 def test_nothing_to_learn(make):
     for rows, labels in ((np.ones((4, 2)), ["a", "b", "b", "a"]), (ROWS, ["only"] * len(ROWS))):
         probs = make().fit(rows, labels).predict_proba(rows)
@@ -169,7 +88,6 @@ def test_what_is_masked_is_missing_in_other_clothes(form):
         LinearCRF().fit(X, [LABELS])
 
 
-@CRFS
 def test_masks_where_nothing_can_be_missing(make):
     ids = np.ma.masked_array(GROUPS, mask=GROUPS == 1)
     row = np.flatnonzero(GROUPS == 1)[0]
@@ -184,7 +102,6 @@ def test_masks_where_nothing_can_be_missing(make):
         make().fit(ROWS, LABELS, sample_weight=weights)
 
 
-@CRFS
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32])
 def test_sparse_entries_that_are_there_twice_are_added(make, dtype):
     counts = np.abs(ROWS * 30).round().clip(0, 100) + 1
@@ -224,7 +141,6 @@ CATEGORIES = {
 FLOATS = {"float", "negative zero"}
 
 
-@CRFS
 @pytest.mark.parametrize("trained_on", ["int", "float", "long decimals", "negative zero", "text"])
 def test_equal_numbers_are_one_category(make, trained_on, tmp_path):
     make().fit(CATEGORIES[trained_on].to_frame("c"), LABELS).save(tmp_path / "model")
@@ -237,7 +153,6 @@ def test_equal_numbers_are_one_category(make, trained_on, tmp_path):
             np.testing.assert_array_equal(crf.predict_marginals([frame])[0], expected)
 
 
-@CRFS
 def test_a_category_is_missing_and_integers_become_floats(make):
     crf = make().fit(CATEGORIES["int"].to_frame("c"), LABELS)
     given = pd.Series([None, *KINDS[1:]]).astype("category")
@@ -246,7 +161,6 @@ def test_a_category_is_missing_and_integers_become_floats(make):
     np.testing.assert_array_equal(crf.predict_proba(given.to_frame("c")), expected)
 
 
-@CRFS
 @pytest.mark.parametrize(
     ("trained_on", "given"),
     [
@@ -269,7 +183,6 @@ def test_categories_of_another_kind_are_warned_of(make, trained_on, given):
     crf.predict(frame.astype(object).assign(c=[trained_on[0], *given[1:]]))  # one is known
 
 
-@CRFS
 def test_new_words_are_nothing_to_warn_of(make):
     words = pd.DataFrame({"c": [f"{label}{label}" for label in LABELS]})
     crf = make().fit(words, LABELS, groups=GROUPS)
@@ -279,7 +192,6 @@ def test_new_words_are_nothing_to_warn_of(make):
     assert len(crf.predict(pd.DataFrame({"c": pd.Categorical([9])}))) == 1
 
 
-@CRFS
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -305,7 +217,6 @@ def test_integers_wider_than_those_of_numpy():
     assert TreeCRF(n_rounds=1).fit(wide, ["a", "b", "a"]).n_features_in_ == 2
 
 
-@CRFS
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
@@ -348,13 +259,11 @@ def test_what_cannot_be_read_is_named(make, X, y, message):
         make().fit(X, y)
 
 
-@CRFS
 def test_groups_by_the_name_of_a_column(make):
     with pytest.raises(TypeError, match=r"groups is 'seq'; .* named by the model's parameter gr"):
         make().fit(ROWS, LABELS, groups="seq")
 
 
-@CRFS
 def test_complex_weights(make):
     message = "sample_weight is not an array of numbers: they are complex"
     with pytest.raises(ValueError, match=message):

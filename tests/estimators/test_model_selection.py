@@ -1,5 +1,6 @@
 """Searches, cross-validation and pipelines of scikit-learn, with lists and with flat tables."""
 
+import itertools
 import pickle
 import re
 
@@ -28,18 +29,18 @@ from sklearn.preprocessing import StandardScaler
 
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.scorers import make_position_scorer
-from reference.linear import make_data
+from reference.estimators import assert_same_model, group_ids
+from reference.linear import make_data, to_dicts
 
 X, Y = make_data(n_sequences=18)
-ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
-GROUPS = np.repeat(np.arange(len(X)), list(map(len, X)))
+ROWS, LABELS, GROUPS = np.concatenate(X), np.concatenate(Y), group_ids(X)
 TABLE = pd.DataFrame(ROWS, columns=["a", "b", "c"]).assign(sequence=GROUPS)
-CRFS = pytest.mark.parametrize(
-    "crf",
-    [LinearCRF(n_jobs=1), TreeCRF(n_rounds=3, max_depth=2, n_jobs=1)],
-    ids=["linear", "trees"],
-)
 FOLDS = GroupKFold(3)
+
+
+@pytest.fixture
+def crf(make):
+    return make()
 
 
 @pytest.fixture
@@ -77,17 +78,31 @@ def score_by_hand(crf):
 # Lists of sequences
 
 
-@CRFS
-def test_an_integer_cv_deals_out_whole_sequences(crf):
-    assert cross_val_score(crf, X, Y, cv=3).tolist() == [
+@pytest.mark.parametrize("form", [list, to_dicts], ids=["arrays", "dicts"])
+def test_an_integer_cv_deals_out_whole_sequences(crf, form):
+    given = form(X)
+    assert cross_val_score(crf, given, Y, cv=3).tolist() == [
         clone(crf)
-        .fit(X[:start] + X[start + 6 :], Y[:start] + Y[start + 6 :])
-        .score(X[start : start + 6], Y[start : start + 6])
+        .fit(given[:start] + given[start + 6 :], Y[:start] + Y[start + 6 :])
+        .score(given[start : start + 6], Y[start : start + 6])
         for start in (0, 6, 12)
     ]
 
 
-@CRFS
+def test_cross_validation_with_a_scorer_and_groups_of_sequences(crf):
+    found = cross_validate(
+        crf,
+        X,
+        Y,
+        groups=np.arange(18) // 3,
+        cv=FOLDS,
+        scoring=lambda crf, X, y: crf.log_likelihood(X, y).mean(),
+        return_estimator=True,
+    )
+    assert (found["test_score"] < 0).all()
+    assert all(model.classes_.tolist() == ["a", "b", "c"] for model in found["estimator"])
+
+
 @pytest.mark.parametrize(
     "search",
     [
@@ -104,6 +119,46 @@ def test_searches_over_lists_of_sequences(crf, search):
     best = clone(crf).set_params(**found.best_params_).fit(X, Y)
     np.testing.assert_array_equal(found.predict_proba(X), best.predict_proba(X))
     assert found.score(X, Y) == best.score(X, Y)
+    assert found.classes_.tolist() == ["a", "b", "c"]
+    for labels, same in zip(found.predict(X), best.predict(X), strict=True):
+        np.testing.assert_array_equal(labels, same)
+
+
+def test_a_search_finds_what_is_better(crf):
+    search = GridSearchCV(crf, {"reg_lambda": [1.0, 1e4]}, cv=3).fit(X, Y)
+    assert search.best_params_ == {"reg_lambda": 1.0}
+
+
+def test_a_search_over_orders():
+    # Labels that repeat those two positions before; only the first ones are told.
+    starts = itertools.product("xy", repeat=2)
+    y = [list("".join(start) * 5) for start in starts for _ in range(6)]
+    given = [[{"is": k} if t < 2 else {} for t, k in enumerate(labels)] for labels in y]
+    crf, folds = LinearCRF(reg_lambda=0.01), KFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(crf, {"order": [0, 1, 2]}, cv=folds).fit(given, y)
+    assert search.best_params_ == {"order": 2}
+    assert search.best_score_ == 1.0
+    patterns = {"label_patterns": [None, [("x", "x", "x")]]}
+    assert GridSearchCV(crf, patterns, cv=folds).fit(given, y).score(given, y) > 0.5
+
+
+def test_a_search_in_several_processes():
+    alone, together = (
+        GridSearchCV(LinearCRF(n_jobs=1), {"reg_alpha": [0.1, 1.0]}, cv=2, n_jobs=n_jobs).fit(X, Y)
+        for n_jobs in (1, 2)
+    )
+    scores = (search.cv_results_["mean_test_score"] for search in (alone, together))
+    np.testing.assert_array_equal(*scores)
+
+
+def test_a_search_hands_sample_weights_on(crf):
+    weights = np.linspace(0.1, 3, 18)
+    search = GridSearchCV(crf, {"reg_lambda": [1.0]}, cv=3).fit(X, Y, sample_weight=weights)
+    assert_same_model(search.best_estimator_, clone(crf).fit(X, Y, weights))
+    found = cross_validate(
+        crf, X, Y, cv=3, params={"sample_weight": weights}, return_estimator=True
+    )
+    assert_same_model(found["estimator"][0], clone(crf).fit(X[6:], Y[6:], weights[6:]))
 
 
 def test_halving_by_rounds():
@@ -141,7 +196,6 @@ def test_early_stopping_in_a_search():
 # Flat tables that carry their groups
 
 
-@CRFS
 def test_a_table_that_carries_its_groups(crf):
     own = clone(crf).set_params(group_column="sequence")
     found = cross_val_predict(own, TABLE, LABELS, groups=GROUPS, cv=FOLDS)
@@ -158,7 +212,6 @@ def test_a_table_that_carries_its_groups(crf):
     np.testing.assert_array_equal(search.predict(TABLE), np.concatenate(best.predict(X)))
 
 
-@CRFS
 def test_a_pipeline_with_a_group_column(crf):
     scaler = make_column_transformer(
         (StandardScaler(), ["a", "b", "c"]),
@@ -191,7 +244,6 @@ def ask(crf):
     return asked.set_predict_request(groups=True).set_predict_proba_request(groups=True)
 
 
-@CRFS
 @pytest.mark.usefixtures("_routing")
 def test_groups_are_routed_through_a_pipeline(crf):
     pipe = Pipeline([("scale", StandardScaler()), ("crf", ask(crf))])
@@ -208,7 +260,6 @@ def test_groups_are_routed_through_a_pipeline(crf):
     assert score == expected.score(scaled, LABELS, groups=GROUPS)
 
 
-@CRFS
 @pytest.mark.usefixtures("_routing")
 def test_groups_are_routed_through_cross_validation(crf):
     # Not through cross_val_predict, which never hands anything to predict: see group_column.
@@ -220,7 +271,6 @@ def test_groups_are_routed_through_cross_validation(crf):
     np.testing.assert_allclose(scores["test_right"], by_hand)
 
 
-@CRFS
 @pytest.mark.usefixtures("_routing")
 def test_groups_are_routed_through_a_search(crf):
     pipe = Pipeline([("scale", StandardScaler()), ("crf", ask(crf))])
@@ -231,7 +281,6 @@ def test_groups_are_routed_through_a_search(crf):
     assert search.best_score_ == pytest.approx(expected.mean())
 
 
-@CRFS
 @pytest.mark.usefixtures("_routing")
 def test_groups_that_nobody_asked_for_are_an_error(crf):
     with pytest.raises(Exception, match=r"groups.* are passed but are not explicitly set"):
@@ -250,7 +299,6 @@ def test_without_routing_a_pipeline_takes_groups_by_name():
 # Scorers
 
 
-@CRFS
 def test_position_scorers_take_lists_and_tables(crf):
     model = clone(crf).fit(X, Y)
     flat = np.concatenate(model.predict(X))
@@ -333,7 +381,6 @@ def test_feature_selection_by_trees():
     assert RFE(crf, n_features_to_select=2).fit(ROWS, LABELS).support_.sum() == 2
 
 
-@CRFS
 def test_pipelines_are_kept_by_joblib(crf, tmp_path):
     pipe = make_pipeline(StandardScaler(), clone(crf)).fit(ROWS, LABELS)
     joblib.dump(pipe, tmp_path / "pipe")

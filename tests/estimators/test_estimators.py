@@ -15,13 +15,11 @@ from reference import hash_seeds
 from reference.linear import make_data
 
 X, Y = make_data()
-ESTIMATORS = [LinearCRF, TreeCRF]
 OWN_TABLES = {LinearCRF: "weights", TreeCRF: "importances"}
 OWN_ATTRIBUTES = {
     LinearCRF: ["attributes_", "n_weights_"],
     TreeCRF: ["feature_importances_", "n_rounds_"],
 }
-SMALL = {LinearCRF: "max_iter=5, tol=0", TreeCRF: "n_rounds=3"}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +39,6 @@ SMALL = {LinearCRF: "max_iter=5, tol=0", TreeCRF: "n_rounds=3"}
         ("own table", ()),
     ],
 )
-@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_methods_need_a_fitted_model(estimator, method, args):
     message = f"this {estimator.__name__} is not fitted yet; call fit before using it"
     name = OWN_TABLES[estimator] if method == "own table" else method
@@ -49,7 +46,6 @@ def test_methods_need_a_fitted_model(estimator, method, args):
         getattr(estimator(), name)(*args)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_attributes_need_a_fitted_model(estimator):
     for name in ("label_patterns_", *OWN_ATTRIBUTES[estimator]):
         with pytest.raises(NotFittedError, match=f"this {estimator.__name__} is not fitted yet"):
@@ -58,14 +54,12 @@ def test_attributes_need_a_fitted_model(estimator):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_pattern_marginals_take_memory_for_the_patterns_not_for_all_label_pairs(estimator, order):
+def test_pattern_marginals_take_memory_for_the_patterns_not_for_all_label_pairs(make, order):
     n_labels, n_positions = 60, 400
     y = np.arange(n_positions) % n_labels
     x = np.stack([y, y % 7], axis=1).astype(np.float64)
     allowed = [(j, k % n_labels) for j in range(n_labels) for k in (j, j + 1)]
-    shorten = {LinearCRF: {"max_iter": 2, "tol": 0}, TreeCRF: {"n_rounds": 1}}[estimator]
-    crf = estimator(allowed=allowed, order=order, n_jobs=1, **shorten).fit([x], [y])
+    crf = make(allowed=allowed, order=order).fit([x], [y])
     tracemalloc.start()
     (found,) = crf.predict_pattern_marginals([x])
     _, peak = tracemalloc.get_traced_memory()
@@ -74,36 +68,36 @@ def test_pattern_marginals_take_memory_for_the_patterns_not_for_all_label_pairs(
     assert peak < 3 * found.nbytes + 2_000_000 < 8 * n_positions * n_labels**2 / 3
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_parameters_have_names(estimator):
     with pytest.raises(TypeError, match="positional argument"):
         estimator(100)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_fit_in_a_forked_child(estimator):
-    name = estimator.__name__
-    code = f"""
+def test_fit_in_a_forked_child():
+    code = """
         import os
         import numpy as np
-        from hedgerow import {name}
+        from reference.estimators import ESTIMATORS, small
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(3000, 4))
         labels = rng.integers(0, 3, 3000)
         groups = np.arange(3000) // 10
-        def fit():
-            return {name}(n_jobs=4, {SMALL[estimator]}).fit(rows, labels, groups=groups)
-        before = fit()
+        def fit(estimator):
+            crf = small(estimator, n_jobs=4).fit(rows, labels, groups=groups)
+            return crf.loss_, crf.predict_proba(rows).tolist()
+        before = [fit(estimator) for estimator in ESTIMATORS]
         child = os.fork()
         if child == 0:
-            again = fit()
-            same = again.loss_ == before.loss_
-            same &= (again.predict_proba(rows) == before.predict_proba(rows)).all()
-            os._exit(0 if same else 1)
+            os._exit(0 if [fit(estimator) for estimator in ESTIMATORS] == before else 1)
         raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0
 
 

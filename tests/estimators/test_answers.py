@@ -1,0 +1,384 @@
+"""Every answer of a model, by listing all labellings; labels known beforehand come out again."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from hedgerow import LinearCRF, TreeCRF
+from hedgerow.trellis import AutomatonChain
+from reference.estimators import (
+    ESTIMATORS,
+    answers,
+    assert_same,
+    every_prediction,
+    group_ids,
+    refuses,
+    small,
+)
+from reference.fitted_model import assert_enumerated, read_model
+from reference.linear import hide, make_data, make_legal_data
+
+X, Y = make_data(n_sequences=10, seed=4)
+ROWS, GROUPS = np.concatenate(X), group_ids(X)
+NOTHING = [[None] * len(x) for x in X]
+RULES = {"forbidden": [("b", "b")], "end_labels": ["b", "c"]}
+KINDS = {
+    "order 0": {"order": 0},
+    "order 1": {},
+    "order 2": {"order": 2},
+    "order 3": {"order": 3, "reg_lambda": 0.1},
+    "order 9": {"order": 9},
+    "some patterns": {"label_patterns": [("a", "b"), ("b", "b", "b"), ("a", "c", "a", "b")]},
+    "rare patterns left out": {"order": 3, "min_pattern_count": 2},
+    "pairs that occur": {"min_pattern_count": 1},
+    "class_weight": {"order": 2, "class_weight": {"a": 3.0, "b": 0.5}},
+    "constraints": RULES,
+    "order 2 and constraints": {"order": 2, **RULES},
+}
+OWN = {
+    LinearCRF: {
+        "edges": {"transition_attributes": True},
+        "order 2 and edges": {"order": 2, "transition_attributes": True},
+    },
+    TreeCRF: {"window": {"order": 2, "window": 1}, "all at once": {"max_step": None, "trim": 0}},
+}
+CASES = {
+    f"{estimator.__name__}, {kind}": (estimator, parameters)
+    for estimator in ESTIMATORS
+    for kind, parameters in (KINDS | OWN[estimator]).items()
+}
+
+
+def is_legal(labels, forbidden=(), end_labels="abc", **_):
+    return labels[-1] in end_labels and not any(
+        pair in forbidden for pair in itertools.pairwise(labels)
+    )
+
+
+def train(estimator, parameters):
+    """A model, and the sequences that it was trained on."""
+    xs, y = make_legal_data(lambda labels: is_legal(labels, **parameters), "abc")
+    return small(estimator, **parameters).fit(xs, y), xs
+
+
+@pytest.fixture(scope="module", params=CASES)
+def fitted(request):
+    """A model of each kind, and what there is to know about it, slowly."""
+    crf, xs = train(*CASES[request.param])
+    return crf, read_model(crf, xs)
+
+
+@pytest.fixture(scope="module")
+def crf(make):
+    return make(order=2).fit(X, Y)
+
+
+def draw_known(crf, share):
+    """Some labels of labellings that are drawn at random, so that they are possible."""
+    drawn = crf.sample(X, random_state=2)
+    return hide([labels[0].tolist() for labels in drawn], share=share, seed=1)
+
+
+# By enumeration.
+
+
+def test_all_answers_equal_enumeration(fitted):
+    crf, model = fitted
+    assert_enumerated(crf, model, X)
+    for y in (Y, hide(Y), hide(Y, share=0.8, seed=1)):
+        expected = list(map(model.log_likelihood, X, y))
+        np.testing.assert_allclose(crf.log_likelihood(X, y), expected, rtol=1e-9, atol=1e-13)
+
+
+def test_all_answers_equal_enumeration_of_what_is_left(fitted):
+    crf, model = fitted
+    known = draw_known(crf, 0.6)
+    assert_enumerated(crf, model, X, known)
+    for labels, given in zip(crf.predict(X, known=known, decode="marginal"), known, strict=True):
+        assert_known(labels.tolist(), given)
+        assert is_legal(labels.tolist(), crf.forbidden or (), crf.end_labels or "abc")
+    marginals = np.concatenate(crf.predict_marginals(X, known=known))
+    np.testing.assert_array_equal(crf.predict_proba(X, known=known), marginals)
+
+
+def test_few_patterns_of_many_labels():
+    # Pairs as rare as these are found over an automaton, not over all pairs.
+    X, y = make_data(labels="abcdefgh", longest=3, seed=3)
+    patterns = [("a", "b"), ("h", "h"), ("c", "g")]
+    crf = LinearCRF(label_patterns=patterns, reg_lambda=0.1, all_pairs=True).fit(X, y)
+    assert isinstance(crf.model_.trellis, AutomatonChain)
+    model = read_model(crf, X)
+    assert_enumerated(crf, model, X)
+    expected = list(map(model.log_likelihood, X, y))
+    np.testing.assert_allclose(crf.log_likelihood(X, y), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("estimator", "parameters"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize("partial", [False, True])
+def test_the_eval_set_is_measured_as_the_model_is(estimator, parameters, partial):
+    xs, y = make_legal_data(lambda labels: is_legal(labels, **parameters), "abc")
+    measured = hide(y) if partial else y
+    crf = small(estimator, **parameters).fit(xs, y, eval_set=(xs, measured))
+    n_known = sum(label is not None for labels in measured for label in labels)
+    expected = -crf.log_likelihood(xs, measured).sum() / n_known
+    assert crf.history_["eval_loss"][-1] == pytest.approx(expected, rel=1e-12)
+    assert crf.history_["eval_accuracy"][-1] == crf.score(xs, measured)
+    assert len(crf.history_["eval_loss"]) == len(crf.history_["loss"])
+
+
+# Samples, and labellings by rank.
+
+
+def test_samples_come_as_often_as_they_are_probable(crf):
+    (best,), (drawn,) = crf.predict_k_best(X[2:3], 300), crf.sample(X[2:3], 4000, random_state=0)
+    counts = Counter(map(tuple, drawn.tolist()))
+    for labels, log_prob in best[:5]:
+        prob = np.exp(log_prob)
+        error = np.sqrt(prob * (1 - prob) / 4000)
+        assert abs(counts[tuple(labels.tolist())] / 4000 - prob) < 4 * error
+
+
+def test_a_seed_gives_the_same_samples_and_none_gives_others(make):
+    crf = make(order=2, reg_lambda=10).fit(X, Y)
+    one, two = (np.hstack(crf.sample(X, 2, random_state=3)) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    other = crf.sample(X, 2, random_state=np.random.RandomState(3))
+    np.testing.assert_array_equal(np.hstack(other), one)
+    assert len({np.hstack(crf.sample(X, 2)).tobytes() for _ in range(5)}) > 1
+    assert [part.shape for part in crf.sample(X)] == [(1, len(x)) for x in X]
+
+
+def test_fewer_labellings_than_asked_for(crf):
+    assert [len(found) for found in crf.predict_k_best(X, 10)] == [min(10, 3 ** len(x)) for x in X]
+    (labels, log_prob), *others = crf.predict_k_best(X, 1)[0]
+    assert others == []
+    assert labels.tolist() == crf.predict(X)[0].tolist()
+    assert isinstance(log_prob, float)
+    assert log_prob == pytest.approx(crf.log_likelihood(X[:1], [labels])[0], rel=1e-12)
+
+
+# Ways to ask.
+
+
+def test_flat_answers_are_those_of_a_list(fitted):
+    crf, _ = fitted
+    known = draw_known(crf, 0.4)
+    flat = {"groups": GROUPS, "known": [label for labels in known for label in labels]}
+    for method, options in (
+        ("predict", {}),
+        ("predict", {"decode": "marginal"}),
+        ("predict_marginals", {}),
+        ("predict_pattern_marginals", {}),
+    ):
+        answer = getattr(crf, method)
+        for more, more_flat in (({}, {"groups": GROUPS}), ({"known": known}, flat)):
+            listed, found = answer(X, **options, **more), answer(ROWS, **options, **more_flat)
+            assert isinstance(found, np.ndarray)
+            np.testing.assert_array_equal(found, np.concatenate(listed))
+    drawn = crf.sample(ROWS, 4, random_state=0, **flat)
+    assert drawn.shape == (4, len(ROWS))
+    np.testing.assert_array_equal(drawn, np.hstack(crf.sample(X, 4, random_state=0, known=known)))
+    listed, found = crf.predict_k_best(X, 3), crf.predict_k_best(ROWS, 3, groups=GROUPS)
+    assert len(found) == len(X)
+    for one, two in zip(itertools.chain(*listed), itertools.chain(*found), strict=True):
+        assert (one[0].tolist(), one[1]) == (two[0].tolist(), two[1])
+    assert_same([crf.predict(X[0], known=known[0])], crf.predict(X[:1], known=known[:1]))
+
+
+def test_what_is_asked_for_one_at_a_time_is_the_same(make):
+    crf = make(order=3).fit(X, Y)
+    k_best, marginals = crf.predict_k_best(X, 4), crf.predict_pattern_marginals(X)
+    for s, x in enumerate(X):
+        np.testing.assert_array_equal(crf.predict_pattern_marginals([x])[0], marginals[s])
+        for (labels, log_prob), (same, value) in zip(
+            crf.predict_k_best([x], 4)[0], k_best[s], strict=True
+        ):
+            assert (labels.tolist(), log_prob) == (same.tolist(), value)
+
+
+SIZES = {
+    LinearCRF: ["linear.weights.BATCH_BYTES", "potentials.attribute_weights.BATCH_BYTES"],
+    TreeCRF: ["potentials.node_trees.BATCH"],
+}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters", "size"),
+    [
+        (LinearCRF, {}, 1),
+        (LinearCRF, {"transition_attributes": True}, 1),
+        *((TreeCRF, {"window": 2}, size) for size in (1, 7, 100)),
+    ],
+)
+def test_batches_of_scores_do_not_matter(monkeypatch, estimator, parameters, size):
+    crf, known = small(estimator, order=2, **parameters).fit(X, hide(Y)), hide(Y, seed=2)
+
+    def ask():
+        # One labelling at a time: of several, all would be drawn for one batch after the other.
+        figures = crf.log_likelihood(X, known), crf.score(X, known)
+        return *figures, *answers(crf, X, 1), *answers(crf, X, 1, known=known)
+
+    whole = ask()
+    for place in SIZES[estimator]:
+        monkeypatch.setattr(f"hedgerow.{place}", size)
+    assert_same(ask(), whole)
+    apart = small(estimator, order=2, **parameters).fit(X, hide(Y))
+    assert apart.loss_ == pytest.approx(crf.loss_, rel=1e-10)
+
+
+# Known labels.
+
+
+def assert_known(labels, known):
+    """Labels are what is known, where something is."""
+    assert len(labels) == len(known)
+    assert all(given in (None, label) for label, given in zip(labels, known, strict=True))
+
+
+def assert_one_hot(probs, expected):
+    """All but one are exactly zero."""
+    np.testing.assert_array_equal(probs[~expected], 0)
+    np.testing.assert_allclose(probs[expected], 1, rtol=1e-12)
+
+
+def test_log_probabilities_are_conditional_on_what_is_known(fitted):
+    crf, _ = fitted
+    known = draw_known(crf, 0.6)
+    best = [found[0] for found in crf.predict_k_best(X, 1, known=known)]
+    joint = crf.log_likelihood(X, [labels for labels, _ in best])
+    expected = joint - crf.log_likelihood(X, known)
+    np.testing.assert_allclose([value for _, value in best], expected, rtol=1e-8, atol=1e-11)
+
+
+def test_nothing_known_is_as_if_nothing_were_said(fitted):
+    crf, _ = fitted
+    assert_same(answers(crf, X), answers(crf, X, known=NOTHING))
+    np.testing.assert_array_equal(crf.log_likelihood(X, NOTHING), 0)
+
+
+def test_everything_known_leaves_nothing_to_find(fitted):
+    crf, _ = fitted
+    known = draw_known(crf, 0.0)
+    known[2] = crf.predict(X)[2].tolist()
+    for decode in ("viterbi", "marginal"):
+        found = crf.predict(X, known=known, decode=decode)
+        assert [labels.tolist() for labels in found] == known
+    one_hot = np.concatenate(known)[:, None] == crf.classes_
+    assert_one_hot(crf.predict_proba(X, known=known), one_hot)
+    for labels, found in zip(known, crf.predict_k_best(X, 3, known=known), strict=True):
+        assert [same.tolist() for same, _ in found] == [labels]
+        assert found[0][1] == pytest.approx(0, abs=1e-12)
+    sampled = crf.sample(X, 2, known=known)
+    assert [labels.tolist() for labels in sampled] == [[labels] * 2 for labels in known]
+
+
+def test_known_labels_may_be_as_unlikely_as_they_like():
+    # What is known wins against any weight.
+    items = [[{"n": 1e6}, {"n": -1e6}], [{"n": -1e6}]]
+    crf = LinearCRF(reg_lambda=1e-9).fit(items, [["p", "m"], ["m"]])
+    wrong = [["m", "p"], ["p"]]
+    assert [labels.tolist() for labels in crf.predict(items, known=wrong)] == wrong
+    np.testing.assert_array_equal(crf.predict_proba(items, known=wrong), [[1, 0], [0, 1], [0, 1]])
+
+
+def test_what_is_known_changes_what_is_found_beside_it(make):
+    y = [["a", "b"] * 4, ["c", "d"] * 4]
+    crf = make(reg_lambda=0.01).fit([[{}] * 8] * 2, y)
+    for labels in y:
+        for t in (0, 5, 7):
+            known = [None] * 8
+            known[t] = labels[t]
+            assert crf.predict([[{}] * 8], known=[known])[0].tolist() == labels
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda labels: np.array(labels, dtype=object),
+        lambda labels: pd.Series(labels, dtype="string"),
+        lambda labels: pd.Series(labels, dtype="category"),
+        pl.Series,
+        tuple,
+    ],
+    ids=["array", "pandas", "categories", "polars", "tuple"],
+)
+def test_forms_of_known_labels(crf, form):
+    known = hide(Y)
+    expected = crf.predict_proba(X, known=known)
+    np.testing.assert_array_equal(crf.predict_proba(X, known=list(map(form, known))), expected)
+    flat = form([label for labels in known for label in labels])
+    found = crf.predict_proba(ROWS, groups=GROUPS, known=flat)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_integers_and_a_missing_label_of_their_own(make):
+    numbers = [["abc".index(label) for label in labels] for labels in Y]
+    crf = make(order=2, missing_label=-1).fit(X, hide(numbers, -1))
+    assert crf.classes_.tolist() == [0, 1, 2]
+    expected = crf.predict_proba(X, known=hide(numbers))
+    np.testing.assert_array_equal(crf.predict_proba(X, known=hide(numbers, -1)), expected)
+    with_nan = [np.array(labels, dtype=float) for labels in hide(numbers, np.nan)]
+    np.testing.assert_array_equal(crf.predict_proba(X, known=with_nan), expected)
+    message = "unknown label -1 at known[0][2]; known labels: 0, 1"
+    known = [[0, 1, -1, None, None], *hide(numbers)[1:]]
+    refuses(ValueError, message, make().fit(X, numbers).predict, X, known=known)
+
+
+@pytest.mark.parametrize(
+    ("known", "message", "error"),
+    [
+        (5, "known is of type int; X is a list of sequences, so known is a list with", TypeError),
+        (["a", None], "known is flat, known[0] is 'a', but X is not; X is a list of", ValueError),
+        ([[None] * 3, [None, "z"]], "unknown label 'z' at known[1][1]; known labels:", ValueError),
+        ([[None] * 3, [None, 1]], "unknown label 1 at known[1][1]; known labels: 'a'", ValueError),
+        ([None, ["a", None]], "known is flat, known[0] is None, but X is not", ValueError),
+    ],
+)
+def test_known_labels_that_do_not_fit(crf, known, message, error):
+    for method in every_prediction(crf):
+        refuses(error, message, method, [np.ones((3, 3)), np.ones((2, 3))], known=known)
+
+
+def test_flat_known_labels_that_do_not_fit(crf):
+    for known, message in (
+        (["a", None], "known has 2 labels but X has 3 rows; pass one label for every row"),
+        ([["a"], None, None], "known[0] is a list, not a label; X is flat, so known is 1-D"),
+        (["a", None, "z"], "unknown label 'z' at known[2]; known labels: 'a', 'b', 'c'"),
+    ):
+        refuses(ValueError, message, crf.predict, np.ones((3, 3)), known=known)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_known_labels_that_break_a_rule(estimator, order):
+    crf, _ = train(estimator, {"order": order, **RULES})
+    for known, message in (
+        (
+            [[None] * 2, ["c", "b", "b"]],
+            "known[1][2] is 'b' after 'b', which the parameter forbidden forbids; correct the",
+        ),
+        (
+            [[None, "a"], [None] * 3],
+            "known[0][1] is 'a' at the end of a sequence, which the parameter end_labels forbids",
+        ),
+    ):
+        for method in every_prediction(crf):
+            refuses(ValueError, message, method, [np.ones((2, 3)), np.ones((3, 3))], known=known)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_known_labels_that_leave_no_path(make, order):
+    x = np.ones((4, 1))
+    crf = make(order=order, allowed=[("a", "b"), ("b", "c"), ("c", "a")]).fit([x], [list("abca")])
+    assert crf.predict([x], known=[["a", None, None, "a"]])[0].tolist() == list("abca")
+    message = (
+        "no labelling of the sequence up to known[0][3] has the labels given there and keeps to "
+        "the parameter allowed; correct the labels or relax the constraints"
+    )
+    for method in (crf.predict, crf.predict_marginals, crf.sample):
+        refuses(ValueError, message, method, [x], known=[["a", None, None, "b"]])
+    message = message.replace("[0][3]", "[3]")
+    refuses(ValueError, message, crf.predict, x, known=["a", None, None, "b"])

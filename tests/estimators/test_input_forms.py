@@ -1,0 +1,236 @@
+"""The same data in any form give the same model, and the answer has the form of the question."""
+
+import decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from hedgerow import TreeCRF
+from reference.estimators import assert_same_model, group_ids
+from reference.linear import make_data
+
+X, Y = make_data(n_sequences=12, longest=6)
+ROWS, LABELS, GROUPS = np.concatenate(X), np.concatenate(Y), group_ids(X)
+NAMES = ["x0", "x1", "x2"]
+
+
+@pytest.fixture(scope="module")
+def plain(make):
+    return make().fit(X, Y)
+
+
+# X.
+
+
+def each(form):
+    """Sequences one by one in some form."""
+    return lambda X: list(map(form, X))
+
+
+def together(form):
+    """The rows of all sequences in some form."""
+    return lambda X: form(np.concatenate(X))
+
+
+def to_pandas(rows, **options):
+    return pd.DataFrame(rows, columns=NAMES, **options)
+
+
+def to_polars(rows):
+    return pl.DataFrame(rows, schema=NAMES)
+
+
+LISTED = {
+    "nested lists": each(np.ndarray.tolist),
+    "tuple": tuple,
+    "lists of rows": each(list),
+    "array of objects": lambda X: np.array([*X, None], dtype=object)[:-1],
+    "generator": lambda X: (x for x in X),
+    "column by column": each(np.asfortranarray),
+    "every other row": each(lambda x: np.repeat(x, 2, axis=0)[::2]),
+    "pandas": each(to_pandas),
+    "pandas without names": each(pd.DataFrame),
+    "polars": each(to_polars),
+    "csr arrays": each(sparse.csr_array),
+    "csc matrices": each(sparse.csc_matrix),
+}
+FLAT = {
+    "flat array": np.concatenate,
+    "flat lists": together(np.ndarray.tolist),
+    "flat pandas": together(to_pandas),
+    "flat polars": together(to_polars),
+    "flat coo array": together(sparse.coo_array),
+    "dok array": together(sparse.dok_array),
+    "bsr array": together(sparse.bsr_array),
+    "flat column by column": together(np.asfortranarray),
+    "other bytes": together(lambda rows: rows.astype(">f8")),
+    "longdouble": together(lambda rows: rows.astype(np.longdouble)),
+    "a view": together(lambda rows: rows[::-1][::-1]),
+    "no mask": together(lambda rows: np.ma.masked_array(rows, mask=False)),
+    "matrix": together(lambda rows: rows.view(np.matrix)),
+    "decimals": together(lambda rows: [list(map(decimal.Decimal, row)) for row in rows]),
+    "objects": together(lambda rows: rows.astype(object)),
+    "pandas of arrow": together(lambda rows: to_pandas(rows).astype("double[pyarrow]")),
+    "pandas Float64": together(lambda rows: to_pandas(rows).astype("Float64")),
+    "pandas MultiIndex": together(
+        lambda rows: pd.DataFrame(rows, columns=pd.MultiIndex.from_product([["x"], NAMES]))
+    ),
+    "arrow": together(lambda rows: pa.table(dict(zip(NAMES, rows.T, strict=True)))),
+}
+# Trees are cut elsewhere between the same values.
+SPARSE = {"csr arrays", "csc matrices", "flat coo array", "dok array", "bsr array"}
+
+
+@pytest.mark.parametrize("form", [*LISTED, *FLAT])
+def test_all_forms_give_the_same_model_to_the_last_bit(make, estimator, plain, form):
+    flat = form in FLAT
+    change = (LISTED | FLAT)[form]
+    more, given = ({"groups": GROUPS}, LABELS) if flat else ({}, Y)
+    crf = make().fit(change(X), given, **more)
+    assert (crf.loss_, crf.history_) == (plain.loss_, plain.history_)
+    if form != "pandas MultiIndex" and not (form in SPARSE and estimator is TreeCRF):
+        assert_same_model(crf, plain)
+    expected = plain.predict_proba(X)
+    labels, marginals = crf.predict(change(X), **more), crf.predict_marginals(change(X), **more)
+    if not flat:
+        assert isinstance(labels, list)
+        assert isinstance(marginals, list)
+        assert list(map(len, labels)) == list(map(len, X))
+        labels, marginals = np.concatenate(labels), np.concatenate(marginals)
+    np.testing.assert_array_equal(labels, np.concatenate(plain.predict(X)))
+    np.testing.assert_array_equal(marginals, expected)
+    np.testing.assert_array_equal(crf.predict_proba(change(X), **more), expected)
+    found = crf.log_likelihood(change(X), given, **more)
+    np.testing.assert_array_equal(found, plain.log_likelihood(X, Y))
+    assert crf.score(change(X), given, **more) == plain.score(X, Y)
+    # A model reads every form of columns, whatever it was fitted on.
+    np.testing.assert_array_equal(plain.predict_proba(change(X), **more), expected)
+    np.testing.assert_array_equal(crf.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_columns_are_matched_by_place_where_one_side_has_no_names(make, plain, library):
+    frames = [library.DataFrame(dict(zip("pqr", x.T, strict=True))) for x in X]
+    on_frames, expected = make().fit(frames, Y), plain.predict_proba(X)
+    np.testing.assert_array_equal(plain.predict_proba(frames), expected)
+    np.testing.assert_array_equal(on_frames.predict_proba(X), expected)
+    np.testing.assert_array_equal(on_frames.predict_proba(frames), expected)
+    watched = make().fit(X, Y, eval_set=(frames, Y))
+    assert watched.history_["eval_accuracy"][-1] == plain.score(X, Y)
+
+
+def test_a_stack_of_sequences_of_equal_length(make):
+    X = np.stack([ROWS[:4], ROWS[4:8], ROWS[8:12]])
+    y = np.stack([LABELS[:4], LABELS[4:8], LABELS[8:12]])
+    in_list, in_stack = make().fit(list(X), y.tolist()), make().fit(X, y)
+    assert_same_model(in_stack, in_list)
+    for crf, form in ((in_list, list(X)), (in_stack, X)):
+        labels, marginals = crf.predict(form), crf.predict_marginals(form)
+        assert isinstance(labels, list)
+        assert [part.shape for part in labels] == [(4,)] * len(X)
+        assert [part.shape for part in marginals] == [(4, 3)] * len(X)
+        assert crf.predict_proba(form).shape == (4 * len(X), 3)
+
+
+def test_a_flat_x_without_groups_is_one_sequence(make):
+    flat, listed = make().fit(ROWS, LABELS), make().fit([ROWS], [LABELS])
+    assert_same_model(flat, listed)
+    assert flat.predict(ROWS).shape == LABELS.shape
+    assert flat.log_likelihood(ROWS, LABELS).shape == (1,)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.bool_])
+def test_numbers_of_any_kind(make, dtype):
+    given = [(3 * np.abs(x)).astype(dtype) for x in X]
+    assert_same_model(make().fit(given, Y), make().fit([x.astype(np.float64) for x in given], Y))
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_unknown_words_of_a_text_column_are_missing(make, library):
+    crf = make().fit(library.DataFrame({"word": LABELS, "size": ROWS[:, 0]}), LABELS, groups=GROUPS)
+    unknown = library.DataFrame({"word": ["new"], "size": [0.5]})
+    missing = library.DataFrame({"word": ["new", None], "size": [0.5, 0.5]})[1:]
+    np.testing.assert_array_equal(crf.predict_proba(unknown), crf.predict_proba(missing))
+
+
+# Groups.
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        iter,
+        pd.Categorical,
+        lambda ids: ids.astype("M8[D]"),
+        lambda ids: ids.astype(str),
+        lambda ids: [f"sequence {number}" for number in ids],
+        lambda ids: [("book", number) for number in ids.tolist()],
+        lambda ids: pd.Series(ids.max() - ids),
+        lambda ids: pd.Series(ids, index=ids[::-1], dtype="Int8"),
+        pl.Series,
+        lambda ids: pa.chunked_array([ids[:9], ids[9:]]),
+    ],
+)
+def test_groups_by_any_kind_of_id(make, plain, form):
+    assert make().fit(ROWS, LABELS, groups=form(GROUPS)).loss_ == plain.loss_
+
+
+# Labels.
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        list,
+        tuple,
+        iter,
+        np.array,
+        lambda labels: np.array(labels, dtype=object),
+        pd.Series,
+        pd.Categorical,
+        pd.Index,
+        lambda labels: pd.Series(labels, dtype="string[pyarrow]"),
+        pl.Series,
+        lambda labels: pl.Series(labels, dtype=pl.Enum(["c", "b", "a"])),
+        lambda labels: pa.chunked_array([labels[:1], labels[1:]]),
+        lambda labels: pa.array(labels).dictionary_encode(),
+    ],
+)
+def test_forms_of_labels(make, plain, form):
+    assert_same_model(make().fit(X, list(map(form, Y))), plain)
+    assert_same_model(make().fit(X, (form(labels) for labels in Y)), plain)
+    assert_same_model(make().fit(ROWS, form(LABELS.tolist()), groups=GROUPS), plain)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array(["low", "mid", "high"]),
+        np.array([-1, 0, 700]),
+        np.array([3, 1, 2], dtype=np.uint8),
+        np.array([True, False]),
+    ],
+    ids=["str", "int", "uint8", "bool"],
+)
+def test_labels_come_back_as_they_were(make, names):
+    X, y = make_data(labels=range(len(names)), n_sequences=16)
+    y = [names[labels] for labels in y]
+    crf = make(reg_lambda=0.01).fit(X, y)
+    assert crf.classes_.dtype == names.dtype
+    assert crf.classes_.tolist() == sorted(names.tolist())
+    for decode in ("viterbi", "marginal"):
+        assert all(labels.dtype == names.dtype for labels in crf.predict(X, decode=decode))
+    assert crf.transitions()["from"].dtype == names.dtype
+    assert crf.score(X, y) > 0.6
+    listed = make(reg_lambda=0.01).fit(X, [labels.tolist() for labels in y])
+    assert listed.classes_.tolist() == crf.classes_.tolist()
+    assert listed.loss_ == crf.loss_
+
+
+def test_marginal_decoding_takes_the_likeliest_label_of_each_position(plain):
+    expected = plain.classes_[plain.predict_proba(X).argmax(axis=1)]
+    np.testing.assert_array_equal(np.concatenate(plain.predict(X, decode="marginal")), expected)

@@ -1,0 +1,420 @@
+"""What the estimators refuse, and how they say so; what they accept though it looks odd."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from hedgerow import LinearCRF, TreeCRF
+from reference.estimators import ESTIMATORS, every_prediction, refuses, small, tables
+from reference.linear import make_data, to_dicts
+
+X, Y = make_data()
+DICTS = to_dicts(X)
+ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
+UNKNOWN = [[None] * len(labels) for labels in Y]
+
+
+@pytest.fixture(scope="module")
+def fitted(make):
+    return make().fit(X, Y)
+
+
+def spoil(value):
+    """X with a value at position 1, column 2 of its first sequence."""
+    spoilt = [x.copy() for x in X]
+    spoilt[0][1, 2] = value
+    return spoilt
+
+
+def test_the_examples_of_the_documentation():
+    sentences = [[{"word": "the"}, {"word": "old"}, {"word": "man"}], [{"word": "man"}]]
+    tags = [["D", "A", "N"], ["N"]]
+    rows, levels = (
+        [[[0.1], [0.9], [0.2]], [[0.8], [0.1]]],
+        [["low", "high", "low"], ["high", "low"]],
+    )
+    trees = TreeCRF(n_rounds=20, min_child_weight=0)
+    for crf, X, y in ((LinearCRF(), sentences, tags), (trees, rows, levels)):
+        assert [labels.tolist() for labels in crf.fit(X, y).predict(X)] == y
+
+
+# Parameters.
+
+NUMBER = "expected a finite number of at least 0"
+COUNT = "expected an integer of at least 0"
+COUNT_FROM_1 = "expected an integer of at least 1"
+BOOL = "expected True or False"
+PREFIX = "expected True, False, or a "
+SHARE = "expected a number above 0 and at most 1"
+BINS = "expected an integer from 2 to 255"
+WINDOW = "expected how many positions"
+CURVATURE = "expected 'mixing' or 'exact' or 'length'"
+# What is expected of a parameter, and values that are something else.
+OF_BOTH = [
+    ("reg_lambda", NUMBER, [-1, np.nan, "1", None]),
+    ("order", COUNT, [-1, 1.0, "2", None, True]),
+    ("min_pattern_count", COUNT, [-1, 0.5]),
+    ("constraints", "expected 'BIO' or 'IOB1' or 'BILOU' or", ["IOB2"]),
+    ("forbidden", "expected a list of pairs (label before, label)", ["ab"]),
+    ("missing_label", "expected a string, an integer or a bool, as", [0.5]),
+    ("n_jobs", "expected a positive number of threads, None or -1", [0, 1.5]),
+    ("verbose", COUNT, [-1, "loud"]),
+]
+OF_LINEAR = [
+    ("reg_alpha", NUMBER, [-0.5, np.inf, True]),
+    ("max_iter", COUNT_FROM_1, [0, 10.0]),
+    ("tol", NUMBER, [-1e-3]),
+    ("min_count", COUNT, [-1, 1.5]),
+    ("all_pairs", BOOL, ["yes", None]),
+    ("transition_attributes", PREFIX, [2, ""]),
+]
+OF_TREES = [
+    ("n_rounds", COUNT_FROM_1, [0, 10.0, None, True]),
+    ("learning_rate", NUMBER, [-0.1, np.inf, "fast"]),
+    ("learning_rate", "expected at most 1e+06", [1e308]),
+    ("max_depth", COUNT_FROM_1, [0, 2.5]),
+    ("max_leaves", COUNT_FROM_1, [0]),
+    ("max_leaves", "expected at most 32768", [32769]),
+    ("min_child_weight", NUMBER, [-1, np.nan]),
+    ("min_split_gain", NUMBER, [-1e-9]),
+    ("trim", NUMBER, [-0.01, "none"]),
+    ("max_step", NUMBER, [-1, np.inf]),
+    ("max_step", "expected more than 0", [0]),
+    ("negative_ratio", NUMBER, [-2]),
+    ("negative_ratio", "expected more than 0", [0]),
+    ("max_bins", BINS, [1, 256, 16.0, True]),
+    ("window", WINDOW, [-1, 1.5, "1", None, (1, -2), (1, 2, 3), (), 256, (0, 300), np.array(1.0)]),
+    *(
+        (name, SHARE, [0, -0.5, 1.01, np.nan, None, "half", True])
+        for name in ("subsample", "colsample_bytree", "colsample_bynode")
+    ),
+    ("newton", BOOL, ["yes", None]),
+    ("stratified", BOOL, [2]),
+    ("curvature", CURVATURE, ["none", None]),
+    ("transition_step", "expected 'bound' or 'exact'", ["long"]),
+    ("early_stopping_rounds", COUNT_FROM_1, [0, 2.0]),
+    ("early_stopping_metric", "expected 'loss' or 'accur", ["f1"]),
+    ("random_state", "expected an integer from 0 to 2**32 - 1", ["seed"]),
+]
+# Those that do more than repeat the value.
+TOLD_OTHERWISE = [
+    ("label_patterns", [()], "label_patterns[0] is empty; a pattern has at least two labels"),
+    (
+        "label_patterns",
+        [("a", "b"), ("a", "z")],
+        "label_patterns[1] has the unknown label 'z'; known labels: 'a', 'b', 'c'",
+    ),
+    ("label_patterns", [("a", 1)], "label_patterns[0] has the unknown label 1; known labels:"),
+    ("label_patterns", [("a", None)], "label_patterns[0] has the unknown label None; known"),
+    ("label_patterns", [(["a"], "b")], "label_patterns[0] has the unknown label ['a']; known"),
+    ("allowed", [], "allowed is empty, which forbids every pair of labels; list the pairs"),
+    ("forbidden", [("a", "z")], "forbidden has the unknown label 'z'; known labels: 'a', 'b'"),
+    ("start_labels", [], "start_labels is empty, which forbids every sequence; name at least"),
+    ("end_labels", ["z"], "end_labels has the unknown label 'z'; known labels: 'a', 'b', 'c'"),
+]
+BAD = [
+    *(
+        (estimator, name, value, f"{name} is {value!r}; {expected}")
+        for estimator, own in ((LinearCRF, OF_LINEAR), (TreeCRF, OF_TREES))
+        for name, expected, values in (*OF_BOTH, *own)
+        for value in values
+    ),
+    *((estimator, *case) for estimator in ESTIMATORS for case in TOLD_OTHERWISE),
+]
+
+
+@pytest.mark.parametrize(("estimator", "name", "value", "message"), BAD)
+def test_bad_parameters(estimator, name, value, message):
+    refuses(ValueError, message, small(estimator, **{name: value}).fit, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("label_patterns", "message"),
+    [
+        ("ab", "label_patterns is 'ab'; expected a list of tuples of labels, such as [('a', 'b'),"),
+        (5, "label_patterns is 5; expected a list of tuples of labels, such as"),
+        (["ab"], "label_patterns[0] is 'ab'; expected a tuple of labels"),
+        ([("a", "b"), 7], "label_patterns[1] is 7; expected a tuple of labels"),
+    ],
+)
+def test_label_patterns_that_are_no_lists(make, label_patterns, message):
+    refuses(TypeError, message, make(label_patterns=label_patterns).fit, X, Y)
+
+
+@pytest.mark.parametrize(("name", "value"), [("order", 0), ("order", 2), ("min_pattern_count", 2)])
+def test_what_label_patterns_take_the_place_of(make, name, value):
+    message = f"{name} is {value} and label_patterns are given; these take the place of"
+    refuses(ValueError, message, make(label_patterns=[("a", "b")], **{name: value}).fit, X, Y)
+
+
+def test_bad_callbacks():
+    message = "callbacks holds 5, which cannot be called"
+    refuses(TypeError, message, TreeCRF(callbacks=[print, 5]).fit, X, Y)
+    message = "callbacks holds 'loud', which cannot be called"
+    refuses(TypeError, message, TreeCRF(callbacks=("loud",)).fit, X, Y)
+
+
+def test_patience_without_an_eval_set():
+    message = "early_stopping_rounds needs an eval_set to stop by; pass fit(..., eval_set=(X, y))"
+    refuses(ValueError, message, TreeCRF(early_stopping_rounds=3).fit, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        *(
+            (estimator, parameters)
+            for estimator in ESTIMATORS
+            for parameters in (
+                {"reg_lambda": np.float32(0.5), "random_state": np.uint8(0)},
+                {"order": np.int64(2), "min_pattern_count": np.uint8(1)},
+                {"class_weight": {"a": np.float64(2), "b": 1}, "missing_label": np.str_("?")},
+                {"n_jobs": np.int64(1)},
+            )
+        ),
+        (LinearCRF, {"reg_alpha": np.float16(0.25), "min_count": np.int32(1)}),
+        (LinearCRF, {"max_iter": np.int64(500), "tol": np.float32(2**-20)}),
+        (LinearCRF, {"all_pairs": np.True_, "transition_attributes": np.False_}),
+        (TreeCRF, {"n_rounds": np.int64(3), "max_depth": np.int32(2), "max_leaves": np.uint8(4)}),
+        (TreeCRF, {"learning_rate": np.float32(0.5), "trim": np.float32(0)}),
+        (TreeCRF, {"max_bins": np.int64(10), "window": np.int64(1), "max_step": np.float32(2)}),
+        (TreeCRF, {"newton": np.False_, "stratified": np.True_, "random_state": np.int64(0)}),
+        (TreeCRF, {"subsample": np.float32(0.5), "random_state": np.uint8(1)}),
+    ],
+)
+def test_parameters_may_be_numpy_scalars(estimator, parameters):
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in parameters.items()
+    }
+    crf = small(estimator, **parameters).fit(X, Y)
+    assert crf.loss_ == small(estimator, **plain).fit(X, Y).loss_
+    assert type(crf.loss_) is float
+
+
+# Training data.
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([], [], "X is empty; expected at least one sequence"),
+        (np.empty((0, 3)), [], "X has no rows (shape (0, 3)); expected at least one"),
+        (np.empty((3, 0)), ["a"] * 3, "X has 0 feature(s) (shape=(3, 0)) while a minimum of 1 is"),
+        ([X[0], X[1][:0]], Y[:2], "X[1] is empty; a sequence needs at least one position"),
+        ([DICTS[0], []], [Y[0], []], "X[1] is empty; a sequence needs at least one position"),
+        ([[[1.0, 2.0], [1.0]]], [["a", "b"]], "X[0] is ragged: position 1 has 1 columns but"),
+        ([X[0], X[2][:, :2]], [Y[0], Y[2]], "X[1] has 2 columns but X[0] has 3; every sequence"),
+        (X, Y[:-1], "y has 7 sequences but X has 8; pass one list of labels for every sequence"),
+        (X, None, "fit requires y to be passed, but the target y is None"),
+        (X, UNKNOWN, "y has no label at any of its 16 positions, all are missing (None); training"),
+    ],
+)
+def test_bad_data(make, X, y, message):
+    refuses(ValueError, message, make().fit, X, y)
+
+
+def test_bad_groups(make, fitted):
+    groups = np.repeat([0, 1, 0], [1, 1, len(ROWS) - 2])
+    message = "group 0 comes back at row 2 after it began at row 0"
+    refuses(ValueError, message, make().fit, ROWS, LABELS, groups=groups)
+    refuses(ValueError, message, fitted.predict, ROWS, groups=groups)
+    message = "groups goes with one flat X, but X is a list of sequences"
+    refuses(ValueError, message, make().fit, X, Y, groups=groups)
+    refuses(ValueError, "ids but X has", make().fit, ROWS, LABELS, groups=groups[:-1])
+
+
+NEED = {
+    LinearCRF: "LinearCRF needs finite numbers",
+    TreeCRF: "TreeCRF needs finite numbers, or NaN for missing ones: clip or drop it",
+}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "value"),
+    [
+        *((estimator, value) for estimator in ESTIMATORS for value in (np.inf, -np.inf)),
+        (LinearCRF, np.nan),
+    ],
+)
+def test_numbers_that_are_not_finite_are_named(estimator, value):
+    what, need = "NaN" if np.isnan(value) else value, NEED[estimator]
+    crf, fitted, bad = small(estimator), small(estimator).fit(X, Y), spoil(value)
+    message = f"X[0] has {what} at position 1, column 2; {need}"
+    refuses(ValueError, message, crf.fit, bad, Y)
+    refuses(ValueError, f"in eval_set: {message}", crf.fit, X, Y, eval_set=(bad, Y))
+    refuses(ValueError, message, crf.fit, bad, Y, init=fitted)
+    refuses(ValueError, message, crf.fit, [sparse.csr_array(x) for x in bad], Y)
+    for method in every_prediction(fitted):
+        refuses(ValueError, message, method, bad)
+    for method in (fitted.score, fitted.log_likelihood):
+        refuses(ValueError, message, method, bad, Y)
+    message = f"X has {what} at row 1, column 2; {need}"
+    refuses(ValueError, message, fitted.predict, np.concatenate(bad))
+    frame = pd.DataFrame({"width": [1.0, 2.0], "height": [1.0, value]})
+    message = f"X[0] has {what} at position 1, column 'height'; {need}"
+    refuses(ValueError, message, crf.fit, [frame], [["a", "b"]])
+
+
+def test_missing_numbers_are_welcome_to_trees():
+    for crf in (small(TreeCRF).fit(spoil(np.nan), Y), small(TreeCRF).fit(X, Y)):
+        assert np.isfinite(crf.predict_proba(spoil(np.nan))).all()
+
+
+@pytest.mark.parametrize(
+    ("eval_set", "message"),
+    [
+        ((X,), "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ((X, Y, None, None), "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        (5, "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ({"X": X, "y": Y}, "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ((X, Y[:-1]), "in eval_set: y has 7 sequences but X has 8"),
+        ((DICTS, Y), "in eval_set: X holds dicts or attribute strings, but {} was fitted on 3 col"),
+        (([x[:, :2] for x in X], Y), "in eval_set: X has 2 features, but {} is expecting 3 feat"),
+        (([], []), "in eval_set: X is empty; expected at least one sequence"),
+        ((X, UNKNOWN), "in eval_set: every label of y is missing; at least one is needed"),
+        ((X, [["z", *Y[0][1:]], *Y[1:]]), "in eval_set: unknown label 'z' at y[0][0]; known lab"),
+    ],
+)
+def test_bad_eval_set(make, estimator, eval_set, message):
+    message = message.format(estimator.__name__)
+    refuses(ValueError, message, make().fit, X, Y, eval_set=eval_set)
+
+
+def test_bad_init(make, estimator):
+    name = estimator.__name__
+    (other,) = set(ESTIMATORS) - {estimator}
+    for init in ({}, other()):
+        message = f"init is of type {type(init).__name__}; expected a fitted {name}"
+        refuses(TypeError, message, make().fit, X, Y, init=init)
+    message = f"this {name} is not fitted yet; call fit before using it"
+    refuses(NotFittedError, message, make().fit, X, Y, init=make())
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was(make):
+    crf = make().fit(X, Y)
+    kept = crf.predict_proba(X), *tables(crf).values()
+    told = crf.loss_, crf.history_, crf.label_patterns_
+    for given in ((spoil(np.inf), Y), (X, Y[:-1]), (DICTS, [[1]])):
+        with pytest.raises(ValueError, match=r"^(X|y)"):
+            crf.fit(*given)
+    with pytest.raises(ValueError, match="in eval_set"):
+        crf.fit(DICTS, Y, eval_set=(X, Y))
+    crf.reg_lambda = -1
+    with pytest.raises(ValueError, match="reg_lambda"):
+        crf.fit(X, Y)
+    assert (crf.loss_, crf.history_, crf.label_patterns_) == told
+    for before, now in zip(kept, (crf.predict_proba(X), *tables(crf).values()), strict=True):
+        np.testing.assert_array_equal(before, now)
+
+
+def test_the_data_handed_in_stay_as_they_are(make):
+    rows, labels, weight = ROWS.copy(), LABELS.copy(), np.ones(1)
+    crf = make(class_weight="balanced").fit(rows, labels, weight)
+    crf.predict_proba(rows)
+    np.testing.assert_array_equal(rows, ROWS)
+    np.testing.assert_array_equal(labels, LABELS)
+    np.testing.assert_array_equal(weight, 1)
+
+
+# Questions.
+
+
+def test_other_columns_than_in_training(make, estimator, fitted):
+    name = estimator.__name__
+    for method in every_prediction(fitted):
+        message = f"X has 2 features, but {name} is expecting 3 features as input"
+        refuses(ValueError, message, method, [x[:, :2] for x in X])
+    message = f"X holds dicts or attribute strings, but {name} was fitted on 3 columns"
+    refuses(ValueError, message, fitted.predict, DICTS)
+    message = f"X holds 3 columns (arrays, DataFrames or sparse matrices), but {name} was fitted"
+    refuses(ValueError, message, make().fit(DICTS, Y).predict, X)
+
+
+def test_unknown_labels(fitted):
+    wrong = [*Y[:2], ["z", *Y[2][1:]], *Y[3:]]
+    for method in (fitted.score, fitted.log_likelihood):
+        message = "unknown label 'z' at y[2][0]; known labels: 'a', 'b', 'c'"
+        refuses(ValueError, message, method, X, wrong)
+        numbers = [[0] * len(labels) for labels in Y]
+        refuses(ValueError, "unknown label 0 at y[0][0]", method, X, numbers)
+
+
+@pytest.mark.parametrize("decode", ["Viterbi", "posterior", 0])
+def test_bad_decode(fitted, decode):
+    message = f"decode is {decode!r}; expected 'viterbi', 'marginal' or None"
+    refuses(ValueError, message, fitted.predict, X, decode=decode)
+
+
+def test_more_labellings_than_there_are(fitted):
+    assert len(fitted.predict_k_best([X[0][:2]], 10**12)[0]) == 3**2
+
+
+@pytest.mark.parametrize("number", [0, -3, 1.0, "3", None, True, np.nan])
+def test_bad_numbers_of_labellings(fitted, number):
+    message = f"k is {number!r}; expected an integer of at least 1"
+    refuses(ValueError, message, fitted.predict_k_best, X, number)
+    message = f"n is {number!r}; expected an integer of at least 1"
+    refuses(ValueError, message, fitted.sample, X, number)
+    assert len(fitted.predict_k_best(X, np.int64(2))[0]) == 2
+    assert fitted.sample(X, np.int64(2))[0].shape == (2, 5)
+
+
+def test_a_bad_seed(fitted):
+    message = "random_state is 'seed'; expected an integer from 0 to 2"
+    refuses(ValueError, message, fitted.sample, X, random_state="seed")
+
+
+def test_a_score_for_which_nothing_counts(fitted):
+    message = "sample_weight is zero wherever there is a label; at least one must count"
+    refuses(ValueError, message, fitted.score, X[:2], [Y[0], UNKNOWN[1]], [0.0, 1.0])
+
+
+# What is accepted.
+
+
+@pytest.mark.parametrize("by", ["class", "sequence"])
+def test_trainings_in_which_nothing_counts(by):
+    if by == "class":
+        crf = small(TreeCRF, class_weight=dict.fromkeys("abc", 0)).fit(X, Y)
+    else:
+        crf = small(TreeCRF).fit(X, [Y[0], *UNKNOWN[1:]], [0, *[1] * (len(X) - 1)])
+    assert crf.loss_ == 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        *(
+            (estimator, parameters)
+            for estimator in ESTIMATORS
+            for parameters in (
+                *({}, {"order": 0}, {"order": 2}, {"class_weight": {"only": 3}}),
+                {"order": 3, "class_weight": {"only": 3}},
+            )
+        ),
+        (LinearCRF, {"reg_alpha": 0.5}),
+        (LinearCRF, {"transition_attributes": True}),
+        (LinearCRF, {"order": 2, "transition_attributes": True}),
+        (TreeCRF, {"newton": False}),
+        (TreeCRF, {"subsample": 0.5}),
+        (TreeCRF, {"transition_step": "exact"}),
+        (TreeCRF, {"curvature": "exact"}),
+    ],
+)
+def test_one_label_alone_is_predicted_with_certainty(estimator, parameters):
+    same = [["only"] * len(labels) for labels in Y]
+    crf = small(estimator, **parameters).fit(X, same, eval_set=(X, same))
+    assert crf.loss_ == 0
+    assert [labels.tolist() for labels in crf.predict(X)] == same
+    np.testing.assert_array_equal(crf.log_likelihood(X, same), 0)
+    np.testing.assert_array_equal(crf.predict_proba(X), 1)
+    assert [len(found) for found in crf.predict_k_best(X, 3)] == [1] * len(X)
+    assert crf.sample(X, 2)[0].tolist() == [same[0]] * 2
+
+
+def test_a_single_position(make):
+    crf = make().fit([[{"word": "x"}]], [["a"]])
+    assert crf.predict([[{"word": "y"}, {}]])[0].tolist() == ["a", "a"]

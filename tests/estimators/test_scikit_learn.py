@@ -1,0 +1,204 @@
+"""Both are estimators like others: parameters, clones, copies, features."""
+
+import copy
+import inspect
+import io
+import pickle
+import re
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow import LinearCRF, TreeCRF
+from reference.estimators import answers, assert_same, assert_same_training
+from reference.linear import make_data, to_dicts
+from reference.model_files import to_chunks
+
+X, Y = make_data(n_sequences=24)
+CHUNKS = list(map(to_chunks, Y))
+SHARED = {
+    "reg_lambda": 0.5,
+    "objective": "accuracy",
+    "sharpness": 4.0,
+    "order": 2,
+    "min_pattern_count": 2,
+    "label_patterns": None,
+    "constraints": None,
+    "allowed": None,
+    "forbidden": [],
+    "start_labels": ["a", "b", "c"],
+    "end_labels": ("a", "b", "c"),
+    "missing_label": "?",
+    "group_column": None,
+    "class_weight": {"a": 2.0},
+    "n_jobs": 1,
+    "random_state": 3,
+    "verbose": 0,
+}
+PARAMETERS = {
+    LinearCRF: SHARED
+    | {
+        "reg_alpha": 0.1,
+        "warm_iter": 5,
+        "max_iter": 377,
+        "tol": 1e-4,
+        "min_count": 2,
+        "all_pairs": True,
+        "transition_attributes": True,
+    },
+    TreeCRF: SHARED
+    | {
+        "n_rounds": 4,
+        "learning_rate": 0.2,
+        "max_depth": None,
+        "max_leaves": 5,
+        "min_child_weight": 0.5,
+        "min_split_gain": 0.01,
+        "max_step": 3.0,
+        "max_bins": 16,
+        "window": (1, 0),
+        "colsample_bytree": 0.9,
+        "colsample_bynode": 0.8,
+        "newton": True,
+        "curvature": "length",
+        "transition_step": "exact",
+        "trim": 0.001,
+        "subsample": 0.9,
+        "stratified": True,
+        "negative_ratio": 2.0,
+        "warm_rounds": 1,
+        "early_stopping_rounds": None,
+        "early_stopping_metric": "accuracy",
+        "callbacks": [],
+    },
+}
+
+
+def test_parameters_are_kept_as_given(estimator):
+    parameters = PARAMETERS[estimator]
+    crf = estimator(**parameters)
+    assert isinstance(crf, BaseEstimator)
+    assert crf.get_params() == parameters
+    assert estimator().set_params(**parameters).get_params() == parameters
+    crf.fit(X, Y)
+    for name, value in parameters.items():
+        assert getattr(crf, name) is value
+    with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
+        crf.set_params(depth=3)
+
+
+def test_every_parameter_is_documented_with_its_default(estimator):
+    documented, text = {}, inspect.getdoc(estimator)
+    for names, default in re.findall(r"^([\w, ]+) : .*default (.*)$", text, re.M):
+        documented |= dict.fromkeys(names.split(", "), default.replace('"', "'"))
+    assert documented == {name: repr(value) for name, value in estimator().get_params().items()}
+
+
+def test_clone_has_the_parameters_and_nothing_else(estimator):
+    crf = estimator(**PARAMETERS[estimator]).fit(X, Y)
+    twin = clone(crf)
+    assert twin.get_params() == PARAMETERS[estimator]
+    with pytest.raises(NotFittedError):
+        check_is_fitted(twin)
+    check_is_fitted(crf)
+    assert_same_training(twin.fit(X, Y), crf)
+
+
+def test_repr_shows_what_differs(estimator):
+    name = estimator.__name__
+    assert repr(estimator()) == f"{name}()"
+    assert repr(estimator(reg_lambda=2.5, order=2)) == f"{name}(order=2, reg_lambda=2.5)"
+    assert name in estimator()._repr_html_()
+
+
+def test_fit_returns_the_model(make):
+    crf = make()
+    assert crf.fit(X, Y) is crf
+
+
+def test_features_are_described_as_scikit_learn_does(make):
+    crf = make().fit([pd.DataFrame(x, columns=list("pqr")) for x in X], Y)
+    assert crf.n_features_in_ == 3
+    assert crf.feature_names_in_.tolist() == ["p", "q", "r"]
+    crf.fit(X, Y)
+    assert crf.n_features_in_ == 3
+    assert not hasattr(crf, "feature_names_in_")
+    crf.fit(to_dicts(X), Y)
+    assert not hasattr(crf, "n_features_in_")
+
+
+# Copies.
+
+
+def through_joblib(crf):
+    file = io.BytesIO()
+    joblib.dump(crf, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+COPIES = {
+    "copy": copy.copy,
+    "deep copy": copy.deepcopy,
+    "joblib": through_joblib,
+    **{
+        f"pickle {protocol}": lambda crf, protocol=protocol: pickle.loads(
+            pickle.dumps(crf, protocol)
+        )
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)
+    },
+}
+FITTED = {
+    "arrays": (X, Y, {}),
+    "dicts": (to_dicts(X), Y, {}),
+    "order 2": (X, Y, {"order": 2}),
+    "constraints": (X, CHUNKS, {"order": 2, "constraints": "BIO"}),
+    "own": (X, Y, {"order": 2}),
+}
+OWN = {LinearCRF: {"transition_attributes": True}, TreeCRF: {"window": 1}}
+
+
+@pytest.fixture(scope="module", params=FITTED)
+def fitted(make, estimator, request):
+    """A model, what it was trained on, and what it says."""
+    given, y, parameters = FITTED[request.param]
+    parameters = parameters | (OWN[estimator] if request.param == "own" else {})
+    crf = make(**parameters).fit(given, y)
+    return crf, given, y, answers(crf, given)
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_copies_and_pickles_of_a_fitted_model(fitted, copied):
+    crf, given, y, expected = fitted
+    twin = crf
+    for _ in range(2):  # a model that has answered before, and its copy
+        twin = COPIES[copied](twin)
+        assert twin.get_params() == crf.get_params()
+        assert_same_training(twin, crf)
+        assert_same(answers(twin, given), expected)
+    assert twin.fit(given, y).loss_ == crf.loss_
+
+
+def test_joblib_maps_a_model_into_memory(fitted, tmp_path):
+    crf, given, _, expected = fitted
+    joblib.dump(crf, tmp_path / "model")
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    assert_same(answers(mapped, given), expected)
+
+
+def test_a_deep_copy_goes_its_own_way(make):
+    crf = make().fit(X, Y)
+    before = crf.predict_proba(X)
+    copy.deepcopy(crf).model_.pattern_weights[:] = 5
+    np.testing.assert_array_equal(crf.predict_proba(X), before)
+
+
+def test_a_pickle_of_a_model_that_is_not_fitted(estimator):
+    twin = pickle.loads(pickle.dumps(estimator(**PARAMETERS[estimator])))
+    assert twin.get_params() == PARAMETERS[estimator]
+    assert not hasattr(twin, "classes_")

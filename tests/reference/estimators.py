@@ -1,0 +1,90 @@
+"""What can be asked of either estimator, and whether two models say the same."""
+
+import re
+
+import numpy as np
+import pytest
+
+from hedgerow import LinearCRF, TreeCRF
+from reference import boosting
+
+ESTIMATORS = [LinearCRF, TreeCRF]
+# They train in no time.
+SMALL = {
+    LinearCRF: {"max_iter": 12, "tol": 0, "n_jobs": 1},
+    TreeCRF: {"n_rounds": 3, "max_depth": 3, "min_child_weight": 0.0, "n_jobs": 1},
+}
+
+
+def small(estimator, **parameters):
+    """An estimator that trains in no time, unless its parameters say otherwise."""
+    return estimator(**{**SMALL[estimator], **parameters})
+
+
+def refuses(error, message, method, *args, **kwargs):
+    with pytest.raises(error, match=re.escape(message)):
+        method(*args, **kwargs)
+
+
+def every_prediction(crf):
+    """All methods that answer a question about X alone."""
+    return (
+        *(crf.predict, crf.predict_proba, crf.predict_marginals, crf.predict_pattern_marginals),
+        *(crf.sample, lambda X, **more: crf.predict_k_best(X, 2, **more)),
+        lambda X, **more: crf.predict(X, decode="marginal", **more),
+    )
+
+
+def group_ids(X):
+    """For each row of all sequences together the number of its sequence."""
+    return np.repeat(np.arange(len(X)), list(map(len, X)))
+
+
+def tables(crf):
+    """All columns of the tables of a model."""
+    names = ("weights", "importances", "trees", "transitions", "patterns")
+    return {
+        (name, column): values
+        for name in names
+        if hasattr(crf, name)
+        for column, values in getattr(crf, name)().items()
+    }
+
+
+def answers(crf, X, n_samples=2, **known):
+    """Everything that a model says about X, as arrays."""
+    k_best = crf.predict_k_best(X, 3, **known)
+    return [
+        crf.predict_proba(X, **known),
+        np.hstack(crf.predict(X, **known)),
+        np.hstack(crf.predict(X, decode="marginal", **known)),
+        np.concatenate(crf.predict_pattern_marginals(X, **known)),
+        np.hstack(crf.sample(X, n_samples, random_state=1, **known)),
+        np.concatenate([labels for found in k_best for labels, _ in found]),
+        [log_prob for found in k_best for _, log_prob in found],
+    ]
+
+
+def assert_same(first, second):
+    """The same arrays, to the last bit."""
+    for one, two in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def assert_same_model(first, second):
+    """The same labels, tables and trees, to the last bit."""
+    assert type(first) is type(second)
+    assert first.classes_.dtype == second.classes_.dtype
+    assert first.classes_.tolist() == second.classes_.tolist()
+    assert first.label_patterns_ == second.label_patterns_
+    one, two = tables(first), tables(second)
+    assert one.keys() == two.keys()
+    assert_same(one.values(), two.values())
+    if isinstance(first, TreeCRF):
+        boosting.assert_same_model(first, second)
+
+
+def assert_same_training(first, second):
+    """The same model, and the same way there."""
+    assert_same_model(first, second)
+    assert (first.loss_, first.history_) == (second.loss_, second.history_)
