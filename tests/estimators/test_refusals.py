@@ -53,6 +53,8 @@ WINDOW = "expected how many positions"
 CURVATURE = "expected 'mixing' or 'exact' or 'length'"
 # What is expected of a parameter, and values that are something else.
 OF_BOTH = [
+    ("early_stopping_rounds", COUNT_FROM_1, [0, 2.0]),
+    ("early_stopping_metric", "expected 'loss' or 'accur", ["f1"]),
     ("reg_lambda", NUMBER, [-1, np.nan, "1", None]),
     ("order", COUNT, [-1, 1.0, "2", None, True]),
     ("min_pattern_count", COUNT, [-1, 0.5]),
@@ -94,8 +96,6 @@ OF_TREES = [
     ("stratified", BOOL, [2]),
     ("curvature", CURVATURE, ["none", None]),
     ("transition_step", "expected 'bound' or 'exact'", ["long"]),
-    ("early_stopping_rounds", COUNT_FROM_1, [0, 2.0]),
-    ("early_stopping_metric", "expected 'loss' or 'accur", ["f1"]),
     ("random_state", "expected an integer from 0 to 2**32 - 1", ["seed"]),
 ]
 # Those that do more than repeat the value.

@@ -25,6 +25,9 @@ SHARED = {
     "reg_lambda": 0.5,
     "objective": "accuracy",
     "sharpness": 4.0,
+    "early_stopping_rounds": None,
+    "early_stopping_metric": "accuracy",
+    "callbacks": [],
     "order": 2,
     "min_pattern_count": 2,
     "label_patterns": None,
@@ -72,9 +75,6 @@ PARAMETERS = {
         "stratified": True,
         "negative_ratio": 2.0,
         "warm_rounds": 1,
-        "early_stopping_rounds": None,
-        "early_stopping_metric": "accuracy",
-        "callbacks": [],
     },
 }
 
