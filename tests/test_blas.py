@@ -11,7 +11,7 @@ SOURCES = Path(hedgerow.__file__).parent
 # NumPy's and scipy's names for what calls BLAS or LAPACK; `einsum` does not, unless it optimises.
 NAMES = {"dot", "inner", "linalg", "matmul", "optimize", "tensordot", "vdot"}
 # What is known to be too short to be shared out: shares of at most 50 planes.
-SHORT = {("linear/bundle.py", "np.linalg.solve")}
+SHORT = {("descent/bundle.py", "np.linalg.solve")}
 
 
 def calls_of_blas(source):

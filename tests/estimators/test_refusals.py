@@ -266,10 +266,10 @@ def test_missing_numbers_are_welcome_to_trees():
 @pytest.mark.parametrize(
     ("eval_set", "message"),
     [
-        ((X,), "eval_set must be (X, y), or (X, y, groups) for a flat X"),
-        ((X, Y, None, None), "eval_set must be (X, y), or (X, y, groups) for a flat X"),
-        (5, "eval_set must be (X, y), or (X, y, groups) for a flat X"),
-        ({"X": X, "y": Y}, "eval_set must be (X, y), or (X, y, groups) for a flat X"),
+        ((X,), "; expected (X, y), or (X, y, groups) for a flat X"),
+        ((X, Y, None, None), "; expected (X, y), or (X, y, groups) for a flat X"),
+        (5, "; expected (X, y), or (X, y, groups) for a flat X"),
+        ({"X": X, "y": Y}, "; expected (X, y), or (X, y, groups) for a flat X"),
         ((X, Y[:-1]), "in eval_set: y has 7 sequences but X has 8"),
         ((DICTS, Y), "in eval_set: X holds dicts or attribute strings, but {} was fitted on 3 col"),
         (([x[:, :2] for x in X], Y), "in eval_set: X has 2 features, but {} is expecting 3 feat"),
