@@ -152,7 +152,8 @@ def scaled_trainings(draw: st.DrawFn) -> Case:
     case["parameters"].pop("class_weight", None)
     case["data"] |= {"unknown": 0.0, "scale": 1.0, "form": "dense"}
     case |= {"weights": "none", "class_weights": None, "constrained": "", "patterns": None}
-    case |= {"watched": False, "warm": False, "power": draw(st.integers(-30, 30))}
+    case |= {"warm": False, "power": draw(st.integers(-30, 30))}
+    unwatch(case)
     return case
 
 
