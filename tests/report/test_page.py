@@ -116,7 +116,7 @@ def test_scores(write):
     assert scores["Accuracy"] == pytest.approx(expected.accuracy)
     assert scores["Sequences without an error"] == pytest.approx(expected.sequence_accuracy)
     likelihood = TREES.log_likelihood(NUMBERS, NAMES).sum() / 16
-    assert scores["Log-likelihood a position"] == pytest.approx(likelihood, rel=1e-5)
+    assert scores["Log-likelihood per position"] == pytest.approx(likelihood, rel=1e-5)
     confusion = np.zeros((2, 2))
     cells = data["confusion"]
     confusion[cells["truth"], cells["predicted"]] = cells["count"]

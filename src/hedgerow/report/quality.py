@@ -35,7 +35,7 @@ def measure(reading: Reading) -> list[dict[str, Any]]:
     figures = [
         ("Accuracy", 1 - wrong.sum() / known.sum(), "share"),
         ("Sequences without an error", 1 - has_error[has_label].mean(), "share"),
-        ("Log-likelihood a position", likelihood, "number"),
+        ("Log-likelihood per position", likelihood, "number"),
         ("Calibration error", reading.calibration.errors()[0], "share"),
     ]
     if look_like_chunks(reading.labels):

@@ -233,7 +233,7 @@ class Browser {
     this.sequence = s;
     this.begin = all.begins[s];
     this.end = all.begins[s + 1];
-    const score = this.hasTruth ? "log-likelihood a position" : "mean log probability";
+    const score = this.hasTruth ? "log-likelihood per position" : "mean log probability";
     const facts = [plural(all.length(s), "position"), `${score} ${figure(all.scores[s])}`];
     if (this.hasTruth) facts.splice(1, 0, plural(all.errors[s], "error"));
     this.positionHead.replaceChildren(make("b", {}, all.name(s)), ` ${facts.join(", ")}`);

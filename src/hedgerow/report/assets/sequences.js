@@ -120,7 +120,7 @@ class Sequences {
 
 // Small keys come first.
 const SORTS = {
-  score: { name: "log-likelihood a position", key: (all, s) => all.scores[s] },
+  score: { name: "log-likelihood per position", key: (all, s) => all.scores[s] },
   errors: { name: "number of errors", key: (all, s) => -all.errors[s] },
   share: { name: "share of errors", key: (all, s) => -all.errors[s] / all.length(s) },
   sure: { name: "least sure label", key: (all, s) => all.leastSure(s) },
