@@ -152,12 +152,15 @@ class Chromium:
         """Open a page and wait until it says that it is ready."""
         self.requests, self.complaints = [], []
         self.ask("Page.navigate", url=path.resolve().as_uri())
+        self.wait_for("document.documentElement?.dataset.ready !== undefined")
+
+    def wait_for(self, condition: str) -> None:
+        """Wait until an expression in the page is true."""
         self.run(
-            """new Promise((done) => {
-                const look = () => document.documentElement?.dataset.ready === undefined
-                    ? setTimeout(look, 10) : done();
+            f"""new Promise((done) => {{
+                const look = () => {condition} ? done() : setTimeout(look, 10);
                 look();
-            })"""
+            }})"""
         )
 
     def run(self, script: str) -> Any:

@@ -10,10 +10,16 @@ from hedgerow.atomic_write import check_place, open_atomic
 needs_modes = pytest.mark.skipif(os.name == "nt", reason="permissions are others here")
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_file_that_is_not_finished_leaves_no_trace(error, tmp_path):
+@pytest.fixture
+def path(tmp_path):
+    """A file that is there already."""
     path = tmp_path / "file"
     path.write_bytes(b"old")
+    return path
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_file_that_is_not_finished_leaves_no_trace(error, path, tmp_path):
 
     def write_half():
         with open_atomic(path) as file:
@@ -26,9 +32,7 @@ def test_a_file_that_is_not_finished_leaves_no_trace(error, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
+def test_a_file_takes_its_place_when_it_is_whole(path, tmp_path):
     with open_atomic(str(path)) as file:
         file.write(b"new")
         file.flush()
@@ -81,9 +85,7 @@ def mode_of(path):
 
 @needs_modes
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o640, 0o400, 0o666])
-def test_the_permissions_of_what_is_replaced_stay(mode, tmp_path):
-    path = tmp_path / "file"
-    path.touch()
+def test_the_permissions_of_what_is_replaced_stay(mode, path, tmp_path):
     path.chmod(mode)
     with open_atomic(path) as file:
         file.write(b"new")
@@ -105,9 +107,8 @@ def test_a_new_file_has_the_permissions_of_new_files(mask, tmp_path):
 
 
 @needs_modes
-def test_the_owner_and_group_of_what_is_replaced_stay(tmp_path, monkeypatch):
-    path, asked = tmp_path / "file", []
-    path.touch()
+def test_the_owner_and_group_of_what_is_replaced_stay(path, monkeypatch):
+    asked = []
     path.chmod(0o640)
     others = os.stat_result((path.stat().st_mode, 1, 1, 1, 1234, 4321, 0, 0, 0, 0))
     monkeypatch.setattr("hedgerow.atomic_write._find", lambda place: others)
@@ -120,9 +121,7 @@ def test_the_owner_and_group_of_what_is_replaced_stay(tmp_path, monkeypatch):
 
 @needs_modes
 @pytest.mark.parametrize(("mode", "after"), [(0o640, 0o600), (0o664, 0o644), (0o646, 0o646)])
-def test_another_group_may_do_no_more_than_everybody(mode, after, tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    path.touch()
+def test_another_group_may_do_no_more_than_everybody(mode, after, path, monkeypatch):
     others = os.stat_result((stat.S_IFREG | mode, 1, 1, 1, 1234, 4321, 0, 0, 0, 0))
 
     def refuse(*_):

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hedgerow import Checkpoint, ModelFileError, TreeCRF, load, persist
+from hedgerow import Checkpoint, LinearCRF, ModelFileError, TreeCRF, load, persist
 from hedgerow import lock as lock_module
 from hedgerow.atomic_write import name_beside
 from hedgerow.objectives import Accuracy
-from hedgerow.state import State
-from reference.trainings import EVAL_SET, Brier, X, Y, make_data, saved, train_long
+from reference.trainings import EVAL_SET, Brier, X, Y, make_data, saved, stop_at, train_long
 
 
 class Power(Brier):
@@ -30,8 +29,12 @@ def small(**parameters):
     return TreeCRF(**{"n_rounds": 14, "max_depth": 2, "random_state": 0, "n_jobs": 1} | parameters)
 
 
-def test_what_does_not_matter_may_differ(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept", every=2)
+@pytest.fixture
+def checkpoint(tmp_path):
+    return Checkpoint(tmp_path / "kept", every=2)
+
+
+def test_what_does_not_matter_may_differ(checkpoint):
     small(n_rounds=5, callbacks=[print]).fit(X, Y, checkpoint=checkpoint)
     crf = small(n_jobs=2, verbose=False).fit(X, Y, checkpoint=Checkpoint(checkpoint.path, every=3))
     assert crf.history_ == small().fit(X, Y).history_
@@ -42,19 +45,11 @@ def test_what_does_not_matter_may_differ(tmp_path):
     [
         ({"max_depth": 3}, {}, r"max_depth was 2 and is 3 now; delete the file to begin anew"),
         ({"objective": Brier()}, {}, r"objective was 'likelihood' and is .*\.Brier\(\) now"),
-        (
-            {"objective": Accuracy(2.0)},
-            {},
-            r"objective was .* is .*\.Accuracy\(sharpness=2.0\) now",
-        ),
+        ({"objective": Accuracy(2.0)}, {}, r"objective was .*\.Accuracy\(sharpness=2.0\) now"),
         ({"objective": Power(3.0)}, {}, r"objective was .*\.Power\(power=3.0\) now"),
         ({"start_labels": {0, 1, 2}}, {}, r"start_labels was None and is \[0, 1, 2\] now"),
         ({"forbidden": []}, {}, r"forbidden was None and is \[\] now"),
-        (
-            {"label_patterns": {(1, 0): 1}.keys()},
-            {},
-            r"label_patterns was None and is \[\[1, 0\]\]",
-        ),
+        ({"label_patterns": {(1, 0): 1}.keys()}, {}, r"label_patterns .* is \[\[1, 0\]\] now"),
         ({"class_weight": {1: 2}}, {}, r"class_weight was None and is {1: 2} now"),
         ({"max_bins": 9, "order": 2}, {}, r"max_bins was 255 and is 9 now, order was 1 and is 2"),
         ({"random_state": 1}, {}, r"random_state was 0 and is 1 now"),
@@ -66,8 +61,7 @@ def test_what_does_not_matter_may_differ(tmp_path):
         ({}, {"init": small(n_rounds=1).fit(X, Y)}, r"init was not given and is given now"),
     ],
 )
-def test_another_training_is_refused(parameters, data, message, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
+def test_another_training_is_refused(parameters, data, message, checkpoint):
     small(n_rounds=14).fit(X, Y, eval_set=EVAL_SET, checkpoint=checkpoint)
     with pytest.raises(ValueError, match=f"'.*kept' is of another training: {message}"):
         small(**parameters).fit(
@@ -76,38 +70,21 @@ def test_another_training_is_refused(parameters, data, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "message"),
+    ("name", "before", "now", "message"),
     [
-        (
-            {"start_labels": pd.Series([0, 2])},
-            {"start_labels": pd.Series([0, 1, 2])},
-            "start_labels",
-        ),
-        (
-            {"forbidden": {(2, 2): 1}.keys()},
-            {"forbidden": {}.keys()},
-            r"forbidden was \[\[2, 2\]\] and",
-        ),
-        ({"label_patterns": [(0, 1)]}, {"label_patterns": [(1, 0)]}, "label_patterns was"),
-        (
-            {"class_weight": {0: 1}},
-            {"class_weight": {0: 5}},
-            "class_weight was {0: 1} and is {0: 5}",
-        ),
-        (
-            {"objective": Power(2.0)},
-            {"objective": Power(3.0)},
-            r"Power\(power=2.0\) and is .*=3.0\)",
-        ),
+        ("start_labels", pd.Series([0, 2]), pd.Series([0, 1, 2]), "start_labels"),
+        ("forbidden", {(2, 2): 1}.keys(), {}.keys(), r"forbidden was \[\[2, 2\]\] and"),
+        ("label_patterns", [(0, 1)], [(1, 0)], "label_patterns was"),
+        ("class_weight", {0: 1}, {0: 5}, "class_weight was {0: 1} and is {0: 5}"),
+        ("objective", Power(2.0), Power(3.0), r"Power\(power=2.0\) and is .*=3.0\)"),
     ],
 )
-def test_other_values_of_the_same_type_are_refused(before, now, message, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
+def test_other_values_of_the_same_type_are_refused(name, before, now, message, checkpoint):
     # They begin with 0, and no 2 comes after a 2.
     labels = [[0, *(label % 2 for label in each[2:]), 2][-len(each) :] for each in Y]
-    small(n_rounds=2, warm_rounds=1, **before).fit(X, labels, checkpoint=checkpoint)
+    small(n_rounds=2, warm_rounds=1, **{name: before}).fit(X, labels, checkpoint=checkpoint)
     with pytest.raises(ValueError, match=rf"is of another training: .*{message}"):
-        small(n_rounds=2, warm_rounds=1, **now).fit(X, labels, checkpoint=checkpoint)
+        small(n_rounds=2, warm_rounds=1, **{name: now}).fit(X, labels, checkpoint=checkpoint)
 
 
 @pytest.mark.parametrize(
@@ -120,22 +97,20 @@ def test_other_values_of_the_same_type_are_refused(before, now, message, tmp_pat
         ({"window": (1, 2)}, {"window": [1, 2]}),
     ],
 )
-def test_other_types_of_the_same_values_go_on(before, now, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
+def test_other_types_of_the_same_values_go_on(before, now, checkpoint):
     small(n_rounds=4, warm_rounds=1, **before).fit(X, Y, checkpoint=checkpoint)
     crf = small(n_rounds=6, warm_rounds=1, **now).fit(X, Y, checkpoint=checkpoint)
     assert crf.history_ == small(n_rounds=6, warm_rounds=1, **now).fit(X, Y).history_
 
 
-def test_an_objective_that_cannot_be_described_is_refused(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
+def test_an_objective_that_cannot_be_described_is_refused(checkpoint):
     crf = small(n_rounds=2, objective=Power(lambda: 2))
     with pytest.raises(TypeError, match=r"Power, which a checkpoint cannot tell from another: obj"):
         crf.fit(X, Y, checkpoint=checkpoint)
     assert not checkpoint.path.exists()
 
 
-def test_an_objective_may_change_while_it_is_used(tmp_path):
+def test_an_objective_may_change_while_it_is_used(checkpoint):
     class Counting(Brier):
         n_calls = 0
 
@@ -143,33 +118,29 @@ def test_an_objective_may_change_while_it_is_used(tmp_path):
             self.n_calls += 1
             return super().value(*args)
 
-    checkpoint = Checkpoint(tmp_path / "kept", every=1)
     for n_rounds in (2, 3):
         crf = small(n_rounds=n_rounds, warm_rounds=1, objective=Counting())
         crf.fit(X, Y, checkpoint=checkpoint)
         assert crf.objective.n_calls > 0
 
 
-def test_another_kind_of_estimator_is_refused(tmp_path):
+def test_another_kind_of_estimator_is_refused(checkpoint):
     class OtherCRF(TreeCRF):
         pass
 
-    checkpoint = Checkpoint(tmp_path / "kept")
     OtherCRF(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
     with pytest.raises(ValueError, match=r"was written by a OtherCRF and this is a TreeCRF"):
         small().fit(X, Y, checkpoint=checkpoint)
 
 
-def test_another_version_is_refused(tmp_path, monkeypatch):
-    checkpoint = Checkpoint(tmp_path / "kept")
+def test_another_version_is_refused(checkpoint, monkeypatch):
     small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
     monkeypatch.setattr("hedgerow.version.__version__", "99")
     with pytest.raises(ValueError, match=r"written by hedgerow [0-9.]+ and this is hedgerow 99"):
         small(n_rounds=1).fit(X, Y, checkpoint=checkpoint)
 
 
-def test_damaged_files_are_refused(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
+def test_damaged_files_are_refused(checkpoint):
     small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
     whole = checkpoint.path.read_bytes()
     rng = np.random.default_rng(0)
@@ -185,32 +156,82 @@ def test_damaged_files_are_refused(tmp_path):
             small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("identity", {}, r"valid model: whose training it is"),
-        ("seed", "7", r"its seed"),
-        ("seed", -1, r"its seed"),
-        ("best_step", "7", r"its best step"),
-        ("best_step", -1, r"its best step"),
-        ("ended", None, r"its training state"),
-        ("history", ["gone"], r"history.gone is missing"),
-        ("history", None, r"its history"),
+FLAT = [x * 0 for x in X]  # what is learnt of others does not help here: no round is kept
+WEIGHTS = {"reg_lambda": 0.1, "max_iter": 9, "warm_iter": 1, "tol": 0, "n_jobs": 1}
+TRAININGS = {
+    "trees": (small(n_rounds=9, early_stopping_rounds=8), {"eval_set": (FLAT, Y)}),
+    "likelihood": (LinearCRF(**WEIGHTS), {}),
+    "max_margin": (LinearCRF(objective="max_margin", **WEIGHTS), {}),
+}
+APART = "its planes do not fit together"
+# By training: what is put in which place of its checkpoint, and the message.
+FORGED = {
+    "trees": [
+        ("identity", {}, "valid model: whose training it is"),
+        ("seed", "7", "its seed"),
+        ("seed", -1, "its seed"),
+        ("best_step", "7", "its best step"),
+        ("best_step", -1, "its best step"),
+        ("ended", None, "its training state"),
+        ("history", ["gone"], "history.gone is missing"),
+        ("history", None, "its history"),
+        ("loss", np.array([0.0, 1.0]), "its loss"),
+        ("loss", np.array([np.inf]), "its loss"),
+        ("loss", np.array([-np.inf]), "its loss"),
+        ("best", np.array([]), "its best step"),
+        ("kept.columns", 99, r"ValueError\('tree 0: .*"),
+        ("later.lefts", 99, r"ValueError\('tree 0: .*"),
     ],
+    "likelihood": [
+        ("done", ["1"], "its stages"),
+        ("done", [0], "its stages"),
+        ("losses", np.zeros(2), "its stages"),
+        ("history", [], "its history"),
+        ("scaled_weights", np.zeros(1), "scaled_weights has the wrong shape"),
+        ("metric.steps", np.zeros(1, np.float32), "its steps"),
+        ("metric.products", -np.ones(12), "its steps"),
+        ("metric.products", np.full(12, np.inf), "its steps"),
+    ],
+    "max_margin": [
+        ("done", [1, 0], "its stages"),
+        ("done", [], "its stages"),
+        ("done", [-1], "its stages"),
+        ("bundle.gram", np.zeros((1, 1, 1)), "bundle.gram has the wrong shape"),
+        ("bundle.gram", np.full((1, 11, 11), np.nan), "bundle.gram is not finite"),
+        ("bundle.gram", -np.eye(11)[None], APART),
+        ("bundle.at_centre", np.full((1, 11), 1e100), APART),
+        ("bundle.squares", np.array([-1.0]), APART),
+        ("bundle.offsets", np.zeros(99), "its planes"),
+        ("bundle.figures", -np.ones(3), "its pull"),
+        ("bundle.figures", np.array([1e120, 1, 0]), "its pull"),
+        ("bundle.figures", np.array([1, 1e120, 0]), "its loss and bound"),
+        ("bundle.figures", np.array([1, 1e-9, 1]), "its loss and bound"),
+        ("bundle.step_shares", np.zeros(11), "the shares of its planes"),
+        ("bundle.step_shares", np.ones(11), "the shares of its planes"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("training", "name", "value", "message"),
+    [(training, *case) for training, cases in FORGED.items() for case in cases],
 )
-def test_a_file_that_makes_no_sense_is_refused(name, value, message, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
-    small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
+def test_a_file_that_makes_no_sense_is_refused(training, name, value, message, checkpoint):
+    crf, options = TRAININGS[training]
+    crf.fit(X, Y, **options, checkpoint=checkpoint)
     kind, state = persist.read(checkpoint.path.read_bytes())
-    state = State(state.tensors, state.metadata | {name: value})
+    if name in state.tensors:
+        old = state.tensors[name]
+        state.tensors[name] = value if np.ndim(value) else np.full_like(old, value)
+    else:
+        state.metadata[name] = value
     persist.write(checkpoint.path, kind, state)
-    with pytest.raises(ModelFileError, match=message):
-        small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
+    with pytest.raises(ModelFileError, match=f"{message}; delete the file to begin anew"):
+        crf.fit(X, Y, **options, checkpoint=checkpoint)
 
 
 @pytest.mark.parametrize("forged", [{"class": "x", "state": []}, {"pairs": 3}, {}])
-def test_a_description_that_makes_no_sense_is_refused(forged, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
+def test_a_description_that_makes_no_sense_is_refused(forged, checkpoint):
     small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
     kind, state = persist.read(checkpoint.path.read_bytes())
     state.metadata["identity"]["parameters"]["objective"] = forged
@@ -219,61 +240,22 @@ def test_a_description_that_makes_no_sense_is_refused(forged, tmp_path):
         small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
 
-@pytest.mark.parametrize(
-    ("name", "figures", "message"),
-    [
-        ("loss", [0.0, 1.0], r"its loss"),
-        ("loss", [np.inf], r"its loss"),
-        ("loss", [-np.inf], r"its loss"),
-        ("best", [], r"its best step"),
-    ],
-)
-def test_figures_that_make_no_sense_are_refused(name, figures, message, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
-    small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
-    kind, state = persist.read(checkpoint.path.read_bytes())
-    state.tensors[name] = np.array(figures)
-    persist.write(checkpoint.path, kind, state)
-    with pytest.raises(ModelFileError, match=f"{message}; delete the file"):
-        small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
-
-
-@pytest.mark.parametrize("name", ["kept.columns", "later.lefts"])
-def test_trees_that_are_none_are_refused(name, tmp_path):
-    crf, checkpoint = small(n_rounds=9, early_stopping_rounds=8), Checkpoint(tmp_path / "kept")
-    flat = [x * 0 for x in X]  # what is learnt of others does not help here: no round is kept
-    crf.fit(X, Y, eval_set=(flat, Y), checkpoint=checkpoint)
-    kind, state = persist.read(checkpoint.path.read_bytes())
-    state.tensors[name] = np.full_like(state.tensors[name], 99)
-    persist.write(checkpoint.path, kind, state)
-    with pytest.raises(ModelFileError, match=r"ValueError\('tree 0: .*; delete the file"):
-        crf.fit(X, Y, eval_set=(flat, Y), checkpoint=checkpoint)
-
-
-def test_an_objective_is_the_same_wherever_it_lies(tmp_path):
+def test_an_objective_is_the_same_wherever_it_lies(checkpoint):
     @dataclass(repr=False)
     class Own(Brier):
         strength: int = 1
 
-    checkpoint = Checkpoint(tmp_path / "kept")
     for _ in range(2):
         small(n_rounds=1, objective=Own()).fit(X, Y, checkpoint=checkpoint)
 
 
-def test_models_and_checkpoints_are_not_taken_for_each_other(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "kept")
+def test_models_and_checkpoints_are_not_taken_for_each_other(checkpoint):
     crf = small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
     with pytest.raises(ModelFileError, match=r"it is the checkpoint of a training, not a model"):
         load(checkpoint.path)
     crf.save(checkpoint.path)
     with pytest.raises(ModelFileError, match=r"it holds a TreeCRF, not a checkpoint; delete"):
         crf.fit(X, Y, checkpoint=checkpoint)
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    path = tmp_path / "nowhere" / "kept"
-    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere' does not exist"):
-        small(callbacks=[pytest.fail]).fit(X, Y, checkpoint=Checkpoint(path))
 
 
 def test_what_a_killed_writer_left_is_removed(tmp_path):
@@ -286,12 +268,11 @@ def test_what_a_killed_writer_left_is_removed(tmp_path):
     assert sorted(tmp_path.iterdir()) == [other, checkpoint.path]
 
 
-def test_what_was_left_stays_where_nobody_can_tell_whose_it_is(tmp_path, monkeypatch):
+def test_what_was_left_stays_where_nobody_can_tell_whose_it_is(checkpoint, tmp_path, monkeypatch):
     def fail(_):
         raise OSError(errno.ENOLCK, "no locks available")
 
     monkeypatch.setattr(lock_module, "_try_lock", fail)
-    checkpoint = Checkpoint(tmp_path / "kept")
     left = tmp_path / f"{name_beside(checkpoint.path)}-{'0f' * 8}"
     left.touch()
     with pytest.warns(UserWarning, match=r"file system without file locking \(no locks avail"):
@@ -299,7 +280,7 @@ def test_what_was_left_stays_where_nobody_can_tell_whose_it_is(tmp_path, monkeyp
     assert sorted(tmp_path.iterdir()) == [left, checkpoint.path]
 
 
-def test_a_second_training_is_refused_and_the_first_unharmed(tmp_path):
+def test_a_second_training_is_refused_and_the_first_unharmed(checkpoint, tmp_path):
     (tmp_path / "link").symlink_to("kept")
 
     def begin_second(now):
@@ -307,20 +288,14 @@ def test_a_second_training_is_refused_and_the_first_unharmed(tmp_path):
             with pytest.raises(BlockingIOError, match=rf"link' is in use by process {os.getpid()}"):
                 small().fit(X, Y, checkpoint=Checkpoint(tmp_path / "link"))
 
-    checkpoint = Checkpoint(tmp_path / "kept", every=2)
     crf = small(callbacks=[begin_second]).fit(X, Y, checkpoint=checkpoint)
     assert saved(crf, tmp_path) == saved(small().fit(X, Y), tmp_path)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_every_end_of_a_training_releases_the_lock(error, tmp_path):
-    def fail(now):
-        if now.number == 5:
-            raise error
-
-    checkpoint = Checkpoint(tmp_path / "kept", every=2)
+def test_every_end_of_a_training_releases_the_lock(error, checkpoint, tmp_path):
     with pytest.raises(error):
-        small(callbacks=[fail]).fit(X, Y, checkpoint=checkpoint)
+        small(callbacks=[stop_at(5, error)]).fit(X, Y, checkpoint=checkpoint)
     assert list(tmp_path.iterdir()) == [checkpoint.path]
     small().fit(X, Y, checkpoint=checkpoint)
     with pytest.raises(ValueError, match="is of another training"):
@@ -367,6 +342,8 @@ def test_places_that_cannot_be_written_are_refused_before_training(tmp_path):
 
     with pytest.raises(FileExistsError, match="it is a folder; name a file"):
         fit(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere' does not exist"):
+        fit(tmp_path / "nowhere" / "kept")
     with pytest.raises(OSError, match="too long") as long:
         fit(tmp_path / ("n" * 256))
     assert long.value.filename == str(tmp_path / ("n" * 256))

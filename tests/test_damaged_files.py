@@ -54,46 +54,36 @@ def test_a_file_in_text_mode():
         hedgerow.load(io.StringIO("text"))
 
 
+def after_length(header):
+    """The beginning of a file with this header."""
+    return len(header).to_bytes(8, "little") + header
+
+
+TRUNCATED = "the file is truncated, or not a hedgerow model file"
+FOREIGN = "the file is not a hedgerow model file"
+DAMAGED = "not a hedgerow model file, or its {} damaged"
+TENSORS = {"weight": np.zeros(3)}
+
+
 @pytest.mark.parametrize(
     ("foreign", "message"),
     [
         (b"1234567", "the file is too short to be a model file"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(100), "the file is truncated, or not a hedgerow model file"),
-        (b"PK\x03\x04" + bytes(100), "the file is truncated, or not a hedgerow model file"),
-        (
-            b"\x80\x04\x95\x0f\x00\x00\x00\x00" + bytes(99),
-            "the file is truncated, or not a hedgerow",
-        ),
-        (bytes(100), "the file is truncated, or not a hedgerow model file"),
-        (b"lCRF" + bytes(100), "the file is truncated, or not a hedgerow model file"),
-        (b"{}".ljust(100), "the file is truncated, or not a hedgerow model file"),
-        ((2).to_bytes(8, "little") + b"{}", "the file is not a hedgerow model file"),
-        ((2).to_bytes(8, "little") + b"{]", "not a hedgerow model file, or its header is damaged"),
-        (
-            (5).to_bytes(8, "little") + b'{"a":',
-            "not a hedgerow model file, or its header is damaged",
-        ),
-        (save_tensors({"weight": np.zeros(3)}), "the file is not a hedgerow model file"),
-        (
-            save_tensors({"weight": np.zeros(3)}, {"format": "pt"}),
-            "the file is not a hedgerow model file",
-        ),
-        (
-            save_tensors({"weight": np.zeros(3)}, {"hedgerow": "00 no JSON"}),
-            "not a hedgerow model file, or its metadata are damaged",
-        ),
-        (
-            save_tensors({"weight": np.zeros(3)}, {"hedgerow": "00 [1]"}),
-            "not a hedgerow model file, or its metadata are damaged",
-        ),
-        (
-            (20).to_bytes(8, "little") + b'{"__metadata__": 5} ',
-            "the file is not a hedgerow model file",
-        ),
-        (
-            (100_008).to_bytes(8, "little") + b'{"a":' + b"[" * 100_003,
-            "not a hedgerow model file, or its header is damaged",
-        ),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), TRUNCATED),
+        (b"PK\x03\x04" + bytes(100), TRUNCATED),
+        (b"\x80\x04\x95\x0f\x00\x00\x00\x00" + bytes(99), TRUNCATED),
+        (bytes(100), TRUNCATED),
+        (b"lCRF" + bytes(100), TRUNCATED),
+        (b"{}".ljust(100), TRUNCATED),
+        (after_length(b"{}"), FOREIGN),
+        (after_length(b"{]"), DAMAGED.format("header is")),
+        (after_length(b'{"a":'), DAMAGED.format("header is")),
+        (after_length(b'{"__metadata__": 5} '), FOREIGN),
+        (after_length(b'{"a":' + b"[" * 100_003), DAMAGED.format("header is")),
+        (save_tensors(TENSORS), FOREIGN),
+        (save_tensors(TENSORS, {"format": "pt"}), FOREIGN),
+        (save_tensors(TENSORS, {"hedgerow": "00 no JSON"}), DAMAGED.format("metadata are")),
+        (save_tensors(TENSORS, {"hedgerow": "00 [1]"}), DAMAGED.format("metadata are")),
     ],
     ids=range(16),
 )
@@ -288,7 +278,7 @@ def test_half_a_character_in_the_metadata(data):
     text = json.dumps({"model": kind, **state.metadata, "more": "\ud83d"}, ensure_ascii=False)
     header = json.dumps({"__metadata__": {"hedgerow": f"00 {text}"}}).encode()
     with pytest.raises(ModelFileError):
-        hedgerow.load(len(header).to_bytes(8, "little") + header)
+        hedgerow.load(after_length(header))
 
 
 def usable(files):

@@ -1,6 +1,7 @@
 import os
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -33,12 +34,8 @@ def test_is_computed_once_and_kept_in_the_object():
 def test_threads_that_compute_at_the_same_time_get_the_same_value():
     both = threading.Barrier(2, timeout=60)
     square = Square(3, before=both.wait)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(square.area)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: square.area, range(2)))
     assert square.n_computed == 2
     assert found[0] is found[1] is square.area
 

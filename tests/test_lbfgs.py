@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from hedgerow import lbfgs
+from hedgerow import _core, lbfgs
 from hedgerow.lbfgs import Iterations, backtrack, build_metric, finish, minimize
 
 
@@ -105,3 +105,14 @@ def test_filters_of_warnings_are_left_alone():
     finish(minimize(loss, np.ones(2), Iterations(3, 0.0), build_metric(2), 1))
     assert all(seen)
     assert len(seen) > 2
+
+
+def test_steps_that_were_not_remembered_are_refused():
+    hessian = _core.InverseHessian(3, 2)
+    steps, products = np.ones(3, np.float32), np.ones(2)
+    with pytest.raises(ValueError, match=r"steps, changes and products must have as many pairs"):
+        hessian.restore(steps, np.ones(6, np.float32), products)
+    with pytest.raises(ValueError, match=r"no steps that could have been remembered"):
+        hessian.restore(steps, steps, -products)
+    hessian.restore(steps, 2 * steps, products)
+    assert [array.tolist() for array in hessian.to_arrays()] == [[1] * 3, [2] * 3, [1, 1]]

@@ -52,12 +52,17 @@ def holder(path, then="input()"):
             process.kill()
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "kept"
+
+
 def say(number):
     return f"print({number}, flush=True); input()"
 
 
-def test_whatever_path_leads_to_the_file(tmp_path, monkeypatch):
-    path, link = tmp_path / "kept", tmp_path / "link"
+def test_whatever_path_leads_to_the_file(path, tmp_path, monkeypatch):
+    link = tmp_path / "link"
     link.symlink_to(path)
     monkeypatch.chdir(tmp_path)
     with held(link) as lock:
@@ -86,24 +91,23 @@ def test_names_that_may_be_the_same_file_share_a_lock(one, other, tmp_path):
         Lock.acquire(tmp_path / other)
 
 
-def test_another_thread_does_not_get_it(tmp_path):
+def test_another_thread_does_not_get_it(path):
     refused = []
 
     def acquire():
         try:
-            Lock.acquire(tmp_path / "kept")
+            Lock.acquire(path)
         except BlockingIOError as error:
             refused.append(error)
 
-    with held(tmp_path / "kept"):
+    with held(path):
         thread = threading.Thread(target=acquire)
         thread.start()
         thread.join()
     assert len(refused) == 1
 
 
-def test_a_kill_releases_it(tmp_path):
-    path = tmp_path / "kept"
+def test_a_kill_releases_it(path, tmp_path):
     with holder(path, say(0)) as process:
         process.stdout.readline()
         with pytest.raises(BlockingIOError, match=f"in use by process {process.pid} on "):
@@ -144,8 +148,8 @@ class Interrupt:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-def test_an_interrupt_at_any_line_releases_it(tmp_path):
-    checkpoint, identity = Checkpoint(tmp_path / "kept"), Identity("TreeCRF", {}, {})
+def test_an_interrupt_at_any_line_releases_it(path, tmp_path):
+    checkpoint, identity = Checkpoint(path), Identity("TreeCRF", {}, {})
     for n_before in itertools.count():
         with (
             suppress(KeyboardInterrupt),
@@ -162,8 +166,7 @@ def test_an_interrupt_at_any_line_releases_it(tmp_path):
 
 
 @needs_fork
-def test_a_forked_process_that_outlives_its_parent_does_not_keep_it(tmp_path):
-    path = tmp_path / "kept"
+def test_a_forked_process_that_outlives_its_parent_does_not_keep_it(path):
     child = "print(os.getpid(), flush=True); time.sleep(100)"
     with holder(path, f"if not os.fork(): {child}\ninput()") as process:
         child = int(process.stdout.readline())
@@ -177,8 +180,7 @@ def test_a_forked_process_that_outlives_its_parent_does_not_keep_it(tmp_path):
 
 
 @needs_fork
-def test_a_forked_process_does_not_take_it_away(tmp_path):
-    path = tmp_path / "kept"
+def test_a_forked_process_does_not_take_it_away(path):
     script = (
         "child = os.fork()\nif not child: held = lock.is_held; lock.release(); os._exit(held)\n"
     )
@@ -190,8 +192,8 @@ def test_a_forked_process_does_not_take_it_away(tmp_path):
         process.wait()
 
 
-def test_a_file_that_its_holder_removes_is_not_locked(tmp_path, monkeypatch):
-    path, real, descriptors = tmp_path / "kept", lock_module._try_lock, []
+def test_a_file_that_its_holder_removes_is_not_locked(path, monkeypatch):
+    real, descriptors = lock_module._try_lock, []
 
     def lock_late(descriptor):
         if not descriptors:
@@ -205,8 +207,7 @@ def test_a_file_that_its_holder_removes_is_not_locked(tmp_path, monkeypatch):
     assert len(descriptors) == 3
 
 
-def test_a_holder_that_has_not_said_who_it_is(tmp_path):
-    path = tmp_path / "kept"
+def test_a_holder_that_has_not_said_who_it_is(path):
     with held(path):
         lock_file(path).write_text("")
         with pytest.raises(BlockingIOError, match="is in use by another process; wait"):
@@ -220,9 +221,8 @@ def failing(number):
     return fail
 
 
-def test_a_file_system_without_locks(tmp_path, monkeypatch):
+def test_a_file_system_without_locks(path, tmp_path, monkeypatch):
     monkeypatch.setattr(lock_module, "_try_lock", failing(errno.ENOLCK))
-    path = tmp_path / "kept"
     message = (
         r"the checkpoint '.*kept' is on a file system without file locking \(.*\); make sure that "
         "no other training uses it"
@@ -234,19 +234,19 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_that_fails_names_the_file(tmp_path, monkeypatch):
+def test_a_lock_that_fails_names_the_file(path, monkeypatch):
     monkeypatch.setattr(lock_module, "_try_lock", failing(errno.EIO))
     with pytest.raises(OSError, match=CANNOT_CREATE.format(os.strerror(errno.EIO))) as error:
-        Lock.acquire(tmp_path / "kept")
-    assert error.value.filename == str(tmp_path / "kept")
+        Lock.acquire(path)
+    assert error.value.filename == str(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed here")
-def test_a_link_in_the_place_of_the_lock_is_not_written_through(tmp_path):
-    lock_file(tmp_path / "kept").symlink_to(tmp_path / "precious")
+def test_a_link_in_the_place_of_the_lock_is_not_written_through(path, tmp_path):
+    lock_file(path).symlink_to(tmp_path / "precious")
     (tmp_path / "precious").write_text("old")
     with pytest.raises(OSError, match=CANNOT_CREATE.format(".*")):
-        Lock.acquire(tmp_path / "kept")
+        Lock.acquire(path)
     assert (tmp_path / "precious").read_text() == "old"
 
 

@@ -85,12 +85,8 @@ def test_the_answers_of_scores_from_outside_equal_enumeration(crf):
         np.testing.assert_allclose(marginals[place], exact.marginals, rtol=1e-10)
         best = max(exact.log_probs.values())
         assert log_probs[s] == pytest.approx(best, rel=1e-10)
-    explanation = model.explain(inputs_of_one(crf), 1, None, None, n_threads=1)
+    explanation = model.explain(read_inputs(crf, X[:1], None), 1, None, None, n_threads=1)
     assert len(explanation.features["feature"]) == 0
-
-
-def inputs_of_one(crf):
-    return read_inputs(crf, X[:1], None)
 
 
 def test_a_potential_that_is_not_there(crf):

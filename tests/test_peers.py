@@ -30,28 +30,26 @@ def make_sentences(n_sentences=40, seed=0):
     return sentences, tags
 
 
+def train_crfsuite(path, sentences, tags, **parameters):
+    """Write a model file; returns what the trainer says about it."""
+    trainer = pycrfsuite.Trainer(verbose=False)
+    for items, labels in zip(sentences, tags, strict=True):
+        trainer.append(pycrfsuite.ItemSequence(items), labels)
+    trainer.select("lbfgs")
+    options = {f"feature.{name}": value for name, value in parameters.items()}
+    trainer.set_params({"c1": 0.0, "c2": C2, "epsilon": 1e-9, "delta": 1e-9, **options})
+    trainer.train(path)
+    return trainer.logparser
+
+
 @pytest.fixture(scope="module")
 def crfsuite(tmp_path_factory):
     """A trained tagger, and the loss that its trainer ended with."""
     path = str(tmp_path_factory.mktemp("crfsuite") / "model")
-    trainer = pycrfsuite.Trainer(verbose=False)
-    for items, labels in zip(*make_sentences(), strict=True):
-        trainer.append(pycrfsuite.ItemSequence(items), labels)
-    trainer.select("lbfgs")
-    trainer.set_params(
-        {
-            "c1": 0.0,
-            "c2": C2,
-            "feature.possible_states": True,
-            "feature.possible_transitions": True,
-            "epsilon": 1e-9,
-            "delta": 1e-9,
-        }
-    )
-    trainer.train(path)
+    said = train_crfsuite(path, *make_sentences(), possible_states=True, possible_transitions=True)
     tagger = pycrfsuite.Tagger()
     tagger.open(path)
-    yield tagger, trainer.logparser.last_iteration["loss"]
+    yield tagger, said.last_iteration["loss"]
     tagger.close()
 
 
@@ -122,14 +120,10 @@ def test_linear_crf_predicts_what_crfsuite_predicts(crfsuite):
 @pytest.mark.parametrize("all_transitions", [False, True])
 def test_only_what_occurs_has_weights_there_too(tmp_path, all_transitions):
     sentences, tags = make_sentences(n_sentences=10)
-    trainer = pycrfsuite.Trainer(verbose=False)
-    for items, labels in zip(sentences, tags, strict=True):
-        trainer.append(pycrfsuite.ItemSequence(items), labels)
-    trainer.select("lbfgs")
-    trainer.set_params({"c2": C2, "feature.possible_transitions": all_transitions})
-    trainer.train(str(tmp_path / "model"))
+    path = str(tmp_path / "model")
+    said = train_crfsuite(path, sentences, tags, possible_transitions=all_transitions)
     min_count = 0 if all_transitions else 1
     crf = LinearCRF(reg_lambda=2 * C2, min_pattern_count=min_count)
     crf.fit(without_bias(sentences), tags)
-    assert crf.n_weights_ == trainer.logparser.featgen_num_features
-    assert crf.loss_ == pytest.approx(trainer.logparser.last_iteration["loss"], rel=1e-3)
+    assert crf.n_weights_ == said.featgen_num_features
+    assert crf.loss_ == pytest.approx(said.last_iteration["loss"], rel=1e-3)

@@ -4,11 +4,9 @@ Both estimators are trained with scores that are given from outside, over a grap
 each label depends on the first one of its sequence. What comes out is compared with enumeration.
 """
 
-import tempfile
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from operator import ne
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ from hedgerow import LinearCRF, TreeCRF, persist
 from hedgerow.labels.automaton import PatternArcs
 from hedgerow.potentials import PatternWeights, Potential
 from hedgerow.trellis import Mixing, Trellis
+from reference.trainings import saved
 
 RNG = np.random.default_rng(5)
 X = [RNG.normal(size=(n, 2)) for n in (1, 2, 3, 4, 4, 3, 2, 4)]
@@ -229,18 +228,12 @@ def test_a_margin_equals_enumeration():
     assert crf.loss_ == pytest.approx(sum(hinges) + 0.25 * squares(crf), rel=1e-9)
 
 
-def test_model_files_keep_what_is_learnt(crf):
-    same = type(crf).from_state(persist.read(file_of(crf))[1])
+def test_model_files_keep_what_is_learnt(crf, tmp_path):
+    data = saved(crf, tmp_path)
+    same = type(crf).from_state(persist.read(data)[1])
     np.testing.assert_array_equal(same.predict_proba(OTHERS), crf.predict_proba(OTHERS))
     with pytest.raises(hedgerow.ModelFileError, match=r"holds a 'Plugged.*does not know"):
-        hedgerow.load(file_of(crf))
-
-
-def file_of(crf):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model")
-        crf.save(path)
-        return path.read_bytes()
+        hedgerow.load(data)
 
 
 def test_a_potential_without_a_form_in_files_says_so():

@@ -73,15 +73,19 @@ def test_check_finite_accepts_finite_numbers_of_every_dtype():
     check_finite(encode(scipy.sparse.csr_array([[0.5, 0.0]])))
 
 
-def test_check_finite_names_sequence_position_and_column():
+@pytest.mark.parametrize(
+    ("check", "value", "shown", "needs"),
+    [
+        (check_finite, np.nan, "NaN", ": impute or drop it"),
+        (check_not_infinite, np.inf, "inf", ", or NaN for missing ones: clip or drop it"),
+    ],
+)
+def test_bad_numbers_are_named(check, value, shown, needs):
     frames = [pd.DataFrame({"word": ["a"] * 20, "speed": [1.0] * 20}) for _ in range(4)]
-    frames[3].loc[17, "speed"] = np.nan
-    message = (
-        "X[3] has NaN at position 17, column 'speed'; LinearCRF needs finite numbers: "
-        "impute or drop it"
-    )
+    frames[3].loc[17, "speed"] = value
+    message = f"X[3] has {shown} at position 17, column 'speed'; CRF needs finite numbers{needs}"
     with pytest.raises(ValueError, match=re.escape(message)):
-        check_finite(encode(frames), "LinearCRF")
+        check(encode(frames), "CRF")
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
@@ -110,17 +114,6 @@ def test_check_not_infinite_takes_nan_and_numbers_of_any_size():
     check_not_infinite(encode([np.array([[np.nan, -1e200], [1e308, 0.0]])]))
     check_not_infinite(encode(scipy.sparse.csr_array([[np.nan, 1e200]])))
     check_not_infinite(encode(np.ones((3, 2), np.int8)))
-
-
-def test_check_not_infinite_names_sequence_position_and_column():
-    frames = [pd.DataFrame({"word": ["a"] * 20, "speed": [np.nan] * 20}) for _ in range(4)]
-    frames[3].loc[7, "speed"] = np.inf
-    message = (
-        "X[3] has inf at position 7, column 'speed'; TreeCRF needs finite numbers, or NaN for "
-        "missing ones: clip or drop it"
-    )
-    with pytest.raises(ValueError, match=re.escape(message)):
-        check_not_infinite(encode(frames), "TreeCRF")
 
 
 def test_check_not_infinite_looks_at_sparse_values():

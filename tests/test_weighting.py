@@ -4,115 +4,152 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
-from reference.estimators import group_ids, refuses
-from reference.linear import make_data
+from reference.estimators import assert_same_model, group_ids, refuses
+from reference.linear import hide, make_data
 
-X, Y = make_data(n_sequences=10)
-KINDS = pytest.mark.parametrize(
-    "parameters",
-    [{}, {"transition_attributes": True}, {"order": 2}],
-    ids=["plain", "edges", "order-2"],
+X, Y = make_data(n_sequences=20)
+ROWS, LABELS, GROUPS = np.concatenate(X), np.concatenate(Y), group_ids(X)
+# All values are in any part of it, so that columns have the same bins.
+COARSE = [np.sign(x) for x in X]
+PATTERNS = [("a", "b"), ("b", "c"), ("a", "b", "c"), ("c", "c", "a")]
+# Weights at their minimum, far beyond the usual tolerance; trees that nothing else holds back.
+USUAL = {
+    LinearCRF: {"tol": 0, "max_iter": 500, "all_pairs": True, "n_jobs": 1},
+    TreeCRF: {
+        "n_rounds": 8,
+        "learning_rate": 0.3,
+        "max_depth": 3,
+        "min_child_weight": 0.1,
+        "min_split_gain": 1e-6,  # less is never enough
+        "trim": 1e-9,  # slopes of unknown labels are 0 but for rounding
+        "max_step": None,
+        "n_jobs": 1,
+    },
+}
+EDGES = {"transition_attributes": True}
+LINEAR = [{}, EDGES, {"order": 0}, {"order": 2}, {"order": 2, **EDGES}, {"reg_alpha": 0.1}]
+TREES = [
+    *({}, {"order": 0}, {"order": 0, "newton": False}, {"newton": False}),
+    *({"transition_step": "exact"}, {"label_patterns": PATTERNS}),
+]
+by_kind = pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [*((LinearCRF, kind) for kind in LINEAR), *((TreeCRF, kind) for kind in TREES)],
 )
+of_linear = pytest.mark.parametrize("parameters", LINEAR, ids=str)
 
 
-def fit(X, y, sample_weight=None, **parameters):
-    """A model at its minimum, far beyond the usual tolerance."""
-    return LinearCRF(tol=0, max_iter=500, **parameters).fit(X, y, sample_weight)
+def fit(estimator, X, y, sample_weight=None, **parameters):
+    return estimator(**USUAL[estimator] | parameters).fit(X, y, sample_weight)
 
 
-def assert_same(first, second, tolerance=1e-6):
-    assert first.loss_ == pytest.approx(second.loss_, rel=1e-9)
+def assert_same(first, second, factor=1):
+    """The same model but for rounding; of weights the loss may be a multiple."""
+    if isinstance(first, TreeCRF):
+        assert first.loss_ == pytest.approx(second.loss_, rel=1e-6)
+        np.testing.assert_allclose(first.predict_proba(X), second.predict_proba(X), atol=1e-6)
+        return
+    assert first.loss_ == pytest.approx(factor * second.loss_, rel=1e-9)
     for table in ("weights", "transitions", "patterns"):
         one, two = getattr(first, table)(), getattr(second, table)()
         for name in set(one) - {"weight"}:
             np.testing.assert_array_equal(one[name], two[name])
-        np.testing.assert_allclose(one["weight"], two["weight"], atol=tolerance)
+        np.testing.assert_allclose(one["weight"], two["weight"], atol=1e-6)
 
 
-@KINDS
-@pytest.mark.parametrize("class_weight", [None, {"a": 2.0}])
-def test_whole_weights_equal_repeated_sequences(parameters, class_weight):
+@by_kind
+@pytest.mark.parametrize(
+    ("y", "more"), [(Y, {}), (Y, {"class_weight": {"a": 2.0}}), (hide(Y), {})], ids=range(3)
+)
+def test_whole_weights_equal_repeated_sequences(estimator, parameters, y, more):
     counts = np.arange(len(X)) % 4 + 1
-    parameters = {"class_weight": class_weight, **parameters}
-    weighted = fit(X, Y, counts, **parameters)
-    where = np.repeat(np.arange(len(X)), counts)
-    repeated = fit([X[s] for s in where], [Y[s] for s in where], **parameters)
+    weighted = fit(estimator, COARSE, y, counts, **parameters, **more)
+    s = np.repeat(np.arange(len(X)), counts)
+    repeated = fit(estimator, [COARSE[i] for i in s], [y[i] for i in s], **parameters, **more)
     assert_same(weighted, repeated)
 
 
-@KINDS
-def test_a_weight_of_zero_leaves_a_sequence_out(parameters):
-    weights = np.ones(len(X))
-    weights[[3, 5]] = 0
-    rest = [s for s in range(len(X)) if weights[s]]
+@by_kind
+def test_a_weight_of_zero_leaves_a_sequence_out(estimator, parameters):
+    weights = np.array([0.0 if 3 <= s < 9 else 1.0 for s in range(len(X))])
+    rest = np.flatnonzero(weights)
     assert set().union(*(Y[s] for s in rest)) == {"a", "b", "c"}
-    weighted = fit(X, Y, weights, all_pairs=True, **parameters)
-    without = fit([X[s] for s in rest], [Y[s] for s in rest], all_pairs=True, **parameters)
+    weighted = fit(estimator, COARSE, Y, weights, **parameters)
+    without = fit(estimator, [COARSE[s] for s in rest], [Y[s] for s in rest], **parameters)
     assert_same(weighted, without)
 
 
-def test_weights_of_one_change_nothing():
-    assert_same(LinearCRF().fit(X, Y, np.ones(len(X))), LinearCRF().fit(X, Y))
-    ones = dict.fromkeys("abc", 1.0)
-    assert_same(fit(X, Y, class_weight=ones), fit(X, Y))
-    assert_same(fit(X, Y, class_weight={}), fit(X, Y))
+@by_kind
+def test_equal_weights_matter_only_beside_the_penalty(estimator, parameters):
+    plain = fit(estimator, X, Y, **parameters)
+    for name in ("reg_lambda", "reg_alpha", "min_child_weight", "min_split_gain"):
+        if hasattr(plain, name):
+            parameters = {**parameters, name: 8 * getattr(plain, name)}
+    assert_same(fit(estimator, X, Y, np.full(len(X), 8.0), **parameters), plain, factor=8)
+    parameters = {**parameters, "class_weight": dict.fromkeys("abc", 8.0)}
+    assert_same(fit(estimator, X, Y, **parameters), plain, factor=8)
 
 
-def test_all_weights_times_ten_are_a_penalty_of_a_tenth():
-    heavy = fit(X, Y, np.full(len(X), 10.0), reg_lambda=1.0)
-    light = fit(X, Y, reg_lambda=0.1)
-    np.testing.assert_allclose(heavy.weights()["weight"], light.weights()["weight"], atol=1e-5)
-    assert heavy.loss_ == pytest.approx(10 * light.loss_, rel=1e-9)
+def test_weights_of_one_change_nothing(estimator):
+    plain = fit(estimator, X, Y)
+    assert_same(fit(estimator, X, Y, np.ones(len(X))), plain)
+    for ones in (dict.fromkeys("abc", 1.0), {"a": 1, "b": 1.0}, {}):
+        assert_same(fit(estimator, X, Y, class_weight=ones), plain)
 
 
-@KINDS
-def test_on_single_positions_class_weight_equals_sample_weight(parameters):
-    rows = [x[t : t + 1] for x in X for t in range(len(x))]
-    labels = [[label] for sequence in Y for label in sequence]
+@by_kind
+def test_on_single_positions_class_weight_equals_sample_weight(estimator, parameters):
+    rows, labels = ROWS[:, None], LABELS[:, None]
     by_label = {"a": 3.0, "c": 0.25}
-    sample_weight = [by_label.get(label, 1.0) for (label,) in labels]
-    by_class = fit(rows, labels, class_weight=by_label, **parameters)
-    assert_same(by_class, fit(rows, labels, sample_weight, **parameters))
-    both = fit(rows, labels, sample_weight, class_weight=by_label, **parameters)
-    assert_same(both, fit(rows, labels, np.square(sample_weight), **parameters))
+    weights = [by_label.get(label, 1.0) for label in LABELS]
+    by_class = fit(estimator, rows, labels, class_weight=by_label, **parameters)
+    assert_same(by_class, fit(estimator, rows, labels, weights, **parameters))
+    both = fit(estimator, rows, labels, weights, class_weight=by_label, **parameters)
+    assert_same(both, fit(estimator, rows, labels, np.square(weights), **parameters))
 
 
-def test_balanced_weights_are_inverse_to_counts():
-    labels = [label for sequence in Y for label in sequence]
-    by_label = {label: len(labels) / (3 * labels.count(label)) for label in "abc"}
-    assert_same(fit(X, Y, class_weight="balanced"), fit(X, Y, class_weight=by_label))
+def test_without_order_sequences_are_rows(estimator):
+    by_label = {"a": 3.0, "b": 0.5}
+    listed = fit(estimator, X, Y, order=0, class_weight=by_label)
+    apart = fit(estimator, ROWS[:, None], LABELS[:, None], order=0, class_weight=by_label)
+    assert_same(listed, apart)
+
+
+def test_balanced_weights_are_inverse_to_counts(estimator):
+    labels, counts = np.unique(LABELS, return_counts=True)
+    by_label = dict(zip(labels.tolist(), len(LABELS) / (3 * counts), strict=True))
+    balanced = fit(estimator, X, Y, class_weight="balanced")
+    assert_same_model(balanced, fit(estimator, X, Y, class_weight=by_label))
 
 
 def test_class_weight_by_integers_and_bools():
     as_numbers = [["abc".index(label) for label in labels] for labels in Y]
-    named = fit(X, Y, class_weight={"a": 2.0})
+    named = fit(LinearCRF, X, Y, class_weight={"a": 2.0})
     for key in (0, np.int64(0)):
-        numbered = fit(X, as_numbers, class_weight={key: 2.0})
+        numbered = fit(LinearCRF, X, as_numbers, class_weight={key: 2.0})
         np.testing.assert_allclose(numbered.weights()["weight"], named.weights()["weight"])
     is_a = [[label == "a" for label in labels] for labels in Y]
-    heavy = fit(X, is_a, class_weight={True: 50.0})
+    heavy = fit(LinearCRF, X, is_a, class_weight={True: 50.0})
     assert np.concatenate(heavy.predict(X)).mean() > np.concatenate(is_a).mean()
 
 
-def test_a_heavy_label_is_predicted_more_often():
-    counts = [
-        (np.concatenate(fit(X, Y, class_weight={"a": weight}).predict(X)) == "a").sum()
-        for weight in (0.01, 1.0, 100.0)
-    ]
-    assert counts[0] < counts[1] < counts[2]
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_a_heavy_label_is_more_probable(estimator, order):
+    few, some, many = (
+        fit(estimator, X, Y, order=order, class_weight={"a": weight}).predict_proba(X)[:, 0].sum()
+        for weight in (0.1, 1.0, 10.0)
+    )
+    assert few < some < many
 
 
 def test_a_heavy_sequence_is_learnt_better():
     weights = np.ones(len(X))
     weights[0] = 20
-    gain = fit(X, Y, weights).log_likelihood(X, Y) - fit(X, Y).log_likelihood(X, Y)
-    assert gain[0] > 0
+    heavy, plain = (fit(LinearCRF, X, Y, each).log_likelihood(X, Y) for each in (weights, None))
+    assert heavy[0] > plain[0]
 
 
-ROWS, LABELS, GROUPS = np.concatenate(X), np.concatenate(Y), group_ids(X)
-
-
-@KINDS
+@of_linear
 def test_weights_of_rows_that_agree_within_sequences_are_weights_of_sequences(parameters):
     weights = np.arange(len(X)) % 4 + 0.5
     crf = LinearCRF(**parameters)
@@ -121,7 +158,7 @@ def test_weights_of_rows_that_agree_within_sequences_are_weights_of_sequences(pa
     assert crf.fit(X, Y, weights).loss_ == expected
 
 
-@KINDS
+@of_linear
 @pytest.mark.parametrize("class_weight", [None, {"b": 0.5}])
 def test_weights_of_rows_multiply_with_weights_of_classes(parameters, class_weight):
     by_label = {"a": 3.0, "b": 1.0, "c": 0.25}
@@ -158,11 +195,11 @@ def test_score_weighs_sequences_and_rows(make):
     [
         (
             np.ones(11),
-            f"sample_weight has shape (11,) but X has 10 sequences and {len(ROWS)} rows; pass one "
+            f"sample_weight has shape (11,) but X has 20 sequences and {len(ROWS)} rows; pass one "
             "weight for each sequence, or one for each row",
         ),
         (np.zeros(len(ROWS)), "sample_weight is zero for every row; at least one must count"),
-        (["much"] * 10, "sample_weight is not an array of numbers: could not convert string"),
+        (["much"] * 20, "sample_weight is not an array of numbers: could not convert string"),
     ],
 )
 def test_bad_weights_for_a_flat_input(make, sample_weight, message):
@@ -179,13 +216,16 @@ def test_rows_that_differ_in_weight_need_labels(make):
 @pytest.mark.parametrize(
     ("sample_weight", "message"),
     [
-        (np.ones(9), "sample_weight has shape (9,) but X has 10 sequences; pass one weight for"),
-        (np.ones((10, 1)), "sample_weight has shape (10, 1) but X has 10 sequences"),
-        (2.0, "sample_weight has shape () but X has 10 sequences"),
-        ([1.0] * 3 + [-0.5] + [1.0] * 6, "sample_weight[3] is -0.5; weights must be finite and"),
-        ([np.nan] + [1.0] * 9, "sample_weight[0] is nan; weights must be finite and not negative"),
-        ([1.0] * 9 + [np.inf], "sample_weight[9] is inf; weights must be finite and not negative"),
-        (np.zeros(10), "sample_weight is zero for every sequence; at least one must count"),
+        (np.ones(9), "sample_weight has shape (9,) but X has 20 sequences; pass one weight for"),
+        (np.ones((20, 1)), "sample_weight has shape (20, 1) but X has 20 sequences"),
+        (2.0, "sample_weight has shape () but X has 20 sequences"),
+        ([1.0] * 3 + [-0.5] + [1.0] * 16, "sample_weight[3] is -0.5; weights must be finite and"),
+        ([np.nan] + [1.0] * 19, "sample_weight[0] is nan; weights must be finite and not neg"),
+        (
+            [1.0] * 19 + [np.inf],
+            "sample_weight[19] is inf; weights must be finite and not neg",
+        ),
+        (np.zeros(20), "sample_weight is zero for every sequence; at least one must count"),
     ],
 )
 def test_bad_sample_weights(make, sample_weight, message):

@@ -16,6 +16,7 @@ from hedgerow.trellis import Scores
 from reference.boosting import advance, assert_same_forest, make_booster
 from reference.linear import hide, make_data
 from reference.model_files import to_chunks
+from reference.problems import central_differences
 
 X, Y = make_data(n_sequences=8, longest=4, seed=2)
 CHUNKS = list(map(to_chunks, Y))
@@ -35,10 +36,12 @@ CASES = {
     "a scheme, some known": (hide(CHUNKS), WEIGHTS, {"constraints": "BIO"}),
     "a scheme, class weights": (CHUNKS, None, {"constraints": "BIO", "class_weight": "balanced"}),
 }
+# P(b at 0) depends on the score of what may follow it, whatever the weight of that position.
+NO_WEIGHT = {"no weight": (Y, None, {"class_weight": {"a": 0.0}})}
 
 
 def make_case(name, **parameters):
-    y, weights, more = CASES[name]
+    y, weights, more = (CASES | NO_WEIGHT)[name]
     crf = TreeCRF(**{"n_jobs": 1, "warm_rounds": 0, **more, **parameters})
     return make_booster(crf, X, y, weights)
 
@@ -52,24 +55,17 @@ def stir(booster, seed=0):
     return booster
 
 
-def loss_at(booster, scores, weights):
+def loss_of(booster):
+    """Its loss, from its scores and weights as they are now."""
     trellis, targets = booster.trellis, booster.targets
-    there = Scores(scores, trellis.arc_scores(weights), targets.offsets, trellis)
-    return booster.objective.measure(there, targets, n_threads=1).loss
+    arcs = trellis.arc_scores(booster.weights)
+    scores = Scores(booster.scores, arcs, targets.offsets, trellis)
+    return booster.objective.measure(scores, targets, n_threads=1).loss
 
 
-def central_differences(function, point, step=1e-5):
-    """How a function changes with each finite number of an array; 0 for the others."""
-    slopes = np.zeros(point.shape)
-    for index in np.ndindex(point.shape):
-        if np.isfinite(point[index]):
-            ends = []
-            for sign in (1, -1):
-                moved = point.copy()
-                moved[index] += sign * step
-                ends.append(function(moved))
-            slopes[index] = (ends[0] - ends[1]) / (2 * step)
-    return slopes
+def slopes_of(booster, array):
+    """How the loss changes with each of its scores or weights."""
+    return central_differences(lambda: loss_of(booster), array, 1e-5)
 
 
 def examples_of(booster, monkeypatch):
@@ -94,11 +90,10 @@ def examples_of(booster, monkeypatch):
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *NO_WEIGHT])
 def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
     booster = stir(make_case(name, order=order, trim=0))
-    weights = booster.weights
-    expected = central_differences(lambda s: loss_at(booster, s, weights), booster.scores)
+    expected = slopes_of(booster, booster.scores)
     slopes, _ = examples_of(booster, monkeypatch)
     np.testing.assert_allclose(slopes, expected, atol=1e-6)
 
@@ -108,9 +103,7 @@ def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
 @pytest.mark.parametrize("name", CASES)
 def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order, monkeypatch):
     booster = stir(make_case(name, objective=objective, order=order, trim=0))
-    weights = booster.weights
-    expected = central_differences(lambda s: loss_at(booster, s, weights), booster.scores)
-    by_pattern = central_differences(lambda w: loss_at(booster, booster.scores, w), weights)
+    expected, by_pattern = slopes_of(booster, booster.scores), slopes_of(booster, booster.weights)
     steps = booster._measure_slopes()[1]
     slopes, _ = examples_of(booster, monkeypatch)
     units = booster.targets.weights
@@ -121,27 +114,16 @@ def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order
     np.testing.assert_allclose(steps * unit, by_pattern, rtol=1e-5, atol=1e-6)
 
 
-def test_slopes_where_a_label_has_no_weight(monkeypatch):
-    # P(b at 0) depends on the score of what may follow it, whatever the weight of that position.
-    booster = stir(make_booster(TreeCRF(class_weight={"a": 0.0}, trim=0, n_jobs=1), X, Y))
-    weights = booster.weights
-    expected = central_differences(lambda s: loss_at(booster, s, weights), booster.scores)
-    slopes, _ = examples_of(booster, monkeypatch)
-    np.testing.assert_allclose(slopes, expected, atol=1e-6)
-
-
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", CASES)
 def test_slopes_of_pattern_weights_are_those_of_the_loss(name, objective, order):
     booster = stir(make_case(name, objective=objective, order=order))
     booster._next_scores[:] = booster.scores
-    expected = central_differences(
-        lambda weights: loss_at(booster, booster.scores, weights), booster.weights
-    )
+    expected = slopes_of(booster, booster.weights)
     loss, slopes = booster._measure_weights(booster.weights)
     np.testing.assert_allclose(slopes, expected, atol=1e-6)
-    assert loss == pytest.approx(loss_at(booster, booster.scores, booster.weights), rel=1e-12)
+    assert loss == pytest.approx(loss_of(booster), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["plain", "sequence weights", "some known"])
@@ -211,7 +193,7 @@ def test_no_round_raises_the_loss(name, options):
         losses.append(booster.measured.loss)
     assert np.isfinite(losses).all()
     assert (np.diff(losses) <= 0).all()
-    assert losses[-1] == pytest.approx(loss_at(booster, booster.scores, booster.weights), rel=1e-9)
+    assert losses[-1] == pytest.approx(loss_of(booster), rel=1e-9)
 
 
 @pytest.mark.parametrize("learning_rate", [0.1, 0.3, 1.0])

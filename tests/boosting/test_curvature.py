@@ -62,6 +62,13 @@ def potentials_of(chain):
     return scores_of(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]))
 
 
+def over_pairs(potentials):
+    """The same over an automaton of all pairs."""
+    automaton = pair_automaton(potentials.arcs.shape[0])
+    arcs = automaton.arc_scores(np.ravel(potentials.arcs))
+    return scores_of(potentials.nodes, arcs, potentials.offsets, automaton=automaton), automaton
+
+
 def random_potentials(n_labels, lengths, scale=1.0, seed=0):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -215,10 +222,7 @@ def test_exact_in_small_batches_and_over_automata():
     potentials = random_potentials(3, [4, 0, 6])
     whole = exact(potentials, n_threads=2)
     np.testing.assert_array_equal(exact(potentials, n_threads=2, batch=1), whole)
-    automaton = pair_automaton(3)
-    arcs = automaton.arc_scores(np.ravel(potentials.arcs))
-    over_pairs = scores_of(potentials.nodes, arcs, potentials.offsets, automaton=automaton)
-    np.testing.assert_allclose(exact(over_pairs, n_threads=2), whole, rtol=1e-9)
+    np.testing.assert_allclose(exact(over_pairs(potentials)[0], n_threads=2), whole, rtol=1e-9)
     edges = np.broadcast_to(potentials.arcs, (10, 3, 3))
     by_edges = scores_of(potentials.nodes, np.zeros((3, 3)), potentials.offsets, edges)
     np.testing.assert_allclose(exact(by_edges, n_threads=2), whole, rtol=1e-9)
@@ -227,14 +231,12 @@ def test_exact_in_small_batches_and_over_automata():
 def test_the_surrogate_of_all_pairs_is_the_chain_itself():
     potentials = random_potentials(4, [5, 3])
     potentials.arcs[2, 1] = -np.inf
-    automaton = pair_automaton(4)
-    arcs = automaton.arc_scores(np.ravel(potentials.arcs))
-    over_pairs = scores_of(potentials.nodes, arcs, potentials.offsets, automaton=automaton)
-    arc_sums = forward_backward(over_pairs, n_threads=1).arc_sums
-    found = average_pair_scores(automaton, arcs, arc_sums)
+    same, automaton = over_pairs(potentials)
+    arc_sums = forward_backward(same, n_threads=1).arc_sums
+    found = average_pair_scores(automaton, same.arcs, arc_sums)
     np.testing.assert_allclose(found, potentials.arcs)
     of_chain, of_automaton = (
-        scores.trellis.mixing(scores, arc_sums, None, 1) for scores in (potentials, over_pairs)
+        scores.trellis.mixing(scores, arc_sums, None, 1) for scores in (potentials, same)
     )
     np.testing.assert_allclose(of_automaton.nodes, of_chain.nodes, rtol=1e-5)
     np.testing.assert_allclose(of_automaton.edges, of_chain.edges, rtol=1e-5)
@@ -264,8 +266,8 @@ def test_by_length():
 def test_refusals():
     potentials = random_potentials(2, [3, 2])
     with_edges = replace(potentials, edges=np.zeros((5, 2, 2)))
-    over_pairs = replace(with_edges, arcs=np.zeros(6), trellis=AutomatonChain(pair_automaton(2)))
-    for scores in (with_edges, over_pairs):
+    both = replace(with_edges, arcs=np.zeros(6), trellis=AutomatonChain(pair_automaton(2)))
+    for scores in (with_edges, both):
         with pytest.raises(ValueError, match="mixing rates are known of chains without edges only"):
             scores.trellis.mixing(scores, np.zeros(6), None, 1)
     for wrong in (np.nan, np.inf):

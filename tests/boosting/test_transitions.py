@@ -162,3 +162,22 @@ def test_weights_alone_come_to_the_maximum_of_the_likelihood(kind, n_rounds):
     pairs = [pair for labels in y for pair in pairwise(labels)]
     observed = [pairs.count(pattern) for pattern in crf.label_patterns_]
     np.testing.assert_allclose(expected, observed, atol=0.05)
+
+
+def test_order_learns_what_labels_alone_tell():
+    # Two labels that follow their grandfathers; X says nothing.
+    rng = np.random.default_rng(0)
+    y = []
+    for _ in range(60):
+        labels = rng.integers(0, 2, 2).tolist()
+        for _ in range(10):
+            labels.append(labels[-2] if rng.random() < 0.9 else 1 - labels[-2])
+        y.append(labels)
+    blank = [np.zeros((12, 1))] * 60
+    options = {"learning_rate": 0.3, "reg_lambda": 1.0, "trim": 0, "max_step": None}
+    losses = [
+        TreeCRF(order=order, n_rounds=25, transition_step="exact", **options).fit(blank, y).loss_
+        for order in (0, 1, 2)
+    ]
+    assert losses[1] > 0.95 * losses[0]
+    assert losses[2] < 0.7 * losses[0]

@@ -6,54 +6,49 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF
-from hedgerow.descent.loss import LinearLoss
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise, read_objective
+from reference.descents import build_loss
 from reference.linear import NaiveModel, hide, make_data, to_dicts
 from reference.problems import central_differences
 
 TRIPLES = [("a", "b"), ("c", "c"), ("a", "b", "c"), ("b", "b", "b"), ("a", "c", "a", "b")]
-# Parameters, and whether some labels of y are missing.
+EDGES, ORDER_2 = {"transition_attributes": True}, {"order": 2}
+FORBIDDEN = {"forbidden": [("a", "a"), ("c", "b")]}
+BY_CLASS, BALANCED = {"class_weight": {"a": 3.0, "c": 0.5}}, {"class_weight": "balanced"}
+# Parameters; of partial labels some are missing.
 ALL_KINDS = {
-    "plain": ({}, False),
-    "all_pairs": ({"all_pairs": True}, False),
-    "edges": ({"transition_attributes": True}, False),
-    "edges-all_pairs": ({"transition_attributes": True, "all_pairs": True}, False),
-    "class_weight": ({"class_weight": {"a": 3.0, "c": 0.5}}, False),
-    "class_weight-edges": ({"class_weight": "balanced", "transition_attributes": True}, False),
-    "order-0": ({"order": 0}, False),
-    "order-0-edges": ({"order": 0, "transition_attributes": True}, False),
-    "order-2": ({"order": 2}, False),
-    "order-3": ({"order": 3}, False),
-    "label_patterns": ({"label_patterns": TRIPLES}, False),
-    "min_pattern_count": ({"min_pattern_count": 1}, False),
-    "order-2-edges": ({"order": 2, "transition_attributes": True}, False),
-    "order-2-class_weight": ({"order": 2, "class_weight": {"a": 3.0, "c": 0.5}}, False),
-    "order-2-edges-class_weight": (
-        {"order": 2, "transition_attributes": True, "class_weight": "balanced"},
-        False,
-    ),
-    "forbidden": ({"forbidden": [("a", "a"), ("c", "b")]}, False),
-    "order-2-forbidden": ({"order": 2, "forbidden": [("a", "a"), ("c", "b")]}, False),
-    "order-2-forbidden-edges": (
-        {"order": 2, "forbidden": [("a", "a"), ("c", "b")], "transition_attributes": True},
-        False,
-    ),
-    "forbidden-class_weight": (
-        {"forbidden": [("a", "a"), ("c", "b")], "class_weight": {"b": 2.0}},
-        False,
-    ),
-    "partial": ({}, True),
-    "partial-edges": ({"transition_attributes": True}, True),
-    "partial-order-2": ({"order": 2}, True),
-    "partial-order-2-edges": ({"order": 2, "transition_attributes": True}, True),
-    "partial-order-2-forbidden": ({"order": 2, "forbidden": [("a", "a"), ("c", "b")]}, True),
+    "plain": {},
+    "all_pairs": {"all_pairs": True},
+    "edges": EDGES,
+    "edges-all_pairs": {**EDGES, "all_pairs": True},
+    "class_weight": BY_CLASS,
+    "class_weight-edges": {**BALANCED, **EDGES},
+    "order-0": {"order": 0},
+    "order-0-edges": {"order": 0, **EDGES},
+    "order-2": ORDER_2,
+    "order-3": {"order": 3},
+    "label_patterns": {"label_patterns": TRIPLES},
+    "min_pattern_count": {"min_pattern_count": 1},
+    "order-2-edges": {**ORDER_2, **EDGES},
+    "order-2-class_weight": {**ORDER_2, **BY_CLASS},
+    "order-2-edges-class_weight": {**ORDER_2, **EDGES, **BALANCED},
+    "forbidden": FORBIDDEN,
+    "order-2-forbidden": {**ORDER_2, **FORBIDDEN},
+    "order-2-forbidden-edges": {**ORDER_2, **FORBIDDEN, **EDGES},
+    "forbidden-class_weight": {**FORBIDDEN, "class_weight": {"b": 2.0}},
+    "partial": {},
+    "partial-order-0": {"order": 0},
+    "partial-all_pairs": {"all_pairs": True},
+    "partial-edges": EDGES,
+    "partial-order-2": ORDER_2,
+    "partial-order-2-edges": {**ORDER_2, **EDGES},
+    "partial-order-2-forbidden": {**ORDER_2, **FORBIDDEN},
 }
 
 
 def kinds(*names):
-    return pytest.mark.parametrize(
-        ("parameters", "partial"), [ALL_KINDS[name] for name in names], ids=names
-    )
+    cases = [(ALL_KINDS[name], name.startswith("partial")) for name in names]
+    return pytest.mark.parametrize(("parameters", "partial"), cases, ids=names)
 
 
 KINDS = kinds(*ALL_KINDS)
@@ -124,17 +119,6 @@ def test_the_loss_with_both_penalties_is_the_one_defined(edges, max_iter):
     assert crf.loss_ == pytest.approx(naive.penalty(0.3, 0.4) - likelihood, rel=1e-9)
 
 
-@KINDS
-def test_likelihoods_and_marginals_equal_enumeration(parameters, partial):
-    X, y = make_labelled(parameters, partial, seed=1)
-    crf = LinearCRF(**parameters).fit(X, y)
-    naive = NaiveModel(crf)
-    expected = list(map(naive.log_likelihood, to_dicts(X), y))
-    np.testing.assert_allclose(crf.log_likelihood(X, y), expected, rtol=1e-9, atol=1e-12)
-    for found, positions in zip(crf.predict_marginals(X), to_dicts(X), strict=True):
-        np.testing.assert_allclose(found, naive.marginals(positions), rtol=1e-9, atol=1e-15)
-
-
 def test_loss_of_a_model_worked_by_hand():
     # One sequence of one position, two labels, no attributes but the label's own weight: with w on
     # the right label and -w on the other the loss is log(1 + exp(-2 w)) + lambda w^2, least where
@@ -147,12 +131,10 @@ def test_loss_of_a_model_worked_by_hand():
     assert crf.loss_ == pytest.approx(np.log1p(np.exp(-1)) + reg_lambda / 4, rel=1e-9)
 
 
-def build_loss(crf, X, y, sample_weight=None, objective="likelihood"):
+def loss_of(crf, X, y, sample_weight=None, objective="likelihood"):
     """The loss that `fit` minimises, and its number of weights."""
     objective = read_objective(objective, 15.0, margin=True)
-    data, rows, _ = crf._read_training(X, y, sample_weight, None, objective)
-    layout = crf._layout(data, rows)
-    loss = LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=2)
+    loss, *_ = build_loss(crf, X, y, sample_weight, objective)
     return loss.of(objective), loss.n_weights
 
 
@@ -175,7 +157,7 @@ def test_gradient_of_objectives_of_the_marginals(objective, parameters, partial)
     check_gradient(objective, parameters, partial, weighted=True)
 
 
-@kinds(*(name for name, (_, partial) in ALL_KINDS.items() if not partial))
+@kinds(*(name for name in ALL_KINDS if not name.startswith("partial")))
 def test_gradient_of_the_margin_where_it_has_one(parameters, partial):
     check_gradient("max_margin", parameters, partial, weighted=True)
 
@@ -183,7 +165,7 @@ def test_gradient_of_the_margin_where_it_has_one(parameters, partial):
 def check_gradient(objective, parameters, partial, weighted):
     X, y = make_labelled(parameters, partial, n_sequences=6, seed=1)
     crf = LinearCRF(reg_lambda=0.3, **parameters)
-    loss, n_weights = build_loss(crf, X, y, make_weights(weighted, len(X)), objective)
+    loss, n_weights = loss_of(crf, X, y, make_weights(weighted, len(X)), objective)
     weights = np.random.default_rng(0).normal(size=n_weights)
     gradient = loss(weights)[1].copy()
     found = central_differences(lambda: loss(weights)[0], weights, 1e-5)
@@ -195,8 +177,8 @@ def check_gradient(objective, parameters, partial, weighted):
 def test_a_sequence_of_weight_two_counts_as_two(parameters, partial, objective):
     X, y = make_labelled(parameters, partial, n_sequences=10)
     crf = LinearCRF(reg_lambda=0.1, **parameters)
-    weighted, n_weights = build_loss(crf, X, y, [2.0] * 4 + [1.0] * 6, objective)
-    copied, _ = build_loss(crf, X + X[:4], y + y[:4], None, objective)
+    weighted, n_weights = loss_of(crf, X, y, [2.0] * 4 + [1.0] * 6, objective)
+    copied, _ = loss_of(crf, X + X[:4], y + y[:4], None, objective)
     weights = np.random.default_rng(1).normal(size=n_weights)
     (value, gradient), (total, sums) = weighted(weights), copied(weights)
     assert value == pytest.approx(total, rel=1e-10)
@@ -214,9 +196,9 @@ def test_gradient_of_a_large_training_set(parameters, partial, objective):
     n_copies = 200_000 // sum(map(len, X))
     crf = LinearCRF(reg_lambda=0, **parameters)
     sample_weight = np.linspace(0, 2, len(X))
-    small, n_weights = build_loss(crf, X, y, sample_weight, objective)
+    small, n_weights = loss_of(crf, X, y, sample_weight, objective)
     copied = X * n_copies, y * n_copies, np.tile(sample_weight, n_copies)
-    large, _ = build_loss(crf, *copied, objective)
+    large, _ = loss_of(crf, *copied, objective)
     weights = np.random.default_rng(1).normal(size=n_weights)
     (value, gradient), (total, sums) = small(weights), large(weights)
     assert total == pytest.approx(n_copies * value, rel=1e-10)
@@ -227,7 +209,7 @@ def test_gradient_of_a_large_training_set(parameters, partial, objective):
 def test_gradient_is_zero_at_the_minimum(parameters, partial):
     X, y = make_labelled(parameters, partial, n_sequences=20, seed=2)
     crf = LinearCRF(tol=0, max_iter=300, **parameters).fit(X, y)
-    value, gradient = build_loss(crf, X, y)[0](all_weights(crf))
+    value, gradient = loss_of(crf, X, y)[0](all_weights(crf))
     assert value == pytest.approx(crf.loss_, rel=1e-12)
     np.testing.assert_allclose(gradient, 0, atol=1e-4)
 
@@ -239,7 +221,7 @@ def test_the_l1_penalty_sets_weights_to_zero_and_its_optimality_conditions_hold(
     crf = LinearCRF(reg_lambda=0.1, reg_alpha=reg_alpha, tol=0, max_iter=500, **parameters)
     crf.fit(X, y)
     weights = all_weights(crf)
-    _, gradient = build_loss(crf, X, y)[0](weights)
+    _, gradient = loss_of(crf, X, y)[0](weights)
     chosen = weights != 0
     assert 0.05 < chosen.mean() < 0.7
     np.testing.assert_allclose(gradient[chosen], -reg_alpha * np.sign(weights[chosen]), atol=1e-3)

@@ -6,12 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from hedgerow import LinearCRF
 from hedgerow.descent.owlqn import minimize_l1
 from hedgerow.lbfgs import Iterations, build_metric
 from reference.descents import follow
 from reference.split import minimize_split
-from reference.trainings import X, Y
 
 
 def logistic(rng, n_rows, n_weights, correlation):
@@ -85,14 +83,6 @@ def test_enough_is_enough():
     found, reports = run(loss, np.zeros(10), 0.5, max_iter=3)
     assert (found.n_iter, len(reports), found.converged) == (3, 3, False)
     np.testing.assert_array_equal(found.weights, reports[-1][0])
-
-
-def test_a_crf_has_weights_that_are_exactly_zero():
-    crf = LinearCRF(reg_alpha=3.0, reg_lambda=0.0, tol=1e-9, all_pairs=True).fit(X, Y)
-    weights = crf.weights()["weight"]
-    assert 0 < np.sum(weights == 0) < len(weights)
-    loss = crf.loss_ - 3.0 * (np.abs(weights).sum() + np.abs(crf.patterns()["weight"]).sum())
-    assert -crf.log_likelihood(X, Y).sum() == pytest.approx(loss)
 
 
 def test_the_same_bits_for_any_number_of_threads():

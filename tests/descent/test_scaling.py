@@ -11,16 +11,16 @@ from scipy.optimize import minimize as minimize_dense
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 
-from hedgerow import Checkpoint, LinearCRF, persist
+from hedgerow import LinearCRF
 from hedgerow.descent.bundle import Bundle, minimize_bundle
-from hedgerow.descent.loss import LinearLoss
 from hedgerow.descent.owlqn import minimize_l1
-from hedgerow.descent.scaling import UNSCALED, Scaling
+from hedgerow.descent.scaling import UNSCALED
 from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
 from hedgerow.objectives import Likelihood, MaxMargin, OfMarginals, Pointwise
 from hedgerow.potentials.scoring import add_up
 from hedgerow.trellis import forward_backward
-from reference.trainings import Brier, saved
+from reference.descents import build_loss
+from reference.trainings import Brier
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -48,15 +48,9 @@ def fit(X, **parameters):
 
 
 def make_loss(X, y, *, scaled, **parameters):
-    """The loss that `fit` minimises, in units of its own or in those of the weights; and rows."""
-    crf = LinearCRF(**parameters)
-    data, rows, _ = crf._read_training(X, y, None, None, Likelihood())
-    layout = crf._layout(data, rows)
-    n_patterns, scaling = len(data.grammar.patterns), UNSCALED
-    if scaled:
-        scaling = Scaling.of(rows, None, layout, n_patterns, crf.reg_lambda)
-    options = {"reg_lambda": crf.reg_lambda, "scaling": scaling, "n_threads": 1}
-    return LinearLoss(rows, data.targets, layout, **options), rows
+    """The loss that `fit` minimises, and rows."""
+    loss, _, rows, _ = build_loss(LinearCRF(**parameters), X, y, scaled=scaled)
+    return loss, rows
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -140,26 +134,6 @@ def test_training_starts_from_the_weights_of_another_model():
     again = LinearCRF(tol=1e-10).fit(X, Y, groups=GROUPS, init=init)
     assert again.n_iter_ < init.n_iter_ / 2
     assert again.loss_ == pytest.approx(init.loss_, rel=1e-9)
-
-
-@pytest.mark.parametrize("objective", ["likelihood", "pointwise", "max_margin"])
-def test_a_training_that_was_stopped_goes_on_to_the_same_file(objective, tmp_path, monkeypatch):
-    """All checkpoints that a training writes lead to the same end."""
-    X, path, kept, write = beside("year"), tmp_path / "kept", [], persist.write
-
-    def keep(file, kind, state):
-        write(file, kind, state)
-        if kind == persist.CHECKPOINT:
-            kept.append(file.read_bytes())
-
-    monkeypatch.setattr("hedgerow.checkpoint.persist.write", keep)
-    crf = LinearCRF(objective=objective, n_jobs=1, warm_iter=6, tol=1e-6)
-    whole = saved(crf.fit(X, Y, groups=GROUPS, checkpoint=Checkpoint(path, every=5)), tmp_path)
-    for content in kept[:4]:
-        path.write_bytes(content)
-        again = crf.fit(X, Y, groups=GROUPS, checkpoint=Checkpoint(path, every=1000))
-        assert saved(again, tmp_path) == whole
-    assert len(kept) > 4
 
 
 class Backwards(Brier):

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from reference.estimators import (
     small,
 )
 from reference.fitted_model import assert_enumerated, read_model
-from reference.linear import hide, make_data, make_legal_data
+from reference.linear import hide, keeps_rules, make_data, make_legal_data
 
 X, Y = make_data(n_sequences=10, seed=4)
 ROWS, GROUPS = np.concatenate(X), group_ids(X)
@@ -42,6 +43,7 @@ KINDS = {
 OWN = {
     LinearCRF: {
         "edges": {"transition_attributes": True},
+        "edges alone": {"order": 0, "transition_attributes": True},
         "order 2 and edges": {"order": 2, "transition_attributes": True},
     },
     TreeCRF: {"window": {"order": 2, "window": 1}, "all at once": {"max_step": None, "trim": 0}},
@@ -53,15 +55,9 @@ CASES = {
 }
 
 
-def is_legal(labels, forbidden=(), end_labels="abc", **_):
-    return labels[-1] in end_labels and not any(
-        pair in forbidden for pair in itertools.pairwise(labels)
-    )
-
-
 def train(estimator, parameters):
     """A model, and the sequences that it was trained on."""
-    xs, y = make_legal_data(lambda labels: is_legal(labels, **parameters), "abc")
+    xs, y = make_legal_data(partial(keeps_rules, **parameters), "abc")
     return small(estimator, **parameters).fit(xs, y), xs
 
 
@@ -100,7 +96,7 @@ def test_all_answers_equal_enumeration_of_what_is_left(fitted):
     assert_enumerated(crf, model, X, known)
     for labels, given in zip(crf.predict(X, known=known, decode="marginal"), known, strict=True):
         assert_known(labels.tolist(), given)
-        assert is_legal(labels.tolist(), crf.forbidden or (), crf.end_labels or "abc")
+        assert keeps_rules(labels.tolist(), **crf.get_params())
     marginals = np.concatenate(crf.predict_marginals(X, known=known))
     np.testing.assert_array_equal(crf.predict_proba(X, known=known), marginals)
 
@@ -118,11 +114,12 @@ def test_few_patterns_of_many_labels():
 
 
 @pytest.mark.parametrize(("estimator", "parameters"), CASES.values(), ids=CASES)
-@pytest.mark.parametrize("partial", [False, True])
-def test_the_eval_set_is_measured_as_the_model_is(estimator, parameters, partial):
-    xs, y = make_legal_data(lambda labels: is_legal(labels, **parameters), "abc")
-    measured = hide(y) if partial else y
-    crf = small(estimator, **parameters).fit(xs, y, eval_set=(xs, measured))
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_the_eval_set_is_measured_as_the_model_is(estimator, parameters, has_gaps):
+    xs, y = make_legal_data(partial(keeps_rules, **parameters), "abc")
+    measured = hide(y) if has_gaps else y
+    given = y if "class_weight" in parameters else measured
+    crf = small(estimator, **parameters).fit(xs, given, eval_set=(xs, measured))
     n_known = sum(label is not None for labels in measured for label in labels)
     expected = -crf.log_likelihood(xs, measured).sum() / n_known
     assert crf.history_["eval_loss"][-1] == pytest.approx(expected, rel=1e-12)
@@ -209,13 +206,21 @@ SIZES = {
 @pytest.mark.parametrize(
     ("estimator", "parameters", "size"),
     [
-        (LinearCRF, {}, 1),
+        (LinearCRF, {"order": 2}, 1),
         (LinearCRF, {"transition_attributes": True}, 1),
-        *((TreeCRF, {"window": 2}, size) for size in (1, 7, 100)),
+        (LinearCRF, {"order": 2, "transition_attributes": True}, 1),
+        (LinearCRF, {"class_weight": {"a": 2.0}}, 1),
+        *((TreeCRF, {"order": 2, "window": 2}, size) for size in (1, 7, 100)),
     ],
 )
 def test_batches_of_scores_do_not_matter(monkeypatch, estimator, parameters, size):
-    crf, known = small(estimator, order=2, **parameters).fit(X, hide(Y)), hide(Y, seed=2)
+    known, weights = hide(Y, seed=2), np.arange(1, 1 + len(X))
+    y = Y if "class_weight" in parameters else hide(Y)
+
+    def fit():
+        return small(estimator, **parameters).fit(X, y, weights, eval_set=(X, known))
+
+    crf = fit()
 
     def ask():
         # One labelling at a time: of several, all would be drawn for one batch after the other.
@@ -226,8 +231,9 @@ def test_batches_of_scores_do_not_matter(monkeypatch, estimator, parameters, siz
     for place in SIZES[estimator]:
         monkeypatch.setattr(f"hedgerow.{place}", size)
     assert_same(ask(), whole)
-    apart = small(estimator, order=2, **parameters).fit(X, hide(Y))
+    apart = fit()
     assert apart.loss_ == pytest.approx(crf.loss_, rel=1e-10)
+    assert apart.history_["eval_loss"] == pytest.approx(crf.history_["eval_loss"], rel=1e-5)
 
 
 # Known labels.

@@ -11,21 +11,10 @@ import pytest
 from hedgerow import LinearCRF, TreeCRF
 from reference.estimators import ESTIMATORS, every_prediction, refuses, small
 from reference.fitted_model import assert_enumerated, read_model
-from reference.linear import hide, keeps_scheme, make_data, make_legal_data
+from reference.linear import hide, keeps_rules, keeps_scheme, make_data, make_legal_data
 
 LETTERS = ("a", "b", "c")
 RING = [("a", "b"), ("b", "b"), ("b", "c"), ("c", "a"), ("a", "a")]
-
-
-def keeps(labels, allowed=None, forbidden=(), start_labels=LETTERS, end_labels=LETTERS):
-    """Whether labels keep to rules, one by one."""
-    pairs = list(itertools.pairwise(labels))
-    return (
-        labels[0] in start_labels
-        and labels[-1] in end_labels
-        and not any(pair in forbidden for pair in pairs)
-        and (allowed is None or all(pair in allowed for pair in pairs))
-    )
 
 
 SCHEMES = {
@@ -53,7 +42,7 @@ KINDS = {
         for scheme, classes in SCHEMES.items()
     },
     **{
-        name: (rules, LETTERS, lambda labels, rules=rules: keeps(labels, **rules))
+        name: (rules, LETTERS, lambda labels, rules=rules: keeps_rules(labels, **rules))
         for name, rules in RULES.items()
     },
     "BIO and more": (
@@ -61,8 +50,7 @@ KINDS = {
         SCHEMES["BIO"],
         lambda labels: (
             keeps_scheme("BIO", labels)
-            and ("O", "O") not in itertools.pairwise(labels)
-            and labels[-1] in ("O", "I-X")
+            and keeps_rules(labels, forbidden=[("O", "O")], end_labels=["O", "I-X"])
         ),
     ),
 }

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from hedgerow import LinearCRF, TreeCRF
 from reference import hash_seeds
+from reference.estimators import assert_same, assert_same_training, tables
 from reference.linear import make_data
 
 X, Y = make_data()
@@ -53,6 +54,18 @@ def test_attributes_need_a_fitted_model(estimator):
         assert not hasattr(estimator(), name)
 
 
+def test_the_tables_are_copies(make, estimator):
+    more = {"transition_attributes": True} if estimator is LinearCRF else {}
+    crf = make(order=2, **more).fit(X, Y)
+    before = [crf.predict_proba(X), *(column.copy() for column in tables(crf).values())]
+    for column in tables(crf).values():
+        if column.dtype.kind == "f":
+            column[:] = 100
+    if estimator is TreeCRF:
+        crf.feature_importances_[:] = 5
+    assert_same(before, [crf.predict_proba(X), *tables(crf).values()])
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_pattern_marginals_take_memory_for_the_patterns_not_for_all_label_pairs(make, order):
     n_labels, n_positions = 60, 400
@@ -66,6 +79,12 @@ def test_pattern_marginals_take_memory_for_the_patterns_not_for_all_label_pairs(
     tracemalloc.stop()
     assert found.shape == (n_positions, len(crf.label_patterns_))
     assert peak < 3 * found.nbytes + 2_000_000 < 8 * n_positions * n_labels**2 / 3
+
+
+def test_the_model_to_start_from_stays_as_it_is(make):
+    init, twin = make().fit(X, Y), make().fit(X, Y)
+    make(reg_lambda=10, order=2).fit(X[:5], Y[:5], init=init)
+    assert_same_training(init, twin)
 
 
 def test_parameters_have_names(estimator):

@@ -150,11 +150,15 @@ def test_numbers_of_any_kind(make, dtype):
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-def test_unknown_words_of_a_text_column_are_missing(make, library):
-    crf = make().fit(library.DataFrame({"word": LABELS, "size": ROWS[:, 0]}), LABELS, groups=GROUPS)
-    unknown = library.DataFrame({"word": ["new"], "size": [0.5]})
-    missing = library.DataFrame({"word": ["new", None], "size": [0.5, 0.5]})[1:]
-    np.testing.assert_array_equal(crf.predict_proba(unknown), crf.predict_proba(missing))
+@pytest.mark.parametrize("n_words", [12, 300], ids=["few", "many"])
+def test_unknown_words_of_a_text_column_are_missing(make, library, n_words):
+    codes = np.random.default_rng(0).integers(0, n_words, 900)
+    frame = library.DataFrame({"word": [f"w{code}" for code in codes], "size": codes % 3})
+    crf = make().fit(frame, np.array(["p", "q", "r"])[codes % 3])
+    for size in range(3):
+        unknown = library.DataFrame({"word": ["new"], "size": [size]})
+        missing = library.DataFrame({"word": ["new", None], "size": [size, size]})[1:]
+        np.testing.assert_array_equal(crf.predict_proba(unknown), crf.predict_proba(missing))
 
 
 # Groups.

@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-import re
 
 import joblib
 import numpy as np
@@ -29,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.scorers import make_position_scorer
-from reference.estimators import assert_same_model, group_ids
+from reference.estimators import assert_same_model, group_ids, refuses
 from reference.linear import make_data, to_dicts
 
 X, Y = make_data(n_sequences=18)
@@ -49,18 +48,18 @@ def _routing():
         yield
 
 
-def folds_of_sequences():
-    """The folds of GroupKFold, which never part a sequence, as lists of sequence numbers."""
+def fit_folds(crf):
+    """Models of the folds of GroupKFold, which part no sequence, and what each has not seen."""
     for train, test in FOLDS.split(ROWS, LABELS, GROUPS):
-        yield np.unique(GROUPS[train]), np.unique(GROUPS[test])
+        train, test = np.unique(GROUPS[train]), np.unique(GROUPS[test])
+        assert not set(train) & set(test)
+        yield clone(crf).fit([X[s] for s in train], [Y[s] for s in train]), test
 
 
 def predict_out_of_fold(crf):
     """Labels of each sequence by a model that has not seen it, in the order of the rows."""
     found = [None] * len(X)
-    for train, test in folds_of_sequences():
-        assert not set(train) & set(test)
-        model = clone(crf).fit([X[s] for s in train], [Y[s] for s in train])
+    for model, test in fit_folds(crf):
         for s, labels in zip(test, model.predict([X[s] for s in test]), strict=True):
             found[s] = labels
     return np.concatenate(found)
@@ -68,11 +67,14 @@ def predict_out_of_fold(crf):
 
 def score_by_hand(crf):
     return [
-        clone(crf)
-        .fit([X[s] for s in train], [Y[s] for s in train])
-        .score([X[s] for s in test], [Y[s] for s in test])
-        for train, test in folds_of_sequences()
+        model.score([X[s] for s in test], [Y[s] for s in test]) for model, test in fit_folds(crf)
     ]
+
+
+def predict_scaled(crf):
+    """Labels of all rows by a model that is trained on scaled ones."""
+    scaled = StandardScaler().fit_transform(ROWS)
+    return clone(crf).fit(scaled, LABELS, groups=GROUPS).predict(scaled, groups=GROUPS)
 
 
 # Lists of sequences
@@ -220,9 +222,7 @@ def test_a_pipeline_with_a_group_column(crf):
     ).set_output(transform="pandas")
     pipe = make_pipeline(scaler, clone(crf).set_params(group_column="sequence"))
     found = pipe.fit(TABLE, LABELS).predict(TABLE)
-    scaled = StandardScaler().fit_transform(ROWS)
-    expected = clone(crf).fit(scaled, LABELS, groups=GROUPS)
-    np.testing.assert_array_equal(found, expected.predict(scaled, groups=GROUPS))
+    np.testing.assert_array_equal(found, predict_scaled(crf))
     assert pipe[-1].feature_names_in_.tolist() == ["a", "b", "c"]
 
 
@@ -231,9 +231,7 @@ def test_a_group_column_may_be_scaled_with_all_others(library):
     scaler = StandardScaler().set_output(transform=library)
     crf = LinearCRF(n_jobs=1, group_column="sequence")
     found = make_pipeline(scaler, crf).fit(TABLE, LABELS).predict(TABLE)
-    scaled = StandardScaler().fit_transform(ROWS)
-    expected = LinearCRF(n_jobs=1).fit(scaled, LABELS, groups=GROUPS)
-    np.testing.assert_array_equal(found, expected.predict(scaled, groups=GROUPS))
+    np.testing.assert_array_equal(found, predict_scaled(LinearCRF(n_jobs=1)))
 
 
 # Groups beside a table, by metadata routing
@@ -253,9 +251,7 @@ def test_groups_are_routed_through_a_pipeline(crf):
     np.testing.assert_array_equal(
         pipe.predict_proba(ROWS, groups=GROUPS), expected.predict_proba(scaled, groups=GROUPS)
     )
-    np.testing.assert_array_equal(
-        pipe.predict(ROWS, groups=GROUPS), expected.predict(scaled, groups=GROUPS)
-    )
+    np.testing.assert_array_equal(pipe.predict(ROWS, groups=GROUPS), predict_scaled(crf))
     score = pipe.score(ROWS, LABELS, groups=GROUPS)
     assert score == expected.score(scaled, LABELS, groups=GROUPS)
 
@@ -291,9 +287,7 @@ def test_without_routing_a_pipeline_takes_groups_by_name():
     pipe = make_pipeline(StandardScaler(), LinearCRF(n_jobs=1))
     pipe.fit(ROWS, LABELS, linearcrf__groups=GROUPS)
     found = pipe.predict(ROWS, groups=GROUPS)
-    scaled = StandardScaler().fit_transform(ROWS)
-    expected = LinearCRF(n_jobs=1).fit(scaled, LABELS, groups=GROUPS)
-    np.testing.assert_array_equal(found, expected.predict(scaled, groups=GROUPS))
+    np.testing.assert_array_equal(found, predict_scaled(LinearCRF(n_jobs=1)))
 
 
 # Scorers
@@ -338,23 +332,29 @@ def test_position_scorers_leave_out_missing_labels(gap):
         scorer(crf, X, [[gap] * len(labels) for labels in Y])
 
 
-def test_labels_and_weights_that_do_not_fit_x():
-    crf = LinearCRF(n_jobs=1).fit(X, Y)
-    scorer = make_position_scorer(accuracy_score)
-    with pytest.raises(ValueError, match=rf"y has {len(Y) - 1} sequences but X has {len(X)}; pass"):
-        scorer(crf, X, Y[1:])
-    moved = [[*Y[0], Y[1][0]], Y[1][1:], *Y[2:]]
-    n_labels = len(Y[0])
-    with pytest.raises(
-        ValueError, match=rf"y.0. has {n_labels + 1} labels but X.0. has {n_labels} "
-    ):
-        scorer(crf, X, moved)
-    with pytest.raises(ValueError, match=r"y has \d+ labels but X has \d+ positions; pass one"):
-        scorer(crf, ROWS, LABELS[1:], groups=GROUPS)
-    with pytest.raises(ValueError, match=r"shape \(3,\) but there are \d+ rows; pass one weight"):
-        scorer(crf, ROWS, LABELS, groups=GROUPS, sample_weight=np.ones(3))
-    with pytest.raises(ValueError, match=r"but there are \d+ sequences; pass one weight for each"):
-        scorer(crf, X, Y, sample_weight=np.ones(len(ROWS)))
+@pytest.mark.parametrize(
+    ("given", "y", "more", "message"),
+    [
+        (X, Y[1:], {}, "y has 17 sequences but X has 18; pass"),
+        (X, [[*Y[0], Y[1][0]], Y[1][1:], *Y[2:]], {}, "y[0] has 6 labels but X[0] has 5 "),
+        (ROWS, LABELS[1:], {"groups": GROUPS}, f"labels but X has {len(ROWS)} positions; pass one"),
+        (
+            ROWS,
+            LABELS,
+            {"groups": GROUPS, "sample_weight": np.ones(3)},
+            f"shape (3,) but there are {len(ROWS)} rows; pass one weight",
+        ),
+        (
+            X,
+            Y,
+            {"sample_weight": np.ones(len(ROWS))},
+            "but there are 18 sequences; pass one weight",
+        ),
+    ],
+)
+def test_labels_and_weights_that_do_not_fit_x(given, y, more, message):
+    crf, scorer = LinearCRF(n_jobs=1).fit(X, Y), make_position_scorer(accuracy_score)
+    refuses(ValueError, message, scorer, crf, given, y, **more)
 
 
 def test_a_position_scorer_can_be_kept():
@@ -366,10 +366,8 @@ def test_a_position_scorer_can_be_kept():
 
 def test_bad_position_scorers():
     message = "response_method is 'decide'; expected 'predict' or 'predict_proba'"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        make_position_scorer(f1_score, response_method="decide")
-    with pytest.raises(TypeError, match="score_func is 'f1'; expected a metric such as"):
-        make_position_scorer("f1")
+    refuses(ValueError, message, make_position_scorer, f1_score, response_method="decide")
+    refuses(TypeError, "score_func is 'f1'; expected a metric such as", make_position_scorer, "f1")
 
 
 # What else scikit-learn does with estimators

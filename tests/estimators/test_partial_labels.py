@@ -101,17 +101,6 @@ def test_bad_missing_labels(make, mark):
 # What is learnt.
 
 
-@by_model
-def test_the_loss_is_that_of_the_known_labels(model):
-    weights = np.linspace(0.5, 2, len(X))
-    parameters = {"reg_lambda": 0.3, **MODELS[model]}
-    crf = LinearCRF(**parameters).fit(X, PARTIAL, weights)
-    naive = read_model(crf, X)
-    likelihood = weights @ list(map(naive.log_likelihood, X, PARTIAL))
-    penalty = naive.penalty(0.3, parameters.get("reg_alpha", 0))
-    assert crf.loss_ == pytest.approx(penalty - likelihood, rel=1e-9)
-
-
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_the_loss_of_trees_is_that_of_the_known_labels(order):
     crf = small(TreeCRF, order=order, n_rounds=8).fit(X, PARTIAL)
@@ -130,17 +119,6 @@ def test_without_order_a_position_of_which_nothing_is_known_counts_for_nothing()
     unknown, weighted = clone(crf).fit(rows, y), clone(crf).fit(rows, labels, ~hidden)
     assert unknown.loss_ == pytest.approx(weighted.loss_, rel=1e-9)
     np.testing.assert_allclose(unknown.predict_proba(rows), weighted.predict_proba(rows), rtol=1e-6)
-
-
-@by_model
-def test_whole_weights_equal_repeated_sequences(model):
-    counts = np.arange(len(X)) % 3 + 1
-    where = np.repeat(np.arange(len(X)), counts)
-    options = {"tol": 0, "max_iter": 300, **MODELS[model], "min_pattern_count": 0}
-    weighted = LinearCRF(**options).fit(X, PARTIAL, counts)
-    repeated = LinearCRF(**options).fit([X[s] for s in where], [PARTIAL[s] for s in where])
-    assert weighted.loss_ == pytest.approx(repeated.loss_, rel=1e-9)
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
 
 
 @by_model

@@ -83,9 +83,6 @@ def test_the_tables_of_patterns(make, order):
     by_pattern = dict(zip(table["pattern"], table["weight"], strict=True))
     by_pair = dict(zip(zip(pairs["from"], pairs["to"], strict=True), pairs["weight"], strict=True))
     assert by_pair == {z: weight for z, weight in by_pattern.items() if len(z) == 2}
-    before = crf.predict_proba(X)
-    table["weight"][:] = 100
-    np.testing.assert_array_equal(crf.predict_proba(X), before)
 
 
 def test_sequences_too_short_for_any_pattern(make):

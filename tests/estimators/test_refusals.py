@@ -16,6 +16,11 @@ ROWS, LABELS = np.concatenate(X), np.concatenate(Y)
 UNKNOWN = [[None] * len(labels) for labels in Y]
 
 
+def of_both(*kinds):
+    """Parameters for either estimator."""
+    return [(estimator, parameters) for estimator in ESTIMATORS for parameters in kinds]
+
+
 @pytest.fixture(scope="module")
 def fitted(make):
     return make().fit(X, Y)
@@ -26,18 +31,6 @@ def spoil(value):
     spoilt = [x.copy() for x in X]
     spoilt[0][1, 2] = value
     return spoilt
-
-
-def test_the_examples_of_the_documentation():
-    sentences = [[{"word": "the"}, {"word": "old"}, {"word": "man"}], [{"word": "man"}]]
-    tags = [["D", "A", "N"], ["N"]]
-    rows, levels = (
-        [[[0.1], [0.9], [0.2]], [[0.8], [0.1]]],
-        [["low", "high", "low"], ["high", "low"]],
-    )
-    trees = TreeCRF(n_rounds=20, min_child_weight=0)
-    for crf, X, y in ((LinearCRF(), sentences, tags), (trees, rows, levels)):
-        assert [labels.tolist() for labels in crf.fit(X, y).predict(X)] == y
 
 
 # Parameters.
@@ -149,30 +142,14 @@ def test_what_label_patterns_take_the_place_of(make, name, value):
     refuses(ValueError, message, make(label_patterns=[("a", "b")], **{name: value}).fit, X, Y)
 
 
-def test_bad_callbacks():
-    message = "callbacks holds 5, which cannot be called"
-    refuses(TypeError, message, TreeCRF(callbacks=[print, 5]).fit, X, Y)
-    message = "callbacks holds 'loud', which cannot be called"
-    refuses(TypeError, message, TreeCRF(callbacks=("loud",)).fit, X, Y)
-
-
-def test_patience_without_an_eval_set():
-    message = "early_stopping_rounds needs an eval_set to stop by; pass fit(..., eval_set=(X, y))"
-    refuses(ValueError, message, TreeCRF(early_stopping_rounds=3).fit, X, Y)
-
-
 @pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
-        *(
-            (estimator, parameters)
-            for estimator in ESTIMATORS
-            for parameters in (
-                {"reg_lambda": np.float32(0.5), "random_state": np.uint8(0)},
-                {"order": np.int64(2), "min_pattern_count": np.uint8(1)},
-                {"class_weight": {"a": np.float64(2), "b": 1}, "missing_label": np.str_("?")},
-                {"n_jobs": np.int64(1)},
-            )
+        *of_both(
+            {"reg_lambda": np.float32(0.5), "random_state": np.uint8(0)},
+            {"order": np.int64(2), "min_pattern_count": np.uint8(1)},
+            {"class_weight": {"a": np.float64(2), "b": 1}, "missing_label": np.str_("?")},
+            {"n_jobs": np.int64(1)},
         ),
         (LinearCRF, {"reg_alpha": np.float16(0.25), "min_count": np.int32(1)}),
         (LinearCRF, {"max_iter": np.int64(500), "tol": np.float32(2**-20)}),
@@ -266,9 +243,7 @@ def test_missing_numbers_are_welcome_to_trees():
 @pytest.mark.parametrize(
     ("eval_set", "message"),
     [
-        ((X,), "; expected (X, y), or (X, y, groups) for a flat X"),
         ((X, Y, None, None), "; expected (X, y), or (X, y, groups) for a flat X"),
-        (5, "; expected (X, y), or (X, y, groups) for a flat X"),
         ({"X": X, "y": Y}, "; expected (X, y), or (X, y, groups) for a flat X"),
         ((X, Y[:-1]), "in eval_set: y has 7 sequences but X has 8"),
         ((DICTS, Y), "in eval_set: X holds dicts or attribute strings, but {} was fitted on 3 col"),
@@ -387,14 +362,8 @@ def test_trainings_in_which_nothing_counts(by):
 @pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
-        *(
-            (estimator, parameters)
-            for estimator in ESTIMATORS
-            for parameters in (
-                *({}, {"order": 0}, {"order": 2}, {"class_weight": {"only": 3}}),
-                {"order": 3, "class_weight": {"only": 3}},
-            )
-        ),
+        *of_both({}, {"order": 0}, {"order": 2}, {"class_weight": {"only": 3}}),
+        *of_both({"order": 3, "class_weight": {"only": 3}}),
         (LinearCRF, {"reg_alpha": 0.5}),
         (LinearCRF, {"transition_attributes": True}),
         (LinearCRF, {"order": 2, "transition_attributes": True}),

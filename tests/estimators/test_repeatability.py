@@ -152,35 +152,6 @@ def test_fits_in_several_threads_at_once(make):
 # Trainings that are interrupted.
 
 
-class Interrupting:
-    """A place to write to that interrupts once, at the second writing."""
-
-    def __init__(self):
-        self.n_writings = 0
-
-    def write(self, text):
-        self.n_writings += 1
-        if self.n_writings == 2:
-            raise KeyboardInterrupt
-
-    def flush(self):
-        pass
-
-
-@some_kinds
-def test_an_interrupted_fit_leaves_the_model_as_it_was(estimator, parameters, monkeypatch):
-    crf = small(estimator, **parameters).fit(X[:20], Y[:20])
-    kept, history = tables(crf), crf.history_
-    crf.verbose = 1
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", Interrupting())
-        with pytest.raises(KeyboardInterrupt):
-            crf.fit(DICTS, [["z", *labels[1:]] for labels in Y])
-    assert_same(kept.values(), tables(crf).values())
-    assert crf.history_ is history
-    assert crf.n_features_in_ == 6
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
 @pytest.mark.parametrize(
     ("crf", "endless"),

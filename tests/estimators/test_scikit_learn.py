@@ -116,11 +116,6 @@ def test_repr_shows_what_differs(estimator):
     assert name in estimator()._repr_html_()
 
 
-def test_fit_returns_the_model(make):
-    crf = make()
-    assert crf.fit(X, Y) is crf
-
-
 def test_features_are_described_as_scikit_learn_does(make):
     crf = make().fit([pd.DataFrame(x, columns=list("pqr")) for x in X], Y)
     assert crf.n_features_in_ == 3

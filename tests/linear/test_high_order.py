@@ -7,22 +7,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from hedgerow import LinearCRF
-from hedgerow.descent.loss import LinearLoss
 from hedgerow.descent.warm_start import start_from
 from hedgerow.objectives import Likelihood
 from hedgerow.trellis import AutomatonChain, Chain
+from reference.descents import build_loss
 from reference.linear import make_data
 
 X, Y = make_data(n_sequences=10, seed=4)
 ROWS = np.concatenate(X)
 PAIRS = list(itertools.product("abc", repeat=2))
-
-
-def loss_of(crf, X, y):
-    """The loss that `fit` minimises."""
-    data, rows, _ = crf._read_training(X, y, None, None, Likelihood())
-    layout = crf._layout(data, rows)
-    return LinearLoss(rows, data.targets, layout, reg_lambda=crf.reg_lambda, n_threads=1)
 
 
 def test_all_pairs_as_patterns_are_order_1():
@@ -44,8 +37,9 @@ def test_all_pairs_as_patterns_are_order_1():
 def test_a_pattern_of_weight_zero_changes_nothing(edges, class_weight):
     # Order 1 over an automaton, which the longer pattern asks for, and without one.
     parameters = {"transition_attributes": edges, "class_weight": class_weight, "reg_lambda": 0.5}
-    plain = loss_of(LinearCRF(**parameters), X, Y)
-    longer = loss_of(LinearCRF(label_patterns=[*PAIRS, ("a", "b", "c")], **parameters), X, Y)
+    patterns = [*PAIRS, ("a", "b", "c")]
+    plain, *_ = build_loss(LinearCRF(**parameters), X, Y)
+    longer, *_ = build_loss(LinearCRF(label_patterns=patterns, **parameters), X, Y)
     assert isinstance(plain.targets.trellis, Chain)
     assert isinstance(longer.targets.trellis, AutomatonChain)
     weights = np.random.default_rng(0).normal(size=plain.n_weights)
@@ -87,9 +81,7 @@ def test_a_start_from_another_order_takes_over_the_patterns_that_both_have(old, 
     # "a" becomes "z", so that every label has another code.
     y = [["z" if label == "a" and renamed else label for label in labels] for labels in Y]
     crf = LinearCRF(order=new)
-    data, rows, _ = crf._read_training(X, y, None, None, Likelihood())
-    layout = crf._layout(data, rows)
-    loss = LinearLoss(rows, data.targets, layout, reg_lambda=1.0, n_threads=1)
+    loss, data, _, layout = build_loss(crf, X, y)
     start = start_from(init.model_, data, layout)
     cold, _ = loss.of(Likelihood())(np.zeros(loss.n_weights))
     warm, _ = loss.of(Likelihood())(start)

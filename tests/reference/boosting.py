@@ -58,8 +58,3 @@ def tree_of(crf, number):
         return int(forest.columns[at]), int(forest.offsets[at]), node(left), node(left + 1)
 
     return node(first)
-
-
-def group_ids(X):
-    """For each row of all sequences together the number of its sequence."""
-    return np.repeat(np.arange(len(X)), list(map(len, X)))

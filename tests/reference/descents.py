@@ -1,4 +1,19 @@
-"""Descents: what each iteration gives, and where it ends."""
+"""Descents: the loss that they go down, what each iteration gives, and where it ends."""
+
+from hedgerow.descent.loss import LinearLoss
+from hedgerow.descent.scaling import UNSCALED, Scaling
+from hedgerow.objectives import Likelihood
+
+
+def build_loss(crf, X, y, sample_weight=None, objective=None, *, scaled=False):
+    """The loss that `fit` minimises, in units of its own or of the weights; data, rows, layout."""
+    data, rows, _ = crf._read_training(X, y, sample_weight, None, objective or Likelihood())
+    layout = crf._layout(data, rows)
+    scaling = UNSCALED
+    if scaled:
+        scaling = Scaling.of(rows, None, layout, len(data.grammar.patterns), crf.reg_lambda)
+    options = {"reg_lambda": crf.reg_lambda, "scaling": scaling, "n_threads": 2}
+    return LinearLoss(rows, data.targets, layout, **options), data, rows, layout
 
 
 def follow(descent):

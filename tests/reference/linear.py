@@ -67,6 +67,17 @@ def keeps_scheme(scheme, labels):
     return re.fullmatch(f"(O |{chunks})*" if types else "(O )*", "".join(f"{k} " for k in labels))
 
 
+def keeps_rules(labels, *, allowed=None, forbidden=None, start_labels=None, end_labels=None, **_):
+    """Whether labels keep to the rules among the parameters of a model, one by one."""
+    pairs = list(itertools.pairwise(labels))
+    return (
+        (start_labels is None or labels[0] in start_labels)
+        and (end_labels is None or labels[-1] in end_labels)
+        and (allowed is None or all(pair in allowed for pair in pairs))
+        and (forbidden is None or not any(pair in forbidden for pair in pairs))
+    )
+
+
 @cache
 def legal_steps(scheme, classes):
     """First labels, pairs and last labels of everything of up to four labels that is legal."""

@@ -40,3 +40,13 @@ def saved(crf, folder):
     """The bytes of a model's file."""
     crf.save(folder / "model")
     return (folder / "model").read_bytes()
+
+
+def stop_at(number, error=KeyboardInterrupt):
+    """A callback that presses Ctrl-C after so many steps, or raises another error."""
+
+    def callback(now):
+        if now.number == number:
+            raise error
+
+    return callback

@@ -75,33 +75,31 @@ def page(chromium, sentences):
     return chromium
 
 
-def choose(page, name, value):
-    """Choose in a drop-down list of the browser of sequences."""
+def enter(page, field, value, event):
+    """Put a value into a field, given as an expression, as a person would."""
     page.run(
         f"""(() => {{
-            const fields = [...document.querySelectorAll("#sequences .field")];
-            const select = fields.find((f) => f.firstChild.textContent === {json.dumps(name)})
-                .querySelector("select");
-            select.value = {json.dumps(value)};
-            select.dispatchEvent(new Event("change"));
+            const field = {field};
+            field.value = {json.dumps(value)};
+            field.dispatchEvent(new Event({json.dumps(event)}));
         }})()"""
     )
+
+
+def choose(page, name, value):
+    """Choose in a drop-down list of the browser of sequences."""
+    fields = "[...document.querySelectorAll('#sequences .field')]"
+    named = f"{fields}.find((f) => f.firstChild.textContent === {json.dumps(name)})"
+    enter(page, f"{named}.querySelector('select')", value, "change")
 
 
 def search(page, text):
-    page.run(
-        f"""(() => {{
-            const input = document.querySelector("#sequences input[type=search]");
-            input.value = {json.dumps(text)};
-            input.dispatchEvent(new Event("input"));
-        }})()"""
-    )
+    enter(page, "document.querySelector('#sequences input[type=search]')", text, "input")
 
 
 def n_shown(page):
-    return int(
-        page.run("document.querySelector('.status').textContent").split()[0].replace(",", "")
-    )
+    status = page.run("document.querySelector('.status').textContent")
+    return int(status.split()[0].replace(",", ""))
 
 
 def first_rows(page, n):
@@ -115,13 +113,8 @@ def first_rows(page, n):
 def test_draws_all_sections_and_asks_for_nothing(page, sentences):
     titles = page.run("[...document.querySelectorAll('h2')].map((e) => e.textContent)")
     assert titles == [
-        "Summary",
-        "Learning curves",
-        "Label confusion",
-        "Calibration",
-        "Sequences",
-        "Transitions",
-        "Features",
+        *("Summary", "Learning curves", "Label confusion", "Calibration"),
+        *("Sequences", "Transitions", "Features"),
     ]
     assert page.requests == [sentences.path.as_uri()]
     assert page.complaints == []
@@ -187,9 +180,8 @@ def test_filters(page, sentences):
 
 
 def test_a_cell_of_the_confusion_chooses_its_sequences(page, sentences):
-    pairs = [
-        list(zip(*two, strict=True)) for two in zip(sentences.y, sentences.predicted, strict=True)
-    ]
+    both = zip(sentences.y, sentences.predicted, strict=True)
+    pairs = [list(zip(*two, strict=True)) for two in both]
     assert (n_cell := sum(pair.count(("D", "N")) for pair in pairs)) > 0
     cell = "document.querySelector('#confusion tbody tr:nth-child(1) td:nth-child(3)')"
     assert page.run(f"{cell}.textContent") == str(n_cell)
@@ -250,21 +242,9 @@ def test_trees_and_patterns(chromium, tmp_path):
     chromium.resize(1280, 900)
     chromium.open(tmp_path / "page.html")
     chromium.run("document.querySelector('#trees').scrollIntoView()")
-    chromium.run(
-        """new Promise((done) => {
-            const look = () => document.querySelector('.tree svg') ? done() : setTimeout(look, 10);
-            look();
-        })"""
-    )
-    chromium.run(
-        """(() => {
-            const [round, label] = document.querySelectorAll('#trees select');
-            for (const [select, value] of [[round, 1], [label, 2]]) {
-                select.value = value;
-                select.dispatchEvent(new Event('change'));
-            }
-        })()"""
-    )
+    chromium.wait_for("document.querySelector('.tree svg')")
+    for number, value in enumerate((1, 2)):  # the round and the label
+        enter(chromium, f"document.querySelectorAll('#trees select')[{number}]", value, "change")
     table = crf.trees(round=2, label="c")
     leaves = chromium.run("document.querySelectorAll('.leaf').length")
     assert leaves == np.sum(table["left"] < 0)

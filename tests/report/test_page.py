@@ -25,6 +25,11 @@ TREES = TreeCRF(n_rounds=3, window=1, min_child_weight=0, max_depth=3, n_jobs=1)
 LINEAR = LinearCRF(reg_lambda=0.1).fit(WORDS, CHUNKS)
 
 
+def scores_of(page):
+    """All scores of a page, by name."""
+    return {score["name"]: score["value"] for score in page.data["scores"]}
+
+
 @pytest.fixture
 def write(tmp_path):
     def write_page(*args, **options):
@@ -92,10 +97,8 @@ def test_parameters_are_those_of_the_model_file(write, tmp_path):
 def test_labels_and_marginals(write):
     page = write(TREES, NUMBERS, NAMES)
     labels = np.array(page.data["labels"])
-    assert (
-        labels[page.browser("predicted")].tolist()
-        == np.concatenate(TREES.predict(NUMBERS)).tolist()
-    )
+    predicted = np.concatenate(TREES.predict(NUMBERS))
+    assert labels[page.browser("predicted")].tolist() == predicted.tolist()
     assert labels[page.browser("truth")].tolist() == np.concatenate(NAMES).tolist()
     marginals = TREES.predict_proba(NUMBERS)
     (codes, probs), _ = page.data["browser"]["tops"]
@@ -110,15 +113,14 @@ def test_labels_and_marginals(write):
 
 
 def test_scores(write):
-    data = write(TREES, NUMBERS, NAMES).data
-    scores = {score["name"]: score["value"] for score in data["scores"]}
+    page = write(TREES, NUMBERS, NAMES)
+    scores, cells = scores_of(page), page.data["confusion"]
     expected = label_scores(NAMES, TREES.predict(NUMBERS))
     assert scores["Accuracy"] == pytest.approx(expected.accuracy)
     assert scores["Sequences without an error"] == pytest.approx(expected.sequence_accuracy)
     likelihood = TREES.log_likelihood(NUMBERS, NAMES).sum() / 16
     assert scores["Log-likelihood per position"] == pytest.approx(likelihood, rel=1e-5)
     confusion = np.zeros((2, 2))
-    cells = data["confusion"]
     confusion[cells["truth"], cells["predicted"]] = cells["count"]
     assert confusion.tolist() == expected.confusion.tolist()
     assert "Chunk F1" not in scores
@@ -126,13 +128,13 @@ def test_scores(write):
 
 def test_chunk_scores(write):
     wrong = [["B-NP", "I-NP", "B-NP"], *CHUNKS[1:]]
-    scores = {s["name"]: s["value"] for s in write(LINEAR, WORDS, wrong).data["scores"]}
-    chunks = chunk_scores(wrong, [labels.tolist() for labels in LINEAR.predict(WORDS)])
+    scores = scores_of(write(LINEAR, WORDS, wrong))
+    predicted = [labels.tolist() for labels in LINEAR.predict(WORDS)]
+    chunks = chunk_scores(wrong, predicted)
     assert scores["Chunk F1"] == pytest.approx(chunks.f1)
     assert scores["Chunk precision"] == pytest.approx(chunks.precision)
     partly = [[None, *CHUNKS[0][1:]], *CHUNKS[1:]]
-    scores = {s["name"]: s["value"] for s in write(LINEAR, WORDS, partly).data["scores"]}
-    predicted = [labels.tolist() for labels in LINEAR.predict(WORDS)]
+    scores = scores_of(write(LINEAR, WORDS, partly))
     assert scores["Chunk F1"] == pytest.approx(score_known_chunks(partly, predicted).f1)
 
 
@@ -230,9 +232,8 @@ def test_trees(write):
     assert page.array(places["tree_round"]).tolist() == [1, 1, 2, 2, 3, 3]
     assert page.array(places["tree_label"]).tolist() == [0, 1] * 3
     tree = slice(*begins[3:5])
-    assert [questions[q] for q in page.array(places["question"])[tree]] == table[
-        "question"
-    ].tolist()
+    asked = page.array(places["question"])[tree]
+    assert [questions[q] for q in asked] == table["question"].tolist()
     assert page.array(places["value"])[tree] == pytest.approx(table["value"])
     for name in ("left", "right"):
         # A leaf has 0, the root, which is nobody's child.
@@ -283,10 +284,8 @@ def test_labels_that_the_model_does_not_know(write):
     assert page.data["labels"] == ["down", "up", "round", "sideways"]
     assert page.browser("truth")[[0, 14]].tolist() == [3, 2]
     assert page.browser("truth_probs")[0] == 0
-    scores = {score["name"]: score["value"] for score in page.data["scores"]}
-    assert scores["Accuracy"] == pytest.approx(
-        label_scores(strange, TREES.predict(NUMBERS)).accuracy
-    )
+    expected = label_scores(strange, TREES.predict(NUMBERS)).accuracy
+    assert scores_of(page)["Accuracy"] == pytest.approx(expected)
 
 
 def test_whole_numbers_as_labels(write):

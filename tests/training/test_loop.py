@@ -153,9 +153,14 @@ def test_an_error_in_a_callback_comes_through():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"early_stopping_rounds": 2}, ValueError, "early_stopping_rounds needs an eval_set to"),
+        (
+            {"early_stopping_rounds": 2},
+            ValueError,
+            "needs an eval_set to stop by; pass",
+        ),
         ({"callbacks": print}, TypeError, "callbacks is <built-in.*; expected a list of callables"),
-        ({"callbacks": [5]}, TypeError, "callbacks holds 5, which cannot be called"),
+        ({"callbacks": [print, 5]}, TypeError, "callbacks holds 5, which cannot be called"),
+        ({"callbacks": ("loud",)}, TypeError, "callbacks holds 'loud', which cannot be called"),
     ],
 )
 def test_parameters_that_make_no_sense(crf, parameters, error, message):

@@ -143,12 +143,3 @@ def test_a_column_whose_every_text_is_new():
     crf = make(order=0, min_child_weight=5.0).fit(frame, labels)
     assert crf.feature_importances_.tolist() == [0, 1]
     assert crf.score(frame.assign(id="other"), labels) == 1
-
-
-def test_a_long_sequence():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(20_000, 2))
-    labels = np.where(rows[:, 0] > 0, "p", "n")
-    crf = make(n_rounds=5, learning_rate=1.0, max_depth=2).fit(rows, labels)
-    assert crf.score(rows, labels) > 0.99
-    assert np.isfinite(crf.log_likelihood(rows, labels)).all()

@@ -118,17 +118,6 @@ def test_a_category_is_split_in_one_go():
     assert text.history_["accuracy"][0] == 1
 
 
-@LIBRARIES
-@pytest.mark.parametrize("n_categories", [12, 300], ids=["few", "many"])
-def test_unknown_categories_are_missing(library, n_categories):
-    words, labels, codes = make_text(n_categories, n_rows=900)
-    crf = fit(library.DataFrame({"word": words, "n": codes % 3}), labels)
-    for n in range(3):
-        unknown = library.DataFrame({"word": ["new"], "n": [n]})
-        missing = library.DataFrame({"word": ["new", None], "n": [n, n]})[1:]
-        np.testing.assert_array_equal(crf.predict_proba(unknown), crf.predict_proba(missing))
-
-
 def test_a_column_of_a_thousand_words_is_an_attribute_for_each():
     words, labels, _ = make_text(1000, n_rows=3000)
     frame = pd.DataFrame({"noise": np.arange(3000) % 7, "word": words})

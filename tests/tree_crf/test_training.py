@@ -13,30 +13,17 @@ OTHER_X, OTHER_Y = make_data(n_sequences=15, seed=1)
 
 
 def make(**parameters):
-    return TreeCRF(
-        **{
-            "n_rounds": 10,
-            "learning_rate": 0.5,
-            "min_child_weight": 0,
-            "trim": 0,
-            "n_jobs": 1,
-            **parameters,
-        }
-    )
+    usual = {"n_rounds": 10, "learning_rate": 0.5, "min_child_weight": 0, "trim": 0, "n_jobs": 1}
+    return TreeCRF(**usual | parameters)
 
 
 def eval_loss(crf, X=OTHER_X, y=OTHER_Y):
     return -crf.log_likelihood(X, y).sum() / sum(map(len, y))
 
 
-def test_the_history_has_every_round():
+def test_the_history_has_the_share_of_labels_that_are_right():
     crf = make().fit(X, Y)
-    assert list(crf.history_) == ["loss", "accuracy"]
-    assert {len(figures) for figures in crf.history_.values()} == {10}
-    assert crf.n_rounds_ == 10
-    assert crf.best_round_ is None
-    assert crf.loss_ == crf.history_["loss"][-1]
-    assert type(crf.loss_) is float
+    assert crf.n_rounds_ == len(crf.history_["accuracy"]) == 10
     likeliest = np.concatenate(crf.predict(X, decode="marginal")) == np.concatenate(Y)
     assert crf.history_["accuracy"][-1] == likeliest.mean()
 
@@ -132,26 +119,11 @@ def test_the_informative_column_is_found():
 def test_the_informative_offset_is_found(shift, form):
     # The label of a position is told by column 1 `shift` positions further on.
     rng = np.random.default_rng(1)
-    X, y = [], []
-    for _ in range(20):
-        x = rng.normal(size=(20, 3))
-        sign = np.where(np.roll(x[:, 1], -shift) > 0, "p", "n")
-        X.append(x)
-        y.append(sign)
+    X = list(rng.normal(size=(20, 20, 3)))
+    y = [np.where(np.roll(x[:, 1], -shift) > 0, "p", "n") for x in X]
     crf = make(n_rounds=3, window=3, max_depth=2).fit(form(X), y)
     table = crf.importances()
     assert (table["feature"][0], table["offset"][0]) == ("x1", shift)
     assert table["gain"][0] > 0.8 * table["gain"].sum()
     assert crf.feature_importances_.argmax() == 1
     assert crf.score(form(X), y) > 0.85
-
-
-def test_the_tables_are_copies():
-    crf = make().fit(X, Y)
-    before = crf.predict_proba(X)
-    for table in (crf.importances(), crf.transitions(), crf.patterns()):
-        for column in table.values():
-            if column.dtype.kind == "f":
-                column[:] = 100
-    crf.feature_importances_[:] = 5
-    np.testing.assert_array_equal(crf.predict_proba(X), before)

@@ -7,8 +7,10 @@ import pytest
 import hedgerow
 from hedgerow import TreeCRF
 from reference.boosting import assert_same_model
+from reference.estimators import assert_same_training, refuses
 from reference.linear import hide, make_data, to_dicts
 from reference.model_files import to_chunks
+from reference.trainings import saved
 
 X, Y = make_data(n_sequences=25, longest=6)
 OTHER_X, OTHER_Y = make_data(n_sequences=10, seed=1)
@@ -19,23 +21,14 @@ FRAMES = [
     for x in X
 ]
 CHUNKS = list(map(to_chunks, Y))
+COLUMNS = {"colsample_bytree": 0.7, "colsample_bynode": 0.7, "random_state": 5}
+STRATIFIED = {"stratified": True, "negative_ratio": 0.7, "random_state": 7}
 CASES = {
     "plain": (X, Y, {}),
-    "columns": (X, Y, {"colsample_bytree": 0.7, "colsample_bynode": 0.7, "random_state": 5}),
+    "columns": (X, Y, COLUMNS),
     "sequences": (X, Y, {"subsample": 0.5, "random_state": 6}),
-    "stratified": (X, Y, {"stratified": True, "negative_ratio": 0.7, "random_state": 7}),
-    "all draws": (
-        X,
-        Y,
-        {
-            "subsample": 0.6,
-            "stratified": True,
-            "negative_ratio": 0.7,
-            "colsample_bytree": 0.7,
-            "colsample_bynode": 0.7,
-            "random_state": 8,
-        },
-    ),
+    "stratified": (X, Y, STRATIFIED),
+    "all draws": (X, Y, COLUMNS | STRATIFIED | {"subsample": 0.6}),
     "first-order": (X, Y, {"newton": False}),
     "exact steps": (X, Y, {"transition_step": "exact"}),
     "exact curvature": (X, Y, {"curvature": "exact"}),
@@ -61,16 +54,11 @@ def test_two_trainings_are_one(name, tmp_path):
     whole = make(12, **parameters).fit(X, y, eval_set=(X, y))
     assert whole.n_rounds_ == 12
     half = make(5, **parameters).fit(X, y, eval_set=(X, y))
-    half.save(tmp_path / "half")
-    for init in (half, hedgerow.load(tmp_path / "half")):
+    for init in (half, hedgerow.load(saved(half, tmp_path))):
         both = make(7, **parameters).fit(X, y, eval_set=(X, y), init=init)
-        assert_same_model(both, whole)
-        assert both.history_ == whole.history_
-        assert both.loss_ == whole.loss_
+        assert_same_training(both, whole)
         both.n_rounds = 12
-        both.save(tmp_path / "both")
-        whole.save(tmp_path / "whole")
-        assert (tmp_path / "both").read_bytes() == (tmp_path / "whole").read_bytes()
+        assert saved(both, tmp_path) == saved(whole, tmp_path)
     assert half.n_rounds_ == 5
 
 
@@ -88,14 +76,6 @@ def test_a_model_can_go_on_from_itself():
     assert crf.fit(X, Y, init=crf) is crf
     assert crf.n_rounds_ == 8
     assert_same_model(crf, make(8).fit(X, Y))
-
-
-def test_the_model_to_start_from_stays_as_it_is():
-    init, twin = make(4).fit(X, Y), make(4).fit(X, Y)
-    history = {name: list(figures) for name, figures in init.history_.items()}
-    make(3, order=2).fit(OTHER_X, OTHER_Y, init=init)
-    assert_same_model(init, twin)
-    assert init.history_ == history
 
 
 def test_two_trainings_are_one_where_the_objective_has_nothing_left_to_learn():
@@ -163,17 +143,21 @@ def test_rounds_that_were_not_kept_are_not_gone_on_from():
     assert_same_model(crf, make(stopped.n_rounds_ + 2, learning_rate=1.0).fit(X, Y))
 
 
-def test_data_that_do_not_fit():
-    init = make(1).fit(X, Y)
-    with pytest.raises(ValueError, match=r"unknown label 'z' at y\[0\]\[0\]; known labels: 'a',"):
-        make(1).fit(X, [["z"] * len(labels) for labels in Y], init=init)
-    with pytest.raises(ValueError, match="X has 2 features, but TreeCRF is expecting 3 features"):
-        make(1).fit([x[:, :2] for x in X], Y, init=init)
-    with pytest.raises(ValueError, match="X holds dicts or attribute strings, but TreeCRF was"):
-        make(1).fit(to_dicts(X), Y, init=init)
-    with pytest.raises(ValueError, match="y has no label at any of its"):
-        make(1).fit(X, [[None] * len(labels) for labels in Y], init=init)
+@pytest.mark.parametrize(
+    ("given", "y", "message"),
+    [
+        (X, [["z"] * len(y) for y in Y], "unknown label 'z' at y[0][0]; known labels: 'a', 'b'"),
+        ([x[:, :2] for x in X], Y, "X has 2 features, but TreeCRF is expecting 3 features"),
+        (to_dicts(X), Y, "X holds dicts or attribute strings, but TreeCRF was"),
+        (X, [[None] * len(labels) for labels in Y], "y has no label at any of its"),
+    ],
+)
+def test_data_that_do_not_fit(given, y, message):
+    refuses(ValueError, message, make(1).fit, given, y, init=make(1).fit(X, Y))
+
+
+def test_columns_of_other_names():
     framed = make(1).fit(FRAMES, Y)
     renamed = [frame.rename(columns={"q": "s"}) for frame in FRAMES]
-    with pytest.raises(ValueError, match="column 'q' of the X used to fit is missing"):
-        make(1).fit(renamed, Y, init=framed)
+    message = "column 'q' of the X used to fit is missing"
+    refuses(ValueError, message, make(1).fit, renamed, Y, init=framed)

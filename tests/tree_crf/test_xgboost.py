@@ -13,6 +13,9 @@ from reference.boosting import tree_of
 
 SHARED = {"learning_rate": 0.3, "reg_lambda": 1.0, "min_child_weight": 1.0}
 PEER = {
+    "eta": 0.3,
+    "reg_lambda": 1.0,
+    "min_child_weight": 1.0,
     "objective": "multi:softprob",
     "tree_method": "hist",
     "max_bin": 256,
@@ -52,7 +55,7 @@ def fit_both(data, ours, theirs, n_rounds=20):
     crf = TreeCRF(n_rounds=n_rounds, trim=0, max_step=None, n_jobs=1, **ours)
     crf.fit(rows[:, None], labels[:, None], weights)
     matrix = xgboost.DMatrix(rows, labels, weight=weights)
-    peer = xgboost.train(PEER | {"num_class": len(crf.classes_)} | theirs, matrix, n_rounds)
+    peer = xgboost.train({"num_class": len(crf.classes_), **theirs}, matrix, n_rounds)
     return crf.predict_proba(rows[:, None]), peer.predict(matrix), crf
 
 
@@ -61,12 +64,11 @@ def fit_both(data, ours, theirs, n_rounds=20):
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_the_same_probabilities(growth, missing, n_labels):
     ours, theirs = GROWTHS[growth]
-    peer = {"eta": 0.3, "reg_lambda": 1.0, "min_child_weight": 1.0, "gamma": 0.1}
     for order in (0, 1, 2):
         found, expected, crf = fit_both(
             make_rows(n_labels, missing, seed=n_labels + 10 * order),
             SHARED | ours | {"min_split_gain": 0.1, "order": order},
-            peer | theirs,
+            PEER | theirs | {"gamma": 0.1},
         )
         np.testing.assert_allclose(found, expected, atol=1e-4)
         assert crf.n_rounds_ == 20
@@ -87,14 +89,9 @@ def test_the_same_probabilities(growth, missing, n_labels):
     ids=str,
 )
 def test_parameters_mean_the_same(ours, theirs):
-    peer = {"eta": 0.3, "reg_lambda": 1.0, "min_child_weight": 1.0, "max_depth": 3}
-    options = SHARED | {"max_depth": 3} | ours
-    rows, labels, weights = make_rows(3, missing=True, seed=1)
-    crf = TreeCRF(**({"n_rounds": 12, "trim": 0, "max_step": None, "n_jobs": 1} | options))
-    crf.fit(rows[:, None], labels[:, None], weights)
-    matrix = xgboost.DMatrix(rows, labels, weight=weights)
-    expected = xgboost.train(PEER | peer | {"num_class": 3} | theirs, matrix, 12).predict(matrix)
-    np.testing.assert_allclose(crf.predict_proba(rows[:, None]), expected, atol=1e-4)
+    data, depth = make_rows(3, missing=True, seed=1), {"max_depth": 3}
+    found, expected, _ = fit_both(data, SHARED | depth | ours, PEER | depth | theirs, 12)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_without_order_sequences_are_rows():
@@ -109,21 +106,19 @@ def test_without_order_sequences_are_rows():
 
 # Worked by hand: four rows of which the column tells the label, at first all as probable.
 
+ROWS, LABELS = np.array([[1.0], [1.0], [1.0], [5.0]]), np.array(["a", "a", "a", "b"])
+
+
+def fit_once(**parameters):
+    """One round without neighbours in which nothing binds."""
+    options = {"n_rounds": 1, "order": 0, "learning_rate": 0.5, "min_child_weight": 0, "trim": 0}
+    return TreeCRF(**options, **parameters).fit(ROWS, LABELS)
+
 
 @pytest.mark.parametrize("newton", [True, False])
 @pytest.mark.parametrize("reg_lambda", [0.0, 2.0])
 def test_the_first_trees(newton, reg_lambda):
-    rows, labels = np.array([[1.0], [1.0], [1.0], [5.0]]), np.array(["a", "a", "a", "b"])
-    crf = TreeCRF(
-        n_rounds=1,
-        order=0,
-        newton=newton,
-        learning_rate=0.5,
-        reg_lambda=reg_lambda,
-        min_child_weight=0,
-        trim=0,
-        max_step=None,
-    ).fit(rows, labels)
+    crf = fit_once(newton=newton, reg_lambda=reg_lambda, max_step=None)
     # Slopes of the score of "a" are -1/2 where it is seen and 1/2 where it is not. Curvature is
     # 2 * 1/2 * 1/2 a row, and 1 without it: sum(delta) / (N + lambda).
     curvature = 0.5 if newton else 1.0
@@ -132,7 +127,7 @@ def test_the_first_trees(newton, reg_lambda):
     assert tree_of(crf, 0) == pytest.approx((0, 0, low, high), rel=1e-6)
     assert tree_of(crf, 1) == pytest.approx((0, 0, -low, -high), rel=1e-6)
     odds = np.exp(2 * low)
-    assert crf.predict_proba(rows[:1])[0] == pytest.approx([odds / (1 + odds), 1 / (1 + odds)])
+    assert crf.predict_proba(ROWS[:1])[0] == pytest.approx([odds / (1 + odds), 1 / (1 + odds)])
 
 
 def test_the_first_step_of_transitions_in_first_order_boosting():
@@ -147,14 +142,5 @@ def test_the_first_step_of_transitions_in_first_order_boosting():
 
 
 def test_max_step_limits_what_a_leaf_adds():
-    rows, labels = np.array([[1.0], [1.0], [1.0], [5.0]]), np.array(["a", "a", "a", "b"])
-    crf = TreeCRF(
-        n_rounds=1,
-        order=0,
-        learning_rate=0.5,
-        reg_lambda=0.0,
-        min_child_weight=0,
-        trim=0,
-        max_step=0.25,
-    ).fit(rows, labels)
+    crf = fit_once(reg_lambda=0.0, max_step=0.25)
     assert tree_of(crf, 0) == (0, 0, 0.125, -0.125)
