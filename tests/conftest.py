@@ -11,7 +11,6 @@ from hedgerow import LinearCRF
 from reference.estimators import ESTIMATORS, small
 from reference.model_files import CHUNKS, FULL, file_of
 
-
 # `make abuse` draws for as long as one likes; here some cases of each kind will do.
 settings.register_profile("suite", max_examples=50, deadline=None)
 settings.load_profile("suite")
