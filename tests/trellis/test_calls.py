@@ -27,7 +27,8 @@ from hedgerow.trellis import (
     viterbi,
     weighted_forward_backward,
 )
-from reference.scores import KINDS, all_arcs, random_batch, scores_of, trellis_of
+from reference.scores import scores_of, trellis_of
+from reference.trellises import FUNCTIONS, KINDS, all_arcs, random_batch
 
 all_kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
@@ -173,18 +174,6 @@ def test_the_arrays_handed_in_stay_as_they_are(kind):
         np.testing.assert_array_equal(now, before)
 
 
-FUNCTIONS = {
-    "forward_backward": forward_backward,
-    "log_z": log_z,
-    "log_likelihood": lambda p: log_likelihood(p, np.zeros(len(p.nodes))),
-    "weighted_forward_backward": lambda p: weighted_forward_backward(
-        p, np.zeros(len(p.nodes)), np.ones(len(p.nodes))
-    ),
-    "tangent": lambda p: tangent(p, np.ones(np.shape(p.nodes)), np.ones(np.shape(p.nodes))),
-    "viterbi": viterbi,
-    "k_best": lambda p: k_best(p, 2),
-    "sample": lambda p: sample(p, np.full((1, len(p.nodes)), 0.5)),
-}
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 with_edges = pytest.mark.parametrize(
     "potentials", [random_batch(**KINDS["edges"]), random_batch(**KINDS["automaton, edges"])]

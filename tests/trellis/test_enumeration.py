@@ -31,8 +31,8 @@ from reference.automata import (
     weighted_log_likelihood,
 )
 from reference.batches import SCORES, Batch, batch_cases, make_batch, of_one_magnitude
-from reference.scores import all_arcs
 from reference.tangent import Covariances, node_gains
+from reference.trellises import FUNCTIONS, all_arcs
 
 KINDS = {**SCORES, "of_one_magnitude": (of_one_magnitude, of_one_magnitude)}
 close = partial(np.testing.assert_allclose, rtol=1e-10, atol=1e-10)
@@ -64,28 +64,32 @@ def has_all_pairs(batch):
     return n_labels + n_labels**2 in batch.automaton.arc_offsets[2:3]
 
 
+def wanted_pairs(batch):
+    return "each" if has_all_pairs(batch) else "sum"
+
+
 class Exact:
-    """Sums over the labellings of one chain, which are M."""
+    """Sums over the M labellings of one chain; `answers` is None if all of them are forbidden."""
 
     def __init__(self, chain, automaton):
-        self.chain, self.every, n_labels = chain, chain.labellings, automaton.n_labels
+        self.chain, self.answers = chain, enumerate_patterns(chain)
+        self.n_labels, self.n_arcs = automaton.n_labels, automaton.n_arcs
+        # Codes of labels, arcs and pairs of labels, (M, T) each.
+        self.every = chain.labellings
         offsets = np.arange(len(self.every) + 1) * self.every.shape[1]
         taken = automaton.arcs_taken(self.every.ravel().astype(np.int32), offsets)
-        self.arcs, self.answers = taken.reshape(self.every.shape), enumerate_patterns(chain)
+        self.arcs = taken.reshape(self.every.shape)
         self.pairs = self.every.copy()
-        self.pairs[:, 1:] += n_labels * self.every[:, :-1]
-        self.shape, self.n_arcs = (-1, n_labels, n_labels), automaton.n_arcs
+        self.pairs[:, 1:] += self.n_labels * self.every[:, :-1]
 
     def sum(self, masses):
         """Masses (M,) or (M, T) by label (T, K), arc (T, A) and pair (T, K, K)."""
-        n_labels = self.shape[1]
         masses = np.broadcast_to(masses.reshape(len(masses), -1), self.every.shape)
-        pairs = _count(self.pairs, n_labels**2, masses).reshape(self.shape)
+        marginals = _count(self.every, self.n_labels, masses)
+        arcs = _count(self.arcs, self.n_arcs, masses)
+        pairs = _count(self.pairs, self.n_labels**2, masses)
         pairs[:1] = 0.0
-        marginals, arcs = (
-            _count(self.every, n_labels, masses),
-            _count(self.arcs, self.n_arcs, masses),
-        )
+        pairs = pairs.reshape(-1, self.n_labels, self.n_labels)
         return SimpleNamespace(marginals=marginals, arcs=arcs, pairs=pairs)
 
     def find(self, labels):
@@ -120,7 +124,7 @@ def check_posteriors(potentials, batch, exact, rng):
     result = forward_backward(
         potentials,
         labels=labels,
-        pairs="each" if has_all_pairs(batch) else "sum",
+        pairs=wanted_pairs(batch),
         patterns=all_arcs(potentials),
         weights=weights,
     )
@@ -181,9 +185,7 @@ def check_weighted(potentials, batch, exact, rng):
     observed = [one.answers.best[rng.integers(len(one.answers.best))][1] for one in exact]
     labels = np.concatenate(observed).astype(np.int32)
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], potentials.n_positions)
-    result = weighted_forward_backward(
-        potentials, labels, weights, pairs="each" if has_all_pairs(batch) else "sum"
-    )
+    result = weighted_forward_backward(potentials, labels, weights, pairs=wanted_pairs(batch))
     assert np.isnan(result.log_z).all()
     close(result.marginals.sum(axis=1), weights)
     sums = 0.0
@@ -206,9 +208,7 @@ def random_direction(potentials, rng):
 
 def check_tangent(potentials, batch, exact, nodes, arcs):
     marginals = forward_backward(potentials, pairs=None).marginals
-    result = tangent(
-        potentials, marginals, nodes, arcs, pairs="each" if has_all_pairs(batch) else "sum"
-    )
+    result = tangent(potentials, marginals, nodes, arcs, pairs=wanted_pairs(batch))
     sums = sum_sizes = 0.0
     for one, part in zip(exact, batch.parts(), strict=True):
         gains = node_gains(one.every, nodes[part])
@@ -235,18 +235,7 @@ def check_slopes(found, slopes, sizes):
 
 def check_refused(potentials):
     """No function says anything of a sequence without labellings."""
-    labels, ones = np.zeros(potentials.n_positions), np.ones(potentials.n_positions)
-    moves = np.ones(potentials.nodes.shape)
-    for function in (
-        forward_backward,
-        log_z,
-        partial(log_likelihood, labels=labels),
-        partial(weighted_forward_backward, labels=labels, weights=ones),
-        viterbi,
-        partial(k_best, k=2),
-        partial(sample, uniforms=0.5 * ones[None]),
-        partial(tangent, marginals=moves, nodes=moves),
-    ):
+    for function in FUNCTIONS.values():
         with pytest.raises(NoPathError, match=r"sequence \d has no labelling with a finite score"):
             function(potentials)
 

@@ -19,7 +19,8 @@ from hedgerow.trellis import (
     weighted_forward_backward,
 )
 from reference.automata import DenseChain, arc_marginals, enumerate_patterns, free_chain
-from reference.scores import all_arcs, scores_of
+from reference.scores import scores_of
+from reference.trellises import all_arcs
 
 
 def over_pairs(potentials):

@@ -8,8 +8,9 @@ import pytest
 
 from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis import AutomatonChain, forward_backward, tangent
-from reference.scores import KINDS, random_batch, scores_of
+from reference.scores import scores_of
 from reference.tangent import GrossGradient
+from reference.trellises import KINDS, random_batch
 
 FIELDS = ("marginals", "arc_sums", "pairs")
 
