@@ -48,7 +48,8 @@ def everything(potentials, labels, weights, uniforms, moves, n_threads=1):
     patterns = all_arcs(potentials)
     plain = forward_backward(potentials, labels=labels, patterns=patterns, **given)
     weighted = weighted_forward_backward(potentials, labels, weights, **given)
-    moved = tangent(potentials, plain.marginals, moves.T, np.ones(potentials.arcs.shape), **given)
+    arc_moves = np.cos(np.arange(potentials.arcs.size)).reshape(potentials.arcs.shape)
+    moved = tangent(potentials, plain.marginals, moves.T, arc_moves, **given)
     codes, counts, log_probs = k_best(potentials, 4, n_threads=n_threads)
     by_position = {
         "marginals": plain.marginals.T,
