@@ -142,8 +142,3 @@ def make_batch(case, kind=None):
         for known in case["known"]
     ]
     return Batch.of(chains, n_labels)
-
-
-def batches(scores=moderate, edges=None, constrained=True, longest=6):
-    """A few short sequences, with patterns and constraints of all kinds."""
-    return batch_cases(scores.__name__, edges, constrained, longest).map(make_batch)

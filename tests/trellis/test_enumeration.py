@@ -31,7 +31,7 @@ from reference.automata import (
     weighted_log_likelihood,
 )
 from reference.batches import SCORES, Batch, batch_cases, make_batch, of_one_magnitude
-from reference.tangent import Covariances, node_gains
+from reference.tangent import covariances, node_gains
 from reference.trellises import FUNCTIONS, all_arcs
 
 KINDS = {**SCORES, "of_one_magnitude": (of_one_magnitude, of_one_magnitude)}
@@ -216,8 +216,7 @@ def check_tangent(potentials, batch, exact, nodes, arcs):
             by_arc = np.zeros(one.n_arcs)
             by_arc[-arcs.size :] = arcs.ravel()
             gains = gains + by_arc[one.arcs]
-        exactly = Covariances(one.every, one.answers.probs, gains)
-        slopes, sizes = one.sum(exactly.slopes), one.sum(exactly.sizes)
+        slopes, sizes = map(one.sum, covariances(one.answers.probs, gains))
         check_slopes(result.marginals[part], slopes.marginals, sizes.marginals)
         sums, sum_sizes = sums + slopes.arcs.sum(axis=0), sum_sizes + sizes.arcs.sum(axis=0)
         if result.pairs is not None:
