@@ -2,8 +2,7 @@
 
 import pytest
 
-from hedgerow.cli import main
-from reference.command_line import SENTENCES, conll
+from reference.command_line import SENTENCES, conll, train
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +16,4 @@ def chunks(tmp_path_factory):
 @pytest.fixture(scope="session")
 def chunk_model(chunks):
     """A linear model of chunks."""
-    path = chunks.with_name("chunks.hedgerow")
-    assert main(["train", str(chunks), "-m", str(path), "--quiet", "--constraints", "BIO"]) == 0
-    return path
+    return train(chunks, chunks.with_name("chunks.hedgerow"), "--constraints", "BIO")

@@ -1,16 +1,14 @@
 """hedgerow eval: the figures are those of the library, laid out for people or programs."""
 
-import io
 import json
 
 import pytest
 
 import hedgerow
-from hedgerow.cli import main
 from hedgerow.files import Recipe, read_file
 from hedgerow.metrics import chunk_scores, label_scores
 from hedgerow.stats import mcnemar
-from reference.command_line import SENTENCES, complaint, conll, run
+from reference.command_line import SENTENCES, complaint, conll, give, run, train
 
 HARD = [
     "The DT B-NP|dog NN I-NP|house NN I-NP|sleeps NNS B-VP|in IN B-PRT|. . O",
@@ -28,10 +26,7 @@ def test_set(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def other_model(chunks):
-    path = chunks.with_name("other.hedgerow")
-    options = ["--quiet", "--features", "1", "--order", "0"]
-    assert main(["train", str(chunks), "-m", str(path), *options]) == 0
-    return path
+    return train(chunks, chunks.with_name("other.hedgerow"), "--features", 1, "--order", 0)
 
 
 def answers(path, file):
@@ -84,8 +79,7 @@ def test_many_labels_have_their_largest_confusions_listed(tmp_path, capsys):
     letters = "abcdefghijk"
     file = tmp_path / "letters.txt"
     file.write_text("".join(f"{letter} {letter.upper()}\n\n" for letter in letters))
-    model = tmp_path / "model"
-    assert main(["train", str(file), "-m", str(model), "--quiet"]) == 0
+    model = train(file, tmp_path / "model")
     assert run(capsys, "eval", model, file).endswith("\n\nno mistakes\n")
     file.write_text("".join(f"{letter} {letter.upper()}\n\n" for letter in letters + "abcd"))
     file.write_text(file.read_text().replace("a A", "a B").replace("b B", "b C", 1))
@@ -129,9 +123,7 @@ def test_two_models(chunk_model, other_model, test_set, capsys):
 
 
 def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):
-    tags = tmp_path / "tags.hedgerow"
-    options = ["--quiet", "--label", "1", "--features", "0"]
-    assert main(["train", str(chunks), "-m", str(tags), *options]) == 0
+    tags = train(chunks, tmp_path / "tags.hedgerow", "--label", 1, "--features", 0)
     message = complaint(capsys, "eval", chunk_model, chunks, tags)
     assert message == (
         f"{chunk_model} and {tags} do not find the same labels in {chunks}; they were trained on "
@@ -140,7 +132,7 @@ def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):
 
 
 def test_two_models_cannot_share_standard_input(chunk_model, chunks, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chunks.read_bytes())))
+    give(monkeypatch, chunks.read_bytes())
     message = complaint(capsys, "eval", chunk_model, "-", chunk_model)
     assert message == "two models read the file twice; save standard input to a file"
 

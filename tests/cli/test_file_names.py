@@ -1,15 +1,12 @@
 """Complaints about a file call it by the name that was given, and only ``-`` standard input."""
 
 import gzip
-import io
-import sys
 
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 from hedgerow.cli import main
-from reference.command_line import complaint, run
+from reference.command_line import complaint, give, run, train
+from reference.table_files import parquet_bytes
 
 TRAINING = "g,x,w,y\n" + "".join(
     f"{row // 3},{row % 5},{'ab'[row % 2]},{'AB'[row % 2]}\n" for row in range(30)
@@ -22,24 +19,11 @@ COMMANDS = {
 }
 
 
-def parquet_bytes(names, columns):
-    sink = io.BytesIO()
-    pyarrow.parquet.write_table(pa.table(list(map(pa.array, columns)), names=names), sink)
-    return sink.getvalue()
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     file = tmp_path_factory.mktemp("files") / "training.csv"
     file.write_text(TRAINING)
-    path = file.with_name("model")
-    options = ["--group", "g", "--set", "n_rounds=1", "--quiet"]
-    assert main(["train", str(file), "-m", str(path), *options]) == 0
-    return path
-
-
-def give(monkeypatch, data):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    return train(file, file.with_name("model"), "--group", "g", "--set", "n_rounds=1")
 
 
 @pytest.mark.parametrize("from_input", [False, True], ids=["by name", "-"])
@@ -90,8 +74,7 @@ def test_categories_of_another_kind(tmp_path, capsys):
     codes = [str(row % 2) for row in range(30)]
     y = [f"L{code}" for code in codes]
     file.write_bytes(parquet_bytes(["g", "w", "y"], [[1] * 30, codes, y]))
-    options = ["--group", "g", "--set", "n_rounds=1", "--quiet"]
-    run(capsys, "train", file, "-m", model, *options)
+    train(file, model, "--group", "g", "--set", "n_rounds=1")
     run(capsys, "tag", model, file, "-o", out)
     floats = [f"{code}.0" for code in codes]
     file.write_bytes(parquet_bytes(["g", "w", "y"], [[1] * 30, floats, y]))
@@ -133,17 +116,17 @@ def test_training_names_its_files(tmp_path, monkeypatch, capsys):
     other.write_text("g,x,w,y\n1,2,a,A\n1,2,a,C\n")
     options = ["-m", tmp_path / "model", "--group", "g", "--set", "n_rounds=1"]
 
-    def warnings_and_names(train, dev):
-        given = file if train == "-" else other
-        give(monkeypatch, given.read_bytes() if "-" in (train, dev) else b"")
-        assert main(list(map(str, ["train", train, "--dev", dev, *options]))) == 0
+    def warnings_and_names(learn, dev):
+        given = file if learn == "-" else other
+        give(monkeypatch, given.read_bytes() if "-" in (learn, dev) else b"")
+        assert main(list(map(str, ["train", learn, "--dev", dev, *options]))) == 0
         out, err = capsys.readouterr()
         warning = next(line for line in err.splitlines() if "warning: " in line)
         return warning, out.splitlines()[0], out.splitlines()[2]
 
-    for train, dev in ((file, other), ("-", other), (file, "-")):
-        names = ["standard input" if path == "-" else str(path) for path in (train, dev)]
-        warning, first, third = warnings_and_names(train, dev)
+    for learn, dev in ((file, other), ("-", other), (file, "-")):
+        names = ["standard input" if path == "-" else str(path) for path in (learn, dev)]
+        warning, first, third = warnings_and_names(learn, dev)
         assert warning == f"hedgerow: warning: {names[1]} has labels that {names[0]} has not: C"
         assert first.startswith(f"{names[0]}: 10 sequences")
         assert third.startswith(f"{names[1]}: accuracy")

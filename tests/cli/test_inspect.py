@@ -3,9 +3,8 @@
 import pytest
 
 import hedgerow
-from hedgerow.cli import main
 from hedgerow.files import Recipe, read_file
-from reference.command_line import complaint, run
+from reference.command_line import complaint, run, train
 
 
 def test_a_linear_model(chunk_model, capsys):
@@ -29,11 +28,9 @@ def test_a_linear_model(chunk_model, capsys):
 
 
 def test_trees(chunks, tmp_path, capsys):
-    path = tmp_path / "trees"
-    options = ["--model", "trees", "--order", "2", "--set", "n_rounds=2", "--window", "1"]
-    weights = ["--set", "min_child_weight=0"]
-    dev = ["--dev", str(chunks)]
-    assert main(["train", str(chunks), "-m", str(path), *options, *weights, *dev, "--quiet"]) == 0
+    options = ["--model", "trees", "--order", 2, "--window", 1, "--dev", chunks]
+    settings = ["--set", "n_rounds=2", "--set", "min_child_weight=0"]
+    path = train(chunks, tmp_path / "trees", *options, *settings)
     out = run(capsys, "inspect", path, "--top", 4)
     model = hedgerow.load(path)
     assert f"TreeCRF, 2 rounds, loss {model.loss_:.6g}\n" in out

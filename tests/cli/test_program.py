@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow
 from hedgerow.cli import main
-from reference.command_line import complaint
+from reference.command_line import complaint, train
 
 COMMANDS = ["train", "tag", "eval", "inspect", "report", "demo"]
 
@@ -71,9 +71,9 @@ def test_mistakes_in_the_arguments(argv, message, capsys):
 
 
 def test_letters_that_standard_output_has_not(tmp_path, monkeypatch):
-    file, model = tmp_path / "file", tmp_path / "model"
+    file = tmp_path / "file"
     file.write_text("a \u65e5\nb x\n", encoding="utf-8")
-    assert main(["train", str(file), "-m", str(model), "--quiet"]) == 0
+    model = train(file, tmp_path / "model")
     out = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, "ascii"))
     assert main(["eval", str(model), str(file)]) == 0

@@ -4,13 +4,11 @@ import json
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
 
 import hedgerow
-from hedgerow.cli import main
-from reference.command_line import complaint, run
+from reference.command_line import complaint, run, train
+from reference.table_files import read_table, write_table
 
 
 def make_table():
@@ -23,33 +21,18 @@ def make_table():
     return pa.table({"day": day, "speed": speed, "place": place, "state": state})
 
 
-def write(table, path):
-    if path.suffix == ".csv":
-        pyarrow.csv.write_csv(table, path)
-    else:
-        pyarrow.parquet.write_table(table, path)
-
-
-def read(path):
-    if path.suffix == ".csv":
-        return pyarrow.csv.read_csv(path)
-    return pyarrow.parquet.read_table(path)
-
-
 @pytest.fixture(scope="module", params=["csv", "parquet"])
 def table(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("tables") / f"days.{request.param}"
-    write(make_table(), path)
+    write_table(make_table(), path)
     return path
 
 
 @pytest.fixture(scope="module")
 def model(table):
-    path = table.with_name("days.hedgerow")
-    settings = ["--set", "n_rounds=10", "--set", "min_child_weight=0", "--quiet"]
+    settings = ["--set", "n_rounds=10", "--set", "min_child_weight=0"]
     columns = ["--group", "day", "--label", "state"]
-    assert main(["train", str(table), "-m", str(path), *columns, *settings]) == 0
-    return path
+    return train(table, table.with_name("days.hedgerow"), *columns, *settings)
 
 
 def test_trees_are_the_default(model, capsys):
@@ -64,9 +47,9 @@ def test_trees_are_the_default(model, capsys):
 def test_columns_are_added(table, model, tmp_path, capsys):
     out = tmp_path / f"labelled{table.suffix}"
     without_labels = tmp_path / f"days{table.suffix}"
-    write(read(table).drop_columns(["state"]), without_labels)
+    write_table(read_table(table).drop_columns(["state"]), without_labels)
     run(capsys, "tag", model, without_labels, "-o", out, "--all-marginals")
-    found = read(out)
+    found = read_table(out)
     assert found.column_names == [
         *("day", "speed", "place", "predicted", "probability", "p(0)", "p(1)", "p(2)")
     ]
@@ -80,9 +63,9 @@ def test_columns_are_added(table, model, tmp_path, capsys):
 
 def test_k_best(table, model, tmp_path, capsys):
     out = tmp_path / f"labelled{table.suffix}"
-    write(read(table).slice(0, 11), tmp_path / table.name)
+    write_table(read_table(table).slice(0, 11), tmp_path / table.name)
     run(capsys, "tag", model, tmp_path / table.name, "-o", out, "--k-best", 4)
-    found = read(out)
+    found = read_table(out)
     assert found.column_names[-8:] == [
         f"{name}_{rank}" for rank in range(1, 5) for name in ("predicted", "probability")
     ]
@@ -93,11 +76,11 @@ def test_k_best(table, model, tmp_path, capsys):
 
 def test_known_labels_stay(table, model, tmp_path, capsys):
     hints = [2, None, None, None, 0, None, None, None, None, 1]
-    known = read(table).slice(0, 10).append_column("hint", pa.array(hints, pa.int64()))
+    known = read_table(table).slice(0, 10).append_column("hint", pa.array(hints, pa.int64()))
     file, out = tmp_path / f"known{table.suffix}", tmp_path / f"labelled{table.suffix}"
-    write(known, file)
+    write_table(known, file)
     run(capsys, "tag", model, file, "--known", "hint", "-o", out)
-    predicted = read(out)["predicted"].to_pylist()
+    predicted = read_table(out)["predicted"].to_pylist()
     assert [predicted[place] for place in (0, 4, 9)] == [2, 0, 1]
 
 
@@ -110,10 +93,10 @@ def test_scores(table, model, capsys):
 
 
 def test_labels_of_another_kind_are_mistakes(table, model, tmp_path, capsys):
-    other = read(table)
+    other = read_table(table)
     states = pa.array([7, *other["state"].to_pylist()[1:]])
     file = tmp_path / table.name
-    write(other.set_column(3, "state", states), file)
+    write_table(other.set_column(3, "state", states), file)
     found = json.loads(run(capsys, "eval", model, file, "--json"))
     assert found["n_unknown_labels"] == 1
     assert found["by_label"]["7"]["n_true"] == 1
@@ -121,14 +104,14 @@ def test_labels_of_another_kind_are_mistakes(table, model, tmp_path, capsys):
 
 def test_a_table_in_another_format(table, model, tmp_path, capsys):
     other = tmp_path / ("days.parquet" if table.suffix == ".csv" else "days.csv")
-    write(make_table(), other)
+    write_table(make_table(), other)
     expected = json.loads(run(capsys, "eval", model, table, "--json"))
     assert json.loads(run(capsys, "eval", model, other, "--json")) == expected | {
         "file": str(other)
     }
     run(capsys, "tag", model, other, "-o", tmp_path / f"out{other.suffix}")
     run(capsys, "tag", model, table, "-o", tmp_path / f"out{table.suffix}")
-    found, twin = (read(tmp_path / f"out{suffix}") for suffix in (".csv", ".parquet"))
+    found, twin = (read_table(tmp_path / f"out{suffix}") for suffix in (".csv", ".parquet"))
     assert found["predicted"] == twin["predicted"]
     columns = ["--group", "day", "--label", "state", "--set", "n_rounds=2", "--quiet"]
     run(capsys, "train", table, "-m", tmp_path / "model", "--dev", other, *columns)
@@ -179,22 +162,24 @@ def test_a_model_of_a_file_is_that_of_its_frame(table, model, tmp_path, capsys):
     out = tmp_path / f"out{table.suffix}"
     run(capsys, "tag", model, table, "-o", out, "--marginals")
     predicted = crf.predict(frame.select(["speed", "place"]), groups=frame["day"])
-    assert read(out)["predicted"].to_pylist() == np.concatenate([predicted], axis=None).tolist()
+    assert (
+        read_table(out)["predicted"].to_pylist() == np.concatenate([predicted], axis=None).tolist()
+    )
 
 
 def test_bools_are_labels(table, tmp_path, capsys):
     file, model = tmp_path / table.name, tmp_path / "model"
-    frame = read(table)
-    write(frame.set_column(3, "state", pa.array(frame["state"].to_numpy() > 0)), file)
+    frame = read_table(table)
+    write_table(frame.set_column(3, "state", pa.array(frame["state"].to_numpy() > 0)), file)
     run(capsys, "train", file, "-m", model, "--group", "day", "--set", "n_rounds=2", "--quiet")
     out = tmp_path / f"out{table.suffix}"
     run(capsys, "tag", model, file, "-o", out, "--known", "state")
-    assert read(out)["predicted"].equals(read(file)["state"])
+    assert read_table(out)["predicted"].equals(read_table(file)["state"])
 
 
 def test_a_table_without_rows(table, model, tmp_path, capsys):
     file, out = tmp_path / table.name, tmp_path / f"out{table.suffix}"
-    write(make_table().slice(0, 0), file)
+    write_table(make_table().slice(0, 0), file)
     message = complaint(capsys, "tag", model, file, "-o", out)
     assert message == f"{file}: the table has no rows to label"
     assert not out.exists()
@@ -204,7 +189,7 @@ def test_a_mistake_half_way(table, model, tmp_path, capsys):
     file, out = tmp_path / table.name, tmp_path / f"out{table.suffix}"
     many = {"day": [f"lone {n}" for n in range(9000)], "speed": [1.0] * 9000}
     frame = pa.table({**many, "place": ["in"] * 9000, "state": [1] * 8999 + [7]})
-    write(frame, file)
+    write_table(frame, file)
     message = complaint(capsys, "tag", model, file, "-o", out, "--known", "state")
     assert message == "--known: the model has no label '7'"
     assert not out.exists()

@@ -1,6 +1,5 @@
 """hedgerow tag: rows come out as they went in, with further columns."""
 
-import io
 import math
 import os
 
@@ -9,7 +8,7 @@ import pytest
 import hedgerow
 from hedgerow.cli import main
 from hedgerow.files import Recipe, read_file
-from reference.command_line import SENTENCES, complaint, conll, labels, run
+from reference.command_line import SENTENCES, complaint, conll, give, labels, run
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def test_a_file_may_have_labels(chunk_model, chunks, capsys):
 def test_standard_input_and_output(chunk_model, words, tmp_path, capsys, monkeypatch):
     expected = run(capsys, "tag", chunk_model, words)
     for arguments in ([], ["-"]):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(words.read_bytes())))
+        give(monkeypatch, words.read_bytes())
         assert run(capsys, "tag", chunk_model, *arguments) == expected
     assert run(capsys, "tag", chunk_model, words, "-o", tmp_path / "out") == ""
     assert (tmp_path / "out").read_text() == expected

@@ -1,6 +1,5 @@
 """hedgerow train: options become parameters, a file becomes a model, and mistakes are told."""
 
-import io
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ import pytest
 import hedgerow
 from hedgerow.cli import main
 from hedgerow.lock import Lock
-from reference.command_line import SENTENCES, complaint, conll, run
+from reference.command_line import SENTENCES, complaint, conll, give, run
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ def test_pair_lines_of_a_template_need_weights(chunks, place, tmp_path, capsys):
 
 def test_standard_input(chunks, place, capsys, monkeypatch):
     expected = train(capsys, chunks, place).predict_proba([[("a",)]])
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(chunks.read_bytes())))
+    give(monkeypatch, chunks.read_bytes())
     model = train(capsys, "-", place)
     assert (model.predict_proba([[("a",)]]) == expected).all()
 

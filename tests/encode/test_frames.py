@@ -156,16 +156,6 @@ def test_dates_are_refused(library):
         encode(frame)
 
 
-def test_complex_columns_are_refused():
-    message = "column 'z' of X[0] has dtype complex128; expected numbers, bools, strings"
-    refuses(TypeError, message, [pd.DataFrame({"z": [1j]})])
-
-
-def test_lists_in_a_column_are_refused():
-    message = "column 'a' of X holds values that are not hashable"
-    refuses(TypeError, message, pd.DataFrame({"a": [[1], [2]]}))
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -212,25 +202,42 @@ def test_decimals_that_are_not_numbers_are_missing():
     assert column.codes.tolist() == [-1, 0, 1]
 
 
-def test_names_that_are_written_alike():
-    message = "X has columns named 1 and '1', which are written alike; rename one"
-    refuses(ValueError, message, pd.DataFrame([["a", "b"]], columns=[1, "1"]))
+TWICE = (
+    "X[0] is a DataFrame with a column name used twice; rename one. "
+    "Expected unique column names, got: - 'a' 2 times"  # in one line
+)
 
 
-def test_two_libraries_in_one_list():
-    message = "X mixes forms: X[0] is a pandas frame and X[1] a polars frame"
-    refuses(TypeError, message, [pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]})])
-
-
-def test_a_column_name_used_twice():
-    message = "X[0] is a DataFrame with a column name used twice; rename one. "
-    what = "Expected unique column names, got: - 'a' 2 times"  # in one line
-    refuses(ValueError, message + what, [pd.DataFrame([[1, 2]], columns=["a", "a"])])
-    refuses(ValueError, message + what, [pa.table([[1], [2]], names=["a", "a"])])
-
-
-def test_lazy_frames():
-    refuses(TypeError, "X is a lazy frame; call .collect() on it", pl.LazyFrame({"a": [1]}))
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (
+            [pd.DataFrame({"z": [1j]})],
+            TypeError,
+            "column 'z' of X[0] has dtype complex128; expected numbers, bools, strings",
+        ),
+        (
+            pd.DataFrame({"a": [[1], [2]]}),
+            TypeError,
+            "column 'a' of X holds values that are not hashable",
+        ),
+        (
+            pd.DataFrame([["a", "b"]], columns=[1, "1"]),
+            ValueError,
+            "X has columns named 1 and '1', which are written alike; rename one",
+        ),
+        (
+            [pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]})],
+            TypeError,
+            "X mixes forms: X[0] is a pandas frame and X[1] a polars frame",
+        ),
+        ([pd.DataFrame([[1, 2]], columns=["a", "a"])], ValueError, TWICE),
+        ([pa.table([[1], [2]], names=["a", "a"])], ValueError, TWICE),
+        (pl.LazyFrame({"a": [1]}), TypeError, "X is a lazy frame; call .collect() on it"),
+    ],
+)
+def test_frames_that_are_refused(X, error, message):
+    refuses(error, message, X)
 
 
 @LIBRARIES

@@ -16,11 +16,6 @@ from hedgerow.encode.groups import read_groups
 DAYS = [datetime.date(2020, 1, 2), datetime.date(2020, 1, 2), datetime.date(2019, 1, 1)]
 
 
-def refuses(error, message, groups, n_rows=3):
-    with pytest.raises(error, match=re.escape(message)):
-        read_groups(groups, n_rows)
-
-
 @pytest.mark.parametrize(
     "groups",
     [
@@ -64,55 +59,44 @@ def test_groups_say_the_same_as_lists(lengths):
         np.testing.assert_array_equal(read_groups(groups, len(ids)), expected)
 
 
-def test_wrong_length():
-    refuses(ValueError, "groups has 2 ids but X has 3 rows; pass one id for every row", [1, 1])
-
-
 @pytest.mark.parametrize(
-    ("groups", "name"),
+    ("groups", "error", "message"),
     [
-        (["a", "b", "a"], "'a'"),
-        ([("x", 1), 2, ("x", 1)], "('x', 1)"),
-        (np.array([5, 6, 5]), "5"),
-        (np.array(["a", "b", "a"]), "'a'"),
-        (pl.Series(["a", "b", "a"]), "'a'"),
+        ([1, 1], ValueError, "groups has 2 ids but X has 3 rows; pass one id for every row"),
+        *(
+            (groups, ValueError, f"group {name} comes back at row 2 after it began at row 0")
+            for groups, name in (
+                (["a", "b", "a"], "'a'"),
+                ([("x", 1), 2, ("x", 1)], "('x', 1)"),
+                (np.array([5, 6, 5]), "5"),
+                (np.array(["a", "b", "a"]), "'a'"),
+                (pl.Series(["a", "b", "a"]), "'a'"),
+            )
+        ),
+        *(
+            (groups, ValueError, "groups has no id (None or NaN) at row 1; every row needs one")
+            for groups in (
+                ["a", None, "b"],
+                [1.0, float("nan"), 2.0],
+                [1, pd.NA, 2],
+                [pd.Timestamp(0), pd.NaT, pd.Timestamp(1)],
+                [1, np.datetime64("NaT", "s"), 2],
+                np.array([1.0, np.nan, 2.0]),
+                np.array(["2020-01-01", "NaT", "2020-01-01"], "M8[D]"),
+                pd.Series([1, None, 2], dtype="Int64"),
+                pd.Series(["a", None, "b"]),
+                pl.Series([1, None, 2]),
+            )
+        ),
+        *(
+            (groups, TypeError, f"groups is {groups!r}; expected one id for every row")
+            for groups in ("document", 3, {"a": 1})
+        ),
+        ([[1], [1], [2]], TypeError, "groups holds an id that is not hashable: "),
+        (np.zeros((3, 1)), ValueError, "groups has shape (3, 1); expected 1-D"),
+        (pd.DataFrame({"g": [1, 1, 2]}), TypeError, "groups is a DataFrame; pass one column"),
     ],
 )
-def test_a_group_that_comes_back(groups, name):
-    refuses(ValueError, f"group {name} comes back at row 2 after it began at row 0", groups)
-
-
-@pytest.mark.parametrize(
-    "groups",
-    [
-        ["a", None, "b"],
-        [1.0, float("nan"), 2.0],
-        [1, pd.NA, 2],
-        [pd.Timestamp(0), pd.NaT, pd.Timestamp(1)],
-        [1, np.datetime64("NaT", "s"), 2],
-        np.array([1.0, np.nan, 2.0]),
-        np.array(["2020-01-01", "NaT", "2020-01-01"], "M8[D]"),
-        pd.Series([1, None, 2], dtype="Int64"),
-        pd.Series(["a", None, "b"]),
-        pl.Series([1, None, 2]),
-    ],
-)
-def test_missing_ids(groups):
-    refuses(ValueError, "groups has no id (None or NaN) at row 1; every row needs one", groups)
-
-
-@pytest.mark.parametrize("groups", ["document", 3, {"a": 1}])
-def test_groups_of_a_wrong_type(groups):
-    refuses(TypeError, f"groups is {groups!r}; expected one id for every row", groups)
-
-
-def test_ids_that_are_not_hashable():
-    refuses(TypeError, "groups holds an id that is not hashable: ", [[1], [1], [2]])
-
-
-def test_groups_with_two_dimensions():
-    refuses(ValueError, "groups has shape (3, 1); expected 1-D", np.zeros((3, 1)))
-
-
-def test_groups_as_a_frame():
-    refuses(TypeError, "groups is a DataFrame; pass one column", pd.DataFrame({"g": [1, 1, 2]}))
+def test_what_cannot_be_groups(groups, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        read_groups(groups, 3)

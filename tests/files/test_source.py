@@ -5,24 +5,14 @@ import io
 import os
 import sys
 
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from hedgerow.files import FileError, make_recipe, open_writer, read_file, stream_file
+from reference.command_line import give
+from reference.table_files import parquet_bytes
 
 CONLL = b"a x A\nb y B\n\n" * 6000
-TABLE = pa.table({"g": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": ["A", "B", "A"]})
-
-
-def give(monkeypatch, data):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-
-
-def parquet_bytes():
-    buffer = io.BytesIO()
-    parquet.write_table(TABLE, buffer)
-    return buffer.getvalue()
+PARQUET = parquet_bytes(["g", "x", "y"], [[1, 1, 2], [1.0, 2.0, 3.0], ["A", "B", "A"]])
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -34,7 +24,7 @@ def test_standard_input_loses_nothing(monkeypatch, pack):
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize("data", [b"g,x,y\n1,2,A\n1,3,B\n2,5,A\n", parquet_bytes()])
+@pytest.mark.parametrize("data", [b"g,x,y\n1,2,A\n1,3,B\n2,5,A\n", PARQUET])
 def test_tables_on_standard_input(monkeypatch, pack, data):
     give(monkeypatch, pack(data))
     recipe = make_recipe("-", group="g")
@@ -111,7 +101,7 @@ def test_formats_by_what_stands_in_a_file(tmp_path, monkeypatch):
         (b"a\tA\n\nb\tB\n", "conll"),
         (b"g,x,y\n1,2,A\n2,3,B\n", "csv"),
         (b"A\tw=a\tp=x\nB\tw=b\n\n", "crfsuite"),
-        (parquet_bytes(), "parquet"),
+        (PARQUET, "parquet"),
     ]:
         path = tmp_path / "data"
         path.write_bytes(data)

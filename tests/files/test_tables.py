@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyarrow import csv, parquet
 
 from hedgerow import TreeCRF
 from hedgerow.files import FileError, make_recipe, open_writer, read_file, stream_file
+from reference.table_files import read_table, write_table
 
 TABLE = pa.table(
     {
@@ -26,12 +26,8 @@ TABLE = pa.table(
 @pytest.fixture(params=["csv", "parquet"])
 def path(request, tmp_path):
     path = tmp_path / f"table.{request.param}"
-    (csv.write_csv if request.param == "csv" else parquet.write_table)(TABLE, path)
+    write_table(TABLE, path)
     return path
-
-
-def read_table(path):
-    return csv.read_csv(path) if path.suffix == ".csv" else parquet.read_table(path)
 
 
 @pytest.mark.parametrize("n_positions", [1, 2, 3, 100])
@@ -186,7 +182,7 @@ def test_a_column_that_is_there_already(path):
 def test_a_column_that_is_there_twice(path, name):
     recipe = make_recipe(path, group="id")
     twice = TABLE.append_column(name, TABLE[name])
-    (csv.write_csv if path.suffix == ".csv" else parquet.write_table)(twice, path)
+    write_table(twice, path)
     with pytest.raises(FileError, match=f"two columns are named '{name}'; rename one") as caught:
         read_file(path, recipe)
     assert caught.value.path == str(path)
@@ -197,7 +193,7 @@ def test_a_column_that_is_there_twice(path, name):
 def test_a_column_that_is_there_twice_and_not_used(path):
     recipe = make_recipe(path, group="id")
     twice = TABLE.append_column("label", TABLE["x"])
-    (csv.write_csv if path.suffix == ".csv" else parquet.write_table)(twice, path)
+    write_table(twice, path)
     assert len(read_file(path, recipe, labels=False).X) == 3
 
 
@@ -205,16 +201,16 @@ def test_types_of_parquet(tmp_path):
     days = pa.array([1, 2], pa.date32())
     table = pa.table({"g": [0, 0], "x": pa.array(["a", "b"]).dictionary_encode(), "y": ["A", "B"]})
     path = tmp_path / "t.parquet"
-    parquet.write_table(table, path)
+    write_table(table, path)
     recipe = make_recipe(path, group="g")
     assert read_file(path, recipe).X[0].to_pydict() == {"x": ["a", "b"]}
-    parquet.write_table(table.set_column(1, "x", [[1, 2]]), path)
+    write_table(table.set_column(1, "x", [[1, 2]]), path)
     with pytest.raises(
         FileError, match="column 'x' is of type int64, but the model was trained on t"
     ):
         read_file(path, recipe)
     numbers = make_recipe(path, group="g")
-    parquet.write_table(table.set_column(1, "x", days), path)
+    write_table(table.set_column(1, "x", days), path)
     with pytest.raises(
         FileError, match=r"column 'x' is of type date32.*trained on numbers; convert"
     ):
@@ -224,7 +220,7 @@ def test_types_of_parquet(tmp_path):
     ):
         make_recipe(path, group="g")
     integers = make_recipe(path, group="x", label="g", features=["y"])
-    parquet.write_table(table.set_column(0, "g", [["u", "v"]]), path)
+    write_table(table.set_column(0, "g", [["u", "v"]]), path)
     with pytest.raises(FileError, match="column 'g' does not hold labels of the kind used to fit"):
         read_file(path, integers)
     path.write_bytes(path.read_bytes()[:-9])
@@ -235,10 +231,10 @@ def test_types_of_parquet(tmp_path):
 def test_numbers_in_place_of_bools_stay_numbers(tmp_path):
     path = tmp_path / "t.parquet"
     table = pa.table({"g": [0, 0], "x": [True, False], "y": ["A", "B"]})
-    parquet.write_table(table, path)
+    write_table(table, path)
     recipe = make_recipe(path, group="g")
     assert read_file(path, recipe).X[0].to_pydict() == {"x": [True, False]}
-    parquet.write_table(table.set_column(1, "x", [[5, 0]]), path)
+    write_table(table.set_column(1, "x", [[5, 0]]), path)
     assert read_file(path, recipe).X[0].to_pydict() == {"x": [5.0, 0.0]}
 
 
@@ -251,14 +247,14 @@ def test_groups_are_forgotten_in_a_long_stream(path, monkeypatch):
 @pytest.mark.parametrize("groups", [[None, None, 1.0], [1.0, None, None], [float("nan"), 1.0, 1.0]])
 def test_rows_without_a_group(tmp_path, groups):
     path = tmp_path / "t.parquet"
-    parquet.write_table(pa.table({"g": groups, "x": [1, 2, 3], "y": ["A", "B", "A"]}), path)
+    write_table(pa.table({"g": groups, "x": [1, 2, 3], "y": ["A", "B", "A"]}), path)
     with pytest.raises(FileError, match=r"row \d has no group in column 'g'; every row needs one"):
         read_file(path, make_recipe(path, group="g"))
 
 
 def test_a_column_whose_values_come_later(tmp_path):
     path, out = tmp_path / "table.parquet", tmp_path / "out.parquet"
-    parquet.write_table(TABLE, path)
+    write_table(TABLE, path)
     recipe = make_recipe(path, group="id")
     with open_writer(out, recipe) as writer:
         for n, batch in enumerate(stream_file(path, recipe, labels=True, n_positions=1)):

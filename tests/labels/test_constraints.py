@@ -143,104 +143,87 @@ class TestSets:
         refuses(f"{name} is empty, which forbids every sequence", **{name: []})
 
 
-def test_no_pair_allowed():
-    refuses("allowed is empty, which forbids every pair of labels; list the pairs", allowed=[])
+AWAY_FROM_B = [("A", "A"), ("B", "A"), ("B", "C")]
 
 
-def test_no_label_may_begin():
-    message = "no label may begin a sequence under constraints='BIO'; known labels: 'I-X'; relax"
-    refuses(message, Labels(np.array(["I-X"])), constraints="BIO")
-    message = (
-        "no label may begin a sequence under constraints='BIO' and the parameter start_labels; "
-        "known labels: 'B-NP'"
-    )
-    refuses(message, CHUNKS, constraints="BIO", start_labels=["I-NP", "I-VP"])
+@pytest.mark.parametrize(
+    ("classes", "rules", "message"),
+    [
+        ("ABC", {"allowed": []}, "allowed is empty, which forbids every pair of labels; list the"),
+        (
+            ["I-X"],
+            {"constraints": "BIO"},
+            "no label may begin a sequence under constraints='BIO'; known labels: 'I-X'; relax",
+        ),
+        (
+            CHUNKS.classes,
+            {"constraints": "BIO", "start_labels": ["I-NP", "I-VP"]},
+            "no label may begin a sequence under constraints='BIO' and the parameter start_labels; "
+            "known labels: 'B-NP'",
+        ),
+        ("BI", {"constraints": "BILOU"}, "no label may end a sequence under constraints='BILOU'"),
+        (
+            "ABC",
+            {"allowed": AWAY_FROM_B, "start_labels": "A", "end_labels": ["B", "C"]},
+            "no sequence can be labelled under the parameter allowed and the parameter "
+            "start_labels and the parameter end_labels: from the labels that may begin one ('A') "
+            "no way leads to those that may end one ('B', 'C'); relax the constraints",
+        ),
+    ],
+)
+def test_rules_that_leave_nothing(classes, rules, message):
+    refuses(message, Labels(np.array(list(classes))), **rules)
 
 
-def test_no_label_may_end():
-    labels = Labels(np.array(["B", "I"]))
-    refuses("no label may end a sequence under constraints='BILOU'", labels, constraints="BILOU")
-
-
-def test_no_way_from_the_beginning_to_the_end():
-    message = (
-        "no sequence can be labelled under the parameter allowed and the parameter start_labels "
-        "and the parameter end_labels: from the labels that may begin one ('A') no way leads to "
-        "those that may end one ('B', 'C'); relax the constraints"
-    )
-    pairs = [("A", "A"), ("B", "A"), ("B", "C")]
-    refuses(message, allowed=pairs, start_labels="A", end_labels=["B", "C"])
+BIO = {"constraints": "BIO"}
+NO_WAY = "no labelling of the sequence up to y[1][2] has the labels given there and keeps to "
 
 
 @pytest.mark.parametrize(
     ("rules", "codes", "message"),
     [
+        (BIO, [[4, 4], [4, 2]], "y[1][1] is 'I-NP' after 'O', which constraints='BIO' forbids"),
+        (BIO, [[0, 3], [4, 2]], "y[0][1] is 'I-VP' after 'B-NP', which constraints='BIO' forbids"),
+        (BIO, [[0, 2], [2, 2]], "y[1][0] is 'I-NP' at the beginning of a sequence, which constrai"),
         (
-            {"constraints": "BIO"},
-            [4, 4, 4, 2],
-            "y[1][1] is 'I-NP' after 'O', which constraints='BIO'",
-        ),
-        (
-            {"constraints": "BIO"},
-            [0, 3, 4, 2],
-            "y[0][1] is 'I-VP' after 'B-NP', which constraints=",
-        ),
-        (
-            {"constraints": "BIO"},
-            [0, 2, 2, 2],
-            "y[1][0] is 'I-NP' at the beginning of a sequence, which constraints='BIO' forbids",
-        ),
-        (
-            {"constraints": "BIO", "end_labels": "O"},
-            [4, 0, 0, 4],
+            BIO | {"end_labels": "O"},
+            [[4, 0], [0, 4]],
             "y[0][1] is 'B-NP' at the end of a sequence, which the parameter end_labels forbids",
         ),
         (
-            {"constraints": "BIO", "start_labels": "O"},
-            [4, 0, 0, 4],
+            BIO | {"start_labels": "O"},
+            [[4, 0], [0, 4]],
             "y[1][0] is 'B-NP' at the beginning of a sequence, which the parameter start_labels",
         ),
         (
-            {"constraints": "BIO", "forbidden": [("O", "O")]},
-            [-1, 0, 4, 4],
+            BIO | {"forbidden": [("O", "O")]},
+            [[-1, 0], [4, 4]],
             "y[1][1] is 'O' after 'O', which the parameter forbidden forbids; correct the labels",
         ),
         (
             {"allowed": [("O", "O")]},
-            [-1, 4, 0, 4],
+            [[-1, 4], [0, 4]],
             "y[1][1] is 'O' after 'B-NP', which the parameter allowed forbids; correct the labels",
         ),
+        (
+            # O, two labels at will and I-VP can be B-NP B-VP; with one at will there is no way.
+            BIO | {"forbidden": [("O", "B-VP")]},
+            [[4, -1, -1, 3], [4, -1, 3]],
+            f"{NO_WAY}constraints='BIO' and the parameter forbidden; correct the labels or relax",
+        ),
+        (~np.eye(5, dtype=bool), [[0], [0, 1, 1]], "y[1][2] is 'B-VP' after 'B-VP', which a const"),
+        (np.eye(5, dtype=bool), [[0], [0, -1, 1]], f"{NO_WAY}the constraints; correct"),
     ],
 )
 def test_labels_that_break_a_rule_are_named(rules, codes, message):
-    constraints = read_constraints(CHUNKS, **rules)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        constraints.check(np.array(codes, np.int32), sequences_of(2, 2), CHUNKS)
-
-
-def test_labels_that_break_a_rule_of_constraints_made_by_hand():
-    constraints = Constraints(~np.eye(3, dtype=bool), np.ones(3, bool), np.ones(3, bool))
-    flat = encode(np.zeros((3, 1)))
-    message = "known[2] is 'B' after 'B', which a constraint forbids; correct the labels"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        constraints.check(np.array([0, 1, 1]), flat, LETTERS, "known")
-    constraints = Constraints(np.eye(3, dtype=bool), np.ones(3, bool), np.ones(3, bool))
-    message = "up to known[2] has the labels given there and keeps to the constraints; correct"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        constraints.check(np.array([0, -1, 1]), flat, LETTERS, "known")
-
-
-def test_known_labels_that_cannot_be_completed_are_named():
-    constraints = read_constraints(CHUNKS, constraints="BIO", forbidden=[("O", "B-VP")])
-    # O, two labels at will and I-VP can be B-NP B-VP; with one label at will there is no way.
-    fine, dead = [4, -1, -1, 3], [4, -1, 3]
-    constraints.check(np.array(fine), sequences_of(4), CHUNKS)
-    message = (
-        "no labelling of the sequence up to y[1][2] has the labels given there and keeps to "
-        "constraints='BIO' and the parameter forbidden; correct the labels or relax the constraints"
-    )
-    with pytest.raises(ValueError, match=re.escape(message)):
-        constraints.check(np.array(fine + dead), sequences_of(4, 3), CHUNKS)
+    if isinstance(rules, dict):
+        constraints = read_constraints(CHUNKS, **rules)
+    else:  # made by hand
+        constraints = Constraints(rules, *np.ones((2, 5), bool))
+    sequences = sequences_of(*map(len, codes))
+    for name in ("y", "known"):
+        with pytest.raises(ValueError, match=re.escape(message.replace("y[", f"{name}["))):
+            constraints.check(np.concatenate(codes), sequences, CHUNKS, name)
 
 
 @st.composite

@@ -20,11 +20,6 @@ LISTED = encode([np.zeros((2, 1)), np.zeros((1, 1))])
 FLAT = encode(np.zeros((3, 1)), groups=[0, 0, 1])
 
 
-def refuses(error, message, y, sequences=LISTED):
-    with pytest.raises(error, match=re.escape(message)):
-        read_labels(y, sequences)
-
-
 @pytest.mark.parametrize(
     "y",
     [
@@ -85,29 +80,83 @@ def test_anything_with_an_array_inside_is_labels():
     assert read_labels(Holder(np.array([3, 1, 2])), FLAT).values.tolist() == [3, 1, 2]
 
 
-def test_no_labels():
-    refuses(ValueError, "requires y to be passed, but the target y is None", None)
+SO_LISTED = "; X is a list of sequences, so NAME is a list with one list"
+SO_FLAT = "; X is flat, so NAME is 1-D, one label for every row"
+ODD = "Unknown label type: NAME"
+DATES = np.array(["2020-01-01"] * 3, "M8[D]")
 
 
-@pytest.mark.parametrize("y", ["BOB", {"a": 1}, {1, 2}, 3])
-def test_y_of_a_wrong_type(y):
-    refuses(TypeError, f"y is of type {type(y).__name__}; X is a list of sequences", y)
-    refuses(TypeError, f"y is of type {type(y).__name__}; X is flat", y, FLAT)
+@pytest.mark.parametrize("name", ["y", "known"])
+@pytest.mark.parametrize(
+    ("y", "sequences", "error", "message"),
+    [
+        *(
+            (y, sequences, TypeError, f"NAME is of type {type(y).__name__}{expected}")
+            for y in ("BOB", {"a": 1}, {1, 2}, 3)
+            for sequences, expected in ((LISTED, SO_LISTED), (FLAT, SO_FLAT))
+        ),
+        (pd.DataFrame({"y": [1, 2, 3]}), FLAT, TypeError, "NAME is a DataFrame; pass the one colu"),
+        (pl.DataFrame({"y": [1, 2, 3]}), FLAT, TypeError, "NAME is a DataFrame; pass the one colu"),
+        (["B", "O", "B"], LISTED, ValueError, "NAME is flat, NAME[0] is 'B', but X is not"),
+        *(
+            (y, LISTED, ValueError, f"but X is not{SO_LISTED}")
+            for y in (["B", "O", "B"], [1, 2, 3], np.array([1, 2, 3]), pd.Series([1, 2]))
+        ),
+        ([["B"], ["O"], ["B"]], FLAT, ValueError, "NAME[0] is a list, not a label; X is flat"),
+        (np.zeros((3, 2), int), FLAT, ValueError, f"NAME has shape (3, 2){SO_FLAT}"),
+        (np.zeros((3, 2)), FLAT, ValueError, f"NAME has shape (3, 2){SO_FLAT}"),
+        ([["B", "O"], "B"], LISTED, TypeError, "NAME[1] is of type str; expected a list of labels"),
+        ([["B", "O"], 3], LISTED, TypeError, "NAME[1] is of type int; expected a list of labels"),
+        ([["B", "O"], np.array([["B"]])], LISTED, ValueError, "NAME[1] has shape (1, 1); X is a l"),
+        ([["B", "O"]], LISTED, ValueError, "NAME has 1 sequences but X has 2; pass one list"),
+        ([], LISTED, ValueError, "NAME has 0 sequences but X has 2; pass one list"),
+        ([["B", "O"], ["B"] * 2], LISTED, ValueError, "NAME[1] has 2 labels but X[1] has 1 positi"),
+        (["B", "O"], FLAT, ValueError, "NAME has 2 labels but X has 3 rows; pass one label"),
+        ([[0.5, 1.0], [2.0]], LISTED, ValueError, f"{ODD}[0][0] is the float 0.5; labels are stri"),
+        (
+            [np.array([0.5, 1.0]), np.array([2.0])],
+            LISTED,
+            ValueError,
+            f"{ODD}[0][0] is the float 0.",
+        ),
+        *(
+            (y, FLAT, ValueError, f"{ODD}[2] is the float {wrong}; labels are")
+            for wrong in (0.5, np.inf, 2.0**53, 1e300)
+            for y in (np.array([1.0, np.nan, wrong]), [1, None, wrong])  # beside a gap
+        ),
+        *(
+            ([[label, label], [label]], LISTED, TypeError, f"{ODD}[0][0] is {label!r}")
+            for label in (b"B", datetime.date(2020, 1, 1), 1j)
+        ),
+        (DATES, FLAT, TypeError, f"{ODD}[0] is "),
+        (np.where(np.arange(3) > 0, DATES, np.datetime64("NaT")), FLAT, TypeError, f"{ODD}[1] is "),
+        (np.array([b"B"] * 3), FLAT, TypeError, f"{ODD}[0] is "),
+        *(
+            (y, LISTED, ValueError, f"NAME mixes kinds of labels: NAME[0][0] is {kinds}")
+            for y, kinds in (
+                ([["B", "O"], [1]], "'B' and NAME[1][0] is 1"),
+                ([[1, True], [1]], "1 and NAME[0][1] is True"),
+                ([np.array([1, 2]), np.array(["B"])], "1 and NAME[1][0] is 'B'"),
+            )
+        ),
+    ],
+)
+def test_what_cannot_be_labels_is_named(y, sequences, error, message, name):
+    with pytest.raises(error, match=re.escape(message.replace("NAME", name))):
+        read_labels(y, sequences, name=name)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame({"y": [1, 2, 3]}), pl.DataFrame({"y": [1, 2, 3]})])
-def test_y_a_frame(frame):
-    refuses(TypeError, "y is a DataFrame; pass the one column", frame, FLAT)
-
-
-@pytest.mark.parametrize("y", [["B", "O", "B"], [1, 2, 3], np.array([1, 2, 3]), pd.Series([1, 2])])
-def test_flat_labels_for_a_list(y):
-    refuses(ValueError, "but X is not; X is a list of sequences, so y is a list with one list", y)
-
-
-def test_nested_labels_for_flat_input():
-    refuses(ValueError, "y[0] is a list, not a label; X is flat", [["B"], ["O"], ["B"]], FLAT)
-    refuses(ValueError, "y has shape (3, 2); X is flat, so y is 1-D", np.zeros((3, 2), int), FLAT)
+@pytest.mark.parametrize(
+    ("name", "sequences", "message"),
+    [
+        ("y", FLAT, "requires y to be passed, but the target y is None"),
+        ("known", FLAT, "known is None; X is flat, so known is 1-D, one label for every row"),
+        ("known", LISTED, "known is None; X is a list of sequences, so known is a list with"),
+    ],
+)
+def test_no_labels(name, sequences, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_labels(None, sequences, name=name)
 
 
 def test_a_column_vector_will_do_for_flat_input():
@@ -115,24 +164,6 @@ def test_a_column_vector_will_do_for_flat_input():
     with pytest.warns(DataConversionWarning, match=message):
         column = read_labels(np.array([["B"], ["O"], ["B"]]), FLAT)
     assert column.values.tolist() == ["B", "O", "B"]
-
-
-def test_part_of_y_of_a_wrong_type():
-    refuses(TypeError, "y[1] is of type str; expected a list of labels", [["B", "O"], "B"])
-    refuses(TypeError, "y[1] is of type int; expected a list of labels", [["B", "O"], 3])
-    refuses(ValueError, "y[1] has shape (1, 1); X is a list", [["B", "O"], np.array([["B"]])])
-
-
-def test_lengths_differ():
-    refuses(ValueError, "y has 1 sequences but X has 2; pass one list", [["B", "O"]])
-    refuses(ValueError, "y has 0 sequences but X has 2; pass one list", [])
-    refuses(ValueError, "y[1] has 2 labels but X[1] has 1 positions", [["B", "O"], ["B", "B"]])
-    refuses(ValueError, "y has 2 labels but X has 3 rows; pass one label", ["B", "O"], FLAT)
-
-
-@pytest.mark.parametrize("y", [[[0.5, 1.0], [2.0]], [np.array([0.5, 1.0]), np.array([2.0])]])
-def test_floats_are_no_labels(y):
-    refuses(ValueError, "Unknown label type: y[0][0] is the float 0.5; labels are strings or", y)
 
 
 @pytest.mark.parametrize(
@@ -253,13 +284,6 @@ def test_integers_and_floats_with_gaps_in_different_sequences():
     assert known([np.array([1.0, np.nan]), np.array([2.0])], LISTED) == ([1, None, 2], "INTEGER")
 
 
-@pytest.mark.parametrize("wrong", [0.5, np.inf, 2.0**53, 1e300])
-def test_other_floats_are_no_labels_beside_a_gap_either(wrong):
-    message = f"Unknown label type: y[2] is the float {wrong}; labels are"
-    refuses(ValueError, message, np.array([1.0, np.nan, wrong]), FLAT)
-    refuses(ValueError, message, [1, None, wrong], FLAT)
-
-
 @pytest.mark.parametrize(
     ("y", "missing_label", "labels", "family"),
     [
@@ -308,54 +332,6 @@ def test_missing_label_of_a_wrong_type(missing_label):
 def test_gaps_of_any_kind_are_where_they_were(labels, gap):
     y = [gap if label is None else label for label in labels]
     assert known(y, encode(np.zeros((len(y), 1))))[0] == labels
-
-
-@pytest.mark.parametrize(
-    ("y", "sequences", "message"),
-    [
-        (None, FLAT, "known is None; X is flat, so known is 1-D, one label for every row"),
-        (None, LISTED, "known is None; X is a list of sequences, so known is a list with"),
-        (3, FLAT, "known is of type int; X is flat, so known is 1-D"),
-        (pd.DataFrame({"y": [1]}), FLAT, "known is a DataFrame"),
-        (np.zeros((3, 2)), FLAT, "known has shape (3, 2); X is flat, so known is 1-D"),
-        (["B"], FLAT, "known has 1 labels but X has 3 rows"),
-        (["B", "B", 1], FLAT, "known mixes kinds of labels: known[0] is 'B' and known[2] is 1"),
-        (["B"], LISTED, "known is flat, known[0] is 'B', but X is not"),
-        ([["B"]], LISTED, "known has 1 sequences but X has 2"),
-        ([["B", "O"], "B"], LISTED, "known[1] is of type str"),
-        ([["B"], ["B"]], LISTED, "known[0] has 1 labels but X[0] has 2 positions"),
-        ([["B", "O"], np.zeros((1, 1))], LISTED, "known[1] has shape (1, 1)"),
-        ([["B", "O"], [0.5]], LISTED, "known[1][0] is the float 0.5"),
-    ],
-)
-def test_messages_use_the_name_of_the_labels(y, sequences, message):
-    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
-        read_labels(y, sequences, name="known")
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([["B", "O"], [1]], "y[0][0] is 'B' and y[1][0] is 1"),
-        ([[1, True], [1]], "y[0][0] is 1 and y[0][1] is True"),
-        ([np.array([1, 2]), np.array(["B"])], "y[0][0] is 1 and y[1][0] is 'B'"),
-    ],
-)
-def test_mixed_labels_are_named(y, message):
-    refuses(ValueError, f"y mixes kinds of labels: {message}", y)
-
-
-@pytest.mark.parametrize("label", [b"B", datetime.date(2020, 1, 1), 1j])
-def test_other_objects_are_no_labels(label):
-    refuses(TypeError, f"Unknown label type: y[0][0] is {label!r}", [[label, label], [label]])
-
-
-def test_dates_and_bytes_in_arrays_are_no_labels():
-    dates = np.array(["2020-01-01"] * 3, "M8[D]")
-    refuses(TypeError, "Unknown label type: y[0] is ", dates, FLAT)
-    refuses(TypeError, "Unknown label type: y[0] is ", np.array([b"B"] * 3), FLAT)
-    dates[0] = "NaT"
-    refuses(TypeError, "Unknown label type: y[1] is ", dates, FLAT)
 
 
 def test_a_single_number_for_a_list_of_sequences():

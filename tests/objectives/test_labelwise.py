@@ -112,27 +112,19 @@ def test_the_gradient_of_accuracy_is_that_of_gross_et_al():
     np.testing.assert_allclose(found.arc_sums, expected[1], rtol=1e-9, atol=1e-12)
 
 
-def test_expected_accuracy_of_one_position_is_its_softmax():
+@pytest.mark.parametrize("objective", [ExpectedAccuracy(), Pointwise()], ids=str)
+def test_sequences_of_one_position_have_a_softmax(objective):
     nodes = np.random.default_rng(0).normal(size=(5, 4))
     codes = np.array([0, 3, 1, 1, 2], np.int32)
     potentials = scores_of(nodes, np.zeros((4, 4)), np.arange(6))
     targets = targets_of(potentials.offsets, codes, 4)
     p = softmax(nodes, axis=1)
     own = p[np.arange(5), codes]
-    assert loss_of(ExpectedAccuracy(), potentials, targets) == pytest.approx(-own.sum())
-    slopes = own[:, None] * ((np.arange(4) == codes[:, None]) - p)
-    found = slopes_of(ExpectedAccuracy(), potentials, targets)
-    np.testing.assert_allclose(found.marginals, slopes, rtol=1e-10, atol=1e-15)
-
-
-def test_pointwise_likelihood_of_single_positions_is_the_likelihood():
-    nodes = np.random.default_rng(0).normal(size=(5, 4))
-    codes = np.array([0, 3, 1, 1, 2], np.int32)
-    potentials = scores_of(nodes, np.zeros((4, 4)), np.arange(6))
-    targets = targets_of(potentials.offsets, codes, 4)
-    found = slopes_of(Pointwise(), potentials, targets)
-    expected = (np.arange(4) == codes[:, None]) - softmax(nodes, axis=1)
-    np.testing.assert_allclose(found.marginals, expected, rtol=1e-9)
+    value, factor = (own, own) if objective == ExpectedAccuracy() else (np.log(own), np.ones(5))
+    assert loss_of(objective, potentials, targets) == pytest.approx(-value.sum())
+    slopes = factor[:, None] * ((np.arange(4) == codes[:, None]) - p)
+    found = slopes_of(objective, potentials, targets)
+    np.testing.assert_allclose(found.marginals, slopes, rtol=1e-9, atol=1e-15)
 
 
 @forms
@@ -198,26 +190,22 @@ def test_a_value_that_is_no_number(value):
         measure_loss(Broken(value=value), HALVES, TWO)
 
 
+SHAPE = r"expected the shape of the marginals, \(2, 2\)$"
+NUMBERS = r".*; expected an array of numbers, of the shape of the marginals, \(2, 2\)$"
+
+
 @pytest.mark.parametrize(
-    ("gradient", "message"),
+    ("gradient", "error", "message"),
     [
-        (
-            np.zeros((2, 3)),
-            r"an array of shape \(2, 3\); expected the shape of the marginals, \(2,",
-        ),
-        (np.zeros(2), r"an array of shape \(2,\); expected the shape of the marginals, \(2, 2\)$"),
-        ([[0, 0], [np.inf, 0]], r"inf at position 1, label 0; expected finite numbers$"),
+        (np.zeros((2, 3)), ValueError, rf"an array of shape \(2, 3\); {SHAPE}"),
+        (np.zeros(2), ValueError, rf"an array of shape \(2,\); {SHAPE}"),
+        ([[0, 0], [np.inf, 0]], ValueError, "inf at position 1, label 0; expected finite numbers$"),
+        *((wrong, TypeError, NUMBERS) for wrong in (None, "nonsense", HALVES * 1j, [[0, 0], [0]])),
     ],
+    ids=str,
 )
-def test_a_gradient_that_makes_no_sense(gradient, message):
-    with pytest.raises(ValueError, match=r"^Broken\.gradient returned " + message):
-        find_direction(Broken(gradient=gradient), HALVES, TWO)
-
-
-@pytest.mark.parametrize("gradient", [None, "nonsense", HALVES * 1j, [[0, 0], [0]]], ids=str)
-def test_a_gradient_that_holds_no_numbers(gradient):
-    message = r"expected an array of numbers, of the shape of the marginals, \(2, 2\)$"
-    with pytest.raises(TypeError, match=r"(?s)^Broken\.gradient returned .*; " + message):
+def test_a_gradient_that_makes_no_sense(gradient, error, message):
+    with pytest.raises(error, match=rf"(?s)^Broken\.gradient returned {message}"):
         find_direction(Broken(gradient=gradient), HALVES, TWO)
 
 

@@ -63,26 +63,6 @@ def test_slopes_are_those_of_the_loss(case, form):
         np.testing.assert_allclose(getattr(slopes, name), expected, rtol=0, atol=1e-7)
 
 
-@cases
-@forms
-def test_parts_add_up_to_the_whole(case, form):
-    potentials, targets, _ = make_problem(form, case)
-    whole = slopes_of(Likelihood(), potentials, targets, n_threads=1)
-    loss, arcs = 0.0, np.zeros_like(potentials.arcs)
-    for sequences in (slice(0, 1), slice(1, 3)):
-        begin, end = OFFSETS[sequences.start], OFFSETS[sequences.stop]
-        part = slopes_of(
-            Likelihood(), potentials.part(sequences), targets.part(sequences), n_threads=1
-        )
-        np.testing.assert_allclose(part.nodes, whole.nodes[begin:end], atol=1e-14)
-        if whole.edges is not None:
-            np.testing.assert_allclose(part.edges, whole.edges[begin:end], atol=1e-14)
-        loss += part.loss
-        arcs += part.arcs
-    assert loss == pytest.approx(whole.loss, rel=1e-12)
-    np.testing.assert_allclose(arcs, whole.arcs, atol=1e-12)
-
-
 @forms
 @pytest.mark.parametrize("weights", [None, np.array([2.0, 0.7, 0.5])], ids=["plain", "weighted"])
 def test_a_sequence_of_which_nothing_is_known_counts_for_nothing(form, weights):

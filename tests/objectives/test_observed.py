@@ -21,22 +21,14 @@ def test_subtract_observed(seed, n_threads, weighted, n_positions):
     np.testing.assert_array_equal(expected, right)
 
 
-@given(st.integers(0, 2**32), st.integers(1, 3))
-def test_count_right(seed, n_threads):
+@given(st.integers(0, 2**32), st.integers(1, 3), st.sampled_from([0, 50, 20_000]))
+def test_count_right(seed, n_threads, n_positions):
     rng = np.random.default_rng(seed)
-    p = rng.integers(0, 4, (rng.integers(0, 50), rng.integers(1, 5))) / 4
-    codes = rng.integers(-1, p.shape[1], len(p)).astype(np.int32)
+    p = rng.integers(0, 4, (n_positions, rng.integers(1, 5))) / 4
+    codes = rng.integers(-1, p.shape[1], n_positions).astype(np.int32)
     known = codes >= 0
     expected = (p[known].argmax(axis=1) == codes[known]).sum()  # the first of equals
     assert _core.count_right(p, codes, n_threads) == expected
-
-
-def test_count_right_over_many_tasks():
-    rng = np.random.default_rng(0)
-    p, codes = rng.random((20_000, 4)), rng.integers(0, 4, 20_000).astype(np.int32)
-    expected = (p.argmax(axis=1) == codes).sum()
-    for n_threads in (1, 2, 3):
-        assert _core.count_right(p, codes, n_threads) == expected
 
 
 @pytest.mark.parametrize(

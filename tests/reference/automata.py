@@ -171,14 +171,13 @@ def weighted_log_likelihood(chain, labels, weights):
 def draw_labels(chain, uniforms):
     """Each label the first whose cumulated probability, given those before, exceeds a number."""
     scores = chain.scores()
-    probs = np.exp(scores - scores.max())
-    agree = np.ones(len(probs), dtype=bool)
-    labels = []
+    agree, labels = scores > -np.inf, []
     for t, uniform in enumerate(uniforms):
-        options = range(chain.nodes.shape[1])
-        masses = [probs[agree & (chain.labellings[:, t] == k)].sum() for k in options]
-        labels.append(int((np.cumsum(masses) / np.sum(masses) > uniform).argmax()))
-        agree &= chain.labellings[:, t] == labels[-1]
+        options = [agree & (chain.labellings[:, t] == k) for k in range(chain.nodes.shape[1])]
+        masses = [np.logaddexp.reduce(scores[some], initial=-np.inf) for some in options]
+        shares = np.exp(masses - np.logaddexp.reduce(masses))
+        labels.append(int((np.cumsum(shares) > uniform).argmax()))
+        agree = options[labels[-1]]
     return labels
 
 

@@ -73,6 +73,17 @@ def graded_or_forbidden(rng, *shape):
     return np.where(rng.random(shape) < 0.1, -np.inf, graded(rng, *shape))
 
 
+def of_one_magnitude(rng, *shape):
+    """Numbers around some multiples of one magnitude, in steps that add up without rounding.
+
+    Those of a few hundred are the hard ones: products of their exponentials come to the ends of the
+    range of a double, one step before the kernels leave it for log space.
+    """
+    magnitude = rng.choice([0, 1, 30, 100, 200, 247, 300, 340, 500, 700, 745, 1e3, 1e4, 1e5])
+    signs = rng.choice([-1, 0, 1], rng.integers(1, 4), replace=False)
+    return magnitude * rng.choice(signs, shape) + rng.integers(-128, 129, shape) / 64
+
+
 # By name, and what their finite scores are.
 SCORES = {
     "moderate": (moderate, moderate),
@@ -111,9 +122,10 @@ def batch_cases(draw, scores="moderate", edges=None, constrained=True, longest=6
     return case
 
 
-def make_batch(case):
-    """The sequences that a case describes."""
-    rng, (scores, finite) = np.random.default_rng(case["seed"]), SCORES[case["scores"]]
+def make_batch(case, kind=None):
+    """The sequences that a case describes; `kind` is in place of what `SCORES` has for it."""
+    rng = np.random.default_rng(case["seed"])
+    scores, finite = SCORES[case["scores"]] if kind is None else kind
     n_labels, patterns = case["n_labels"], list(map(tuple, case["patterns"]))
     weights = scores(rng, len(patterns))
     chains = [
@@ -130,8 +142,3 @@ def make_batch(case):
         for known in case["known"]
     ]
     return Batch.of(chains, n_labels)
-
-
-def batches(scores=moderate, edges=None, constrained=True, longest=6):
-    """A few short sequences, with patterns and constraints of all kinds."""
-    return batch_cases(scores.__name__, edges, constrained, longest).map(make_batch)

@@ -56,18 +56,3 @@ def enumerate_chain(chain):
                 pairs[t, labels[t - 1], k] += prob
     log_probs = dict(zip(labellings, scores - log_z, strict=True))
     return Enumeration(log_z, marginals, pairs, log_probs, highest)
-
-
-def weighted_log_likelihood(chain, labels, weights):
-    """sum_t w_t log P(y_t | y_{t-1}), each conditional summed out by enumeration."""
-    log_probs = enumerate_chain(chain).log_probs
-
-    def log_prob_of(fixed):
-        kept = [p for y, p in log_probs.items() if all(y[t] == k for t, k in fixed.items())]
-        return np.logaddexp.reduce(kept)
-
-    total = weights[0] * log_prob_of({0: labels[0]})
-    for t in range(1, len(labels)):
-        joint = log_prob_of({t - 1: labels[t - 1], t: labels[t]})
-        total += weights[t] * (joint - log_prob_of({t - 1: labels[t - 1]}))
-    return total

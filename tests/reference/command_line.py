@@ -1,5 +1,7 @@
 """Running commands as a person would, and small files to run them on."""
 
+import io
+
 from hedgerow.cli import main
 
 # Words, tags and chunks of a few sentences.
@@ -42,3 +44,15 @@ def complaint(capsys, *argv):
     assert err.startswith("hedgerow: ")
     assert err.count("\n") == 1
     return err.removeprefix("hedgerow: ").rstrip("\n")
+
+
+def train(file, model, *options):
+    """Leave a model in a file, and say nothing."""
+    arguments = ["train", file, "-m", model, "--quiet", *options]
+    assert main(list(map(str, arguments))) == 0
+    return model
+
+
+def give(monkeypatch, data):
+    """Bytes on standard input."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from hedgerow.labels.automaton import PatternArcs
 from hedgerow.objectives import Targets
 from hedgerow.trellis import AutomatonChain, Chain, Scores
 
@@ -22,12 +21,6 @@ def scores_of(nodes, arcs, offsets, edges=None, automaton=None):
 def targets_of(offsets, codes, n_labels, automaton=None, **weights):
     """Targets over the trellis of `trellis_of`."""
     return Targets(offsets, codes, trellis_of(n_labels, automaton), **weights)
-
-
-def every_arc(automaton):
-    """Arcs as if each of them were a pattern that no other arc ends in."""
-    arcs = np.arange(automaton.n_arcs, dtype=np.int32)
-    return PatternArcs(np.arange(automaton.n_arcs + 1, dtype=np.int64), arcs)
 
 
 def slopes_of(objective, scores, targets, n_threads=1, out=None):

@@ -3,51 +3,19 @@
 import numpy as np
 
 
-class Covariances:
-    """Cov(event, V) for events of one sequence, from all its labellings.
+def covariances(probs, gains):
+    """Of an event and V, as a sum over the labellings of the event; and the size of what is summed.
 
-    ``labellings`` (M, T), their probabilities ``probs`` (M,) and ``gains`` (M, T), what each of
-    them gains along the direction at each position.
+    Of all labellings ``probs`` (M,) and ``gains`` (M, T), what each of them gains along the
+    direction at each position; (M,) both.
     """
-
-    def __init__(self, labellings, probs, gains):
-        self.labellings, self.probs = labellings, probs
-        totals = gains.sum(axis=1)
-        self.slopes = probs * (totals - probs @ totals)
-        sizes = np.abs(gains).sum(axis=1)
-        self.sizes = probs * (sizes + probs @ sizes)
-
-    def of(self, codes, n_codes):
-        """Of the events codes[:, t] == c, (T, C), and the size of what was added up, (T, C)."""
-        slopes, sizes = np.zeros((2, codes.shape[1], n_codes))
-        for t, column in enumerate(codes.T):
-            np.add.at(slopes[t], column, self.slopes)
-            np.add.at(sizes[t], column, self.sizes)
-        return slopes, sizes
-
-    def marginals(self, n_labels):
-        return self.of(self.labellings, n_labels)
-
-    def pairs(self, n_labels):
-        """(T, K, K), 0 at the first position."""
-        codes = self.labellings * 1
-        codes[:, 1:] += n_labels * self.labellings[:, :-1]
-        found = self.of(codes, n_labels**2)
-        for array in found:
-            array[:1] = 0.0
-        return tuple(array.reshape(-1, n_labels, n_labels) for array in found)
+    totals, sizes = gains.sum(axis=1), np.abs(gains).sum(axis=1)
+    return probs * (totals - probs @ totals), probs * (sizes + probs @ sizes)
 
 
 def node_gains(labellings, nodes):
     """(M, T)"""
     return nodes[np.arange(len(nodes)), labellings]
-
-
-def pair_gains(labellings, arcs):
-    """(M, T) of the pair that ends at each position."""
-    gains = np.zeros(labellings.shape)
-    gains[:, 1:] = arcs[labellings[:, :-1], labellings[:, 1:]]
-    return gains
 
 
 class GrossGradient:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hedgerow.trees.forest import ARRAYS, Forest, goes_left, importances, tree_rounds
 from reference.boosting import assert_same_forest
 from reference.forests import NODE_ARRAYS, make_leaves, make_stump, make_tree, random_forest
-from reference.tables import COLUMNS, make_table, tables, windows
+from reference.tables import make_table, tables, windows
 from reference.trees import Table, read_trees, walk
 
 
@@ -242,17 +242,15 @@ def test_a_forest_is_independent_of_the_arrays_it_was_made_from():
     assert_same_forest(again, forest)
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda f: pickle.loads(dump(f))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda forest: pickle.loads(pickle.dumps(forest))]
+)
 def test_pickles_and_copies(duplicate):
     forest, table = make_forest()
     again = duplicate(forest.scaled(0.5))
     assert_same_forest(again, forest.scaled(0.5))
     assert again.n_outputs == 2
     np.testing.assert_array_equal(add_scores(again, table), add_scores(forest, table) * 0.5)
-
-
-def dump(forest):
-    return pickle.dumps(forest)
 
 
 def test_threads_walk_scale_and_pickle_a_forest_at_once():
@@ -263,7 +261,7 @@ def test_threads_walk_scale_and_pickle_a_forest_at_once():
     def work():
         try:
             for _ in range(5):
-                again = pickle.loads(dump(fresh.scaled(1.0)))
+                again = pickle.loads(pickle.dumps(fresh.scaled(1.0)))
                 found.extend([add_scores(fresh, table), add_scores(again, table)])
         except Exception as error:
             errors.append(error)
@@ -467,32 +465,3 @@ def test_bins_and_scores_must_fit_the_forest():
             forest.add_scores(bins, wrong, good, 1)
         with pytest.raises(ValueError, match="out must have the shape of scores"):
             forest.add_scores(bins, good, wrong, 1)
-
-
-def test_damaged_arrays_are_refused_or_harmless():
-    rng = np.random.default_rng(0)
-    table = make_table(list(COLUMNS)[:3], ["there or not", "negative"], [5, 9], rng)
-    good = random_forest(table, (1, 1), 2, 4, rng)
-    bins, scores = table.to_kernel(), np.zeros((14, 2))
-    n_refused = 0
-    for _ in range(400):
-        arrays = {name: array.copy() for name, array in good.arrays().items()}
-        for _ in range(rng.integers(1, 4)):
-            array = arrays[rng.choice(list(arrays))]
-            if not len(array):
-                continue
-            kind = array.dtype
-            place = rng.integers(len(array))
-            if rng.random() < 0.5 or kind.kind == "f":
-                raw = array.view(np.uint8)
-                raw[place * kind.itemsize + rng.integers(kind.itemsize)] ^= 1 << rng.integers(8)
-            else:
-                array[place] = np.clip(int(array[place]) + rng.integers(-3, 4), 0, 255)
-        out = np.zeros((14, 2))
-        try:
-            Forest(arrays, 2, 5).add_scores(bins, scores, out, 1)
-        except ValueError:
-            n_refused += 1
-        else:
-            assert np.isfinite(out).all()
-    assert 100 < n_refused < 350

@@ -61,24 +61,24 @@ def test_rounds_and_labels_can_be_chosen():
 def test_questions_read_well():
     X = [[["a", 0.0], ["b", 4.0], ["c", 0.0]], [["d", 4.0], ["a", 4.0]], [["b", 0.0], ["c", 4.0]]]
     X = [pd.DataFrame(x, columns=["word", "speed"]) for x in X] * 5
-    y = [(x["speed"] > 2).astype(int).tolist() for x in X]
-    crf = TreeCRF(n_rounds=1, max_depth=1, order=0).fit(X, y)
-    assert crf.trees(label=1)["question"].tolist() == ["speed < 2", "", ""]
-    words = [x[["word"]] for x in X]
-    y = [x["word"].isin(["a", "c"]).tolist() for x in X]
-    crf = TreeCRF(n_rounds=1, max_depth=1, order=0).fit(words, y)
-    table = crf.trees(round=1, label=True)
-    assert table["question"].tolist() == ["word in {a, c}", "", ""]
-    assert table["categories"].tolist() == [("a", "c"), None, None]
+    words, speeds = [x[["word"]] for x in X], [x[["speed"]] for x in X]
     items = [[{"w": word} for word in x["word"]] for x in X]
-    before = [[t > 0 and x["word"][t - 1] == "a" for t in range(len(x))] for x in X]
-    crf = TreeCRF(n_rounds=1, max_depth=1, order=0, window=1).fit(items, before)
-    assert crf.trees(label=True)["question"].tolist() == ["has 'w:a' at -1", "", ""]
+
+    def ask(X, y, **options):
+        crf = TreeCRF(n_rounds=1, max_depth=1, order=0, **options).fit(X, y)
+        table = crf.trees(round=1, label=True)
+        assert table["question"].tolist()[1:] == ["", ""]
+        return table["question"][0], table["categories"].tolist()
+
+    nothing = [None] * 3
+    fast = [(x["speed"] > 2).tolist() for x in X]
+    assert ask(X, fast) == ("speed < 2", nothing)
+    some = [x["word"].isin(["a", "c"]).tolist() for x in X]
+    assert ask(words, some) == ("word in {a, c}", [("a", "c"), None, None])
+    after_a = [[t > 0 and x["word"][t - 1] == "a" for t in range(len(x))] for x in X]
+    assert ask(items, after_a, window=1) == ("has 'w:a' at -1", nothing)
     last = [[t == len(x) - 1 for t in range(len(x))] for x in X]
-    crf = TreeCRF(n_rounds=1, max_depth=1, order=0, window=(0, 1)).fit(
-        [x[["speed"]] for x in X], last
-    )
-    assert crf.trees(label=True)["question"].tolist() == ["speed[+1] is not missing", "", ""]
+    assert ask(speeds, last, window=(0, 1)) == ("speed[+1] is not missing", nothing)
 
 
 def test_long_lists_of_categories_are_cut_short():

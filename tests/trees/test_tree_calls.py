@@ -68,13 +68,6 @@ def test_windows(before, after):
         _core.TreeData(_core.Bins(**BINS), before, after)
 
 
-def test_the_widest_window():
-    examples = _core.Examples.of_lists(
-        np.array([0, 3]), np.arange(3, dtype=INT32), np.ones(3, FLOAT32), np.ones(3, FLOAT32)
-    )
-    grow(_core.TreeData(_core.Bins(**BINS), 255, 255), examples)
-
-
 EXAMPLES = {
     "gradients": np.full((3, 2), 0.5),
     "curvatures": np.ones((3, 2), FLOAT32),
@@ -140,8 +133,9 @@ LISTS = {
     ],
 )
 def test_lists_of_examples(changes, message):
-    data = _core.TreeData(_core.Bins(**BINS), 0, 0)
-    grow(data, _core.Examples.of_lists(**LISTS))
+    for reach in (0, 255):  # the widest window
+        data = _core.TreeData(_core.Bins(**BINS), reach, reach)
+        grow(data, _core.Examples.of_lists(**LISTS))
     with pytest.raises(ValueError, match=message):
         grow(data, _core.Examples.of_lists(**(LISTS | changes)))
 
@@ -167,13 +161,17 @@ def grow(data, examples):
     return _core.grow_trees(data, examples, _core.GrowthRules(**RULES), 0, 1)
 
 
-@pytest.mark.parametrize("max_leaves", [0, -1, 2**15 + 1, 2**30 + 1, 2**31 - 1])
-def test_numbers_of_leaves(max_leaves):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        *(
+            ({"max_leaves": n}, "max_leaves is out of range")
+            for n in (0, -1, 2**15 + 1, 2**30 + 1, 2**31 - 1)
+        ),
+        ({"max_depth": -1}, "max_depth is negative"),
+    ],
+)
+def test_rules(changes, message):
     _core.GrowthRules(**(RULES | {"max_leaves": 2**15}))
-    with pytest.raises(ValueError, match="max_leaves is out of range"):
-        _core.GrowthRules(**(RULES | {"max_leaves": max_leaves}))
-
-
-def test_a_negative_depth():
-    with pytest.raises(ValueError, match="max_depth is negative"):
-        _core.GrowthRules(**(RULES | {"max_depth": -1}))
+    with pytest.raises(ValueError, match=message):
+        _core.GrowthRules(**(RULES | changes))

@@ -1,13 +1,12 @@
-"""Inference over label automata at its limits: long, far apart, nearly nothing, nothing at all."""
+"""Inference at its limits: long, far apart, nearly nothing, nothing at all."""
 
 import itertools
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
+from hedgerow.labels import Patterns
 from hedgerow.labels.automaton import Automaton, pair_automaton
 from hedgerow.trellis import (
     AutomatonChain,
@@ -15,18 +14,13 @@ from hedgerow.trellis import (
     k_best,
     log_likelihood,
     sample,
+    tangent,
     viterbi,
     weighted_forward_backward,
 )
-from reference.automata import (
-    DenseChain,
-    arc_marginals,
-    enumerate_patterns,
-    free_chain,
-)
-from reference.scores import every_arc, scores_of
-
-examples = partial(settings, deadline=None, derandomize=True)
+from reference.automata import DenseChain, arc_marginals, enumerate_patterns, free_chain
+from reference.scores import scores_of
+from reference.trellises import all_arcs
 
 
 def over_pairs(potentials):
@@ -124,7 +118,7 @@ def test_nothing_is_lost_next_to_states_that_take_arcs_of_their_own(n_positions)
     weights, automaton = rng.normal(size=6), Automaton.build(3, patterns)
     arcs = automaton.arc_scores(weights)
     potentials = scores_of(nodes, arcs, np.array([0, n_positions]), None, automaton)
-    result = forward_backward(potentials, patterns=every_arc(automaton))
+    result = forward_backward(potentials, patterns=all_arcs(potentials))
     expected = DenseChain(3, patterns, weights, nodes).marginals()
     assert expected[:, 2].max() < 1e-25
     np.testing.assert_allclose(result.marginals, expected, rtol=1e-10)
@@ -135,31 +129,53 @@ def test_nothing_is_lost_next_to_states_that_take_arcs_of_their_own(n_positions)
         np.testing.assert_allclose(result.arc_sums, wanted.sum(axis=0), rtol=1e-10)
 
 
-def test_paths_that_drift_apart_and_come_back():
-    # Two labels that never meet: scaled arithmetic alone would lose label 1 on the way.
-    nodes = np.zeros((4_001, 2))
-    nodes[:2_000, 0] = 1.0
-    nodes[2_000:4_000, 1] = 1.0
-    automaton = Automaton.build(2, [(0, 1), (1, 0), (0, 0, 0)])
-    arcs = automaton.arc_scores([-np.inf, -np.inf, 0.0])
-    potentials = scores_of(nodes, arcs, np.array([0, len(nodes)]), None, automaton)
+def of_order(order, nodes, pairs):
+    """Scores of a sequence as a chain, or over an automaton that has a longer pattern too."""
+    if order == 1:
+        return scores_of(nodes, pairs, [0, len(nodes)])
+    automaton = Automaton.build(2, [*Patterns.pairs(2), (0, 1, 1)])
+    arcs = automaton.arc_scores([*np.ravel(pairs), 0.0])
+    return scores_of(nodes, arcs, [0, len(nodes)], None, automaton)
+
+
+orders = pytest.mark.parametrize("order", [1, 2])
+
+
+@orders
+def test_paths_that_drift_apart_and_come_back(order):
+    # Two labels that never meet: for 5,000 positions label 0 gains, then label 1 catches up. Scaled
+    # arithmetic alone would have lost label 1 on the way.
+    nodes = np.zeros((10_001, 2))
+    nodes[:5_000, 0] = 1.0
+    nodes[5_000:10_000, 1] = 1.0
+    potentials = of_order(order, nodes, [[0.0, -np.inf], [-np.inf, 0.0]])
     result = forward_backward(potentials)
     np.testing.assert_allclose(result.marginals, 0.5, rtol=1e-9)
-    assert result.log_z[0] == pytest.approx(2_000 + np.log(2), rel=1e-12)
+    assert result.log_z[0] == pytest.approx(5_000 + np.log(2), rel=1e-12)
     codes = sample(potentials, np.array([[0.4], [0.6]]) + np.zeros(len(nodes)))
     assert codes.tolist() == [[0] * len(nodes), [1] * len(nodes)]
 
 
-@pytest.mark.parametrize("offsets", [[0], [0, 0, 0]])
-def test_no_positions(offsets):
-    automaton = Automaton.build(2, [(0, 1, 1), (1, 0)])
-    potentials = scores_of(np.zeros((0, 2)), np.zeros(5), np.array(offsets), None, automaton)
-    n_sequences = len(offsets) - 1
-    result = forward_backward(potentials, labels=[], patterns=every_arc(automaton))
+@orders
+def test_an_impossible_label_of_weight_0_does_not_count(order):
+    potentials = of_order(order, np.zeros((3, 2)), [[0.0, -np.inf], [0.0, 0.0]])
+    found = weighted_forward_backward(potentials, [0, 1, 1], [1.0, 0.0, 1.0])
+    assert np.isfinite(found.log_likelihoods).all()
+
+
+@orders
+@pytest.mark.parametrize("offsets", [[0], [0, 0], [0, 0, 0]])
+def test_no_positions(order, offsets):
+    nothing, n_sequences = np.zeros((0, 2)), len(offsets) - 1
+    potentials = replace(of_order(order, nothing, np.zeros((2, 2))), offsets=np.array(offsets))
+    result = forward_backward(potentials, labels=[], patterns=all_arcs(potentials))
     assert result.log_z.tolist() == result.log_likelihoods.tolist() == [0.0] * n_sequences
-    assert result.arc_sums.tolist() == [0.0] * 5
-    assert (result.marginals.shape, result.pattern_marginals.shape) == ((0, 2), (0, 5))
-    assert weighted_forward_backward(potentials, [], []).arc_sums.tolist() == [0.0] * 5
+    assert result.pattern_marginals.shape == (0, potentials.arcs.size)
+    moved = tangent(potentials, nothing, nothing, pairs="each")
+    assert moved.pairs.shape == (0, 2, 2)
+    for found in (result, moved, weighted_forward_backward(potentials, [], [])):
+        assert found.marginals.shape == (0, 2)
+        np.testing.assert_array_equal(found.arc_sums, np.zeros(potentials.arcs.shape))
     assert viterbi(potentials).shape == (0,)
     assert sample(potentials, np.zeros((3, 0))).shape == (3, 0)
     codes, counts, log_probs = k_best(potentials, 2)
@@ -167,13 +183,51 @@ def test_no_positions(offsets):
     assert log_probs.tolist() == [[0.0] * n_sequences, [-np.inf] * n_sequences]
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_an_impossible_label_of_weight_0_does_not_count(order):
-    arcs = np.array([[0.0, -np.inf], [0.0, 0.0]])
-    potentials = scores_of(np.zeros((3, 2)), arcs, np.array([0, 3]))
-    if order == 2:
-        automaton = Automaton.build(2, [(0, 1), (0, 1, 1)])
-        scores = automaton.arc_scores([-np.inf, 0.0])
-        potentials = scores_of(np.zeros((3, 2)), scores, np.array([0, 3]), None, automaton)
-    found = weighted_forward_backward(potentials, [0, 1, 1], [1.0, 0.0, 1.0])
-    assert np.isfinite(found.log_likelihoods).all()
+@pytest.mark.parametrize("scale", [1e2, -1e2, 8e2, -8e2, 1e5, -1e5])
+def test_a_million_positions(scale):
+    # Without arcs every position is independent: the answers are known whatever the length.
+    n_positions = 1_000_000
+    nodes = np.zeros((n_positions, 2))
+    nodes[::2, 1] = scale
+    potentials = scores_of(nodes, np.full((2, 2), scale), [0, n_positions])
+    result = forward_backward(potentials)
+    per_pair = np.logaddexp(0, scale) + np.log(2)
+    expected = n_positions // 2 * per_pair + (n_positions - 1) * scale
+    assert result.log_z[0] == pytest.approx(expected, rel=1e-12)
+    p = np.exp(scale - np.logaddexp(0, scale))
+    np.testing.assert_allclose(result.marginals[::2, 1], p, rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(result.marginals[1::2], 0.5, rtol=1e-10)
+    labels = np.zeros(n_positions, dtype=np.int32)
+    labels[::2] = scale > 0
+    expected = n_positions // 2 * (np.log(max(p, 1 - p)) - np.log(2))
+    assert log_likelihood(potentials, labels)[0] == pytest.approx(expected)
+    np.testing.assert_array_equal(viterbi(potentials), labels)
+
+
+@pytest.mark.parametrize("score", [-200.0, -246.0, -248.2, -266.0, -340.0, 266.0])
+def test_arcs_that_all_have_the_same_score_do_not_matter(score):
+    nodes = np.tile([0.0, 0.5], (6, 1))
+    probs = np.exp(nodes) / np.exp(nodes).sum(axis=1, keepdims=True)
+    potentials = scores_of(nodes, np.full((2, 2), score), np.array([0, 6]))
+    below = np.tile(probs[:, :1] - 1e-6, (1, 6)).T
+    assert not sample(potentials, below).any()
+    assert sample(potentials, below + 2e-6).all()
+    for one in (potentials, over_pairs(potentials)):
+        found = weighted_forward_backward(one, [0, 1, 0, 1, 1, 0], [1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
+        expected = np.log(probs[0]) @ [3.0, 6.0]
+        assert found.log_likelihoods[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_states_that_no_labelling_reaches_may_score_as_they_like():
+    # After two labels the automaton never comes back to the state of one label, from where the
+    # rest of the sequence would be e^600 times as likely.
+    automaton = Automaton.build(1, [(0, 0, 0)])
+    potentials = scores_of(
+        np.zeros((5, 1)), automaton.arc_scores([-300.0]), np.array([0, 5]), None, automaton
+    )
+    result = forward_backward(potentials, patterns=all_arcs(potentials))
+    assert result.log_z[0] == pytest.approx(-900.0, rel=1e-12)
+    assert result.arc_sums.tolist() == pytest.approx([1.0, 1.0, 3.0], rel=1e-12)
+    assert np.isfinite(result.pattern_marginals).all()
+    moved = tangent(potentials, result.marginals, np.ones((5, 1)))
+    assert not moved.arc_sums.any()
