@@ -4,16 +4,11 @@ import signal
 from functools import partial
 
 import pytest
-from hypothesis import settings
 from sklearn.base import clone
 
 from hedgerow import LinearCRF
 from reference.estimators import ESTIMATORS, small
 from reference.model_files import CHUNKS, FULL, file_of
-
-# `make abuse` draws for as long as one likes; here some cases of each kind will do.
-settings.register_profile("suite", max_examples=50, deadline=None)
-settings.load_profile("suite")
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda estimator: estimator.__name__)

@@ -148,7 +148,7 @@ def assert_counts(scores, expected):
     assert [scores.n_true, scores.n_predicted, scores.n_correct] == totals
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(draw_pairs("BILEUS"))
 def test_counts_equal_those_of_the_evaluation_script(both):
     assert_counts(chunk_scores(*both), count_chunks(*both))
