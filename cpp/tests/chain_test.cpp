@@ -85,7 +85,7 @@ TEST(first_order) {
     }
   for (const int n_labels : {2, 9, 26}) {
     context = "long, K=" + std::to_string(n_labels);
-    check_against_automaton(first_order(n_labels, {1000, 1, 200, 0}, {3, 0.05, false}), 1e-10);
+    check_against_automaton(first_order(n_labels, {3000, 1, 200, 0}, {3, 0.05, false}), 1e-10);
   }
 }
 

@@ -130,7 +130,7 @@ TEST(chains) {
 TEST(long_groups_and_threads) {
   // Rows of so many states do not all stay: blocks of positions are made again.
   const Kind kind{1, 0, false};
-  const Batch batch(random_grammar(3, 5, 60, kind, false), {1 << 15, 300, 1 << 12, 5, 0, 77}, kind);
+  const Batch batch(random_grammar(3, 5, 60, kind, false), {1 << 15, 300, 1 << 14, 5, 0, 77}, kind);
   CHECK(batch.automaton.n_states() * int64_t{2} * (1 << 15) > (1 << 21));
   const Moves moves(batch, true);
   const Events found = tangents_of(batch, moves);

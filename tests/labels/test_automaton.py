@@ -42,7 +42,7 @@ def check_tables(automaton, naive):
         assert found.tolist() == expected, name
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(patterns_of_labels(), st.data())
 def test_an_automaton_is_what_its_definition_says(given_patterns, data):
     n_labels, patterns = given_patterns

@@ -31,7 +31,7 @@ def seen_by_counting(sequences, order, min_count):
     return sorted(found, key=lambda run: (len(run), run))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     st.integers(1, 3).flatmap(
         lambda n: st.tuples(st.just(n), st.lists(st.lists(st.integers(-1, n - 1), max_size=12)))
