@@ -14,7 +14,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# Python compiles a module when it is first imported and keeps the result: most of what is installed
+# never is, and no process compiles what another has.
+unexport PYTHONDONTWRITEBYTECODE
 
 CPP := $(shell find cpp bindings -name '*.cpp' -o -name '*.hpp')
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(CPP))
