@@ -131,7 +131,7 @@ HEDGEROW_INLINE Floats count_up() {
 }
 
 // Ways to make one number of many.
-struct Sum {
+struct Total {
   static HEDGEROW_INLINE Floats start() { return broadcast(0.0f); }
   static HEDGEROW_INLINE Floats add(Floats term, Floats so_far) { return so_far + term; }
 };

@@ -7,12 +7,10 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kChunk = 4096;  // positions per task
-
 // Calls visit(position, code) wherever something was observed.
 template <class Visit>
 void for_each_observed(const Observed& observed, int n_threads, Stop& stop, Visit visit) {
-  parallel_for_pieces(observed.n_positions, kChunk, n_threads, stop,
+  parallel_for_pieces(observed.n_positions, kPositionsPerTask, n_threads, stop,
                       [&](int64_t first, int64_t end) {
                         for (int64_t t = first; t < end; ++t)
                           if (observed.codes[t] >= 0) visit(t, observed.codes[t]);
@@ -30,10 +28,10 @@ void subtract_observed(const Observed& observed, double* expected, int n_threads
 
 int64_t count_right(const Observed& observed, const double* probabilities, int n_threads,
                     Stop& stop) {
-  std::vector<int64_t> counts(observed.n_positions / kChunk + 1);  // of each task
+  std::vector<int64_t> counts(observed.n_positions / kPositionsPerTask + 1);  // of each task
   for_each_observed(observed, n_threads, stop, [&](int64_t t, int32_t code) {
     const double* p = probabilities + t * observed.n_outputs;
-    counts[t / kChunk] += std::max_element(p, p + observed.n_outputs) - p == code;
+    counts[t / kPositionsPerTask] += std::max_element(p, p + observed.n_outputs) - p == code;
   });
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }

@@ -138,7 +138,7 @@ TEST(small_automata) {
 
 // Forward stays in scaled space, while backward runs out of range at position 2, after it has added
 // arcs of later positions to the sums: they must not count twice.
-TEST(late_fallback) {
+TEST(late_fallback_of_automata) {
   const Kind kind{1, 0, false};
   Batch batch(random_grammar(3, 3, 5, kind, true), {7, 5}, kind);
   for (const auto& [s, arc] : batch.grammar.arcs) {
@@ -214,7 +214,7 @@ TEST(blocks) {
   check_close(summed_posteriors_of(slow), summed_posteriors_of(fast), 1e-9);
 }
 
-TEST(threads_do_not_matter) {
+TEST(threads_do_not_matter_to_automata) {
   const Kind kind{3, 0.1, true};
   Batch batch(random_grammar(5, 4, 30, kind, true), std::vector<int64_t>(150, 11), kind);
   for (int64_t i = 300; i < 400; ++i) batch.nodes[i] *= 500;  // some go to log space

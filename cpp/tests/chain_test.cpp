@@ -101,7 +101,7 @@ TEST(subsets_of_posteriors) {
 
 // Forward stays in scaled space, while backward runs out of range at position 2, after it has added
 // pairs of later positions to the sums: they must not count twice.
-TEST(late_fallback) {
+TEST(late_fallback_of_chains) {
   Batch batch = first_order(3, {11, 5}, {1, 0, false});
   batch.arcs = {0, 0, 0, -kInfinity, -kInfinity, -200.0, 0, 0, 0, 0, 0, 0};
   batch.nodes[2 * 3 + 2] = -200.0;
@@ -109,7 +109,7 @@ TEST(late_fallback) {
   check_against_automaton(batch, 1e-11);
 }
 
-TEST(threads_do_not_matter) {
+TEST(threads_do_not_matter_to_chains) {
   const std::vector<int64_t> lengths(300, 21);
   for (const bool edges : {false, true}) {
     const Kind kind{3, 0.1, edges};
@@ -185,7 +185,7 @@ TEST(refusals) {
   }
 }
 
-TEST(interrupts) {
+TEST(interrupts_of_chains) {
   const Batch batch = first_order(2, {1 << 14}, {1, 0, false});
   for_both(batch, [&](const auto& scores) {
     Posteriors found = unfilled(batch, scores);

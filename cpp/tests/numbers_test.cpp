@@ -45,9 +45,9 @@ TEST(floats) {
   CHECK(padded_floats(1) == 8 && padded_floats(8) == 8 && padded_floats(9) == 16);
   const float numbers[] = {3.0f, -1.0f, 7.0f, 2.0f, 0.0f, 6.0f, -4.0f, 5.0f, 9.0f};
   const Floats floats = load(numbers);
-  CHECK(fold_lanes<Sum>(floats) == 18.0f);
+  CHECK(fold_lanes<Total>(floats) == 18.0f);
   CHECK(fold_lanes<Largest>(floats) == 7.0f && fold_lanes<Smallest>(floats) == -4.0f);
-  CHECK(fold_lanes<Sum>(if_positive(floats, broadcast(1.0f), broadcast(0.0f))) == 5.0f);
+  CHECK(fold_lanes<Total>(if_positive(floats, broadcast(1.0f), broadcast(0.0f))) == 5.0f);
   CHECK(lane(Smallest::add(broadcast(NAN), floats), 1) == -1.0f);
   float out[kFloats] = {};
   const double wide[] = {1.0, 0.5, -2.0, 0.1};

@@ -74,7 +74,7 @@ Events enumerate(const Batch& batch, const Moves& moves) {
   return exact;
 }
 
-TEST(small_automata) {
+TEST(tangents_of_small_automata) {
   for (const int n_labels : {1, 2, 3})
     for (const Kind& kind : kKinds)
       for (const bool arcs_move : {false, true}) {
@@ -143,7 +143,7 @@ TEST(long_groups_and_threads) {
   }
 }
 
-TEST(interrupts) {
+TEST(interrupts_of_tangents) {
   const Batch batch = first_order(2, {1 << 14}, {1, 0, false});
   const Moves moves(batch, false);
   Events found(batch);

@@ -11,8 +11,6 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kChunk = 4096;  // positions per task
-
 using ByOutput = std::vector<std::vector<Derivatives>>;
 
 // Adds the examples of some positions to `out`.
@@ -62,15 +60,16 @@ void stratify(std::vector<Derivatives>& examples, int output, const Sampling& sa
 
 Examples::Examples(const DerivativeTable& table, const Sampling& sampling, int n_threads,
                    Stop& stop) {
-  const int64_t n_chunks = (table.n_positions + kChunk - 1) / kChunk;
+  const int64_t n_chunks = (table.n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
   std::vector<ByOutput> parts(n_chunks);
   parallel_for_each_thread(n_chunks, n_threads, stop, [&] {
     // Grows once; what is kept of a chunk is as long as it has to be.
     return [&, scratch = ByOutput(table.n_outputs)](int64_t chunk) mutable {
       stop.check();
       for (std::vector<Derivatives>& examples : scratch) examples.clear();
-      const int64_t begin = chunk * kChunk;
-      collect(table, sampling, begin, std::min(begin + kChunk, table.n_positions), scratch);
+      const int64_t begin = chunk * kPositionsPerTask;
+      collect(table, sampling, begin, std::min(begin + kPositionsPerTask, table.n_positions),
+              scratch);
       parts[chunk] = scratch;
     };
   });

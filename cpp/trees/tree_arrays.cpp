@@ -4,14 +4,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "require.hpp"
+
 namespace hedgerow {
 namespace {
 
-void require(bool holds, const char* what) {
-  if (!holds) throw std::invalid_argument(what);
-}
-
-void require(bool holds, int64_t tree, const char* what) {
+void require_of_tree(bool holds, int64_t tree, const char* what) {
   if (!holds) throw std::invalid_argument("tree " + std::to_string(tree) + ": " + what);
 }
 
@@ -41,25 +39,26 @@ void check_tree(const TreeArrays& trees, int64_t i, int32_t n_columns) {
   std::vector<uint8_t> is_child(n_nodes, 0);
   for (int64_t n = 0; n < n_nodes; ++n) {
     const int64_t at = first + n;
-    require(std::isfinite(trees.values[at]) && std::isfinite(trees.gains[at]) &&
-                std::isfinite(trees.weights[at]),
-            i, "a value is not finite");
-    require(n == 0 || is_child[n], i, "a node has no parent");
-    require(trees.columns[at] >= -1, i, "a column is below -1");
+    require_of_tree(std::isfinite(trees.values[at]) && std::isfinite(trees.gains[at]) &&
+                        std::isfinite(trees.weights[at]),
+                    i, "a value is not finite");
+    require_of_tree(n == 0 || is_child[n], i, "a node has no parent");
+    require_of_tree(trees.columns[at] >= -1, i, "a column is below -1");
     if (trees.columns[at] < 0) continue;
-    require(trees.columns[at] < n_columns, i, "a column is out of range");
-    require(trees.offsets[at] >= -255 && trees.offsets[at] <= 255, i, "an offset is out of range");
-    require(trees.sets[at] >= -1 && trees.sets[at] < trees.n_sets(), i,
-            "a set of bins is out of range");
-    require(trees.sets[at] >= 0 || trees.cuts[at] >= 1 || trees.missing_left[at], i,
-            "a split has nothing on its left");
+    require_of_tree(trees.columns[at] < n_columns, i, "a column is out of range");
+    require_of_tree(trees.offsets[at] >= -255 && trees.offsets[at] <= 255, i,
+                    "an offset is out of range");
+    require_of_tree(trees.sets[at] >= -1 && trees.sets[at] < trees.n_sets(), i,
+                    "a set of bins is out of range");
+    require_of_tree(trees.sets[at] >= 0 || trees.cuts[at] >= 1 || trees.missing_left[at], i,
+                    "a split has nothing on its left");
     const int64_t left = trees.lefts[at];
-    require(left > n && left + 1 < n_nodes, i, "children do not come after their parent");
-    require(!is_child[left] && !is_child[left + 1], i, "a node has two parents");
+    require_of_tree(left > n && left + 1 < n_nodes, i, "children do not come after their parent");
+    require_of_tree(!is_child[left] && !is_child[left + 1], i, "a node has two parents");
     is_child[left] = is_child[left + 1] = 1;
     next += 2;
   }
-  require(next == n_nodes, i, "a node has no parent");
+  require_of_tree(next == n_nodes, i, "a node has no parent");
 }
 
 template <class T>
@@ -97,9 +96,10 @@ void check_trees(const TreeArrays& trees, int n_outputs, int32_t n_columns) {
   check_offsets(trees);
   for (int64_t i = 0; i < trees.n_trees(); ++i) {
     const int64_t first = trees.tree_offsets[i], end = trees.tree_offsets[i + 1];
-    require(first >= 0 && first < end && end <= trees.n_nodes(), i, "it has no nodes");
-    require(end - first <= kMaxTreeNodes, i, "it has too many nodes");
-    require(trees.outputs[i] >= 0 && trees.outputs[i] < n_outputs, i, "its output is out of range");
+    require_of_tree(first >= 0 && first < end && end <= trees.n_nodes(), i, "it has no nodes");
+    require_of_tree(end - first <= kMaxTreeNodes, i, "it has too many nodes");
+    require_of_tree(trees.outputs[i] >= 0 && trees.outputs[i] < n_outputs, i,
+                    "its output is out of range");
     check_tree(trees, i, n_columns);
   }
 }

@@ -75,15 +75,12 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
+
+#include "require.hpp"
 
 namespace hedgerow {
 namespace {
-
-void require(bool holds, const char* message) {
-  if (!holds) throw std::invalid_argument(message);
-}
 
 void check_tables(const AutomatonTables& tables) {
   const int n_labels = tables.n_labels, n_states = tables.n_states, n_arcs = tables.n_arcs;

@@ -11,7 +11,7 @@ constexpr double kLogFloor = -59.6;       // its logarithm, a little above
 constexpr float kReliable = 0x1p-54f;     // 2^32 floors
 constexpr double kSmallestArc = 0x1p-40;  // times kFloor it is still a normal float
 constexpr float kLikely = 0.99f;          // nearly certain: 1 - p loses digits if p is larger
-constexpr int kWaitingRows = 32;          // outer products added at a time
+constexpr int kMixingRows = 32;           // outer products added at a time
 
 // folds[v] = Fold of folds[v] and factor * row, for kVectors * kFloats columns.
 template <class Fold, int kVectors>
@@ -59,7 +59,7 @@ HEDGEROW_INLINE void fold(const float* x, const float* matrix, int n_rows, int s
 HEDGEROW_INLINE float dot(const float* a, const float* b, int stride) {
   Floats sums = broadcast(0.0f);
   for (int c = 0; c < stride; c += kFloats) sums += load(a + c) * load(b + c);
-  return fold_lanes<Sum>(sums);
+  return fold_lanes<Total>(sums);
 }
 
 // out = nodes - max nodes, at least kLogFloor, -inf for -inf and in the padding; false where a node
@@ -126,7 +126,7 @@ HEDGEROW_INLINE LabelShare find_share(const float* a, const float* b, int stride
     sums += entry;
     entries = maximum(entry, entries);
   }
-  LabelShare share{fold_lanes<Sum>(sums)};
+  LabelShare share{fold_lanes<Total>(sums)};
   const float largest = fold_lanes<Largest>(entries);
   if (!(largest > kLikely * share.sum)) return share;
   Floats places = broadcast(0.0f), others = broadcast(0.0f), place = count_up();
@@ -135,8 +135,8 @@ HEDGEROW_INLINE LabelShare find_share(const float* a, const float* b, int stride
     places += if_positive(below, broadcast(0.0f), place);
     others += if_positive(below, load(product + c), broadcast(0.0f));
   }
-  share.likely = static_cast<int>(fold_lanes<Sum>(places));
-  share.others = fold_lanes<Sum>(others);
+  share.likely = static_cast<int>(fold_lanes<Total>(places));
+  share.others = fold_lanes<Total>(others);
   return share;
 }
 
@@ -150,7 +150,7 @@ HEDGEROW_INLINE void add_outer_block(const float* left, const float* right, int 
     for (int v = 0; v < kVectors; ++v) sums[j][v] = broadcast(0.0f);
   for (int w = 0; w < n_rows; ++w)
     for (int j = 0; j < 4; ++j)
-      fold_row<Sum, kVectors>(left[w * stride + j], right + w * stride, sums[j]);
+      fold_row<Total, kVectors>(left[w * stride + j], right + w * stride, sums[j]);
   for (int j = 0; j < 4; ++j)
     for (int v = 0; v < kVectors; ++v) {
       float row[kFloats];
@@ -214,7 +214,7 @@ ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, in
   rows_.resize(3 * stride);
   if (!pairs) return;
   shares_.resize(longest);
-  waiting_.resize(4 * kWaitingRows * stride);
+  waiting_.resize(4 * kMixingRows * stride);
   linear_.resize(stride * stride);
   square_.resize(stride * stride);
   single_.resize(scores.n_labels * stride);
@@ -256,7 +256,7 @@ bool ScaledMixing::backward(int64_t length, float* to_next, Stop& stop) {
     float* after = afters_.data() + t * stride;
     const float* next = after + stride;
     const bool last = t + 1 == length;
-    if (!last) fold<Sum>(next, arcs_.to_previous.data(), n_labels, stride, sums);
+    if (!last) fold<Total>(next, arcs_.to_previous.data(), n_labels, stride, sums);
     if (!fill_message(factors, sums, stride, after, per_sum)) return false;
     to_next[t] =
         last ? 0.0f : mixing_rate(per_sum, arcs_.to_next.data(), next, n_labels, stride, smallest);
@@ -281,7 +281,7 @@ bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
     if (t % kCheckEvery == 0) stop.check();
     float* before = befores_.data() + t * stride;
     const float* previous = before - stride;
-    fold<Sum>(previous, arcs_.to_next.data(), n_labels, stride, sums);
+    fold<Total>(previous, arcs_.to_next.data(), n_labels, stride, sums);
     if (pairs_) {
       shares_[t] = find_share(sums, afters_.data() + t * stride, stride, smallest);
       if (!(shares_[t].sum >= kReliable)) return false;
@@ -296,7 +296,7 @@ bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
 HEDGEROW_CLONES
 void ScaledMixing::add_pairs(int64_t length, const float* edge_gammas, double weight) {
   const int stride = arcs_.stride;
-  const int64_t n_waiting = static_cast<int64_t>(kWaitingRows) * stride;
+  const int64_t n_waiting = static_cast<int64_t>(kMixingRows) * stride;
   for (int64_t t = 1; t < length; ++t) {
     const float* before = befores_.data() + (t - 1) * stride;
     const float* after = afters_.data() + t * stride;
@@ -323,14 +323,14 @@ void ScaledMixing::add_pairs(int64_t length, const float* edge_gammas, double we
       add_row(scale, arcs, rights, factor, stride, k, scale * arcs[k] * rights[k] * others,
               single_.data() + j * stride);
     }
-    if (++n_waiting_ == kWaitingRows) add_waiting();
+    if (++n_waiting_ == kMixingRows) add_waiting();
   }
 }
 
 HEDGEROW_CLONES
 void ScaledMixing::add_waiting() {
   const int stride = arcs_.stride;
-  const int64_t size = static_cast<int64_t>(kWaitingRows) * stride;
+  const int64_t size = static_cast<int64_t>(kMixingRows) * stride;
   const float* rows = waiting_.data();
   add_outer(rows, rows + size, n_waiting_, scores_.n_labels, stride, linear_.data());
   add_outer(rows + 2 * size, rows + 3 * size, n_waiting_, scores_.n_labels, stride, square_.data());

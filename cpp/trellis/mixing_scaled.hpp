@@ -72,7 +72,7 @@ class ScaledMixing {
   PaddedFloats afters_;   // (T, stride) messages of the labels from t on
   std::vector<LabelShare> shares_;  // (T,)
   PaddedFloats rows_;               // three padded scratch rows
-  PaddedFloats waiting_;            // (4, kWaitingRows, stride) outer products not yet added
+  PaddedFloats waiting_;            // (4, kMixingRows, stride) outer products not yet added
   PaddedVector linear_;             // (stride, stride)
   PaddedVector square_;             // (stride, stride)
   PaddedVector single_;             // (K, stride) curvature of the pairs that were added one by one
