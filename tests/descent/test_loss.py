@@ -192,7 +192,7 @@ def test_a_sequence_of_weight_two_counts_as_two(parameters, partial, objective):
 @pytest.mark.parametrize("objective", ["likelihood", Accuracy(4.0)], ids=str)
 def test_gradient_of_a_large_training_set(parameters, partial, objective):
     # As many copies as no block or batch holds: everything but the penalty is multiplied.
-    X, y = make_labelled(parameters, partial, n_sequences=40)
+    X, y = make_labelled(parameters, partial, n_sequences=40, longest=60)
     n_copies = 200_000 // sum(map(len, X))
     crf = LinearCRF(reg_lambda=0, **parameters)
     sample_weight = np.linspace(0, 2, len(X))

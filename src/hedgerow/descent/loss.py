@@ -113,8 +113,8 @@ class LinearLoss:
 
     def split(self, vector: Vector) -> tuple[LinearWeights, Vector]:
         """Cut a vector into views: weights of attributes and labels, and of label patterns."""
-        own, patterns = np.split(vector, [self.layout.n_weights])
-        return LinearWeights.from_vector(own, self.layout), patterns
+        n_own = self.layout.n_weights
+        return LinearWeights.from_vector(vector[:n_own], self.layout), vector[n_own:]
 
     def of(
         self, objective: TrainingObjective, *, penalised: bool = True

@@ -124,7 +124,9 @@ class LinearWeights(LazyAttributes):
     def from_vector(cls, vector: NDArray[np.float64], layout: LinearLayout) -> LinearWeights:
         """Cut one vector into views, in the order attributes, edges, biases."""
         assert len(vector) == layout.n_weights
-        return cls(layout, *np.split(vector, np.cumsum(layout.sizes)[:-1]))
+        n_attributes, n_edges, _ = layout.sizes
+        attributes, others = vector[:n_attributes], vector[n_attributes:]
+        return cls(layout, attributes, others[:n_edges], others[n_edges:])
 
     @lazy
     def _node_scorer(self) -> _core.Scorer:
