@@ -1,5 +1,6 @@
 """What tests of many files share: both estimators, a model, the bytes of its file, and Ctrl-C."""
 
+import gc
 import signal
 from functools import partial
 
@@ -9,6 +10,14 @@ from sklearn.base import clone
 from hedgerow import LinearCRF
 from reference.estimators import ESTIMATORS, small
 from reference.model_files import CHUNKS, FULL, file_of
+
+gc.disable()  # while thousands of tests are collected, which all stay
+
+
+def pytest_collection_finish():
+    """Nothing that is there by now goes away: the garbage collector need not look at it again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda estimator: estimator.__name__)
