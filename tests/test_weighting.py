@@ -81,8 +81,9 @@ def test_a_weight_of_zero_leaves_a_sequence_out(estimator, parameters):
 
 @by_kind
 def test_equal_weights_matter_only_beside_the_penalty(estimator, parameters):
+    parameters = {"pattern_lambda": 0.5, **parameters}
     plain = fit(estimator, X, Y, **parameters)
-    for name in ("reg_lambda", "reg_alpha", "min_child_weight", "min_split_gain"):
+    for name in ("reg_lambda", "reg_alpha", "pattern_lambda", "min_child_weight", "min_split_gain"):
         if hasattr(plain, name):
             parameters = {**parameters, name: 8 * getattr(plain, name)}
     assert_same(fit(estimator, X, Y, np.full(len(X), 8.0), **parameters), plain, factor=8)

@@ -48,6 +48,9 @@ __all__ = ["Estimator", "best_step", "check_fitted", "read_codes", "read_inputs"
 AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
 Form = TypeVar("Form")
 
+# How models were trained before there was a parameter: their files do not have it.
+BEFORE = {"pattern_lambda": None}
+
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: parameters in, a `hedgerow.model.Model` out."""
@@ -369,7 +372,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def from_state(cls: type[AnyEstimator], state: State) -> AnyEstimator:
         """Rebuild a fitted model; raises `hedgerow.ModelFileError`."""
         known = cls().get_params(deep=False)
-        crf = cls(**persist.unpack_parameters(state.metadata, known))
+        crf = cls(**BEFORE | persist.unpack_parameters(state.metadata, known))
         labels = Labels(persist.unpack_classes(state.metadata))
         schema, index = persist.unpack_schema(state.metadata), persist.unpack_index(state)
         decode = persist.unpack_decode(state.metadata)

@@ -32,6 +32,7 @@ from hedgerow.sequences import SparseRows
 from hedgerow.state import read_count, read_loss, read_optional_count
 from hedgerow.tables import Table
 from hedgerow.threads import count_threads
+from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Callback, Metric, Stopping
 from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
@@ -53,6 +54,11 @@ class LinearCRF(Estimator):
         Strength of the L2 penalty.
     reg_alpha : float, default 0.0
         Strength of the L1 penalty, which sets weights to exactly zero.
+    pattern_lambda : float, list of float, "auto" or None, default None
+        Strength of the L2 penalty of the weights of label patterns, in place of `reg_lambda`: of
+        all of them; of those with 2, 3, ... labels, the last number for all that are longer; or
+        "auto", which holds back patterns of a length most of which occur just once in training, and
+        hardly those of others. That often pays for an `order` above 1. None: `reg_lambda`.
     objective : str or object, default "likelihood"
         What the model is trained for: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
@@ -176,6 +182,7 @@ class LinearCRF(Estimator):
         *,
         reg_lambda: float = 1.0,
         reg_alpha: float = 0.0,
+        pattern_lambda: PatternLambda = None,
         objective: str | Objective = "likelihood",
         sharpness: float = 15.0,
         warm_iter: int | None = None,
@@ -204,6 +211,7 @@ class LinearCRF(Estimator):
     ) -> None:
         self.reg_lambda = reg_lambda
         self.reg_alpha = reg_alpha
+        self.pattern_lambda = pattern_lambda
         self.objective = objective
         self.sharpness = sharpness
         self.warm_iter = warm_iter
@@ -292,7 +300,7 @@ class LinearCRF(Estimator):
                 rows,
                 data.targets,
                 layout,
-                reg_lambda=reg_lambda,
+                reg_lambda=self._penalties(data, layout),
                 scaling=scaling,
                 given=given_scores,
                 n_threads=n_threads,
@@ -373,6 +381,12 @@ class LinearCRF(Estimator):
                 f"reg_lambda is {self.reg_lambda} and objective is 'max_margin', which needs a "
                 "penalty; pass a reg_lambda above 0"
             )
+        given = None if self.pattern_lambda == "auto" else self.pattern_lambda
+        if given is not None and np.min(given) == 0:
+            raise ValueError(
+                f"pattern_lambda is {given!r} and objective is 'max_margin', which needs a "
+                "penalty; pass numbers above 0"
+            )
 
     def _check_init(self, init: Any) -> None:
         if init is None:
@@ -380,6 +394,13 @@ class LinearCRF(Estimator):
         if not isinstance(init, LinearCRF):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted LinearCRF")
         check_fitted(init)
+
+    def _penalties(self, data: TrainingSet, layout: LinearLayout) -> float | NDArray[np.float64]:
+        """Strength of the L2 penalty, of all weights or of each, (W,)."""
+        if data.pattern_penalties is None:
+            return float(self.reg_lambda)
+        own = np.full(layout.n_weights, float(self.reg_lambda))
+        return np.concatenate([own, data.pattern_penalties])
 
     def _plan(self, objective: TrainingObjective, init: LinearCRF | None) -> Plan:
         tol = self.tol

@@ -32,6 +32,7 @@ from hedgerow.sequences import Sequences
 from hedgerow.state import read_count, read_loss, read_optional_count, require
 from hedgerow.tables import Table
 from hedgerow.training.eval_sets import EvalSet
+from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Callback, Metric, Stopping
 from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
@@ -92,6 +93,11 @@ class TreeCRF(Estimator):
     transition_step : {"bound", "exact"}, default "bound"
         How the weights of label patterns move: by the same bound as the trees, or by a few steps of
         L-BFGS a round, which takes more time and gives a lower loss.
+    pattern_lambda : float, list of float, "auto" or None, default "auto"
+        Strength of an L2 penalty of the weights of label patterns: of all of them; of those with 2,
+        3, ... labels, the last number for all that are longer; or "auto", which holds back patterns
+        of a length most of which occur just once in training, and hardly those of others. None: no
+        penalty.
     trim : float or None, default None
         Leave out examples, a position and a label, whose probability is this close to what was
         observed. They hardly change a tree and are most of its work. None: 0.01, or less if there
@@ -219,6 +225,7 @@ class TreeCRF(Estimator):
         newton: bool = True,
         curvature: CurvatureKind = "mixing",
         transition_step: TransitionStep = "bound",
+        pattern_lambda: PatternLambda = "auto",
         trim: float | None = None,
         subsample: float = 1.0,
         stratified: bool = False,
@@ -259,6 +266,7 @@ class TreeCRF(Estimator):
         self.newton = newton
         self.curvature = curvature
         self.transition_step = transition_step
+        self.pattern_lambda = pattern_lambda
         self.trim = trim
         self.subsample = subsample
         self.stratified = stratified
@@ -347,8 +355,7 @@ class TreeCRF(Estimator):
                 columns,
                 binned,
                 _core.TreeData(binned.bins, *read_window(self.window)),
-                data.targets,
-                data.grammar,
+                data,
                 settings,
                 schedule,
                 rounds,

@@ -17,7 +17,7 @@ from abuse.trainings import FLAT_FORMS, Training, mark_of, trainings
 from hedgerow import LinearCRF, TreeCRF
 from reference.automata import Enumeration
 from reference.fitted_model import Losses, count_positions, read_model
-from reference.linear import NaiveModel
+from reference.linear import NaiveModel, strength_by_length
 
 EPSILON = np.finfo(np.float64).eps
 
@@ -149,7 +149,9 @@ def check_loss(case: Case) -> None:
     losses = losses_of(question, weighted=True)
     slack = question.slack * max(1.0, np.sum([w.sum() for w in losses.weights]))
     if isinstance(crf, LinearCRF):
-        penalty = model.penalty(crf.reg_lambda, crf.reg_alpha)
+        ys = asked_ys(question)
+        strength_of = strength_by_length(crf.pattern_lambda, ys, losses.weights)
+        penalty = model.penalty(crf.reg_lambda, crf.reg_alpha, strength_of)
         expected = losses.of(crf.objective, crf.sharpness) + penalty
         slack += EPSILON * 64 * penalty
         np.testing.assert_allclose(crf.loss_, expected, rtol=1e-13, atol=slack)

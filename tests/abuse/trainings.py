@@ -328,6 +328,8 @@ def trainings(
         "scale": draw(st.sampled_from([1.0, 1.0, 1e3, 1e-3])),
     }
     parameters: dict[str, Any] = {"objective": objective, "n_jobs": 1}
+    lambdas: list[Any] = [None, "auto", 0.5] + ([[0.0, 2.0]] if objective != "max_margin" else [])
+    parameters["pattern_lambda"] = draw(st.sampled_from(lambdas))
     if patterns is None:
         parameters["order"] = draw(st.integers(0, 3))
         parameters["min_pattern_count"] = draw(st.integers(0, 2))

@@ -156,6 +156,7 @@ def test_weights_alone_come_to_the_maximum_of_the_likelihood(kind, n_rounds):
         transition_step=kind,
         trim=0,
         reg_lambda=0.01,
+        pattern_lambda=None,
         max_step=None,
     ).fit(X, y)
     expected = np.concatenate(crf.predict_pattern_marginals(X)).sum(axis=0)

@@ -86,6 +86,7 @@ def tree_crf_2() -> TreeCRF:
         colsample_bytree=0.8,
         order=2,
         constraints="BIO",
+        pattern_lambda=None,
         random_state=1,
     ).fit([*FRAMES, *more], [["B-NP", "I-NP", "O"], ["B-NP", "O"], *chunks])
 
@@ -93,19 +94,26 @@ def tree_crf_2() -> TreeCRF:
 def tree_crf_3() -> TreeCRF:
     """Trained for an objective of the marginals, after some rounds for the likelihood."""
     return TreeCRF(
-        n_rounds=8, warm_rounds=3, objective="pointwise", min_child_weight=0.1, random_state=1
+        n_rounds=8,
+        warm_rounds=3,
+        objective="pointwise",
+        min_child_weight=0.1,
+        pattern_lambda=None,
+        random_state=1,
     ).fit(FRAMES, Y)
 
 
 def tree_crf_4() -> TreeCRF:
     """A table that carries its own groups."""
-    return TreeCRF(n_rounds=4, min_child_weight=0.1, group_column="group").fit(TABLE, [*chain(*Y)])
+    crf = TreeCRF(n_rounds=4, min_child_weight=0.1, pattern_lambda=None, group_column="group")
+    return crf.fit(TABLE, [*chain(*Y)])
 
 
 def tree_crf_5() -> TreeCRF:
     """Trained in steps too long for labels that contradict each other, so that some are halved."""
     labels = [*Y, ["D", "N", "N"], ["V", "V"]]
-    return TreeCRF(n_rounds=4, learning_rate=8.0, min_child_weight=0.1).fit(FRAMES * 2, labels)
+    crf = TreeCRF(n_rounds=4, learning_rate=8.0, min_child_weight=0.1, pattern_lambda=None)
+    return crf.fit(FRAMES * 2, labels)
 
 
 if __name__ == "__main__":

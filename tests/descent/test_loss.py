@@ -8,7 +8,7 @@ import pytest
 from hedgerow import LinearCRF
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise, read_objective
 from reference.descents import build_loss
-from reference.linear import NaiveModel, hide, make_data, to_dicts
+from reference.linear import NaiveModel, hide, make_data, strength_by_length, to_dicts
 from reference.problems import central_differences
 
 TRIPLES = [("a", "b"), ("c", "c"), ("a", "b", "c"), ("b", "b", "b"), ("a", "c", "a", "b")]
@@ -36,6 +36,7 @@ ALL_KINDS = {
     "order-2-forbidden": {**ORDER_2, **FORBIDDEN},
     "order-2-forbidden-edges": {**ORDER_2, **FORBIDDEN, **EDGES},
     "forbidden-class_weight": {**FORBIDDEN, "class_weight": {"b": 2.0}},
+    "pattern_lambda": {**ORDER_2, "pattern_lambda": [0.0, 0.3]},
     "partial": {},
     "partial-order-0": {"order": 0},
     "partial-all_pairs": {"all_pairs": True},
@@ -103,7 +104,8 @@ def test_the_loss_is_the_one_defined(parameters, partial, weighted):
     sample_weight = make_weights(weighted, len(X))
     crf = LinearCRF(reg_lambda=0.7, **parameters).fit(X, y, sample_weight)
     likelihood = naive_likelihood(crf, X, y, sample_weight)
-    expected = NaiveModel(crf).penalty(0.7, 0) - likelihood
+    strength_of = strength_by_length(crf.pattern_lambda, y, [])
+    expected = NaiveModel(crf).penalty(0.7, 0, strength_of) - likelihood
     assert crf.loss_ == pytest.approx(expected, rel=1e-9)
 
 

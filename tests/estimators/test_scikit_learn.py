@@ -28,6 +28,7 @@ SHARED = {
     "early_stopping_rounds": None,
     "early_stopping_metric": "accuracy",
     "callbacks": [],
+    "pattern_lambda": [0.5, 1.0],
     "order": 2,
     "min_pattern_count": 2,
     "label_patterns": None,

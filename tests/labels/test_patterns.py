@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.labels import Labels, Patterns
+from hedgerow.labels import Labels, Patterns, rare_shares
 
 LETTERS = Labels(np.array(["A", "B", "C"]))
 NUMBERS = Labels(np.array([1, 2, 3]))
@@ -45,6 +45,30 @@ def test_seen_patterns_are_those_that_a_count_finds(labelled, order, min_count):
     found = Patterns.seen(codes, offsets, order, n_labels=n_labels, min_count=min_count)
     assert list(found) == seen_by_counting(sequences, order, min_count)
     assert (found.offsets.dtype, found.labels.dtype) == (np.int64, np.int32)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.lists(st.integers(-1, 2), max_size=8), st.sampled_from([0, 0.5, 1, 2]))),
+    st.integers(2, 4),
+)
+def test_rare_shares_are_those_that_a_count_finds(weighted, longest):
+    sequences = [sequence for sequence, _ in weighted]
+    codes, offsets = concatenate(sequences)
+    weights = np.repeat([weight for _, weight in weighted], np.diff(offsets)).astype(float)
+    counts = Counter()
+    for sequence, weight in weighted:
+        for length in range(2, longest + 1):
+            for begin in range(len(sequence) - length + 1):
+                counts[tuple(sequence[begin : begin + length])] += weight
+    known = {run: count for run, count in counts.items() if -1 not in run and count > 0}
+    expected = []
+    for length in range(2, longest + 1):
+        found = [count <= 1 for run, count in known.items() if len(run) == length]
+        expected.append(sum(found) / len(found) if found else 0.0)
+    assert rare_shares(codes, offsets, weights, longest, n_labels=3) == pytest.approx(expected)
+    if set(weights.tolist()) == {1.0}:
+        assert rare_shares(codes, offsets, None, longest, n_labels=3) == pytest.approx(expected)
 
 
 def test_seen_patterns_stop_at_borders_and_unknown_labels():

@@ -12,7 +12,8 @@ def build_loss(crf, X, y, sample_weight=None, objective=None, *, scaled=False):
     scaling = UNSCALED
     if scaled:
         scaling = Scaling.of(rows, None, layout, len(data.grammar.patterns), crf.reg_lambda)
-    options = {"reg_lambda": crf.reg_lambda, "scaling": scaling, "n_threads": 2}
+    penalties = crf._penalties(data, layout)
+    options = {"reg_lambda": penalties, "scaling": scaling, "n_threads": 2}
     return LinearLoss(rows, data.targets, layout, **options), data, rows, layout
 
 

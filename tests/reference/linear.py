@@ -6,6 +6,7 @@ Here a position is a dict of numbers by attribute name; a row of an array has th
 
 import itertools
 import re
+from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -158,13 +159,38 @@ class NaiveModel:
             ([self.classes[k] for k in codes], score - found.log_z) for score, codes in found.best
         ]
 
-    def penalty(self, reg_lambda, reg_alpha):
+    def penalty(self, reg_lambda, reg_alpha, strength_of=None):
+        """Of all weights; patterns may have another L2 penalty, by their length."""
         tables = self.node_weights, self.edge_weights, self.pattern_weights
         weights = np.array([weight for table in tables for weight in table.values()])
-        return reg_lambda / 2 * (weights**2).sum() + reg_alpha * np.abs(weights).sum()
+        squares = reg_lambda * (weights**2).sum()
+        if strength_of is not None:
+            for (pattern,), weight in self.pattern_weights.items():
+                squares += (strength_of(len(pattern)) - reg_lambda) * weight**2
+        return squares / 2 + reg_alpha * np.abs(weights).sum()
 
     def codes(self, labels):
         return tuple(-1 if label is None else self.classes.index(label) for label in labels)
+
+
+def strength_by_length(pattern_lambda, ys, weights):
+    """What `pattern_lambda` says of a length; each run counts by the weight of its last label."""
+    if pattern_lambda is None:
+        return None
+    if pattern_lambda != "auto":
+        numbers = np.ravel(pattern_lambda)
+        return lambda length: numbers[min(length - 2, len(numbers) - 1)]
+
+    def strength_of(length):
+        counts = Counter()
+        for labels, own in zip(ys, weights, strict=True):
+            for end in range(length, len(labels) + 1):
+                counts[tuple(labels[end - length : end])] += own[end - 1]
+        known = [count for run, count in counts.items() if None not in run and count > 0]
+        share = np.mean([count <= 1 for count in known]) if known else 0.0
+        return max(0.01, 5 * share**2)
+
+    return strength_of
 
 
 def rules_of(crf, classes):

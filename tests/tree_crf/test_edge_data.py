@@ -79,7 +79,13 @@ def test_three_hundred_labels(order):
     rows = np.column_stack([labels // 20, labels % 20]).astype(np.float64)
     groups = np.arange(900) // 9
     crf = make(
-        n_rounds=2, order=order, learning_rate=1.0, reg_lambda=0.1, trim=0, max_step=None
+        n_rounds=2,
+        order=order,
+        learning_rate=1.0,
+        reg_lambda=0.1,
+        pattern_lambda=None,
+        trim=0,
+        max_step=None,
     ).fit(rows, labels, groups=groups)
     assert crf.classes_.tolist() == list(range(300))
     assert crf.score(rows, labels, groups=groups) > 0.9

@@ -133,7 +133,13 @@ def test_the_first_trees(newton, reg_lambda):
 def test_the_first_step_of_transitions_in_first_order_boosting():
     # Labels a b a, nothing else: three pairs of neighbours in two sequences, all as probable.
     crf = TreeCRF(
-        n_rounds=1, newton=False, learning_rate=1.0, reg_lambda=1.0, trim=0, max_step=None
+        n_rounds=1,
+        newton=False,
+        learning_rate=1.0,
+        reg_lambda=1.0,
+        pattern_lambda=None,
+        trim=0,
+        max_step=None,
     ).fit([[{}] * 3, [{}] * 2], [["a", "b", "a"], ["a", "b"]])
     expected = {("a", "a"): -0.75, ("a", "b"): 2 - 0.75, ("b", "a"): 1 - 0.75, ("b", "b"): -0.75}
     table = crf.transitions()

@@ -19,12 +19,12 @@ from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import bound_step, exact_step
-from hedgerow.labels import Grammar
 from hedgerow.objectives import Measured, Targets, TrainingObjective
 from hedgerow.potentials import AddScores, NodeTrees, PatternWeights, Potential
 from hedgerow.potentials.scoring import add_up, sum_arcs
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
+from hedgerow.training.training_set import TrainingSet
 from hedgerow.training.update import Update
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
@@ -77,8 +77,8 @@ class Booster(Update[Binned]):
         The columns of X.
     binned, data
         The training sequences, and their bins laid out for growing.
-    targets, grammar
-        The training labels, and how labels depend on each other.
+    training
+        The training labels, how they depend on each other, and penalties of label patterns.
     settings
         How to go about it.
     schedule
@@ -96,8 +96,7 @@ class Booster(Update[Binned]):
         columns: Columns,
         binned: Binned,
         data: _core.TreeData,
-        targets: Targets,
-        grammar: Grammar,
+        training: TrainingSet,
         settings: Settings,
         schedule: Schedule,
         rounds: Rounds,
@@ -105,8 +104,9 @@ class Booster(Update[Binned]):
         given: Sequence[Potential] = (),
     ) -> None:
         self.columns = columns
-        self.targets = targets
-        self.grammar = grammar
+        self.training = training
+        self.targets = targets = training.targets
+        self.grammar = training.grammar
         self.trellis = targets.trellis
         self.settings = settings
         self.schedule = schedule
@@ -114,6 +114,9 @@ class Booster(Update[Binned]):
         self.max_rounds = max_rounds
         self.n_threads = settings.n_threads
         self.weights = rounds.weights
+        self._unit = 1.0  # what a slope of 1 is in the unit of the objective
+        penalties = training.pattern_penalties
+        self._penalties = np.zeros(len(self.weights)) if penalties is None else penalties
         self._has_edges = any(potential.has_edges for potential in given)
         self._bare_arcs = sum_arcs(given, self.trellis)
         self._bins, self._start = binned.bins, self._score(binned)
@@ -235,7 +238,7 @@ class Booster(Update[Binned]):
         trees = self.learner.grow(gradients, curvatures, number)
         step = bound_step(
             slopes,
-            self._pattern_curvatures(curvature),
+            self._pattern_curvatures(curvature) + self._penalties,
             reg_lambda=settings.reg_lambda,
             max_step=settings.max_step,
         )
@@ -251,14 +254,14 @@ class Booster(Update[Binned]):
     def _turn_to(self, objective: TrainingObjective) -> None:
         """Go on with another objective, where it is another."""
         if objective is not self.objective:
-            self.objective = objective
+            self.objective, self._unit = objective, 1.0
             self.measured = self._measure(self.scores, self.weights)
 
     def _measure_slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How the loss changes with the scores, (N, K), and with the weights of patterns, (P,).
 
         Slopes that have a scale of their own are scaled so that the steepest is 1, as it is for the
-        likelihood, whose curvature is taken for theirs.
+        likelihood, whose curvature is taken for theirs. Penalties have the same scale.
         """
         if not self.objective.has_unit_slopes and self._gradients is None:
             self._gradients = np.empty_like(self._marginals)
@@ -269,7 +272,8 @@ class Booster(Update[Binned]):
             if steepest > 0:
                 for part in (nodes, patterns):
                     np.divide(part, steepest, out=part)
-        return nodes, patterns
+            self._unit = steepest
+        return nodes, patterns + self._penalties * self.weights
 
     def _steepest(self, slopes: NDArray[np.float64]) -> float:
         """The largest slope of a position and label, for each unit that the position counts."""
@@ -342,7 +346,7 @@ class Booster(Update[Binned]):
 
         Returns the trees as they were added, or None if no step was short enough.
         """
-        loss = self.measured.loss
+        loss = self.measured.loss + self._penalty(self.weights)
         for halvings in range(MAX_HALVINGS):
             shorter = trees.scaled(0.5**halvings)
             shorter.add_scores(self._bins, self.scores, self._next_scores, self.n_threads)
@@ -350,7 +354,7 @@ class Booster(Update[Binned]):
                 step = exact_step(
                     self._measure_weights,
                     self.weights,
-                    self._expected_counts(),
+                    self._expected_counts() + self._unit * self._penalties,
                     reg_lambda=self.settings.reg_lambda,
                     n_threads=self.settings.n_threads,
                 )
@@ -358,7 +362,7 @@ class Booster(Update[Binned]):
             else:
                 weights = self.weights + 0.5**halvings * step
             measured = self._measure(self._next_scores, weights)
-            if measured.loss <= loss:
+            if measured.loss + self._penalty(weights) <= loss:
                 self.scores, self._next_scores = self._next_scores, self.scores
                 self.weights, self.measured = weights, measured
                 return shorter
@@ -366,9 +370,15 @@ class Booster(Update[Binned]):
         return None
 
     def _measure_weights(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Loss and its slopes at some weights, with the scores that are being tried."""
+        """Loss, penalty included, and its slopes, with the scores that are being tried."""
         measured = self._measure(self._next_scores, weights)
-        return measured.loss, self.trellis.pattern_sums(measured.arc_slopes())
+        slopes = self.trellis.pattern_sums(measured.arc_slopes())
+        pull = self._unit * self._penalties * weights
+        return measured.loss + self._penalty(weights), slopes + pull
+
+    def _penalty(self, weights: NDArray[np.float64]) -> float:
+        """Penalty of weights of label patterns, in the unit of the loss."""
+        return self._unit / 2 * float(np.einsum("p,p,p", self._penalties, weights, weights))
 
     def _all_scores(self, scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Scores:
         return replace(self._start, nodes=scores, arcs=self._arcs(weights))

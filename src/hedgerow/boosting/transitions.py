@@ -39,7 +39,7 @@ def bound_step(slopes: Vector, curvatures: Vector, *, reg_lambda: float, max_ste
 def exact_step(
     measure: Callable[[Vector], tuple[float, Vector]],
     weights: Vector,
-    counts: Vector,
+    curvatures: Vector,
     *,
     reg_lambda: float,
     n_threads: int,
@@ -54,14 +54,14 @@ def exact_step(
         The loss at some weights, and its slopes.
     weights : (P,)
         Where to begin.
-    counts : (P,)
-        How often each pattern is expected to occur: the loss curves by about that much.
+    curvatures : (P,)
+        About how much the loss curves: how often each pattern is expected to occur, and penalties.
     """
     if not len(weights):
         return np.zeros(0)
     # In steps by these units, and with the loss for each time that the most frequent pattern
     # occurs, the curvature of all patterns is about 1, and so is the size of a good step.
-    curvatures = counts + reg_lambda
+    curvatures = curvatures + reg_lambda
     largest = float(curvatures.max())
     if largest <= 0:
         return np.zeros(len(weights))

@@ -60,7 +60,7 @@ class Part:
 
 
 class LinearLoss:
-    """Loss of an objective plus ``reg_lambda / 2`` times the squared norm of the weights.
+    """Loss of an objective plus ``reg_lambda / 2`` times the square of each weight, summed up.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class LinearLoss:
     layout
         The weights to train.
     reg_lambda
-        Strength of the L2 penalty.
+        Strength of the L2 penalty, of all weights or of each, (W,).
     scaling
         Units of the weights that it is a function of.
     given
@@ -84,7 +84,7 @@ class LinearLoss:
         targets: Targets,
         layout: LinearLayout,
         *,
-        reg_lambda: float,
+        reg_lambda: float | Vector,
         scaling: Scaling = UNSCALED,
         given: Scores | None = None,
         n_threads: int,
@@ -128,8 +128,9 @@ class LinearLoss:
         def measure(vector: Vector) -> tuple[float, Vector]:
             weights, patterns = self.split(vector)
             unscaled = self.scaling.unscale(vector)
-            gradient = self.scaling.unscale(strength * unscaled)
-            penalty = 0.5 * strength * float(np.einsum("i,i->", unscaled, unscaled))
+            pull = strength * unscaled
+            gradient = self.scaling.unscale(pull)
+            penalty = 0.5 * float(np.einsum("i,i->", pull, unscaled))
             loss, sums = 0.0, _Sums(self, gradient)
             arcs = self.bare_arcs + self.targets.trellis.arc_scores(patterns, forbidden=0.0)
             parts = [_PartScores(self, part, weights, arcs) for part in self.parts]

@@ -87,8 +87,8 @@ class Scaling:
         """Weights in training, as scores of attributes have them; gradients the other way."""
         return weights if self.weights is None else weights / self.weights
 
-    def divide_penalty(self, reg_lambda: float) -> float | Vector:
-        """Strength of the L2 penalty for weights in training, or that of each weight, (W,).
+    def divide_penalty(self, reg_lambda: float | Vector) -> float | Vector:
+        """Strength of the L2 penalty for weights in training, of all or of each, (W,).
 
         Not less than a share of `reg_lambda` that makes no difference to the loss, and that sums
         with rounding errors can tell from none.

@@ -4,7 +4,7 @@ from hedgerow.labels.classes import Labels
 from hedgerow.labels.column import LabelColumn
 from hedgerow.labels.constraints import Constraints, pin_known, read_constraints
 from hedgerow.labels.grammar import Grammar
-from hedgerow.labels.patterns import Patterns
+from hedgerow.labels.patterns import Patterns, rare_shares
 from hedgerow.labels.reading import check_missing_label, read_labels
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Patterns",
     "check_missing_label",
     "pin_known",
+    "rare_shares",
     "read_constraints",
     "read_labels",
 ]

@@ -202,7 +202,7 @@ def _number_strings(
 
     The parent of a string is the string without its last label, -1 for a single label.
     """
-    lengths = np.diff(patterns.offsets)
+    lengths = patterns.lengths
     arc_offsets = [0, n_labels]
     parents = [np.full(n_labels, -1, dtype=np.int32)]
     labels = [np.arange(n_labels, dtype=np.int32)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.labels.classes import Labels
 
-__all__ = ["Patterns"]
+__all__ = ["Patterns", "rare_shares"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,26 +84,8 @@ class Patterns:
         min_count
             Patterns that occur less often are left out; what contains them then is too.
         """
-        first_of_sequence = np.zeros(len(codes) + 1, dtype=np.bool_)
-        first_of_sequence[offsets] = True
-        # Number of the pattern of the current length that ends at each position, -1 if none does.
-        numbers = codes.astype(np.int64)
-        strings = np.arange(n_labels, dtype=np.int32)[:, None]
-        rows = []
-        for _ in range(order):
-            before = np.concatenate([[-1], numbers[:-1]])
-            ends = np.flatnonzero((before >= 0) & (codes >= 0) & ~first_of_sequence[:-1])
-            keys, inverse, counts = np.unique(
-                before[ends] * n_labels + codes[ends], return_inverse=True, return_counts=True
-            )
-            kept = counts >= min_count
-            if not kept.any():
-                break
-            numbers = np.full(len(codes), -1)
-            numbers[ends] = np.where(kept, np.cumsum(kept) - 1, -1)[inverse]
-            prefixes, last = np.divmod(keys[kept], n_labels)
-            strings = np.column_stack([strings[prefixes], last.astype(np.int32)])
-            rows.append(strings)
+        runs = _count_runs(codes, offsets, n_labels=n_labels, min_count=min_count)
+        rows = [strings for strings, _, _ in islice(runs, order)]
         return cls.from_rows(rows)
 
     @classmethod
@@ -137,9 +119,14 @@ class Patterns:
         return (tuple(labels[begin:end]) for begin, end in pairwise(self.offsets.tolist()))
 
     @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many labels each of them has, (P,)."""
+        return np.diff(self.offsets)
+
+    @property
     def longest(self) -> int:
         """Most labels of a pattern; 1 if there are none."""
-        return int(np.diff(self.offsets).max(initial=1))
+        return int(self.lengths.max(initial=1))
 
     def join(self, others: Patterns) -> Patterns:
         """These patterns, then others."""
@@ -148,9 +135,8 @@ class Patterns:
 
     def select(self, keep: NDArray[np.bool_]) -> Patterns:
         """Only some of them."""
-        lengths = np.diff(self.offsets)
-        offsets = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
-        return Patterns(offsets, self.labels[np.repeat(keep, lengths)])
+        offsets = np.concatenate([[0], np.cumsum(self.lengths[keep])]).astype(np.int64)
+        return Patterns(offsets, self.labels[np.repeat(keep, self.lengths)])
 
     def map_labels(self, codes: NDArray[np.integer]) -> Patterns:
         """The same patterns in other codes, ``codes[k]`` for k."""
@@ -160,3 +146,60 @@ class Patterns:
         """Weights of these patterns, (P,), from those of other ones, and 0 where they have none."""
         known = dict(zip(others, weights.tolist(), strict=True))
         return np.array([known.get(pattern, 0.0) for pattern in self], np.float64)
+
+
+def rare_shares(
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+    longest: int,
+    *,
+    n_labels: int,
+) -> list[float]:
+    """Of the different runs of 2, 3, ... `longest` labels, the share of those that occur once.
+
+    Each run counts by the weight of its last position, (N,) or 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes, offsets = np.array([0, 1, 1, 0, 1], np.int32), np.array([0, 3, 5])
+    >>> rare_shares(codes, offsets, None, 3, n_labels=2)  # pairs 0 1, 1 1 and 0 1 again; 0 1 1
+    [0.5, 1.0]
+    """
+    shares = []
+    runs = _count_runs(codes, offsets, n_labels=n_labels, min_count=1)
+    for _, ends, numbers in islice(runs, longest - 1):
+        counts = np.bincount(numbers, None if weights is None else weights[ends])
+        occur = counts[counts > 0]
+        shares.append(float(np.mean(occur <= 1)) if len(occur) else 0.0)
+    return shares + [0.0] * (longest - 1 - len(shares))
+
+
+def _count_runs(
+    codes: NDArray[np.int32], offsets: NDArray[np.int64], *, n_labels: int, min_count: int
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]]:
+    """Runs of 2 labels, then of 3 and so on, as long as there are any.
+
+    Gives the labels of those that occur at least `min_count` times, (n, length); where runs end
+    whose parts do so; and, of these, their numbers among all that occur there.
+    """
+    first_of_sequence = np.zeros(len(codes) + 1, dtype=np.bool_)
+    first_of_sequence[offsets] = True
+    # Number of the run of the current length that ends at each position, -1 if none does.
+    numbers = codes.astype(np.int64)
+    strings = np.arange(n_labels, dtype=np.int32)[:, None]
+    while True:
+        before = np.concatenate([[-1], numbers[:-1]])
+        ends = np.flatnonzero((before >= 0) & (codes >= 0) & ~first_of_sequence[:-1])
+        keys, inverse, counts = np.unique(
+            before[ends] * n_labels + codes[ends], return_inverse=True, return_counts=True
+        )
+        kept = counts >= min_count
+        if not kept.any():
+            return
+        numbers = np.full(len(codes), -1)
+        numbers[ends] = np.where(kept, np.cumsum(kept) - 1, -1)[inverse]
+        prefixes, last = np.divmod(keys[kept], n_labels)
+        strings = np.column_stack([strings[prefixes], last.astype(np.int32)])
+        yield strings, ends, inverse

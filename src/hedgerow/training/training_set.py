@@ -15,6 +15,11 @@ from hedgerow.labels import Constraints, Grammar, LabelColumn, Labels, read_cons
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import check_choice, check_number, plain_value
 from hedgerow.sequences import Schema, Sequences
+from hedgerow.training.pattern_penalty import (
+    PatternLambda,
+    check_pattern_lambda,
+    pattern_penalties,
+)
 from hedgerow.trellis import Trellis
 from hedgerow.weighting import class_weights, read_sample_weight
 
@@ -24,6 +29,7 @@ class LabelParameters(Protocol):
 
     order: int
     min_pattern_count: int
+    pattern_lambda: PatternLambda
     label_patterns: Any
     constraints: str | None
     allowed: Any
@@ -57,6 +63,8 @@ class TrainingSet:
         The trellis of the grammar.
     targets : Targets
         Labels of the positions, and how much each of them counts.
+    pattern_penalties : (P,) or None
+        Strength of the L2 penalty of each label pattern, if they have one of their own.
     """
 
     schema: Schema
@@ -65,6 +73,7 @@ class TrainingSet:
     grammar: Grammar
     trellis: Trellis
     targets: Targets
+    pattern_penalties: NDArray[np.float64] | None
 
 
 def check_label_parameters(crf: LabelParameters) -> None:
@@ -80,6 +89,7 @@ def check_label_parameters(crf: LabelParameters) -> None:
                 f"{name} is {value} and label_patterns are given; these take the place of the "
                 "patterns that order and min_pattern_count find: leave one of them out"
             )
+    check_pattern_lambda(crf.pattern_lambda)
     check_group_column(crf.group_column)
     if isinstance(crf.class_weight, str):
         check_choice("class_weight", crf.class_weight, ("balanced", None))
@@ -146,7 +156,8 @@ def read_training_set(
         position_weights *= of_positions
     trellis = crf.build_trellis(grammar)
     targets = Targets(sequences.offsets, codes, trellis, weight.by_sequence, position_weights)
-    return TrainingSet(sequences.schema, index, labels, grammar, trellis, targets)
+    penalties = pattern_penalties(crf.pattern_lambda, grammar.patterns, targets)
+    return TrainingSet(sequences.schema, index, labels, grammar, trellis, targets, penalties)
 
 
 def _read_constraints(
