@@ -1,6 +1,7 @@
 """Weights of label patterns: how strongly to hold them back, and how to move them.
 
-    pattern_weights.py [--data DIR] [--tasks NAME ...] [--orders 1 2 3 5] [--linear] [--jobs N]
+    pattern_weights.py [--data DIR] [--tasks NAME ...] [--settings NAME ...] [--orders 1 2 3 5]
+                       [--linear] [--jobs N]
 
 Trains on each task with each setting and prints one JSON document: accuracy on the test data by
 marginals and by Viterbi, mean log-likelihood of the test labels by their own marginals, calibration
@@ -167,6 +168,7 @@ def main() -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", type=Path)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), metavar="NAME")
+    parser.add_argument("--settings", nargs="+", metavar="NAME", help="all unless given")
     parser.add_argument("--orders", nargs="+", type=int, default=[1, 2, 3, 5])
     parser.add_argument("--linear", action="store_true", help="LinearCRF in place of TreeCRF")
     parser.add_argument("--jobs", type=int)
@@ -178,7 +180,8 @@ def main() -> None:
             parser.error(f"the task {name} needs --data")
         task = TASKS[name](options.data)
         for order in options.orders:
-            for setting, more in SETTINGS[kind].items():
+            for setting in options.settings or SETTINGS[kind]:
+                more = SETTINGS[kind][setting]
                 record = measure(kind, task, order, options.jobs, **more)
                 rows.append({"task": name, "order": order, "setting": setting, **record})
                 common.log(str(rows[-1]))

@@ -38,6 +38,9 @@ from hedgerow.training.stopping import Callback, Metric, Stopping
 from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trellis import Scores
 
+# The weight of a label pattern that never occurs would grow without end if nothing held it back.
+LEAST_PENALTY = 0.01
+
 
 class LinearCRF(Estimator):
     """Conditional random field with linear potentials, trained by L-BFGS.
@@ -399,8 +402,10 @@ class LinearCRF(Estimator):
         """Strength of the L2 penalty, of all weights or of each, (W,)."""
         if data.pattern_penalties is None:
             return float(self.reg_lambda)
-        own = np.full(layout.n_weights, float(self.reg_lambda))
-        return np.concatenate([own, data.pattern_penalties])
+        own, penalties = np.full(layout.n_weights, float(self.reg_lambda)), data.pattern_penalties
+        if isinstance(self.pattern_lambda, str):
+            penalties = np.maximum(penalties, LEAST_PENALTY)
+        return np.concatenate([own, penalties])
 
     def _plan(self, objective: TrainingObjective, init: LinearCRF | None) -> Plan:
         tol = self.tol

@@ -90,9 +90,12 @@ class TreeCRF(Estimator):
         How far the labels of a sequence depend on each other: by the mixing rates of neighbouring
         labels; by brute force, in time that grows with the square of a sequence's length; or as
         much as can be.
-    transition_step : {"bound", "exact"}, default "bound"
-        How the weights of label patterns move: by the same bound as the trees, or by a few steps of
-        L-BFGS a round, which takes more time and gives a lower loss.
+    transition_step : {"bound", "exact"} or None, default None
+        How the weights of label patterns move: by the same bound as the trees; or, every eighth
+        round, by some iterations of L-BFGS too. Weights that are always up to date suit labels that
+        spell words of a known vocabulary, at an `order` above 1. Elsewhere they take the credit
+        that belongs to trees, which then learn more slowly. None: "bound", and "exact" for
+        first-order boosting, whose bound is too cautious.
     pattern_lambda : float, list of float, "auto" or None, default "auto"
         Strength of an L2 penalty of the weights of label patterns: of all of them; of those with 2,
         3, ... labels, the last number for all that are longer; or "auto", which holds back patterns
@@ -224,7 +227,7 @@ class TreeCRF(Estimator):
         colsample_bynode: float = 1.0,
         newton: bool = True,
         curvature: CurvatureKind = "mixing",
-        transition_step: TransitionStep = "bound",
+        transition_step: TransitionStep | None = None,
         pattern_lambda: PatternLambda = "auto",
         trim: float | None = None,
         subsample: float = 1.0,

@@ -136,7 +136,7 @@ def test_exact_steps_give_a_lower_loss(order):
     X, y = make_data(n_sequences=60, longest=8, seed=3)
     losses = [
         TreeCRF(
-            n_rounds=5, learning_rate=0.1, max_depth=2, order=order, transition_step=kind, trim=0
+            n_rounds=8, learning_rate=0.1, max_depth=2, order=order, transition_step=kind, trim=0
         )
         .fit(X, y)
         .loss_

@@ -188,7 +188,7 @@ def strength_by_length(pattern_lambda, ys, weights):
                 counts[tuple(labels[end - length : end])] += own[end - 1]
         known = [count for run, count in counts.items() if None not in run and count > 0]
         share = np.mean([count <= 1 for count in known]) if known else 0.0
-        return max(0.01, 5 * share**2)
+        return max(0.01, 5 * share**2)  # the least that LinearCRF takes
 
     return strength_of
 

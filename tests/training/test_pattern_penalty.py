@@ -8,7 +8,7 @@ import pytest
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.labels import Patterns
 from hedgerow.objectives import Targets
-from hedgerow.training.pattern_penalty import LEAST, STRENGTH, pattern_penalties
+from hedgerow.training.pattern_penalty import STRENGTH, pattern_penalties
 from reference.linear import make_data
 
 PATTERNS = Patterns.of([(0, 1), (1, 0), (0, 1, 0), (0, 1, 0, 1)])
@@ -44,10 +44,10 @@ def test_auto_goes_by_what_occurs_once():
     # Of the pairs 01 and 10 the second occurs once, of longer runs all do.
     half, all_of_them = STRENGTH / 4, STRENGTH
     assert penalties("auto").tolist() == [half, half, all_of_them, all_of_them]
-    assert penalties("auto", [[0, 1, 0, 1]] * 2).tolist() == [LEAST] * 4
+    assert penalties("auto", [[0, 1, 0, 1]] * 2).tolist() == [0.0] * 4
     weighted = penalties("auto", weights=np.array([2.0]))
-    assert weighted.tolist() == [LEAST] * 4
-    assert penalties("auto", [[-1, 0, -1]]).tolist() == [LEAST] * 4
+    assert weighted.tolist() == [0.0] * 4
+    assert penalties("auto", [[-1, 0, -1]]).tolist() == [0.0] * 4
 
 
 @pytest.mark.parametrize("order", [1, 3])
@@ -73,7 +73,7 @@ def test_weights_come_to_the_minimum_of_the_penalised_loss(transition_step, patt
     y = [list("aababbbaab"), list("abbaaabbab")]
     X = [[{}] * 10, [{}] * 10]
     crf = TreeCRF(
-        n_rounds=1500 if transition_step == "bound" else 60,
+        n_rounds=1500 if transition_step == "bound" else 160,
         learning_rate=1.0,
         transition_step=transition_step,
         pattern_lambda=pattern_lambda,

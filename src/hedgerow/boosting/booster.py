@@ -18,7 +18,7 @@ from hedgerow.boosting.curvature import measure_curvature
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
-from hedgerow.boosting.transitions import bound_step, exact_step
+from hedgerow.boosting.transitions import EXACT_EVERY, bound_step, exact_step
 from hedgerow.objectives import Measured, Targets, TrainingObjective
 from hedgerow.potentials import AddScores, NodeTrees, PatternWeights, Potential
 from hedgerow.potentials.scoring import add_up, sum_arcs
@@ -347,20 +347,19 @@ class Booster(Update[Binned]):
         Returns the trees as they were added, or None if no step was short enough.
         """
         loss = self.measured.loss + self._penalty(self.weights)
+        exact = self.settings.exact_transitions and (self.n_done + 1) % EXACT_EVERY == 0
         for halvings in range(MAX_HALVINGS):
             shorter = trees.scaled(0.5**halvings)
             shorter.add_scores(self._bins, self.scores, self._next_scores, self.n_threads)
-            if self.settings.transition_step == "exact":
-                step = exact_step(
+            weights = self.weights + 0.5**halvings * step
+            if exact:
+                weights += exact_step(
                     self._measure_weights,
-                    self.weights,
+                    weights,
                     self._expected_counts() + self._unit * self._penalties,
                     reg_lambda=self.settings.reg_lambda,
                     n_threads=self.settings.n_threads,
                 )
-                weights = self.weights + step
-            else:
-                weights = self.weights + 0.5**halvings * step
             measured = self._measure(self._next_scores, weights)
             if measured.loss + self._penalty(weights) <= loss:
                 self.scores, self._next_scores = self._next_scores, self.scores

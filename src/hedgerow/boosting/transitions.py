@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
 
-__all__ = ["bound_step", "exact_step"]
+__all__ = ["EXACT_EVERY", "bound_step", "exact_step"]
 
-# Iterations of L-BFGS in a round: the next round goes on from there.
-EXACT_ITERATIONS = 3
+# Weights that are to be exact are so in one of so many rounds: between them trees change little,
+# and every iteration of L-BFGS takes about as long as a round's own inference.
+EXACT_EVERY = 8
+EXACT_ITERATIONS = 4
 # Patterns that occur less often than this share of the most frequent one count as if they did.
 RAREST = 1e-4
 

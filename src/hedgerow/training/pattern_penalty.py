@@ -4,8 +4,8 @@ A long pattern occurs seldom, and what its weight learns from a few sequences ma
 others; models of language back off from long runs of words for the same reason. How much is at
 stake can be read off the training labels: the more of the runs of some length occur just once, the
 more of those in new data were never seen (Good and Turing), and the more the weights of that length
-are held back. Handwritten words of a small vocabulary, all of them seen many times, need next to no
-penalty at any length; of runs of four phonemes five in six occur once in a thousand words, and
+are held back. Handwritten words of a small vocabulary, all of them seen many times, need no penalty
+at any length; of runs of four phonemes five in six occur once in a thousand words, and
 without a penalty they do more harm than good.
 """
 
@@ -25,11 +25,9 @@ __all__ = ["PatternLambda", "check_pattern_lambda", "pattern_penalties"]
 
 PatternLambda = float | Sequence[float] | Literal["auto"] | None
 
-# Penalty of a length all of whose runs occur just once, and of one none of whose runs does: weights
-# that nothing holds back could grow without end. That it goes with the square of the share lies
-# between what suits phonemes, stress marks and chunk labels best.
+# Penalty of a length all of whose runs occur just once. That it goes with the square of their share
+# lies between what suits phonemes, stress marks and chunk labels best.
 STRENGTH = 5.0
-LEAST = 0.01
 
 
 def check_pattern_lambda(value: Any) -> None:
@@ -72,7 +70,7 @@ def pattern_penalties(
             patterns.longest,
             n_labels=targets.n_labels,
         )
-        by_length = np.maximum(STRENGTH * np.array([0.0, *shares]) ** 2, LEAST)
+        by_length: NDArray[np.float64] = STRENGTH * np.array([0.0, *shares]) ** 2
         return by_length[patterns.lengths - 1]
     strengths = np.atleast_1d(np.array(plain_value("pattern_lambda", value), np.float64))
     return strengths[np.minimum(patterns.lengths - 2, len(strengths) - 1)]
