@@ -86,6 +86,7 @@ def tree_crf_2() -> TreeCRF:
         colsample_bytree=0.8,
         order=2,
         constraints="BIO",
+        transition_step="bound",
         pattern_lambda=None,
         random_state=1,
     ).fit([*FRAMES, *more], [["B-NP", "I-NP", "O"], ["B-NP", "O"], *chunks])
@@ -98,6 +99,7 @@ def tree_crf_3() -> TreeCRF:
         warm_rounds=3,
         objective="pointwise",
         min_child_weight=0.1,
+        transition_step="bound",
         pattern_lambda=None,
         random_state=1,
     ).fit(FRAMES, Y)
@@ -105,14 +107,26 @@ def tree_crf_3() -> TreeCRF:
 
 def tree_crf_4() -> TreeCRF:
     """A table that carries its own groups."""
-    crf = TreeCRF(n_rounds=4, min_child_weight=0.1, pattern_lambda=None, group_column="group")
+    crf = TreeCRF(
+        n_rounds=4,
+        min_child_weight=0.1,
+        transition_step="bound",
+        pattern_lambda=None,
+        group_column="group",
+    )
     return crf.fit(TABLE, [*chain(*Y)])
 
 
 def tree_crf_5() -> TreeCRF:
     """Trained in steps too long for labels that contradict each other, so that some are halved."""
     labels = [*Y, ["D", "N", "N"], ["V", "V"]]
-    crf = TreeCRF(n_rounds=4, learning_rate=8.0, min_child_weight=0.1, pattern_lambda=None)
+    crf = TreeCRF(
+        n_rounds=4,
+        learning_rate=8.0,
+        min_child_weight=0.1,
+        transition_step="bound",
+        pattern_lambda=None,
+    )
     return crf.fit(FRAMES * 2, labels)
 
 
