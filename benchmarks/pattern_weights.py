@@ -42,7 +42,7 @@ N_BINS = 15
 Task = tuple[list[Any], list[Any], list[Any], list[Any], int]
 
 
-def letters(folder: Path | None, *, one_fold: bool) -> Task:
+def letters(*, one_fold: bool) -> Task:
     X, y, fold = load_ocr()
     train = (fold == 0) == one_fold
     test = np.flatnonzero(~train)[:: 3 if one_fold else 1]
@@ -103,8 +103,8 @@ def chunks(folder: Path) -> Task:
 
 
 TASKS: dict[str, Any] = {
-    "letters": lambda folder: letters(folder, one_fold=False),
-    "letters, one fold": lambda folder: letters(folder, one_fold=True),
+    "letters": lambda folder: letters(one_fold=False),
+    "letters, one fold": lambda folder: letters(one_fold=True),
     "phonemes": lambda folder: nettalk(folder, column=1, window=3),
     "stress": lambda folder: nettalk(folder, column=2, window=6),
     "protein": protein,

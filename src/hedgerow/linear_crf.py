@@ -25,7 +25,7 @@ from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
 from hedgerow.linear.tables import attribute_table, describe_weight, transition_table
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.objectives import Objective, TrainingObjective, read_objective
-from hedgerow.parameters import check_choice, check_number, check_prefix
+from hedgerow.parameters import check_choice, check_number, check_prefix, plain_value
 from hedgerow.potentials import AttributeWeights, PatternWeights
 from hedgerow.potentials.scoring import score_at_once
 from hedgerow.sequences import SparseRows
@@ -384,8 +384,8 @@ class LinearCRF(Estimator):
                 f"reg_lambda is {self.reg_lambda} and objective is 'max_margin', which needs a "
                 "penalty; pass a reg_lambda above 0"
             )
-        given = None if self.pattern_lambda == "auto" else self.pattern_lambda
-        if given is not None and np.min(given) == 0:
+        given = plain_value("pattern_lambda", self.pattern_lambda)
+        if isinstance(given, int | float | list) and np.min(given) == 0:
             raise ValueError(
                 f"pattern_lambda is {given!r} and objective is 'max_margin', which needs a "
                 "penalty; pass numbers above 0"

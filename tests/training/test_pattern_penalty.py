@@ -110,5 +110,6 @@ def test_the_margin_needs_a_penalty():
         crf = LinearCRF(objective="max_margin", order=2, pattern_lambda=value)
         with pytest.raises(ValueError, match="which needs a penalty; pass numbers above 0"):
             crf.fit(X, y)
-    crf = LinearCRF(objective="max_margin", order=2, pattern_lambda="auto").fit(X, y)
-    assert crf.score(X, y) > 0.8
+    for value in ("auto", np.array([0.5, 1.0])):
+        crf = LinearCRF(objective="max_margin", order=2, pattern_lambda=value).fit(X, y)
+        assert crf.score(X, y) > 0.8
