@@ -199,6 +199,8 @@ TREES: list[tuple[str, dict[str, Any]]] = [
     ("frames", {"newton": False, "objective": "pointwise"}),
     ("dicts", {"window": 1}),
     ("matrices", {"window": (0, 2), "subsample": 0.7}),
+    ("numbers", {"order": 3, "pattern_lambda": [0.5, 2.0]}),
+    ("partial", {"order": 2, "pattern_lambda": None}),
     ("numbers", {"newton": False}),
     ("numbers", {"newton": False, "order": 2, "transition_step": "exact"}),
     ("numbers", {"newton": False, "learning_rate": 30.0, "max_step": None}),
@@ -253,6 +255,7 @@ TREES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 LINEAR: list[tuple[str, dict[str, Any]]] = [
+    ("numbers", {"order": 2, "pattern_lambda": "auto"}),
     ("dicts", {"reg_alpha": 0.5}),
     ("dicts", {"reg_alpha": 0.5, "reg_lambda": 0.0, "order": 2}),
     ("partial", {"reg_alpha": 0.1, "objective": "pointwise"}),
