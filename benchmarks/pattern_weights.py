@@ -102,11 +102,27 @@ def chunks(folder: Path) -> Task:
     return parts[0], parts[1], parts[2], parts[3], 2
 
 
+def hyphenation(folder: Path) -> Task:
+    """Where words may be divided, from binary features."""
+    parts: list[Any] = []
+    for path in ("train", "test"):
+        (file,) = (folder / "treecrf_sparse").glob(f"*hyph*{path}*")
+        rows = read_table(file)
+        n_features = int(rows[0][0].split()[2])
+        numbers = np.array([row[0].split() for row in rows[1:] if row[0]], np.int64)
+        X = np.zeros((len(numbers), n_features))
+        np.put_along_axis(X, numbers[:, 3:-1], 1, axis=1)
+        bounds = np.flatnonzero(np.diff(numbers[:, 0])) + 1
+        parts += [np.split(X, bounds), np.split(numbers[:, -1], bounds)]
+    return parts[0], parts[1], parts[2], parts[3], 0
+
+
 TASKS: dict[str, Any] = {
     "letters": lambda folder: letters(one_fold=False),
     "letters, one fold": lambda folder: letters(one_fold=True),
     "phonemes": lambda folder: nettalk(folder, column=1, window=3),
     "stress": lambda folder: nettalk(folder, column=2, window=6),
+    "hyphenation": hyphenation,
     "protein": protein,
     "structure, 3 states": lambda folder: structure(folder, labels="y3"),
     "structure, 8 states": lambda folder: structure(folder, labels="y8"),

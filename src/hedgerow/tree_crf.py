@@ -71,7 +71,8 @@ class TreeCRF(Estimator):
         Added to the sum of curvatures of a leaf, which makes its step shorter.
     max_step : float or None, default 1.0
         Most that a leaf moves a score in a round, before the learning rate. Where nothing is known
-        yet, many labels and few examples would else make for leaps. None: no limit.
+        yet, many labels and few examples would else make for leaps. Moves of label patterns that
+        are larger grow with their logarithm only. None: no limit.
     max_bins : int, default 255
         Most bins that the values of a column are put into, 2 to 255.
     window : int or (int, int), default 0
@@ -90,12 +91,10 @@ class TreeCRF(Estimator):
         How far the labels of a sequence depend on each other: by the mixing rates of neighbouring
         labels; by brute force, in time that grows with the square of a sequence's length; or as
         much as can be.
-    transition_step : {"bound", "exact"} or None, default None
+    transition_step : {"bound", "exact"}, default "bound"
         How the weights of label patterns move: by the same bound as the trees; or, every eighth
-        round, by some iterations of L-BFGS too. Weights that are always up to date suit labels that
-        spell words of a known vocabulary, at an `order` above 1. Elsewhere they take the credit
-        that belongs to trees, which then learn more slowly. None: "bound", and "exact" for
-        first-order boosting, whose bound is too cautious.
+        round, by some iterations of L-BFGS too, in up to half as much time again. Weights that run
+        ahead of the trees take the credit that belongs to them.
     pattern_lambda : float, list of float, "auto" or None, default "auto"
         Strength of an L2 penalty of the weights of label patterns: of all of them; of those with 2,
         3, ... labels, the last number for all that are longer; or "auto", which holds back patterns
@@ -227,7 +226,7 @@ class TreeCRF(Estimator):
         colsample_bynode: float = 1.0,
         newton: bool = True,
         curvature: CurvatureKind = "mixing",
-        transition_step: TransitionStep | None = None,
+        transition_step: TransitionStep = "bound",
         pattern_lambda: PatternLambda = "auto",
         trim: float | None = None,
         subsample: float = 1.0,

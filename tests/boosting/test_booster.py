@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
-from hedgerow.boosting.booster import MAX_HALVINGS, Binned
+from hedgerow.boosting.booster import MAX_HALVINGS, PATTERN_HALVINGS, Binned
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.settings import Settings
 from hedgerow.trees.forest import Forest
@@ -226,10 +226,14 @@ def test_steps_that_are_too_long_are_halved(transition_step):
     assert 256.0 * weight in 2.0 ** np.arange(-3, 8)
 
 
+# How often the step of the trees is halved.
+TREE_HALVINGS = MAX_HALVINGS - PATTERN_HALVINGS
+
+
 def grow(booster):
     """The trees of a round of first-order boosting."""
     gradients, _ = booster._measure_slopes()
-    return booster.learner.grow(gradients, booster._curvatures(None), 0)
+    return booster.learner.grow(gradients, np.ones((len(gradients), 1), np.float32), 0)
 
 
 def test_a_round_that_cannot_help_changes_nothing():
@@ -237,7 +241,8 @@ def test_a_round_that_cannot_help_changes_nothing():
     scores, weights, loss = booster.scores.copy(), booster.weights.copy(), booster.measured.loss
     marginals = booster.measured.posteriors.marginals.copy()
     worse = grow(booster).scaled(-1.0)
-    assert booster._move(worse, np.zeros_like(weights)) is None
+    still = np.zeros_like(weights)
+    assert booster._move(worse, still, still) is None
     assert booster.measured.loss == loss
     np.testing.assert_array_equal(booster.scores, scores)
     np.testing.assert_array_equal(booster.weights, weights)
@@ -249,8 +254,8 @@ def test_the_shortest_step_that_is_tried():
     booster = stir(make_case("plain", trim=0, learning_rate=0.01))
     trees, still = grow(booster), np.zeros_like(booster.weights)
     state = booster.scores.copy(), booster.measured.loss
-    for n, found in ((MAX_HALVINGS - 1, True), (MAX_HALVINGS + 12, False)):
-        moved = booster._move(trees.scaled(2.0**n), still)
+    for n, found in ((TREE_HALVINGS - 1, True), (TREE_HALVINGS + 12, False)):
+        moved = booster._move(trees.scaled(2.0**n), still, still)
         assert (moved is not None) == found
         if found:
             assert booster.measured.loss < state[1]

@@ -1,51 +1,45 @@
 """How the weights of label patterns move in a round."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from hedgerow import TreeCRF
-from hedgerow.boosting.transitions import EXACT_ITERATIONS, bound_step, exact_step
+from hedgerow.boosting.transitions import EXACT_ITERATIONS, PatternBound, exact_step
+from hedgerow.labels import Patterns
 from reference.linear import make_data
 
-NUMBERS = st.floats(-100, 100)
+PAIRS = [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def step_by_bound(slopes, curvatures, *, patterns=PAIRS, resistance=1.0, max_step=np.inf):
+    blank = SimpleNamespace(trellis=None, weights=None, mean_weights=None, offsets=np.array([0, 9]))
+    slopes = np.array(slopes)
+    bound = PatternBound(Patterns.of(patterns[: len(slopes)]), blank)
+    resistances = np.full(len(slopes), resistance)
+    return bound.step(slopes, np.array(curvatures), resistances, max_step)
 
 
 def test_a_bound_step_worked_by_hand():
-    step = bound_step(
-        np.array([2.0, -1.0, 0.0, 30.0]),
-        np.array([3.0, 0.0, 5.0, 1.0]),
-        reg_lambda=1.0,
-        max_step=4.0,
-    )
-    assert step.tolist() == [-0.5, 1.0, 0.0, -4.0]
+    step = step_by_bound([2.0, -1.0, 0.0, 30.0], [3.0, 0.0, 5.0, 1.0])
+    assert step.tolist() == [-0.5, 1.0, 0.0, -15.0]
+
+
+def test_large_moves_grow_with_their_logarithm():
+    patterns = [(0, 1), (1, 1), (0, 0, 1)]
+    step = step_by_bound([-3.0, 0.002, -1.0], [1.0, 0.0, 0.0], patterns=patterns, max_step=0.5)
+    # The longest pattern's own step is 1: it moves by as much more than the pair that it ends with.
+    pair = 0.5 * np.log1p((3.0 / 2) / 0.5)
+    np.testing.assert_allclose(step[0], pair)
+    np.testing.assert_allclose(step[1], -0.002, rtol=0.01)
+    np.testing.assert_allclose(step[0] + step[2], np.log1p(3.0 / 2 + 1))
 
 
 def test_where_nothing_curves_nothing_moves():
-    step = bound_step(np.array([2.0, 1.0]), np.array([0.0, 4.0]), reg_lambda=0.0, max_step=np.inf)
-    assert step.tolist() == [0.0, -0.25]
-
-
-@given(
-    st.lists(st.tuples(NUMBERS, st.floats(0.01, 100)), min_size=1, max_size=5),
-    st.floats(0, 10),
-    st.floats(0.01, 10),
-    st.floats(-1, 1),
-)
-def test_a_bound_step_is_the_lowest_point_of_the_bound(numbers, reg_lambda, max_step, nudge):
-    slopes, curvatures = np.array(numbers).T
-
-    def bound(step):
-        return slopes * step + (curvatures + reg_lambda) / 2 * step**2
-
-    found = bound_step(slopes, curvatures, reg_lambda=reg_lambda, max_step=max_step)
-    other = (found + nudge).clip(-max_step, max_step)
-    assert (np.abs(found) <= max_step).all()
-    assert (bound(found) <= bound(other) + 1e-9).all()
+    assert step_by_bound([2.0, 1.0], [0.0, 4.0], resistance=0.0).tolist() == [0.0, -0.25]
 
 
 def quadratic(matrix, goal):
@@ -128,7 +122,7 @@ def test_exact_steps_do_not_depend_on_the_threads_of_blas():
 def test_no_patterns_no_step():
     empty = np.zeros(0)
     assert exact_step(lambda point: 1 / 0, empty, empty, reg_lambda=1.0, n_threads=1).shape == (0,)
-    assert bound_step(empty, empty, reg_lambda=1.0, max_step=1.0).shape == (0,)
+    assert step_by_bound([], []).shape == (0,)
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -131,7 +131,8 @@ def test_the_first_trees(newton, reg_lambda):
 
 
 def test_the_first_step_of_transitions_in_first_order_boosting():
-    # Labels a b a, nothing else: three pairs of neighbours in two sequences, all as probable.
+    # Labels a b a, nothing else: three pairs of neighbours in two sequences, all as probable. Gamma
+    # is 2 for a pair by itself, 4 for each of two that share a label.
     crf = TreeCRF(
         n_rounds=1,
         newton=False,
@@ -144,7 +145,9 @@ def test_the_first_step_of_transitions_in_first_order_boosting():
     expected = {("a", "a"): -0.75, ("a", "b"): 2 - 0.75, ("b", "a"): 1 - 0.75, ("b", "b"): -0.75}
     table = crf.transitions()
     found = dict(zip(zip(table["from"], table["to"], strict=True), table["weight"], strict=True))
-    assert found == pytest.approx({pair: step / (3 + 1) for pair, step in expected.items()})
+    assert found == pytest.approx(
+        {pair: step / ((2 + 4 + 4) * 3 / 16 + 1) for pair, step in expected.items()}
+    )
 
 
 def test_max_step_limits_what_a_leaf_adds():

@@ -18,7 +18,7 @@ from hedgerow.boosting.curvature import measure_curvature
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
-from hedgerow.boosting.transitions import EXACT_EVERY, bound_step, exact_step
+from hedgerow.boosting.transitions import EXACT_EVERY, PatternBound, exact_step
 from hedgerow.objectives import Measured, Targets, TrainingObjective
 from hedgerow.potentials import AddScores, NodeTrees, PatternWeights, Potential
 from hedgerow.potentials.scoring import add_up, sum_arcs
@@ -33,8 +33,14 @@ from hedgerow.trellis import Mixing, Scores
 
 __all__ = ["Binned", "Booster"]
 
-# A step that raises the loss is halved this often before it is given up.
-MAX_HALVINGS = 12
+# A step that raises the loss is halved this often before it is given up; less often if the next
+# round learns from another sample, and may fare better.
+MAX_HALVINGS = 16
+SAMPLED_HALVINGS = 6
+# The first of them halve the step of the pattern weights alone, while it lowers the loss by less
+# than this share of what its slopes promise.
+PATTERN_HALVINGS = 4
+LEAST_SHARE = 0.25
 
 
 @dataclass(eq=False)
@@ -117,6 +123,7 @@ class Booster(Update[Binned]):
         self._unit = 1.0  # what a slope of 1 is in the unit of the objective
         penalties = training.pattern_penalties
         self._penalties = np.zeros(len(self.weights)) if penalties is None else penalties
+        self._bound = PatternBound(self.grammar.patterns, targets)
         self._has_edges = any(potential.has_edges for potential in given)
         self._bare_arcs = sum_arcs(given, self.trellis)
         self._bins, self._start = binned.bins, self._score(binned)
@@ -223,30 +230,26 @@ class Booster(Update[Binned]):
         """Grow trees and move weights; returns the trees, or None if nothing is left to learn."""
         settings, number = self.settings, self.n_done
         self._turn_to(self.schedule.objective_of(number))
-        curvature = None
-        if settings.newton:
-            curvature = measure_curvature(
-                settings.curvature,
-                self._all_scores(self.scores, self.weights),
-                self.grammar,
-                self.measured.posteriors,
-                weights=self.targets.mean_weights,
-                n_threads=settings.n_threads,
-            )
-        curvatures = self._curvatures(curvature)  # before the slopes take the marginals' place
+        mixing = measure_curvature(
+            settings.curvature,
+            self._all_scores(self.scores, self.weights),
+            self.grammar,
+            self.measured.posteriors,
+            weights=self.targets.mean_weights,
+            n_threads=settings.n_threads,
+        )
+        probabilities = self.measured.probabilities()  # whose place the slopes take
+        curvatures = self._curvatures(mixing, probabilities)
+        pattern_curvatures = self._pattern_curvatures(mixing, probabilities)
         gradients, slopes = self._measure_slopes()
         trees = self.learner.grow(gradients, curvatures, number)
-        step = bound_step(
-            slopes,
-            self._pattern_curvatures(curvature) + self._penalties,
-            reg_lambda=settings.reg_lambda,
-            max_step=settings.max_step,
-        )
+        resistances = self._penalties + settings.reg_lambda
+        step = self._bound.step(slopes, pattern_curvatures, resistances, settings.max_step)
         stuck = not (trees.values.any() or step.any())
         if stuck and not (settings.draws or self.schedule.changes_after(number)):
             self.measured = self._measure(self.scores, self.weights)  # its marginals are slopes now
             return None
-        accepted = self._move(trees, settings.learning_rate * step)
+        accepted = self._move(trees, settings.learning_rate * step, slopes)
         if accepted is None and not (settings.draws or self.schedule.changes_after(number)):
             return None
         return accepted if accepted is not None else trees.scaled(0.0)
@@ -285,71 +288,48 @@ class Booster(Update[Binned]):
             np.max(np.divide(largest, weights, where=weights > 0, out=np.zeros_like(weights)))
         )
 
-    def _curvatures(self, curvature: Mixing | None) -> NDArray[np.float32]:
+    def _curvatures(
+        self, mixing: Mixing, probabilities: NDArray[np.float64]
+    ) -> NDArray[np.float32]:
         """How the gradients change: (N, K), or (N, 1) for first-order boosting."""
         scales = self._curvature_weights
-        if curvature is None:
+        if not self.settings.newton:
             ones = np.ones(len(self.scores)) if scales is None else scales
             return ones.astype(np.float32)[:, None]
         # The scores of the next step are not there yet: their memory serves till then.
         out = self._next_scores.reshape(-1).view(np.float32)[: self.scores.size]
         out = out.reshape(self.scores.shape)
-        probabilities, n_threads = self.measured.probabilities(), self.settings.n_threads
-        _core.fill_curvatures(probabilities, curvature.nodes, scales, out, n_threads)
+        _core.fill_curvatures(probabilities, mixing.nodes, scales, out, self.n_threads)
         return out
 
-    def _pattern_curvatures(self, curvature: Mixing | None) -> NDArray[np.float64]:
-        """Curvature of the loss in each pattern's weight, (P,), for a step in all of them at once.
-
-        First-order boosting takes 1 per position. Otherwise it is, for pairs of a first-order
-        chain, the sum over positions t of gamma_t p_t (1 - p_t), with p_t the probability that the
-        pattern ends at t: see `hedgerow.boosting.curvature`.
-
-        For an automaton, two bounds and one estimate take its place:
-
-        - Only n = sum_t p_t is known, over the N positions that have a predecessor. As
-          sum_t p_t^2 >= n^2 / N (Cauchy-Schwarz),
-
-              sum_t p_t (1 - p_t) = n - sum_t p_t^2 <= n - n^2 / N.
-
-          Weights of sequences are factors of each term, in n and N too.
-        - The second derivative along a step is the variance of the change in score, a sum of one
-          part x_l for each of the n_lengths = longest - 1 lengths of patterns. As
-          Var(sum_l x_l) <= n_lengths sum_l Var(x_l) (Cauchy-Schwarz again), each length is
-          bounded on its own, and its curvature multiplied by n_lengths.
-        - gamma is its mean over the positions, and that of label pairs for all lengths.
-        """
-        n_edges = self._count_edges()
-        if curvature is None:
-            return np.full(len(self.weights), n_edges)
-        if curvature.arc_curvatures is not None:
-            return self.trellis.pattern_sums(curvature.arc_curvatures)
-        expected = self._expected_counts()
-        # Expected counts that are weighted by position may be negative.
-        variances = (expected - expected**2 / max(n_edges, 1.0)).clip(min=0)
-        n_lengths = max(self.grammar.patterns.longest - 1, 1)
-        return n_lengths * curvature.edge_gamma(self.targets.weights) * variances
+    def _pattern_curvatures(
+        self, mixing: Mixing, probabilities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """How the slopes of pattern weights change, (P,)."""
+        if not len(self.weights):
+            return np.zeros(0)
+        return self._bound.curvatures(mixing, probabilities, self._expected_counts())
 
     def _expected_counts(self) -> NDArray[np.float64]:
         """How often each pattern occurs, by its probabilities, (P,)."""
         assert self.measured.posteriors.arc_sums is not None
         return self.trellis.pattern_sums(self.measured.posteriors.arc_sums)
 
-    def _count_edges(self) -> float:
-        """How many neighbouring positions there are, by the weight of their sequence."""
-        counts = (np.diff(self.targets.offsets) - 1).clip(min=0)
-        weights = self.targets.mean_weights
-        return float(counts.sum() if weights is None else np.einsum("s,s", counts, weights))
-
-    def _move(self, trees: Forest, step: NDArray[np.float64]) -> Forest | None:
+    def _move(
+        self, trees: Forest, step: NDArray[np.float64], slopes: NDArray[np.float64]
+    ) -> Forest | None:
         """Go the way of trees and weights, or half of it, and so on until the loss is no higher.
 
-        Returns the trees as they were added, or None if no step was short enough.
+        A step of the weights (P,) must also lower the loss by a share of what its slopes promise,
+        or is halved by itself at first: where labels begin to depend on each other, the bound may
+        be too low. Returns the trees as they were added, or None if no step was short enough.
         """
         loss = self.measured.loss + self._penalty(self.weights)
+        promise = self._unit * float(np.einsum("p,p", slopes, step))
         exact = self.settings.exact_transitions and (self.n_done + 1) % EXACT_EVERY == 0
-        for halvings in range(MAX_HALVINGS):
-            shorter = trees.scaled(0.5**halvings)
+        most = SAMPLED_HALVINGS if self.settings.draws else MAX_HALVINGS
+        for halvings in range(0 if step.any() else PATTERN_HALVINGS, most):
+            shorter = trees.scaled(0.5 ** max(halvings - PATTERN_HALVINGS, 0))
             shorter.add_scores(self._bins, self.scores, self._next_scores, self.n_threads)
             weights = self.weights + 0.5**halvings * step
             if exact:
@@ -361,7 +341,8 @@ class Booster(Update[Binned]):
                     n_threads=self.settings.n_threads,
                 )
             measured = self._measure(self._next_scores, weights)
-            if measured.loss + self._penalty(weights) <= loss:
+            share = LEAST_SHARE * 0.5**halvings if halvings < PATTERN_HALVINGS else 0.0
+            if measured.loss + self._penalty(weights) <= loss + share * min(promise, 0.0):
                 self.scores, self._next_scores = self._next_scores, self.scores
                 self.weights, self.measured = weights, measured
                 return shorter

@@ -48,7 +48,7 @@ class TreeParameters(Protocol):
     colsample_bynode: float
     newton: bool
     curvature: CurvatureKind
-    transition_step: TransitionStep | None
+    transition_step: TransitionStep
     trim: float | None
     subsample: float
     stratified: bool
@@ -87,9 +87,6 @@ class Settings:
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
         if rate is None:
             rate = 0.5 if crf.newton else 1.0
-        step = crf.transition_step
-        if step is None:
-            step = "bound" if crf.newton else "exact"
         if trim is None:
             trim = min(0.01, 0.25 / n_labels)
         if not isinstance(seed, (int, np.integer)):
@@ -110,7 +107,7 @@ class Settings:
             colsample_bynode=float(crf.colsample_bynode),
             newton=bool(crf.newton),
             curvature=crf.curvature,
-            exact_transitions=step == "exact",
+            exact_transitions=crf.transition_step == "exact",
             trim=float(trim),
             subsample=float(crf.subsample),
             negative_ratio=float(crf.negative_ratio) if crf.stratified else 0.0,
@@ -172,7 +169,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     for name in ("newton", "stratified"):
         check_choice(name, getattr(crf, name), (True, False))
     check_choice("curvature", crf.curvature, ("mixing", "exact", "length"))
-    check_choice("transition_step", crf.transition_step, ("bound", "exact", None))
+    check_choice("transition_step", crf.transition_step, ("bound", "exact"))
     if crf.warm_rounds is not None:
         check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)
     read_random_state(crf.random_state)

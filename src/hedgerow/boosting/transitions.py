@@ -7,9 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.boosting.suffix_tree import SuffixTree
+from hedgerow.labels import Patterns
 from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
+from hedgerow.objectives import Targets
+from hedgerow.trellis import Mixing
 
-__all__ = ["EXACT_EVERY", "bound_step", "exact_step"]
+__all__ = ["EXACT_EVERY", "PatternBound", "exact_step"]
 
 # Weights that are to be exact are so in one of so many rounds: between them trees change little,
 # and every iteration of L-BFGS takes about as long as a round's own inference.
@@ -21,21 +25,101 @@ RAREST = 1e-4
 Vector = NDArray[np.float64]
 
 
-def bound_step(slopes: Vector, curvatures: Vector, *, reg_lambda: float, max_step: float) -> Vector:
-    """The step (P,) that minimises the bound of Chen et al. (2015), Theorem 4.2.
+class PatternBound:
+    """A bound on the loss along steps in the weights of label patterns.
 
     Parameters
     ----------
-    slopes : (P,)
-        How the loss changes with the weights.
-    curvatures : (P,)
-        Bound on how the slopes change: the sum over positions of gamma p (1 - p).
-    reg_lambda, max_step
-        As for a leaf, whose value is the same -G / (H + lambda).
+    patterns : Patterns
+        The P label patterns.
+    targets : Targets
+        The training labels, whose weights count.
     """
-    divisor = curvatures + reg_lambda
-    step = np.divide(-slopes, divisor, out=np.zeros_like(slopes), where=divisor > 0)
-    return step.clip(-max_step, max_step)
+
+    def __init__(self, patterns: Patterns, targets: Targets) -> None:
+        self.patterns = patterns
+        self.tree = SuffixTree(patterns)
+        self.trellis = targets.trellis
+        self._weights = targets.weights
+        self.n_edges = _count_edges(targets)
+
+    def curvatures(
+        self, mixing: Mixing, probabilities: NDArray[np.float64], expected: Vector
+    ) -> Vector:
+        """Curvature of the loss, (P,), where each pattern is the longest one that ends.
+
+        For pairs of a first-order chain it is the sum over positions t of gamma_t p_t (1 - p_t),
+        with p_t the probability that the pair ends at t: see `hedgerow.boosting.curvature`.
+
+        For an automaton only n = sum_t p_t is known, over the N positions that have a predecessor;
+        gamma is its mean over them, and that of label pairs. Of two figures the lower is taken:
+
+        - As sum_t p_t^2 >= n^2 / N (Cauchy-Schwarz), sum_t p_t (1 - p_t) <= n - n^2 / N. Weights
+          of sequences are factors of each term, in n and N too.
+        - Where labels are all but certain, so are their patterns. 1 - p_t is taken to be as large
+          as it is for the least certain of the pattern's labels, on average over its positions.
+
+        Parameters
+        ----------
+        mixing
+            The gammas.
+        probabilities : (N, K)
+            Of the labels at each position.
+        expected : (P,)
+            How often each pattern occurs, by its probabilities.
+        """
+        if mixing.arc_curvatures is not None:
+            return self.trellis.pattern_sums(mixing.arc_curvatures)
+        counts = self.tree.own(expected).clip(min=0)  # weighted by position, they may be negative
+        variances = (counts - counts**2 / max(self.n_edges, 1.0)).clip(min=0)
+        doubts = _doubts(probabilities, self._weights)[self.patterns.labels]
+        largest = np.maximum.reduceat(doubts, self.patterns.offsets[:-1])
+        curvatures: Vector = np.minimum(variances, counts * largest)
+        return mixing.edge_gamma(self._weights) * curvatures
+
+    def step(
+        self, slopes: Vector, curvatures: Vector, resistances: Vector, max_step: float
+    ) -> Vector:
+        """The step (P,) that minimises the bound of Chen et al. (2015), Theorem 4.2.
+
+        It is made shorter if it is large: a run of labels that occurs c times as often as is
+        expected of it needs a score larger by log c, where the bound, a parabola, says c - 1. So a
+        move x of its score becomes log(1 + x).
+
+        Parameters
+        ----------
+        slopes : (P,)
+            How the loss changes with the weights.
+        curvatures : (P,)
+            Bound on how the slopes change, see `curvatures`.
+        resistances : (P,)
+            What holds back the step of each weight: lambda, as for a leaf, and its penalty.
+        max_step
+            Moves count as large beyond this, for each label but the first of a pattern.
+        """
+        moves = self.tree.solve(slopes, curvatures, resistances)
+        if np.isfinite(max_step):
+            large = max_step * (self.patterns.lengths - 1)
+            moves = np.sign(moves) * large * np.log1p(np.abs(moves) / large)
+        return self.tree.increments(moves)
+
+
+def _count_edges(targets: Targets) -> float:
+    """How many neighbouring positions there are, by the weight of their sequence."""
+    counts, weights = (np.diff(targets.offsets) - 1).clip(min=0), targets.mean_weights
+    return float(counts.sum() if weights is None else np.einsum("s,s", counts, weights))
+
+
+def _doubts(probabilities: NDArray[np.float64], weights: Vector | None) -> Vector:
+    """How uncertain each label is where it is probable, (K,): the mean of 1 - p, weighted by p."""
+    if weights is None:
+        sums = probabilities.sum(axis=0)
+        squares = np.einsum("tk,tk->k", probabilities, probabilities)
+    else:
+        sums = np.einsum("t,tk->k", weights, probabilities)
+        squares = np.einsum("t,tk,tk->k", weights, probabilities, probabilities)
+    doubts: Vector = 1 - np.divide(squares, sums, out=np.zeros_like(sums), where=sums > 0)
+    return doubts
 
 
 def exact_step(

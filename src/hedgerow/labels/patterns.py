@@ -142,6 +142,16 @@ class Patterns:
         """The same patterns in other codes, ``codes[k]`` for k."""
         return Patterns(self.offsets, codes[self.labels].astype(np.int32))
 
+    def suffixes(self) -> NDArray[np.int64]:
+        """Number of the longest other pattern that each one ends with, -1 if none is, (P,)."""
+        numbers = {pattern: number for number, pattern in enumerate(self)}
+
+        def find(pattern: tuple[int, ...]) -> int:
+            ends = (pattern[begin:] for begin in range(1, len(pattern) - 1))
+            return next((numbers[end] for end in ends if end in numbers), -1)
+
+        return np.fromiter(map(find, self), np.int64, len(self))
+
     def carry_over(self, others: Patterns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weights of these patterns, (P,), from those of other ones, and 0 where they have none."""
         known = dict(zip(others, weights.tolist(), strict=True))
