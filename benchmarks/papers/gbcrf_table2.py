@@ -20,8 +20,8 @@ from peers.ocr_linear import split_words
 TREES: dict[str, dict[str, Any]] = {
     "logitboost": {"order": 0, "learning_rate": 0.3, "max_depth": 8, "n_rounds": 300},
     "first_order": {"order": 1, "newton": False, "n_rounds": 1000},
-    "gbcrf": {"order": 1, "learning_rate": 0.3, "n_rounds": 500},
-    "gbcrf_order_3": {"order": 3, "n_rounds": 300},
+    "gbcrf": {"order": 1, "learning_rate": 0.15, "n_rounds": 400},
+    "gbcrf_order_3": {"order": 3, "n_rounds": 60},
 }
 PARTS = ("linear", *TREES)
 # Cross-validation error of the paper, and its standard error.

@@ -57,7 +57,7 @@ class TreeCRF(Estimator):
     n_rounds : int, default 200
         Number of rounds.
     learning_rate : float or None, default None
-        Every step is shortened by this factor. None: 0.5, or 1 for first-order boosting. Steps that
+        Every step is shortened by this factor. None: 0.3, or 1 for first-order boosting. Steps that
         would raise the training loss are shortened further.
     max_depth : int or None, default 6
         Most splits on the way to a leaf; None: any number.

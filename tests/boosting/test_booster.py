@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
 from hedgerow.boosting.booster import MAX_HALVINGS, PATTERN_HALVINGS, Binned
+from hedgerow.boosting.curvature import temper
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.settings import Settings
 from hedgerow.trees.forest import Forest
@@ -142,7 +143,7 @@ def test_independent_positions_curve_as_in_logitboost(name, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["mixing", "exact", "length"])
 def test_dependent_positions_curve_more(kind, monkeypatch):
-    booster = stir(make_case("plain", curvature=kind, trim=0))
+    booster = stir(make_case("plain", curvature=kind, learning_rate=1.0, trim=0))
     p = booster.measured.posteriors.marginals.copy()
     _, curvatures = examples_of(booster, monkeypatch)
     gammas = curvatures / (p * (1 - p))
@@ -153,6 +154,17 @@ def test_dependent_positions_curve_more(kind, monkeypatch):
     assert (gammas > 2.001).any()
     if kind == "length":
         np.testing.assert_allclose(gammas, np.tile(longest[:, None], 3), rtol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.6, 1.0, 2.0])
+def test_a_learning_rate_takes_over_what_gamma_is_for(rate):
+    gammas = np.array([2.0, 4.0, 5.0, 8.0, 100.0])
+    tempered = temper(gammas, rate)
+    assert (tempered <= gammas).all()
+    assert (tempered >= np.minimum(4.0, gammas)).all()
+    # No step is longer than the bound alone allows: it lowers the loss all the same.
+    assert (min(rate, 1.0) / tempered <= np.maximum(1 / gammas, min(rate, 1.0) / 4)).all()
+    assert (tempered > min(rate, 1.0) * gammas / 2).all()
 
 
 def test_first_order_boosting_has_no_curvature(monkeypatch):

@@ -18,7 +18,7 @@ PAIRS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 def step_by_bound(slopes, curvatures, *, patterns=PAIRS, resistance=1.0, max_step=np.inf):
     blank = SimpleNamespace(trellis=None, weights=None, mean_weights=None, offsets=np.array([0, 9]))
     slopes = np.array(slopes)
-    bound = PatternBound(Patterns.of(patterns[: len(slopes)]), blank)
+    bound = PatternBound(Patterns.of(patterns[: len(slopes)]), blank, learning_rate=1.0)
     resistances = np.full(len(slopes), resistance)
     return bound.step(slopes, np.array(curvatures), resistances, max_step)
 
@@ -35,7 +35,7 @@ def test_large_moves_grow_with_their_logarithm():
     pair = 0.5 * np.log1p((3.0 / 2) / 0.5)
     np.testing.assert_allclose(step[0], pair)
     np.testing.assert_allclose(step[1], -0.002, rtol=0.01)
-    np.testing.assert_allclose(step[0] + step[2], np.log1p(3.0 / 2 + 1))
+    np.testing.assert_allclose(step[0] + step[2], 2 * np.log1p((3.0 / 2 + 1) / 2))
 
 
 def test_where_nothing_curves_nothing_moves():

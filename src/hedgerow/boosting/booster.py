@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.boosting.curvature import measure_curvature
+from hedgerow.boosting.curvature import measure_curvature, temper
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
@@ -123,7 +123,7 @@ class Booster(Update[Binned]):
         self._unit = 1.0  # what a slope of 1 is in the unit of the objective
         penalties = training.pattern_penalties
         self._penalties = np.zeros(len(self.weights)) if penalties is None else penalties
-        self._bound = PatternBound(self.grammar.patterns, targets)
+        self._bound = PatternBound(self.grammar.patterns, targets, settings.learning_rate)
         self._has_edges = any(potential.has_edges for potential in given)
         self._bare_arcs = sum_arcs(given, self.trellis)
         self._bins, self._start = binned.bins, self._score(binned)
@@ -299,7 +299,8 @@ class Booster(Update[Binned]):
         # The scores of the next step are not there yet: their memory serves till then.
         out = self._next_scores.reshape(-1).view(np.float32)[: self.scores.size]
         out = out.reshape(self.scores.shape)
-        _core.fill_curvatures(probabilities, mixing.nodes, scales, out, self.n_threads)
+        gammas = temper(mixing.nodes, self.settings.learning_rate)
+        _core.fill_curvatures(probabilities, gammas, scales, out, self.n_threads)
         return out
 
     def _pattern_curvatures(

@@ -86,7 +86,7 @@ class Settings:
         """Fill in what the parameters, which have been checked, leave open."""
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
         if rate is None:
-            rate = 0.5 if crf.newton else 1.0
+            rate = 0.3 if crf.newton else 1.0
         if trim is None:
             trim = min(0.01, 0.25 / n_labels)
         if not isinstance(seed, (int, np.integer)):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.boosting.curvature import temper
 from hedgerow.boosting.suffix_tree import SuffixTree
 from hedgerow.labels import Patterns
 from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
@@ -34,9 +35,12 @@ class PatternBound:
         The P label patterns.
     targets : Targets
         The training labels, whose weights count.
+    learning_rate : float
+        What each step is shortened by.
     """
 
-    def __init__(self, patterns: Patterns, targets: Targets) -> None:
+    def __init__(self, patterns: Patterns, targets: Targets, learning_rate: float) -> None:
+        self.learning_rate = learning_rate
         self.patterns = patterns
         self.tree = SuffixTree(patterns)
         self.trellis = targets.trellis
@@ -52,7 +56,8 @@ class PatternBound:
         with p_t the probability that the pair ends at t: see `hedgerow.boosting.curvature`.
 
         For an automaton only n = sum_t p_t is known, over the N positions that have a predecessor;
-        gamma is its mean over them, and that of label pairs. Of two figures the lower is taken:
+        gamma is its mean over them, and that of label pairs, tempered as it is for trees. Of two
+        figures the lower is taken:
 
         - As sum_t p_t^2 >= n^2 / N (Cauchy-Schwarz), sum_t p_t (1 - p_t) <= n - n^2 / N. Weights
           of sequences are factors of each term, in n and N too.
@@ -75,7 +80,8 @@ class PatternBound:
         doubts = _doubts(probabilities, self._weights)[self.patterns.labels]
         largest = np.maximum.reduceat(doubts, self.patterns.offsets[:-1])
         curvatures: Vector = np.minimum(variances, counts * largest)
-        return mixing.edge_gamma(self._weights) * curvatures
+        gamma = np.array(mixing.edge_gamma(self._weights))
+        return float(temper(gamma, self.learning_rate)) * curvatures
 
     def step(
         self, slopes: Vector, curvatures: Vector, resistances: Vector, max_step: float
@@ -95,11 +101,12 @@ class PatternBound:
         resistances : (P,)
             What holds back the step of each weight: lambda, as for a leaf, and its penalty.
         max_step
-            Moves count as large beyond this, for each label but the first of a pattern.
+            Moves of a label pair count as large beyond this; those of n + 1 labels beyond n^2
+            times as much, for the longer a pattern, the more it tells.
         """
         moves = self.tree.solve(slopes, curvatures, resistances)
         if np.isfinite(max_step):
-            large = max_step * (self.patterns.lengths - 1)
+            large = max_step * (self.patterns.lengths - 1.0) ** 2
             moves = np.sign(moves) * large * np.log1p(np.abs(moves) / large)
         return self.tree.increments(moves)
 
