@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
-from hedgerow.boosting.booster import MAX_HALVINGS, PATTERN_HALVINGS, Binned
-from hedgerow.boosting.curvature import temper
+from hedgerow.boosting.booster import MAX_TRIALS, PATTERN_TRIALS, Binned
+from hedgerow.boosting.curvature import measure_curvature, temper
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.settings import Settings
 from hedgerow.trees.forest import Forest
@@ -129,7 +129,7 @@ def test_slopes_of_pattern_weights_are_those_of_the_loss(name, objective, order)
     assert loss == pytest.approx(loss_of(booster), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["plain", "sequence weights", "some known"])
+@pytest.mark.parametrize("name", ["plain", "sequence weights"])
 def test_independent_positions_curve_as_in_logitboost(name, monkeypatch):
     booster = stir(make_case(name, order=0, trim=0))
     odds = np.exp(booster.scores)
@@ -238,8 +238,31 @@ def test_steps_that_are_too_long_are_halved(transition_step):
     assert 256.0 * weight in 2.0 ** np.arange(-3, 8)
 
 
+def pattern_curvatures(booster):
+    """Those of the weights, and how often each pattern is the longest one that ends."""
+    grammar, measured = booster.grammar, booster.measured
+    scores = booster._all_scores(booster.scores, booster.weights)
+    options = {"weights": booster.targets.mean_weights, "n_threads": 1}
+    mixing = measure_curvature("mixing", scores, grammar, measured.posteriors, **options)
+    found = booster._pattern_curvatures(mixing, measured.probabilities())
+    counts = booster._bound.tree.own(booster._expected_counts())
+    return found / mixing.edge_gamma(booster.targets.weights), counts
+
+
+@pytest.mark.parametrize("name", ["plain", "sequence weights"])
+def test_patterns_curve_as_far_as_their_labels_are_uncertain(name):
+    booster = make_case(name, order=2, learning_rate=1.0)
+    curvatures, counts = pattern_curvatures(booster)
+    np.testing.assert_allclose(curvatures, counts * 2 / 3)  # of three labels, all as probable
+    booster.scores += 30.0 * np.eye(3)[np.arange(len(booster.scores)) % 3]
+    booster.measured = booster._measure(booster.scores, booster.weights)
+    curvatures, counts = pattern_curvatures(booster)
+    assert counts.sum() > 1
+    assert (curvatures < 1e-9).all()
+
+
 # How often the step of the trees is halved.
-TREE_HALVINGS = MAX_HALVINGS - PATTERN_HALVINGS
+TREE_HALVINGS = MAX_TRIALS - PATTERN_TRIALS
 
 
 def grow(booster):

@@ -33,13 +33,14 @@ from hedgerow.trellis import Mixing, Scores
 
 __all__ = ["Binned", "Booster"]
 
-# A step that raises the loss is halved this often before it is given up; less often if the next
-# round learns from another sample, and may fare better.
-MAX_HALVINGS = 16
-SAMPLED_HALVINGS = 6
-# The first of them halve the step of the pattern weights alone, while it lowers the loss by less
-# than this share of what its slopes promise.
-PATTERN_HALVINGS = 4
+# A step that raises the loss is shortened and tried again, so often before it is given up; less
+# often if the next round learns from another sample, and may fare better.
+MAX_TRIALS = 16
+SAMPLED_TRIALS = 6
+# Each time the step of the pattern weights is divided by four. The first times it alone is, while
+# it lowers the loss by less than this share of what its slopes promise; then that of the trees is
+# halved too.
+PATTERN_TRIALS = 4
 LEAST_SHARE = 0.25
 
 
@@ -319,20 +320,20 @@ class Booster(Update[Binned]):
     def _move(
         self, trees: Forest, step: NDArray[np.float64], slopes: NDArray[np.float64]
     ) -> Forest | None:
-        """Go the way of trees and weights, or half of it, and so on until the loss is no higher.
+        """Go the way of trees and weights, or a part of it, such that the loss is no higher.
 
         A step of the weights (P,) must also lower the loss by a share of what its slopes promise,
-        or is halved by itself at first: where labels begin to depend on each other, the bound may
-        be too low. Returns the trees as they were added, or None if no step was short enough.
+        or is shortened by itself at first: where labels begin to depend on each other, the bound
+        may be too low. Returns the trees as they were added, or None if no step was short enough.
         """
         loss = self.measured.loss + self._penalty(self.weights)
         promise = self._unit * float(np.einsum("p,p", slopes, step))
         exact = self.settings.exact_transitions and (self.n_done + 1) % EXACT_EVERY == 0
-        most = SAMPLED_HALVINGS if self.settings.draws else MAX_HALVINGS
-        for halvings in range(0 if step.any() else PATTERN_HALVINGS, most):
-            shorter = trees.scaled(0.5 ** max(halvings - PATTERN_HALVINGS, 0))
+        most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
+        for trial in range(0 if step.any() else PATTERN_TRIALS, most):
+            shorter = trees.scaled(0.5 ** max(trial - PATTERN_TRIALS, 0))
             shorter.add_scores(self._bins, self.scores, self._next_scores, self.n_threads)
-            weights = self.weights + 0.5**halvings * step
+            weights = self.weights + 0.25**trial * step
             if exact:
                 weights += exact_step(
                     self._measure_weights,
@@ -342,7 +343,7 @@ class Booster(Update[Binned]):
                     n_threads=self.settings.n_threads,
                 )
             measured = self._measure(self._next_scores, weights)
-            share = LEAST_SHARE * 0.5**halvings if halvings < PATTERN_HALVINGS else 0.0
+            share = LEAST_SHARE * 0.25**trial if trial < PATTERN_TRIALS else 0.0
             if measured.loss + self._penalty(weights) <= loss + share * min(promise, 0.0):
                 self.scores, self._next_scores = self._next_scores, self.scores
                 self.weights, self.measured = weights, measured

@@ -101,12 +101,11 @@ class PatternBound:
         resistances : (P,)
             What holds back the step of each weight: lambda, as for a leaf, and its penalty.
         max_step
-            Moves of a label pair count as large beyond this; those of n + 1 labels beyond n^2
-            times as much, for the longer a pattern, the more it tells.
+            Moves count as large beyond this, for each label but the first of a pattern.
         """
         moves = self.tree.solve(slopes, curvatures, resistances)
         if np.isfinite(max_step):
-            large = max_step * (self.patterns.lengths - 1.0) ** 2
+            large = max_step * (self.patterns.lengths - 1)
             moves = np.sign(moves) * large * np.log1p(np.abs(moves) / large)
         return self.tree.increments(moves)
 
