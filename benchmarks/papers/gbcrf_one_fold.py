@@ -20,11 +20,13 @@ __all__ = ["PARTS", "add_options", "measure", "summarise"]
 
 PARTS = ("1", "2", "3", "4", "5")
 # Few examples of each letter: short steps, and trees that differ from one another.
-SETTINGS = {"n_rounds": 100, "learning_rate": 0.1, "colsample_bytree": 0.15, "subsample": 0.8}
+SETTINGS = {"learning_rate": 0.1, "colsample_bytree": 0.15, "subsample": 0.8}
+ROUNDS = (300, 100)  # of pairs alone, of longer patterns
 
 
 def measure(part: str, options: argparse.Namespace) -> common.Record:
-    fit = tree_trainer(options, order=int(part), **SETTINGS)
+    order = int(part)
+    fit = tree_trainer(options, order=order, n_rounds=ROUNDS[order > 1], **SETTINGS)
     return {
         "fits": measure_folds(f"order {part}", fit, chosen_folds(options), train_on_one=True),
     }

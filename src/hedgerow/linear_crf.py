@@ -463,7 +463,7 @@ class LinearCRF(Estimator):
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
         n_weights = layout.n_weights + len(data.grammar.patterns)
         if record is not None:
-            penalty = scaling.divide_penalty(float(self.reg_lambda))
+            penalty = scaling.divide_penalty(self._penalties(data, layout))
             found = record.read(
                 lambda state: (
                     TrainingState.unpack(state),

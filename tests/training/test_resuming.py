@@ -26,7 +26,12 @@ KINDS = {
         "expected accuracy": {"objective": "expected_accuracy", "warm_iter": 0},
         "own objective": {"objective": Brier(), "warm_iter": 12},
         "max margin": {"objective": "max_margin", "warm_iter": 4, "max_iter": 90, "tol": 1e-9},
-        "max margin alone": {"objective": "max_margin", "warm_iter": 0, "reg_lambda": 1.0},
+        "max margin alone": {
+            "objective": "max_margin",
+            "warm_iter": 0,
+            "reg_lambda": 1.0,
+            "pattern_lambda": [2.0],
+        },
         "order 2": {"order": 2, "transition_attributes": True, "class_weight": "balanced"},
     },
     TreeCRF: {
