@@ -73,7 +73,7 @@ def test_weights_come_to_the_minimum_of_the_penalised_loss(transition_step, patt
     y = [list("aababbbaab"), list("abbaaabbab")]
     X = [[{}] * 10, [{}] * 10]
     crf = TreeCRF(
-        n_rounds=1500 if transition_step == "bound" else 160,
+        n_rounds=600 if transition_step == "bound" else 160,
         learning_rate=1.0,
         transition_step=transition_step,
         pattern_lambda=pattern_lambda,
