@@ -93,8 +93,8 @@ class TreeCRF(Estimator):
         much as can be.
     transition_step : {"bound", "exact"}, default "bound"
         How the weights of label patterns move: by the same bound as the trees; or, every eighth
-        round, by some iterations of L-BFGS too, in up to half as much time again. Weights that run
-        ahead of the trees take the credit that belongs to them.
+        round, by some iterations of L-BFGS too, which takes longer. Weights that run ahead of the
+        trees take the credit that belongs to the trees.
     pattern_lambda : float, list of float, "auto" or None, default "auto"
         Strength of an L2 penalty of the weights of label patterns: of all of them; of those with 2,
         3, ... labels, the last number for all that are longer; or "auto", which holds back patterns

@@ -232,7 +232,7 @@ class Booster(Update[Binned]):
         settings, number = self.settings, self.n_done
         self._turn_to(self.schedule.objective_of(number))
         mixing = measure_curvature(
-            settings.curvature,
+            settings.curvature if settings.newton else "mixing",  # then of patterns alone
             self._all_scores(self.scores, self.weights),
             self.grammar,
             self.measured.posteriors,

@@ -45,7 +45,7 @@ class SuffixTree:
         return totals - self._add_up(np.arange(len(totals)), totals)
 
     def increments(self, moves: Vector) -> Vector:
-        """Steps in the weights that move the score of each pattern, ancestors included, so far."""
+        """The steps in the weights by which scores move so far: each move less its parent's."""
         steps: Vector = moves - np.append(moves, 0.0)[self.parents]
         return steps
 

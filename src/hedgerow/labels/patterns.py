@@ -143,7 +143,7 @@ class Patterns:
         return Patterns(self.offsets, codes[self.labels].astype(np.int32))
 
     def suffixes(self) -> NDArray[np.int64]:
-        """Number of the longest other pattern that each one ends with, -1 if none is, (P,)."""
+        """Number of the longest other pattern that each one ends with, or -1, (P,)."""
         numbers = {pattern: number for number, pattern in enumerate(self)}
 
         def find(pattern: tuple[int, ...]) -> int:
