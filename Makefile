@@ -129,11 +129,11 @@ $(VENV)/.installed: $(VENV)/.cmake $(BUILD_INPUTS)
 	@$(INSTALL) --editable .
 	@touch $@
 
-# hedgerow itself is there already: pip adds what its "test" extra asks for.
-$(VENV)/.test-tools: $(VENV)/.installed
-	@echo "installing the test tools"
-	@$(INSTALL) "hedgerow[test]"
-	@touch $@
+# In one go: pip then looks up what is needed once.
+$(VENV)/.test-tools: $(VENV)/.cmake $(BUILD_INPUTS)
+	@echo "building hedgerow, and installing it with the test tools"
+	@$(INSTALL) --editable ".[test]"
+	@touch $@ $(VENV)/.installed
 
 $(VENV)/.docs-tools: $(VENV)/.installed
 	@echo "installing the tools of the documentation"

@@ -85,7 +85,7 @@ Forest join(int n_outputs, const nb::typed<nb::list, Forest>& parts) {
   return Forest::join(n_outputs, forests);
 }
 
-Arrays arrays_of(nb::handle_t<Forest> forest) {
+Arrays arrays_of_forest(nb::handle_t<Forest> forest) {
   Arrays arrays;
   visit_arrays([&](const char* name, auto, const char*) { arrays[name] = forest.attr(name); });
   arrays["tree_weights"] = forest.attr("tree_weights");
@@ -137,12 +137,13 @@ void bind_forest(nb::module_& module) {
                   "One forest of the rounds of several; of none if there are none.")
       .def("scaled", &Forest::scaled, nb::arg("factor"),
            "The same trees, with all their weights multiplied; the arrays are shared.")
-      .def("arrays", &arrays_of, "All arrays by name.")
+      .def("arrays", &arrays_of_forest, "All arrays by name.")
       .def("add_scores", &add_scores, nb::arg("bins"), array("scores"), array("out"),
            nb::arg("n_threads"),
            "Fill out (N, n_outputs) with the scores and what all trees add to them.")
       .def("__reduce__", [](nb::handle_t<Forest> self) -> nb::typed<nb::tuple, nb::any, nb::any> {
-        return nb::make_tuple(self.type(), nb::make_tuple(arrays_of(self), self.attr("n_outputs")));
+        return nb::make_tuple(self.type(),
+                              nb::make_tuple(arrays_of_forest(self), self.attr("n_outputs")));
       });
 }
 

@@ -272,7 +272,7 @@ nb::typed<nb::list, nb::str> names_of(const StringIndex& index) {
   return names;
 }
 
-std::pair<Returned<uint8_t>, Returned<int64_t>> arrays_of(const StringIndex& index) {
+std::pair<Returned<uint8_t>, Returned<int64_t>> arrays_of_index(const StringIndex& index) {
   return {to_numpy(std::vector<uint8_t>(index.text().begin(), index.text().end())),
           to_numpy(std::vector<int64_t>(index.offsets()))};
 }
@@ -307,7 +307,7 @@ void bind_items(nb::module_& module) {
           "add", [](StringIndex& index, nb::str name) { return index.add(text_of(name)); },
           nb::arg("name"))
       .def("names", &names_of)
-      .def("to_arrays", &arrays_of)
+      .def("to_arrays", &arrays_of_index)
       .def_static(
           "from_arrays",
           [](const Array<const uint8_t, 1>& text, const Offsets& offsets) {
@@ -316,7 +316,7 @@ void bind_items(nb::module_& module) {
             return index;
           },
           nb::arg("text"), nb::arg("offsets"))
-      .def("__getstate__", &arrays_of)
+      .def("__getstate__", &arrays_of_index)
       .def("__setstate__",
            [](StringIndex& index, const std::pair<Array<const uint8_t, 1>, Offsets>& state) {
              new (&index) StringIndex();

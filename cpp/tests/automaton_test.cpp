@@ -188,7 +188,7 @@ TEST(blocks) {
     patterns[s] = uniform(-1, 1);
   }
   const Kind kind{1, 0, false};
-  Batch batch({2, patterns}, {2100, 3, 1400}, kind);
+  Batch batch({2, patterns}, {2100, 3, 70}, kind);
   batch.weights.assign(3, 1.0);
   CHECK(batch.length(0) * batch.automaton.n_states() > 1 << 21);
   const Posteriors found = summed_posteriors_of(batch);

@@ -85,7 +85,7 @@ TEST(first_order) {
     }
   for (const int n_labels : {2, 9, 26}) {
     context = "long, K=" + std::to_string(n_labels);
-    check_against_automaton(first_order(n_labels, {3000, 1, 200, 0}, {3, 0.05, false}), 1e-10);
+    check_against_automaton(first_order(n_labels, {900, 1, 200, 0}, {3, 0.05, false}), 1e-10);
   }
 }
 
@@ -110,7 +110,7 @@ TEST(late_fallback_of_chains) {
 }
 
 TEST(threads_do_not_matter_to_chains) {
-  const std::vector<int64_t> lengths(300, 21);
+  const std::vector<int64_t> lengths(130, 21);
   for (const bool edges : {false, true}) {
     const Kind kind{3, 0.1, edges};
     context = describe(edges ? 6 : 20, kind);

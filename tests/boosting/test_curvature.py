@@ -76,7 +76,7 @@ def random_potentials(n_labels, lengths, scale=1.0, seed=0):
     return scores_of(nodes, rng.normal(size=(n_labels, n_labels)) * scale, offsets)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(any_chain)
 def test_mixing_is_what_the_paper_says(chain):
     nodes, edges = mixing_gammas(chain)
@@ -106,7 +106,7 @@ def test_the_curvature_of_nearly_certain_pairs_keeps_its_digits(lead, last_arc):
     np.testing.assert_allclose(found, 300 * expected, rtol=1e-5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(any_chain)
 def test_mixing_lies_between_exact_and_length(chain):
     potentials = potentials_of(chain)
@@ -117,7 +117,7 @@ def test_mixing_lies_between_exact_and_length(chain):
     assert (found >= 2).all()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(any_chain)
 def test_exact_is_the_sum_over_the_covariance_matrix(chain):
     gammas, diagonal = exact_gammas(chain)

@@ -72,7 +72,7 @@ def assert_equal_arrays(first, second, but=()):
         assert first[name].dtype == second[name].dtype
 
 
-@cases(max_examples=1000)
+@cases(max_examples=400)
 @given(learned(), windows, rules)
 def test_trees_are_those_of_the_naive_learner(learned, window, rules):
     table, labels = learned

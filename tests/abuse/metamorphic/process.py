@@ -115,4 +115,4 @@ def in_environment(case: Case, environment: dict[str, str]) -> list[str]:
     return json.loads(done.stdout)
 
 
-KINDS = [Kind("metamorphic-process", batches(), check_process, in_suite=2, share=2.0)]
+KINDS = [Kind("metamorphic-process", batches(), check_process, in_suite=1, share=2.0)]
