@@ -130,8 +130,8 @@ TEST(chains) {
 TEST(long_groups_and_threads) {
   // Rows of so many states do not all stay: blocks of positions are made again.
   const Kind kind{1, 0, false};
-  const Batch batch(random_grammar(3, 5, 60, kind, false), {1 << 14, 300, 5, 0, 77}, kind);
-  CHECK(batch.automaton.n_states() * int64_t{2} * (1 << 14) > (1 << 21));
+  const Batch batch(random_grammar(3, 5, 60, kind, false), {1 << 15, 300, 5, 0, 77}, kind);
+  CHECK(batch.automaton.n_states() * int64_t{2} * (1 << 15) > (1 << 21));
   const Moves moves(batch, true);
   const Events found = tangents_of(batch, moves);
   CHECK(tangents_of(batch, moves, 3) == found);
