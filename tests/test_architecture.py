@@ -13,7 +13,7 @@ ROOT = Path(hedgerow.__file__).parent
 # Modules and packages from the bottom up. Those of one row do not know each other.
 LAYERS = """
     atomic_write datasets fingerprint lazy line_search parameters progress sequences state stats
-    tables threads version
+    suggestions tables threads version
   / description encode lbfgs lock pivot
   / files labels metrics scorers trees
   / linear trellis weighting

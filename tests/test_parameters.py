@@ -48,6 +48,24 @@ def check_colour(name, value):
             "an integer of at least 1",
         ),
         (
+            partial(check_number, minimum=2, maximum=9, integer=True),
+            [2, 9],
+            [1, 10, 2.0],
+            "an integer from 2 to 9",
+        ),
+        (
+            partial(check_number, above=0),
+            [1e-300, 1, 10**20],
+            [-1, 0, -0.0, np.inf, np.nan, None],
+            "a finite number greater than 0",
+        ),
+        (
+            partial(check_number, above=0, maximum=1e6),
+            [0.5, 1, 1e6],
+            [-1, 0, 1e7, np.inf, np.nan, None, True],
+            "a number greater than 0 and at most 1e+06",
+        ),
+        (
             check_colour,
             ["red", None],
             ["blue", "Red", 0, ["red"], np.array(["red", "red"]), pd.NA],
@@ -60,7 +78,7 @@ def check_colour(name, value):
             "True, False, or a prefix",
         ),
     ],
-    ids=["number", "integer", "choice", "prefix"],
+    ids=["number", "integer", "range", "above", "share", "choice", "prefix"],
 )
 def test_checks(check, right, wrong, expected):
     for value in right:

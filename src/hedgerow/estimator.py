@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from inspect import Parameter, signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -32,6 +33,7 @@ from hedgerow.potentials import Potential
 from hedgerow.progress import Progress
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
+from hedgerow.suggestions import suggest_parameter
 from hedgerow.tables import Table
 from hedgerow.threads import count_threads
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
@@ -65,6 +67,47 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     loss_: float
     history_: dict[str, list[float]]
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
+
+    def __new__(cls: type[AnyEstimator], *values: Any, **parameters: Any) -> AnyEstimator:
+        """Refuse parameters that are not known with a TypeError that says which one was meant.
+
+        ``__init__``, which is called next, lists the parameters.
+        """
+        listed = list(signature(cls.__init__).parameters.values())[1:]
+        if values and listed and listed[0].kind is Parameter.KEYWORD_ONLY:
+            name = cls.__name__
+            raise TypeError(
+                f"{name} got {values[0]!r} without a name, but takes all parameters by name; "
+                f"write {name}({listed[0].name}=...), for example"
+            )
+        if all(parameter.kind is not Parameter.VAR_KEYWORD for parameter in listed):
+            cls._check_names(parameters, TypeError)
+        crf: AnyEstimator = super().__new__(cls)
+        return crf
+
+    def set_params(self: AnyEstimator, **params: Any) -> AnyEstimator:
+        """Set parameters of this estimator.
+
+        Raises ValueError for one that is not known.
+        """
+        self._check_names((name.partition("__")[0] for name in params), ValueError)
+        super().set_params(**params)
+        return self
+
+    @classmethod
+    def _check_names(cls, names: Iterable[str], error: type[Exception]) -> None:
+        """Raise `error` if there is no parameter of such a name."""
+        known = cls._get_param_names()
+        for name in names:
+            if name in known:
+                continue
+            what = f"{cls.__name__} has no parameter {name!r}"
+            owners = [
+                e.__name__ for e in Estimator.__subclasses__() if name in e._get_param_names()
+            ]
+            if name in signature(cls.fit).parameters:
+                raise error(f"{what}; it is an argument of fit")
+            raise error(what + suggest_parameter(name, known, owners))
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn has to know of the input.

@@ -28,14 +28,37 @@ EXPECTED = (
 )
 
 
-def check_number(name: str, value: Any, *, minimum: float, integer: bool = False) -> None:
-    """Raise ValueError unless `value` is a finite number (an integer) of at least `minimum`."""
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    minimum: float | None = None,
+    above: float | None = None,
+    maximum: float | None = None,
+    integer: bool = False,
+) -> None:
+    """Raise ValueError unless `value` is a finite number (an integer) within bounds.
+
+    The lower bound is either `minimum`, which is allowed itself, or `above`, which is not.
+    """
     kind = Integral if integer else Real
     is_number = isinstance(value, kind) and not isinstance(value, bool)
-    if is_number and math.isfinite(value) and value >= minimum:
+    if (
+        is_number
+        and math.isfinite(value)
+        and (minimum is None or value >= minimum)
+        and (above is None or value > above)
+        and (maximum is None or value <= maximum)
+    ):
         return
-    expected = "an integer" if integer else "a finite number"
-    raise ValueError(f"{name} is {value!r}; expected {expected} of at least {minimum}")
+    expected = "an integer" if integer else "a finite number" if maximum is None else "a number"
+    if minimum is not None:
+        expected += f" of at least {minimum}" if maximum is None else f" from {minimum}"
+    if above is not None:
+        expected += f" greater than {above}"
+    if maximum is not None:
+        expected += f" {'to' if above is None else 'and at most'} {maximum:g}"
+    raise ValueError(f"{name} is {value!r}; expected {expected}")
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -67,13 +90,6 @@ def read_random_state(value: Any) -> np.random.RandomState:
             "numpy.random.RandomState, or None"
         ) from None
     return random
-
-
-def check_share(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a number above 0 and at most 1."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (is_number and 0 < value <= 1):
-        raise ValueError(f"{name} is {value!r}; expected a number above 0 and at most 1")
 
 
 def plain_value(name: str, value: Any) -> Any:

@@ -50,11 +50,13 @@ def test_help_fits_a_terminal(command, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["trian"], "argument COMMAND: invalid choice: 'trian'"),
+        (["trian"], "there is no command 'trian'; did you mean train? See hedgerow --help"),
+        (["xyzzy"], "there is no command 'xyzzy'; the commands are train, tag, eval, inspect, "),
+        (["train", "x", "-m", "y", "--model", "tree"], "--model is tree; expected linear or trees"),
         (["train"], "the following arguments are required: TRAIN, -m/--model-file; see hedgerow"),
         (
             ["train", "x", "-m", "y", "--modle", "trees"],
-            "there is no option --modle; did you mean --model or",
+            "there is no option --modle; did you mean --model?",
         ),
         (["tag", "m", "in", "out"], "there is one argument too many: out; see hedgerow tag --help"),
         (["tag", "m", "--xyzzy"], "there is no option --xyzzy; see hedgerow"),

@@ -149,10 +149,12 @@ def test_warnings_are_lines(chunks, place, capsys):
     [
         (
             ["--set", "reg_lamda=1"],
-            "--set reg_lamda: LinearCRF has no such parameter; did you mean reg_lambda",
+            "--set: LinearCRF has no parameter 'reg_lamda'; did you mean reg_lambda?",
         ),
-        (["--set", "xyz=1"], "--set xyz: LinearCRF has no such parameter; it has all_pairs, "),
-        (["--model", "trees", "--set", "callbacks=1"], "callbacks: TreeCRF has no such parameter"),
+        (["--set", "c1=1"], "--set: LinearCRF has no parameter 'c1'; did you mean reg_alpha?"),
+        (["--set", "xyz=1"], "LinearCRF has no parameter 'xyz'; its parameters are all_pairs, "),
+        (["--set", "callbacks=1"], "--set callbacks: callbacks are functions, which only Python"),
+        (["--set", "group_column=1"], "that tells sequences apart is named by --group"),
         (["--order", "2", "--set", "order=1"], "order is given twice; give it once"),
         (["--order", "-1"], "order is -1; expected an integer of at least 0"),
         (["--objective", "beauty"], "objective is 'beauty'; expected "),

@@ -40,7 +40,9 @@ COUNT = "expected an integer of at least 0"
 COUNT_FROM_1 = "expected an integer of at least 1"
 BOOL = "expected True or False"
 PREFIX = "expected True, False, or a "
-SHARE = "expected a number above 0 and at most 1"
+ABOVE_0 = "expected a finite number greater than 0"
+RATE = "expected a number greater than 0 and at most 1e+06"
+SHARE = "expected a number greater than 0 and at most 1"
 BINS = "expected an integer from 2 to 255"
 WINDOW = "expected how many positions"
 CURVATURE = "expected 'mixing' or 'exact' or 'length'"
@@ -69,18 +71,14 @@ OF_LINEAR = [
 ]
 OF_TREES = [
     ("n_rounds", COUNT_FROM_1, [0, 10.0, None, True]),
-    ("learning_rate", NUMBER, [-0.1, np.inf, "fast"]),
-    ("learning_rate", "expected at most 1e+06", [1e308]),
+    ("learning_rate", RATE, [-1, 0, np.inf, 1e308, "fast"]),
     ("max_depth", COUNT_FROM_1, [0, 2.5]),
-    ("max_leaves", COUNT_FROM_1, [0]),
-    ("max_leaves", "expected at most 32768", [32769]),
+    ("max_leaves", "expected an integer from 1 to 32768", [0, 32769]),
     ("min_child_weight", NUMBER, [-1, np.nan]),
     ("min_split_gain", NUMBER, [-1e-9]),
     ("trim", NUMBER, [-0.01, "none"]),
-    ("max_step", NUMBER, [-1, np.inf]),
-    ("max_step", "expected more than 0", [0]),
-    ("negative_ratio", NUMBER, [-2]),
-    ("negative_ratio", "expected more than 0", [0]),
+    ("max_step", ABOVE_0, [-1, 0, np.inf]),
+    ("negative_ratio", ABOVE_0, [-2, 0, None]),
     ("max_bins", BINS, [1, 256, 16.0, True]),
     ("window", WINDOW, [-1, 1.5, "1", None, (1, -2), (1, 2, 3), (), 256, (0, 300), np.array(1.0)]),
     *(

@@ -77,13 +77,8 @@ def test_objectives_that_make_no_sense(objective, error, message):
         read_objective(objective, 15.0, margin=False)
 
 
-@pytest.mark.parametrize(
-    ("sharpness", "message"),
-    [
-        *((wrong, "a finite number of at least") for wrong in (-1.0, "high", float("nan"), None)),
-        (0, "more than 0$"),
-    ],
-)
-def test_a_sharpness_that_makes_no_sense(sharpness, message):
-    with pytest.raises(ValueError, match=rf"^sharpness is {sharpness!r}; expected {message}"):
+@pytest.mark.parametrize("sharpness", [-1.0, 0, "high", float("nan"), None])
+def test_a_sharpness_that_makes_no_sense(sharpness):
+    message = rf"^sharpness is {sharpness!r}; expected a finite number greater than 0$"
+    with pytest.raises(ValueError, match=message):
         read_objective("accuracy", sharpness, margin=False)

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from hedgerow.parameters import check_choice, check_number, check_share, read_random_state
+from hedgerow.parameters import check_choice, check_number, read_random_state
 from hedgerow.threads import count_threads
 from hedgerow.trees.columns import check_max_bins
 from hedgerow.trees.learner import GrowthRules
@@ -143,27 +143,21 @@ class Settings:
 def check_tree_parameters(crf: TreeParameters) -> None:
     """Raise ValueError or TypeError for a parameter of trees or rounds that is wrong."""
     check_number("n_rounds", crf.n_rounds, minimum=1, integer=True)
-    for name in ("max_depth", "max_leaves"):
-        if getattr(crf, name) is not None:
-            check_number(name, getattr(crf, name), minimum=1, integer=True)
-    if crf.max_leaves is not None and crf.max_leaves > MAX_LEAVES:
-        raise ValueError(f"max_leaves is {crf.max_leaves}; expected at most {MAX_LEAVES}")
+    if crf.max_depth is not None:
+        check_number("max_depth", crf.max_depth, minimum=1, integer=True)
+    if crf.max_leaves is not None:
+        check_number("max_leaves", crf.max_leaves, minimum=1, maximum=MAX_LEAVES, integer=True)
     for name in ("min_child_weight", "min_split_gain", "reg_lambda"):
         check_number(name, getattr(crf, name), minimum=0)
     if crf.trim is not None:
         check_number("trim", crf.trim, minimum=0)
     for name in ("colsample_bytree", "colsample_bynode", "subsample"):
-        check_share(name, getattr(crf, name))
-    for name in ("learning_rate", "max_step", "negative_ratio"):
-        value = getattr(crf, name)
-        if value is not None:
-            check_number(name, value, minimum=0)
-            if value == 0:
-                raise ValueError(f"{name} is 0; expected more than 0")
-    if crf.learning_rate is not None and float(crf.learning_rate) > LARGEST_RATE:
-        raise ValueError(
-            f"learning_rate is {crf.learning_rate!r}; expected at most {LARGEST_RATE:g}"
-        )
+        check_number(name, getattr(crf, name), above=0, maximum=1)
+    if crf.learning_rate is not None:
+        check_number("learning_rate", crf.learning_rate, above=0, maximum=LARGEST_RATE)
+    if crf.max_step is not None:
+        check_number("max_step", crf.max_step, above=0)
+    check_number("negative_ratio", crf.negative_ratio, above=0)
     check_max_bins(crf.max_bins)
     read_window(crf.window)
     for name in ("newton", "stratified"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.atomic_write import check_place
 from hedgerow.cli.errors import CommandError, telling
-from hedgerow.cli.options import suggest
+from hedgerow.suggestions import suggest
 
 if TYPE_CHECKING:
     from hedgerow.estimator import Estimator

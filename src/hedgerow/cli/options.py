@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import ast
-import difflib
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
 from hedgerow.cli.errors import CommandError
+from hedgerow.suggestions import suggest
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
@@ -36,15 +36,20 @@ class Parser(argparse.ArgumentParser):
             self.error(f"there is one argument too many: {unknown[0]}")
         return options, unknown
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is not among the choices, a command for example."""
+        if action.choices is None or value in action.choices:
+            return
+        known = list(map(str, action.choices))
+        if isinstance(action, argparse._SubParsersAction):
+            near = suggest(str(value), known) or f"; the commands are {', '.join(known)}"
+            self.error(f"there is no command {value!r}{near}")
+        self.error(f"{'/'.join(action.option_strings)} is {value}; expected {' or '.join(known)}")
+
     def error(self, message: str) -> NoReturn:
         """Tell a mistake in the arguments."""
-        raise CommandError(f"{message}; see {self.prog} --help")
-
-
-def suggest(name: str, known: Collection[str]) -> str:
-    """Which names could have been meant: text to go on with, empty if none is near."""
-    near = difflib.get_close_matches(name, known, n=3)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+        see = " See" if message.endswith("?") else "; see"
+        raise CommandError(f"{message}{see} {self.prog} --help")
 
 
 def begin_command(

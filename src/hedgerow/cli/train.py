@@ -16,7 +16,6 @@ from hedgerow.cli.options import (
     read_assignment,
     read_columns,
     read_window,
-    suggest,
 )
 from hedgerow.cli.text import format_share, format_size
 
@@ -42,8 +41,11 @@ EXAMPLES = """\
       --dev other.parquet --window 2 --set early_stopping_rounds=20
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
 """
-# Of the parameters those that only Python code can give.
-ONLY_PYTHON = frozenset({"callbacks", "group_column"})
+# Parameters that --set cannot give.
+ONLY_PYTHON = {
+    "callbacks": "callbacks are functions, which only Python code can pass",
+    "group_column": "the column of a table that tells sequences apart is named by --group",
+}
 
 
 def add_command(commands: Commands) -> None:
@@ -191,9 +193,8 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
             "--window is for --model trees; a linear model sees neighbours through the attributes "
             "that --template makes"
         )
-    known = set(estimator().get_params()) - ONLY_PYTHON
     from_template = recipe.parameters()
-    if not set(from_template) <= known:
+    if not set(from_template) <= set(estimator().get_params()):
         raise CommandError(
             f"{options.template}: lines such as B01:%x[0,0] need --model linear; leave them out "
             "for trees"
@@ -208,16 +209,16 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     }
     parameters = {name: value for name, value in given.items() if value is not None}
     for name, value in options.assignments:
-        if name not in known:
-            near = suggest(name, known) or f"; it has {', '.join(sorted(known))}"
-            raise CommandError(f"--set {name}: {estimator.__name__} has no such parameter{near}")
+        if name in ONLY_PYTHON:
+            raise CommandError(f"--set {name}: {ONLY_PYTHON[name]}")
         if name in parameters:
             raise CommandError(f"{name} is given twice; give it once")
         parameters[name] = value
     if parameters.get("early_stopping_rounds") is not None and options.dev is None:
         raise CommandError("early_stopping_rounds needs a file to stop by; name one with --dev")
     verbose = {"verbose": 0 if options.quiet else 1}
-    return estimator(**(verbose | from_template | parameters))
+    with telling("--set: "):
+        return estimator(**(verbose | from_template | parameters))
 
 
 def fit(model: Estimator, data: Batch, dev: Batch | None, options: argparse.Namespace) -> None:

@@ -16,9 +16,7 @@ __all__ = ["read_objective"]
 
 def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> TrainingObjective:
     """Check the parameters ``objective`` and ``sharpness``; ``margin``: max_margin is offered."""
-    check_number("sharpness", sharpness, minimum=0)
-    if sharpness == 0:
-        raise ValueError("sharpness is 0; expected more than 0")
+    check_number("sharpness", sharpness, above=0)
     names = ["likelihood", "pointwise", "accuracy", "expected_accuracy"]
     names += ["max_margin"] if margin else []
     if isinstance(objective, str):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.encode import check_schema, number_categories
 from hedgerow.lazy import LazyAttributes, lazy
+from hedgerow.parameters import check_number
 from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE, ColumnCuts, cut_attributes, cut_dense
 from hedgerow.trees.entries import (
@@ -276,9 +276,7 @@ class Columns(LazyAttributes):
 
 def check_max_bins(max_bins: Any) -> None:
     """Raise ValueError unless columns can have at most so many bins."""
-    is_number = isinstance(max_bins, Integral) and not isinstance(max_bins, bool)
-    if not (is_number and 2 <= max_bins <= MAX_BINS):
-        raise ValueError(f"max_bins is {max_bins!r}; expected an integer from 2 to {MAX_BINS}")
+    check_number("max_bins", max_bins, minimum=2, maximum=MAX_BINS, integer=True)
 
 
 def is_dense(categories: list[str]) -> bool:

@@ -1,0 +1,103 @@
+"""Suggestions: which name was meant, where one is not known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+__all__ = ["suggest", "suggest_parameter"]
+
+# What other libraries call a parameter, and what it is called here: the first of these names that
+# an estimator has. XGBoost, LightGBM, CatBoost, scikit-learn, sklearn-crfsuite and CRFsuite.
+MEANT = {
+    ("n_rounds", "max_iter"): (
+        "n_estimators num_boost_round num_boost_rounds num_round num_rounds num_iterations "
+        "num_iteration num_trees n_trees n_iter iterations max_iterations max_iter n_rounds epochs "
+        "n_epochs"
+    ),
+    ("learning_rate",): "eta shrinkage shrinkage_rate lr step_size",
+    ("max_leaves",): "num_leaves num_leaf max_leaf max_leaf_nodes",
+    ("max_depth",): "depth",
+    ("max_bins",): "max_bin n_bins border_count",
+    ("min_split_gain",): "gamma min_split_loss min_gain_to_split min_impurity_decrease",
+    ("min_child_weight",): (
+        "min_sum_hessian min_sum_hessian_in_leaf min_child_samples min_data_in_leaf "
+        "min_samples_leaf"
+    ),
+    ("max_step",): "max_delta_step",
+    ("colsample_bytree",): "feature_fraction colsample max_features rsm",
+    ("colsample_bynode",): "feature_fraction_bynode colsample_bylevel",
+    ("subsample",): "bagging_fraction sample_rate",
+    ("reg_lambda",): "lambda lambda_ lambda_l2 l2 l2_regularization l2_leaf_reg reg_l2",
+    ("reg_alpha",): "alpha lambda_l1 l1 l1_regularization reg_l1 c1",
+    ("early_stopping_rounds",): (
+        "n_iter_no_change early_stopping_round early_stopping early_stop patience od_wait stop_iter"
+    ),
+    ("early_stopping_metric",): "eval_metric metric scoring",
+    ("warm_rounds", "warm_iter"): "warm_iter warm_rounds",
+    ("objective",): "loss loss_function criterion",
+    ("tol",): "tolerance epsilon delta",
+    ("min_count",): "min_freq minfreq feature_minfreq min_df",
+    ("all_pairs",): "all_possible_states possible_states feature_possible_states",
+    ("class_weight",): "class_weights is_unbalance scale_pos_weight auto_class_weights",
+    ("random_state",): "seed random_seed",
+    ("n_jobs",): "nthread nthreads num_threads num_thread n_threads thread_count",
+    ("verbose",): "verbosity verbose_eval silent logging_level",
+    ("missing_label",): "missing",
+}
+NAMES = {name: ours for ours, theirs in MEANT.items() for name in theirs.split()}
+
+# What is worth saying where there is no such parameter, or the same number means something else.
+NOTES = {
+    "c2": "did you mean reg_lambda? c2=1 is reg_lambda=2",
+    "C": "did you mean reg_lambda? C is 1 / reg_lambda",
+    "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) goes on from a model",
+    "algorithm": "leave it out; objective chooses what is trained for",
+    "all_possible_transitions": "did you mean min_pattern_count? 0 gives all label pairs weights",
+    "booster": "leave it out",
+    "boosting_type": "leave it out",
+    "tree_method": "leave it out; trees are grown from histograms",
+    "device": "leave it out; training runs on the CPU",
+    "enable_categorical": "leave it out; columns of text and categories are read as such",
+    "use_label_encoder": "leave it out; labels may be text or numbers",
+    "num_class": "leave it out; the labels of y are counted",
+    "penalty": "did you mean reg_lambda, for an L2 penalty, or reg_alpha of LinearCRF, for L1?",
+}
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """Which names could have been meant: text to go on with, empty if none is near."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+    near = near or difflib.get_close_matches(name, known, n=3)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def suggest_parameter(name: str, known: Collection[str], owners: Collection[str] = ()) -> str:
+    """What could have been meant by a parameter that is not among those `known`.
+
+    Parameters
+    ----------
+    name
+        The parameter.
+    known
+        Parameters that there are.
+    owners
+        Other estimators, which have this parameter.
+
+    Examples
+    --------
+    >>> suggest_parameter("n_estimators", ["n_rounds", "order"])
+    '; did you mean n_rounds?'
+    >>> suggest_parameter("orders", ["n_rounds", "order"])
+    '; did you mean order?'
+    >>> suggest_parameter("colour", ["n_rounds", "order"])
+    '; its parameters are n_rounds, order'
+    """
+    for ours in NAMES.get(name, ()):
+        if ours in known:
+            return f"; did you mean {ours}?"
+    if name in NOTES:
+        return f"; {NOTES[name]}"
+    if owners:
+        return f"; it is a parameter of {' and '.join(owners)}"
+    return suggest(name, known) or f"; its parameters are {', '.join(sorted(known))}"

@@ -1,0 +1,104 @@
+"""Parameters that an estimator does not have: the error says what they are called here."""
+
+import copy
+import inspect
+import pickle
+
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hedgerow import LinearCRF, TreeCRF
+from hedgerow.suggestions import NAMES, NOTES, suggest_parameter
+from reference.estimators import ESTIMATORS, refuses
+
+OF_BOTH = {
+    "eval_metrics": "did you mean",
+    "n_iter_no_change": "did you mean early_stopping_rounds?",
+    "lambda_l2": "did you mean reg_lambda?",
+    "seed": "did you mean random_state?",
+    "nthread": "did you mean n_jobs?",
+    "verbosity": "did you mean verbose?",
+    "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) goes on from a",
+    "eval_set": "it is an argument of fit",
+    "sample_weight": "it is an argument of fit",
+    "forbiden": "did you mean forbidden?",
+    "xyz": "its parameters are all",
+}
+OF_ONE = {
+    TreeCRF: {
+        "n_estimators": "did you mean n_rounds?",
+        "num_boost_round": "did you mean n_rounds?",
+        "max_iter": "did you mean n_rounds?",
+        "eta": "did you mean learning_rate?",
+        "num_leaves": "did you mean max_leaves?",
+        "gamma": "did you mean min_split_gain?",
+        "feature_fraction": "did you mean colsample_bytree?",
+        "reg_alpha": "it is a parameter of LinearCRF",
+        "max_dept": "did you mean max_depth?",
+    },
+    LinearCRF: {
+        "c1": "did you mean reg_alpha?",
+        "c2": "did you mean reg_lambda? c2=1 is reg_lambda=2",
+        "max_iterations": "did you mean max_iter?",
+        "n_rounds": "did you mean max_iter?",
+        "all_possible_states": "did you mean all_pairs?",
+        "all_possible_transitions": "did you mean min_pattern_count?",
+        "max_depth": "it is a parameter of TreeCRF",
+    },
+}
+CASES = [
+    (estimator, name, answer)
+    for estimator in ESTIMATORS
+    for name, answer in (OF_BOTH | OF_ONE[estimator]).items()
+]
+
+
+@pytest.mark.parametrize(("estimator", "name", "answer"), CASES)
+def test_the_error_says_what_was_meant(estimator, name, answer):
+    message = f"{estimator.__name__} has no parameter {name!r}; {answer}"
+    refuses(TypeError, message, estimator, **{name: 5})
+    refuses(ValueError, message, estimator().set_params, **{name: 5})
+
+
+def test_parameters_are_given_by_name():
+    message = "TreeCRF got 50 without a name, but takes all parameters by name; write TreeCRF(n_ro"
+    refuses(TypeError, message, TreeCRF, 50)
+
+
+def test_parameters_of_a_step_of_a_pipeline(estimator):
+    pipeline = make_pipeline(StandardScaler(), estimator())
+    name = f"{estimator.__name__.lower()}__nthread"
+    refuses(ValueError, "'nthread'; did you mean n_jobs?", pipeline.set_params, **{name: 5})
+
+
+def test_every_suggestion_is_a_parameter():
+    known = {name for estimator in ESTIMATORS for name in estimator().get_params()}
+    assert {ours for names in NAMES.values() for ours in names} <= known
+    for estimator in ESTIMATORS:
+        own = set(estimator().get_params())
+        assert not own & set(NOTES)
+        for name in set(NAMES) - own:
+            assert not set(NAMES[name]) & own or "did you mean" in suggest_parameter(name, own)
+
+
+def test_the_signature_is_that_of_the_parameters(estimator):
+    listed = inspect.signature(estimator).parameters
+    assert list(listed) == list(inspect.signature(estimator.__init__).parameters)[1:]
+    assert sorted(listed) == sorted(estimator().get_params())
+
+
+def test_copies_are_made_without_parameters(make):
+    crf = make(order=2)
+    for other in (clone(crf), copy.deepcopy(crf), pickle.loads(pickle.dumps(crf))):
+        assert other.get_params() == crf.get_params()
+
+
+def test_a_subclass_may_list_parameters_of_its_own():
+    class Taking(TreeCRF):
+        def __init__(self, colour, **rest):
+            super().__init__(**rest)
+            self.colour = colour
+
+    assert Taking("red", n_rounds=7).n_rounds == 7
