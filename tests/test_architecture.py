@@ -15,7 +15,7 @@ LAYERS = """
     atomic_write datasets fingerprint lazy line_search parameters progress sequences state stats
     suggestions tables threads version
   / description encode lbfgs lock pivot
-  / files labels metrics scorers trees
+  / files labels metrics model_selection scorers trees
   / linear trellis weighting
   / decoding explain
   / objectives persist potentials

@@ -26,11 +26,7 @@ def read_groups(groups: Any, n_rows: int) -> NDArray[np.int64]:
     -------
     offsets : (S + 1,) int64
     """
-    ids = _to_ids(groups)
-    if len(ids) != n_rows:
-        raise ValueError(
-            f"groups has {len(ids)} ids but X has {n_rows} rows; pass one id for every row"
-        )
+    ids = _read_ids(groups, n_rows, "rows")
     numbers = _to_numbers(ids)
     starts = np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
     first_start: dict[Any, int] = {}
@@ -44,6 +40,29 @@ def read_groups(groups: Any, n_rows: int) -> NDArray[np.int64]:
             )
         first_start[number] = row
     return np.append(starts, n_rows).astype(np.int64)
+
+
+def number_groups(groups: Any, n_items: int, items: str) -> NDArray[np.int64]:
+    """Number of the group of each item, by first appearance; they need not stand together.
+
+    ``items`` says what X has so many of, rows or sequences, for the message.
+    """
+    ids = _read_ids(groups, n_items, items)
+    _, first, numbers = np.unique(_to_numbers(ids), return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[numbers.ravel()]
+
+
+def _read_ids(groups: Any, n_items: int, items: str) -> NDArray[Any] | list[Any]:
+    """Ids of all items; there must be as many."""
+    ids = _to_ids(groups)
+    if len(ids) != n_items:
+        raise ValueError(
+            f"groups has {len(ids)} ids but X has {n_items} {items}; pass one id for every "
+            f"{items.removesuffix('s')}"
+        )
+    return ids
 
 
 def _to_ids(groups: Any) -> NDArray[Any] | list[Any]:

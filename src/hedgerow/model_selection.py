@@ -1,0 +1,379 @@
+"""Model selection: splitters that keep sequences whole, wherever scikit-learn takes ``cv=``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import BaseCrossValidator, ShuffleSplit
+
+from hedgerow.encode import check_group_column
+from hedgerow.encode.codes import code_values, is_missing
+from hedgerow.encode.forms import EXPECTED, check_two_dimensional, is_sparse, is_table, settle
+from hedgerow.encode.group_column import split_off_groups
+from hedgerow.encode.groups import number_groups, read_groups
+from hedgerow.parameters import check_choice, check_number, read_random_state
+
+__all__ = ["SequenceKFold", "StratifiedSequenceKFold", "train_test_split"]
+
+
+class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
+    """K folds of whole sequences.
+
+    For a list of sequences it deals out its entries. For a flat table it deals out groups of rows:
+    by the column `group_column`, or by the ``groups`` that scikit-learn hands on,
+    ``cross_val_score(..., groups=...)``. Groups may also be given for a list of sequences, or
+    beside `group_column`, to keep sequences of one group together, those of one speaker for
+    example.
+
+    Parameters
+    ----------
+    n_splits : int, default 5
+        Number of folds.
+    shuffle : bool, default False
+        Whether sequences are dealt out in random order. False: neighbouring sequences are in one
+        fold.
+    random_state : int, RandomState or None, default None
+        Seed of the random order.
+    group_column : str, int or None, default None
+        Name or number of the column of a flat X that says which sequence each row belongs to; that
+        of the estimator.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from hedgerow import TreeCRF
+    >>> from hedgerow.model_selection import SequenceKFold
+    >>> from sklearn.model_selection import cross_val_score
+    >>> table = pd.DataFrame({"walk": [1, 1, 2, 2, 3, 3], "speed": [0, 1, 0, 1, 0, 1]})
+    >>> folds = SequenceKFold(3, group_column="walk")
+    >>> [test.tolist() for train, test in folds.split(table)]
+    [[0, 1], [2, 3], [4, 5]]
+    >>> crf = TreeCRF(n_rounds=5, min_child_weight=0, group_column="walk")
+    >>> cross_val_score(crf, table, ["slow", "fast"] * 3, cv=folds).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    # With metadata routing it is given groups wherever there are any.
+    __metadata_request__split = {"groups": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = False,
+        random_state: Any = None,
+        group_column: str | int | None = None,
+    ) -> None:
+        check_number("n_splits", n_splits, minimum=2, integer=True)
+        check_choice("shuffle", shuffle, (True, False))
+        check_group_column(group_column)
+        if random_state is not None and not shuffle:
+            raise ValueError(
+                f"random_state is {random_state!r}, but nothing is drawn at random; pass "
+                "shuffle=True too, or leave random_state out"
+            )
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.group_column = group_column
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds; the data do not matter."""
+        return int(self.n_splits)
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Indices of the training and of the test part of each fold, in the order of X.
+
+        Parameters
+        ----------
+        X
+            A list of sequences, or a flat table.
+        y
+            The labels.
+        groups : (N,) for a flat X, (S,) for a list, optional
+            What is kept together.
+
+        Yields
+        ------
+        train, test : arrays of int
+            Of rows if X is flat, else of sequences.
+        """
+        units = Units.read(X, groups, self.group_column)
+        if units.number < self.n_splits:
+            raise ValueError(
+                f"n_splits is {self.n_splits}, but X has {units.number} {units.noun}; every fold "
+                "needs at least one: lower n_splits"
+            )
+        folds = self._deal(units, y)
+        for fold in range(int(self.n_splits)):
+            yield units.where(folds != fold), units.where(folds == fold)
+
+    def _deal(self, units: Units, y: Any) -> NDArray[np.int64]:
+        """Fold of each unit."""
+        folds = np.empty(units.number, np.int64)
+        dealt = np.repeat(np.arange(self.n_splits), self._sizes(units.number))
+        folds[self._order(units.number)] = dealt
+        return folds
+
+    def _sizes(self, n_units: int) -> NDArray[np.int64]:
+        """How many units each fold gets."""
+        return n_units // self.n_splits + (np.arange(self.n_splits) < n_units % self.n_splits)
+
+    def _order(self, n_units: int) -> NDArray[np.int64]:
+        return _order(n_units, self.shuffle, self.random_state)
+
+
+class StratifiedSequenceKFold(SequenceKFold):
+    """K folds of whole sequences, in which labels are about as frequent as in all data.
+
+    Parameters and use are those of `SequenceKFold`. Sequences are dealt out one after another, the
+    longest first, each to the fold that lacks its labels most.
+
+    Examples
+    --------
+    >>> from hedgerow.model_selection import StratifiedSequenceKFold
+    >>> X = [[["u"]] * 2 for _ in range(4)]
+    >>> y = [["a", "b"], ["a", "b"], ["a", "a"], ["a", "a"]]
+    >>> [test.tolist() for train, test in StratifiedSequenceKFold(2).split(X, y)]
+    [[0, 2], [1, 3]]
+    """
+
+    def _deal(self, units: Units, y: Any) -> NDArray[np.int64]:
+        counts = units.count_labels(y, "StratifiedSequenceKFold")
+        sizes = self._sizes(units.number)
+        return _deal_alike(counts, sizes, self._order(units.number))
+
+
+def train_test_split(
+    X: Any,
+    *arrays: Any,
+    groups: Any = None,
+    group_column: str | int | None = None,
+    test_size: float | int | None = None,
+    train_size: float | int | None = None,
+    shuffle: bool = True,
+    random_state: Any = None,
+    stratify: Any = None,
+) -> list[Any]:
+    """Split data into a training and a test part, of whole sequences.
+
+    Parameters
+    ----------
+    X
+        A list of sequences, or a flat table.
+    *arrays
+        What else is to be split in the same way, such as y: one entry per sequence, or per row of a
+        flat X.
+    groups : (N,) for a flat X, (S,) for a list, optional
+        What is kept together: for a flat X without `group_column`, the sequence of each row. They
+        are split too.
+    group_column : str, int or None, default None
+        Name or number of the column of a flat X that says which sequence each row belongs to.
+    test_size, train_size : float, int or None, default None
+        Share or number of the sequences in each part. None: a quarter for the test, and what is
+        left for training.
+    shuffle : bool, default True
+        Whether to choose sequences at random. False: the last ones are the test.
+    random_state : int, RandomState or None, default None
+        Seed of the choice.
+    stratify : labels or None, default None
+        Labels, as y has them, that are to be about as frequent in both parts.
+
+    Returns
+    -------
+    list
+        X_train, X_test, then the two parts of each of `arrays`, at last those of `groups` if they
+        were given. Sequences stay in their order.
+
+    Examples
+    --------
+    >>> from hedgerow.model_selection import train_test_split
+    >>> X, y = [[["u"], ["v"]], [["v"]], [["u"]]], [["a", "b"], ["b"], ["a"]]
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, shuffle=False)
+    >>> y_train, y_test
+    ([['a', 'b'], ['b']], [['a']])
+    """
+    check_choice("shuffle", shuffle, (True, False))
+    check_group_column(group_column)
+    units = Units.read(X, groups, group_column)
+    if test_size is None and train_size is None:
+        test_size = 0.25
+    sizes = ShuffleSplit(1, test_size=test_size, train_size=train_size, random_state=0)
+    n_train, n_test = map(len, next(sizes.split(np.empty(units.number))))
+    order = _order(units.number, shuffle, random_state)
+    capacities = np.array([n_train, n_test, units.number - n_train - n_test])
+    if stratify is None:
+        parts = np.empty(units.number, np.int64)
+        parts[order] = np.repeat(np.arange(3), capacities)
+    else:
+        parts = _deal_alike(units.count_labels(stratify, "stratify"), capacities, order)
+    train, test = units.where(parts == 0), units.where(parts == 1)
+    split: list[Any] = []
+    for number, array in enumerate((X, *arrays, *(() if groups is None else (groups,)))):
+        n_items = _count_items(array)
+        if n_items != len(units.of_items):
+            raise ValueError(
+                f"argument {number} of train_test_split has {n_items} entries, but X has "
+                f"{len(units.of_items)} {units.items}; pass one entry for each"
+            )
+        split += [_take(array, train), _take(array, test)]
+    return split
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What goes into one part as a whole: sequences, or groups of them.
+
+    Attributes
+    ----------
+    of_items : (n_items,) int64
+        Number of the unit of each item, a row of a flat X or an entry of a list.
+    flat : bool
+        Whether X is flat.
+    noun : str
+        What a unit is called, in the plural.
+    """
+
+    of_items: NDArray[np.int64]
+    flat: bool
+    noun: str
+
+    @classmethod
+    def read(cls, X: Any, groups: Any, group_column: str | int | None) -> Units:
+        """Find out what belongs together."""
+        block = settle(X, "X")
+        if not (isinstance(block, list | tuple | np.ndarray | nw.DataFrame) or is_sparse(block)):
+            raise TypeError(f"X is of type {type(X).__name__}; {EXPECTED}")
+        flat = _is_flat(block)
+        n_items = _count_items(block)
+        by_column = None
+        if flat and group_column is not None:
+            if not isinstance(block, list | tuple):
+                check_two_dimensional(block, "X")
+            offsets = read_groups(split_off_groups(block, group_column, "X")[0], n_items)
+            by_column = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        if groups is None:
+            if flat and by_column is None:
+                raise ValueError(
+                    "X is one flat table, and nothing says which rows make up a sequence; pass "
+                    "groups=..., or name the column of X that holds the ids: group_column=..."
+                )
+            return cls(np.arange(n_items) if by_column is None else by_column, flat, "sequences")
+        of_items = number_groups(groups, n_items, "rows" if flat else "sequences")
+        if by_column is not None:
+            _check_whole(of_items, by_column, group_column)
+        return cls(of_items, flat, "groups")
+
+    @property
+    def number(self) -> int:
+        """How many units there are."""
+        return int(self.of_items.max(initial=-1)) + 1
+
+    @property
+    def items(self) -> str:
+        """What the items are called."""
+        return "rows" if self.flat else "sequences"
+
+    def where(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Items of the units that have a flag."""
+        return np.flatnonzero(flags[self.of_items])
+
+    def count_labels(self, y: Any, name: str) -> NDArray[np.float64]:
+        """How often each label occurs in each unit, (units, labels); missing ones are one more."""
+        if y is None:
+            raise ValueError(f"y is None, but {name} needs the labels; pass y")
+        parts = list(y)
+        if len(parts) != len(self.of_items):
+            raise ValueError(
+                f"y has {len(parts)} entries but X has {len(self.of_items)} {self.items}; pass one "
+                "entry for each"
+            )
+        lists = [[part] for part in parts] if self.flat else [list(part) for part in parts]
+        plain = ([None if is_missing(label) else label for label in part] for part in lists)
+        distinct, codes = code_values(plain)
+        units = np.repeat(self.of_items, list(map(len, lists)))
+        shape = (self.number, len(distinct))
+        counts = np.bincount(units * shape[1] + codes, minlength=shape[0] * shape[1])
+        return counts.reshape(shape).astype(np.float64)
+
+
+def _deal_alike(
+    counts: NDArray[np.float64], sizes: NDArray[np.int64], order: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Deal out units so that each part has its share of every label.
+
+    Parameters
+    ----------
+    counts : (units, labels)
+        How often each label occurs in each unit.
+    sizes : (parts,)
+        How many units each part gets.
+    order : (units,)
+        The order of units that are equally long.
+
+    Returns
+    -------
+    (units,) int64
+        Number of the part of each unit.
+    """
+    shares, totals = sizes / sizes.sum(), counts.sum(axis=0)
+    left, part_of = sizes.copy(), np.empty(len(counts), np.int64)
+    dealt, seen = np.zeros((len(sizes), len(totals))), np.zeros(len(totals))
+    for unit in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
+        seen += counts[unit]
+        # The sum of squares of what parts have too much, as shares of all, grows least by this.
+        excess = ((dealt - shares[:, None] * seen) / totals) @ (counts[unit] / totals)
+        part = int(np.where(left > 0, excess, np.inf).argmin())
+        dealt[part] += counts[unit]
+        left[part] -= 1
+        part_of[unit] = part
+    return part_of
+
+
+def _order(n_units: int, shuffle: bool, random_state: Any) -> NDArray[np.int64]:
+    order = np.arange(n_units)
+    if shuffle:
+        read_random_state(random_state).shuffle(order)
+    return order
+
+
+def _check_whole(
+    of_items: NDArray[np.int64], sequences: NDArray[np.int64], group_column: str | int | None
+) -> None:
+    """Raise ValueError if groups tear a sequence apart."""
+    torn = np.flatnonzero((sequences[1:] == sequences[:-1]) & (of_items[1:] != of_items[:-1]))
+    if len(torn):
+        raise ValueError(
+            f"groups has two ids within one sequence of group_column={group_column!r}, at rows "
+            f"{torn[0]} and {torn[0] + 1}; all rows of a sequence need the same group"
+        )
+
+
+def _is_flat(block: Any) -> bool:
+    """Whether what was settled is one table of rows, not a list of sequences."""
+    if isinstance(block, np.ndarray):
+        return block.ndim != 3
+    return isinstance(block, nw.DataFrame) or is_sparse(block) or is_table(block)
+
+
+def _count_items(block: Any) -> int:
+    return int(block.shape[0]) if hasattr(block, "shape") else len(block)
+
+
+def _take(array: Any, items: NDArray[np.int64]) -> Any:
+    """Some items of anything that can be split."""
+    if isinstance(array, np.ndarray):
+        return array[items]
+    if is_sparse(array):
+        return array.tocsr()[items]
+    wrapped = nw.from_native(array, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(wrapped, nw.DataFrame | nw.Series):
+        return wrapped[items.tolist()].to_native()
+    return [array[item] for item in items.tolist()]
