@@ -15,9 +15,9 @@ LAYERS = """
     atomic_write datasets fingerprint lazy line_search parameters progress sequences state stats
     suggestions tables threads version
   / description encode lbfgs lock pivot
-  / files labels metrics model_selection scorers trees
-  / linear trellis weighting
-  / decoding explain
+  / files labels metrics model_selection trees
+  / linear preprocessing scorers trellis weighting
+  / decoding explain inspection
   / objectives persist potentials
   / checkpoint model
   / training

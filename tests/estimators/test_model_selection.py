@@ -328,16 +328,18 @@ def test_position_scorers_leave_out_missing_labels(gap):
     assert scorer(crf, X, gaps) == pytest.approx(crf.score(X, gaps))
     pipe = make_pipeline("passthrough", crf)
     assert scorer(pipe, X, gaps) == pytest.approx(crf.score(X, gaps))
-    with pytest.raises(ValueError, match="every label of y is missing; a score needs at least"):
+    with pytest.raises(
+        ValueError, match="every label of y_true is missing; a score needs at least"
+    ):
         scorer(crf, X, [[gap] * len(labels) for labels in Y])
 
 
 @pytest.mark.parametrize(
     ("given", "y", "more", "message"),
     [
-        (X, Y[1:], {}, "y has 17 sequences but X has 18; pass"),
-        (X, [[*Y[0], Y[1][0]], Y[1][1:], *Y[2:]], {}, "y[0] has 6 labels but X[0] has 5 "),
-        (ROWS, LABELS[1:], {"groups": GROUPS}, f"labels but X has {len(ROWS)} positions; pass one"),
+        (X, Y[1:], {}, "y_true has 17 sequences but 18 were predicted; pass"),
+        (X, [[*Y[0], Y[1][0]], Y[1][1:], *Y[2:]], {}, "y_true[0] has 6 labels but 5 were"),
+        (ROWS, LABELS[1:], {"groups": GROUPS}, f"labels but {len(ROWS)} were predicted; pass"),
         (
             ROWS,
             LABELS,
@@ -367,7 +369,17 @@ def test_a_position_scorer_can_be_kept():
 def test_bad_position_scorers():
     message = "response_method is 'decide'; expected 'predict' or 'predict_proba'"
     refuses(ValueError, message, make_position_scorer, f1_score, response_method="decide")
-    refuses(TypeError, "score_func is 'f1'; expected a metric such as", make_position_scorer, "f1")
+    refuses(TypeError, "score_func is 1; expected a metric such as", make_position_scorer, 1)
+    refuses(ValueError, "'f1_makro' is not a valid scoring value", make_position_scorer, "f1_makro")
+
+
+def test_position_scorers_by_the_names_of_scikit_learn():
+    crf = LinearCRF(n_jobs=1).fit(X, Y)
+    by_name = make_position_scorer("f1_macro", zero_division=0)
+    by_metric = make_position_scorer(f1_score, average="macro", zero_division=0)
+    assert by_name(crf, X, Y) == by_metric(crf, X, Y)
+    assert make_position_scorer("neg_log_loss")(crf, X, Y) < 0
+    assert not np.isnan(cross_val_score(crf, X, Y, cv=3, scoring=by_name)).any()
 
 
 # What else scikit-learn does with estimators

@@ -44,7 +44,7 @@ def read_frames(blocks: Sequence[Frame], flat: bool) -> Sequences:
     names = blocks[0].columns
     _check_names_apart(names)
     for number, block in enumerate(blocks):
-        _check_same_columns(block, blocks[0], number)
+        check_same_columns(block, blocks[0], number)
     parts = _join(blocks)
     numbers: list[list[NDArray[Any]]] = []
     categorical: list[Categorical] = []
@@ -72,7 +72,8 @@ def _check_names_apart(names: Sequence[Any]) -> None:
             )
 
 
-def _check_same_columns(block: Frame, first: Frame, number: int) -> None:
+def check_same_columns(block: Frame, first: Frame, number: int) -> None:
+    """Raise unless a frame is of the same library as the first, and has the same columns."""
     if block.implementation is not first.implementation:
         raise TypeError(
             f"X mixes forms: X[0] is a {first.implementation} frame and X[{number}] a "

@@ -43,7 +43,7 @@ def split_off_groups(block: Any, group_column: str | int, where: str) -> tuple[A
     """
     names = list(block.columns) if isinstance(block, nw.DataFrame) else None
     n_columns = min(map(len, block)) if isinstance(block, list | tuple) else block.shape[1]
-    number = _find(group_column, n_columns, names, where)
+    number = find_column(group_column, n_columns, names, where)
     if n_columns == 1:
         raise ValueError(
             f"{where} has no column but that of group ids, group_column={group_column!r}; at least "
@@ -61,7 +61,9 @@ def split_off_groups(block: Any, group_column: str | int, where: str) -> tuple[A
     return block[:, number], block[:, others]
 
 
-def _find(group_column: str | int, n_columns: int, names: list[Any] | None, where: str) -> int:
+def find_column(
+    group_column: str | int, n_columns: int, names: list[Any] | None, where: str
+) -> int:
     """Find the number of the column, from 0 on."""
     if names is not None and group_column in names:
         return names.index(group_column)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from hedgerow.encode.codes import code_values, in_blocks, is_missing
 
 
-def read_groups(groups: Any, n_rows: int) -> NDArray[np.int64]:
+def read_groups(
+    groups: Any, n_rows: int, group_column: str | int | None = None
+) -> NDArray[np.int64]:
     """Turn group ids into offsets.
 
     Parameters
@@ -21,6 +23,8 @@ def read_groups(groups: Any, n_rows: int) -> NDArray[np.int64]:
         The sequence of each row; rows with one id stand together.
     n_rows : int
         Number of rows of X.
+    group_column : str, int or None
+        The column of X that the ids come from, for messages.
 
     Returns
     -------
@@ -35,8 +39,8 @@ def read_groups(groups: Any, n_rows: int) -> NDArray[np.int64]:
             name = ids[row : row + 1].tolist()[0] if isinstance(ids, np.ndarray) else ids[row]
             raise ValueError(
                 f"group {name!r} comes back at row {row} after it began at row "
-                f"{first_start[number]}; the rows of a group must stand together: sort X, y and "
-                "groups by group first (stably, to keep the order within)"
+                f"{first_start[number]}; the rows of a group must stand together: "
+                f"{_cure(group_column)}"
             )
         first_start[number] = row
     return np.append(starts, n_rows).astype(np.int64)
@@ -63,6 +67,17 @@ def _read_ids(groups: Any, n_items: int, items: str) -> NDArray[Any] | list[Any]
             f"{items.removesuffix('s')}"
         )
     return ids
+
+
+def _cure(group_column: str | int | None) -> str:
+    """What to do about rows of a group that do not stand together."""
+    if group_column is None:
+        return "sort X, y and groups by group first (stably, to keep the order within)"
+    return (
+        f"sort X and y by column {group_column!r} first (stably, to keep the order within). "
+        "sklearn.inspection.permutation_importance shuffles that column too; use "
+        "hedgerow.inspection.permutation_importance, which leaves it as it is"
+    )
 
 
 def _to_ids(groups: Any) -> NDArray[Any] | list[Any]:

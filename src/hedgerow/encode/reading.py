@@ -111,7 +111,7 @@ def _read_flat(block: Any, groups: Any, group_column: str | int | None) -> Seque
     if group_column is not None:
         groups, block = split_off_groups(block, group_column, "X")
     # Groups are cheap to check, so a mistake in them shows before X is copied.
-    offsets = None if groups is None else read_groups(groups, n_rows)
+    offsets = None if groups is None else read_groups(groups, n_rows, group_column)
     sequences = _read_columns(form, [block], flat=True)
     return sequences if offsets is None else replace(sequences, offsets=offsets)
 

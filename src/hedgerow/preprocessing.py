@@ -1,0 +1,288 @@
+"""Preprocessing: scikit-learn's transformers, position by position, for sequences in any form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, TransformerTags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.encode import check_group_column
+from hedgerow.encode.flat_labels import are_missing, flatten_labels
+from hedgerow.encode.forms import is_sparse
+from hedgerow.encode.group_column import split_off_groups
+from hedgerow.encode.rows import Rows
+
+__all__ = ["SequenceTransformer"]
+
+
+def _has_inverse(self: SequenceTransformer) -> bool:
+    return hasattr(self.transformer, "inverse_transform")
+
+
+class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
+    """Apply a transformer of scikit-learn to every position of sequences.
+
+    The transformer is fitted on the positions of all sequences together, and sees one row per
+    position. So ``make_pipeline(SequenceTransformer(StandardScaler()), LinearCRF())`` works on
+    lists of sequences as it does on rows, and on one flat table too.
+
+    Parameters
+    ----------
+    transformer
+        Any transformer of rows, such as `sklearn.preprocessing.StandardScaler` or a
+        `sklearn.compose.ColumnTransformer`. It is cloned; ``transformer__with_mean=False`` sets a
+        parameter of it.
+    group_column : str, int or None, default None
+        Name or number of a column of X that says which sequence a row belongs to, as the CRF has
+        it. The transformer does not see it, and it comes out untouched: at the same place if it is
+        a number, else before the others.
+
+    Attributes
+    ----------
+    transformer_
+        The fitted transformer.
+    n_features_in_ : int
+        Number of columns of X, if it has any.
+    feature_names_in_ : array of str
+        Their names, if they have any.
+
+    Notes
+    -----
+    Sequences may be arrays, frames, sparse matrices, or lists of what the transformer takes as a
+    row: dicts for `sklearn.feature_extraction.DictVectorizer`. What comes out has the form of what
+    went in, lists for lists; whether sequences are arrays, frames or sparse matrices is up to the
+    transformer, and to ``set_output``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow import LinearCRF
+    >>> from hedgerow.preprocessing import SequenceTransformer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X = [np.array([[1000.0], [2000.0], [1000.0]]), np.array([[2000.0], [1000.0]])]
+    >>> y = [["low", "high", "low"], ["high", "low"]]
+    >>> SequenceTransformer(StandardScaler()).fit_transform(X)[1].round(2).tolist()
+    [[1.22], [-0.82]]
+    >>> model = make_pipeline(SequenceTransformer(StandardScaler()), LinearCRF()).fit(X, y)
+    >>> model.predict(X)[1].tolist()
+    ['high', 'low']
+    """
+
+    transformer_: Any
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def __init__(self, transformer: Any, *, group_column: str | int | None = None) -> None:
+        self.transformer = transformer
+        self.group_column = group_column
+
+    def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn has to know: the needs of the transformer, and that lists will do."""
+        tags: Tags = super().__sklearn_tags__()
+        own = get_tags(self.transformer)
+        tags.estimator_type, tags.transformer_tags = "transformer", TransformerTags()
+        tags.target_tags, tags.input_tags = own.target_tags, own.input_tags
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def set_output(self, *, transform: str | None = None) -> SequenceTransformer:
+        """Set the kind of output of the transformer: "pandas", "polars" or "default"."""
+        if transform is not None:
+            for each in (self.transformer, getattr(self, "transformer_", None)):
+                if each is not None:
+                    each.set_output(transform=transform)
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> SequenceTransformer:
+        """Fit the transformer on all positions of all sequences.
+
+        Parameters
+        ----------
+        X
+            Sequences, or one flat table.
+        y
+            Labels in the form that the CRF takes; only transformers that learn from labels use
+            them. They are fitted on the positions that have one.
+        """
+        self._fit(X, y, transform=False)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit the transformer, and transform X; the parameters are those of `fit`."""
+        return self._fit(X, y, transform=True)
+
+    def transform(self, X: Any) -> Any:
+        """Transform every position; the parts of what is returned are those of X."""
+        return self._apply("transform", X)
+
+    @available_if(_has_inverse)  # type: ignore[untyped-decorator]
+    def inverse_transform(self, X: Any) -> Any:
+        """Undo `transform`, if the transformer can."""
+        return self._apply("inverse_transform", X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns that come out, that of the groups included."""
+        check_is_fitted(self, "transformer_")
+        if self.group_column is not None and input_features is not None:
+            input_features = [name for name in input_features if name != self.group_column]
+        names = list(self.transformer_.get_feature_names_out(input_features))
+        if self.group_column is not None:
+            columns = getattr(self, "feature_names_in_", None)
+            is_name = isinstance(self.group_column, str)
+            column = self.group_column if is_name or columns is None else columns[self.group_column]
+            names.insert(self._place(len(names)), str(column))
+        return np.array(names, dtype=np.object_)
+
+    def _fit(self, X: Any, y: Any, *, transform: bool) -> Any:
+        if not (hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")):
+            raise TypeError(
+                f"transformer is {self.transformer!r}; expected a transformer of rows, with the "
+                "methods fit and transform, such as sklearn.preprocessing.StandardScaler()"
+            )
+        check_group_column(self.group_column)
+        rows = Rows.of(X)
+        ids, block = self._split(rows)
+        transformer, whole = clone(self.transformer), _native(block)
+        labels, known = _read_labels(y, rows.n_rows)
+        in_part = not known.all() and _needs_labels(transformer)
+        if transform and not in_part and hasattr(transformer, "fit_transform"):
+            found = transformer.fit_transform(whole, labels)
+        else:
+            if in_part:
+                transformer.fit(_take(block, known), np.array(labels[known].tolist()))
+            else:
+                transformer.fit(whole, labels)
+            found = transformer.transform(whole) if transform else None
+        self.transformer_ = transformer
+        self._note_columns(rows.block)
+        return rows.cut(self._join(ids, found, rows, "transform")) if transform else None
+
+    def _note_columns(self, block: Any) -> None:
+        """What scikit-learn's estimators tell of the X that they were fitted on."""
+        self.__dict__.pop("n_features_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
+        if not isinstance(block, list):
+            self.n_features_in_ = int(block.shape[1])
+        names = block.columns if isinstance(block, nw.DataFrame) else [None]
+        if all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=np.object_)
+
+    def _apply(self, method: str, X: Any) -> Any:
+        check_is_fitted(self, "transformer_")
+        rows = Rows.of(X)
+        ids, block = self._split(rows)
+        found = getattr(self.transformer_, method)(_native(block))
+        return rows.cut(self._join(ids, found, rows, method))
+
+    def _split(self, rows: Rows) -> tuple[Any, Any]:
+        """Group ids, None without, and the columns for the transformer."""
+        if self.group_column is None:
+            return None, rows.block
+        if isinstance(rows.block, list):
+            raise ValueError(
+                f"group_column is {self.group_column!r}, but the sequences of X are lists, which "
+                "have no columns; leave it out: a list of sequences needs no groups"
+            )
+        return split_off_groups(rows.block, self.group_column, "X")
+
+    def _place(self, n_columns: int) -> int:
+        """Where the column of groups goes, among so many others."""
+        if not isinstance(self.group_column, int):
+            return 0
+        place = self.group_column % (n_columns + 1)
+        if not -n_columns - 1 <= self.group_column <= n_columns:
+            raise ValueError(
+                f"group_column is {self.group_column}, but the transformer gives {n_columns} "
+                "columns, so that it cannot keep its place; let it be the first or the last "
+                "column, 0 or -1, or pass a DataFrame and its name"
+            )
+        return place
+
+    def _join(self, ids: Any, found: Any, rows: Rows, method: str) -> Any:
+        """Put group ids back among the columns that came out."""
+        if ids is None:
+            return found
+        frame = nw.from_native(found, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            if not isinstance(rows.block, nw.DataFrame):
+                return _insert(np.asarray(ids), found, self._place(found.shape[1]))
+            frame = self._to_frame(found, rows.block, method)
+        columns, place = frame.columns, self._place(len(frame.columns))
+        name = ids.name if isinstance(ids, nw.Series) else str(self.group_column)
+        values = ids.to_list() if isinstance(ids, nw.Series) else list(ids)
+        column = nw.new_series(name, values, backend=frame.implementation)
+        if isinstance(ids, nw.Series) and ids.implementation is frame.implementation:
+            column = ids
+        return frame.with_columns(column).select([*columns[:place], name, *columns[place:]])
+
+    def _to_frame(self, found: Any, like: Any, method: str) -> Any:
+        """What came out, as a frame of the kind that went in."""
+        if is_sparse(found):
+            raise ValueError(
+                f"{type(self.transformer_).__name__} gives a sparse matrix, beside which the "
+                f"group column {self.group_column!r} of a DataFrame cannot be kept; have it give "
+                "dense columns, with sparse_output=False for example"
+            )
+        names = [name for name in like.columns if name != self.group_column]
+        if method == "transform" and hasattr(self.transformer_, "get_feature_names_out"):
+            names = list(self.transformer_.get_feature_names_out())
+        elif len(names) != found.shape[1]:
+            names = [f"x{number}" for number in range(found.shape[1])]
+        return nw.from_dict(
+            {str(name): found[:, number] for number, name in enumerate(names)},
+            backend=like.implementation,
+        )
+
+
+def _needs_labels(transformer: Any) -> bool:
+    """Whether a transformer, or a part of it, learns from labels."""
+    parts = [transformer, *transformer.get_params(deep=True).values()]
+    return any(
+        hasattr(part, "score_func")  # univariate selection, whose tags do not always say so
+        or (hasattr(part, "__sklearn_tags__") and get_tags(part).target_tags.required)
+        for part in parts
+        if not isinstance(part, type)
+    )
+
+
+def _read_labels(y: Any, n_rows: int) -> tuple[Any, NDArray[np.bool_]]:
+    """Labels of all rows, None without, and which of them are not missing."""
+    if y is None:
+        return None, np.ones(n_rows, np.bool_)
+    labels, _ = flatten_labels(y)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"y has {len(labels)} labels but X has {n_rows} positions; pass one label for every "
+            "position"
+        )
+    known = ~are_missing(labels)
+    return (np.array(labels.tolist()) if known.all() else labels), known
+
+
+def _native(block: Any) -> Any:
+    return block.to_native() if isinstance(block, nw.DataFrame) else block
+
+
+def _take(block: Any, chosen: NDArray[np.bool_]) -> Any:
+    """Some of the rows."""
+    places = np.flatnonzero(chosen).tolist()
+    if isinstance(block, list):
+        return [block[place] for place in places]
+    return _native(block[places])
+
+
+def _insert(ids: NDArray[Any], found: Any, place: int) -> Any:
+    """Columns of numbers, with one more."""
+    left, right = found[:, :place], found[:, place:]
+    if is_sparse(found):
+        from scipy import sparse
+
+        return sparse.hstack([left, sparse.csr_array(ids[:, None]), right], format="csr")
+    return np.column_stack([left, ids, right])
