@@ -111,6 +111,9 @@ def test_descriptions_are_told_in_words():
         f"{HERE}.Mixed(first={{2: nan, 'a': [1, None]}}, second={accuracy})"
     )
     assert show(describe("class_weight", {"b": 2.0, "a": 1})) == "{'a': 1, 'b': 2.0}"
+    assert show(describe("objective", Power(describe_alike))) == (
+        f"{HERE}.Power(power={HERE}.describe_alike)"
+    )
     array = show(describe("objective", Power(np.zeros((2, 3)))))
     assert array.startswith(f"{HERE}.Power(power=array(")
     assert array.endswith(", shape=[2, 3]))")
@@ -142,7 +145,7 @@ class Named(namedtuple("Named", "power"), Brier):
 @pytest.mark.parametrize(
     ("objective", "message"),
     [
-        (Power(lambda p: p), r"objective.power is of type function; expected numbers"),
+        (Power(lambda p: p), r"objective.power is a function that has no name, or uses"),
         (Power(np.log), r"objective.power is of type ufunc; expected numbers"),
         (Power(Power(1)), r"objective.power is of type Power; expected numbers"),
         (Power([1, {"a": object()}]), r"objective.power\[1\]\['a'\] is of type object; expected"),

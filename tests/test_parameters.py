@@ -61,7 +61,7 @@ def check_colour(name, value):
         ),
         (
             partial(check_number, above=0, maximum=1e6),
-            [0.5, 1, 1e6],
+            [0.5, 1, 1e6, np.float16(0.5)],
             [-1, 0, 1e7, np.inf, np.nan, None, True],
             "a number greater than 0 and at most 1e+06",
         ),

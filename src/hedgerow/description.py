@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,21 @@ def describe(name: str, value: Any) -> Any:
 
     An object is described by the name of its class and by its state, which is the first of these
     that there is: what its method ``get_params()`` returns, as scikit-learn's objects have it; the
-    fields of a dataclass, but for those with ``compare=False``; its attributes. Raises TypeError if
-    the state is hidden, or holds more than plain values, NumPy arrays and dataclasses.
+    fields of a dataclass, but for those with ``compare=False``; its attributes. A function is
+    described by its name. Raises TypeError if the state is hidden, or holds more than plain values,
+    NumPy arrays, dataclasses and functions.
     """
     if not is_object(name, value):
         return _describe_value(name, plain_value(name, value))
     if name == "random_state":  # a checkpoint holds the seed that was drawn from it
         return f"a {_class_name(value)}"
+    if type(value) in (list, tuple):  # of metrics, some of which have names
+        return [describe(name, item) for item in value]
+    if type(value) is dict:
+        return {"pairs": [[key, describe(name, value[key])] for key in value]}
     try:
+        if isinstance(value, FunctionType):
+            return _describe_function(name, value)
         return _describe_object(name, value, _read_state(name, value))
     except TypeError as error:
         raise TypeError(
@@ -50,6 +58,8 @@ def show(described: Any) -> str:
         return f"[{', '.join(map(show, described))}]"
     if not isinstance(described, dict):
         return repr(described)
+    if "function" in described:
+        return str(described["function"])
     if "class" in described:
         state = ", ".join(f"{name}={show(value)}" for name, value in described["state"].items())
         return f"{described['class']}({state})"
@@ -87,7 +97,19 @@ def _describe_object(where: str, value: Any, state: Mapping[str, Any]) -> dict[s
     return {"class": _class_name(value), "state": described}
 
 
+def _describe_function(where: str, function: FunctionType) -> dict[str, str]:
+    """A function is described by its name, which must say all about it."""
+    if function.__closure__ or not function.__name__.isidentifier():
+        raise TypeError(
+            f"{where} is a function that has no name, or uses variables around it; write it with "
+            "def at the top of a module"
+        )
+    return {"function": f"{function.__module__}.{function.__qualname__}"}
+
+
 def _describe_value(where: str, value: Any) -> Any:
+    if isinstance(value, FunctionType):
+        return _describe_function(where, value)
     if _is_dataclass(value):
         return _describe_object(where, value, _read_fields(value))
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind != "O":

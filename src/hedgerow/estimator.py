@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from inspect import Parameter, signature
 from numbers import Integral
 from pathlib import Path
@@ -36,6 +37,7 @@ from hedgerow.state import State, expecting, history_from_json, history_to_json,
 from hedgerow.suggestions import suggest_parameter
 from hedgerow.tables import Table
 from hedgerow.threads import count_threads
+from hedgerow.training.eval_metrics import EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
 from hedgerow.training.loop import train
 from hedgerow.training.state import TrainingState
@@ -51,7 +53,7 @@ AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
 Form = TypeVar("Form")
 
 # How models were trained before there was a parameter: their files do not have it.
-BEFORE = {"pattern_lambda": None}
+BEFORE = {"pattern_lambda": None, "eval_metric": None}
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -385,9 +387,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         The file is written beside its place and moved there when it is whole. It has the
         permissions of the file that it takes the place of, if there is one. It keeps the parameters
         as plain values, such as lists for sets, arrays and Series. It cannot keep objects:
-        ``objective``, unless it is a name, ``random_state``, unless it is a number, and
-        ``callbacks`` are None in a model that was loaded. Such a model predicts as the saved one
-        did; to train it anew, set its objective first, ``set_params(objective=...)``.
+        ``objective`` and ``eval_metric``, unless they are names, ``random_state``, unless it is a
+        number, and ``callbacks`` are None in a model that was loaded. Such a model predicts as the
+        saved one did; to train it anew, set its objective first, ``set_params(objective=...)``.
         """
         check_fitted(self)
         persist.write(Path(path), type(self).__name__, self._to_state())
@@ -499,6 +501,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
         `fit` changes the copy in place of the estimator itself, until all is there.
         """
+        metrics = EvalMetrics(stopping.metrics, data.labels.classes)
+        eval_sets = [replace(each, metrics=metrics) for each in eval_sets]
         with Progress(n_steps, self.verbose, update.n_done - n_before) as progress:
             train(update, state, eval_sets, stopping, progress, record)
         fitted = object.__new__(type(self))

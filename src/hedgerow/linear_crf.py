@@ -32,9 +32,10 @@ from hedgerow.sequences import SparseRows
 from hedgerow.state import read_count, read_loss, read_optional_count
 from hedgerow.tables import Table
 from hedgerow.threads import count_threads
+from hedgerow.training.eval_metrics import MetricOrName
 from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.state import TrainingState
-from hedgerow.training.stopping import Callback, Metric, Stopping
+from hedgerow.training.stopping import Callback, Stopping
 from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trellis import Scores
 
@@ -88,8 +89,16 @@ class LinearCRF(Estimator):
         Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
         has not improved for this many iterations, and keep the weights of the best one. Iterations
         that only warm up (`warm_iter`) never stop the training.
-    early_stopping_metric : {"loss", "accuracy"}, default "loss"
-        The metric of early stopping.
+    early_stopping_metric : str or None, default None
+        The metric of early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None:
+        the last one of `eval_metric`, or "loss".
+    eval_metric : str, callable, list, dict or None, default None
+        What to measure on the `eval_set` after each iteration, beside loss and accuracy; greater is
+        better. "sequence_accuracy", the share of sequences without a mistake; "chunk_f1",
+        "chunk_precision" or "chunk_recall"; the name of one of scikit-learn's scorers that compare
+        labels, such as "f1_macro"; what `hedgerow.scorers.make_position_scorer` or scikit-learn's
+        ``make_scorer`` makes; or a function, called as ``metric(y_true, y_pred)`` with two lists of
+        label lists. A list of such, or a dict that gives them names.
     callbacks : list of callables or None, default None
         Called after every iteration with a `hedgerow.training.stopping.Step`; training ends when
         one of them returns something true.
@@ -165,7 +174,8 @@ class LinearCRF(Estimator):
         The trained model: labels, columns of X, potentials and a trellis.
     history_ : dict of lists
         ``loss`` after each iteration, of what it was for; with an ``eval_set`` also ``eval_loss``
-        (of the objective, without penalties, per position) and ``eval_accuracy`` (of `predict`).
+        (of the objective, without penalties, per position), ``eval_accuracy`` (of `predict`), and
+        what `eval_metric` asks for, such as ``eval_f1_macro``.
 
     Examples
     --------
@@ -192,7 +202,8 @@ class LinearCRF(Estimator):
         max_iter: int = 1000,
         tol: float | None = None,
         early_stopping_rounds: int | None = None,
-        early_stopping_metric: Metric = "loss",
+        early_stopping_metric: str | None = None,
+        eval_metric: MetricOrName = None,
         callbacks: Sequence[Callback] | None = None,
         min_count: int = 0,
         all_pairs: bool = False,
@@ -222,6 +233,7 @@ class LinearCRF(Estimator):
         self.tol = tol
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
+        self.eval_metric = eval_metric
         self.callbacks = callbacks
         self.min_count = min_count
         self.all_pairs = all_pairs

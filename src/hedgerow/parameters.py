@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 # Parameters that may be objects, which no file can keep.
-OBJECTS = frozenset({"objective", "callbacks", "random_state"})
+OBJECTS = frozenset({"objective", "eval_metric", "callbacks", "random_state"})
 
 PLAIN_TYPES = frozenset({type(None), bool, int, float, str})
 SCALARS = (str, Real, np.bool_)
@@ -41,16 +41,16 @@ def check_number(
 
     The lower bound is either `minimum`, which is allowed itself, or `above`, which is not.
     """
-    kind = Integral if integer else Real
-    is_number = isinstance(value, kind) and not isinstance(value, bool)
-    if (
-        is_number
-        and math.isfinite(value)
-        and (minimum is None or value >= minimum)
-        and (above is None or value > above)
-        and (maximum is None or value <= maximum)
-    ):
-        return
+    if isinstance(value, Integral if integer else Real) and not isinstance(value, bool):
+        # Types of NumPy may be too small for the bounds.
+        number = int(value) if isinstance(value, Integral) else float(value)
+        if (
+            (isinstance(number, int) or math.isfinite(number))
+            and (minimum is None or number >= minimum)
+            and (above is None or number > above)
+            and (maximum is None or number <= maximum)
+        ):
+            return
     expected = "an integer" if integer else "a finite number" if maximum is None else "a number"
     if minimum is not None:
         expected += f" of at least {minimum}" if maximum is None else f" from {minimum}"
@@ -136,6 +136,9 @@ def plain_parameters(estimator: Any) -> dict[str, Any]:
 
 def is_object(name: str, value: Any) -> bool:
     """Whether a parameter is an object, such as a callback, where that is allowed."""
+    if name == "eval_metric" and isinstance(value, list | tuple | dict):
+        metrics = value.values() if isinstance(value, dict) else value
+        return not all(isinstance(metric, str) for metric in metrics)
     return name in OBJECTS and not isinstance(value, str | Integral | None)
 
 

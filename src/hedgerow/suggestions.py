@@ -33,7 +33,7 @@ MEANT = {
     ("early_stopping_rounds",): (
         "n_iter_no_change early_stopping_round early_stopping early_stop patience od_wait stop_iter"
     ),
-    ("early_stopping_metric",): "eval_metric metric scoring",
+    ("eval_metric",): "metric metrics scoring feval custom_metric",
     ("warm_rounds", "warm_iter"): "warm_iter warm_rounds",
     ("objective",): "loss loss_function criterion",
     ("tol",): "tolerance epsilon delta",

@@ -31,10 +31,11 @@ from hedgerow.potentials import NodeTrees, PatternWeights
 from hedgerow.sequences import Sequences
 from hedgerow.state import read_count, read_loss, read_optional_count, require
 from hedgerow.tables import Table
+from hedgerow.training.eval_metrics import ALWAYS, MetricOrName, read_eval_metric
 from hedgerow.training.eval_sets import EvalSet
 from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.state import TrainingState
-from hedgerow.training.stopping import Callback, Metric, Stopping
+from hedgerow.training.stopping import Callback, Stopping
 from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest, importances, tree_rounds
@@ -129,8 +130,16 @@ class TreeCRF(Estimator):
         Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
         has not improved for this many rounds, and keep the rounds up to the best one. Rounds for
         the likelihood (`warm_rounds`) never stop the training.
-    early_stopping_metric : {"loss", "accuracy"}, default "loss"
-        The metric of early stopping.
+    early_stopping_metric : str or None, default None
+        The metric of early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None:
+        the last one of `eval_metric`, or "loss".
+    eval_metric : str, callable, list, dict or None, default None
+        What to measure on the `eval_set` after each round, beside loss and accuracy; greater is
+        better. "sequence_accuracy", the share of sequences without a mistake; "chunk_f1",
+        "chunk_precision" or "chunk_recall"; the name of one of scikit-learn's scorers that compare
+        labels, such as "f1_macro"; what `hedgerow.scorers.make_position_scorer` or scikit-learn's
+        ``make_scorer`` makes; or a function, called as ``metric(y_true, y_pred)`` with two lists of
+        label lists. A list of such, or a dict that gives them names.
     callbacks : list of callables or None, default None
         Called after every round with a `hedgerow.training.stopping.Step`; training ends when one
         of them returns something true.
@@ -188,7 +197,8 @@ class TreeCRF(Estimator):
     history_ : dict of lists
         After every round ``loss`` (of what the round was for, per position) and ``accuracy`` (by
         the most probable label of each position) on the training data; with an `eval_set` also
-        ``eval_loss`` (of the objective) and ``eval_accuracy`` (of `predict`).
+        ``eval_loss`` (of the objective), ``eval_accuracy`` (of `predict`), and what `eval_metric`
+        asks for, such as ``eval_f1_macro``.
     feature_importances_ : (n_features_in_,) array
         Share of all gain that the splits on each column have.
     label_patterns_ : list of tuples of labels
@@ -236,7 +246,8 @@ class TreeCRF(Estimator):
         sharpness: float = 5.0,
         warm_rounds: int | None = None,
         early_stopping_rounds: int | None = None,
-        early_stopping_metric: Metric = "loss",
+        early_stopping_metric: str | None = None,
+        eval_metric: MetricOrName = None,
         callbacks: Sequence[Callback] | None = None,
         order: int = 1,
         min_pattern_count: int = 0,
@@ -278,6 +289,7 @@ class TreeCRF(Estimator):
         self.warm_rounds = warm_rounds
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
+        self.eval_metric = eval_metric
         self.callbacks = callbacks
         self.order = order
         self.min_pattern_count = min_pattern_count
@@ -482,14 +494,17 @@ class TreeCRF(Estimator):
             raise TypeError(f"init is of type {type(init).__name__}; expected a fitted TreeCRF")
         check_fitted(init)
 
-    def _history_to_go_on(self, eval_sets: Sequence[EvalSet[Sequences]]) -> dict[str, list[float]]:
-        """What was noted of the rounds that were kept, as far as it will be noted from here on."""
-        n_noted = len(self.history_.get("loss", ()))
+    def _history_to_go_on(
+        self, init: TreeCRF, eval_sets: Sequence[EvalSet[Sequences]]
+    ) -> dict[str, list[float]]:
+        """What was noted of the rounds of `init`, as far as it will be noted from here on."""
+        n_noted = len(init.history_.get("loss", ()))
+        metrics = (*ALWAYS, *read_eval_metric(self.eval_metric)[0])
         names = {"loss", "accuracy"}
-        names |= {f"{each.name}_{metric}" for each in eval_sets for metric in ("loss", "accuracy")}
+        names |= {f"{each.name}_{metric}" for each in eval_sets for metric in metrics}
         return {
-            name: list(figures[: self.n_rounds_])
-            for name, figures in self.history_.items()
+            name: list(figures[: init.n_rounds_])
+            for name, figures in init.history_.items()
             if len(figures) == n_noted and name in names
         }
 
@@ -544,7 +559,7 @@ class TreeCRF(Estimator):
                 return found
         forest, weights, history = Forest.join(n_labels, []), np.zeros(len(patterns)), {}
         if init is not None:
-            forest, history = init._trees.forest, init._history_to_go_on(eval_sets)
+            forest, history = init._trees.forest, self._history_to_go_on(init, eval_sets)
             weights = patterns.carry_over(init.model_.grammar.patterns, init.model_.pattern_weights)
         return TrainingState(history), Rounds.begin(forest, weights, settings.seed)
 

@@ -88,6 +88,7 @@ def tree_crf_2() -> TreeCRF:
         constraints="BIO",
         transition_step="bound",
         pattern_lambda=None,
+        early_stopping_metric="loss",
         random_state=1,
     ).fit([*FRAMES, *more], [["B-NP", "I-NP", "O"], ["B-NP", "O"], *chunks])
 
@@ -101,6 +102,7 @@ def tree_crf_3() -> TreeCRF:
         min_child_weight=0.1,
         transition_step="bound",
         pattern_lambda=None,
+        early_stopping_metric="loss",
         random_state=1,
     ).fit(FRAMES, Y)
 
@@ -112,6 +114,7 @@ def tree_crf_4() -> TreeCRF:
         min_child_weight=0.1,
         transition_step="bound",
         pattern_lambda=None,
+        early_stopping_metric="loss",
         group_column="group",
     )
     return crf.fit(TABLE, [*chain(*Y)])
@@ -126,6 +129,7 @@ def tree_crf_5() -> TreeCRF:
         min_child_weight=0.1,
         transition_step="bound",
         pattern_lambda=None,
+        early_stopping_metric="loss",
     )
     return crf.fit(FRAMES * 2, labels)
 

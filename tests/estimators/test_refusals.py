@@ -49,7 +49,7 @@ CURVATURE = "expected 'mixing' or 'exact' or 'length'"
 # What is expected of a parameter, and values that are something else.
 OF_BOTH = [
     ("early_stopping_rounds", COUNT_FROM_1, [0, 2.0]),
-    ("early_stopping_metric", "expected 'loss' or 'accur", ["f1"]),
+    ("early_stopping_metric", "expected 'loss' or 'accuracy' or None", ["f1"]),
     ("reg_lambda", NUMBER, [-1, np.nan, "1", None]),
     ("order", COUNT, [-1, 1.0, "2", None, True]),
     ("min_pattern_count", COUNT, [-1, 0.5]),

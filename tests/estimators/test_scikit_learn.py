@@ -27,6 +27,7 @@ SHARED = {
     "sharpness": 4.0,
     "early_stopping_rounds": None,
     "early_stopping_metric": "accuracy",
+    "eval_metric": ["f1_macro"],
     "callbacks": [],
     "pattern_lambda": [0.5, 1.0],
     "order": 2,

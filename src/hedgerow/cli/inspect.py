@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +62,7 @@ def describe(model: Any, path: str) -> str:
     """What the model is, a line per fact."""
     from hedgerow.files import Recipe
     from hedgerow.parameters import changed_parameters
+    from hedgerow.training.eval_sets import eval_figures
 
     changed = [f"{name}={value!r}" for name, value in changed_parameters(model).items()]
     facts = {
@@ -71,10 +71,12 @@ def describe(model: Any, path: str) -> str:
     }
     if hasattr(model, "n_weights_"):
         facts["weights"] = f"{model.n_weights_:,} of {len(model.attributes_):,} attributes"
+    sets = eval_figures(model.history_)
     for name, figures in model.history_.items():
         if name not in ("loss", "accuracy") and figures:
-            words = re.sub("^eval_(?=loss|accuracy)", "dev_", name).replace("_", " ")
-            facts[words] = describe_figure(model, figures)
+            data, metric = sets.get(name, ("", name))
+            words = f"{'dev' if data == 'eval' else data} {metric.replace('_', ' ')}"
+            facts[words.strip()] = describe_figure(model, figures)
     if hasattr(model, "recipe_"):
         with telling(f"{path}: "):
             facts["files"] = describe_recipe(Recipe.from_json(model.recipe_))

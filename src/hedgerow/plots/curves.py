@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from hedgerow.plots.canvas import (
     open_axes,
     use_whole_numbers,
 )
+from hedgerow.training.eval_metrics import ALWAYS
+from hedgerow.training.eval_sets import eval_figures
 from hedgerow.tree_crf import TreeCRF
 
 if TYPE_CHECKING:
@@ -26,10 +28,8 @@ if TYPE_CHECKING:
 COLOURS = (ORANGE, "#2f7d4f", "#7a4fb0", "#8a6d1f")  # of eval sets, one after the other
 
 
-def learning_curve(
-    crf: Any, ax: Axes | None = None, *, metric: Literal["loss", "accuracy"] = "loss"
-) -> Axes:
-    """Plot the loss or the accuracy after each round or iteration of training.
+def learning_curve(crf: Any, ax: Axes | None = None, *, metric: str = "loss") -> Axes:
+    """Plot the loss, or another metric, after each round or iteration of training.
 
     Each ``eval_set`` has a curve too, and the step at which the last of them did best is marked.
     The training loss of a `LinearCRF` is a sum with penalties: losses of eval sets, which are means
@@ -42,15 +42,17 @@ def learning_curve(
         A fitted model.
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
-    metric : {"loss", "accuracy"}, default "loss"
-        What to plot. A `LinearCRF` knows its accuracy on eval sets only.
+    metric : str, default "loss"
+        What to plot: "loss", "accuracy", or the name of one of ``eval_metric``. A `LinearCRF` knows
+        its accuracy on eval sets only, and all others are of eval sets only.
 
     Returns
     -------
     matplotlib axes
     """
     model = check_model(crf)
-    check_choice("metric", metric, ("loss", "accuracy"))
+    metrics = [of_set for _, of_set in eval_figures(model.history_).values()]
+    check_choice("metric", metric, tuple(dict.fromkeys((*ALWAYS, *metrics))))
     n_steps = len(model.history_.get("loss", ()))
     training, evaluations = model.history_.get(metric), _find_evaluations(model.history_, metric)
     if n_steps == 0 or not (training or evaluations):
@@ -82,11 +84,10 @@ def learning_curve(
 
 def _find_evaluations(history: dict[str, list[float]], metric: str) -> dict[str, list[float]]:
     """Figures of the eval sets, by their names."""
-    suffix = f"_{metric}"
     return {
-        key.removesuffix(suffix): figures
-        for key, figures in history.items()
-        if key.endswith(suffix) and figures
+        name: history[key]
+        for key, (name, of_set) in eval_figures(history).items()
+        if of_set == metric and history[key]
     }
 
 

@@ -9,6 +9,7 @@ from hedgerow.linear_crf import LinearCRF
 from hedgerow.parameters import changed_parameters
 from hedgerow.potentials import NodeTrees
 from hedgerow.report.blob import as_number, round_off
+from hedgerow.training.eval_sets import eval_figures
 from hedgerow.tree_crf import TreeCRF
 
 # Longest text of a parameter that is shown whole, and parameters that make no other model.
@@ -64,4 +65,5 @@ def describe_history(model: Estimator) -> dict[str, Any] | None:
         for name, figures in model.history_.items()
         if figures
     }
-    return {"step": model.step_name, "curves": curves, "best": best_step(model)}
+    sets = {key: list(names) for key, names in eval_figures(model.history_).items()}
+    return {"step": model.step_name, "curves": curves, "sets": sets, "best": best_step(model)}

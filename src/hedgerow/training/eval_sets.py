@@ -11,10 +11,11 @@ import numpy as np
 from hedgerow.labels import read_labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.sequences import Sequences
+from hedgerow.training.eval_metrics import EvalMetrics
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trellis import Scores
 
-__all__ = ["EvalSet", "name_eval_sets", "read_eval_sets"]
+__all__ = ["EvalSet", "eval_figures", "name_eval_sets", "read_eval_sets"]
 
 Form = TypeVar("Form")
 OtherForm = TypeVar("OtherForm")
@@ -40,25 +41,33 @@ class EvalSet(Generic[Form]):
         The labels.
     objective : TrainingObjective
         What the model is trained for.
+    metrics : EvalMetrics or None
+        What else is measured.
     """
 
     name: str
     sequences: Form
     targets: Targets
     objective: TrainingObjective
+    metrics: EvalMetrics | None = None
 
     def prepare(self, prepare: Callable[[Form], OtherForm]) -> EvalSet[OtherForm]:
         """The same with X in another form."""
-        return EvalSet(self.name, prepare(self.sequences), self.targets, self.objective)
+        sequences = prepare(self.sequences)
+        return EvalSet(self.name, sequences, self.targets, self.objective, self.metrics)
 
     def measure(self, parts: Iterable[Scores], n_threads: int) -> dict[str, float]:
-        """Mean loss of the labelled positions, and share of those labelled right by default.
+        """Mean loss of the labelled positions, share of those labelled right by default, and more.
 
         ``parts`` are the scores of all sequences, in one or more runs of consecutive ones.
         """
-        loss, codes = self.objective.evaluate(iter(parts), self.targets, n_threads=n_threads)
-        n_right, n_known = int(np.sum(codes == self.targets.codes)), self.targets.n_known
-        return {f"{self.name}_loss": loss / n_known, f"{self.name}_accuracy": n_right / n_known}
+        targets = self.targets
+        loss, codes = self.objective.evaluate(iter(parts), targets, n_threads=n_threads)
+        n_right, n_known = int(np.sum(codes == targets.codes)), targets.n_known
+        figures = {"loss": loss / n_known, "accuracy": n_right / n_known}
+        if self.metrics is not None:
+            figures |= self.metrics.measure(targets.codes, codes, targets.offsets)
+        return {f"{self.name}_{metric}": figure for metric, figure in figures.items()}
 
 
 def name_eval_sets(eval_set: Any) -> dict[str, tuple[Any, ...]]:
@@ -83,6 +92,22 @@ def name_eval_sets(eval_set: Any) -> dict[str, tuple[Any, ...]]:
             kind = type(pair).__name__
             raise ValueError(f"{_place(name)} is of type {kind}{size}; {EXPECTED}")
     return sets
+
+
+def eval_figures(history: Mapping[str, list[float]]) -> dict[str, tuple[str, str]]:
+    """Name of the eval set and of the metric of each figure of a ``history_`` that has any."""
+    sets = [
+        key.removesuffix("_loss")
+        for key in history
+        if key.endswith("_loss") and f"{key.removesuffix('_loss')}_accuracy" in history
+    ]
+    found = {}
+    for key in history:
+        owners = [name for name in sets if key.startswith(f"{name}_")]
+        if owners:
+            owner = max(owners, key=len)
+            found[key] = (owner, key.removeprefix(f"{owner}_"))
+    return found
 
 
 def _check_name(name: Any) -> str:

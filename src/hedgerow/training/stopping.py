@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from hedgerow.parameters import check_choice, check_number
+from hedgerow.training.eval_metrics import ALWAYS, EvalMetric, MetricOrName, read_eval_metric
 
-__all__ = ["Callback", "Metric", "Step", "Stopping"]
-
-Metric = Literal["loss", "accuracy"]
+__all__ = ["Callback", "Step", "Stopping"]
 
 
 @dataclass(frozen=True)
@@ -24,8 +23,8 @@ class Step:
         How many rounds or iterations were done by now.
     figures : mapping of str to float
         The new entries of ``history_``: ``loss`` on the training data, for a `TreeCRF` also
-        ``accuracy``; with an ``eval_set`` ``eval_loss`` and ``eval_accuracy``, or those of its
-        name.
+        ``accuracy``; with an ``eval_set`` ``eval_loss``, ``eval_accuracy`` and those of
+        ``eval_metric``, or those of its name.
     """
 
     number: int
@@ -39,7 +38,8 @@ class StoppingParameters(Protocol):
     """An estimator, as far as its parameters are about stopping; `TreeCRF` explains them."""
 
     early_stopping_rounds: int | None
-    early_stopping_metric: Metric
+    early_stopping_metric: str | None
+    eval_metric: MetricOrName
     callbacks: Any
 
 
@@ -51,15 +51,18 @@ class Stopping:
     ----------
     patience : int or None
         How many steps may pass without a better figure on the last eval set; None: any number.
-    metric : {"loss", "accuracy"}
-        Which figure it is.
+    metric : str
+        Which figure it is: loss, accuracy, or the name of a metric.
     callbacks : sequence of callables
         Each is called after every step, and can end the training.
+    metrics : sequence of EvalMetric
+        What is measured on eval sets beside loss and accuracy.
     """
 
     patience: int | None = None
-    metric: Metric = "loss"
+    metric: str = "loss"
     callbacks: Sequence[Callback] = ()
+    metrics: Sequence[EvalMetric] = ()
 
     @classmethod
     def read(cls, crf: StoppingParameters, eval_set: Any) -> Stopping:
@@ -71,7 +74,11 @@ class Stopping:
         )
         if patience is not None:
             check_number("early_stopping_rounds", patience, minimum=1, integer=True)
-        check_choice("early_stopping_metric", metric, ("loss", "accuracy"))
+        names, metrics = read_eval_metric(crf.eval_metric)
+        choices = tuple(dict.fromkeys((*ALWAYS, *names)))
+        check_choice("early_stopping_metric", metric, (*choices, None))
+        if metric is None:
+            metric = names[-1] if names else "loss"
         if not isinstance(callbacks, (list, tuple, type(None))):
             raise TypeError(f"callbacks is {callbacks!r}; expected a list of callables")
         for callback in callbacks or ():
@@ -81,7 +88,7 @@ class Stopping:
             raise ValueError(
                 "early_stopping_rounds needs an eval_set to stop by; pass fit(..., eval_set=(X, y))"
             )
-        return cls(patience, metric, tuple(callbacks or ()))
+        return cls(patience, metric, tuple(callbacks or ()), metrics)
 
     def call_back(self, number: int, figures: Mapping[str, float]) -> bool:
         """Call all callbacks after a step; returns whether one of them ends the training."""

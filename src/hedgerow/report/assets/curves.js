@@ -8,7 +8,7 @@ function showCurves() {
     lineChart(
       name,
       keys.map((key) => ({
-        name: curveName(key, metric),
+        name: curveName(key),
         values: curves[key],
         style: key === metric ? "first" : styleOf(key, metric, curves),
       })),
@@ -25,15 +25,16 @@ function showCurves() {
 }
 
 /** Training, or which of the data set aside. */
-function curveName(key, metric) {
-  if (key === metric) return "training";
-  const name = key.slice(0, -metric.length - 1);
+function curveName(key) {
+  if (!(key in data.history.sets)) return "training";
+  const [name] = data.history.sets[key];
   return name === "eval" ? "evaluation" : name;
 }
 
 /** Curves of eval sets, in the order of their names in the history. */
 function evalKeys(curves, metric) {
-  return Object.keys(curves).filter((key) => key.endsWith(`_${metric}`));
+  const { sets } = data.history;
+  return Object.keys(curves).filter((key) => key in sets && sets[key][1] === metric);
 }
 
 function styleOf(key, metric, curves) {
@@ -44,10 +45,10 @@ function styleOf(key, metric, curves) {
 /** Which curves go together: those of one kind, unless their units differ. */
 function chartsOf(curves) {
   const charts = [];
-  for (const [name, metric] of [
-    ["Loss", "loss"],
-    ["Accuracy", "accuracy"],
-  ]) {
+  const metrics = new Set(Object.values(data.history.sets).map(([, metric]) => metric));
+  const names = { loss: "Loss", accuracy: "Accuracy" };
+  for (const metric of new Set([...Object.keys(names), ...metrics])) {
+    const name = names[metric] ?? metric;
     const own = metric in curves ? [metric] : [];
     const others = evalKeys(curves, metric);
     if (own.length && others.length && !alike(curves[metric], curves[others[0]])) {
