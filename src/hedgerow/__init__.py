@@ -6,15 +6,25 @@ from hedgerow.version import __version__
 
 if TYPE_CHECKING:
     from hedgerow.checkpoint import Checkpoint
+    from hedgerow.data_warning import DataWarning
     from hedgerow.linear_crf import LinearCRF
     from hedgerow.loading import load
     from hedgerow.state import ModelFileError
     from hedgerow.tree_crf import TreeCRF
 
-__all__ = ["Checkpoint", "LinearCRF", "ModelFileError", "TreeCRF", "__version__", "load"]
+__all__ = [
+    "Checkpoint",
+    "DataWarning",
+    "LinearCRF",
+    "ModelFileError",
+    "TreeCRF",
+    "__version__",
+    "load",
+]
 
 _HOMES = {
     "Checkpoint": "hedgerow.checkpoint",
+    "DataWarning": "hedgerow.data_warning",
     "LinearCRF": "hedgerow.linear_crf",
     "ModelFileError": "hedgerow.state",
     "TreeCRF": "hedgerow.tree_crf",

@@ -32,6 +32,7 @@ from hedgerow.objectives import TrainingObjective
 from hedgerow.parameters import check_number, plain_parameters, read_random_state
 from hedgerow.potentials import Potential
 from hedgerow.progress import Progress
+from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
 from hedgerow.suggestions import suggest_parameter
@@ -69,6 +70,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     loss_: float
     history_: dict[str, list[float]]
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
+    _seen_groups: SeenGroups | None = None  # of the training; a model file does not keep it
 
     def __new__(cls: type[AnyEstimator], *values: Any, **parameters: Any) -> AnyEstimator:
         """Refuse parameters that are not known with a TypeError that says which one was meant.
@@ -328,7 +330,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
         ``sample_weight`` has a weight for each sequence, or for each row of a flat X.
         """
-        inputs = read_inputs(self, X, groups)
+        with scoring():
+            inputs = read_inputs(self, X, groups)
         codes = read_codes(self, y, inputs.sequences)
         given = codes >= 0
         if not given.any():
@@ -517,6 +520,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             (*update.potentials(), *self.given_potentials()),
             objective.decode,
         )
+        fitted._seen_groups = data.seen_groups
         fitted.loss_ = update.loss
         fitted.history_ = state.history
         return fitted
@@ -559,6 +563,10 @@ def read_inputs(crf: Estimator, X: Any, groups: Any, known: Any = None) -> Input
     check_fitted(crf)
     name, group_column = type(crf).__name__, crf.group_column
     sequences = crf.model_.read(X, groups, group_column=group_column, name=name)
+    if (seen := crf._seen_groups) is not None:
+        seen.warn_of_missing_groups(sequences, groups)
+        if is_scoring():
+            seen.warn_of_torn(sequences, "X")
     if known is None:
         return Inputs(sequences)
     return Inputs(sequences, read_codes(crf, known, sequences, "known"))

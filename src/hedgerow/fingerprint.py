@@ -33,7 +33,8 @@ def _feed(digest: hashlib._Hash, part: Any) -> None:
     elif isinstance(part, _core.StringIndex):
         _feed(digest, part.to_arrays())
     elif is_dataclass(part):
-        _feed(digest, [getattr(part, field.name) for field in fields(part)])
+        # What is not to be compared, such as names of sequences, changes no training.
+        _feed(digest, [getattr(part, field.name) for field in fields(part) if field.compare])
     elif isinstance(part, Mapping):
         _feed(digest, list(part.items()))
     elif isinstance(part, (list, tuple)):

@@ -11,6 +11,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from hedgerow.metrics import flat
 from hedgerow.parameters import check_choice
+from hedgerow.seen_groups import scoring
 
 __all__ = ["PositionScorer", "last_step", "make_position_scorer"]
 
@@ -129,7 +130,8 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
             How much each sequence counts, or each row; `score_func` must take it.
         """
         respond = getattr(estimator, self.response_method)
-        found = respond(X) if groups is None else respond(X, groups=groups)
+        with scoring():
+            found = respond(X) if groups is None else respond(X, groups=groups)
         value = flat(self.score_func)(
             y,
             found,

@@ -140,6 +140,8 @@ class Categorical:
         What the values were before they became strings; "text" if they were mixed.
     spellings : dict of tuples of str
         For categories that were numbers, how else an equal number may be written.
+    declared : bool
+        Whether the column has a dtype of categories, not just of text or objects.
     """
 
     name: str
@@ -147,6 +149,7 @@ class Categorical:
     categories: list[str]
     kind: CategoryKind = "text"
     spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    declared: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +171,8 @@ class Sequences:
         The text columns, in the order of X.
     flat : bool
         X was one block of rows, not a list of sequences; what goes out is flat as well.
+    ids : list or None
+        What the sequences of a flat X are called, (S,); None if they have no names.
     """
 
     offsets: NDArray[np.int64]
@@ -176,6 +181,7 @@ class Sequences:
     sparse: SparseRows | None
     categorical: tuple[Categorical, ...]
     flat: bool
+    ids: list[Any] | None = field(default=None, compare=False)
 
     @property
     def n_sequences(self) -> int:
@@ -203,6 +209,7 @@ class Sequences:
             categorical=tuple(
                 replace(column, codes=column.codes[begin:end]) for column in self.categorical
             ),
+            ids=None if self.ids is None else self.ids[first:stop],
         )
 
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:

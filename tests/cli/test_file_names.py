@@ -75,6 +75,7 @@ def test_categories_of_another_kind(tmp_path, capsys):
     y = [f"L{code}" for code in codes]
     file.write_bytes(parquet_bytes(["g", "w", "y"], [[1] * 30, codes, y]))
     train(file, model, "--group", "g", "--set", "n_rounds=1")
+    assert "all values of column 'w' look like numbers" in capsys.readouterr().err
     run(capsys, "tag", model, file, "-o", out)
     floats = [f"{code}.0" for code in codes]
     file.write_bytes(parquet_bytes(["g", "w", "y"], [[1] * 30, floats, y]))

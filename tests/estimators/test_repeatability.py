@@ -27,7 +27,7 @@ DICTS, PARTIAL = to_dicts(X), hide(Y)
 FRAMES = [
     pd.DataFrame(x)
     .rename(columns=str)
-    .assign(text=[f"{value:.1f}" for value in x[:, 0]], word=[f"{value}" for value in x[:, 1]])
+    .assign(text=[f"v{value:.1f}" for value in x[:, 0]], word=[f"w{value}" for value in x[:, 1]])
     for x in X[:100]
 ]
 DRAWS = {

@@ -16,7 +16,7 @@ X, Y = make_data(n_sequences=25, longest=6)
 OTHER_X, OTHER_Y = make_data(n_sequences=10, seed=1)
 FRAMES = [
     pd.DataFrame(x, columns=list("pqr")).assign(
-        sign=np.where(x[:, 0] > 0, "plus", "minus"), text=[f"{value:.1f}" for value in x[:, 1]]
+        sign=np.where(x[:, 0] > 0, "plus", "minus"), text=[f"v{value:.1f}" for value in x[:, 1]]
     )
     for x in X
 ]

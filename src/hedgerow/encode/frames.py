@@ -180,7 +180,8 @@ def _to_categorical(column: Column, flat: bool) -> Categorical:
     kind = kind_of_values(values)
     numbers = values if kind == "numbers" else filter(is_number, values)
     spellings = {category_of(value): other_spellings(value) for value in numbers}
-    return Categorical(name, ranks[codes], categories, kind, spellings)
+    declared = any(series.dtype in (nw.Categorical, nw.Enum) for series in column)
+    return Categorical(name, ranks[codes], categories, kind, spellings, declared)
 
 
 def _check_objects(values: list[Any], name: str, flat: bool) -> None:

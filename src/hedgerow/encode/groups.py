@@ -46,6 +46,19 @@ def read_groups(
     return np.append(starts, n_rows).astype(np.int64)
 
 
+def name_groups(groups: Any, offsets: NDArray[np.int64]) -> list[Any]:
+    """The id of each sequence, (S,), of groups that `read_groups` has read."""
+    ids, starts = _to_ids(groups), offsets[:-1]
+    found: list[Any]
+    found = ids[starts].tolist() if isinstance(ids, np.ndarray) else [ids[t] for t in starts]
+    return found
+
+
+def merely_count(ids: list[Any]) -> bool:
+    """Whether ids are numbers from 0 or 1 on, which other data may have for other sequences."""
+    return ids == list(range(len(ids))) or ids == list(range(1, len(ids) + 1))
+
+
 def number_groups(groups: Any, n_items: int, items: str) -> NDArray[np.int64]:
     """Number of the group of each item, by first appearance; they need not stand together.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from hedgerow.encode.forms import (
 )
 from hedgerow.encode.frames import read_frames
 from hedgerow.encode.group_column import split_off_groups
-from hedgerow.encode.groups import read_groups
+from hedgerow.encode.groups import merely_count, name_groups, read_groups
 from hedgerow.encode.items import read_items
 from hedgerow.encode.sparse import read_sparse
 from hedgerow.sequences import Sequences
@@ -110,10 +111,16 @@ def _read_flat(block: Any, groups: Any, group_column: str | int | None) -> Seque
     form: Form = "array" if isinstance(block, list | tuple) else form_of(block, "X")
     if group_column is not None:
         groups, block = split_off_groups(block, group_column, "X")
+    if isinstance(groups, Iterator):
+        groups = list(groups)
     # Groups are cheap to check, so a mistake in them shows before X is copied.
     offsets = None if groups is None else read_groups(groups, n_rows, group_column)
     sequences = _read_columns(form, [block], flat=True)
-    return sequences if offsets is None else replace(sequences, offsets=offsets)
+    if offsets is None:
+        return sequences
+    ids = name_groups(groups, offsets)
+    has_names = group_column is not None or not merely_count(ids)
+    return replace(sequences, offsets=offsets, ids=ids if has_names else None)
 
 
 def _read_list(

@@ -154,6 +154,12 @@ def read_eval_sets(
         X, y, groups = pair if len(pair) == 3 else (*pair, None)
         try:
             sequences = read(X, groups)
+            if data.seen_groups.lacks_cut(sequences, groups):
+                raise ValueError(
+                    f"X is one flat table of {sequences.n_positions} rows without groups, but fit "
+                    "was given groups; pass (X, y, groups). If it is one sequence, pass ([X], [y])"
+                )
+            data.seen_groups.warn_of_torn(sequences, _place(name))
             column = read_labels(y, sequences, missing_label=missing_label)
             if objective.needs_all_labels:
                 column.require_all(sequences, objective.needs_all_labels)

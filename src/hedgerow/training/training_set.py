@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
 from hedgerow.encode.group_column import check_group_column
+from hedgerow.encode.suspects import warn_of_suspects
 from hedgerow.labels import Constraints, Grammar, LabelColumn, Labels, read_constraints, read_labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import check_choice, check_number, plain_value
+from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.training.pattern_penalty import (
     PatternLambda,
@@ -65,6 +67,8 @@ class TrainingSet:
         Labels of the positions, and how much each of them counts.
     pattern_penalties : (P,) or None
         Strength of the L2 penalty of each label pattern, if they have one of their own.
+    seen_groups : SeenGroups
+        How X was cut into sequences, and which they are.
     """
 
     schema: Schema
@@ -74,6 +78,7 @@ class TrainingSet:
     trellis: Trellis
     targets: Targets
     pattern_penalties: NDArray[np.float64] | None
+    seen_groups: SeenGroups
 
 
 def check_label_parameters(crf: LabelParameters) -> None:
@@ -128,6 +133,7 @@ def read_training_set(
     labels
         The classes, if they are known already and y must have no others.
     """
+    warn_of_suspects(sequences, type(crf).__name__)
     column = read_labels(y, sequences, missing_label=crf.missing_label)
     if objective.needs_all_labels:
         column.require_all(sequences, objective.needs_all_labels)
@@ -157,7 +163,8 @@ def read_training_set(
     trellis = crf.build_trellis(grammar)
     targets = Targets(sequences.offsets, codes, trellis, weight.by_sequence, position_weights)
     penalties = pattern_penalties(crf.pattern_lambda, grammar.patterns, targets)
-    return TrainingSet(sequences.schema, index, labels, grammar, trellis, targets, penalties)
+    seen = SeenGroups.of(sequences)
+    return TrainingSet(sequences.schema, index, labels, grammar, trellis, targets, penalties, seen)
 
 
 def _read_constraints(

@@ -1,0 +1,30 @@
+"""Warnings about data: they can be used, but are probably not what was meant."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+__all__ = ["DataWarning", "warn_of_data"]
+
+
+class DataWarning(UserWarning):
+    """The data can be used, but are probably not what was meant.
+
+    Warned of are a flat table without groups that looks like many sequences, numbers that are
+    stored as text, test rows of groups that were trained on, and labels that the model does not
+    know. ``warnings.filterwarnings("ignore", category=hedgerow.DataWarning)`` silences them,
+    ``"error"`` in place of ``"ignore"`` makes them errors.
+    """
+
+
+def warn_of_data(message: str) -> None:
+    """Warn, with the line of the user's code that called the library."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__", ""))):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, DataWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "hedgerow"

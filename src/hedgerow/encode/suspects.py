@@ -1,0 +1,139 @@
+"""Suspects: columns that are probably not what they are taken for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.data_warning import warn_of_data
+from hedgerow.sequences import Categorical, Sequences
+
+# A flat X with more rows than this is hardly one sequence.
+MOST_ROWS = 100_000
+# The last words of names that an id of sequences may have.
+ID_WORDS = frozenset({"id", "ids", "uid", "uuid", "key"})
+GROUP_WORDS = ID_WORDS | frozenset(
+    {"day", "doc", "document", "episode", "group", "participant", "patient", "recording", "run"}
+    | {"sentence", "seq", "sequence", "series", "session", "subject", "trial", "trip", "walk"}
+)
+# From so many values on, each in a single run of rows, they look like ids whatever their name.
+FEWEST_IDS = 5
+# Other texts that a column of numbers may have, for missing ones; and how many numbers beside.
+MOST_MARKS = 2
+FEWEST_NUMBERS = 10
+
+
+class Column(NamedTuple):
+    """A column of X: its name, and its values as numbers or codes, (N,)."""
+
+    name: str
+    values: NDArray[Any]
+
+
+def warn_of_suspects(sequences: Sequences, model: str) -> None:
+    """Warn if an X that a model is trained on is probably not what was meant.
+
+    ``model`` is the name of the estimator, for messages.
+    """
+    if sequences.flat and sequences.n_sequences == 1 and sequences.ids is None:
+        _warn_of_one_sequence(sequences, model)
+    for column in sequences.categorical:
+        _warn_of_numbers(column)
+
+
+def _warn_of_one_sequence(sequences: Sequences, model: str) -> None:
+    n_rows, column = sequences.n_positions, _find_id(sequences)
+    if column is not None:
+        warn_of_data(
+            f"X is one flat table without groups, so all of its {n_rows:,} rows are one sequence, "
+            f"but column {column!r} looks like an id of sequences; pass groups=X[{column!r}] to "
+            f"fit, or {model}(group_column={column!r}). If it is one sequence, pass [X] and [y]"
+        )
+    elif n_rows > MOST_ROWS:
+        warn_of_data(
+            f"X is one flat table without groups, so all of its {n_rows:,} rows are one sequence; "
+            f"pass groups=..., an id for every row, to fit, or {model}(group_column=...). If it is "
+            "one sequence, pass [X] and [y]"
+        )
+
+
+def _find_id(sequences: Sequences) -> str | None:
+    """Name of the first column that looks like an id of sequences."""
+    for column in _whole_columns(sequences):
+        is_first = np.append(True, column.values[1:] != column.values[:-1])
+        n_runs, n_rows, word = int(is_first.sum()), len(is_first), _last_word(column.name)
+        if n_runs == 1 or (n_runs == n_rows and word not in ID_WORDS):
+            continue
+        n_values = len(np.unique(column.values[is_first]))
+        is_named = word in GROUP_WORDS if n_values == n_runs else word in ID_WORDS
+        in_runs = n_values == n_runs and n_values >= FEWEST_IDS
+        if n_values <= n_rows // 2 and (is_named or in_runs):
+            return column.name
+    return None
+
+
+def _whole_columns(sequences: Sequences) -> Iterator[Column]:
+    """Columns of a frame that hold text or whole numbers, none of them missing."""
+    names, numeric = sequences.schema.names, sequences.schema.numeric
+    if names is None:
+        return
+    dense, texts = iter(range(len(names))), iter(sequences.categorical)
+    for name, is_number in zip(names, numeric, strict=True):
+        if not is_number:
+            codes = next(texts).codes
+            if (codes >= 0).all():
+                yield Column(name, codes)
+            continue
+        assert sequences.dense is not None
+        values = sequences.dense[:, next(dense)]
+        if values.dtype.kind in "iu" or _are_whole(values):
+            yield Column(name, values)
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    # Most columns of fractions show at their beginning.
+    return all(bool((part % 1 == 0).all()) for part in (values[:100], values))
+
+
+def _last_word(name: str) -> str:
+    """Of ``user_id``, ``userId`` and ``User ID`` it is ``id``."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    return words[-1].lower() if words else ""
+
+
+def _warn_of_numbers(column: Categorical) -> None:
+    """Warn if text looks like numbers, but for a few marks of missing ones."""
+    if column.declared or column.kind == "bools" or not column.categories:
+        return
+    marks = [] if column.kind == "numbers" else _first_words(column.categories)
+    n_numbers = len(column.categories) - len(marks)
+    if len(marks) > MOST_MARKS or (marks and n_numbers < FEWEST_NUMBERS):
+        return
+    but = f" but {' and '.join(map(repr, marks))}" if marks else ""
+    warn_of_data(
+        f"all values of column {column.name!r}{but} look like numbers, {column.categories[0]!r} "
+        "for example, but are stored as text, so they are taken for categories; convert the "
+        "column to numbers, with an empty cell or NaN where there is none, such as "
+        f"pandas.to_numeric(X[{column.name!r}], errors='coerce'). If they are codes, convert it to "
+        "a categorical dtype"
+    )
+
+
+def _first_words(categories: list[str]) -> list[str]:
+    """Categories that are no numbers, and one more than may be at most."""
+    return list(islice((text for text in categories if not _is_number(text)), MOST_MARKS + 1))
+
+
+def _is_number(text: str) -> bool:
+    for spelling in (text, text.replace(",", ".")):
+        try:
+            float(spelling)
+        except ValueError:
+            continue
+        return True
+    return False

@@ -1,0 +1,122 @@
+"""Seen groups: how the X of a training was cut, and which sequences it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.data_warning import warn_of_data
+from hedgerow.sequences import Sequences
+
+__all__ = ["SeenGroups", "is_scoring", "scoring"]
+
+# How much longer than all sequences of training a flat X may be and still pass for one sequence.
+MOST_TIMES = 2
+# Groups that a warning shows.
+MAX_SHOWN = 3
+
+_is_scoring: ContextVar[bool] = ContextVar("is_scoring", default=False)
+
+
+@contextmanager
+def scoring() -> Iterator[None]:
+    """While labels are predicted to be compared with the true ones."""
+    token = _is_scoring.set(True)
+    try:
+        yield
+    finally:
+        _is_scoring.reset(token)
+
+
+def is_scoring() -> bool:
+    """Whether labels are being predicted to be compared with the true ones."""
+    return _is_scoring.get()
+
+
+@dataclass(frozen=True, eq=False)
+class SeenGroups:
+    """How the X of a training was cut into sequences, and which they were; it is not saved.
+
+    Attributes
+    ----------
+    is_cut : bool
+        Whether X was flat and cut by groups.
+    longest : int
+        Number of positions of the longest sequence.
+    names : (S,) uint64
+        Digests of the names of the groups, sorted; empty if they have none. With the lengths that
+        is 16 bytes for each group, so that it costs little to remember them.
+    lengths : (S,) int64
+        How many rows each of them has.
+    """
+
+    is_cut: bool
+    longest: int
+    names: NDArray[np.uint64]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sequences: Sequences) -> SeenGroups:
+        """Remember the sequences of a training."""
+        is_cut, lengths = sequences.flat and sequences.n_sequences > 1, sequences.lengths
+        names = _digests(sequences)
+        order = np.argsort(names)
+        return cls(is_cut, int(lengths.max()), names[order], lengths[order])
+
+    def lacks_cut(self, sequences: Sequences, groups: Any) -> bool:
+        """Whether training had groups, and this flat X, which came with `groups`, has none."""
+        given = groups is not None or sequences.ids is not None
+        return self.is_cut and sequences.flat and not given
+
+    def warn_of_missing_groups(self, sequences: Sequences, groups: Any) -> None:
+        """Warn if an X without groups is too long to be one sequence."""
+        n_rows = sequences.n_positions
+        if self.lacks_cut(sequences, groups) and n_rows > MOST_TIMES * self.longest:
+            warn_of_data(
+                f"X is one flat table without groups, so all of its {n_rows:,} rows are one "
+                "sequence, but fit was given groups, and no sequence had more than "
+                f"{self.longest:,}; pass groups=... here too. If it is one sequence, pass [X]"
+            )
+
+    def warn_of_torn(self, sequences: Sequences, where: str) -> None:
+        """Warn of groups that were torn apart, some of their rows being in the training data.
+
+        If training saw as many rows of each of them, they are training data, whose score may well
+        be of interest.
+        """
+        names = _digests(sequences)
+        if not (len(names) and len(self.names)):
+            return
+        places = np.searchsorted(self.names, names).clip(max=len(self.names) - 1)
+        seen = self.names[places] == names
+        if (seen & (self.lengths[places] != sequences.lengths)).any():
+            assert sequences.ids is not None
+            ids = [repr(sequences.ids[s]) for s in np.flatnonzero(seen)[: MAX_SHOWN + 1].tolist()]
+            shown = ", ".join([*ids[:MAX_SHOWN], *(["..."] if len(ids) > MAX_SHOWN else [])])
+            warn_of_data(
+                f"{int(seen.sum()):,} of the {len(seen):,} groups of {where} were in the training "
+                f"data too, with other rows ({shown}), so scores are too high; keep sequences "
+                "whole: split with hedgerow.model_selection, such as "
+                "cv=SequenceKFold(group_column=...)"
+            )
+
+
+def _digests(sequences: Sequences) -> NDArray[np.uint64]:
+    """Digests of the names of groups, (S,), or none if they have no names.
+
+    They are the same in every process, which those of Python are not.
+    """
+    names = (_name(group).encode(errors="surrogatepass") for group in sequences.ids or ())
+    return np.frombuffer(b"".join(blake2b(n, digest_size=8).digest() for n in names), np.uint64)
+
+
+def _name(group: Any) -> str:
+    """The name of a group; 1.0 is the same as 1."""
+    return str(int(group) if isinstance(group, float) and group.is_integer() else group)
