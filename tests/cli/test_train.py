@@ -61,6 +61,14 @@ def test_options_are_parameters(chunks, place, capsys):
     }
 
 
+def test_common_parameters_have_options(chunks, place, capsys):
+    steps = ("--rounds", 3, "--early-stopping", 2, "--dev", chunks)
+    model = train(capsys, chunks, place, "--model", "trees", "--learning-rate", 0.5, *steps)
+    assert (model.n_rounds, model.learning_rate, model.early_stopping_rounds) == (3, 0.5, 2)
+    model = train(capsys, chunks, place, *steps, "--set", "tol=0")
+    assert (model.max_iter, model.early_stopping_rounds) == (3, 2)
+
+
 def test_text_needs_no_quotes(chunks, place, capsys):
     assert train(capsys, chunks, place, "--set", "class_weight=balanced").class_weight == "balanced"
 
@@ -114,6 +122,22 @@ def test_what_it_says(chunks, place, tmp_path, capsys):
     assert model.verbose == 0
 
 
+def test_several_files_to_watch(chunks, place, tmp_path, capsys):
+    files = [tmp_path / name for name in ("one.txt", "two.txt")]
+    for file, sentences in zip(files, (SENTENCES[:2], SENTENCES[2:]), strict=True):
+        file.write_text(conll(sentences))
+    watched = [word for file in files for word in ("--dev", str(file))]
+    assert main(["train", str(chunks), "-m", str(place), *watched]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[0] for line in lines[2:4]] == list(map(str, files))
+    assert {"one_accuracy", "two_accuracy"} < set(hedgerow.load(place).history_)
+    assert "\ntwo accuracy: " in run(capsys, "inspect", place)
+    files[1].write_text(conll(["Well UH B-INTJ|. . B-INTJ"]))
+    assert main(["train", str(chunks), "-m", str(place), "--quiet", *watched]) == 2
+    message = f"hedgerow: {files[1]}: every label of y is missing; at least one is needed"
+    assert capsys.readouterr().err.splitlines()[-1] == message
+
+
 def test_labels_without_chunks_have_no_f1(place, tmp_path, capsys):
     file = tmp_path / "tags.txt"
     file.write_text(conll(SENTENCES, n_columns=2))
@@ -160,6 +184,10 @@ def test_warnings_are_lines(chunks, place, capsys):
         (["--objective", "beauty"], "objective is 'beauty'; expected "),
         (["--constraints", "XYZ"], "constraints is 'XYZ'; expected "),
         (["--window", "2"], "--window is for --model trees; a linear model sees neighbours"),
+        (["--learning-rate", "0.1"], "--learning-rate is for --model trees; a linear model finds"),
+        (["--rounds", "0"], "max_iter is 0; expected an integer of at least 1"),
+        (["--rounds", "5", "--set", "max_iter=6"], "max_iter is given twice; give it once"),
+        (["--dev", "x", "--dev", "x"], "--dev x is given twice; give it once"),
         (["--every", "5"], "--every says how often to write the file of --checkpoint; name one"),
         (["--jobs", "0"], "n_jobs is 0; expected"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ EXAMPLES = """\
   hedgerow train train.txt -m chunks.hedgerow --template template
   hedgerow train days.csv -m days.hedgerow --group day --label activity
   hedgerow train days.parquet -m days.hedgerow --group day --label activity \\
-      --dev other.parquet --window 2 --set early_stopping_rounds=20
+      --dev other.parquet --window 2 --early-stopping 20
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
 """
 # Parameters that --set cannot give.
@@ -54,7 +55,14 @@ def add_command(commands: Commands) -> None:
     add = parser.add_argument
     add("train", metavar="TRAIN", help="file to learn from; - is standard input")
     add("-m", "--model-file", metavar="MODEL", required=True, help="where the model goes")
-    add("--dev", metavar="FILE", help="file to watch the score on while training")
+    add(
+        "--dev",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="file to watch the score on while training, as often as needed; early stopping goes "
+        "by the last one",
+    )
     add("--seed", type=int, metavar="N", help="seed of what is drawn at random")
     add_jobs(parser)
     add("--quiet", action="store_true", help="say nothing unless something is wrong")
@@ -84,6 +92,15 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         metavar="NAME",
         help="likelihood (the default), pointwise, accuracy, "
         "expected_accuracy, max_margin (linear only)",
+    )
+    add("--rounds", type=int, metavar="N", help="rounds of boosting, or iterations; 200, or 1000")
+    add("--learning-rate", type=float, metavar="R", help="trees: factor of every step; 0.3")
+    add(
+        "--early-stopping",
+        type=int,
+        metavar="N",
+        help="stop if the loss on --dev has not improved for N rounds or iterations, and keep the "
+        "best",
     )
     add("--order", type=int, metavar="N", help="labels before it that a label depends on; 1")
     add(
@@ -154,9 +171,7 @@ def run(options: argparse.Namespace) -> None:
     model = make_model(options, recipe)
     with telling():
         data = read_file(options.train, recipe)
-        dev = None
-        if options.dev is not None:
-            dev = read_file(options.dev, adapt_recipe(recipe, options.dev))
+        dev = {file: read_file(file, adapt_recipe(recipe, file)) for file in options.dev}
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
@@ -172,13 +187,16 @@ def run(options: argparse.Namespace) -> None:
 
 def check_options(options: argparse.Namespace) -> None:
     """See that options go together, before anything takes time."""
-    check_output(options.model_file, "model", [options.train, options.dev, options.checkpoint])
+    check_output(options.model_file, "model", [options.train, *options.dev, options.checkpoint])
     if options.checkpoint is not None:
-        check_output(options.checkpoint, "checkpoint", [options.train, options.dev])
+        check_output(options.checkpoint, "checkpoint", [options.train, *options.dev])
     elif options.every is not None:
         raise CommandError("--every says how often to write the file of --checkpoint; name one")
-    if [options.train, options.dev, options.template].count("-") > 1:
+    if [options.train, *options.dev, options.template].count("-") > 1:
         raise CommandError("only one of TRAIN, --dev and --template can be standard input")
+    for file in options.dev:
+        if options.dev.count(file) > 1:
+            raise CommandError(f"--dev {file} is given twice; give it once")
 
 
 def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
@@ -193,6 +211,10 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
             "--window is for --model trees; a linear model sees neighbours through the attributes "
             "that --template makes"
         )
+    if kind == "linear" and options.learning_rate is not None:
+        raise CommandError(
+            "--learning-rate is for --model trees; a linear model finds the length of its steps"
+        )
     from_template = recipe.parameters()
     if not set(from_template) <= set(estimator().get_params()):
         raise CommandError(
@@ -201,6 +223,9 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         )
     given = {
         "objective": options.objective,
+        "n_rounds" if kind == "trees" else "max_iter": options.rounds,
+        "learning_rate": options.learning_rate,
+        "early_stopping_rounds": options.early_stopping,
         "order": options.order,
         "window": options.window,
         "constraints": options.constraints,
@@ -214,18 +239,27 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         if name in parameters:
             raise CommandError(f"{name} is given twice; give it once")
         parameters[name] = value
-    if parameters.get("early_stopping_rounds") is not None and options.dev is None:
+    if parameters.get("early_stopping_rounds") is not None and not options.dev:
         raise CommandError("early_stopping_rounds needs a file to stop by; name one with --dev")
     verbose = {"verbose": 0 if options.quiet else 1}
     with telling("--set: "):
         return estimator(**(verbose | from_template | parameters))
 
 
-def fit(model: Estimator, data: Batch, dev: Batch | None, options: argparse.Namespace) -> None:
-    """Train the model, watching its score on `dev`."""
+def fit(
+    model: Estimator, data: Batch, dev: Mapping[str, Batch], options: argparse.Namespace
+) -> None:
+    """Train the model, watching its score on the files `dev`, given by name."""
+    from hedgerow.files import display_name
+
     extras: dict[str, Any] = {}
-    if dev is not None:
-        extras["eval_set"] = (dev.X, hide_unknown(dev, data, options))
+    names = name_files(list(dev))
+    sets = {
+        names[file]: (batch.X, hide_unknown(batch, file, data, options))
+        for file, batch in dev.items()
+    }
+    if sets:
+        extras["eval_set"] = sets if len(sets) > 1 else list(sets.values())
     if options.checkpoint is not None:
         from hedgerow import Checkpoint
 
@@ -236,13 +270,22 @@ def fit(model: Estimator, data: Batch, dev: Batch | None, options: argparse.Name
     try:
         model.fit(data.X, data.y, sample_weight=data.weights, **extras)
     except (ValueError, TypeError) as error:
-        from hedgerow.files import display_name
+        message = str(error)
+        for file, name in names.items():
+            place = f"in eval_set ({name}):" if len(sets) > 1 else "in eval_set:"
+            message = message.replace(place, f"{display_name(file)}:", 1)
+        raise CommandError(message) from error
 
-        dev_file = display_name(options.dev or "")
-        raise CommandError(str(error).replace("in eval_set:", f"{dev_file}:", 1)) from error
+
+def name_files(files: list[str]) -> dict[str, str]:
+    """Short names of files for figures, if no two are the same; else the files as they are."""
+    short = {file: Path(file).stem for file in files}
+    return short if len(set(short.values())) == len(files) else {file: file for file in files}
 
 
-def hide_unknown(dev: Batch, data: Batch, options: argparse.Namespace) -> list[list[Any]]:
+def hide_unknown(
+    dev: Batch, dev_file: str, data: Batch, options: argparse.Namespace
+) -> list[list[Any]]:
     """Labels of `dev`; those that nothing can be learnt about are not watched."""
     from hedgerow.files import display_name
 
@@ -253,8 +296,10 @@ def hide_unknown(dev: Batch, data: Batch, options: argparse.Namespace) -> list[l
     if not unknown:
         return dev.y
     names = ", ".join(sorted(map(str, unknown)))
-    dev_file, file = display_name(options.dev), display_name(options.train)
-    tell(f"warning: {dev_file} has labels that {file} has not: {names}")
+    tell(
+        f"warning: {display_name(dev_file)} has labels that {display_name(options.train)} has not: "
+        f"{names}"
+    )
     return [[label if label in known else None for label in labels] for labels in dev.y]
 
 
@@ -266,7 +311,11 @@ def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
 
 
 def summarise(
-    model: Any, data: Batch, dev: Batch | None, options: argparse.Namespace, seconds: float
+    model: Any,
+    data: Batch,
+    dev: Mapping[str, Batch],
+    options: argparse.Namespace,
+    seconds: float,
 ) -> None:
     """Say in a few lines what was trained, and how good it is."""
     from hedgerow.files import display_name
@@ -277,8 +326,8 @@ def summarise(
         f"{len(model.classes_):,} labels"
     )
     print(f"{type(model).__name__}: {describe_training(model)}")
-    if dev is not None:
-        print(f"{display_name(options.dev)}: {describe_scores(dev.y, model.predict(dev.X))}")
+    for name, batch in dev.items():
+        print(f"{display_name(name)}: {describe_scores(batch.y, model.predict(batch.X))}")
     print(f"{options.model_file}: {format_size(size)}, {seconds:.1f} s")
 
 
