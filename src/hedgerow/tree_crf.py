@@ -92,10 +92,11 @@ class TreeCRF(Estimator):
         How far the labels of a sequence depend on each other: by the mixing rates of neighbouring
         labels; by brute force, in time that grows with the square of a sequence's length; or as
         much as can be.
-    transition_step : {"bound", "exact"}, default "bound"
+    transition_step : {"auto", "bound", "exact"}, default "auto"
         How the weights of label patterns move: by the same bound as the trees; or, every eighth
-        round, by some iterations of L-BFGS too, which takes longer. Weights that run ahead of the
-        trees take the credit that belongs to the trees.
+        round, by some iterations of L-BFGS too, which takes longer. "auto": label pairs by the
+        bound, as weights that run ahead of the trees take the credit that belongs to the trees;
+        longer patterns, whose weights depend on each other more than the bound knows, exactly.
     pattern_lambda : float, list of float, "auto" or None, default "auto"
         Strength of an L2 penalty of the weights of label patterns: of all of them; of those with 2,
         3, ... labels, the last number for all that are longer; or "auto", which holds back patterns
@@ -236,7 +237,7 @@ class TreeCRF(Estimator):
         colsample_bynode: float = 1.0,
         newton: bool = True,
         curvature: CurvatureKind = "mixing",
-        transition_step: TransitionStep = "bound",
+        transition_step: TransitionStep = "auto",
         pattern_lambda: PatternLambda = "auto",
         trim: float | None = None,
         subsample: float = 1.0,

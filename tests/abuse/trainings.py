@@ -390,7 +390,7 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "window": draw(st.sampled_from([0, 1, 3, [2, 0]])),
         "newton": draw(st.booleans()),
         "curvature": draw(st.sampled_from(["mixing", "exact", "length"])),
-        "transition_step": draw(st.sampled_from(["bound", "exact"])),
+        "transition_step": draw(st.sampled_from(["auto", "bound", "exact"])),
         "trim": draw(st.sampled_from([None, 0.0])),
         "subsample": draw(st.sampled_from([1.0, 0.6])),
         "stratified": draw(st.booleans()),

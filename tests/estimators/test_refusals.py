@@ -88,7 +88,7 @@ OF_TREES = [
     ("newton", BOOL, ["yes", None]),
     ("stratified", BOOL, [2]),
     ("curvature", CURVATURE, ["none", None]),
-    ("transition_step", "expected 'bound' or 'exact'", ["long"]),
+    ("transition_step", "expected 'auto' or 'bound' or 'exact'", ["long"]),
     ("random_state", "expected an integer from 0 to 2**32 - 1", ["seed"]),
 ]
 # Those that do more than repeat the value.

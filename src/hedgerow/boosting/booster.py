@@ -328,21 +328,18 @@ class Booster(Update[Binned]):
         """
         loss = self.measured.loss + self._penalty(self.weights)
         promise = self._unit * float(np.einsum("p,p", slopes, step))
-        exact = self.settings.exact_transitions and (self.n_done + 1) % EXACT_EVERY == 0
+        exact = self._bound.longest >= self.settings.exact_from and (
+            (self.n_done + 1) % EXACT_EVERY == 0
+        )
         most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
         for trial in range(0 if step.any() else PATTERN_TRIALS, most):
             shorter = trees.scaled(0.5 ** max(trial - PATTERN_TRIALS, 0))
             shorter.add_scores(self._bins, self.scores, self._next_scores, self.n_threads)
             weights = self.weights + 0.25**trial * step
-            if exact:
-                weights += exact_step(
-                    self._measure_weights,
-                    weights,
-                    self._expected_counts() + self._unit * self._penalties,
-                    reg_lambda=self.settings.reg_lambda,
-                    n_threads=self.settings.n_threads,
-                )
-            measured = self._measure(self._next_scores, weights)
+            if exact and trial == 0:
+                weights, measured = self._fit_weights(weights)
+            else:
+                measured = self._measure(self._next_scores, weights)
             share = LEAST_SHARE * 0.25**trial if trial < PATTERN_TRIALS else 0.0
             if measured.loss + self._penalty(weights) <= loss + share * min(promise, 0.0):
                 self.scores, self._next_scores = self._next_scores, self.scores
@@ -351,12 +348,35 @@ class Booster(Update[Binned]):
         self.measured = self._measure(self.scores, self.weights)
         return None
 
-    def _measure_weights(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def _fit_weights(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], Measured]:
+        """Go on to the best weights for the scores that are being tried, and measure them."""
+        last: tuple[NDArray[np.float64], Measured] | None = None
+
+        def measure(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            nonlocal last
+            measured, loss, slopes = self._measure_weights(point)
+            last = point, measured
+            return loss, slopes
+
+        weights = weights + exact_step(
+            measure,
+            weights,
+            self._expected_counts() + self._unit * self._penalties,
+            reg_lambda=self.settings.reg_lambda,
+            n_threads=self.settings.n_threads,
+        )
+        if last is not None and np.array_equal(last[0], weights):  # mostly so: no need to repeat it
+            return last
+        return weights, self._measure(self._next_scores, weights)
+
+    def _measure_weights(
+        self, weights: NDArray[np.float64]
+    ) -> tuple[Measured, float, NDArray[np.float64]]:
         """Loss, penalty included, and its slopes, with the scores that are being tried."""
         measured = self._measure(self._next_scores, weights)
         slopes = self.trellis.pattern_sums(measured.arc_slopes())
         pull = self._unit * self._penalties * weights
-        return measured.loss + self._penalty(weights), slopes + pull
+        return measured, measured.loss + self._penalty(weights), slopes + pull
 
     def _penalty(self, weights: NDArray[np.float64]) -> float:
         """Penalty of weights of label patterns, in the unit of the loss."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -23,7 +24,10 @@ __all__ = [
 ]
 
 CurvatureKind = Literal["mixing", "exact", "length"]
-TransitionStep = Literal["bound", "exact"]
+TransitionStep = Literal["auto", "bound", "exact"]
+
+# With patterns of so many labels or more, steps of their weights are exact. See `TreeCRF`.
+EXACT_FROM: dict[TransitionStep, int] = {"auto": 3, "bound": sys.maxsize, "exact": 2}
 
 LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
@@ -73,7 +77,8 @@ class Settings:
     colsample_bynode: float
     newton: bool
     curvature: CurvatureKind
-    exact_transitions: bool
+    exact_from: int
+    """Steps of pattern weights are exact where the longest pattern has so many labels."""
     trim: float
     subsample: float
     negative_ratio: float
@@ -107,7 +112,7 @@ class Settings:
             colsample_bynode=float(crf.colsample_bynode),
             newton=bool(crf.newton),
             curvature=crf.curvature,
-            exact_transitions=crf.transition_step == "exact",
+            exact_from=EXACT_FROM[crf.transition_step],
             trim=float(trim),
             subsample=float(crf.subsample),
             negative_ratio=float(crf.negative_ratio) if crf.stratified else 0.0,
@@ -163,7 +168,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     for name in ("newton", "stratified"):
         check_choice(name, getattr(crf, name), (True, False))
     check_choice("curvature", crf.curvature, ("mixing", "exact", "length"))
-    check_choice("transition_step", crf.transition_step, ("bound", "exact"))
+    check_choice("transition_step", crf.transition_step, tuple(EXACT_FROM))
     if crf.warm_rounds is not None:
         check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)
     read_random_state(crf.random_state)

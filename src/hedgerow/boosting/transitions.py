@@ -19,7 +19,7 @@ __all__ = ["EXACT_EVERY", "PatternBound", "exact_step"]
 # Weights that are to be exact are so in one of so many rounds: between them trees change little,
 # and every iteration of L-BFGS takes about as long as a round's own inference.
 EXACT_EVERY = 8
-EXACT_ITERATIONS = 4
+EXACT_ITERATIONS = 3
 # Patterns that occur less often than this share of the most frequent one count as if they did.
 RAREST = 1e-4
 
@@ -42,6 +42,7 @@ class PatternBound:
     def __init__(self, patterns: Patterns, targets: Targets, learning_rate: float) -> None:
         self.learning_rate = learning_rate
         self.patterns = patterns
+        self.longest = patterns.longest
         self.tree = SuffixTree(patterns)
         self.trellis = targets.trellis
         self._weights = targets.weights
