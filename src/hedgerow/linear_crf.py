@@ -137,7 +137,7 @@ class LinearCRF(Estimator):
     group_column : str, int or None, default None
         Name or number of a column of X that says which sequence each row of a flat X belongs to. It
         is no feature. A table then carries its groups to wherever scikit-learn hands it on without
-        them, and needs none beside it; see `groups` of `fit`.
+        them, and needs none beside it; a table without the column of that name needs `groups`.
     class_weight : dict, "balanced" or None, default None
         How much a position counts in training, by its label: a weight for each label (1 for those
         left out), or "balanced" for weights inversely proportional to how often a label occurs. The

@@ -125,10 +125,28 @@ def test_many_columns_are_not_all_listed():
 
 def test_groups_are_given_once(make):
     crf = make(group_column=1)
-    with pytest.raises(ValueError, match="groups are given twice: by group_column, which is 1, an"):
+    message = r"groups are given twice: by a column of X, group_column=1, and by groups; leave gro"
+    with pytest.raises(ValueError, match=message):
         crf.fit(WITH_IDS, LABELS, groups=IDS)
     with pytest.raises(ValueError, match="in eval_set: groups are given twice"):
         crf.fit(WITH_IDS, LABELS, eval_set=(WITH_IDS, LABELS, IDS))
+
+
+def test_groups_beside_a_table_without_the_column(make):
+    frame = pd.DataFrame({"s": IDS, "f": np.arange(len(IDS)) % 3.0})
+    crf = make(group_column="s").fit(frame, LABELS)
+    features = frame[["f"]]
+    expected = crf.predict_proba(frame)
+    np.testing.assert_array_equal(crf.predict_proba(features, groups=IDS), expected)
+    np.testing.assert_array_equal(crf.predict_proba(features.to_numpy(), groups=IDS), expected)
+    same = make(group_column="s").fit(features, LABELS, groups=IDS)
+    np.testing.assert_array_equal(same.predict_proba(frame), expected)
+    with pytest.raises(
+        ValueError, match="groups are given twice: by a column of X, group_column='"
+    ):
+        crf.predict(frame, groups=IDS)
+    with pytest.raises(ValueError, match="of group ids, also to predict, or pass groups beside it"):
+        crf.predict(features)
 
 
 @pytest.mark.parametrize("group_column", [1.0, True, ["sequence"], b"sequence"])

@@ -2,6 +2,7 @@
 
 import csv as python_csv
 import io
+import re
 
 import pyarrow as pa
 import pytest
@@ -195,6 +196,20 @@ def test_a_column_that_is_there_twice_and_not_used(path):
     twice = TABLE.append_column("label", TABLE["x"])
     write_table(twice, path)
     assert len(read_file(path, recipe, labels=False).X) == 3
+
+
+@pytest.mark.parametrize("n_digits", [20, 400])
+def test_strings_of_digits_are_no_numbers(tmp_path, n_digits):
+    digits = "10" * (n_digits // 2)
+    path = write(tmp_path, f"id\tresolved\tx\tlabel\na\t110\t2e30\tA\nb\t{digits}\t1\tB\n", "t.csv")
+    message = (
+        f"t.csv: column 'resolved' has a string of {n_digits} digits in row 2, 101010101010..., "
+        "which is too long for a number. If a row holds a whole sequence, write one row per "
+        "position; if it is an id, choose other columns as features (--features)"
+    )
+    with pytest.raises(FileError, match=re.escape(message)):
+        make_recipe(path, group="id")
+    assert make_recipe(path, group="id", features=["x"]).features == (2,)
 
 
 def test_types_of_parquet(tmp_path):

@@ -23,6 +23,20 @@ def check_group_column(group_column: Any) -> None:
         )
 
 
+def check_given_once(block: Any, group_column: str | int) -> None:
+    """Raise ValueError if X has the column of group ids, as far as can be told: groups are given.
+
+    A column with a name is there or not; whether that of a number is there, nobody knows.
+    """
+    names = list(block.columns) if isinstance(block, nw.DataFrame) else []
+    if isinstance(group_column, str) and group_column not in names:
+        return
+    raise ValueError(
+        f"groups are given twice: by a column of X, group_column={group_column!r}, and by groups; "
+        "leave groups out, or take the column out of X and set group_column=None"
+    )
+
+
 def split_off_groups(block: Any, group_column: str | int, where: str) -> tuple[Any, Any]:
     """Take the column of group ids out of a block of rows.
 
@@ -79,6 +93,6 @@ def find_column(
             columns = f"the columns {', '.join(map(repr, names[:MAX_SHOWN]))}{more}"
         raise ValueError(
             f"group_column is {group_column!r}, but {where} has {columns}; pass X with the column "
-            "of group ids, also to predict"
+            "of group ids, also to predict, or pass groups beside it"
         )
     return int(group_column) % n_columns

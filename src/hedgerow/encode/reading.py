@@ -23,7 +23,7 @@ from hedgerow.encode.forms import (
     settle,
 )
 from hedgerow.encode.frames import read_frames
-from hedgerow.encode.group_column import split_off_groups
+from hedgerow.encode.group_column import check_given_once, split_off_groups
 from hedgerow.encode.groups import merely_count, name_groups, read_groups
 from hedgerow.encode.items import read_items
 from hedgerow.encode.sparse import read_sparse
@@ -56,8 +56,9 @@ def encode(
     grow : bool
         Whether attributes that are not in `index` are added to it, or dropped.
     group_column : str or int, optional
-        Name or number of a column of X that holds the group ids, in place of `groups`. It is no
-        feature; in a list of sequences, which says itself where each of them ends, it is dropped.
+        Name or number of a column of X that holds the group ids, in place of `groups`; an X that
+        has no column of that name may have `groups` beside it. It is no feature; in a list of
+        sequences, which says itself where each of them ends, it is dropped.
 
     Returns
     -------
@@ -70,14 +71,12 @@ def encode(
     >>> sequences.offsets.tolist(), sequences.dense.shape
     ([0, 3, 4], (4, 2))
     """
-    if groups is not None and group_column is not None:
-        raise ValueError(
-            f"groups are given twice: by group_column, which is {group_column!r}, and by groups; "
-            "leave one of them out"
-        )
     if isinstance(X, CutFrame) and groups is None and group_column is None:
         return replace(read_frames([X.frame], flat=False), offsets=X.offsets)
     block = settle(X, "X")
+    if groups is not None and group_column is not None:
+        check_given_once(block, group_column)
+        group_column = None
     if isinstance(block, np.ndarray) and block.ndim == 3:
         if (
             groups is None

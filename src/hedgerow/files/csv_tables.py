@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from hedgerow.files.batch import Batch
@@ -23,6 +24,7 @@ from hedgerow.files.tables import TableColumns
 # A column of what is read that holds the rows as they stand in the file.
 ROW = "\n"
 BYTES_PER_ROW = 64
+TOO_LARGE = 1e19  # for an integer: what is written as one is no number
 
 _ROW_OF_ERROR = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 _COLUMN_OF_ERROR = re.compile(r"In CSV column #(\d+): ")
@@ -170,15 +172,12 @@ def _to_file_error(error: Exception, lines: list[int], header: Header, path: Pat
     return FileError(path, message, line)
 
 
-def infer_types(path: Path, source: Source, header: Header) -> list[Any]:
-    """Arrow types of the columns of a whole file."""
+def infer_types(path: Path, source: Source, header: Header, features: Sequence[int]) -> list[Any]:
+    """Arrow types of the columns of a whole file; `features` are the numbers of those in use."""
+    data = source.peek(-1).removeprefix(MARK)
+    options = arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
     try:
-        table = arrow_csv.read_csv(
-            pa.BufferReader(source.peek(-1).removeprefix(MARK)),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=header.delimiter, newlines_in_values=True
-            ),
-        )
+        table = arrow_csv.read_csv(pa.BufferReader(data), parse_options=options)
     except pa.ArrowInvalid as error:
         # Read as text it fails at a line that can be named.
         records, types = Records(source), dict.fromkeys(header.names, pa.string())
@@ -186,8 +185,31 @@ def infer_types(path: Path, source: Source, header: Header) -> list[Any]:
         for rows, lines in records.stream(1 << 16):
             _read_rows(rows, lines, header, types, path)
         raise FileError(path, str(error)) from None
+    for number in features:
+        if pa.types.is_floating(table.schema.types[number]):
+            largest = pc.max(pc.abs(table.column(number))).as_py()
+            if largest is not None and largest >= TOO_LARGE:
+                _refuse_digits(path, data, options, table.column_names[number])
     # Bytes are text that is not UTF-8: where, is told when it is read.
     return [pa.string() if pa.types.is_binary(dtype) else dtype for dtype in table.schema.types]
+
+
+def _refuse_digits(path: Path, data: bytes, options: Any, name: str) -> None:
+    """Raise `FileError` if a column of numbers holds strings of digits that are longer than any."""
+    as_text = arrow_csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
+    column = arrow_csv.read_csv(
+        pa.BufferReader(data), parse_options=options, convert_options=as_text
+    ).column(0)
+    row = pc.index(pc.match_substring_regex(column, r"^\s*[+-]?\d{20,}\s*$"), True).as_py()
+    if row >= 0:
+        digits = column[row].as_py().strip()
+        raise FileError(
+            path,
+            f"column {name!r} has a string of {len(digits)} digits in row {row + 1}, "
+            f"{digits[:12]}..., which is too long for a number. If a row holds a whole sequence, "
+            "write one row per position; if it is an id, choose other columns as features "
+            "(--features)",
+        )
 
 
 class CsvWriter:

@@ -204,7 +204,8 @@ def _csv_recipe(said: Said, source: Source) -> Recipe:
     columns = tuple(header.names)
     group, label = check_table(said.path, columns, said.group, said.label)
     features = said.choose_features(columns, {group, label})
-    kinds = find_kinds(said.path, columns, infer_types(said.path, source, header), features)
+    types = infer_types(said.path, source, header, features)
+    kinds = find_kinds(said.path, columns, types, features)
     delimiter = header.delimiter
     return Recipe("csv", columns, label, group, features, kinds, delimiter=delimiter, named=True)
 
