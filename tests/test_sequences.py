@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hedgerow import _core
 from hedgerow.encode import encode
+from hedgerow.fingerprint import fingerprint
 from hedgerow.sequences import Schema, check_finite, check_not_infinite, cut_runs
 
 lengths_of_sequences = st.lists(st.integers(1, 5), min_size=1, max_size=8)
@@ -204,3 +205,19 @@ def test_batches_are_all_sequences_in_runs(lengths, n_positions):
 
 def test_batches_of_nothing():
     assert list(cut_runs(np.array([0]), 10)) == []
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.arange(12.0).reshape(6, 2),
+        scipy.sparse.csr_array(np.diag([1.0, 0.0, 2.0, 3.0, 0.0, 4.0])),
+        pd.DataFrame({"n": np.arange(6.0), "t": ["b", None, "a", "c", "b", "a"]}),
+    ],
+)
+def test_selected_positions_are_those_of_an_x_of_their_own(X):
+    rows = np.array([1, 3, 4])
+    part = X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+    found = encode(X).select(rows, np.array([0, 1, 3]))
+    expected = encode(part, groups=[0, 1, 1])
+    assert fingerprint(found) == fingerprint(expected)

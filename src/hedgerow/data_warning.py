@@ -12,8 +12,9 @@ class DataWarning(UserWarning):
     """The data can be used, but are probably not what was meant.
 
     Warned of are a flat table without groups that looks like many sequences, numbers that are
-    stored as text, test rows of groups that were trained on, and labels that the model does not
-    know. ``warnings.filterwarnings("ignore", category=hedgerow.DataWarning)`` silences them,
+    stored as text, test rows of groups that were trained on, labels that the model does not know,
+    and too few sequences to hold some of them out.
+    ``warnings.filterwarnings("ignore", category=hedgerow.DataWarning)`` silences them,
     ``"error"`` in place of ``"ignore"`` makes them errors.
     """
 

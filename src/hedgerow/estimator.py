@@ -40,11 +40,13 @@ from hedgerow.tables import Table
 from hedgerow.threads import count_threads
 from hedgerow.training.eval_metrics import EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
+from hedgerow.training.labelled import Labelled
 from hedgerow.training.loop import train
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Stopping
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.training.update import Update
+from hedgerow.training.validation import validation_set
 from hedgerow.trellis import Trellis, build_trellis
 from hedgerow.weighting import read_sample_weight
 
@@ -448,10 +450,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         crf._unpack(state.metadata)
         return crf
 
-    def _read_eval_sets(
-        self, eval_set: Any, data: TrainingSet, objective: TrainingObjective
+    def _eval_sets(
+        self, eval_set: Any, held: Labelled | None, data: TrainingSet, objective: TrainingObjective
     ) -> list[EvalSet[Sequences]]:
-        """Data set aside to report on while training."""
+        """Data set aside to report on while training: given, or held out of the training data."""
+        if held is not None:
+            return [validation_set(held, data, objective)]
         return read_eval_sets(
             eval_set,
             data,

@@ -25,7 +25,13 @@ from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
 from hedgerow.linear.tables import attribute_table, describe_weight, transition_table
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.objectives import Objective, TrainingObjective, read_objective
-from hedgerow.parameters import check_choice, check_number, check_prefix, plain_value
+from hedgerow.parameters import (
+    check_choice,
+    check_number,
+    check_prefix,
+    plain_value,
+    read_random_state,
+)
 from hedgerow.potentials import AttributeWeights, PatternWeights
 from hedgerow.potentials.scoring import score_at_once
 from hedgerow.sequences import SparseRows
@@ -33,10 +39,13 @@ from hedgerow.state import read_count, read_loss, read_optional_count
 from hedgerow.tables import Table
 from hedgerow.threads import count_threads
 from hedgerow.training.eval_metrics import MetricOrName
+from hedgerow.training.label_parameters import check_label_parameters
+from hedgerow.training.labelled import Labelled, read_labelled
 from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Callback, Stopping
-from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.training.validation import hold_out
 from hedgerow.trellis import Scores
 
 # The weight of a label pattern that never occurs would grow without end if nothing held it back.
@@ -87,8 +96,9 @@ class LinearCRF(Estimator):
         0.01 for "max_margin".
     early_stopping_rounds : int or None, default None
         Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
-        has not improved for this many iterations, and keep the weights of the best one. Iterations
-        that only warm up (`warm_iter`) never stop the training.
+        has not improved for this many iterations, and keep the weights of the best one. Without an
+        `eval_set` some training sequences are held out (`validation_fraction`). Iterations that
+        only warm up (`warm_iter`) never stop the training.
     early_stopping_metric : str or None, default None
         The metric of early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None:
         the last one of `eval_metric`, or "loss".
@@ -99,6 +109,12 @@ class LinearCRF(Estimator):
         labels, such as "f1_macro"; what `hedgerow.scorers.make_position_scorer` or scikit-learn's
         ``make_scorer`` makes; or a function, called as ``metric(y_true, y_pred)`` with two lists of
         label lists. A list of such, or a dict that gives them names.
+    validation_fraction : float or None, default 0.1
+        Share of the training sequences that early stopping holds out if there is no `eval_set`.
+        They are drawn by `random_state` if it is a number, else always the same, and the model is
+        not trained on them; at least one, but none that alone has a label, unless all do. If there
+        is only one sequence, its last part is held out. Weights count there as in training. None:
+        an `eval_set` is required.
     callbacks : list of callables or None, default None
         Called after every iteration with a `hedgerow.training.stopping.Step`; training ends when
         one of them returns something true.
@@ -145,8 +161,9 @@ class LinearCRF(Estimator):
         must be known.
     n_jobs : int or None, default None
         Number of threads; None or -1 is all cores. The result does not depend on it.
-    random_state : int or None, default None
-        Accepted for uniformity; training draws no random numbers.
+    random_state : int, RandomState or None, default None
+        Seed of which sequences early stopping holds out (`validation_fraction`); nothing else is
+        random.
     verbose : int, default 0
         1 shows progress: a bar on a terminal or in a notebook, else a few lines. 2: always lines.
 
@@ -165,7 +182,7 @@ class LinearCRF(Estimator):
     n_iter_ : int
         Number of iterations done.
     best_iter_ : int or None
-        Number of iterations at which the `eval_set` did best.
+        Number of iterations at which the `eval_set`, or what was held out, did best.
     n_weights_ : int
         Number of weights.
     label_patterns_ : list of tuples of labels
@@ -175,7 +192,8 @@ class LinearCRF(Estimator):
     history_ : dict of lists
         ``loss`` after each iteration, of what it was for; with an ``eval_set`` also ``eval_loss``
         (of the objective, without penalties, per position), ``eval_accuracy`` (of `predict`), and
-        what `eval_metric` asks for, such as ``eval_f1_macro``.
+        what `eval_metric` asks for, such as ``eval_f1_macro``; of training sequences that were held
+        out ``validation_loss`` and so on.
 
     Examples
     --------
@@ -204,6 +222,7 @@ class LinearCRF(Estimator):
         early_stopping_rounds: int | None = None,
         early_stopping_metric: str | None = None,
         eval_metric: MetricOrName = None,
+        validation_fraction: float | None = 0.1,
         callbacks: Sequence[Callback] | None = None,
         min_count: int = 0,
         all_pairs: bool = False,
@@ -220,7 +239,7 @@ class LinearCRF(Estimator):
         group_column: str | int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
-        random_state: int | None = None,
+        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.reg_lambda = reg_lambda
@@ -234,6 +253,7 @@ class LinearCRF(Estimator):
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
         self.eval_metric = eval_metric
+        self.validation_fraction = validation_fraction
         self.callbacks = callbacks
         self.min_count = min_count
         self.all_pairs = all_pairs
@@ -295,9 +315,14 @@ class LinearCRF(Estimator):
             self._check_margin_parameters()
         stopping = Stopping.read(self, eval_set)
         self._check_init(init)
-        data, rows, given_scores = self._read_training(X, y, sample_weight, groups, objective)
+        labelled, held = self._read_training(
+            X, y, sample_weight, groups, objective, stopping.held_out
+        )
+        data, rows, given_scores = self._learn_training(labelled)
+        del labelled
         layout = self._layout(data, rows)
-        eval_sets = self._read_eval_sets(eval_set, data, objective)
+        eval_sets = self._eval_sets(eval_set, held, data, objective)
+        del held
         free = () if objective.needs_warm_start else ("max_iter",)
         learnt_from = (data.schema, data.targets.offsets, rows)
         plan = self._plan(objective, init)
@@ -383,6 +408,7 @@ class LinearCRF(Estimator):
         check_number("min_count", self.min_count, minimum=0, integer=True)
         check_choice("all_pairs", self.all_pairs, (True, False))
         check_prefix("transition_attributes", self.transition_attributes)
+        read_random_state(self.random_state)
         check_label_parameters(self)
 
     def _check_margin_parameters(self) -> None:
@@ -443,20 +469,20 @@ class LinearCRF(Estimator):
         sample_weight: ArrayLike | None,
         groups: Any,
         objective: TrainingObjective,
-    ) -> tuple[TrainingSet, SparseRows, Scores | None]:
-        """What to learn from: labels, attributes, and scores that are given beside them."""
+        share: float | None,
+    ) -> tuple[Labelled, Labelled | None]:
+        """What to learn from, and what is held out."""
         index = _core.StringIndex()
         sequences = encode(X, groups, index, group_column=self.group_column)
         self._check_values(sequences)
-        data = read_training_set(
-            self,
-            sequences,
-            index,
-            y,
-            sample_weight,
-            objective=objective,
-            has_edges=bool(self.transition_attributes),
-        )
+        labelled = read_labelled(self, sequences, index, y, sample_weight, objective=objective)
+        learnt, held = hold_out(labelled, share, self.random_state)
+        return learnt if held is None else learnt.drop_unseen(), held
+
+    def _learn_training(self, labelled: Labelled) -> tuple[TrainingSet, SparseRows, Scores | None]:
+        """Labels, attributes, and scores that are given beside them."""
+        data = TrainingSet.learn(self, labelled, has_edges=bool(self.transition_attributes))
+        sequences, index = labelled.sequences, labelled.index
         given, scores = self.given_potentials(), None
         if given:
             scores = score_at_once(given, sequences, data.trellis, count_threads(self.n_jobs))

@@ -35,11 +35,12 @@ def check_number(
     minimum: float | None = None,
     above: float | None = None,
     maximum: float | None = None,
+    below: float | None = None,
     integer: bool = False,
 ) -> None:
     """Raise ValueError unless `value` is a finite number (an integer) within bounds.
 
-    The lower bound is either `minimum`, which is allowed itself, or `above`, which is not.
+    `minimum` and `maximum` are allowed themselves, `above` and `below` are not.
     """
     if isinstance(value, Integral if integer else Real) and not isinstance(value, bool):
         # Types of NumPy may be too small for the bounds.
@@ -49,15 +50,19 @@ def check_number(
             and (minimum is None or number >= minimum)
             and (above is None or number > above)
             and (maximum is None or number <= maximum)
+            and (below is None or number < below)
         ):
             return
-    expected = "an integer" if integer else "a finite number" if maximum is None else "a number"
+    is_bounded = maximum is not None or below is not None
+    expected = "an integer" if integer else "a number" if is_bounded else "a finite number"
     if minimum is not None:
         expected += f" of at least {minimum}" if maximum is None else f" from {minimum}"
     if above is not None:
         expected += f" greater than {above}"
     if maximum is not None:
         expected += f" {'to' if above is None else 'and at most'} {maximum:g}"
+    if below is not None:
+        expected += f" and less than {below}"
     raise ValueError(f"{name} is {value!r}; expected {expected}")
 
 

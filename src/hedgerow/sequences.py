@@ -123,6 +123,27 @@ class SparseRows:
             self.indptr[begin : end + 1] - first, self.indices[first:last], values, self.n_columns
         )
 
+    def select(self, rows: NDArray[np.int64]) -> SparseRows:
+        """Only some rows, in the order given."""
+        counts = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        # Entry k of row r was at k - indptr[r] + (where the row began).
+        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], counts)
+        values = None if self.values is None else self.values[entries]
+        return SparseRows(indptr, self.indices[entries], values, self.n_columns)
+
+    def renumber(self, numbers: NDArray[np.int32], n_columns: int = 0) -> SparseRows:
+        """Give each column its new number, and drop those of number -1 and entries of value 0."""
+        indices = numbers[self.indices]
+        keep = indices >= 0
+        if self.values is not None:
+            keep &= self.values != 0
+        if keep.all():
+            return SparseRows(self.indptr, indices, self.values, n_columns)
+        kept_before = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
+        values = None if self.values is None else self.values[keep]
+        return SparseRows(kept_before[self.indptr], indices[keep], values, n_columns)
+
 
 @dataclass(frozen=True, eq=False)
 class Categorical:
@@ -150,6 +171,16 @@ class Categorical:
     kind: CategoryKind = "text"
     spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     declared: bool = field(default=False, compare=False)
+
+    def select(self, rows: NDArray[np.int64]) -> Categorical:
+        """Only some rows, and the categories that occur in them."""
+        codes = self.codes[rows]
+        used = np.unique(codes[codes >= 0])
+        numbers = np.full(len(self.categories) + 1, -1, np.int32)  # the last stands for missing
+        numbers[used] = np.arange(len(used))
+        categories = [self.categories[code] for code in used.tolist()]
+        spellings = {name: self.spellings[name] for name in categories if name in self.spellings}
+        return replace(self, codes=numbers[codes], categories=categories, spellings=spellings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +241,17 @@ class Sequences:
                 replace(column, codes=column.codes[begin:end]) for column in self.categorical
             ),
             ids=None if self.ids is None else self.ids[first:stop],
+        )
+
+    def select(self, positions: NDArray[np.int64], offsets: NDArray[np.int64]) -> Sequences:
+        """Only some positions, which make up the sequences, without names, that `offsets` say."""
+        return replace(
+            self,
+            offsets=offsets,
+            dense=None if self.dense is None else self.dense[positions],
+            sparse=None if self.sparse is None else self.sparse.select(positions),
+            categorical=tuple(column.select(positions) for column in self.categorical),
+            ids=None,
         )
 
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:

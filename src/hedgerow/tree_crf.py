@@ -33,10 +33,13 @@ from hedgerow.state import read_count, read_loss, read_optional_count, require
 from hedgerow.tables import Table
 from hedgerow.training.eval_metrics import ALWAYS, MetricOrName, read_eval_metric
 from hedgerow.training.eval_sets import EvalSet
+from hedgerow.training.label_parameters import check_label_parameters
+from hedgerow.training.labelled import Labelled, read_labelled
 from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Callback, Stopping
-from hedgerow.training.training_set import TrainingSet, check_label_parameters, read_training_set
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.training.validation import hold_out
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest, importances, tree_rounds
 from hedgerow.trees.table import tree_table
@@ -129,8 +132,9 @@ class TreeCRF(Estimator):
         None: a fifth of them, or those of `init`.
     early_stopping_rounds : int or None, default None
         Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
-        has not improved for this many rounds, and keep the rounds up to the best one. Rounds for
-        the likelihood (`warm_rounds`) never stop the training.
+        has not improved for this many rounds, and keep the rounds up to the best one. Without an
+        `eval_set` some training sequences are held out (`validation_fraction`). Rounds for the
+        likelihood (`warm_rounds`) never stop the training.
     early_stopping_metric : str or None, default None
         The metric of early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None:
         the last one of `eval_metric`, or "loss".
@@ -141,6 +145,12 @@ class TreeCRF(Estimator):
         labels, such as "f1_macro"; what `hedgerow.scorers.make_position_scorer` or scikit-learn's
         ``make_scorer`` makes; or a function, called as ``metric(y_true, y_pred)`` with two lists of
         label lists. A list of such, or a dict that gives them names.
+    validation_fraction : float or None, default 0.1
+        Share of the training sequences that early stopping holds out if there is no `eval_set`.
+        They are drawn by `random_state` if it is a number, else always the same, and the model is
+        not trained on them; at least one, but none that alone has a label, unless all do. If there
+        is only one sequence, its last part is held out. Weights count there as in training. None:
+        an `eval_set` is required.
     callbacks : list of callables or None, default None
         Called after every round with a `hedgerow.training.stopping.Step`; training ends when one
         of them returns something true.
@@ -189,7 +199,7 @@ class TreeCRF(Estimator):
     n_warm_rounds_ : int
         Number of rounds that were trained for the likelihood, before those for the objective.
     best_round_ : int or None
-        Number of rounds at which the `eval_set` did best.
+        Number of rounds at which the `eval_set`, or what was held out, did best.
     decode_ : {"viterbi", "marginal"}
         How `predict` decodes by default.
     loss_ : float
@@ -199,7 +209,8 @@ class TreeCRF(Estimator):
         After every round ``loss`` (of what the round was for, per position) and ``accuracy`` (by
         the most probable label of each position) on the training data; with an `eval_set` also
         ``eval_loss`` (of the objective), ``eval_accuracy`` (of `predict`), and what `eval_metric`
-        asks for, such as ``eval_f1_macro``.
+        asks for, such as ``eval_f1_macro``; of training sequences that were held out
+        ``validation_loss`` and so on.
     feature_importances_ : (n_features_in_,) array
         Share of all gain that the splits on each column have.
     label_patterns_ : list of tuples of labels
@@ -249,6 +260,7 @@ class TreeCRF(Estimator):
         early_stopping_rounds: int | None = None,
         early_stopping_metric: str | None = None,
         eval_metric: MetricOrName = None,
+        validation_fraction: float | None = 0.1,
         callbacks: Sequence[Callback] | None = None,
         order: int = 1,
         min_pattern_count: int = 0,
@@ -291,6 +303,7 @@ class TreeCRF(Estimator):
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
         self.eval_metric = eval_metric
+        self.validation_fraction = validation_fraction
         self.callbacks = callbacks
         self.order = order
         self.min_pattern_count = min_pattern_count
@@ -351,9 +364,15 @@ class TreeCRF(Estimator):
         check_label_parameters(self)
         stopping = Stopping.read(self, eval_set)
         self._check_init(init)
-        data, sequences, columns = self._read_training(X, y, sample_weight, groups, init, objective)
+        labelled, held = self._read_training(
+            X, y, sample_weight, groups, init, objective, stopping.held_out
+        )
+        data, columns = self._learn_training(labelled, init)
+        sequences = labelled.sequences
+        del labelled
         settings = Settings.read(self, data.targets.n_labels)
-        eval_sets = self._read_eval_sets(eval_set, data, objective)
+        eval_sets = self._eval_sets(eval_set, held, data, objective)
+        del held
         schedule = self._schedule(objective, init)
         free = self._free_parameters(schedule, init)
         n_before = 0 if init is None else init.n_rounds_
@@ -517,24 +536,30 @@ class TreeCRF(Estimator):
         groups: Any,
         init: TreeCRF | None,
         objective: TrainingObjective,
-    ) -> tuple[TrainingSet, Sequences, Columns]:
+        share: float | None,
+    ) -> tuple[Labelled, Labelled | None]:
+        """What to learn from, and what is held out."""
+        if init is None:
+            index, labels = _core.StringIndex(), None
+            sequences = encode(X, groups, index, group_column=self.group_column)
+            self._check_values(sequences)
+        else:
+            index, labels = init.model_.index, init.model_.labels
+            sequences = self._read_alike(X, groups, init.model_.schema, index)
+        labelled = read_labelled(
+            self, sequences, index, y, sample_weight, objective=objective, labels=labels
+        )
+        learnt, held = hold_out(labelled, share, self.random_state)
+        return learnt if held is None or init is not None else learnt.drop_unseen(), held
+
+    def _learn_training(
+        self, labelled: Labelled, init: TreeCRF | None
+    ) -> tuple[TrainingSet, Columns]:
+        """Label patterns, and the bins of columns unless a model has them already."""
+        data = TrainingSet.learn(self, labelled)
         if init is not None:
-            sequences = self._read_alike(X, groups, init.model_.schema, init.model_.index)
-            data = read_training_set(
-                self,
-                sequences,
-                init.model_.index,
-                y,
-                sample_weight,
-                objective=objective,
-                labels=init.model_.labels,
-            )
-            return data, sequences, init._trees.columns
-        index = _core.StringIndex()
-        sequences = encode(X, groups, index, group_column=self.group_column)
-        self._check_values(sequences)
-        data = read_training_set(self, sequences, index, y, sample_weight, objective=objective)
-        return data, sequences, Columns.learn(sequences, index, int(self.max_bins))
+            return data, init._trees.columns
+        return data, Columns.learn(labelled.sequences, labelled.index, int(self.max_bins))
 
     def _begin(
         self,

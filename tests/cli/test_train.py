@@ -138,6 +138,16 @@ def test_several_files_to_watch(chunks, place, tmp_path, capsys):
     assert capsys.readouterr().err.splitlines()[-1] == message
 
 
+def test_sequences_held_out_to_stop_by(chunks, place, capsys):
+    options = ["--set", "early_stopping_rounds=2", "--set", "validation_fraction=0.2"]
+    assert main(["train", str(chunks), "-m", str(place), *options]) == 0
+    out, err = capsys.readouterr()
+    model = hedgerow.load(place)
+    best = model.history_["validation_accuracy"][model.best_iter_ - 1]
+    assert f"\nheld out of {chunks}: accuracy {100 * best:.2f} %\n" in out
+    assert "  validation_accuracy=" in err
+
+
 def test_labels_without_chunks_have_no_f1(place, tmp_path, capsys):
     file = tmp_path / "tags.txt"
     file.write_text(conll(SENTENCES, n_columns=2))
@@ -191,8 +201,8 @@ def test_warnings_are_lines(chunks, place, capsys):
         (["--every", "5"], "--every says how often to write the file of --checkpoint; name one"),
         (["--jobs", "0"], "n_jobs is 0; expected"),
         (
-            ["--model", "trees", "--set", "early_stopping_rounds=5"],
-            "early_stopping_rounds needs a file to stop by; name one with --dev",
+            ["--set", "early_stopping_rounds=5", "--set", "validation_fraction=None"],
+            "early_stopping_rounds needs a file to stop by if validation_fraction is None; name",
         ),
         (["--dev", "no such file"], "no such file: No such file or directory"),
         (["--template", "no such file"], "no such file: No such file or directory"),

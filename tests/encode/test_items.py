@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow import _core
-from hedgerow.encode import check_schema, encode
+from hedgerow.encode import check_schema, encode, renumber_items, seen_items
 
 DICTS = [[{"word": "the", "upper": True}, {"word": "cat"}], [{"word": "the"}]]
 STRINGS = [[["word:the", "upper"], ["word:cat"]], [["word:the"]]]
@@ -58,3 +58,19 @@ def test_numbers_are_values():
 def test_empty_sequence():
     with pytest.raises(ValueError, match=r"X\[1\] is empty; a sequence needs at least one"):
         encode([[{"a": 1}], []], index=_core.StringIndex())
+
+
+def test_items_by_another_index():
+    index, other = _core.StringIndex(), _core.StringIndex()
+    sequences = encode([[{"a": 1.0, "b": 2.0}], [{"c": 3.0}, {"b": 4.0, "d": 5.0}]], None, index)
+    encode([[{"d": 1.0}, {"b": 1.0}]], None, other)
+    found = renumber_items(sequences, index, other).sparse
+    assert (found.indptr.tolist(), found.n_columns) == ([0, 1, 1, 3], 2)
+    assert (found.indices.tolist(), found.values.tolist()) == ([1, 1, 0], [2.0, 4.0, 5.0])
+
+
+def test_attributes_that_are_seen_in_their_order():
+    index = _core.StringIndex()
+    sequences = encode([[{"a": 1, "b": 1, "c": 1}], [{"c": 1}, {"a": 1}]], None, index)
+    last = sequences.part(1, 2)
+    assert seen_items(last, index).names() == ["c", "a"]

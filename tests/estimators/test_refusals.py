@@ -50,6 +50,7 @@ CURVATURE = "expected 'mixing' or 'exact' or 'length'"
 OF_BOTH = [
     ("early_stopping_rounds", COUNT_FROM_1, [0, 2.0]),
     ("early_stopping_metric", "expected 'loss' or 'accuracy' or None", ["f1"]),
+    ("validation_fraction", "expected a number greater than 0 and less", [0, 1, "x"]),
     ("reg_lambda", NUMBER, [-1, np.nan, "1", None]),
     ("order", COUNT, [-1, 1.0, "2", None, True]),
     ("min_pattern_count", COUNT, [-1, 0.5]),
@@ -60,6 +61,7 @@ OF_BOTH = [
     ("missing_label", "expected a string, an integer or a bool, as", [0.5]),
     ("n_jobs", "expected a positive number of threads, None or -1", [0, 1.5]),
     ("verbose", COUNT, [-1, "loud"]),
+    ("random_state", "expected an integer from 0 to 2**32 - 1", ["seed"]),
 ]
 OF_LINEAR = [
     ("reg_alpha", NUMBER, [-0.5, np.inf, True]),
@@ -89,7 +91,6 @@ OF_TREES = [
     ("stratified", BOOL, [2]),
     ("curvature", CURVATURE, ["none", None]),
     ("transition_step", "expected 'auto' or 'bound' or 'exact'", ["long"]),
-    ("random_state", "expected an integer from 0 to 2**32 - 1", ["seed"]),
 ]
 # Those that do more than repeat the value.
 TOLD_OTHERWISE = [

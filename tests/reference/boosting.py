@@ -12,9 +12,10 @@ def make_booster(crf, X, y, sample_weight=None):
     """The booster of a training that has not begun."""
     check_tree_parameters(crf)
     objective = read_objective(crf.objective, crf.sharpness, margin=False)
-    data, sequences, columns = crf._read_training(X, y, sample_weight, None, None, objective)
+    labelled, _ = crf._read_training(X, y, sample_weight, None, None, objective, None)
+    data, columns = crf._learn_training(labelled, None)
     settings = Settings.read(crf, data.targets.n_labels)
-    binned = Binned.of(sequences, columns, (), 1)
+    binned = Binned.of(labelled.sequences, columns, (), 1)
     return Booster(
         columns,
         binned,

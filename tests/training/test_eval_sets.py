@@ -10,7 +10,8 @@ from hedgerow import LinearCRF, _core
 from hedgerow.encode import encode
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Likelihood, OfMarginals, Pointwise
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
-from hedgerow.training.training_set import read_training_set
+from hedgerow.training.labelled import read_labelled
+from hedgerow.training.training_set import TrainingSet
 from reference.scores import scores_of, targets_of
 
 X = [np.zeros((2, 1)), np.zeros((1, 1)), np.zeros((3, 1))]
@@ -20,7 +21,8 @@ Y = [["a", "b"], ["b"], ["b", "a", "a"]]
 def read(eval_set, reader=encode, **parameters):
     objective = Likelihood()
     crf, index = LinearCRF(**parameters), _core.StringIndex()
-    data = read_training_set(crf, encode(X), index, Y, objective=objective)
+    labelled = read_labelled(crf, encode(X), index, Y, objective=objective)
+    data = TrainingSet.learn(crf, labelled)
     return read_eval_sets(eval_set, data, reader, missing_label="?", objective=objective)
 
 

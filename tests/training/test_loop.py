@@ -154,9 +154,9 @@ def test_an_error_in_a_callback_comes_through():
     ("parameters", "error", "message"),
     [
         (
-            {"early_stopping_rounds": 2},
+            {"early_stopping_rounds": 2, "validation_fraction": None},
             ValueError,
-            "needs an eval_set to stop by; pass",
+            "needs data to stop by, but there is no eval_set and validation_fraction is None; pass",
         ),
         ({"callbacks": print}, TypeError, "callbacks is <built-in.*; expected a list of callables"),
         ({"callbacks": [print, 5]}, TypeError, "callbacks holds 5, which cannot be called"),

@@ -9,7 +9,9 @@ from hedgerow import LinearCRF, _core
 from hedgerow.encode import encode
 from hedgerow.labels import Labels
 from hedgerow.objectives import Likelihood
-from hedgerow.training.training_set import check_label_parameters, read_training_set
+from hedgerow.training.label_parameters import check_label_parameters
+from hedgerow.training.labelled import read_labelled
+from hedgerow.training.training_set import TrainingSet
 
 SEQUENCES = encode([np.zeros((3, 1)), np.zeros((1, 1))])
 Y = [["b", "c", "b"], ["c"]]
@@ -17,16 +19,11 @@ KNOWN = Labels(np.array(["a", "b", "c"]))
 
 
 def read(y=Y, sample_weight=None, *, labels=None, has_edges=False, **parameters):
-    return read_training_set(
-        LinearCRF(**parameters),
-        SEQUENCES,
-        _core.StringIndex(),
-        y,
-        sample_weight,
-        objective=Likelihood(),
-        has_edges=has_edges,
-        labels=labels,
+    crf, index, objective = LinearCRF(**parameters), _core.StringIndex(), Likelihood()
+    labelled = read_labelled(
+        crf, SEQUENCES, index, y, sample_weight, objective=objective, labels=labels
     )
+    return TrainingSet.learn(crf, labelled, has_edges=has_edges)
 
 
 def test_what_is_learnt_from_labels():

@@ -239,8 +239,13 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         if name in parameters:
             raise CommandError(f"{name} is given twice; give it once")
         parameters[name] = value
-    if parameters.get("early_stopping_rounds") is not None and not options.dev:
-        raise CommandError("early_stopping_rounds needs a file to stop by; name one with --dev")
+    holds_out = parameters.get("validation_fraction", True) is not None
+    stops_early = parameters.get("early_stopping_rounds") is not None
+    if stops_early and not options.dev and not holds_out:
+        raise CommandError(
+            "early_stopping_rounds needs a file to stop by if validation_fraction is None; name "
+            "one with --dev, or give a share of TRAIN to hold out: --set validation_fraction=0.1"
+        )
     verbose = {"verbose": 0 if options.quiet else 1}
     with telling("--set: "):
         return estimator(**(verbose | from_template | parameters))
@@ -318,6 +323,7 @@ def summarise(
     seconds: float,
 ) -> None:
     """Say in a few lines what was trained, and how good it is."""
+    from hedgerow.estimator import best_step
     from hedgerow.files import display_name
 
     size, file = Path(options.model_file).stat().st_size, display_name(options.train)
@@ -328,6 +334,11 @@ def summarise(
     print(f"{type(model).__name__}: {describe_training(model)}")
     for name, batch in dev.items():
         print(f"{display_name(name)}: {describe_scores(batch.y, model.predict(batch.X))}")
+    if "validation_accuracy" in model.history_:
+        best = best_step(model)
+        assert best is not None
+        accuracy = model.history_["validation_accuracy"][best - 1]
+        print(f"held out of {file}: accuracy {format_share(accuracy)}")
     print(f"{options.model_file}: {format_size(size)}, {seconds:.1f} s")
 
 

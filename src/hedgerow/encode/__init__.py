@@ -3,7 +3,16 @@
 from hedgerow.encode.alike import encode_alike
 from hedgerow.encode.categories import number_categories
 from hedgerow.encode.group_column import check_group_column
+from hedgerow.encode.items import renumber_items, seen_items
 from hedgerow.encode.reading import encode
 from hedgerow.encode.schema import check_schema
 
-__all__ = ["check_group_column", "check_schema", "encode", "encode_alike", "number_categories"]
+__all__ = [
+    "check_group_column",
+    "check_schema",
+    "encode",
+    "encode_alike",
+    "number_categories",
+    "renumber_items",
+    "seen_items",
+]

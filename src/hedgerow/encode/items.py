@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hedgerow.sequences import Schema, Sequences, SparseRows
 
@@ -23,3 +26,24 @@ def read_items(sequences: list[Any], index: StringIndex | None, grow: bool) -> S
     offsets, indptr, indices, values = _core.walk_items(sequences, index, grow)
     sparse = SparseRows(indptr, indices, values, len(index))
     return Sequences(offsets, Schema("items", 0, None, ()), None, sparse, (), flat=False)
+
+
+def seen_items(sequences: Sequences, index: StringIndex) -> StringIndex:
+    """The attributes that occur in some items, in the order in which they first do."""
+    from hedgerow import _core
+
+    assert sequences.sparse is not None
+    numbers, first = np.unique(sequences.sparse.indices, return_index=True)
+    names, seen = index.names(), _core.StringIndex()
+    for number in numbers[np.argsort(first)].tolist():
+        seen.add(names[number])
+    return seen
+
+
+def renumber_items(sequences: Sequences, index: StringIndex, other: StringIndex) -> Sequences:
+    """The same items by the numbers of another index, without attributes that it does not have."""
+    assert sequences.sparse is not None
+    names = index.names()
+    numbers = np.fromiter(map(other.find, names), np.int32, len(names))
+    rows = sequences.sparse.renumber(numbers, len(other))
+    return replace(sequences, sparse=rows)

@@ -47,15 +47,14 @@ def attribute_rows(
     numeric = [name for name, flag in zip(names, sequences.schema.numeric, strict=True) if flag]
     parts = []
     if sequences.sparse is not None:
-        parts.append(_renumber(sequences.sparse, _number(numeric, index, grow)))
+        parts.append(sequences.sparse.renumber(_number(numeric, index, grow)))
     elif sequences.dense is not None:
-        parts.append(_renumber(_nonzeros(sequences.dense), _number(numeric, index, grow)))
+        parts.append(_nonzeros(sequences.dense).renumber(_number(numeric, index, grow)))
     for column in sequences.categorical:
         ids = _number_values(column, sequences, index, grow)[column.codes]
         indptr = np.arange(len(ids) + 1, dtype=np.int64)
-        parts.append(
-            _renumber(SparseRows(indptr, np.arange(len(ids), dtype=np.int32), None, 0), ids)
-        )
+        every = SparseRows(indptr, np.arange(len(ids), dtype=np.int32), None, 0)
+        parts.append(every.renumber(ids))
     rows = parts[0] if len(parts) == 1 else _side_by_side(parts)
     return SparseRows(rows.indptr, rows.indices, rows.values, len(index))
 
@@ -75,8 +74,7 @@ def drop_rare(
     for old, name in enumerate(index.names()):
         if keep[old]:
             ids[old] = kept.add(name)
-    rows = _renumber(rows, ids)
-    return SparseRows(rows.indptr, rows.indices, rows.values, len(kept)), kept
+    return rows.renumber(ids, len(kept)), kept
 
 
 def begin_with(prefix: str, index: _core.StringIndex) -> NDArray[np.bool_]:
@@ -168,19 +166,6 @@ def _check_owners(column: Categorical, others: list[_Other]) -> None:
                 f"'{column.name}:{category}' can also be one of column {owner!r}, and they would "
                 "share their weights; rename one of the two columns"
             )
-
-
-def _renumber(rows: SparseRows, ids: NDArray[np.int32]) -> SparseRows:
-    """Give each column its number in `ids`, and drop those of number -1 and entries of value 0."""
-    indices = ids[rows.indices]
-    keep = indices >= 0
-    if rows.values is not None:
-        keep &= rows.values != 0
-    if keep.all():
-        return SparseRows(rows.indptr, indices, rows.values, 0)
-    kept_before = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
-    values = None if rows.values is None else rows.values[keep]
-    return SparseRows(kept_before[rows.indptr], indices[keep], values, 0)
 
 
 def _nonzeros(dense: NDArray[np.generic]) -> SparseRows:

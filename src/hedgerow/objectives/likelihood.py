@@ -72,9 +72,13 @@ class Likelihood(TrainingObjective):
         """By forward passes, and Viterbi."""
         loss, codes = 0.0, [np.empty(0, np.int32)]
         for scores, part in targets.along(parts):
-            found = log_likelihoods(scores, part, n_threads=n_threads)
-            if part.sequence_weights is not None:
-                found *= part.sequence_weights
+            if part.position_weights is not None:
+                found = _posteriors(scores, part, n_threads, None).log_likelihoods
+                assert found is not None
+            else:
+                found = log_likelihoods(scores, part, n_threads=n_threads)
+                if part.sequence_weights is not None:
+                    found *= part.sequence_weights
             loss -= float(found.sum())
             codes.append(viterbi(scores, n_threads=n_threads))
         return loss, np.concatenate(codes)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from hedgerow.labels import read_labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.sequences import Sequences
@@ -59,12 +57,14 @@ class EvalSet(Generic[Form]):
     def measure(self, parts: Iterable[Scores], n_threads: int) -> dict[str, float]:
         """Mean loss of the labelled positions, share of those labelled right by default, and more.
 
-        ``parts`` are the scores of all sequences, in one or more runs of consecutive ones.
+        ``parts`` are the scores of all sequences, in one or more runs of consecutive ones. If the
+        targets have weights, so do the mean and the share.
         """
         targets = self.targets
         loss, codes = self.objective.evaluate(iter(parts), targets, n_threads=n_threads)
-        n_right, n_known = int(np.sum(codes == targets.codes)), targets.n_known
-        figures = {"loss": loss / n_known, "accuracy": n_right / n_known}
+        right, total = codes == targets.codes, targets.total_weight
+        n_right = float(right.sum() if targets.weights is None else targets.weights[right].sum())
+        figures = {"loss": loss / total, "accuracy": n_right / total}
         if self.metrics is not None:
             figures |= self.metrics.measure(targets.codes, codes, targets.offsets)
         return {f"{self.name}_{metric}": figure for metric, figure in figures.items()}

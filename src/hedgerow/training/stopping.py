@@ -24,7 +24,8 @@ class Step:
     figures : mapping of str to float
         The new entries of ``history_``: ``loss`` on the training data, for a `TreeCRF` also
         ``accuracy``; with an ``eval_set`` ``eval_loss``, ``eval_accuracy`` and those of
-        ``eval_metric``, or those of its name.
+        ``eval_metric``, or those of its name; ``validation_loss`` and so on of training
+        sequences held out.
     """
 
     number: int
@@ -40,6 +41,7 @@ class StoppingParameters(Protocol):
     early_stopping_rounds: int | None
     early_stopping_metric: str | None
     eval_metric: MetricOrName
+    validation_fraction: float | None
     callbacks: Any
 
 
@@ -57,20 +59,23 @@ class Stopping:
         Each is called after every step, and can end the training.
     metrics : sequence of EvalMetric
         What is measured on eval sets beside loss and accuracy.
+    held_out : float or None
+        Share of the training sequences to hold out as the eval set; None: none of them.
     """
 
     patience: int | None = None
     metric: str = "loss"
     callbacks: Sequence[Callback] = ()
     metrics: Sequence[EvalMetric] = ()
+    held_out: float | None = None
 
     @classmethod
     def read(cls, crf: StoppingParameters, eval_set: Any) -> Stopping:
         """Check the parameters; raises ValueError or TypeError."""
-        patience, metric, callbacks = (
+        patience, metric, share = (
             crf.early_stopping_rounds,
             crf.early_stopping_metric,
-            crf.callbacks,
+            crf.validation_fraction,
         )
         if patience is not None:
             check_number("early_stopping_rounds", patience, minimum=1, integer=True)
@@ -79,16 +84,24 @@ class Stopping:
         check_choice("early_stopping_metric", metric, (*choices, None))
         if metric is None:
             metric = names[-1] if names else "loss"
+        if share is not None:
+            check_number("validation_fraction", share, above=0, below=1)
+        callbacks = crf.callbacks
         if not isinstance(callbacks, (list, tuple, type(None))):
             raise TypeError(f"callbacks is {callbacks!r}; expected a list of callables")
         for callback in callbacks or ():
             if not callable(callback):
                 raise TypeError(f"callbacks holds {callback!r}, which cannot be called")
-        if patience is not None and eval_set is None:
+        if patience is None or eval_set is not None:
+            share = None
+        elif share is None:
             raise ValueError(
-                "early_stopping_rounds needs an eval_set to stop by; pass fit(..., eval_set=(X, y))"
+                "early_stopping_rounds needs data to stop by, but there is no eval_set and "
+                "validation_fraction is None; pass fit(..., eval_set=(X, y)), or set "
+                "validation_fraction=0.1 to hold out a tenth of the training sequences"
             )
-        return cls(patience, metric, tuple(callbacks or ()), metrics)
+        held_out = None if share is None else float(share)
+        return cls(patience, metric, tuple(callbacks or ()), metrics, held_out)
 
     def call_back(self, number: int, figures: Mapping[str, float]) -> bool:
         """Call all callbacks after a step; returns whether one of them ends the training."""

@@ -1,0 +1,184 @@
+"""Labelled sequences: X, y and weights as `fit` was given them, checked against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow import _core
+from hedgerow.encode import renumber_items, seen_items
+from hedgerow.encode.suspects import warn_of_suspects
+from hedgerow.labels import Constraints, LabelColumn, Labels, read_constraints, read_labels
+from hedgerow.objectives import Targets, TrainingObjective
+from hedgerow.parameters import plain_value
+from hedgerow.seen_groups import SeenGroups
+from hedgerow.sequences import Sequences
+from hedgerow.training.label_parameters import LabelParameters
+from hedgerow.trellis import Trellis
+from hedgerow.weighting import class_weights, read_sample_weight
+
+__all__ = ["Labelled", "read_labelled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """N positions of S sequences with their labels, and how much each of them counts.
+
+    Attributes
+    ----------
+    sequences : Sequences
+        X.
+    index : StringIndex
+        Names of its attributes.
+    labels : Labels
+        The classes.
+    codes : (N,) int32
+        Label of each position, -1 if it is not known.
+    constraints : Constraints or None
+        What a labelling may look like.
+    sequence_weights : (S,) or None
+        How much each sequence counts.
+    position_weights : (N,) or None
+        How much each position counts, if positions differ within a sequence.
+    seen_groups : SeenGroups
+        How the X that `fit` was given is cut into sequences, and which they are.
+    """
+
+    sequences: Sequences
+    index: _core.StringIndex
+    labels: Labels
+    codes: NDArray[np.int32]
+    constraints: Constraints | None
+    sequence_weights: NDArray[np.float64] | None
+    position_weights: NDArray[np.float64] | None
+    seen_groups: SeenGroups
+
+    def targets(self, trellis: Trellis) -> Targets:
+        """The labels and weights alone."""
+        offsets, by_sequence = self.sequences.offsets, self.sequence_weights
+        return Targets(offsets, self.codes, trellis, by_sequence, self.position_weights)
+
+    def counts(self) -> NDArray[np.bool_]:
+        """Whether the label of each position is known and counts, (N,)."""
+        known = self.codes >= 0
+        if self.sequence_weights is not None:
+            known &= np.repeat(self.sequence_weights > 0, self.sequences.lengths)
+        return known if self.position_weights is None else known & (self.position_weights > 0)
+
+    def select(
+        self, numbers: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> Labelled:
+        """Only some sequences, by their numbers, each from a position on and up to another."""
+        lengths = ends - begins
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        positions = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
+        by_sequence, by_position = self.sequence_weights, self.position_weights
+        return replace(
+            self,
+            sequences=self.sequences.select(positions, offsets),
+            codes=self.codes[positions],
+            sequence_weights=None if by_sequence is None else by_sequence[numbers],
+            position_weights=None if by_position is None else by_position[positions],
+        )
+
+    def drop_unseen(self) -> Labelled:
+        """The same without the names of attributes that do not occur."""
+        if self.sequences.schema.kind != "items":
+            return self
+        return self.renumber(seen_items(self.sequences, self.index))
+
+    def renumber(self, index: _core.StringIndex) -> Labelled:
+        """The same by the numbers of another index, without attributes that it does not have."""
+        if self.sequences.schema.kind != "items" or index is self.index:
+            return replace(self, index=index)
+        return replace(
+            self, sequences=renumber_items(self.sequences, self.index, index), index=index
+        )
+
+
+def read_labelled(
+    crf: LabelParameters,
+    sequences: Sequences,
+    index: _core.StringIndex,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    objective: TrainingObjective,
+    labels: Labels | None = None,
+) -> Labelled:
+    """Read labels and weights; raises ValueError or TypeError for what is wrong with them.
+
+    Parameters
+    ----------
+    crf
+        The estimator, whose parameters say how to read them.
+    sequences, index
+        X, and the names of its attributes.
+    y, sample_weight
+        As the user gave them.
+    objective
+        What the model is trained for.
+    labels
+        The classes, if they are known already and y must have no others.
+    """
+    warn_of_suspects(sequences, type(crf).__name__)
+    column = read_labels(y, sequences, missing_label=crf.missing_label)
+    if objective.needs_all_labels:
+        column.require_all(sequences, objective.needs_all_labels)
+    if labels is None:
+        labels, codes = Labels.learn(column)
+    else:
+        column.require_any()
+        codes = labels.encode(column, sequences)
+    constraints = _read_constraints(crf, labels, codes, sequences)
+    weight = read_sample_weight(sample_weight, sequences)
+    if weight.by_position is not None:
+        column.require_all(sequences, "sample_weight weighs every row on its own")
+    position_weights = _read_class_weight(crf, labels, column, codes, sequences)
+    if position_weights is None:
+        position_weights = weight.by_position
+    elif (of_positions := weight.of_positions(sequences)) is not None:
+        position_weights *= of_positions
+    return Labelled(
+        sequences,
+        index,
+        labels,
+        codes,
+        constraints,
+        weight.by_sequence,
+        position_weights,
+        SeenGroups.of(sequences),
+    )
+
+
+def _read_constraints(
+    crf: LabelParameters, labels: Labels, codes: NDArray[np.int32], sequences: Sequences
+) -> Constraints | None:
+    constraints = read_constraints(
+        labels,
+        constraints=crf.constraints,
+        allowed=plain_value("allowed", crf.allowed),
+        forbidden=plain_value("forbidden", crf.forbidden),
+        start_labels=plain_value("start_labels", crf.start_labels),
+        end_labels=plain_value("end_labels", crf.end_labels),
+    )
+    if constraints is not None:
+        constraints.check(codes, sequences, labels)
+    return constraints
+
+
+def _read_class_weight(
+    crf: LabelParameters,
+    labels: Labels,
+    column: LabelColumn,
+    codes: NDArray[np.int32],
+    sequences: Sequences,
+) -> NDArray[np.float64] | None:
+    """Weight of each position by its label, (N,), or None if all count the same."""
+    if crf.class_weight is None:
+        return None
+    column.require_all(sequences, "class_weight weighs the label of every position")
+    return class_weights(plain_value("class_weight", crf.class_weight), labels, codes)[codes]

@@ -1,0 +1,135 @@
+"""Validation: a share of the training sequences, held out to see when to stop.
+
+Whole sequences are held out. If there is only one, its last part is, as one does with a series of
+measurements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.data_warning import warn_of_data
+from hedgerow.objectives import TrainingObjective
+from hedgerow.sequences import Sequences
+from hedgerow.training.eval_sets import EvalSet
+from hedgerow.training.labelled import Labelled
+from hedgerow.training.training_set import TrainingSet
+
+__all__ = ["hold_out", "validation_set"]
+
+
+def hold_out(
+    labelled: Labelled, share: float | None, random_state: Any
+) -> tuple[Labelled, Labelled | None]:
+    """Split training data into what is learnt from and what is held out.
+
+    Sequences without a known label that counts are always learnt from, and so are those that alone
+    have a label, unless all do.
+
+    Parameters
+    ----------
+    labelled
+        All of it.
+    share
+        Share of the sequences to hold out; None: nothing is.
+    random_state
+        That of the estimator. If it is no number, the same sequences are held out every time: a
+        training that is resumed must not learn from what it held out before.
+    """
+    if share is None:
+        return labelled, None
+    counted, offsets = np.flatnonzero(labelled.counts()), labelled.sequences.offsets
+    candidates = np.flatnonzero(np.diff(np.searchsorted(counted, offsets)))
+    if len(candidates) <= 1:
+        return _cut(labelled, counted, share)
+    seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
+    chosen = _draw(labelled, counted, candidates, share, seed)
+    _warn_of_few(share, len(candidates))
+    is_held = np.zeros(len(offsets) - 1, np.bool_)
+    is_held[chosen] = True
+    return _whole(labelled, ~is_held), _whole(labelled, is_held)
+
+
+def validation_set(
+    held: Labelled, data: TrainingSet, objective: TrainingObjective
+) -> EvalSet[Sequences]:
+    """What was held out, as an eval set of a model that is trained on `data`."""
+    sequences = held.renumber(data.index).sequences
+    return EvalSet("validation", sequences, held.targets(data.trellis), objective)
+
+
+def _whole(labelled: Labelled, chosen: NDArray[np.bool_]) -> Labelled:
+    offsets = labelled.sequences.offsets
+    return labelled.select(np.flatnonzero(chosen), offsets[:-1][chosen], offsets[1:][chosen])
+
+
+def _draw(
+    labelled: Labelled,
+    counted: NDArray[np.int64],
+    candidates: NDArray[np.int64],
+    share: float,
+    seed: int,
+) -> list[int]:
+    """Numbers of some of the candidates, such that the others have all of their labels too."""
+    n_wanted = min(max(1, round(share * len(candidates))), len(candidates) - 1)
+    order = np.random.default_rng(seed).permutation(candidates).tolist()
+    offsets, n_labels = labelled.sequences.offsets, len(labelled.labels.classes)
+    owners = np.searchsorted(offsets, counted, side="right") - 1
+    pairs = np.unique(owners * n_labels + labelled.codes[counted])  # a sequence and a label of it
+    n_left = np.bincount(pairs % n_labels, minlength=n_labels)  # sequences with each label
+    bounds = np.searchsorted(pairs, np.arange(len(offsets)) * n_labels)
+    chosen: list[int] = []
+    for number in order:
+        own = pairs[bounds[number] : bounds[number + 1]] % n_labels
+        if (n_left[own] > 1).all():
+            n_left[own] -= 1
+            chosen.append(number)
+            if len(chosen) == n_wanted:
+                break
+    return chosen or order[:1]
+
+
+def _warn_of_few(share: float, n_candidates: int) -> None:
+    if share * n_candidates < 0.5:
+        warn_of_data(
+            f"validation_fraction is {share} and there are {n_candidates} training sequences: one "
+            "of them is held out for early stopping and not learnt from, which is "
+            f"{1 / n_candidates:.0%}; pass an eval_set, divide long sequences, or set "
+            "early_stopping_rounds=None"
+        )
+
+
+def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[Labelled, Labelled]:
+    """Hold out the end of the only sequence that counts: `share` of its known labels.
+
+    Under constraints the cut is where a sequence may end and another may begin.
+    """
+    if len(counted) < 2:
+        raise ValueError(
+            f"validation_fraction is {share}, but the known labels of y that count are "
+            f"{len(counted)}, too few to learn from some and hold out others; pass an eval_set, or "
+            "set early_stopping_rounds=None"
+        )
+    wanted = counted[-min(max(1, round(share * len(counted))), len(counted) - 1)]
+    cuts = np.arange(counted[0] + 1, counted[-1] + 1)
+    constraints, codes = labelled.constraints, labelled.codes
+    if constraints is not None:
+        before, after = codes[cuts - 1], codes[cuts]
+        allowed = constraints.end[before] & constraints.start[after]
+        cuts = cuts[allowed & (before >= 0) & (after >= 0)]
+        if not len(cuts):
+            raise ValueError(
+                f"validation_fraction is {share} and there is one training sequence, whose last "
+                "part would be held out, but constraints allow no sequence to end and another to "
+                "begin anywhere in it; pass an eval_set, or set early_stopping_rounds=None"
+            )
+    cut = cuts[np.abs(cuts - wanted).argmin()]
+    offsets = labelled.sequences.offsets
+    number = np.searchsorted(offsets, cut, side="right")[None] - 1
+    ends = offsets[1:].copy()
+    ends[number] = cut
+    learnt = labelled.select(np.arange(len(ends)), offsets[:-1], ends)
+    return learnt, labelled.select(number, cut[None], offsets[number + 1])
