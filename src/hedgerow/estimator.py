@@ -24,7 +24,7 @@ from hedgerow.decoding import Decode
 from hedgerow.encode import check_group_column, encode_alike
 from hedgerow.explain import Explanation
 from hedgerow.fingerprint import fingerprint
-from hedgerow.labels import Grammar, Labels, check_missing_label, read_labels
+from hedgerow.labels import Grammar, Labels, Truth, check_missing_label, read_labels, read_truth
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs, Model
@@ -319,10 +319,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Log probability of the labels y of each sequence, (S,).
 
         Where labels are missing it is that of the others, summed over all ways to fill in the
-        missing ones. Labels that break a constraint have probability 0.
+        missing ones. Labels that break a constraint have probability 0. Labels that did not occur
+        in training are warned of, and taken to be missing.
         """
         inputs = read_inputs(self, X, groups)
-        codes = read_codes(self, y, inputs.sequences)
+        codes = compare_codes(self, y, inputs.sequences).known_codes
         return self.model_.log_likelihoods(inputs, codes, n_threads=self._n_threads)
 
     def score(
@@ -330,12 +331,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """Share of positions that `predict` labels right, of those whose label is not missing.
 
-        ``sample_weight`` has a weight for each sequence, or for each row of a flat X.
+        ``sample_weight`` has a weight for each sequence, or for each row of a flat X. Labels that
+        did not occur in training count as mistakes, and are warned of.
         """
         with scoring():
             inputs = read_inputs(self, X, groups)
-        codes = read_codes(self, y, inputs.sequences)
-        given = codes >= 0
+        truth = compare_codes(self, y, inputs.sequences)
+        codes, given = truth.codes, truth.given
         if not given.any():
             raise ValueError("every label of y is missing; score needs at least one")
         right = self.model_.predict(inputs, n_threads=self._n_threads) == codes
@@ -580,6 +582,12 @@ def read_codes(crf: Estimator, y: Any, sequences: Sequences, name: str = "y") ->
     """Codes of labels, (N,), -1 where they are missing."""
     column = read_labels(y, sequences, name=name, missing_label=crf.missing_label)
     return crf.model_.labels.encode(column, sequences, name)
+
+
+def compare_codes(crf: Estimator, y: Any, sequences: Sequences) -> Truth:
+    """Labels to compare predictions with; those that the model does not know are warned of."""
+    column = read_labels(y, sequences, missing_label=crf.missing_label)
+    return read_truth(crf.model_.labels, column, sequences)
 
 
 def read_one(crf: Estimator, x: Any, known: Any) -> Inputs:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from hedgerow.encode.flat_labels import are_missing, flatten_labels
+from hedgerow.labels import warn_of_strange
 from hedgerow.metrics import flat
 from hedgerow.parameters import check_choice
 from hedgerow.seen_groups import scoring
@@ -130,6 +133,7 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
             How much each sequence counts, or each row; `score_func` must take it.
         """
         respond = getattr(estimator, self.response_method)
+        y = self._check_known(estimator, y)
         with scoring():
             found = respond(X) if groups is None else respond(X, groups=groups)
         value = flat(self.score_func)(
@@ -140,6 +144,23 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
             **(self.kwargs or {}),
         )
         return float(value) if self.greater_is_better else -float(value)
+
+    def _check_known(self, estimator: Any, y: Any) -> Any:
+        """Warn of labels that the model does not know; without probability they are left out."""
+        if not hasattr(estimator, "classes_"):
+            return y
+        truth, lengths = flatten_labels(y)
+        known = frozenset(estimator.classes_.tolist())
+        missing = are_missing(truth, getattr(last_step(estimator), "missing_label", None))
+        strange = np.array([label not in known for label in truth.tolist()], np.bool_) & ~missing
+        if not strange.any():
+            return y
+        names = np.unique(np.array(truth[strange].tolist())).tolist()
+        warn_of_strange("y", names, int(strange.sum()))
+        if self.response_method == "predict":
+            return y
+        truth[strange] = None
+        return truth if lengths is None else np.split(truth, np.cumsum(lengths)[:-1])
 
     __call__ = score
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
-from hedgerow import LinearCRF, TreeCRF, load
+from hedgerow import DataWarning, LinearCRF, TreeCRF, load
 from hedgerow.metrics import chunk_scores, label_scores
 from hedgerow.metrics.known_chunks import score_known_chunks
 from hedgerow.report import browser, calibration, features, trees, weights, write_report
@@ -281,7 +281,8 @@ def test_missing_labels(write):
 def test_labels_that_the_model_does_not_know(write):
     strange = [labels.tolist() for labels in NAMES]
     strange[0][0], strange[3][1] = "sideways", "round"
-    page = write(TREES, NUMBERS, strange)
+    with pytest.warns(DataWarning, match="did not occur in training: 'round', 'sideways', at 2 po"):
+        page = write(TREES, NUMBERS, strange)
     assert page.data["labels"] == ["down", "up", "round", "sideways"]
     assert page.browser("truth")[[0, 14]].tolist() == [3, 2]
     assert page.browser("truth_probs")[0] == 0
@@ -291,7 +292,9 @@ def test_labels_that_the_model_does_not_know(write):
 
 def test_whole_numbers_as_labels(write):
     crf = LinearCRF().fit(NUMBERS, [np.arange(len(x)) % 2 for x in NUMBERS])
-    assert write(crf, NUMBERS, [[7] * len(x) for x in NUMBERS]).data["labels"] == ["0", "1", "7"]
+    with pytest.warns(DataWarning, match="did not occur in training: 7, at 16 positions"):
+        page = write(crf, NUMBERS, [[7] * len(x) for x in NUMBERS])
+    assert page.data["labels"] == ["0", "1", "7"]
 
 
 @pytest.mark.parametrize("text", ["</script><script>alert(1)</script>", "<!--<script>", "{{data}}"])

@@ -62,7 +62,7 @@ def test_several_sets_have_names(eval_set, names):
 @pytest.mark.parametrize(
     ("eval_set", "message"),
     [
-        ((X, [["a", "d"], ["b"], ["b"] * 3]), "in eval_set: unknown label 'd' at y[0][1]"),
+        ((X, [[1, 2], [2], [1] * 3]), "in eval_set: unknown label 1 at y[0][0]"),
         ((X[:1], [["b", "b"]]), "in eval_set: y[0][1] is 'b' after 'b', which the parameter"),
         ((X[:1], [["?", None]]), "in eval_set: every label of y is missing; at least one is"),
         ((X, Y, [1]), "in eval_set: groups goes with one flat X"),
@@ -74,8 +74,8 @@ def test_several_sets_have_names(eval_set, names):
         ({"": ONE}, "eval_set has the name ''; expected text that can be printed"),
         ({"\udcff": ONE}, "eval_set has the name '\\udcff'; expected text that can be printed"),
         ({1: ONE}, "eval_set has the name 1; expected text that can be printed"),
-        ([TWO, (X[:1], [["a", "d"]])], "in eval_set (eval_1): unknown label 'd' at y[0][1]"),
-        ({"dev": (X[:1], [["a", "d"]])}, "in eval_set (dev): unknown label 'd' at y[0][1]"),
+        ([TWO, (X[:1], [[1, 2]])], "in eval_set (eval_1): unknown label 1 at y[0][0]"),
+        ({"dev": (X[:1], [[1, 2]])}, "in eval_set (dev): unknown label 1 at y[0][0]"),
     ],
 )
 def test_eval_sets_that_make_no_sense(eval_set, message):

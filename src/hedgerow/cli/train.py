@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.cli.errors import CommandError, tell, telling
+from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.models import check_output, describe_training
 from hedgerow.cli.options import (
     Commands,
@@ -259,10 +261,7 @@ def fit(
 
     extras: dict[str, Any] = {}
     names = name_files(list(dev))
-    sets = {
-        names[file]: (batch.X, hide_unknown(batch, file, data, options))
-        for file, batch in dev.items()
-    }
+    sets = {names[file]: (batch.X, batch.y) for file, batch in dev.items()}
     if sets:
         extras["eval_set"] = sets if len(sets) > 1 else list(sets.values())
     if options.checkpoint is not None:
@@ -272,13 +271,18 @@ def fit(
             extras["checkpoint"] = Checkpoint(
                 options.checkpoint, every=10 if options.every is None else options.every
             )
+    # What the library calls the files.
+    places = {
+        f"eval_set ({name})" if len(sets) > 1 else "eval_set": display_name(file)
+        for file, name in names.items()
+    }
     try:
-        model.fit(data.X, data.y, sample_weight=data.weights, **extras)
+        with naming(places):
+            model.fit(data.X, data.y, sample_weight=data.weights, **extras)
     except (ValueError, TypeError) as error:
         message = str(error)
-        for file, name in names.items():
-            place = f"in eval_set ({name}):" if len(sets) > 1 else "in eval_set:"
-            message = message.replace(place, f"{display_name(file)}:", 1)
+        for place, file in places.items():
+            message = message.replace(f"in {place}:", f"{file}:", 1)
         raise CommandError(message) from error
 
 
@@ -288,24 +292,22 @@ def name_files(files: list[str]) -> dict[str, str]:
     return short if len(set(short.values())) == len(files) else {file: file for file in files}
 
 
-def hide_unknown(
-    dev: Batch, dev_file: str, data: Batch, options: argparse.Namespace
-) -> list[list[Any]]:
-    """Labels of `dev`; those that nothing can be learnt about are not watched."""
-    from hedgerow.files import display_name
+@contextmanager
+def naming(places: Mapping[str, str]) -> Iterator[None]:
+    """Name the dev files in warnings, which know them as an eval_set."""
+    show = warnings.showwarning
 
-    assert dev.y is not None
-    assert data.y is not None
-    known = {label for labels in data.y for label in labels}
-    unknown = {label for labels in dev.y for label in labels} - known - {None}
-    if not unknown:
-        return dev.y
-    names = ", ".join(sorted(map(str, unknown)))
-    tell(
-        f"warning: {display_name(dev_file)} has labels that {display_name(options.train)} has not: "
-        f"{names}"
-    )
-    return [[label if label in known else None for label in labels] for labels in dev.y]
+    def show_named(message: Warning | str, *rest: Any, **more: Any) -> None:
+        text = str(message)
+        for place, file in places.items():
+            text = text.replace(place, file, 1)
+        show(text, *rest, **more)
+
+    warnings.showwarning = show_named
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
 
 
 def tell_of_checkpoint(checkpoint: str | None) -> list[str]:

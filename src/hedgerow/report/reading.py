@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimator import Estimator, read_inputs
-from hedgerow.labels import read_labels
+from hedgerow.estimator import Estimator, compare_codes, read_inputs
 from hedgerow.model import Inputs
 from hedgerow.report.calibration import Calibration
 from hedgerow.sequences import Sequences, cut_runs
@@ -112,16 +111,9 @@ def _read_truth(
     model: Estimator, y: Any, sequences: Sequences, labels: list[str]
 ) -> NDArray[np.int32]:
     """Number of each label; those that the model does not know are put behind its own."""
-    column = read_labels(y, sequences, missing_label=model.missing_label)
-    codes = model.model_.labels.find(column.values)
-    missing = np.zeros(len(codes), np.bool_) if column.missing is None else column.missing
-    strange = (codes < 0) & ~missing
-    if strange.any():
-        names, places = np.unique(column.values[strange].astype(np.str_), return_inverse=True)
-        codes[strange] = len(labels) + places
-        labels += names.tolist()
-    codes[missing] = -1
-    return codes
+    truth = compare_codes(model, y, sequences)
+    labels += [str(label) for label in truth.strange.tolist()]
+    return truth.codes
 
 
 def _read_part(

@@ -97,14 +97,22 @@ class EvalMetrics:
     classes: NDArray[Any]
 
     def measure(
-        self, true: NDArray[np.int32], predicted: NDArray[np.int32], offsets: NDArray[np.int64]
+        self,
+        true: NDArray[np.int32],
+        predicted: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        strange: NDArray[Any] | None = None,
     ) -> dict[str, float]:
-        """Figures by name, of codes (N,) of S sequences; -1 is a label that is not known."""
+        """Figures by name, of codes (N,) of S sequences; -1 is a label that is not known.
+
+        ``strange`` are labels of the codes that come after those of the model.
+        """
+        classes = self.classes if strange is None else np.concatenate([self.classes, strange])
         known = true >= 0
         cuts = np.concatenate([[0], np.cumsum(known)])[offsets]
         cuts = cuts[np.flatnonzero(np.diff(cuts, prepend=-1))]  # nothing known, no sequence
         y_true, y_pred = (
-            [labels.tolist() for labels in np.split(self.classes[codes[known]], cuts[1:-1])]
+            [labels.tolist() for labels in np.split(classes[codes[known]], cuts[1:-1])]
             for codes in (true, predicted)
         )
         return {metric.name: metric.measure(y_true, y_pred) for metric in self.metrics}

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from hedgerow.labels import read_labels
+import numpy as np
+
+from hedgerow.labels import LabelColumn, Truth, read_labels, read_truth
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.sequences import Sequences
 from hedgerow.training.eval_metrics import EvalMetrics
@@ -39,6 +41,8 @@ class EvalSet(Generic[Form]):
         The labels.
     objective : TrainingObjective
         What the model is trained for.
+    truth : Truth or None
+        The labels, if some of them did not occur in training; these are missing in `targets`.
     metrics : EvalMetrics or None
         What else is measured.
     """
@@ -47,12 +51,19 @@ class EvalSet(Generic[Form]):
     sequences: Form
     targets: Targets
     objective: TrainingObjective
+    truth: Truth | None = None
     metrics: EvalMetrics | None = None
 
     def prepare(self, prepare: Callable[[Form], OtherForm]) -> EvalSet[OtherForm]:
         """The same with X in another form."""
-        sequences = prepare(self.sequences)
-        return EvalSet(self.name, sequences, self.targets, self.objective, self.metrics)
+        return EvalSet(
+            self.name,
+            prepare(self.sequences),
+            self.targets,
+            self.objective,
+            self.truth,
+            self.metrics,
+        )
 
     def measure(self, parts: Iterable[Scores], n_threads: int) -> dict[str, float]:
         """Mean loss of the labelled positions, share of those labelled right by default, and more.
@@ -62,11 +73,16 @@ class EvalSet(Generic[Form]):
         """
         targets = self.targets
         loss, codes = self.objective.evaluate(iter(parts), targets, n_threads=n_threads)
-        right, total = codes == targets.codes, targets.total_weight
-        n_right = float(right.sum() if targets.weights is None else targets.weights[right].sum())
-        figures = {"loss": loss / total, "accuracy": n_right / total}
+        true = targets.codes if self.truth is None else self.truth.codes
+        right, given = codes == true, true >= 0
+        n_right, n_given = (
+            float(np.sum(flags) if targets.weights is None else np.sum(targets.weights[flags]))
+            for flags in (right, given)
+        )
+        figures = {"loss": loss / targets.total_weight, "accuracy": n_right / n_given}
         if self.metrics is not None:
-            figures |= self.metrics.measure(targets.codes, codes, targets.offsets)
+            strange = None if self.truth is None else self.truth.strange
+            figures |= self.metrics.measure(true, codes, targets.offsets, strange)
         return {f"{self.name}_{metric}": figure for metric, figure in figures.items()}
 
 
@@ -161,18 +177,39 @@ def read_eval_sets(
                 )
             data.seen_groups.warn_of_torn(sequences, _place(name))
             column = read_labels(y, sequences, missing_label=missing_label)
-            if objective.needs_all_labels:
-                column.require_all(sequences, objective.needs_all_labels)
-            codes = data.labels.encode(column, sequences)
+            truth = _read_truth(data, column, sequences, objective, _place(name))
+            codes = truth.known_codes
             if data.grammar.constraints is not None:
                 data.grammar.constraints.check(codes, sequences, data.labels)
-            if not (codes >= 0).any():
-                raise ValueError("every label of y is missing; at least one is needed")
         except (TypeError, ValueError) as error:
             message = f"in {_place(name)}: {error}"
             if _may_be_several(pair):
                 message += f". If these are several sets, pass them as {SEVERAL}"
             raise type(error)(message) from error
         targets = Targets(sequences.offsets, codes, data.trellis)
-        found.append(EvalSet(name, sequences, targets, objective))
+        has_strange = len(truth.strange) > 0
+        found.append(EvalSet(name, sequences, targets, objective, truth if has_strange else None))
     return found
+
+
+def _read_truth(
+    data: TrainingSet,
+    column: LabelColumn,
+    sequences: Sequences,
+    objective: TrainingObjective,
+    where: str,
+) -> Truth:
+    """Labels to compare with, at least one of which the model knows."""
+    if objective.needs_all_labels:
+        column.require_all(sequences, objective.needs_all_labels)
+        codes = data.labels.encode(column, sequences)
+        return Truth(codes, data.labels.classes[:0], len(data.labels.classes))
+    truth = read_truth(data.labels, column, sequences, where=where)
+    if not truth.given.any():
+        raise ValueError("every label of y is missing; at least one is needed")
+    if not (truth.known_codes >= 0).any():
+        raise ValueError(
+            f"no label of y occurred in training, such as {truth.strange.tolist()[0]!r}; at least "
+            f"one of these is needed: {data.labels.shown()}"
+        )
+    return truth
