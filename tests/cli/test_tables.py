@@ -119,7 +119,7 @@ def test_a_table_in_another_format(table, model, tmp_path, capsys):
     kind, named = table.suffix[1:], other.suffix[1:]
     assert message == (
         f"{table} holds {kind} and its rows are written as such, but "
-        f"{tmp_path / f'wrong{other.suffix}'} is named {named}; name it otherwise"
+        f"{tmp_path / f'wrong{other.suffix}'} is named as {named}; name it otherwise"
     )
 
 

@@ -24,7 +24,7 @@ TABLE = pa.table(
 )
 
 
-@pytest.fixture(params=["csv", "parquet"])
+@pytest.fixture(params=["csv", "parquet", "feather", "jsonl"])
 def path(request, tmp_path):
     path = tmp_path / f"table.{request.param}"
     write_table(TABLE, path)
@@ -179,8 +179,11 @@ def test_a_column_that_is_there_already(path):
         assert caught.value.path == str(path)  # where it is to be renamed
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
 @pytest.mark.parametrize("name", ["id", "x", "kind", "label"])
-def test_a_column_that_is_there_twice(path, name):
+def test_a_column_that_is_there_twice(tmp_path, suffix, name):
+    path = tmp_path / f"table{suffix}"
+    write_table(TABLE, path)
     recipe = make_recipe(path, group="id")
     twice = TABLE.append_column(name, TABLE[name])
     write_table(twice, path)

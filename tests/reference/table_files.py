@@ -1,17 +1,37 @@
-"""Tables in CSV and Parquet files."""
+"""Tables in CSV, Parquet, Arrow and JSON lines files."""
 
 import io
+import json
 
 import pyarrow as pa
-from pyarrow import csv, parquet
+from pyarrow import csv, feather, parquet
+
+
+def write_json(table, path):
+    rows = ({k: v for k, v in row.items() if v is not None} for row in table.to_pylist())
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+WRITERS = {
+    ".csv": csv.write_csv,
+    ".parquet": parquet.write_table,
+    ".feather": feather.write_feather,
+    ".jsonl": write_json,
+}
 
 
 def write_table(table, path):
-    """As CSV or Parquet, by the name of the file."""
-    (csv.write_csv if path.suffix == ".csv" else parquet.write_table)(table, path)
+    """In the format that the name of the file says."""
+    WRITERS[path.suffix](table, path)
 
 
 def read_table(path):
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return pa.table({name: [row.get(name) for row in rows] for name in names})
+    if path.suffix == ".feather":
+        return feather.read_table(path)
     return csv.read_csv(path) if path.suffix == ".csv" else parquet.read_table(path)
 
 

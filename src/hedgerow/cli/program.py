@@ -17,8 +17,9 @@ DESCRIPTION = """\
 Conditional random fields for labelling sequences: train a model on a file,
 label other files with it, and see what it has learnt.
 
-Files hold CoNLL columns, CSV or Parquet tables with a column that tells
-sequences apart, or CRFsuite attributes; .gz of any, and - for standard input.
+Files hold CoNLL columns, tables (CSV, Parquet, Feather, JSON lines) with a
+column that tells sequences apart, or CRFsuite attributes; .gz of any, and -
+for standard input.
 """
 EXAMPLES = """\
 examples:

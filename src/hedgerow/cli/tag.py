@@ -43,8 +43,6 @@ EXAMPLES = """\
   hedgerow tag days.hedgerow new.parquet -o labelled.parquet --marginals
   hedgerow tag chunks.hedgerow half.txt --known 2 -o whole.txt
 """
-# Formats whose columns have names and types.
-TABLES = ("csv", "parquet")
 # Of a sequence; each makes two columns.
 MOST_LABELLINGS = 1000
 
@@ -95,6 +93,8 @@ def add_command(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Label batch by batch."""
     from hedgerow.files import display_name, open_writer, stream_file
+    from hedgerow.files.recipe import TABLES
+    from hedgerow.files.sniff import format_of_name
 
     if options.k_best is not None and options.decode is not None:
         raise CommandError("--k-best finds labellings as a whole; leave out --decode")
@@ -104,15 +104,15 @@ def run(options: argparse.Namespace) -> None:
         )
     model = load_model(options.model, options.jobs)
     recipe = recipe_of(model, options.model, options.file)
-    named = recipe.format in TABLES
+    named = recipe.is_table
     file = display_name(options.file)
     if options.output != "-":
         check_output(options.output, "labels", [options.model])
-        ending = options.output.removesuffix(".gz").rpartition(".")[2]
-        if ending in TABLES and ending != recipe.format:
+        named_format = format_of_name(options.output)
+        if named_format in TABLES and named_format != recipe.format:
             raise CommandError(
                 f"{file} holds {recipe.format} and its rows are written as such, but "
-                f"{options.output} is named {ending}; name it otherwise"
+                f"{options.output} is named as {named_format}; name it otherwise"
             )
     with telling(), open_writer(options.output, recipe) as writer:
         is_empty = True

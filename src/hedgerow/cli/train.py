@@ -31,10 +31,10 @@ DESCRIPTION = """\
 Train a model on a labelled file.
 
 The format is told by the file's name and first lines: CoNLL columns (a blank
-line between sequences, the label last), CSV or Parquet tables (--group names
-the column that tells sequences apart), CRFsuite attributes; .gz of any, and -
-for standard input. The model keeps in mind how its file was read, so that tag
-and eval read others in the same way.
+line between sequences, the label last), tables in CSV, Parquet, Feather or
+JSON lines (--group names the column that tells sequences apart), CRFsuite
+attributes; .gz of any, and - for standard input. The model keeps in mind how
+its file was read, so that tag and eval read others in the same way.
 """
 EXAMPLES = """\
   hedgerow train train.txt -m chunks.hedgerow --dev dev.txt --constraints BIO
@@ -133,7 +133,7 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
         "--format",
-        choices=("conll", "csv", "parquet", "crfsuite"),
+        choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"),
         help="what the file holds, if its name and first lines do not tell",
     )
     add(
@@ -205,8 +205,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     """An estimator with the parameters that were asked for, not yet trained."""
     from hedgerow import LinearCRF, TreeCRF
 
-    is_table = recipe.format in ("csv", "parquet")
-    kind = options.model or ("trees" if is_table else "linear")
+    kind = options.model or ("trees" if recipe.is_table else "linear")
     estimator = TreeCRF if kind == "trees" else LinearCRF
     if kind == "linear" and options.window is not None:
         raise CommandError(

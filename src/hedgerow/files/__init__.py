@@ -1,4 +1,4 @@
-"""Files of sequences: CoNLL columns, CSV, Parquet, and CRFsuite's attributes.
+"""Files of sequences: CoNLL columns, CSV, Parquet, Feather, JSON lines, CRFsuite's attributes.
 
 `make_recipe` finds out how a file is read; `read_file` reads all of it, `stream_file` a file of
 any length in bounded memory, and `open_writer` writes it again with further columns.

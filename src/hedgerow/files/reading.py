@@ -111,6 +111,14 @@ def _streamer(format: Format) -> Callable[[Request], Iterator[Batch]]:
         from hedgerow.files.csv_tables import stream_csv
 
         return stream_csv
+    if format == "jsonl":
+        from hedgerow.files.json_tables import stream_json
+
+        return stream_json
+    if format == "arrow":
+        from hedgerow.files.arrow_tables import stream_arrow
+
+        return stream_arrow
     from hedgerow.files.parquet_tables import stream_parquet
 
     return stream_parquet

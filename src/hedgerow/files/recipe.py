@@ -8,8 +8,9 @@ from typing import Any, Literal, get_args
 from hedgerow.files.attributes import default_template
 from hedgerow.files.template import PAIR_PREFIX, Template
 
-Format = Literal["conll", "csv", "parquet", "crfsuite"]
+Format = Literal["conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+TABLES: tuple[Format, ...] = ("csv", "parquet", "arrow", "jsonl")
 
 # What may stand between the cells of a CSV file.
 DELIMITERS = (",", ";", "\t")
@@ -23,8 +24,8 @@ class Recipe:
 
     Attributes
     ----------
-    format : {"conll", "csv", "parquet", "crfsuite"}
-        What kind of file it is.
+    format : {"conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"}
+        What kind of file it is; Feather files are "arrow", JSON lines "jsonl".
     columns : tuple of str
         Names of the columns: those the file gives them, or "0", "1", and so on. Empty for CRFsuite
         files, which have none.
@@ -76,6 +77,11 @@ class Recipe:
         return recipe
 
     @property
+    def is_table(self) -> bool:
+        """Whether files have rows, and columns with names, one of which holds groups."""
+        return self.format in TABLES
+
+    @property
     def label_is_last(self) -> bool:
         """Whether the labels stand in the last column, which a file to tag can do without."""
         return self.label == len(self.columns) - 1
@@ -109,7 +115,7 @@ class Recipe:
             self.read_template()
 
     def _is_sound(self) -> bool:
-        n_columns, is_table = len(self.columns), self.format in ("csv", "parquet")
+        n_columns, is_table = len(self.columns), self.is_table
         numbers = [*self.features, *([] if self.group is None else [self.group])]
         texts = [*self.columns, *(self.template or ())]
         return bool(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ from hedgerow.files.conll import (
     split_lines,
 )
 from hedgerow.files.errors import FileError, Path
-from hedgerow.files.recipe import FORMATS, Format, Recipe
+from hedgerow.files.foreign import N_BYTES, refuse_foreign
+from hedgerow.files.recipe import FORMATS, TABLES, Format, Recipe
 from hedgerow.files.source import HEAD, Source, open_source
 from hedgerow.files.template import Template
 
@@ -27,11 +29,16 @@ FORMAT_OF_ENDING: dict[str, Format] = {
     ".csv": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".crfsuite": "crfsuite",
     ".conll": "conll",
     ".conllu": "conll",
 }
-PARQUET_MAGIC = b"PAR1"
+MAGIC: dict[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
 def make_recipe(
@@ -52,7 +59,7 @@ def make_recipe(
     ----------
     path
         The file; ``-`` is standard input, of which nothing is lost.
-    format : {"conll", "csv", "parquet", "crfsuite"}, optional
+    format : {"conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"}, optional
         What kind of file it is.
     label
         The column of the labels. Without it the last one; ``UPOS`` in CoNLL-U files.
@@ -81,11 +88,13 @@ def make_recipe(
             return _csv_recipe(said, source)
         if found == "crfsuite":
             return Recipe("crfsuite", delimiter="\t")
-        return _parquet_recipe(said, source)
+        if found == "jsonl":
+            return _json_recipe(said, source)
+        return _typed_recipe(said, source, found)
 
 
 def adapt_recipe(recipe: Recipe, path: Path) -> Recipe:
-    """Read a table as CSV or as Parquet, whichever this file is; all else is as in the recipe.
+    """Read a table in the format that this file has; all else is as in the recipe.
 
     Parameters
     ----------
@@ -94,15 +103,18 @@ def adapt_recipe(recipe: Recipe, path: Path) -> Recipe:
     path
         Another file; ``-`` is standard input, of which nothing is lost.
     """
-    with open_source(path) as source:
-        is_parquet = source.peek(len(PARQUET_MAGIC)) == PARQUET_MAGIC
-    found: Format = "parquet" if is_parquet else "csv"
-    if recipe.format not in ("csv", "parquet"):
-        if is_parquet or FORMAT_OF_ENDING.get(_ending(path)) == "csv":
+    with open_source(path) as source:  # of a stream no more is waited for than is needed
+        head = source.peek(HEAD if source.is_plain_file else N_BYTES)
+    refuse_foreign(path, head)
+    found = _find_magic(head) or format_of_name(path)
+    if not recipe.is_table:
+        if found in TABLES:
             raise FileError(
                 path, f"this is a {found} table, but the model was trained on {recipe.format} files"
             )
         return recipe
+    if found not in TABLES:
+        found = "jsonl" if head.removeprefix(MARK).lstrip().startswith(b"{") else "csv"
     return recipe if found == recipe.format else replace(recipe, format=found, delimiter=None)
 
 
@@ -210,16 +222,32 @@ def _csv_recipe(said: Said, source: Source) -> Recipe:
     return Recipe("csv", columns, label, group, features, kinds, delimiter=delimiter, named=True)
 
 
-def _parquet_recipe(said: Said, source: Source) -> Recipe:
-    from hedgerow.files.parquet_tables import read_schema
+def _json_recipe(said: Said, source: Source) -> Recipe:
+    from hedgerow.files.json_tables import peek_rows
     from hedgerow.files.tables import check_table, find_kinds
 
+    rows = peek_rows(source)
+    columns = tuple(rows.names)
+    group, label = check_table(said.path, columns, said.group, said.label)
+    features = said.choose_features(columns, {group, label})
+    used = (*features, label)
+    kinds = find_kinds(said.path, columns, rows.infer_types(used), used)
+    return Recipe("jsonl", columns, label, group, features, kinds, named=True)
+
+
+def _typed_recipe(said: Said, source: Source, format: Format) -> Recipe:
+    from hedgerow.files.tables import check_table, find_kinds
+
+    if format == "arrow":
+        from hedgerow.files.arrow_tables import read_schema
+    else:
+        from hedgerow.files.parquet_tables import read_schema
     schema = read_schema(source)
     columns = tuple(schema.names)
     group, label = check_table(said.path, columns, said.group, said.label)
     features = said.choose_features(columns, {group, label})
     kinds = find_kinds(said.path, columns, schema.types, (*features, label))
-    return Recipe("parquet", columns, label, group, features, kinds, named=True)
+    return Recipe(format, columns, label, group, features, kinds, named=True)
 
 
 def read_template_lines(path: Path) -> tuple[str, ...]:
@@ -281,13 +309,14 @@ def _find_names(path: Path, lines: list[bytes]) -> tuple[str, ...] | None:
 
 def _find_format(said: Said, head: bytes) -> Format:
     """What a file is by its name; else by what is asked for and by its first lines."""
-    if head.startswith(PARQUET_MAGIC):
-        return "parquet"
-    ending = _ending(said.path)
-    if ending in FORMAT_OF_ENDING:
-        return FORMAT_OF_ENDING[ending]
+    refuse_foreign(said.path, head)
+    found = _find_magic(head) or format_of_name(said.path)
+    if found is not None:
+        return found
     if said.template is not None:
         return "conll"
+    if _looks_like_objects(head):
+        return "jsonl"
     if said.group is not None:
         return "csv"
     lines = _head_lines(head)
@@ -295,6 +324,20 @@ def _find_format(said: Said, head: bytes) -> Format:
     if _looks_like_attributes(rows):
         return "crfsuite"
     return "csv" if _looks_like_table(lines) else "conll"
+
+
+def _find_magic(head: bytes) -> Format | None:
+    """The format of a file whose first bytes tell."""
+    return next((format for magic, format in MAGIC.items() if head.startswith(magic)), None)
+
+
+def _looks_like_objects(head: bytes) -> bool:
+    """Whether the first line is an object in JSON."""
+    line = head.removeprefix(MARK).lstrip().partition(b"\n")[0].strip()
+    try:
+        return line.startswith(b"{") and isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _looks_like_attributes(rows: list[bytes]) -> bool:
@@ -311,6 +354,11 @@ def _looks_like_table(lines: list[bytes]) -> bool:
         rows[0].count(mark) > 0 and len({row.count(mark) for row in rows}) == 1
         for mark in (b",", b";")
     )
+
+
+def format_of_name(path: Path) -> Format | None:
+    """The format that the name of a file says, if it says one."""
+    return FORMAT_OF_ENDING.get(_ending(path))
 
 
 def _ending(path: Path) -> str:

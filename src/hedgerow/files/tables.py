@@ -1,7 +1,7 @@
 """Tables: rows with named columns, one of which says which rows make up a sequence.
 
-CSV and Parquet files come here as Arrow tables, part by part; here they are put together to whole
-sequences.
+Files of all formats that hold tables come here as Arrow tables, part by part; here they are put
+together to whole sequences.
 """
 
 from __future__ import annotations
@@ -137,10 +137,13 @@ def find_kinds(
     """What columns hold; those with the numbers `used` must hold what a model can make use of."""
     for number in used:
         if kind_of(types[number]) is None:
+            advice = "convert it, or choose other columns"
+            if pa.types.is_list(types[number]) or pa.types.is_large_list(types[number]):
+                advice = "if a row holds a whole sequence, write one row per position"
             raise FileError(
                 path,
                 f"column {columns[number]!r} is of type {types[number]}; expected numbers, bools "
-                "or text: convert it, or choose other columns",
+                f"or text: {advice}",
             )
     return tuple(kind_of(dtype) or "text" for dtype in types)
 

@@ -83,6 +83,14 @@ def _row_writer(recipe: Recipe, sink: BinaryIO) -> RowWriter:
         from hedgerow.files.csv_tables import CsvWriter
 
         return CsvWriter(sink)
+    if recipe.format == "jsonl":
+        from hedgerow.files.json_tables import JsonWriter
+
+        return JsonWriter(sink)
+    if recipe.format == "arrow":
+        from hedgerow.files.arrow_tables import ArrowWriter
+
+        return ArrowWriter(sink)
     from hedgerow.files.parquet_tables import ParquetWriter
 
     return ParquetWriter(sink)

@@ -1,0 +1,48 @@
+"""Foreign files: those that cannot be read, known by their first bytes, and what to do instead."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hedgerow.files.errors import FileError, Path
+
+TABLE = "save the table as CSV, Parquet, Feather or JSON lines"
+# What files begin with, up to `N_BYTES` bytes, and what they are.
+N_BYTES = 8
+BEGINNINGS = {
+    b"FEA1\x00": f"a Feather file of version 1; {TABLE}, such as Feather of version 2",
+    b"\xff\xff\xff\xff": f"an Arrow stream; {TABLE}, such as an Arrow file",
+    b"PK\x03\x04": f"a zip archive or an Excel workbook; unpack it, or {TABLE}",
+    b"\xd0\xcf\x11\xe0": f"an Excel workbook; {TABLE}",
+    b"SQLite f": f"an SQLite database; {TABLE}",
+    b"\x89HDF": f"an HDF5 file; {TABLE}",
+    b"Obj\x01": f"an Avro file; {TABLE}",
+    b"\x93NUMPY": f"an array of NumPy; use it in Python, or {TABLE}",
+    b"\x80\x04\x95": f"a pickle; use it in Python, or {TABLE}",
+    b"\x80\x05\x95": f"a pickle; use it in Python, or {TABLE}",
+    b"BZh91AY&": "compressed with bzip2; unpack it, or compress it with gzip",
+    b"\xfd7zXZ": "compressed with xz; unpack it, or compress it with gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it, or compress it with gzip",
+}
+FASTA_ENDINGS = (".fasta", ".fa", ".faa", ".fna", ".fastq", ".fq")
+FASTA = (
+    "a FASTA file, with a whole sequence in a line; write one line per position, residue and label "
+    "with a space between them, and a blank line between sequences"
+)
+# A header, and then a line that is one word and no column of labels.
+FASTA_LINES = re.compile(rb">[^\n]*\n[A-Z*-]{2,}\r?\n")
+JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
+JSON_VALUE = "one value in JSON, over several lines; write one object per line (JSON lines)"
+
+
+def refuse_foreign(path: Path, head: bytes) -> None:
+    """Raise `FileError` for a file that is known, and cannot be read; `head` begins it."""
+    what = next((what for begin, what in BEGINNINGS.items() if head.startswith(begin)), None)
+    ending = os.path.splitext(re.sub(r"\.gz$", "", os.fspath(path).lower()))[1]
+    if ending in FASTA_ENDINGS or FASTA_LINES.match(head):
+        what = FASTA
+    elif ending in JSON_ENDINGS and re.match(rb"\s*(\[|\{\s*\n)", head):
+        what = JSON_VALUE
+    if what is not None:
+        raise FileError(path, f"not supported: this is {what}")
