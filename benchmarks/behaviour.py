@@ -68,6 +68,8 @@ def configurations() -> dict[str, Make]:
 
 def learnt(crf: Any) -> Answers:
     """What training left in a model."""
+    if hasattr(crf, "set_output"):  # which earlier versions do not have
+        crf.set_output(transform="default")
     answers = {
         "history": crf.history_,
         "classes": crf.classes_,

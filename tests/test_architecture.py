@@ -12,8 +12,9 @@ import hedgerow
 ROOT = Path(hedgerow.__file__).parent
 # Modules and packages from the bottom up. Those of one row do not know each other.
 LAYERS = """
-    atomic_write data_warning datasets fingerprint lazy line_search parameters progress sequences
-    state stats suggestions tables threads version
+    notebook
+  / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
+    sequences state stats suggestions tables threads version
   / description encode lbfgs lock pivot seen_groups
   / files labels metrics model_selection trees
   / linear preprocessing scorers trellis weighting

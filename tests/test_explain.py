@@ -129,7 +129,7 @@ def test_changes_on_the_way_down_belong_to_the_features_asked_about(kind):
             found = crf.explain(x, t, "q", "r")
             bias, parts = model.contributions(x, t, "q", "r")
             assert found.bias == pytest.approx(bias)
-            columns = (found.features[name].tolist() for name in found.features)
+            columns = (column.tolist() for column in found.feature_table.values())
             rows = list(zip(*columns, strict=True))
             assert {row[:2]: pytest.approx(row[3]) for row in rows} == parts
             sizes = [abs(row[3]) for row in rows]
@@ -264,7 +264,7 @@ def test_a_category_of_many_is_found_as_another_kind_of_number():
     frame = pd.DataFrame({"c": pd.Categorical(values)})
     crf = TreeCRF(n_rounds=1, min_child_weight=0, n_jobs=1).fit(frame, values < 5)
     floats = pd.DataFrame({"c": pd.Categorical(values.astype(float))})
-    found, expected = (crf.explain(X.iloc[3:4], 0).features for X in (floats, frame))
+    found, expected = (crf.explain(X.iloc[3:4], 0).feature_table for X in (floats, frame))
     assert expected["value"].tolist().count(1.0) == 1
     assert found.keys() == expected.keys()
     assert_same(found.values(), expected.values())

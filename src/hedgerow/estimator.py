@@ -18,12 +18,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 
-from hedgerow import _core, persist
+from hedgerow import _core, notebook, persist
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.decoding import Decode
 from hedgerow.encode import check_group_column, encode_alike
 from hedgerow.explain import Explanation
 from hedgerow.fingerprint import fingerprint
+from hedgerow.history import History
 from hedgerow.labels import Grammar, Labels, Truth, check_missing_label, read_labels, read_truth
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
@@ -36,7 +37,7 @@ from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
 from hedgerow.suggestions import suggest_parameter
-from hedgerow.tables import Table
+from hedgerow.tables import Output, Table, check_output, choose_output
 from hedgerow.threads import count_threads
 from hedgerow.training.eval_metrics import EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
@@ -50,7 +51,15 @@ from hedgerow.training.validation import validation_set
 from hedgerow.trellis import Trellis, build_trellis
 from hedgerow.weighting import read_sample_weight
 
-__all__ = ["Estimator", "best_step", "check_fitted", "read_codes", "read_inputs", "read_one"]
+__all__ = [
+    "Estimator",
+    "best_step",
+    "check_fitted",
+    "read_codes",
+    "read_inputs",
+    "read_one",
+    "with_plain_tables",
+]
 
 AnyEstimator = TypeVar("AnyEstimator", bound="Estimator")
 Form = TypeVar("Form")
@@ -70,7 +79,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     step_name: ClassVar[str]  # what a step of training is called
     model_: Model
     loss_: float
-    history_: dict[str, list[float]]
+    history_: History
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
     _seen_groups: SeenGroups | None = None  # of the training; a model file does not keep it
 
@@ -136,6 +145,54 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _unpack(self, metadata: dict[str, Any]) -> None:
         """Read what `_pack` wrote into a model; raises `hedgerow.ModelFileError`."""
 
+    @property
+    @abstractmethod
+    def _n_kept(self) -> int:
+        """Number of rounds or iterations whose result the model is."""
+
+    @abstractmethod
+    def _sizes(self) -> dict[str, int]:
+        """How large the model is, in words."""
+
+    def _repr_html_inner(self) -> str:
+        """What a notebook shows: the training in short, beside scikit-learn's box."""
+        return self._beside(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """The same, for newer notebooks."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._beside(bundle["text/html"])
+        return bundle
+
+    def _beside(self, box: str) -> str:
+        if not hasattr(self, "model_"):
+            return box
+        best = best_step(self)
+        plots = notebook.curves(self.history_, self.step_name, best)
+        summary = notebook.card(type(self).__name__, notebook.facts(self._facts()), plots)
+        return notebook.side_by_side(summary, box)
+
+    def _facts(self) -> dict[str, str]:
+        """What there is to know of the model at first."""
+        schema, kept, best = self.model_.schema, self._n_kept, best_step(self)
+        n_steps, names = self.history_.n_steps, schema.column_names()
+        facts = {f"{len(self.classes_):,} labels": notebook.enumerate_some(self.classes_.tolist())}
+        if schema.kind == "columns":
+            facts[f"{schema.n_features:,} columns"] = notebook.enumerate_some(names)
+        sizes = {**self._sizes(), "label patterns": len(self.model_.grammar.patterns)}
+        facts["size"] = ", ".join(f"{number:,} {name}" for name, number in sizes.items())
+        of_all = f" of {n_steps:,}" if n_steps > kept else ""
+        note = "" if best is None else f", the best on the eval set: {best:,}"
+        facts[f"{self.step_name}s"] = f"{kept:,}{of_all}{note}"
+        figures = self.history_.at(kept if best is None else best)
+        if figures:
+            step = kept if best is None else best
+            shown = (f"{name} {figure:.4g}" for name, figure in figures.items())
+            facts[f"at {self.step_name} {step:,}"] = ", ".join(shown)
+        facts["decoding"] = self.decode_
+        return facts
+
     def build_trellis(self, grammar: Grammar) -> Trellis:
         """How labels that depend on each other in this way are found; for subclasses to change."""
         return build_trellis(grammar)
@@ -183,14 +240,58 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         check_fitted(self)
         return name_patterns(self.model_.grammar.patterns, self.classes_)
 
-    def patterns(self) -> Table:
-        """Weights of label patterns, as the columns of a table: pattern, weight."""
-        check_fitted(self)
-        return pattern_table(self.model_.grammar, self.model_.pattern_weights, self.classes_)
+    def set_output(self: AnyEstimator, *, transform: Output | None = None) -> AnyEstimator:
+        """Set the form in which tables are returned, as scikit-learn's transformers have it.
 
-    def transitions(self) -> Table:
-        """Weights of label pairs, as the columns of a table: from, to, weight."""
+        This holds for `patterns`, `transitions` and the like, and for tables of explanations.
+        Without it they are frames of the library whose frames the model was fitted on, or of the
+        one that ``sklearn.set_config(transform_output="pandas")`` names.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None
+            "default": a dict of arrays that shows itself as a table, `hedgerow.tables.Table`;
+            "pandas" or "polars": a DataFrame. None leaves everything as it is.
+
+        Returns
+        -------
+        The estimator itself.
+
+        Examples
+        --------
+        >>> from hedgerow import LinearCRF
+        >>> crf = LinearCRF(order=0).fit([[["w"], ["v"]]], [["A", "B"]])
+        >>> type(crf.weights()).__name__
+        'Table'
+        >>> crf.set_output(transform="pandas").weights().columns.tolist()
+        ['attribute', 'label', 'weight']
+        """
+        check_output(transform)
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # what `clone` takes along
+        return self
+
+    @property
+    def _output(self) -> Output:
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return choose_output(asked, self.model_.schema.library)
+
+    def _give(self, table: Table) -> Any:
+        """A table in the form that the user works with."""
+        return table.to(self._output)
+
+    def patterns(self) -> Any:
+        """Weights of label patterns, as a table: pattern, weight."""
         check_fitted(self)
+        model = self.model_
+        return self._give(pattern_table(model.grammar, model.pattern_weights, self.classes_))
+
+    def transitions(self) -> Any:
+        """Weights of label pairs, as a table: from, to, weight."""
+        check_fitted(self)
+        return self._give(self._transition_table())
+
+    def _transition_table(self) -> Table:
         return pair_table(self.model_.grammar, self.model_.pattern_weights, self.classes_)
 
     def predict(
@@ -386,7 +487,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 f"position is {position!r}, but x has {length} positions; expected an integer from "
                 f"0 to {length - 1}"
             )
-        return self.model_.explain(inputs, int(position), label, against, n_threads=self._n_threads)
+        found = self.model_.explain(
+            inputs, int(position), label, against, n_threads=self._n_threads
+        )
+        return replace(found, output=self._output)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `hedgerow.load` reads.
@@ -432,7 +536,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             check_group_column(crf.group_column)
             check_missing_label(crf.missing_label)
             count_threads(crf.n_jobs)
-        crf.history_ = history_from_json(state.metadata)
+        crf.history_ = History(history_from_json(state.metadata))
         if "recipe" in state.metadata:
             crf.recipe_ = state.metadata["recipe"]
             require(isinstance(crf.recipe_, dict), "its recipe")
@@ -528,7 +632,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         )
         fitted._seen_groups = data.seen_groups
         fitted.loss_ = update.loss
-        fitted.history_ = state.history
+        fitted.history_ = History(state.history)
         return fitted
 
     @property
@@ -556,6 +660,13 @@ def check_fitted(crf: Estimator) -> None:
         raise NotFittedError(
             f"this {type(crf).__name__} is not fitted yet; call fit before using it"
         )
+
+
+def with_plain_tables(crf: AnyEstimator) -> AnyEstimator:
+    """The same model, whose tables are dicts of arrays, whatever its user works with."""
+    plain = object.__new__(type(crf))
+    plain.__dict__.update(crf.__dict__)
+    return plain.set_output(transform="default")
 
 
 def best_step(crf: Estimator) -> int | None:

@@ -379,23 +379,34 @@ class LinearCRF(Estimator):
         check_fitted(self)
         return self._weights.layout.n_weights + len(self.model_.pattern_weights)
 
-    def weights(self) -> Table:
-        """Weights of attributes, as the columns of a table: attribute, label, weight.
+    def weights(self) -> Any:
+        """Weights of attributes, as a table: attribute, label, weight.
 
-        The attribute ``(bias)`` stands for the label's own weight. ``pandas.DataFrame(...)`` and
-        ``polars.DataFrame(...)`` take what is returned.
+        The attribute ``(bias)`` stands for the label's own weight. `set_output` tells in which form
+        tables are returned.
         """
         check_fitted(self)
-        return attribute_table(self._weights, self.model_.index, self.classes_)
+        return self._give(attribute_table(self._weights, self.model_.index, self.classes_))
 
-    def transitions(self) -> Table:
-        """Weights of label pairs, as the columns of a table: from, to, weight.
+    def transitions(self) -> Any:
+        """Weights of label pairs, as a table: from, to, weight.
 
         With ``transition_attributes`` a column ``attribute`` comes first; it is empty for the pairs
         themselves.
         """
-        plain = super().transitions()
+        return super().transitions()
+
+    def _transition_table(self) -> Table:
+        plain = super()._transition_table()
         return transition_table(plain, self._weights, self.model_.index, self.classes_)
+
+    @property
+    def _n_kept(self) -> int:
+        stopped_early = self.early_stopping_rounds is not None and self.best_iter_ is not None
+        return self.best_iter_ or 0 if stopped_early else self.n_iter_
+
+    def _sizes(self) -> dict[str, int]:
+        return {"attributes": len(self.model_.index), "weights": self.n_weights_}
 
     def _check_parameters(self) -> None:
         check_number("reg_lambda", self.reg_lambda, minimum=0)

@@ -213,7 +213,7 @@ class Model(LazyAttributes):
             name: np.concatenate([np.empty(0, dtype), *(table[name] for table in tables)])
             for name, dtype in CONTRIBUTIONS.items()
         }
-        return sum(bias for bias, _ in found), columns
+        return sum(bias for bias, _ in found), Table(columns)
 
     def _answer(
         self, inputs: Inputs, n_threads: int, answer: Callable[[Scores], Answer]

@@ -56,12 +56,15 @@ class Schema:
         Column names of a DataFrame. None for arrays and for labels that are not strings.
     numeric : tuple of bool
         One flag per column: True for numbers, False for text and categories.
+    library : "pandas", "polars" or None
+        Whose frames X came in, if it did; it is no part of a model, and not kept in files.
     """
 
     kind: Literal["columns", "items"]
     n_features: int
     names: tuple[str, ...] | None
     numeric: tuple[bool, ...]
+    library: str | None = field(default=None, compare=False)
 
     def column(self, number: int) -> str:
         """Name column `number` for a message: ``column 'speed'`` or ``column 3``."""

@@ -443,27 +443,31 @@ class TreeCRF(Estimator):
         shares: NDArray[np.float64] = sums / max(sums.sum(), np.finfo(np.float64).tiny)
         return shares
 
-    def importances(self) -> Table:
-        """Gain of the splits on each column, as the columns of a table: feature, offset, gain.
+    def importances(self) -> Any:
+        """Gain of the splits on each column, as a table: feature, offset, gain.
 
         The offset says where in the window the column is looked at. Only what is in use is listed,
-        the largest gain first.
+        the largest gain first. `set_output` tells in which form tables are returned.
         """
         check_fitted(self)
         offsets, gains = self._gains()
         rows, columns = np.nonzero(gains)
         order = np.argsort(-gains[rows, columns], kind="stable")
         names = np.array(self._trees.columns.column_names(), dtype=np.object_)
-        return {
-            "feature": names[columns[order]],
-            "offset": offsets[rows[order]],
-            "gain": gains[rows, columns][order],
-        }
+        return self._give(
+            Table(
+                {
+                    "feature": names[columns[order]],
+                    "offset": offsets[rows[order]],
+                    "gain": gains[rows, columns][order],
+                }
+            )
+        )
 
-    def trees(self, *, round: int | None = None, label: Any = None) -> Table:
-        """The trees, as the columns of a table with a row for each node.
+    def trees(self, *, round: int | None = None, label: Any = None) -> Any:
+        """The trees, as a table with a row for each node.
 
-        ``pandas.DataFrame(...)`` and ``polars.DataFrame(...)`` take what is returned.
+        `set_output` tells in which form tables are returned.
 
         Parameters
         ----------
@@ -474,7 +478,7 @@ class TreeCRF(Estimator):
 
         Returns
         -------
-        dict of arrays
+        hedgerow.tables.Table, or a DataFrame
             ``round`` and ``label`` of the tree, ``node`` within it (0 is the root), ``feature`` and
             ``offset`` in the window that a split asks about, ``question`` in words, ``threshold``
             below which values say yes (NaN if that is not the question), ``categories`` that say
@@ -498,7 +502,7 @@ class TreeCRF(Estimator):
         if label is not None:
             code = self.model_.labels.read_codes([label], "label")[0]
             chosen = chosen[forest.outputs[chosen] == code]
-        return tree_table(forest, columns, self.classes_, chosen)
+        return self._give(tree_table(forest, columns, self.classes_, chosen))
 
     @property
     def _trees(self) -> NodeTrees:
@@ -506,6 +510,13 @@ class TreeCRF(Estimator):
 
     def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         return importances(self._trees.forest, self._trees.columns.n_columns)
+
+    @property
+    def _n_kept(self) -> int:
+        return self.n_rounds_
+
+    def _sizes(self) -> dict[str, int]:
+        return {"trees": self._trees.forest.n_trees}
 
     def _check_init(self, init: Any) -> None:
         if init is None:

@@ -55,7 +55,7 @@ def check_features(question: Question, x: Any, explanation: Any, slack: float) -
         x, explanation.position, explanation.label, explanation.against
     )
     np.testing.assert_allclose(explanation.bias, bias, rtol=0, atol=slack)
-    features = explanation.features
+    features = explanation.feature_table
     keys = list(zip(features["feature"], features["offset"].tolist(), strict=True))
     assert len(set(keys)) == len(keys)
     found = dict(zip(keys, features["contribution"].tolist(), strict=True))
@@ -76,7 +76,7 @@ def check_transitions(
     """Weights of the patterns that end at each position, and what the labels before add."""
     chain, position = exact.chain, explanation.position
     label, against = question.codes([explanation.label, explanation.against])
-    transitions = explanation.transitions
+    transitions = explanation.transition_table
     sums = [0.0, 0.0]  # what ends here, and later
     for row, offset in enumerate(transitions["offset"].tolist()):
         end = position + offset

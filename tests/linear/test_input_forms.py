@@ -6,13 +6,15 @@ import polars as pl
 import pytest
 
 from hedgerow import LinearCRF
+from hedgerow.estimator import with_plain_tables
 from reference.linear import make_data, to_dicts
 
 
 def weights_by_name(crf):
     """All weights, by everything else that the tables say about them."""
     weights = {}
-    for table in (crf.weights(), crf.transitions()):
+    plain = with_plain_tables(crf)
+    for table in (plain.weights(), plain.transitions()):
         keys = zip(*(table[name].tolist() for name in table if name != "weight"), strict=True)
         weights |= dict(zip(keys, table["weight"].tolist(), strict=True))
     assert len(weights) == crf.n_weights_

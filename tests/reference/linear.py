@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 
+from hedgerow.estimator import with_plain_tables
 from reference.automata import PatternChain, enumerate_patterns, weighted_log_likelihood
 
 
@@ -96,6 +97,7 @@ class NaiveModel:
     """Scores by looking up every weight by its name, constraints by the parameters."""
 
     def __init__(self, crf):
+        crf = with_plain_tables(crf)
         self.classes = crf.classes_.tolist()
         self.pattern_weights = _by_key(crf.patterns(), "pattern")
         self.rules = rules_of(crf, self.classes)

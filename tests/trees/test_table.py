@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from hedgerow import TreeCRF
-from hedgerow.estimator import read_inputs
+from hedgerow.estimator import read_inputs, with_plain_tables
 from reference.tree_tables import KINDS, frames, make_sequences, split_trees, walk
 
 COLUMNS = [
@@ -21,7 +21,7 @@ def test_walking_the_table_gives_the_scores(kind, window):
     crf = TreeCRF(n_rounds=3, max_depth=4, min_child_weight=0.1, window=window).fit(
         X[:240], y[:240]
     )
-    table = crf.trees()
+    table = with_plain_tables(crf).trees()
     assert list(table) == COLUMNS
     assert len({len(column) for column in table.values()}) == 1
     trees = split_trees(table)

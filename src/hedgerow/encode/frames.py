@@ -31,6 +31,9 @@ Column: TypeAlias = "tuple[nw.Series[Any], ...]"
 # Bytes of the dense array that are written column after column: fits a core's cache.
 TILE = 1 << 18
 
+# Libraries in whose frames tables are returned.
+LIBRARIES = {nw.Implementation.PANDAS: "pandas", nw.Implementation.POLARS: "polars"}
+
 # Types of objects that are no categories; as categories of a categorical column they are.
 NO_CATEGORIES = (
     *(datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64),
@@ -56,7 +59,13 @@ def read_frames(blocks: Sequence[Frame], flat: bool) -> Sequences:
         else:
             categorical.append(_to_categorical(column, flat))
     named = all(isinstance(name, str) for name in names)
-    schema = Schema("columns", len(names), tuple(names) if named else None, tuple(numeric))
+    schema = Schema(
+        "columns",
+        len(names),
+        tuple(names) if named else None,
+        tuple(numeric),
+        LIBRARIES.get(blocks[0].implementation),
+    )
     dense = _to_dense(numbers, int(offsets[-1])) if numbers else None
     return Sequences(offsets, schema, dense, None, tuple(categorical), flat)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.tables import Table
+from hedgerow.notebook import Bar, card, table
+from hedgerow.tables import Output, Table
 
 __all__ = ["Explanation"]
 
@@ -38,17 +39,13 @@ class Explanation:
     bias : float
         What the position would have without any feature: the labels' own weights, or the values of
         the roots of the trees.
-    features : dict of arrays
-        ``feature``, ``offset`` in the window, ``value`` there (None if it is missing) and
-        ``contribution``, the largest first, of either sign.
-    transitions : dict of arrays
-        The label patterns through this position, its neighbours having the labels that `predict`
-        gives them: ``offset`` of the position where the patterns end, ``labels`` up to there,
-        ``weight`` of all patterns, ``weight_against`` with the other label in this position, and
-        ``contribution``, the difference. Weights of attributes for label pairs are in it.
+    feature_table, transition_table : Table
+        `features` and `transitions` as dicts of arrays.
     before, after : float
         What remains of the influence of the labels before and after: they might be others than
         those predicted, and other labels go with them. What constraints forbid shows here.
+    output : {"default", "pandas", "polars"}
+        The form of `features`, `transitions` and `to_table`: that of the model's other tables.
     """
 
     position: int
@@ -59,38 +56,65 @@ class Explanation:
     prob_against: float
     log_odds: float
     bias: float
-    features: Table
-    transitions: Table
+    feature_table: Table
+    transition_table: Table
     before: float
     after: float
+    output: Output = "default"
 
-    def to_table(self) -> Table:
-        """Everything as the columns of one table: part, name, offset, value, contribution.
+    @property
+    def features(self) -> Any:
+        """What each feature contributes, as a table.
 
-        The contributions add up to ``log_odds``. ``pandas.DataFrame(...)`` takes what is returned.
+        ``feature``, ``offset`` in the window, ``value`` there (None if it is missing) and
+        ``contribution``, the largest first, of either sign.
         """
-        features, transitions = self.features, self.transitions
+        return self.feature_table.to(self.output)
+
+    @property
+    def transitions(self) -> Any:
+        """What the label patterns through this position contribute, as a table.
+
+        Its neighbours have the labels that `predict` gives them: ``offset`` of the position where
+        the patterns end, ``labels`` up to there, ``weight`` of all patterns, ``weight_against``
+        with the other label in this position, and ``contribution``, the difference. Weights of
+        attributes for label pairs are in it.
+        """
+        return self.transition_table.to(self.output)
+
+    def to_table(self) -> Any:
+        """Everything as one table: part, name, offset, value, contribution.
+
+        The contributions add up to ``log_odds``.
+        """
+        return self._as_table().to(self.output)
+
+    def _as_table(self) -> Table:
+        features, transitions = self.feature_table, self.transition_table
         n_features, n_transitions = len(features["feature"]), len(transitions["labels"])
-        names = _name_transitions(transitions)
-        return {
-            "part": _objects(
-                ["bias"]
-                + ["feature"] * n_features
-                + ["transition"] * n_transitions
-                + ["before", "after"]
-            ),
-            "name": _objects(["", *features["feature"], *names, "", ""]),
-            "offset": np.concatenate([[0], features["offset"], transitions["offset"], [0, 0]]),
-            "value": _objects([None, *features["value"], *[None] * (n_transitions + 2)]),
-            "contribution": np.concatenate(
-                [
-                    [self.bias],
-                    features["contribution"],
-                    transitions["contribution"],
-                    [self.before, self.after],
-                ]
-            ),
-        }
+        return Table(
+            {
+                "part": _objects(
+                    ["bias"]
+                    + ["feature"] * n_features
+                    + ["transition"] * n_transitions
+                    + ["before", "after"]
+                ),
+                "name": _objects(
+                    ["", *features["feature"], *_name_transitions(transitions), "", ""]
+                ),
+                "offset": np.concatenate([[0], features["offset"], transitions["offset"], [0, 0]]),
+                "value": _objects([None, *features["value"], *[None] * (n_transitions + 2)]),
+                "contribution": np.concatenate(
+                    [
+                        [self.bias],
+                        features["contribution"],
+                        transitions["contribution"],
+                        [self.before, self.after],
+                    ]
+                ),
+            }
+        )
 
     def __repr__(self) -> str:
         return (
@@ -100,36 +124,66 @@ class Explanation:
 
     def __str__(self) -> str:
         """Everything as text, the features that contribute most one by one."""
-        features = self.features
+        header = ("contribution", "feature", "offset", "value")
+        lines = [(_signed(line.contribution), *line[1:4]) for line in self._lines()]
+        return "\n".join([self._title(), "", *_align([header, *lines])])
+
+    def _repr_html_(self) -> str:
+        lines = self._lines()
+        largest = max((abs(line.contribution) for line in lines), default=0.0) or 1.0
+        rows = [
+            [line.name, line.offset, line.value, Bar(line.contribution / largest), number]
+            for line, number in ((line, _signed(line.contribution)) for line in lines)
+        ]
+        sums = [number for number, line in enumerate(lines) if line.is_sum]
+        header = ["feature", "offset", "value", "", "contribution"]
+        right = ("offset", "contribution")
+        return card(self._title(), table(header, rows, right=right, sums=sums))
+
+    def _title(self) -> str:
+        return (
+            f"position {self.position}: {self.label} (probability {self.prob:.4g}) against "
+            f"{self.against} ({self.prob_against:.4g})"
+        )
+
+    def _lines(self) -> list[_Line]:
+        """What there is to show, line by line."""
+        features = self.feature_table
         shown = min(len(features["feature"]), MAX_SHOWN)
-        rows = [("contribution", "feature", "offset", "value")]
         columns = (features[name][:shown].tolist() for name in features)
-        rows += [
-            (_signed(contribution), feature, f"{offset:+d}" if offset else "0", _shown(value))
+        lines = [
+            _Line(contribution, feature, f"{offset:+d}" if offset else "0", _shown(value))
             for feature, offset, value, contribution in zip(*columns, strict=True)
         ]
         n_others = len(features["feature"]) - shown
         of_features = float(features["contribution"].sum())
         if n_others:
             rest = float(features["contribution"][shown:].sum())
-            rows.append((_signed(rest), f"{n_others} more features", "", ""))
-        rows.append((_signed(self.bias), "(bias)", "", ""))
-        rows.append((_signed(self.bias + of_features), "= the position itself", "", ""))
-        names = _name_transitions(self.transitions)
-        rows += [
-            (_signed(contribution), f"transition {name}", "", "")
-            for name, contribution in zip(names, self.transitions["contribution"], strict=True)
+            lines.append(_Line(rest, f"{n_others} more features"))
+        lines.append(_Line(self.bias, "(bias)"))
+        lines.append(_Line(self.bias + of_features, "= the position itself", is_sum=True))
+        names = _name_transitions(self.transition_table)
+        contributions = self.transition_table["contribution"].tolist()
+        lines += [
+            _Line(contribution, f"transition {name}")
+            for name, contribution in zip(names, contributions, strict=True)
         ]
         if self.position > 0:
-            rows.append((_signed(self.before), "other labels before", "", ""))
+            lines.append(_Line(self.before, "other labels before"))
         if self.position < self.length - 1:
-            rows.append((_signed(self.after), "other labels after", "", ""))
-        rows.append((_signed(self.log_odds), "= log-odds", "", ""))
-        title = (
-            f"position {self.position}: {self.label} (probability {self.prob:.4g}) against "
-            f"{self.against} ({self.prob_against:.4g})"
-        )
-        return "\n".join([title, "", *_align(rows)])
+            lines.append(_Line(self.after, "other labels after"))
+        lines.append(_Line(self.log_odds, "= log-odds", is_sum=True))
+        return lines
+
+
+class _Line(NamedTuple):
+    """A line of an explanation; only features have an offset and a value."""
+
+    contribution: float
+    name: str
+    offset: str = ""
+    value: str = ""
+    is_sum: bool = False
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:

@@ -96,8 +96,8 @@ class Place:
             prob_against=prob_against,
             log_odds=log_odds,
             bias=bias,
-            features={name: column[order] for name, column in features.items()},
-            transitions=transitions,
+            feature_table=Table({name: column[order] for name, column in features.items()}),
+            transition_table=transitions,
             before=float(before) if position else 0.0,
             after=float(after) if position < part.n_positions - 1 else 0.0,
         )
@@ -152,15 +152,17 @@ class Place:
         strings = [
             window[max(0, stop - reach) : stop + 1].tolist() for stop in (ends - begin).tolist()
         ]
-        return {
-            "offset": ends - position,
-            "labels": np.fromiter(
-                name_patterns(strings, self.labels.classes), np.object_, len(strings)
-            ),
-            "weight": weights[1],
-            "weight_against": weights[0],
-            "contribution": weights[1] - weights[0],
-        }
+        return Table(
+            {
+                "offset": ends - position,
+                "labels": np.fromiter(
+                    name_patterns(strings, self.labels.classes), np.object_, len(strings)
+                ),
+                "weight": weights[1],
+                "weight_against": weights[0],
+                "contribution": weights[1] - weights[0],
+            }
+        )
 
 
 def _cut_after(part: Scores, position: int) -> Scores:

@@ -23,11 +23,11 @@ def name_patterns(
 def pattern_table(grammar: Grammar, weights: NDArray[np.float64], classes: NDArray[Any]) -> Table:
     """Columns pattern, a tuple of labels, and weight. ``weights`` (P,) of all patterns."""
     names = name_patterns(grammar.patterns, classes)
-    return {"pattern": np.fromiter(names, np.object_, len(names)), "weight": weights.copy()}
+    return Table({"pattern": np.fromiter(names, np.object_, len(names)), "weight": weights.copy()})
 
 
 def pair_table(grammar: Grammar, weights: NDArray[np.float64], classes: NDArray[Any]) -> Table:
     """Columns from, to, weight of those patterns that are pairs. ``weights`` (P,) of all."""
     codes, pair_weights = grammar.pairs(weights)
     before, after = np.divmod(codes, len(classes))
-    return {"from": classes[before], "to": classes[after], "weight": pair_weights}
+    return Table({"from": classes[before], "to": classes[after], "weight": pair_weights})

@@ -51,9 +51,11 @@ def weight_contributions(
     owners = np.repeat(np.arange(len(attributes)), counts)
     parts = values[owners] * weights.attributes[places] * signs[layout.outputs[places]]
     names = index.names()
-    return float(np.einsum("k,k", signs, weights.biases)), {
-        "feature": np.fromiter((names[a] for a in attributes), np.object_, len(attributes)),
-        "offset": np.zeros(len(attributes), np.int64),
-        "value": values.astype(np.object_),
-        "contribution": np.bincount(owners, parts, minlength=len(attributes)),
-    }
+    return float(np.einsum("k,k", signs, weights.biases)), Table(
+        {
+            "feature": np.fromiter((names[a] for a in attributes), np.object_, len(attributes)),
+            "offset": np.zeros(len(attributes), np.int64),
+            "value": values.astype(np.object_),
+            "contribution": np.bincount(owners, parts, minlength=len(attributes)),
+        }
+    )

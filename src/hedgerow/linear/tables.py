@@ -21,11 +21,13 @@ def attribute_table(
     layout = weights.layout.labels
     names = np.array([*index.names(), "(bias)"], dtype=np.object_)
     bias = np.full(len(classes), len(names) - 1)
-    return {
-        "attribute": names[np.concatenate([layout.attribute_of_weight(), bias])],
-        "label": classes[np.concatenate([layout.outputs, np.arange(len(classes))])],
-        "weight": np.concatenate([weights.attributes, weights.biases]),
-    }
+    return Table(
+        {
+            "attribute": names[np.concatenate([layout.attribute_of_weight(), bias])],
+            "label": classes[np.concatenate([layout.outputs, np.arange(len(classes))])],
+            "weight": np.concatenate([weights.attributes, weights.biases]),
+        }
+    )
 
 
 def describe_weight(
@@ -65,9 +67,11 @@ def transition_table(
     names = np.array([*index.names(), ""], dtype=np.object_)
     no_attribute = np.full(len(plain["weight"]), len(names) - 1)
     before, after = np.divmod(layout.outputs, len(classes))
-    return {
-        "attribute": names[np.concatenate([no_attribute, layout.attribute_of_weight()])],
-        "from": np.concatenate([plain["from"], classes[before]]),
-        "to": np.concatenate([plain["to"], classes[after]]),
-        "weight": np.concatenate([plain["weight"], weights.edges]),
-    }
+    return Table(
+        {
+            "attribute": names[np.concatenate([no_attribute, layout.attribute_of_weight()])],
+            "from": np.concatenate([plain["from"], classes[before]]),
+            "to": np.concatenate([plain["to"], classes[after]]),
+            "weight": np.concatenate([plain["weight"], weights.edges]),
+        }
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.estimator import Estimator, check_fitted
+from hedgerow.estimator import Estimator, check_fitted, with_plain_tables
 from hedgerow.linear_crf import LinearCRF
 from hedgerow.tree_crf import TreeCRF
 
@@ -26,13 +26,13 @@ POINTS = 72  # in an inch
 
 
 def check_model(crf: Any) -> Estimator:
-    """Return `crf` if it is a fitted model, and raise an error if it is not."""
+    """Return `crf`, with plain tables, if it is a fitted model; raise an error if it is not."""
     if not isinstance(crf, TreeCRF | LinearCRF):
         raise TypeError(
             f"crf is of type {type(crf).__name__}; expected a fitted TreeCRF or LinearCRF"
         )
     check_fitted(crf)
-    return crf
+    return with_plain_tables(crf)
 
 
 def open_axes(ax: Axes | None, width: float, height: float) -> Axes:

@@ -149,4 +149,4 @@ def _heaviest(table: Table, top: int) -> Table:
         if len(found) == top:
             break
     mine = np.fromiter((name in found for name in table["attribute"]), np.bool_, len(order))
-    return {name: column[mine] for name, column in table.items()}
+    return Table({name: column[mine] for name, column in table.items()})

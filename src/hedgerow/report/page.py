@@ -17,7 +17,7 @@ import numpy as np
 from hedgerow import persist
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
-from hedgerow.estimator import Estimator, check_fitted
+from hedgerow.estimator import Estimator, check_fitted, with_plain_tables
 from hedgerow.report.blob import Blob
 from hedgerow.report.browser import pack_browser
 from hedgerow.report.features import read_features
@@ -96,7 +96,7 @@ def write_report(
     if X is None and (y is not None or groups is not None):
         raise ValueError("y and groups go with X; pass write_report(model, path, X, y)")
     notes: list[str] = []
-    data, blobs = _describe(model, X, y, groups, notes)
+    data, blobs = _describe(with_plain_tables(model), X, y, groups, notes)
     data |= {
         "title": f"{type(model).__name__} report" if title is None else str(title),
         "version": __version__,

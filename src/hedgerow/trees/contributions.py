@@ -69,12 +69,14 @@ def path_contributions(
     found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
     places, columns_asked = np.divmod(found, columns.n_columns)
     names = np.array(columns.column_names(), dtype=np.object_)
-    return bias, {
-        "feature": names[columns_asked],
-        "offset": places + window.first_offset,
-        "value": window.values(places, columns_asked),
-        "contribution": np.bincount(inverse, np.concatenate(changes), minlength=len(found)),
-    }
+    return bias, Table(
+        {
+            "feature": names[columns_asked],
+            "offset": places + window.first_offset,
+            "value": window.values(places, columns_asked),
+            "contribution": np.bincount(inverse, np.concatenate(changes), minlength=len(found)),
+        }
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,22 +34,24 @@ def tree_table(
     names = np.array([*questions.names, ""], dtype=np.object_)  # -1, the column of leaves, is last
     lefts = forest.lefts[places].astype(np.int64)
     yes = lefts + _spread([not question.yes_is_left for question in asked], is_split, False)
-    return {
-        "round": tree_rounds(forest)[owners] + 1,
-        "label": classes[forest.outputs[owners]],
-        "node": nodes,
-        "feature": names[forest.columns[places]],
-        "offset": np.where(is_split, forest.offsets[places], 0),
-        "question": _spread([question.text for question in asked], is_split, ""),
-        "threshold": _spread([question.threshold for question in asked], is_split, np.nan),
-        "categories": _spread([question.categories for question in asked], is_split, None),
-        "left": np.where(is_split, yes, -1),
-        "right": np.where(is_split, 2 * lefts + 1 - yes, -1),
-        "missing": _spread(list(map(_way_of_missing, asked)), is_split, ""),
-        "value": forest.tree_weights[owners] * forest.values[places],
-        "gain": np.where(is_split, forest.gains[places], 0).astype(np.float64),
-        "weight": forest.weights[places].astype(np.float64),
-    }
+    return Table(
+        {
+            "round": tree_rounds(forest)[owners] + 1,
+            "label": classes[forest.outputs[owners]],
+            "node": nodes,
+            "feature": names[forest.columns[places]],
+            "offset": np.where(is_split, forest.offsets[places], 0),
+            "question": _spread([question.text for question in asked], is_split, ""),
+            "threshold": _spread([question.threshold for question in asked], is_split, np.nan),
+            "categories": _spread([question.categories for question in asked], is_split, None),
+            "left": np.where(is_split, yes, -1),
+            "right": np.where(is_split, 2 * lefts + 1 - yes, -1),
+            "missing": _spread(list(map(_way_of_missing, asked)), is_split, ""),
+            "value": forest.tree_weights[owners] * forest.values[places],
+            "gain": np.where(is_split, forest.gains[places], 0).astype(np.float64),
+            "weight": forest.weights[places].astype(np.float64),
+        }
+    )
 
 
 def _way_of_missing(question: Question) -> str:

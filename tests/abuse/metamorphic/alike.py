@@ -12,6 +12,7 @@ import numpy as np
 
 from abuse.kind import Case
 from hedgerow import LinearCRF, TreeCRF
+from hedgerow.estimator import with_plain_tables
 
 __all__ = ["assert_alike", "assert_same_trees", "decided"]
 
@@ -79,8 +80,8 @@ def count_same_rounds(
     """Rounds, of so many, before the first one in which a tie was broken in another way."""
     for number in range(1, n_rounds + 1):
         for label in first.classes_:
-            ours = first.trees(round=number, label=label)
-            theirs = second.trees(round=number, label=rename(label))
+            ours = with_plain_tables(first).trees(round=number, label=label)
+            theirs = with_plain_tables(second).trees(round=number, label=rename(label))
             if not is_same_tree(ours, theirs, same_cuts):
                 return number - 1
     return n_rounds
@@ -118,6 +119,6 @@ def is_same_tree(
 
 def assert_same_trees(first: TreeCRF, second: TreeCRF, *but: str) -> None:
     """Bit for bit, but for some columns of the table of trees."""
-    ours, theirs = first.trees(), second.trees()
+    ours, theirs = (with_plain_tables(crf).trees() for crf in (first, second))
     for name in set(ours) - set(but):
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
