@@ -145,13 +145,39 @@ GrowthRules read_rules(int max_leaves, int max_depth, double min_child_weight,
           max_step,   learning_rate, colsample_bytree, colsample_bynode};
 }
 
+std::unique_ptr<ColumnRules> read_column_rules(int32_t n_columns,
+                                               OptionalArray<const int8_t, 2> directions,
+                                               std::optional<Offsets> group_offsets,
+                                               std::optional<Codes> group_columns,
+                                               int max_columns) {
+  std::vector<int8_t> by_output;
+  if (directions) {
+    check(static_cast<int64_t>(directions->shape(1)) == n_columns,
+          "directions must have an entry for each output and column");
+    by_output.assign(directions->data(), directions->data() + directions->size());
+  }
+  check(group_offsets.has_value() == group_columns.has_value(), "groups need offsets and columns");
+  std::vector<std::vector<int32_t>> groups;
+  if (group_offsets) {
+    check_offsets(*group_offsets, group_columns->shape(0));
+    const int64_t* offsets = group_offsets->data();
+    for (size_t g = 0; g + 1 < group_offsets->shape(0); ++g)
+      groups.emplace_back(group_columns->data() + offsets[g],
+                          group_columns->data() + offsets[g + 1]);
+  }
+  return std::make_unique<ColumnRules>(n_columns, std::move(by_output), std::move(groups),
+                                       max_columns);
+}
+
 Forest grow(const TreeData& data, const Examples& examples, const GrowthRules& rules, uint64_t key,
-            int n_threads) {
+            int n_threads, const ColumnRules* column_rules) {
   for (int k = 0; k < examples.n_outputs(); ++k)
     for (const Derivatives& d : examples.of_output(k))
       check(d.position < data.bins().n_positions, "an example has no position");
   std::vector<GrownTree> trees;
-  run_kernel([&](Stop& stop) { trees = grow_trees(data, examples, rules, key, n_threads, stop); });
+  run_kernel([&](Stop& stop) {
+    trees = grow_trees(data, examples, rules, column_rules, key, n_threads, stop);
+  });
   return build_forest(trees);
 }
 
@@ -185,8 +211,22 @@ void bind_trees(nb::module_& module) {
            nb::arg("min_child_weight"), nb::arg("min_split_gain"), nb::arg("reg_lambda"),
            nb::arg("max_step"), nb::arg("learning_rate"), nb::arg("colsample_bytree") = 1.0,
            nb::arg("colsample_bynode") = 1.0);
+  nb::class_<ColumnRules>(module, "ColumnRules",
+                          "Which way scores go with a column, and which columns may meet.")
+      .def(nb::new_(&read_column_rules), nb::kw_only(), nb::arg("n_columns"),
+           optional_array("directions") = nb::none(), optional_array("group_offsets") = nb::none(),
+           optional_array("group_columns") = nb::none(), nb::arg("max_columns") = 0)
+      .def(
+          "are_kept",
+          [](const ColumnRules& rules, const Forest& forest) {
+            const bool fits = rules.n_outputs() < 0 || rules.n_outputs() == forest.n_outputs();
+            check(fits && forest.n_columns() <= rules.n_columns(),
+                  "column rules are for other outputs or columns");
+            return rules.are_kept(forest.trees());
+          },
+          nb::arg("forest"));
   module.def("grow_trees", &grow, nb::arg("data"), nb::arg("examples"), nb::arg("rules"),
-             nb::arg("key"), nb::arg("n_threads"));
+             nb::arg("key"), nb::arg("n_threads"), nb::arg("column_rules").none() = nb::none());
 }
 
 }  // namespace hedgerow::bindings

@@ -11,6 +11,7 @@
 
 #include "parallel.hpp"
 #include "tests/check.hpp"
+#include "trees/column_rules.hpp"
 #include "trees/data.hpp"
 #include "trees/examples.hpp"
 #include "trees/forest.hpp"
@@ -190,8 +191,8 @@ void check_trees_of(const Table& table, const TreeData& data) {
     by_label.push_back(random_derivatives(table.n_positions, share));
   const Examples examples(by_label);
   Stop stop(nullptr);
-  const std::vector<GrownTree> trees = grow_trees(data, examples, kRules, 7, 1, stop);
-  const std::vector<GrownTree> again = grow_trees(data, examples, kRules, 7, 3, stop);
+  const std::vector<GrownTree> trees = grow_trees(data, examples, kRules, nullptr, 7, 1, stop);
+  const std::vector<GrownTree> again = grow_trees(data, examples, kRules, nullptr, 7, 3, stop);
   const auto n_labels = static_cast<int>(trees.size());
   CHECK(n_labels == 4 && trees[3].size() == 1 && trees[3][0].value == 0.0f);
   std::vector<double> expected(table.n_positions * n_labels, 0.25);
@@ -250,17 +251,67 @@ TEST(growth_rules) {
   const Examples examples({random_derivatives(300, 1.0)});
   GrowthRules rules = kRules;
   rules.colsample_bytree = rules.colsample_bynode = 0.4;
-  const GrownTree tree = grow_trees(data, examples, rules, 7, 1, stop)[0];
+  const GrownTree tree = grow_trees(data, examples, rules, nullptr, 7, 1, stop)[0];
   std::set<std::pair<int32_t, int32_t>> features;
   for (const TreeNode& node : tree)
     if (node.column >= 0) features.insert({node.column, node.offset});
   CHECK(tree.size() > 1 && features.size() <= 12);
   rules = kRules;
   rules.min_child_weight = 1e6;
-  CHECK(grow_trees(data, examples, rules, 7, 1, stop)[0].size() == 1);
+  CHECK(grow_trees(data, examples, rules, nullptr, 7, 1, stop)[0].size() == 1);
   rules = kRules;
   rules.min_split_gain = 1e6;
-  CHECK(grow_trees(data, examples, rules, 7, 1, stop)[0].size() == 1);
+  CHECK(grow_trees(data, examples, rules, nullptr, 7, 1, stop)[0].size() == 1);
+}
+
+// Values go the way of the columns, columns of a branch are of one group, and the rules notice if
+// either is not so.
+TEST(column_rules) {
+  const Table table({200, 1, 60}, 6, 4);
+  Stop stop(nullptr);
+  const TreeData data(table.bins(), table.windows(1, 1), stop);
+  const int n_outputs = 5;
+  std::vector<std::vector<Derivatives>> by_output;
+  std::vector<int8_t> directions;
+  for (int k = 0; k < n_outputs; ++k) {
+    by_output.push_back(random_derivatives(table.n_positions, 1.0));
+    for (int32_t c = 0; c < table.n_columns(); ++c)
+      directions.push_back(static_cast<int8_t>(c % 3 == 2 ? 2 * below(2) : below(4) - 1));
+  }
+  const Examples examples(by_output);
+  const std::vector<std::vector<int32_t>> groups{{0, 1, 3}, {1, 4, 6, 7}, {2, 5, 8, 9}};
+  const std::vector<ColumnRules> all_rules{
+      {10, directions, {}, 0}, {10, {}, groups, 0}, {10, {}, {}, 2}, {10, directions, groups, 0}};
+  const auto grow = [&](const ColumnRules* rules, int n_threads) {
+    return grow_trees(data, examples, kRules, rules, 7, n_threads, stop);
+  };
+  const TreeArrays free = build_forest(grow(nullptr, 1)).trees();
+  for (const ColumnRules& rules : all_rules) {
+    const std::vector<GrownTree> trees = grow(&rules, 1);
+    CHECK(trees == grow(&rules, 3));
+    CHECK(rules.are_kept(build_forest(trees).trees()) && !rules.are_kept(free));
+    if (rules.n_outputs() < 0) continue;
+    for (int k = 0; k < n_outputs; ++k) {
+      Table moved = table;
+      for (int64_t i = 0; i < table.n_positions * table.n_columns(); ++i) {
+        const auto c = static_cast<int32_t>(i % table.n_columns());
+        const int direction = rules.directions(k)[c];
+        if (direction == kUnused || direction == kAnyWay || table.all[i] == 0) continue;
+        const auto bin = table.all[i] + direction * static_cast<int>(below(3));
+        moved.all[i] = static_cast<uint8_t>(std::clamp<int>(bin, 1, table.n_bins[c]));
+      }
+      bool rises = true;
+      for (int64_t t = 0; t < table.n_positions; ++t)
+        rises &=
+            trees[k][walk(moved, trees[k], t)].value >= trees[k][walk(table, trees[k], t)].value;
+      CHECK(rises);
+    }
+  }
+  CHECK_THROWS(std::invalid_argument, ColumnRules(2, {0, 3}, {}, 0), "a direction is out of range");
+  CHECK_THROWS(std::invalid_argument, ColumnRules(2, {}, {{0, 2}}, 0), "a column of a group");
+  const ColumnRules other(11, {}, groups, 0), of_categories(10, std::vector<int8_t>(50, 1), {}, 0);
+  CHECK_THROWS(std::invalid_argument, grow(&other, 1), "another number of columns");
+  CHECK_THROWS(std::invalid_argument, grow(&of_categories, 1), "categories has no direction");
 }
 
 // Arrays that are no trees, whatever they hold, are refused before anything is read by them.
@@ -269,7 +320,8 @@ TEST(damaged_trees) {
   Stop stop(nullptr);
   const TreeData data(table.bins(), table.windows(1, 1), stop);
   const Examples examples({random_derivatives(30, 1.0), random_derivatives(30, 1.0)});
-  const TreeArrays trees = build_forest(grow_trees(data, examples, kRules, 0, 1, stop)).trees();
+  const TreeArrays trees =
+      build_forest(grow_trees(data, examples, kRules, nullptr, 0, 1, stop)).trees();
   const auto refuses = [&](auto change, const char* part) {
     TreeArrays arrays = trees;
     change(arrays);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "random.hpp"
+#include "require.hpp"
 
 namespace hedgerow {
 namespace {
@@ -21,6 +22,8 @@ struct OpenNode {
   int depth;
   int64_t begin, end;  // its examples
   Sum total;
+  StepBounds bounds{};
+  std::vector<int32_t> branch{};  // columns split on above it, if that limits what it may use
   Split split{};
   std::unique_ptr<Histogram> histogram{};
 
@@ -65,6 +68,7 @@ struct GrowingTree {
   SplitRules rules;
   std::vector<Example> examples;  // those of a node stand together, by position
   std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
+  const int8_t* directions;       // by column, of type ColumnDirection; null: any way
   GrownTree nodes{};
   int n_leaves = 1;
 };
@@ -96,11 +100,16 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
 // one node.
 class Grower {
  public:
-  Grower(const TreeData& data, const GrowthRules& rules, Stop& stop)
-      : data_(data), rules_(rules), stop_(stop), builder_(data, stop) {}
+  Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules* column_rules,
+         Stop& stop)
+      : data_(data),
+        rules_(rules),
+        column_rules_(column_rules),
+        stop_(stop),
+        builder_(data, stop) {}
 
-  GrownTree grow(std::span<const Derivatives> derivatives, uint64_t key) {
-    GrowingTree tree = plant(derivatives, key);
+  GrownTree grow(std::span<const Derivatives> derivatives, int output, uint64_t key) {
+    GrowingTree tree = plant(derivatives, output, key);
     Frontier frontier(rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth);
     Pending pending = open_root(tree);
     for (;;) {
@@ -120,21 +129,32 @@ class Grower {
   }
 
  private:
-  GrowingTree plant(std::span<const Derivatives> derivatives, uint64_t key) const {
+  GrowingTree plant(std::span<const Derivatives> derivatives, int output, uint64_t key) const {
     FixedPoint fixed = to_fixed_point(derivatives);
     const SplitRules rules{rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
                            fixed.gradient_unit, fixed.curvature_unit};
-    GrowingTree tree{key, rules, std::move(fixed.examples), {}};
+    GrowingTree tree{key, rules, std::move(fixed.examples), {}, nullptr};
+    if (column_rules_ != nullptr && column_rules_->has_monotone(output))
+      tree.directions = column_rules_->directions(output);
+    if (column_rules_ != nullptr && column_rules_->has_unused(output))
+      tree.features = used_features(column_rules_->directions(output));
     if (rules_.colsample_bytree < 1.0)
-      tree.features = choose_features(data_.n_features(), {}, rules_.colsample_bytree,
+      tree.features = choose_features(data_.n_features(), tree.features, rules_.colsample_bytree,
                                       derive_key(key, kTreeColumns));
     return tree;
+  }
+
+  std::vector<uint8_t> used_features(const int8_t* directions) const {
+    std::vector<uint8_t> features(data_.n_features());
+    for (size_t f = 0; f < features.size(); ++f)
+      features[f] = directions[f / data_.n_offsets()] != kUnused;
+    return features;
   }
 
   Pending open_root(GrowingTree& tree) const {
     Sum total;
     for (const Example& example : tree.examples) total += Sum(example);
-    return {add_node(tree, 0, 0, static_cast<int64_t>(tree.examples.size()), total)};
+    return {add_node(tree, 0, 0, static_cast<int64_t>(tree.examples.size()), total, {})};
   }
 
   void count(const GrowingTree& tree, Pending& pending) {
@@ -154,8 +174,10 @@ class Grower {
   // Puts the node on the frontier if it has a split.
   void find_split_of(const GrowingTree& tree, OpenNode& node, Frontier& frontier) {
     if (may_split(tree, node)) {
-      const uint8_t* features = choose_node_features(tree, node.node);
-      node.split = find_split(data_, *node.histogram, node.total, tree.rules, features);
+      const uint8_t* features = choose_node_features(tree, node);
+      const MonotoneRules monotone{tree.directions, node.bounds};
+      node.split = find_split(data_, *node.histogram, node.total, tree.rules, features,
+                              tree.directions == nullptr ? nullptr : &monotone);
     }
     if (node.split.exists())
       frontier.push(std::move(node));
@@ -175,10 +197,30 @@ class Grower {
     node.gain = static_cast<float>(split.gain);
     ++tree.n_leaves;
     const int depth = parent.depth + 1;
-    OpenNode left = add_node(tree, depth, parent.begin, middle, split.left);
-    OpenNode right = add_node(tree, depth, middle, parent.end, parent.total - split.left);
+    const auto [bounds_left, bounds_right] = bounds_of_children(tree, parent);
+    OpenNode left = add_node(tree, depth, parent.begin, middle, split.left, bounds_left);
+    OpenNode right =
+        add_node(tree, depth, middle, parent.end, parent.total - split.left, bounds_right);
+    if (column_rules_ != nullptr && column_rules_->limits_interactions())
+      left.branch = right.branch = extend(std::move(parent.branch), split.column);
     if (left.n_examples() > right.n_examples()) std::swap(left, right);
     return {std::move(left), std::move(right), std::move(parent.histogram)};
+  }
+
+  // What is on one side of a split on a monotone column must stay there, however it is split again:
+  // no leaf goes beyond the middle between the steps that the two children would take as leaves.
+  std::pair<StepBounds, StepBounds> bounds_of_children(const GrowingTree& tree,
+                                                       const OpenNode& parent) const {
+    StepBounds left = parent.bounds, right = parent.bounds;
+    const Split& split = parent.split;
+    if (tree.directions == nullptr) return {left, right};
+    const int8_t direction = tree.directions[split.column];
+    if (direction == kAnyWay) return {left, right};
+    const double middle = std::midpoint(step(tree, split.left, parent.bounds),
+                                        step(tree, parent.total - split.left, parent.bounds));
+    (direction == kRising ? left.upper : left.lower) = middle;
+    (direction == kRising ? right.lower : right.upper) = middle;
+    return {left, right};
   }
 
   bool may_split(const GrowingTree& tree, const OpenNode& node) const {
@@ -188,12 +230,25 @@ class Grower {
   }
 
   // Null if the node may use all features.
-  const uint8_t* choose_node_features(const GrowingTree& tree, int32_t node) {
-    if (rules_.colsample_bynode >= 1.0)
-      return tree.features.empty() ? nullptr : tree.features.data();
-    node_features_ = choose_features(data_.n_features(), tree.features, rules_.colsample_bynode,
-                                     derive_key(derive_key(tree.key, kNodeColumns), node));
+  const uint8_t* choose_node_features(const GrowingTree& tree, const OpenNode& node) {
+    const std::vector<uint8_t>* among = &tree.features;
+    if (!node.branch.empty()) {
+      fill_branch_features(tree, node);
+      among = &branch_features_;
+    }
+    if (rules_.colsample_bynode >= 1.0) return among->empty() ? nullptr : among->data();
+    node_features_ = choose_features(data_.n_features(), *among, rules_.colsample_bynode,
+                                     derive_key(derive_key(tree.key, kNodeColumns), node.node));
     return node_features_.data();
+  }
+
+  // Features of the tree whose columns may be used below those of the node's branch.
+  void fill_branch_features(const GrowingTree& tree, const OpenNode& node) {
+    const std::vector<uint8_t> columns = column_rules_->allowed_below(node.branch);
+    branch_features_.resize(data_.n_features());
+    for (size_t f = 0; f < branch_features_.size(); ++f)
+      branch_features_[f] =
+          columns[f / data_.n_offsets()] && (tree.features.empty() || tree.features[f]);
   }
 
   // Examples that go left come first, both sides by position; returns where the right ones begin.
@@ -230,17 +285,23 @@ class Grower {
   }
 
   // A leaf, which may be split later.
-  OpenNode add_node(GrowingTree& tree, int depth, int64_t begin, int64_t end, Sum total) const {
+  OpenNode add_node(GrowingTree& tree, int depth, int64_t begin, int64_t end, Sum total,
+                    const StepBounds& bounds) const {
+    TreeNode node;
+    node.value = static_cast<float>(step(tree, total, bounds) * rules_.learning_rate);
+    node.weight =
+        static_cast<float>(static_cast<double>(total.curvature()) * tree.rules.curvature_unit);
+    tree.nodes.push_back(node);
+    return {static_cast<int32_t>(tree.nodes.size()) - 1, depth, begin, end, total, bounds};
+  }
+
+  // How far a leaf with these examples moves a score, before the learning rate.
+  double step(const GrowingTree& tree, const Sum& total, const StepBounds& bounds) const {
     const double gradient = static_cast<double>(total.gradient()) * tree.rules.gradient_unit;
     const double weight = static_cast<double>(total.curvature()) * tree.rules.curvature_unit;
     const double divisor = weight + rules_.reg_lambda;
-    const double step = divisor > 0.0 ? -gradient / divisor : 0.0;
-    TreeNode node;
-    node.value = static_cast<float>(std::clamp(step, -rules_.max_step, rules_.max_step) *
-                                    rules_.learning_rate);
-    node.weight = static_cast<float>(weight);
-    tree.nodes.push_back(node);
-    return {static_cast<int32_t>(tree.nodes.size()) - 1, depth, begin, end, total};
+    const double step = bounds.clamp(divisor > 0.0 ? -gradient / divisor : 0.0);
+    return std::clamp(step, -rules_.max_step, rules_.max_step);
   }
 
   std::unique_ptr<Histogram> take_histogram() {
@@ -255,9 +316,11 @@ class Grower {
 
   const TreeData& data_;
   GrowthRules rules_;
+  const ColumnRules* column_rules_;
   Stop& stop_;
   HistogramBuilder builder_;
   std::vector<Example> aside_;  // those that go right, while a node is partitioned
+  std::vector<uint8_t> branch_features_;
   std::vector<uint8_t> node_features_;
   std::vector<std::unique_ptr<Histogram>> idle_;
 };
@@ -286,6 +349,19 @@ void append_node(const TreeNode& node, TreeArrays& out) {
       out.left_sets.push_back(static_cast<uint8_t>(word >> (8 * byte)));
 }
 
+void check_column_rules(const TreeData& data, const ColumnRules& rules, int n_outputs) {
+  require(rules.n_columns() == data.bins().n_columns(),
+          "column rules are for another number of columns");
+  if (rules.n_outputs() < 0) return;
+  require(rules.n_outputs() == n_outputs, "column rules are for another number of outputs");
+  for (int output = 0; output < n_outputs; ++output)
+    for (int32_t c = 0; c < rules.n_columns(); ++c) {
+      const int8_t direction = rules.directions(output)[c];
+      require(!data.bins().categorical[c] || direction == kAnyWay || direction == kUnused,
+              "a column of categories has no direction");
+    }
+}
+
 }  // namespace
 
 Forest build_forest(const std::vector<GrownTree>& trees) {
@@ -301,8 +377,9 @@ Forest build_forest(const std::vector<GrownTree>& trees) {
 }
 
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
-                                  const GrowthRules& rules, uint64_t key, int n_threads,
-                                  Stop& stop) {
+                                  const GrowthRules& rules, const ColumnRules* column_rules,
+                                  uint64_t key, int n_threads, Stop& stop) {
+  if (column_rules != nullptr) check_column_rules(data, *column_rules, examples.n_outputs());
   // The largest first, so that no thread is left with a long one at the end.
   std::vector<int> order(examples.n_outputs());
   std::iota(order.begin(), order.end(), 0);
@@ -311,10 +388,10 @@ std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples
   });
   std::vector<GrownTree> trees(examples.n_outputs());
   parallel_for_each_thread(examples.n_outputs(), n_threads, stop, [&] {
-    return [&, grower = std::make_unique<Grower>(data, rules, stop)](int64_t i) {
+    return [&, grower = std::make_unique<Grower>(data, rules, column_rules, stop)](int64_t i) {
       const int output = order[i];
-      trees[output] =
-          grower->grow(examples.of_output(output), derive_key(key, static_cast<uint64_t>(output)));
+      trees[output] = grower->grow(examples.of_output(output), output,
+                                   derive_key(key, static_cast<uint64_t>(output)));
     };
   });
   return trees;

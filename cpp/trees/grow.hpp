@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "trees/column_rules.hpp"
 #include "trees/data.hpp"
 #include "trees/examples.hpp"
 #include "trees/forest.hpp"
@@ -39,10 +40,11 @@ struct TreeNode {
 
 using GrownTree = std::vector<TreeNode>;
 
-// A tree for the examples of each output; all randomness comes from `key`.
+// A tree for the examples of each output; all randomness comes from `key`. Columns may be used as
+// `column_rules` says, or in any way if it is null.
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
-                                  const GrowthRules& rules, uint64_t key, int n_threads,
-                                  Stop& stop);
+                                  const GrowthRules& rules, const ColumnRules* column_rules,
+                                  uint64_t key, int n_threads, Stop& stop);
 
 // A forest of one round, whose tree i adds to output i with a weight of 1.
 Forest build_forest(const std::vector<GrownTree>& trees);

@@ -10,10 +10,13 @@ constexpr double kSmallestGain = 1e-6;  // less is rounding
 
 void insert(BinSet& set, int bin) { set[bin >> 6] |= uint64_t{1} << (bin & 63); }
 
-// Looks at one feature after the other and keeps the best split.
+// Looks at one feature after the other and keeps the best split; `monotone` is read only where
+// is_monotone.
+template <bool is_monotone>
 class Search {
  public:
-  Search(const Sum& total, const SplitRules& rules) : total_(total), rules_(rules) {
+  Search(const Sum& total, const SplitRules& rules, const MonotoneRules* monotone)
+      : total_(total), rules_(rules), monotone_(monotone) {
     node_score_ = score(total);
     best_.gain = std::max(rules.min_split_gain, kSmallestGain);
   }
@@ -33,10 +36,28 @@ class Search {
  private:
   double score(const Sum& sum) const {
     const double gradient = static_cast<double>(sum.gradient()) * rules_.gradient_unit;
-    return gradient * gradient / (weight(sum) + rules_.reg_lambda);
+    const double divisor = weight(sum) + rules_.reg_lambda;
+    if constexpr (is_monotone) {
+      const double free = -gradient / divisor;
+      const double step = monotone_->bounds.clamp(free);
+      if (step != free) return -step * (2.0 * gradient + divisor * step);
+    }
+    return gradient * gradient / divisor;
   }
   double weight(const Sum& sum) const {
     return static_cast<double>(sum.curvature()) * rules_.curvature_unit;
+  }
+
+  // Are the steps of the children in the order that the column asks for?
+  bool keeps_order(const Sum& left, const Sum& right) const {
+    const int8_t direction = monotone_->directions[column_];
+    if (direction == kAnyWay) return true;
+    const double on_left = step(left), on_right = step(right);
+    return direction == kRising ? on_left <= on_right : on_left >= on_right;
+  }
+  double step(const Sum& sum) const {
+    const double gradient = static_cast<double>(sum.gradient()) * rules_.gradient_unit;
+    return monotone_->bounds.clamp(-gradient / (weight(sum) + rules_.reg_lambda));
   }
 
   // Is there a better split with `left` on the left?
@@ -48,6 +69,8 @@ class Search {
     const double gain = score(left) + score(right) - node_score_;
     if (gain < best_.gain) return false;
     if (gain == best_.gain && !comes_first()) return false;
+    if constexpr (is_monotone)
+      if (!keeps_order(left, right)) return false;
     best_.gain = gain;
     best_.column = column_;
     best_.offset = offset_;
@@ -114,6 +137,7 @@ class Search {
 
   Sum total_;
   SplitRules rules_;
+  const MonotoneRules* monotone_;
   double node_score_;
   Split best_;
   int32_t column_ = 0;
@@ -132,11 +156,10 @@ const SlotSum* first_entry(const TreeData& data, const Histogram& histogram, int
   return is_own ? &*found : nullptr;
 }
 
-}  // namespace
-
-Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
-                 const SplitRules& rules, const uint8_t* features) {
-  Search search(total, rules);
+template <bool is_monotone>
+Split search_all(const TreeData& data, const Histogram& histogram, const Sum& total,
+                 const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone) {
+  Search<is_monotone> search(total, rules, monotone);
   const BinTable& table = data.bins();
   const int before = data.windows().before, n_offsets = data.n_offsets();
   const auto allows = [&](int32_t column, int32_t offset) {
@@ -151,7 +174,12 @@ Split find_split(const TreeData& data, const Histogram& histogram, const Sum& to
   std::array<Sum, 256> bins;
   // Where the window reaches beyond the sequence, every sparse column is missing, and all columns
   // without other missing values offer the same split. Only the first of them has to be looked at,
-  // as it is taken among equals; if it has entries, that is done below.
+  // as it is taken among equals; if it has entries, that is done below. A monotone column may have
+  // to refuse what others offer.
+  const auto is_typical = [&](int32_t column) {
+    if constexpr (is_monotone) return monotone->directions[column] == kAnyWay;
+    return true;
+  };
   for (int o = 0; o < n_offsets; ++o) {
     if (histogram.outside[o].is_empty()) continue;
     for (int32_t column = 0; column < table.n_columns(); ++column) {
@@ -164,9 +192,11 @@ Split find_split(const TreeData& data, const Histogram& histogram, const Sum& to
         bins[data.default_bin(column)] = total - histogram.outside[o];
         search.look_at(column, o - before, table.categorical[column], bins.data(),
                        table.n_bins[column]);
+        if (is_typical(column)) break;
+      } else if (data.slot_bin(column, entry->place - o * data.n_slots()) != 0 &&
+                 is_typical(column)) {
         break;
       }
-      if (data.slot_bin(column, entry->place - o * data.n_slots()) != 0) break;
     }
   }
   for (size_t i = 0; i < histogram.sparse.size();) {
@@ -187,6 +217,14 @@ Split find_split(const TreeData& data, const Histogram& histogram, const Sum& to
                      table.n_bins[column]);
   }
   return search.take();
+}
+
+}  // namespace
+
+Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
+                 const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone) {
+  return monotone == nullptr ? search_all<false>(data, histogram, total, rules, features, monotone)
+                             : search_all<true>(data, histogram, total, rules, features, monotone);
 }
 
 }  // namespace hedgerow

@@ -1,9 +1,12 @@
 // Splits: where to cut the examples of a tree node in two.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 
+#include "trees/column_rules.hpp"
 #include "trees/histogram.hpp"
 
 namespace hedgerow {
@@ -31,11 +34,29 @@ struct SplitRules {
   double curvature_unit;  // and its curvature
 };
 
+// Steps that the leaves below a node may take.
+struct StepBounds {
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
+
+  double clamp(double step) const { return std::clamp(step, lower, upper); }
+};
+
+// What keeps a tree monotone: steps of a node within bounds, and children in order.
+struct MonotoneRules {
+  const int8_t* directions;  // (n_columns,) of type ColumnDirection
+  StepBounds bounds;
+};
+
 // The split of the largest gain, G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H +
 // lambda), over all features, bins and directions of missing values; among equals that of the first
 // column, offset and bin. Bins of categories are cut in order of their gradient. `features` has a
 // byte for each feature, by column and offset, that is 0 if it may not be used; null: all may.
+//
+// With monotone rules a step w that is out of bounds counts as the nearest one within, which gains
+// -w (2 G + (H + lambda) w), and splits whose children would be in the wrong order are left out.
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
-                 const SplitRules& rules, const uint8_t* features);
+                 const SplitRules& rules, const uint8_t* features,
+                 const MonotoneRules* monotone = nullptr);
 
 }  // namespace hedgerow

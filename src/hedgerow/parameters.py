@@ -18,6 +18,8 @@ from sklearn.utils import check_random_state
 
 # Parameters that may be objects, which no file can keep.
 OBJECTS = frozenset({"objective", "eval_metric", "callbacks", "random_state"})
+# Lists in which the order of an element's elements means nothing: they may be sets.
+OF_SETS = frozenset({"interaction_constraints"})
 
 PLAIN_TYPES = frozenset({type(None), bool, int, float, str})
 SCALARS = (str, Real, np.bool_)
@@ -173,7 +175,8 @@ def _plain_list(name: str, elements: Sequence[Any], prefix: str = "") -> list[An
             plain.append(element)
             continue
         where = f"{prefix}{name}" if prefix else f"{name}[{number}]"
-        if type(element) is not tuple and isinstance(element, UNORDERED):
+        may_be_set = name in OF_SETS and isinstance(element, AbstractSet)
+        if type(element) is not tuple and isinstance(element, UNORDERED) and not may_be_set:
             raise TypeError(
                 f"{where} is of type {type(element).__name__}, whose elements have no order; "
                 "expected a tuple or a list"

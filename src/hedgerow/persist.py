@@ -101,10 +101,13 @@ def unpack_index(state: State) -> _core.StringIndex:
 
 def pack_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values of parameters as JSON values; a dict becomes a list of pairs."""
-    return {
-        name: {"pairs": list(value.items())} if isinstance(value, dict) else value
-        for name, value in parameters.items()
-    }
+    return {name: _pack_value(value) for name, value in parameters.items()}
+
+
+def _pack_value(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {"pairs": [[key, _pack_value(item)] for key, item in value.items()]}
 
 
 def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -113,18 +116,19 @@ def unpack_parameters(metadata: dict[str, Any], known: Collection[str]) -> dict[
     require(isinstance(packed, dict) and set(packed) <= set(known), "unknown parameters")
     assert isinstance(packed, dict)
     with expecting("its parameters"):
-        parameters = {
-            name: _read_pairs(**value) if isinstance(value, dict) else value
-            for name, value in packed.items()
-        }
+        parameters = {name: _unpack_value(value) for name, value in packed.items()}
         for name, value in parameters.items():  # else they could not be saved again
             is_plain = not is_object(name, value) and _is_same(plain_value(name, value), value)
             require(is_plain, "its parameters")
     return parameters
 
 
+def _unpack_value(value: Any) -> Any:
+    return _read_pairs(**value) if isinstance(value, dict) else value
+
+
 def _read_pairs(pairs: list[list[Any]]) -> dict[Any, Any]:
-    found = dict(pairs)
+    found = {key: _unpack_value(item) for key, item in pairs}
     require(len(found) == len(pairs), "a parameter has a key twice")
     return found
 

@@ -27,6 +27,8 @@ MEANT = {
     ("max_step",): "max_delta_step",
     ("colsample_bytree",): "feature_fraction colsample max_features rsm",
     ("colsample_bynode",): "feature_fraction_bynode colsample_bylevel",
+    ("monotone_constraints",): "monotonic_cst monotone_cst monotonic_constraints mc",
+    ("interaction_constraints",): "interaction_cst",
     ("subsample",): "bagging_fraction sample_rate",
     ("reg_lambda",): "lambda lambda_ lambda_l2 l2 l2_regularization l2_leaf_reg reg_l2",
     ("reg_alpha",): "alpha lambda_l1 l1 l1_regularization reg_l1 c1",

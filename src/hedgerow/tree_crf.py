@@ -13,6 +13,11 @@ from sklearn.utils import Tags
 
 from hedgerow import _core
 from hedgerow.boosting.booster import Binned, Booster
+from hedgerow.boosting.column_rules import (
+    InteractionConstraints,
+    MonotoneConstraints,
+    read_column_rules,
+)
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import (
@@ -89,6 +94,20 @@ class TreeCRF(Estimator):
     colsample_bytree, colsample_bynode : float, default 1.0
         Share of the features, columns at all positions of the window, that a tree may use; and of
         these, that a split may.
+    monotone_constraints : dict, list or None, default None
+        Odds that never fall, or never rise, as a column of numbers rises.
+        ``{"speed": {"running": 1}}``: the odds of "running" against every other label never fall
+        as "speed" rises, whatever the other columns and labels are; -1: they never rise. Of several
+        labels of a column, the odds of one with a larger number against one with a smaller number
+        never fall; labels left out have 0. With two labels ``{"speed": 1}`` or ``[1, 0, -1]``, a
+        number for each column, is about the second one of ``classes_``. Columns have names or
+        numbers; the attributes of dicts have names, and are 0 where they are absent. It holds for
+        every position of the window. Missing values are neither high nor low.
+    interaction_constraints : list of lists, "pairwise", "no_interactions" or None, default None
+        Groups of columns that may interact: all splits on the way to a leaf are on columns of one
+        group. Columns in no group form one more. "pairwise": any two columns; "no_interactions":
+        each column by itself. A column is the same one at all positions of the window; of dicts, a
+        key stands for all its values.
     newton : bool, default True
         Whether to use curvature. False is first-order boosting.
     curvature : {"mixing", "exact", "length"}, default "mixing"
@@ -246,6 +265,8 @@ class TreeCRF(Estimator):
         window: int | tuple[int, int] = 0,
         colsample_bytree: float = 1.0,
         colsample_bynode: float = 1.0,
+        monotone_constraints: MonotoneConstraints = None,
+        interaction_constraints: InteractionConstraints = None,
         newton: bool = True,
         curvature: CurvatureKind = "mixing",
         transition_step: TransitionStep = "auto",
@@ -289,6 +310,8 @@ class TreeCRF(Estimator):
         self.window = window
         self.colsample_bytree = colsample_bytree
         self.colsample_bynode = colsample_bynode
+        self.monotone_constraints = monotone_constraints
+        self.interaction_constraints = interaction_constraints
         self.newton = newton
         self.curvature = curvature
         self.transition_step = transition_step
@@ -370,7 +393,7 @@ class TreeCRF(Estimator):
         data, columns = self._learn_training(labelled, init)
         sequences = labelled.sequences
         del labelled
-        settings = Settings.read(self, data.targets.n_labels)
+        settings = self._read_settings(data, columns, init)
         eval_sets = self._eval_sets(eval_set, held, data, objective)
         del held
         schedule = self._schedule(objective, init)
@@ -571,6 +594,17 @@ class TreeCRF(Estimator):
         if init is not None:
             return data, init._trees.columns
         return data, Columns.learn(labelled.sequences, labelled.index, int(self.max_bins))
+
+    def _read_settings(self, data: TrainingSet, columns: Columns, init: TreeCRF | None) -> Settings:
+        rules = read_column_rules(
+            self.monotone_constraints, self.interaction_constraints, columns, data.labels
+        )
+        if rules is not None and init is not None and not rules.are_kept(init._trees.forest):
+            raise ValueError(
+                "the trees of init, which stay, do not keep to monotone_constraints and "
+                "interaction_constraints; train init with them, or fit without init"
+            )
+        return Settings.read(self, data.targets.n_labels, rules)
 
     def _begin(
         self,

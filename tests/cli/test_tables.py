@@ -144,6 +144,26 @@ def test_mistakes(options, message, table, tmp_path, capsys):
     assert message in complaint(capsys, "train", table, "-m", tmp_path / "model", *options)
 
 
+def test_constraints_of_columns(table, tmp_path, capsys):
+    place, columns = tmp_path / "model", ["--group", "day", "--label", "state", "--quiet"]
+    options = [*columns, "--set", "n_rounds=2", "--set", "interaction_constraints=no_interactions"]
+    run(
+        capsys,
+        "train",
+        table,
+        "-m",
+        place,
+        *options,
+        "--set",
+        "monotone_constraints={'speed': {2: 1}}",
+    )
+    assert hedgerow.load(place).monotone_constraints == {"speed": {2: 1}}
+    assert hedgerow.load(place).interaction_constraints == "no_interactions"
+    wrong = ["--set", 'monotone_constraints={"sped": {"2": 1}}']
+    message = complaint(capsys, "train", table, "-m", place, *columns, *wrong)
+    assert "names the column 'sped', which X does not have; did you mean speed?" in message
+
+
 def test_a_position_is_explained(table, model, capsys):
     out = run(capsys, "inspect", model, table, "--sequence", 1, "--label", 2, "--against", 0)
     assert out.startswith("position 0: 2 ")

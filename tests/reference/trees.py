@@ -22,6 +22,25 @@ class Rules:
     learning_rate: float = 1.0
 
 
+@dataclass(frozen=True)
+class ColumnRules:
+    """What columns may do in one tree; the defaults bind nothing."""
+
+    directions: tuple = ()  # by column: the value never falls (1), never rises (-1); 2: unused
+    groups: tuple = ()  # sets of columns that may meet in a branch
+    max_columns: int = 0  # in a branch; 0: any number
+
+    def direction(self, column):
+        return self.directions[column] if self.directions else 0
+
+    def allow(self, column, branch):
+        """Whether to split on a column below splits on the columns of `branch`."""
+        together = branch | {column}
+        fits = not self.groups or any(together <= set(group) for group in self.groups)
+        few = not self.max_columns or len(together) <= self.max_columns
+        return self.direction(column) != 2 and (not branch or (fits and few))
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Bins of all columns at N positions, as a full table and as the kernels want them.
@@ -97,6 +116,8 @@ class Node:
     left_bins: frozenset = frozenset()
     left: int = -1
     gain: float = 0.0  # float32 as well, where there is one
+    bounds: tuple = (-np.inf, np.inf)  # of the steps below it
+    branch: frozenset = frozenset()  # columns split on above it
 
 
 @dataclass
@@ -119,6 +140,7 @@ class Grower:
     gradients: np.ndarray  # float32
     curvatures: np.ndarray  # float32
     rules: Rules
+    column_rules: ColumnRules = ColumnRules()
     nodes: list = field(default_factory=list)
 
     def grow(self):
@@ -141,13 +163,16 @@ class Grower:
             candidates += self.expand(best)
         return self.nodes
 
-    def add_node(self, examples, depth):
+    def add_node(self, examples, depth, **above):
+        node = Node(0.0, np.float32(self.total(examples)[1]), examples, depth, **above)
+        limited = clip(self.step(examples, node.bounds), -self.rules.max_step, self.rules.max_step)
+        node.value = np.float32(limited * self.rules.learning_rate)
+        self.nodes.append(node)
+
+    def step(self, examples, bounds):
         gradient, weight = self.total(examples)
         divisor = weight + self.rules.reg_lambda
-        step = -gradient / divisor if divisor > 0 else 0.0
-        step = min(max(step, -self.rules.max_step), self.rules.max_step)
-        value = np.float32(step * self.rules.learning_rate)
-        self.nodes.append(Node(value, np.float32(weight), examples, depth))
+        return clip(-gradient / divisor if divisor > 0 else 0.0, *bounds)
 
     def total(self, examples):
         gradient, curvature = sum(self.g[i] for i in examples), sum(self.h[i] for i in examples)
@@ -160,17 +185,33 @@ class Grower:
         right = [i for i in parent.examples if bins[i] not in split.left_bins]
         parent.column, parent.offset, parent.left_bins = split.column, split.offset, split.left_bins
         parent.gain, parent.left = np.float32(split.gain), len(self.nodes)
-        self.add_node(left, parent.depth + 1)
-        self.add_node(right, parent.depth + 1)
+        branch = parent.branch | {split.column}
+        for examples, bounds in zip((left, right), self.narrow(parent, left, right), strict=True):
+            self.add_node(examples, parent.depth + 1, bounds=bounds, branch=branch)
         return [self.consider(parent.left), self.consider(parent.left + 1)]
+
+    def narrow(self, parent, left, right):
+        """Bounds of the children: no step goes beyond the middle of theirs."""
+        lower, upper = parent.bounds
+        most = self.rules.max_step
+        steps = [clip(self.step(side, parent.bounds), -most, most) for side in (left, right)]
+        sides = [(lower, sum(steps) / 2), (sum(steps) / 2, upper)]
+        direction = self.column_rules.direction(parent.column)
+        return {0: [parent.bounds] * 2, 1: sides, -1: sides[::-1]}[direction]
+
+    def in_order(self, column, left, right, bounds):
+        direction = self.column_rules.direction(column)
+        return direction * self.step(left, bounds) <= direction * self.step(right, bounds)
 
     def consider(self, number):
         node, best = self.nodes[number], None
         least = max(self.rules.min_split_gain, SMALLEST_GAIN)
         if node.depth >= self.rules.max_depth:
             return None
-        whole = self.score(node.examples)
+        whole = self.score(node.examples, node.bounds)
         for column, offset, bins in self.features:
+            if not self.column_rules.allow(column, node.branch):
+                continue
             for left_bins in self.ways_to_cut(column, node.examples, bins):
                 left = [i for i in node.examples if bins[i] in left_bins]
                 right = [i for i in node.examples if bins[i] not in left_bins]
@@ -179,17 +220,21 @@ class Grower:
                 lighter = min(self.total(left)[1], self.total(right)[1])
                 if lighter < self.rules.min_child_weight:
                     continue
-                gain = self.score(left) + self.score(right) - whole
-                if gain > least:  # the first of equals stays
+                gain = self.score(left, node.bounds) + self.score(right, node.bounds) - whole
+                # The first of equals stays.
+                if gain > least and self.in_order(column, left, right, node.bounds):
                     least = gain
                     best = Candidate(number, gain, column, offset, left_bins)
         return best
 
-    def score(self, examples):
+    def score(self, examples, bounds):
         if not examples:
             return 0.0
         gradient, weight = self.total(examples)
-        return gradient * gradient / (weight + self.rules.reg_lambda)
+        divisor, step = weight + self.rules.reg_lambda, self.step(examples, bounds)
+        if step != -gradient / divisor:
+            return -step * (2 * gradient + divisor * step)
+        return gradient * gradient / divisor
 
     def ways_to_cut(self, column, examples, bins):
         """Sets of bins to go left, in the order in which they are tried."""
@@ -219,6 +264,10 @@ class Grower:
         return gradient / (weight + self.rules.reg_lambda)
 
 
+def clip(value, lower, upper):
+    return min(max(value, lower), upper)
+
+
 def to_whole_units(values, n_bits):
     """Whole numbers, and the power of two that they are multiples of."""
     values = np.asarray(values, np.float32).astype(np.float64)
@@ -228,9 +277,17 @@ def to_whole_units(values, n_bits):
     return [int(v) for v in np.rint(values / unit)], unit
 
 
-def grow_tree(table, window, positions, gradients, curvatures, rules):
+def grow_tree(
+    table,
+    window,
+    positions,
+    gradients,
+    curvatures,
+    rules,
+    column_rules=ColumnRules(),  # noqa: B008
+):
     """Nodes of one tree."""
-    return Grower(table, *window, positions, gradients, curvatures, rules).grow()
+    return Grower(table, *window, positions, gradients, curvatures, rules, column_rules).grow()
 
 
 def from_the_root(nodes, at=0):

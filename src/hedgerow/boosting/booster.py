@@ -137,6 +137,7 @@ class Booster(Update[Binned]):
             offsets=targets.offsets,
             codes=targets.codes,
             scales=self._curvature_weights,
+            column_rules=settings.column_rules,
             n_threads=settings.n_threads,
         )
         self._next_scores = np.empty_like(self.scores)

@@ -8,6 +8,12 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from hedgerow import _core
+from hedgerow.boosting.column_rules import (
+    InteractionConstraints,
+    MonotoneConstraints,
+    check_column_parameters,
+)
 from hedgerow.parameters import check_choice, check_number, read_random_state
 from hedgerow.threads import count_threads
 from hedgerow.trees.columns import check_max_bins
@@ -50,6 +56,8 @@ class TreeParameters(Protocol):
     window: int | tuple[int, int]
     colsample_bytree: float
     colsample_bynode: float
+    monotone_constraints: MonotoneConstraints
+    interaction_constraints: InteractionConstraints
     newton: bool
     curvature: CurvatureKind
     transition_step: TransitionStep
@@ -85,9 +93,16 @@ class Settings:
     """0: not stratified."""
     seed: int
     n_threads: int
+    column_rules: _core.ColumnRules | None = None
+    """Monotone and interaction constraints; None: there are none."""
 
     @classmethod
-    def read(cls, crf: TreeParameters, n_labels: int) -> Settings:
+    def read(
+        cls,
+        crf: TreeParameters,
+        n_labels: int,
+        column_rules: _core.ColumnRules | None = None,
+    ) -> Settings:
         """Fill in what the parameters, which have been checked, leave open."""
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
         if rate is None:
@@ -118,6 +133,7 @@ class Settings:
             negative_ratio=float(crf.negative_ratio) if crf.stratified else 0.0,
             seed=int(seed),
             n_threads=count_threads(crf.n_jobs),
+            column_rules=column_rules,
         )
 
     def growth_rules(self) -> GrowthRules:
@@ -163,6 +179,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     if crf.max_step is not None:
         check_number("max_step", crf.max_step, above=0)
     check_number("negative_ratio", crf.negative_ratio, above=0)
+    check_column_parameters(crf.monotone_constraints, crf.interaction_constraints)
     check_max_bins(crf.max_bins)
     read_window(crf.window)
     for name in ("newton", "stratified"):

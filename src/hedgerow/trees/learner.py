@@ -33,6 +33,8 @@ class TreeLearner:
         Output of the observed label, -1 where it is not known; needed to sample by label.
     scales : (N,) float64, optional
         How much each position counts; those of 0 take no part. None is 1.
+    column_rules : ColumnRules, optional
+        What the columns may do in the trees of each output. None is anything.
     n_threads
         Number of threads; the trees do not depend on it.
     """
@@ -46,6 +48,7 @@ class TreeLearner:
         offsets: NDArray[np.int64],
         codes: NDArray[np.int32] | None = None,
         scales: NDArray[np.float64] | None = None,
+        column_rules: _core.ColumnRules | None = None,
         n_threads: int,
     ) -> None:
         self.data = data
@@ -54,6 +57,7 @@ class TreeLearner:
         self.offsets = offsets
         self.codes = codes
         self.scales = scales
+        self.column_rules = column_rules
         self.n_threads = n_threads
 
     def grow(
@@ -88,7 +92,9 @@ class TreeLearner:
             n_threads=self.n_threads,
         )
         key = self._key(round_number, Purpose.COLUMNS)
-        return _core.grow_trees(self.data, examples, self.rules, key, self.n_threads)
+        return _core.grow_trees(
+            self.data, examples, self.rules, key, self.n_threads, self.column_rules
+        )
 
     def _key(self, round_number: int, purpose: Purpose) -> int:
         return draw_key(self.sampling.seed, round_number, purpose)
