@@ -123,15 +123,15 @@ def test_training_names_its_files(tmp_path, monkeypatch, capsys):
         assert main(list(map(str, ["train", learn, "--dev", dev, *options]))) == 0
         out, err = capsys.readouterr()
         warning = next(line for line in err.splitlines() if "warning: " in line)
-        return warning, out.splitlines()[0], out.splitlines()[2]
+        return warning, out.splitlines()[0], out.splitlines()[3]
 
     for learn, dev in ((file, other), ("-", other), (file, "-")):
         names = ["standard input" if path == "-" else str(path) for path in (learn, dev)]
-        warning, first, third = warnings_and_names(learn, dev)
+        warning, first, fourth = warnings_and_names(learn, dev)
         text = f"hedgerow: warning: {names[1]} has labels that did not occur in training: 'C', at "
         assert warning.startswith(text)
         assert first.startswith(f"{names[0]}: 10 sequences")
-        assert third.startswith(f"{names[1]}: accuracy")
+        assert fourth.startswith(f"{names[1]}: accuracy")
     give(monkeypatch, b"g,x,w,y\n1,inf,a,A\n")
     message = complaint(capsys, "train", file, "--dev", "-", *options, "--quiet")
     assert message.startswith("standard input: X")

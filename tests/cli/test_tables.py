@@ -1,5 +1,6 @@
 """Commands on tables: trees by default, columns with names, numbers that stay numbers."""
 
+import gzip
 import json
 
 import numpy as np
@@ -7,6 +8,9 @@ import pyarrow as pa
 import pytest
 
 import hedgerow
+from hedgerow.cli import main
+from hedgerow.cli.features import describe_features
+from hedgerow.files import Recipe
 from reference.command_line import complaint, run, train
 from reference.table_files import read_table, write_table
 
@@ -115,12 +119,108 @@ def test_a_table_in_another_format(table, model, tmp_path, capsys):
     assert found["predicted"] == twin["predicted"]
     columns = ["--group", "day", "--label", "state", "--set", "n_rounds=2", "--quiet"]
     run(capsys, "train", table, "-m", tmp_path / "model", "--dev", other, *columns)
-    message = complaint(capsys, "tag", model, table, "-o", tmp_path / f"wrong{other.suffix}")
-    kind, named = table.suffix[1:], other.suffix[1:]
+    if table.suffix == ".csv":
+        message = complaint(capsys, "tag", model, table, "-o", tmp_path / "wrong.parquet")
+        assert message == (
+            f"{table} holds csv and its rows are written as such, but "
+            f"{tmp_path / 'wrong.parquet'} is named as parquet; name it otherwise"
+        )
+
+
+def test_parquet_goes_out_as_csv(tmp_path, capsys, monkeypatch):
+    file, place = tmp_path / "days.parquet", tmp_path / "model"
+    write_table(make_table(), file)
+    train(file, place, "--group", "day", "--label", "state", "--set", "n_rounds=2")
+    for out in ("days.csv", "days.csv.gz"):
+        run(capsys, "tag", place, file, "-o", tmp_path / out, "--marginals")
+    run(capsys, "tag", place, file, "-o", tmp_path / "labelled.parquet", "--marginals")
+    expected = read_table(tmp_path / "labelled.parquet").to_pydict()
+    text = (tmp_path / "days.csv").read_bytes()
+    assert text == gzip.decompress((tmp_path / "days.csv.gz").read_bytes())
+    found = read_table(tmp_path / "days.csv").to_pydict()
+    assert found["predicted"] == expected["predicted"]
+    assert found["probability"] == pytest.approx(expected["probability"])
+    assert list(found) == list(expected)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    message = complaint(capsys, "tag", place, file)
     assert message == (
-        f"{table} holds {kind} and its rows are written as such, but "
-        f"{tmp_path / f'wrong{other.suffix}'} is named as {named}; name it otherwise"
+        f"{file} holds parquet, which a terminal cannot show; write it to a file, -o "
+        "labelled.parquet, or as text, -o labelled.csv"
     )
+
+
+def test_lists_do_not_go_out_as_csv(tmp_path, capsys):
+    file, place = tmp_path / "days.parquet", tmp_path / "model"
+    write_table(make_table(), file)
+    train(file, place, "--group", "day", "--label", "state", "--set", "n_rounds=1")
+    table = make_table()
+    write_table(table.append_column("all", pa.array([[1]] * len(table))), file)
+    message = complaint(capsys, "tag", place, file, "-o", tmp_path / "out.csv")
+    assert "column 'all' is of type list" in message
+    assert "which CSV cannot hold; write to a file of the format that was read" in message
+
+
+def test_labels_are_no_fractions(tmp_path, capsys):
+    for name, labels in (("a.csv", [0.5, 1.0]), ("a.parquet", [0.5, 1.0])):
+        file = tmp_path / name
+        write_table(pa.table({"g": [1, 1], "x": [1.0, 2.0], "level": labels}), file)
+        message = complaint(capsys, "train", file, "-m", tmp_path / "model", "--group", "g")
+        assert message == (
+            f"{file}: column 'level' holds the number 0.5, but labels are text or whole numbers; "
+            "choose another column of labels, or turn numbers into classes first, such as low and "
+            "high"
+        )
+    file = tmp_path / "whole.parquet"  # integers, one of which is missing
+    write_table(pa.table({"g": [1, 1, 1], "x": [1.0, 2.0, 3.0], "level": [0.0, None, 1.0]}), file)
+    place = train(file, tmp_path / "model", "--group", "g", "--set", "n_rounds=1")
+    assert hedgerow.load(place).classes_.tolist() == [0, 1]
+
+
+def test_features_are_listed_and_counters_warned_of(tmp_path, capsys):
+    day = np.repeat([f"day {number}" for number in range(6)], 5)
+    columns = {
+        "day": day,
+        "x": np.tile([0.5, 0.25, 0.5, 1.5, 2.5], 6),
+        "time": np.arange(30) * 0.5,
+        "device": np.char.add("d", np.repeat(np.arange(6), 5).astype(str)),
+        "row": [f"r{number}" for number in range(30)],
+        "on": [True, False] * 15,
+        "state": ["a", "b", "b"] * 10,
+    }
+    file, place = tmp_path / "days.csv", tmp_path / "model"
+    write_table(pa.table(columns), file)
+    command = ["train", file, "-m", place, "--group", "day", "--set", "n_rounds=1"]
+    assert main(list(map(str, command))) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1] == "5 features: x, time, device, row, on"
+    warned = [line for line in err.splitlines() if "probably no feature" in line]
+    rest = ": probably no feature, as other data have other values; choose the columns to learn "
+    assert warned == [
+        f"hedgerow: warning: column {looks}{rest}from with --features"
+        for looks in (
+            "'time' rises from row to row in every sequence, like a time",
+            "'device' is the same throughout each sequence and in no other, like an id",
+            "'row' is different in every row, like an id",
+        )
+    ]
+    assert main(list(map(str, [*command, "--features", "x,time"]))) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1] == "2 features: x, time"
+    assert "warning" not in err
+
+
+def test_a_list_of_features_fits_a_line():
+    names = tuple(f"feature_{number}" for number in range(200))
+    recipe = Recipe("csv", (*names, "g", "y"), 201, 200, tuple(range(200)), ("number",) * 202)
+    text = describe_features(recipe)
+    assert text.startswith("200 features: feature_0, feature_1, ")
+    assert text.endswith(", ...")
+    assert 60 < len(text) <= 80
+    assert describe_features(Recipe("crfsuite")) == "features: the attributes of the file"
+    lines = ("# a comment", "", "U00:%x[0,0]", "B")
+    template = Recipe("conll", ("0", "1"), 1, features=(0,), template=lines)
+    assert describe_features(template) == "features: attributes by a template of 2 lines"
+    assert describe_features(Recipe("csv", ("x", "g", "y"), 2, 1, (0,))) == "1 feature: x"
 
 
 def test_a_linear_model_of_a_table(table, tmp_path, capsys):

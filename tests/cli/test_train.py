@@ -114,10 +114,11 @@ def test_what_it_says(chunks, place, tmp_path, capsys):
     lines = out.splitlines()
     assert lines[0] == f"{chunks}: 5 sequences, 30 positions, 6 labels"
     model = hedgerow.load(place)
-    assert lines[1] == f"LinearCRF: {model.n_iter_} iterations, loss {model.loss_:.6g}"
-    assert lines[2] == f"{dev}: accuracy 100.00 %, F1 of chunks 100.00 %"
-    assert lines[3].startswith(f"{place}: {place.stat().st_size / 1000:.3g} kB, ")
-    assert len(lines) == 4
+    assert lines[1] == "features: attributes of 2 columns: 0, 1"
+    assert lines[2] == f"LinearCRF: {model.n_iter_} iterations, loss {model.loss_:.6g}"
+    assert lines[3] == f"{dev}: accuracy 100.00 %, F1 of chunks 100.00 %"
+    assert lines[4].startswith(f"{place}: {place.stat().st_size / 1000:.3g} kB, ")
+    assert len(lines) == 5
     assert "  eval_accuracy=1  " in err
     assert model.verbose == 0
 
@@ -129,7 +130,7 @@ def test_several_files_to_watch(chunks, place, tmp_path, capsys):
     watched = [word for file in files for word in ("--dev", str(file))]
     assert main(["train", str(chunks), "-m", str(place), *watched]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(": ")[0] for line in lines[2:4]] == list(map(str, files))
+    assert [line.partition(": ")[0] for line in lines[3:5]] == list(map(str, files))
     assert {"one_accuracy", "two_accuracy"} < set(hedgerow.load(place).history_)
     assert "\ntwo accuracy: " in run(capsys, "inspect", place)
     files[1].write_text(conll(["Well UH B-INTJ|. . B-INTJ"]))

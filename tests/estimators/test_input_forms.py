@@ -238,3 +238,27 @@ def test_labels_come_back_as_they_were(make, names):
 def test_marginal_decoding_takes_the_likeliest_label_of_each_position(plain):
     expected = plain.classes_[plain.predict_proba(X).argmax(axis=1)]
     np.testing.assert_array_equal(np.concatenate(plain.predict(X, decode="marginal")), expected)
+
+
+def test_columns_in_another_order(make):
+    words = np.array(["u", "v"])
+    frame = pd.DataFrame(ROWS, columns=["a", "b", "c"]).assign(
+        w=words[np.arange(len(ROWS)) % 2], d=ROWS[:, 0] > 0, v=words[np.arange(len(ROWS)) // 2 % 2]
+    )
+    crf = make().fit(frame, LABELS, groups=GROUPS)
+    expected = crf.predict_proba(frame, groups=GROUPS)
+    turned = frame[["v", "c", "w", "d", "a", "b"]]
+    np.testing.assert_array_equal(crf.predict_proba(turned, groups=GROUPS), expected)
+    parts = [turned[:4], turned[4:]]
+    twins = [frame[:4], frame[4:]]
+    np.testing.assert_array_equal(crf.predict_proba(parts), crf.predict_proba(twins))
+    by_column = make(group_column="v").fit(frame.sort_values("v", kind="stable"), LABELS)
+    np.testing.assert_array_equal(
+        by_column.predict(turned.sort_values("v", kind="stable")),
+        by_column.predict(frame.sort_values("v", kind="stable")),
+    )
+    polars = pl.DataFrame(turned.to_dict("list"))
+    np.testing.assert_array_equal(crf.predict_proba(polars, groups=GROUPS), expected)
+    message = "column 'e' of this X is not in the X used to fit; pass the columns used to fit, and"
+    with pytest.raises(ValueError, match=message):
+        crf.predict(turned.assign(e=1), groups=GROUPS)

@@ -253,7 +253,7 @@ def test_missing_numbers_are_welcome_to_trees():
         (([x[:, :2] for x in X], Y), "in eval_set: X has 2 features, but {} is expecting 3 feat"),
         (([], []), "in eval_set: X is empty; expected at least one sequence"),
         ((X, UNKNOWN), "in eval_set: every label of y is missing; at least one is needed"),
-        ((X, [["z", *Y[0][1:]], *Y[1:]]), "in eval_set: unknown label 'z' at y[0][0]; known lab"),
+        ((X, [[0] * len(y) for y in Y]), "in eval_set: unknown label 0 at y[0][0]; known lab"),
     ],
 )
 def test_bad_eval_set(make, estimator, eval_set, message):
@@ -311,13 +311,11 @@ def test_other_columns_than_in_training(make, estimator, fitted):
     refuses(ValueError, message, make().fit(DICTS, Y).predict, X)
 
 
-def test_unknown_labels(fitted):
-    wrong = [*Y[:2], ["z", *Y[2][1:]], *Y[3:]]
+def test_labels_of_another_kind(fitted):
+    numbers = [[0] * len(labels) for labels in Y]
     for method in (fitted.score, fitted.log_likelihood):
-        message = "unknown label 'z' at y[2][0]; known labels: 'a', 'b', 'c'"
-        refuses(ValueError, message, method, X, wrong)
-        numbers = [[0] * len(labels) for labels in Y]
-        refuses(ValueError, "unknown label 0 at y[0][0]", method, X, numbers)
+        message = "unknown label 0 at y[0][0]; known labels: 'a', 'b', 'c'"
+        refuses(ValueError, message, method, X, numbers)
 
 
 @pytest.mark.parametrize("decode", ["Viterbi", "posterior", 0])

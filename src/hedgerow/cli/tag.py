@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hedgerow.estimator import Estimator
-    from hedgerow.files import Batch
+    from hedgerow.files import Batch, Recipe
 
 SUMMARY = "label a file of any length"
 DESCRIPTION = """\
@@ -93,8 +94,6 @@ def add_command(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Label batch by batch."""
     from hedgerow.files import display_name, open_writer, stream_file
-    from hedgerow.files.recipe import TABLES
-    from hedgerow.files.sniff import format_of_name
 
     if options.k_best is not None and options.decode is not None:
         raise CommandError("--k-best finds labellings as a whole; leave out --decode")
@@ -106,15 +105,8 @@ def run(options: argparse.Namespace) -> None:
     recipe = recipe_of(model, options.model, options.file)
     named = recipe.is_table
     file = display_name(options.file)
-    if options.output != "-":
-        check_output(options.output, "labels", [options.model])
-        named_format = format_of_name(options.output)
-        if named_format in TABLES and named_format != recipe.format:
-            raise CommandError(
-                f"{file} holds {recipe.format} and its rows are written as such, but "
-                f"{options.output} is named as {named_format}; name it otherwise"
-            )
-    with telling(), open_writer(options.output, recipe) as writer:
+    as_csv = choose_csv(options, recipe, file)
+    with telling(), open_writer(options.output, recipe, as_csv=as_csv) as writer:
         is_empty = True
         for batch in stream_file(options.file, recipe, known=options.known):
             with telling(f"{file}: "):
@@ -123,6 +115,31 @@ def run(options: argparse.Namespace) -> None:
             is_empty = False
         if is_empty and named:  # what came out would be no table
             raise CommandError(f"{file}: the table has no rows to label")
+
+
+def choose_csv(options: argparse.Namespace, recipe: Recipe, file: str) -> bool:
+    """Whether rows of a table with types go out as CSV; raises CommandError for what cannot be."""
+    from hedgerow.files.recipe import TABLES
+    from hedgerow.files.sniff import format_of_name
+
+    has_types = recipe.format in ("parquet", "arrow")
+    if options.output == "-":
+        if has_types and sys.stdout.isatty():
+            raise CommandError(
+                f"{file} holds {recipe.format}, which a terminal cannot show; write it to a file, "
+                f"-o labelled.{recipe.format}, or as text, -o labelled.csv"
+            )
+        return False
+    check_output(options.output, "labels", [options.model])
+    named_format = format_of_name(options.output)
+    if has_types and named_format == "csv":
+        return True
+    if named_format in TABLES and named_format != recipe.format:
+        raise CommandError(
+            f"{file} holds {recipe.format} and its rows are written as such, but "
+            f"{options.output} is named as {named_format}; name it otherwise"
+        )
+    return False
 
 
 def label_batch(

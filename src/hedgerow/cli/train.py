@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
+from hedgerow.cli.features import describe_features, warn_of_counters
 from hedgerow.cli.models import check_output, describe_training
 from hedgerow.cli.options import (
     Commands,
@@ -174,6 +175,8 @@ def run(options: argparse.Namespace) -> None:
     with telling():
         data = read_file(options.train, recipe)
         dev = {file: read_file(file, adapt_recipe(recipe, file)) for file in options.dev}
+    if options.features is None:
+        warn_of_counters(data)
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
@@ -184,7 +187,7 @@ def run(options: argparse.Namespace) -> None:
     if options.checkpoint is not None:
         Path(options.checkpoint).unlink(missing_ok=True)
     if not options.quiet:
-        summarise(model, data, dev, options, time.monotonic() - begin)
+        summarise(model, data, dev, recipe, options, time.monotonic() - begin)
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -320,6 +323,7 @@ def summarise(
     model: Any,
     data: Batch,
     dev: Mapping[str, Batch],
+    recipe: Recipe,
     options: argparse.Namespace,
     seconds: float,
 ) -> None:
@@ -332,6 +336,7 @@ def summarise(
         f"{file}: {data.n_sequences:,} sequences, {data.n_positions:,} positions, "
         f"{len(model.classes_):,} labels"
     )
+    print(describe_features(recipe))
     print(f"{type(model).__name__}: {describe_training(model)}")
     for name, batch in dev.items():
         print(f"{display_name(name)}: {describe_scores(batch.y, model.predict(batch.X))}")

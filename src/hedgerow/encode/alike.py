@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hedgerow.encode.reading import encode
 from hedgerow.encode.schema import check_schema
 from hedgerow.sequences import Schema, Sequences
@@ -24,9 +26,33 @@ def encode_alike(
 ) -> Sequences:
     """Turn X into `Sequences` of this schema, without attributes that are not in the index.
 
+    Columns that have names may stand in any order.
+
     ``name`` is that of the model in messages. The other parameters are those of `encode`.
     """
-    sequences = encode(X, groups, index, grow=False, group_column=group_column)
+    sequences = _in_order(encode(X, groups, index, grow=False, group_column=group_column), schema)
     check_schema(schema, sequences.schema, name)
     # Attributes have the names of the columns used to fit, also if X has none or others.
     return replace(sequences, schema=schema)
+
+
+def _in_order(sequences: Sequences, fitted: Schema) -> Sequences:
+    """Columns in the order of training, if they have the same names."""
+    given, names = sequences.schema, fitted.names
+    if given.names is None or names is None or given.names == names:
+        return sequences
+    if sorted(given.names) != sorted(names):
+        return sequences  # which `check_schema` refuses
+    place_of = {name: place for place, name in enumerate(given.names)}
+    places = [place_of[name] for name in names]
+    kinds = np.array(given.numeric)
+    among_kind = np.where(kinds, np.cumsum(kinds), np.cumsum(~kinds)) - 1
+    numbers = [int(among_kind[place]) for place in places if kinds[place]]
+    texts = [int(among_kind[place]) for place in places if not kinds[place]]
+    dense = sequences.dense
+    return replace(
+        sequences,
+        schema=replace(given, names=names, numeric=tuple(bool(kinds[place]) for place in places)),
+        dense=None if dense is None else np.ascontiguousarray(dense[:, numbers]),
+        categorical=tuple(sequences.categorical[text] for text in texts),
+    )

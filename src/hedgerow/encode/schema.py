@@ -66,7 +66,7 @@ def _check_names(fitted: tuple[str, ...], new: tuple[str, ...], model: str) -> N
         difference = first_difference(fitted, new, "the X used to fit", "this X")
         raise ValueError(
             f"X has other columns than {model} was fitted on: {difference}; "
-            "pass the same columns in the same order"
+            "pass the columns used to fit, and no others"
         )
 
 

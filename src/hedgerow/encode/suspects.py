@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.data_warning import warn_of_data
+from hedgerow.encode.codes import code_values
+from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.sequences import Categorical, Sequences
 
 # A flat X with more rows than this is hardly one sequence.
@@ -23,6 +26,8 @@ GROUP_WORDS = ID_WORDS | frozenset(
 )
 # From so many values on, each in a single run of rows, they look like ids whatever their name.
 FEWEST_IDS = 5
+# So many steps up, and not one down, are no chance.
+FEWEST_STEPS = 20
 # Other texts that a column of numbers may have, for missing ones; and how many numbers beside.
 MOST_MARKS = 2
 FEWEST_NUMBERS = 10
@@ -44,6 +49,32 @@ def warn_of_suspects(sequences: Sequences, model: str) -> None:
         _warn_of_one_sequence(sequences, model)
     for column in sequences.categorical:
         _warn_of_numbers(column)
+
+
+def find_counters(frames: CutFrame) -> Iterator[tuple[str, str]]:
+    """Columns that look like an id or a time, by name, each with what it looks like.
+
+    Such a column has other values in other data, so that nothing can be learnt from it.
+    """
+    starts, n_rows = frames.offsets[:-1], int(frames.offsets[-1])
+    within = np.delete(np.arange(n_rows), starts)  # rows that follow one of their sequence
+    for series in frames.frame.iter_columns():
+        is_number = series.dtype.is_numeric()
+        if is_number:
+            values = series.to_numpy().astype(np.float64)
+        elif series.dtype == nw.String:
+            values = code_values([series.to_list()])[1]
+        else:
+            continue
+        steps = values[within] - values[within - 1]
+        n_values = len(np.unique(values))
+        is_whole = not is_number or _are_whole(values)
+        if is_number and len(steps) >= FEWEST_STEPS and (steps > 0).all():
+            yield series.name, "rises from row to row in every sequence, like a time"
+        elif is_whole and n_values == len(starts) >= FEWEST_IDS and not steps.any():
+            yield series.name, "is the same throughout each sequence and in no other, like an id"
+        elif n_values == n_rows >= FEWEST_STEPS and not is_number:
+            yield series.name, "is different in every row, like an id"
 
 
 def _warn_of_one_sequence(sequences: Sequences, model: str) -> None:

@@ -31,7 +31,7 @@ TYPE_OF_FEATURE = {
     "text": pa.string(),
 }
 TYPE_OF_LABEL = {
-    "number": pa.string(),
+    "number": pa.float64(),
     "integer": pa.int64(),
     "bool": pa.bool_(),
     "text": pa.string(),
@@ -102,11 +102,25 @@ class TableColumns:
             column = rows.column(name)
             is_text = self.label_type == pa.string()
             column = _to_text(column) if is_text else column.cast(self.label_type)
+            if self.label_type == pa.float64():
+                column = self._to_integers(column, name)
         except pa.ArrowException as error:
             raise FileError(
                 self._path, f"column {name!r} does not hold labels of the kind used to fit: {error}"
             ) from None
         return cut(column.to_pylist(), offsets)
+
+    def _to_integers(self, column: Any, name: str) -> Any:
+        """Labels that are whole numbers; raises `FileError` for others."""
+        fraction = pc.filter(column, pc.not_equal(pc.floor(column), column))
+        if len(fraction):
+            raise FileError(
+                self._path,
+                f"column {name!r} holds the number {fraction[0].as_py()}, but labels are text or "
+                "whole numbers; choose another column of labels, or turn numbers into classes "
+                "first, such as low and high",
+            )
+        return column.cast(pa.int64())
 
 
 def check_table(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+from pyarrow import csv
 
 from hedgerow.files.batch import Batch
 from hedgerow.files.cells import flatten
@@ -119,6 +122,35 @@ class TypedWriter:
         if self._held:
             self._writer.write_table(pa.concat_tables(self._held))
         self._held, self._held_bytes = [], 0
+
+
+class CsvRows:
+    """One of Arrow's writers, of CSV."""
+
+    def __init__(self, sink: BinaryIO, schema: Any) -> None:
+        for field in schema:
+            if pa.types.is_nested(field.type):
+                raise ValueError(
+                    f"column {field.name!r} is of type {field.type}, which CSV cannot hold; write "
+                    "to a file of the format that was read"
+                )
+        self.is_open = True
+        self._sink = sink
+        self._has_header = False
+
+    def write_table(self, rows: pa.Table) -> None:
+        """Write rows, after the names of the columns if they are the first."""
+        buffer = io.BytesIO()
+        csv.write_csv(rows, buffer, csv.WriteOptions(include_header=not self._has_header))
+        self._sink.write(buffer.getvalue())
+        self._has_header = True
+
+    def close(self) -> None:
+        """Nothing comes after the last row."""
+
+
+TypedCsvWriter = partial(TypedWriter, open_writer=CsvRows)
+"""Writes the rows of a typed table as CSV, with further columns."""
 
 
 def _find_types(values: Mapping[str, list[Any]]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Writer:
 
 
 @contextmanager
-def open_writer(path: Path, recipe: Recipe) -> Iterator[Writer]:
+def open_writer(path: Path, recipe: Recipe, *, as_csv: bool = False) -> Iterator[Writer]:
     """Write what `stream_file` read, in the format it was in, with further columns.
 
     Parameters
@@ -62,9 +62,11 @@ def open_writer(path: Path, recipe: Recipe) -> Iterator[Writer]:
         at once. A file is written beside its place and moved there when it is whole.
     recipe
         How the rows were read.
+    as_csv
+        Whether rows of a Parquet or Arrow file are written as CSV.
     """
     with open_sink(path) as sink:
-        rows = _row_writer(recipe, sink)
+        rows = _row_writer(recipe, sink, as_csv)
         try:
             yield Writer(rows, sink, at_once=os.fspath(path) == "-")
         except BaseException:
@@ -73,8 +75,12 @@ def open_writer(path: Path, recipe: Recipe) -> Iterator[Writer]:
         rows.close(whole=True)
 
 
-def _row_writer(recipe: Recipe, sink: BinaryIO) -> RowWriter:
+def _row_writer(recipe: Recipe, sink: BinaryIO, as_csv: bool) -> RowWriter:
     """Who writes the rows of a format; Arrow is imported for tables only."""
+    if as_csv:
+        from hedgerow.files.typed_tables import TypedCsvWriter
+
+        return TypedCsvWriter(sink)
     if recipe.format == "conll":
         return ConllWriter(sink, recipe)
     if recipe.format == "crfsuite":

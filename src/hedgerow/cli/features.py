@@ -1,0 +1,51 @@
+"""Features: which columns of a file a model learns from, and which of them it had better not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hedgerow.cli.errors import tell
+
+if TYPE_CHECKING:
+    from hedgerow.files import Batch, Recipe
+
+WIDTH = 80
+
+
+def describe_features(recipe: Recipe) -> str:
+    """What a model learns from, in a line."""
+    if recipe.format == "crfsuite":
+        return "features: the attributes of the file"
+    names = [recipe.columns[number] for number in recipe.features]
+    if recipe.template is not None:
+        n_lines = sum(1 for line in recipe.template if line and not line.startswith("#"))
+        return f"features: attributes by a template of {n_lines} lines"
+    if recipe.format == "conll":
+        return shorten(f"features: attributes of {count(names, 'column')}", names)
+    return shorten(count(names, "feature"), names)
+
+
+def count(names: list[str], noun: str) -> str:
+    """How many there are."""
+    return f"{len(names):,} {noun}{'' if len(names) == 1 else 's'}"
+
+
+def shorten(text: str, names: list[str]) -> str:
+    """Text and names, as many of them as fit a line."""
+    shown = 1
+    while shown < len(names) and len(f"{text}: {', '.join(names[: shown + 1])}, ...") <= WIDTH:
+        shown += 1
+    return f"{text}: {', '.join([*names[:shown], *(['...'] if shown < len(names) else [])])}"
+
+
+def warn_of_counters(data: Batch) -> None:
+    """Warn of columns of a table that look like an id or a time, which nobody has asked for."""
+    from hedgerow.encode.cut_frame import CutFrame
+    from hedgerow.encode.suspects import find_counters
+
+    if isinstance(data.X, CutFrame):
+        for name, looks in find_counters(data.X):
+            tell(
+                f"warning: column {name!r} {looks}: probably no feature, as other data have other "
+                "values; choose the columns to learn from with --features"
+            )
