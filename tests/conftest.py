@@ -1,8 +1,13 @@
 """What tests of many files share: both estimators, a model, the bytes of its file, and Ctrl-C."""
 
 import gc
+import os
 import signal
 from functools import partial
+
+# Tests run side by side: more threads of BLAS and OpenMP than this would wait for each other, and
+# spin while they do. They are read when NumPy is imported.
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import pytest
 from sklearn.base import clone

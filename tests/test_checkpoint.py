@@ -1,16 +1,17 @@
 """Checkpoints: their files, and what they refuse."""
 
 import errno
+import multiprocessing
 import os
-import subprocess
-import sys
 import time
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from abuse.children import fork, wait
 from hedgerow import Checkpoint, LinearCRF, ModelFileError, TreeCRF, load, persist
 from hedgerow import lock as lock_module
 from hedgerow.atomic_write import name_beside
@@ -303,37 +304,51 @@ def test_every_end_of_a_training_releases_the_lock(error, checkpoint, tmp_path):
     assert list(tmp_path.iterdir()) == [checkpoint.path]
 
 
+def start_long(kind, path):
+    """Start another process that trains and keeps every step; a fork need not import anything."""
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if forks else "spawn")
+    process = context.Process(target=train_long, args=(kind, Checkpoint(path, every=1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
+        process.start()
+    return process
+
+
 def test_a_training_of_another_process_goes_on_unharmed(tmp_path):
     path = tmp_path / "kept"
-    with run_long("TreeCRF", path) as child:
-        while not path.exists():
-            time.sleep(0.01)
-        for _ in range(10):
-            with pytest.raises(BlockingIOError, match=f"kept' is in use by process {child.pid} on"):
-                small().fit(X, Y, checkpoint=Checkpoint(path))
-    assert child.returncode == 0
+    child = start_long("TreeCRF", path)
+    while not path.exists():
+        time.sleep(0.01)
+    for _ in range(10):
+        with pytest.raises(BlockingIOError, match=f"kept' is in use by process {child.pid} on"):
+            small().fit(X, Y, checkpoint=Checkpoint(path))
+    child.join()
+    assert child.exitcode == 0
     assert list(tmp_path.iterdir()) == [path]
     assert len(persist.read(path.read_bytes())[1].tensors["history.loss"]) == 150
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_process_does_not_write(tmp_path):
-    script = (
-        f"import os, sys; sys.path[:0] = {sys.path}; "
-        "from hedgerow import Checkpoint, TreeCRF; from reference.trainings import X, Y\n"
-        "def fork(now):\n    if now.number == 2: children.append(os.fork())\n"
-        f"children, checkpoint = [], Checkpoint({str(tmp_path / 'kept')!r}, every=1)\n"
-        "try: TreeCRF(n_rounds=9, callbacks=[fork], n_jobs=1).fit(X, Y, checkpoint=checkpoint)\n"
-        "except RuntimeError as error: print(error, flush=True); os._exit(7)\n"
-        "print('done', os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=True
-    )
-    told, end = done.stdout.splitlines()
-    assert "belongs to the process that this one was forked from" in told
-    assert end == "done 7"
-    assert list(tmp_path.iterdir()) == [tmp_path / "kept"]
+    children, told = [], tmp_path / "told"
+
+    def fork_once(now):
+        if now.number == 2:
+            children.append(os.fork())
+
+    def train():
+        try:
+            checkpoint = Checkpoint(tmp_path / "kept", every=1)
+            small(callbacks=[fork_once]).fit(X, Y, checkpoint=checkpoint)
+        except RuntimeError as error:
+            told.write_text(str(error))
+            return 7
+        return 10 + wait(children[0])
+
+    assert wait(fork(train)) == 17
+    assert "belongs to the process that this one was forked from" in told.read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"kept", "told"}
 
 
 def test_places_that_cannot_be_written_are_refused_before_training(tmp_path):
@@ -362,26 +377,17 @@ def test_parameters_of_a_checkpoint():
         small().fit(X, Y, checkpoint="kept")
 
 
-def run_long(kind, path):
-    """Start another process that trains and keeps every step."""
-    script = (
-        f"import sys; sys.path[:0] = {sys.path}; "
-        "from hedgerow import Checkpoint; from reference.trainings import train_long; "
-        f"train_long({kind!r}, Checkpoint({str(path)!r}, every=1))"
-    )
-    return subprocess.Popen([sys.executable, "-c", script])
-
-
 @pytest.mark.parametrize("kind", ["TreeCRF", "LinearCRF"])
 def test_a_training_that_was_killed_goes_on(kind, tmp_path):
     path = tmp_path / "kept"
     for _ in range(5):  # should the training ever be over before it is killed
         path.unlink(missing_ok=True)
-        with run_long(kind, path) as child:
-            while not path.exists() and child.poll() is None:
-                time.sleep(0.01)
-            child.kill()
-        if child.returncode != 0:
+        child = start_long(kind, path)
+        while not path.exists() and child.is_alive():
+            time.sleep(0.01)
+        child.kill()
+        child.join()
+        if child.exitcode != 0:
             break
     n_done = len(persist.read(path.read_bytes())[1].tensors["history.loss"])
     resumed = train_long(kind, Checkpoint(path, every=100))

@@ -56,8 +56,19 @@ CHECKS = parametrize_with_checks(
 NAMES, PAIRS = CHECKS.args
 
 
+def without_repetitions(pairs):
+    """Of a pointwise objective only the checks that its estimator does not have by default."""
+    had = set()
+    for pair in pairs:
+        crf, check = getattr(pair, "values", pair)
+        key = isinstance(crf, TreeCRF), check.func, str(check.keywords)
+        if crf.objective != "pointwise" or key not in had:
+            yield pair
+        had.add(key)
+
+
 # Older versions of scikit-learn hand over a generator, which pytest no longer likes.
-@pytest.mark.parametrize(NAMES, list(PAIRS), **CHECKS.kwargs)
+@pytest.mark.parametrize(NAMES, list(without_repetitions(PAIRS)), **CHECKS.kwargs)
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 

@@ -192,10 +192,12 @@ def test_a_sequence_of_weight_two_counts_as_two(parameters, partial, objective):
     *["order-2", "order-2-edges", "order-2-class_weight", "partial-order-2-forbidden"],
 )
 @pytest.mark.parametrize("objective", ["likelihood", Accuracy(4.0)], ids=str)
-def test_gradient_of_a_large_training_set(parameters, partial, objective):
-    # As many copies as no block or batch holds: everything but the penalty is multiplied.
+def test_gradient_of_a_large_training_set(parameters, partial, objective, monkeypatch):
+    # As many copies as no block or batch holds: everything but the penalty is multiplied. A block
+    # has 4096 positions, and a batch so many that it has several blocks.
+    monkeypatch.setattr("hedgerow.linear.weights.BATCH_BYTES", 1 << 19)
     X, y = make_labelled(parameters, partial, n_sequences=40, longest=60)
-    n_copies = 200_000 // sum(map(len, X))
+    n_copies = 50_000 // sum(map(len, X))
     crf = LinearCRF(reg_lambda=0, **parameters)
     sample_weight = np.linspace(0, 2, len(X))
     small, n_weights = loss_of(crf, X, y, sample_weight, objective)

@@ -24,7 +24,7 @@ from reference.trees import Rules, Table, from_the_root, grow_tree, read_trees, 
 cases = partial(settings, deadline=None, derandomize=True)
 
 
-@cases(max_examples=400)
+@cases(max_examples=250)
 @given(learned(), windows, rules)
 def test_trees_are_those_of_the_naive_learner(learned, window, rules):
     table, labels = learned
