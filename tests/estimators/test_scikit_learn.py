@@ -70,6 +70,8 @@ PARAMETERS = {
         "window": (1, 0),
         "colsample_bytree": 0.9,
         "colsample_bynode": 0.8,
+        "monotone_constraints": {0: {"a": 1}},
+        "interaction_constraints": [{0}],
         "newton": True,
         "curvature": "length",
         "transition_step": "exact",
