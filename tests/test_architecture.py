@@ -21,7 +21,7 @@ LAYERS = """
   / decoding explain inspection
   / objectives persist potentials
   / checkpoint model
-  / training
+  / model_json training
   / boosting descent
   / estimator
   / linear_crf tree_crf

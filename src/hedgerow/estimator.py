@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
@@ -29,6 +30,7 @@ from hedgerow.labels import Grammar, Labels, Truth, check_missing_label, read_la
 from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs, Model
+from hedgerow.model_json import export_model
 from hedgerow.objectives import TrainingObjective
 from hedgerow.parameters import check_number, plain_parameters, read_random_state
 from hedgerow.potentials import Potential
@@ -504,6 +506,40 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """
         check_fitted(self)
         persist.write(Path(path), type(self).__name__, self._to_state())
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write the model as JSON, for programs that are not hedgerow.
+
+        It has the labels, the columns, the weights of label patterns, and the trees or the weights
+        of attributes. :doc:`/guides/json` is the schema, and has a program of some thirty lines
+        that computes scores from it. hedgerow itself reads what `save` writes.
+
+        Parameters
+        ----------
+        path
+            Where to write it; None: return the text.
+
+        Returns
+        -------
+        str, or None if it was written to a file
+
+        Examples
+        --------
+        >>> import json
+        >>> from hedgerow import LinearCRF
+        >>> crf = LinearCRF().fit([[["w=the"], ["w=man"]]], [["D", "N"]])
+        >>> document = json.loads(crf.to_json())
+        >>> document["labels"], [len(pattern["labels"]) for pattern in document["patterns"]]
+        (['D', 'N'], [2, 2, 2, 2])
+        """
+        check_fitted(self)
+        parameters = persist.pack_parameters(plain_parameters(self))
+        document = export_model(self.model_, type(self).__name__, parameters)
+        text = json.dumps(document, allow_nan=False)
+        if path is None:
+            return text
+        persist.write_file(Path(path), text.encode())
+        return None
 
     def _to_state(self) -> State:
         """Everything that a model file has to hold."""

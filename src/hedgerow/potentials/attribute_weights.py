@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from hedgerow import _core
 from hedgerow.labels import Grammar
 from hedgerow.linear.attributes import attribute_rows
 from hedgerow.linear.contributions import weight_contributions
+from hedgerow.linear.export import export_weights
 from hedgerow.linear.state import pack_weights, unpack_weights
 from hedgerow.linear.weights import BATCH_BYTES, LinearWeights
 from hedgerow.potentials.potential import AddScores, Potential
@@ -65,6 +67,10 @@ class AttributeWeights(Potential):
     def pack(self) -> State:
         """The weights, and what each is of."""
         return State(pack_weights(self.weights), {})
+
+    def to_json(self) -> dict[str, Any]:
+        """Weights by attribute, and the labels' own."""
+        return export_weights(self.weights, self.index)
 
     @classmethod
     def unpack(

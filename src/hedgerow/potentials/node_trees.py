@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from hedgerow.tables import Table
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from hedgerow.trees.contributions import path_contributions
+from hedgerow.trees.export import export_trees
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
 
@@ -70,6 +72,10 @@ class NodeTrees(Potential):
         """The columns, with the cuts between their bins, and the trees."""
         columns = pack_columns(self.columns)
         return State(columns.tensors | pack_forest(self.forest), columns.metadata)
+
+    def to_json(self) -> dict[str, Any]:
+        """The features that splits ask about, and the trees."""
+        return export_trees(self.forest, self.columns)
 
     @classmethod
     def unpack(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,10 @@ class PatternWeights(Potential):
     def pack(self) -> State:
         """The weights; the patterns are the grammar's."""
         return State({"patterns.weights": self.weights}, {})
+
+    def to_json(self) -> dict[str, Any]:
+        """Nothing: the document lists the patterns with their weights."""
+        return {}
 
     @classmethod
     def unpack(

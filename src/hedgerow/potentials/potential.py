@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,12 @@ class Potential:
         raise NotImplementedError(
             f"{type(self).__name__} has no form in a model file: it lacks the methods pack and "
             "unpack"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What a JSON document of the model has to hold of it, as plain values by name."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no form in JSON: it lacks the method to_json"
         )
 
     @classmethod

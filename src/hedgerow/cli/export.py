@@ -1,0 +1,98 @@
+"""hedgerow export: a model for other programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.cli.errors import CommandError, telling
+from hedgerow.cli.models import check_output
+from hedgerow.cli.options import Commands, add_model, begin_command
+from hedgerow.cli.text import format_size
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hedgerow.estimator import Estimator
+
+SUMMARY = "write a model for other programs, as JSON or as a table"
+DESCRIPTION = """\
+Write a model for other programs. The name of the output says in which form:
+
+  .json     everything that is needed to compute scores, in a documented schema
+  .csv      a table: trees, one row per node, or the weights of a linear model
+  .parquet  the same table
+
+Without -o, JSON goes to standard output.
+"""
+EXAMPLES = """\
+  hedgerow export days.hedgerow -o days.json
+  hedgerow export days.hedgerow -o trees.csv
+"""
+
+
+def add_command(commands: Commands) -> None:
+    """Make the command known."""
+    parser = begin_command(commands, "export", run, SUMMARY, DESCRIPTION, EXAMPLES)
+    add_model(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="where it goes: a .json, .csv or .parquet file"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the file."""
+    if options.output is None:
+        sys.stdout.write(f"{read_model(options.model).to_json()}\n")
+        return
+    kind = Path(options.output).suffix.lower()
+    if kind not in (".json", ".csv", ".parquet"):
+        raise CommandError(
+            f"the name of the output, {options.output!r}, does not say in which form to write; "
+            "expected one that ends in .json, .csv or .parquet"
+        )
+    check_output(options.output, "export", [options.model])
+    model = read_model(options.model)
+    if kind == ".json":
+        model.to_json(options.output)
+    else:
+        write_table(to_arrow(model, as_text=kind == ".csv"), options.output, kind)
+    print(f"{options.output}: {format_size(Path(options.output).stat().st_size)}")
+
+
+def read_model(path: str) -> Estimator:
+    """A model with the parameters that its file has."""
+    from hedgerow import load
+
+    with telling():
+        return load(path)
+
+
+def to_arrow(model: Any, *, as_text: bool) -> pa.Table:
+    """The trees of a model, or its weights; lists of categories as JSON if only text will do."""
+    import pyarrow as pa
+
+    table = model.trees() if hasattr(model, "trees") else model.weights()
+    columns = {name: column.tolist() for name, column in table.items()}
+    if as_text and "categories" in columns:
+        columns["categories"] = [
+            "" if names is None else json.dumps(names, ensure_ascii=False)
+            for names in columns["categories"]
+        ]
+    elif "categories" in columns:
+        columns["categories"] = pa.array(columns["categories"], pa.list_(pa.string()))
+    return pa.table(columns)
+
+
+def write_table(table: pa.Table, path: str, kind: str) -> None:
+    """Write a table as CSV or Parquet, whole or not at all."""
+    from pyarrow import csv, parquet
+
+    from hedgerow.atomic_write import open_atomic
+
+    write = csv.write_csv if kind == ".csv" else parquet.write_table
+    with open_atomic(Path(path)) as file:
+        write(table, file)

@@ -1,0 +1,79 @@
+"""Export: trees as plain JSON values, which name features, thresholds and categories.
+
+docs/guides/json.md says what they mean.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from hedgerow.trees.columns import Columns, is_dense
+from hedgerow.trees.forest import Forest, tree_rounds
+from hedgerow.trees.questions import Questions
+
+__all__ = ["export_trees"]
+
+
+def export_trees(forest: Forest, columns: Columns) -> dict[str, Any]:
+    """The features that splits ask about, and the trees, one after the other."""
+    arrays = SimpleNamespace(**forest.arrays())  # a forest makes new views at each access
+    used = np.unique(arrays.columns[arrays.columns >= 0]).tolist()
+    numbers = {column: number for number, column in enumerate(used)}
+    features, questions = _describe_features(columns), Questions(forest, columns)
+    bounds, weights = arrays.tree_offsets.tolist(), arrays.tree_weights.tolist()
+    rounds, labels = tree_rounds(forest).tolist(), arrays.outputs.tolist()
+    trees = []
+    for tree, weight in enumerate(weights):
+        nodes = []
+        for place in range(bounds[tree], bounds[tree + 1]):
+            column = int(arrays.columns[place])
+            split = {}
+            if column >= 0:
+                split = {"feature": numbers[column], **_describe_split(arrays, questions, place)}
+            nodes.append({**split, "value": weight * float(arrays.values[place])})
+        trees.append({"round": rounds[tree] + 1, "label": labels[tree], "nodes": nodes})
+    return {"features": [features[column] for column in used], "trees": trees}
+
+
+def _describe_features(columns: Columns) -> list[dict[str, Any]]:
+    """What the value of each of the C columns is."""
+    names = columns.column_names()
+    kind = "attribute" if columns.sparse else "number"
+    features: list[dict[str, Any]] = [{"name": name, "kind": kind} for name in names]
+    schema = zip(columns.schema.column_names(), columns.schema.numeric, strict=True)
+    text = [name for name, is_numeric in schema if not is_numeric]
+    place = columns.n_numeric
+    for known in filter(is_dense, columns.categories):
+        features[place] |= {"kind": "category", "categories": known}
+        place += 1
+    for column, known in zip(text, columns.categories, strict=True):
+        for category in () if is_dense(known) else known:
+            features[place] |= {"kind": "indicator", "column": column, "category": category}
+            place += 1
+    return features
+
+
+def _describe_split(arrays: SimpleNamespace, questions: Questions, place: int) -> dict[str, Any]:
+    """What a split asks, and where its answers lead."""
+    question, columns = questions.ask(place), questions.columns
+    column, cut = int(arrays.columns[place]), int(arrays.cuts[place])
+    cuts = columns.cuts[columns.cut_offsets[column] : columns.cut_offsets[column + 1]]
+    if question.categories is not None:
+        test: dict[str, Any] = {"in": list(question.categories)}
+    elif 1 <= cut <= len(cuts):
+        test = {"below": float(cuts[cut - 1])}
+    else:
+        test = {"present": "left" if cut else "right"}
+    missing_left = question.missing_says_yes == question.yes_is_left
+    left = int(arrays.lefts[place])
+    return {
+        "offset": int(arrays.offsets[place]),
+        **test,
+        "missing": "left" if missing_left else "right",
+        "left": left,
+        "right": left + 1,
+        "gain": float(arrays.gains[place]),
+    }
