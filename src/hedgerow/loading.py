@@ -30,11 +30,20 @@ def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
 
     Raises
     ------
+    FileNotFoundError
+        There is no such file.
     ModelFileError
         The file is damaged, truncated, not a model file, or written by a newer version.
     """
     if isinstance(source, (str, os.PathLike)):
-        data, name = Path(source).read_bytes(), repr(os.fspath(source))
+        name = repr(os.fspath(source))
+        try:
+            data = Path(source).read_bytes()
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"cannot load {name}: there is no such file; pass the path of a model that save or "
+                "hedgerow train has written"
+            ) from None
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data, name = bytes(source), "the model"
     else:

@@ -131,7 +131,8 @@ def check_table(
     if group is None:
         raise FileError(
             path,
-            "a table needs a group column, which says which rows make up a sequence; "
+            "a table needs a group column, which says which rows make up a sequence; name it with "
+            "group=, or --group on the command line: "
             f"{list_columns(columns)}",
         )
     group_number = find_column(columns, group, path)

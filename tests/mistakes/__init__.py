@@ -1,0 +1,11 @@
+"""Mistakes of new users: what each of them does, and what it is told.
+
+Every mistake is a function that makes it, with the error or warning that it gets, quoted, and a
+grade:
+
+    A   says where, what came and what to do
+    B   says what is wrong, but one of these has to be guessed
+
+There is no C, a message of Python or of a library below that says nothing to the user, and no D,
+silence. A new mistake is one more function in one of these files.
+"""

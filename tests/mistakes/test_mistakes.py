@@ -1,0 +1,51 @@
+"""Every mistake of the list gets the error or the warning that it says, and none is silent."""
+
+import re
+
+import pytest
+
+from mistakes import (
+    in_groups,
+    in_parameters,
+    in_prediction,
+    in_x_and_y,
+    on_the_command_line,
+    with_scikit_learn,
+)
+from mistakes.mistake import MISTAKES
+
+FILES = (
+    in_groups,
+    in_parameters,
+    in_prediction,
+    in_x_and_y,
+    on_the_command_line,
+    with_scikit_learn,
+)
+
+
+@pytest.fixture
+def _folder(tmp_path, monkeypatch):
+    """A folder to be in, with files to make mistakes with on the command line."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("_folder")
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_is_told(mistake):
+    if mistake.make.__module__ == on_the_command_line.__name__:
+        on_the_command_line.prepare()
+    pattern = f"^{re.escape(mistake.message).replace(re.escape('...'), '.*')}$"
+    expect = pytest.warns if issubclass(mistake.kind, Warning) else pytest.raises
+    with expect(mistake.kind, match=re.compile(pattern, re.DOTALL)):
+        mistake.make()
+
+
+def test_there_are_many_and_most_are_told_well():
+    names = [mistake.name for mistake in MISTAKES]
+    assert len(set(names)) == len(names) >= 60
+    assert {mistake.make.__module__ for mistake in MISTAKES} == {file.__name__ for file in FILES}
+    assert {mistake.grade for mistake in MISTAKES} == {"A", "B"}
+    assert sum(mistake.grade == "A" for mistake in MISTAKES) > 0.9 * len(MISTAKES)
+    bare = {Exception, KeyError, IndexError, AttributeError, AssertionError, ZeroDivisionError}
+    assert not bare & {mistake.kind for mistake in MISTAKES}
