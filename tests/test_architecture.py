@@ -15,7 +15,7 @@ LAYERS = """
     notebook
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
     sequences state stats suggestions tables threads version
-  / description encode lbfgs lock pivot seen_groups
+  / description encode lbfgs lock named_parameters pivot seen_groups
   / files labels metrics model_selection trees
   / linear preprocessing scorers trellis weighting
   / decoding explain inspection

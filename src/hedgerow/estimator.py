@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from inspect import Parameter, signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 
@@ -31,6 +29,7 @@ from hedgerow.labels.state import pack_grammar, unpack_grammar
 from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs, Model
 from hedgerow.model_json import export_model
+from hedgerow.named_parameters import NamedParameters
 from hedgerow.objectives import TrainingObjective
 from hedgerow.parameters import check_number, plain_parameters, read_random_state
 from hedgerow.potentials import Potential
@@ -38,7 +37,6 @@ from hedgerow.progress import Progress
 from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
-from hedgerow.suggestions import suggest_parameter
 from hedgerow.tables import Output, Table, check_output, choose_output
 from hedgerow.threads import count_threads
 from hedgerow.training.eval_metrics import EvalMetrics
@@ -70,7 +68,7 @@ Form = TypeVar("Form")
 BEFORE = {"pattern_lambda": None, "eval_metric": None}
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(NamedParameters):
     """Base of the estimators: parameters in, a `hedgerow.model.Model` out."""
 
     group_column: str | int | None
@@ -84,47 +82,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     history_: History
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
     _seen_groups: SeenGroups | None = None  # of the training; a model file does not keep it
-
-    def __new__(cls: type[AnyEstimator], *values: Any, **parameters: Any) -> AnyEstimator:
-        """Refuse parameters that are not known with a TypeError that says which one was meant.
-
-        ``__init__``, which is called next, lists the parameters.
-        """
-        listed = list(signature(cls.__init__).parameters.values())[1:]
-        if values and listed and listed[0].kind is Parameter.KEYWORD_ONLY:
-            name = cls.__name__
-            raise TypeError(
-                f"{name} got {values[0]!r} without a name, but takes all parameters by name; "
-                f"write {name}({listed[0].name}=...), for example"
-            )
-        if all(parameter.kind is not Parameter.VAR_KEYWORD for parameter in listed):
-            cls._check_names(parameters, TypeError)
-        crf: AnyEstimator = super().__new__(cls)
-        return crf
-
-    def set_params(self: AnyEstimator, **params: Any) -> AnyEstimator:
-        """Set parameters of this estimator.
-
-        Raises ValueError for one that is not known.
-        """
-        self._check_names((name.partition("__")[0] for name in params), ValueError)
-        super().set_params(**params)
-        return self
-
-    @classmethod
-    def _check_names(cls, names: Iterable[str], error: type[Exception]) -> None:
-        """Raise `error` if there is no parameter of such a name."""
-        known = cls._get_param_names()
-        for name in names:
-            if name in known:
-                continue
-            what = f"{cls.__name__} has no parameter {name!r}"
-            owners = [
-                e.__name__ for e in Estimator.__subclasses__() if name in e._get_param_names()
-            ]
-            if name in signature(cls.fit).parameters:
-                raise error(f"{what}; it is an argument of fit")
-            raise error(what + suggest_parameter(name, known, owners))
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn has to know of the input.

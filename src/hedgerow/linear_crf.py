@@ -24,6 +24,7 @@ from hedgerow.estimator import Estimator, check_fitted
 from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
 from hedgerow.linear.tables import attribute_table, describe_weight, transition_table
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
+from hedgerow.named_parameters import explain_arguments
 from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import (
     check_choice,
@@ -273,6 +274,7 @@ class LinearCRF(Estimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @explain_arguments
     def fit(
         self,
         X: Any,
@@ -363,7 +365,7 @@ class LinearCRF(Estimator):
         del loss, solver, solver_state, prepared
         _core.release_memory()
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)  # past explain_arguments
         self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 
-__all__ = ["suggest", "suggest_parameter"]
+__all__ = ["suggest", "suggest_argument", "suggest_parameter"]
 
 # What other libraries call a parameter, and what it is called here: the first of these names that
 # an estimator has. XGBoost, LightGBM, CatBoost, scikit-learn, sklearn-crfsuite and CRFsuite.
@@ -66,6 +66,15 @@ NOTES = {
     "penalty": "did you mean reg_lambda, for an L2 penalty, or reg_alpha of LinearCRF, for L1?",
 }
 
+# What other libraries call arguments of fit.
+ARGUMENTS = {
+    "init": "xgb_model init_model",
+    "sample_weight": "weight weights sample_weights",
+    "groups": "group qid lengths",
+    "eval_set": "eval_sets valid_sets validation_data evals X_val X_dev",
+}
+ARGUMENT_NAMES = {name: ours for ours, theirs in ARGUMENTS.items() for name in theirs.split()}
+
 
 def suggest(name: str, known: Collection[str]) -> str:
     """Which names could have been meant: text to go on with, empty if none is near."""
@@ -103,3 +112,35 @@ def suggest_parameter(name: str, known: Collection[str], owners: Collection[str]
     if owners:
         return f"; it is a parameter of {' and '.join(owners)}"
     return suggest(name, known) or f"; its parameters are {', '.join(sorted(known))}"
+
+
+def suggest_argument(
+    name: str, known: Collection[str], parameters: Collection[str], owner: str
+) -> str:
+    """What could have been meant by an argument that a method does not have.
+
+    Parameters
+    ----------
+    name
+        The argument.
+    known
+        Arguments of the method.
+    parameters
+        Parameters of the estimator it is a method of.
+    owner
+        Its class.
+
+    Examples
+    --------
+    >>> suggest_argument("xgb_model", ["X", "y", "init"], ["n_rounds"], "TreeCRF")
+    '; did you mean init?'
+    >>> suggest_argument("num_boost_round", ["X", "y", "init"], ["n_rounds"], "TreeCRF")
+    '; did you mean the parameter TreeCRF(n_rounds=...)?'
+    """
+    if ARGUMENT_NAMES.get(name) in known:
+        return f"; did you mean {ARGUMENT_NAMES[name]}?"
+    for meant in (name, *NAMES.get(name, ())):
+        if meant in parameters:
+            return f"; did you mean the parameter {owner}({meant}=...)?"
+    arguments = [argument for argument in known if argument != "self"]
+    return suggest(name, arguments) or f"; its arguments are {', '.join(arguments)}"

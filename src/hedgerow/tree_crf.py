@@ -30,6 +30,7 @@ from hedgerow.boosting.settings import (
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.encode import encode
 from hedgerow.estimator import Estimator, check_fitted
+from hedgerow.named_parameters import explain_arguments
 from hedgerow.objectives import Objective, TrainingObjective, read_objective
 from hedgerow.parameters import check_number
 from hedgerow.potentials import NodeTrees, PatternWeights
@@ -343,6 +344,7 @@ class TreeCRF(Estimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @explain_arguments
     def fit(
         self,
         X: Any,

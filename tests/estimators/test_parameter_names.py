@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -60,6 +61,31 @@ def test_the_error_says_what_was_meant(estimator, name, answer):
     message = f"{estimator.__name__} has no parameter {name!r}; {answer}"
     refuses(TypeError, message, estimator, **{name: 5})
     refuses(ValueError, message, estimator().set_params, **{name: 5})
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("early_stopping_rounds", "did you mean the parameter {}(early_stopping_rounds=...)?"),
+        ("nthread", "did you mean the parameter {}(n_jobs=...)?"),
+        ("xgb_model", "did you mean init?"),
+        ("X_dev", "did you mean eval_set?"),
+        ("eval_sett", "did you mean eval_set?"),
+        ("xyz", "its arguments are X, y, sample_weight, groups, eval_set, init, checkpoint"),
+    ],
+)
+def test_arguments_of_fit(estimator, name, answer):
+    message = f"{estimator.__name__}.fit has no argument {name!r}; "
+    message += answer.format(estimator.__name__)
+    refuses(TypeError, message, estimator().fit, [[[1.0]]], [["a"]], **{name: 5})
+    arguments = list(inspect.signature(estimator.fit).parameters)
+    assert arguments[:3] == ["self", "X", "y"]
+
+
+def test_warnings_of_fit_name_the_line_that_called_it():
+    with pytest.warns(ConvergenceWarning) as caught:
+        LinearCRF(max_iter=1).fit([[[1.0], [0.0]]], [["a", "b"]])
+    assert caught[0].filename == __file__
 
 
 def test_parameters_are_given_by_name():

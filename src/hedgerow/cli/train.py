@@ -102,8 +102,8 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--early-stopping",
         type=int,
         metavar="N",
-        help="stop if the loss on --dev has not improved for N rounds or iterations, and keep the "
-        "best",
+        help="stop if the loss on --dev, or without one on a tenth of TRAIN, has not improved for "
+        "N rounds or iterations, and keep the best",
     )
     add("--order", type=int, metavar="N", help="labels before it that a label depends on; 1")
     add(

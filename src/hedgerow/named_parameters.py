@@ -1,0 +1,81 @@
+"""Named parameters: an estimator that says which parameter or argument was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar
+
+from sklearn.base import BaseEstimator
+
+from hedgerow.suggestions import suggest_argument, suggest_parameter
+
+__all__ = ["NamedParameters", "explain_arguments"]
+
+Self = TypeVar("Self", bound="NamedParameters")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class NamedParameters(BaseEstimator):  # type: ignore[misc]
+    """An estimator as scikit-learn has it, with an answer for parameters that are not known."""
+
+    def __new__(cls: type[Self], *values: Any, **parameters: Any) -> Self:
+        """Refuse parameters that are not known with a TypeError that says which one was meant.
+
+        ``__init__``, which is called next, lists the parameters.
+        """
+        listed = list(signature(cls.__init__).parameters.values())[1:]
+        if values and listed and listed[0].kind is Parameter.KEYWORD_ONLY:
+            name = cls.__name__
+            raise TypeError(
+                f"{name} got {values[0]!r} without a name, but takes all parameters by name; "
+                f"write {name}({listed[0].name}=...), for example"
+            )
+        if all(parameter.kind is not Parameter.VAR_KEYWORD for parameter in listed):
+            cls._check_names(parameters, TypeError)
+        crf: Self = super().__new__(cls)
+        return crf
+
+    def set_params(self: Self, **params: Any) -> Self:
+        """Set parameters of this estimator.
+
+        Raises ValueError for one that is not known.
+        """
+        self._check_names((name.partition("__")[0] for name in params), ValueError)
+        super().set_params(**params)
+        return self
+
+    @classmethod
+    def _check_names(cls, names: Iterable[str], error: type[Exception]) -> None:
+        """Raise `error` if there is no parameter of such a name."""
+        known = cls._get_param_names()
+        for name in names:
+            if name in known:
+                continue
+            what = f"{cls.__name__} has no parameter {name!r}"
+            if name in signature(cls.fit).parameters:
+                raise error(f"{what}; it is an argument of fit")
+            kinds = [
+                kind for base in NamedParameters.__subclasses__() for kind in base.__subclasses__()
+            ]
+            owners = [kind.__name__ for kind in kinds if name in kind._get_param_names()]
+            raise error(what + suggest_parameter(name, known, owners))
+
+
+def explain_arguments(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Make a method say which argument, or parameter of its estimator, was meant."""
+    known = signature(method).parameters
+
+    @wraps(method)
+    def checked(*values: Arguments.args, **named: Arguments.kwargs) -> Result:
+        for name in named:
+            if name not in known:
+                owner: Any = type(values[0])
+                what = f"{owner.__name__}.{method.__name__} has no argument {name!r}"
+                parameters = owner._get_param_names()
+                raise TypeError(what + suggest_argument(name, known, parameters, owner.__name__))
+        return method(*values, **named)
+
+    return checked
