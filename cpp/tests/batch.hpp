@@ -7,6 +7,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -106,6 +107,14 @@ struct Kind {
 inline constexpr Kind kKinds[] = {{2, 0, false},     {2, 0.3, false},   {2, 0, true},
                                   {2, 0.3, true},    {100, 0, false},   {400, 0, false},
                                   {400, 0.3, false}, {1e5, 0.2, false}, {1e5, 0.2, true}};
+
+// All kinds; where there are many labels, and so much to do, a third of them.
+inline std::vector<Kind> kinds_for(int n_labels) {
+  std::vector<Kind> kinds;
+  for (size_t i = 0; i < std::size(kKinds); ++i)
+    if (n_labels <= 17 || i % 3 == n_labels % size_t{3}) kinds.push_back(kKinds[i]);
+  return kinds;
+}
 
 inline std::string describe(int n_labels, const Kind& kind) {
   return "K=" + std::to_string(n_labels) + " spread=" + std::to_string(kind.spread) +

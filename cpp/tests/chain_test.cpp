@@ -77,7 +77,7 @@ void check_patterns(const Batch& batch) {
 
 TEST(first_order) {
   for (const int n_labels : {1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 22, 26, 31, 33, 40})
-    for (const Kind& kind : kKinds) {
+    for (const Kind& kind : kinds_for(n_labels)) {
       context = describe(n_labels, kind);
       const Batch batch = first_order(n_labels, {6, 1, 0, 20, 2}, kind);
       check_against_automaton(batch, 1e-12 + 1e-13 * kind.spread);
