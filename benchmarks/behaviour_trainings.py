@@ -258,6 +258,7 @@ TREES: list[tuple[str, dict[str, Any]]] = [
     ("numbers", {"n_rounds": 45, "warm_rounds": 2, "max_depth": 1, "objective": "accuracy"}),
     ("watched", {"n_rounds": 40, "early_stopping_rounds": 2, "learning_rate": 1.0}),
     ("watched", {"n_rounds": 30, "early_stopping_rounds": 3, "early_stopping_metric": "accuracy"}),
+    ("watched", {"n_rounds": 30, "early_stopping_rounds": 3, "eval_metric": "f1_macro"}),
     ("watched", {"early_stopping_rounds": 2, "objective": "accuracy", "warm_rounds": 2}),
     ("watched", {"callbacks": [StopAt(5)]}),
 ]

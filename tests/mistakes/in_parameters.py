@@ -1,5 +1,7 @@
 """Mistakes in parameters."""
 
+from sklearn.metrics import f1_score
+
 from hedgerow import LinearCRF, TreeCRF
 from mistakes.data import X, Y, trees, weights
 from mistakes.mistake import mistake
@@ -188,3 +190,89 @@ def no_threads():
 )
 def more_than_all_sequences():
     trees(subsample=1.5).fit(X, Y)
+
+
+@mistake(
+    "A",
+    TypeError,
+    "TreeCRF got 50 without a name, but takes all parameters by name; write TreeCRF(n_rounds=...),",
+    "for example",
+)
+def a_parameter_without_a_name():
+    TreeCRF(50)
+
+
+@mistake(
+    "A",
+    TypeError,
+    "TreeCRF has no parameter 'max_iter'; did you mean n_rounds?",
+)
+def a_name_of_scikit_learn():
+    TreeCRF(max_iter=100)
+
+
+@mistake(
+    "A",
+    ValueError,
+    "TreeCRF has no parameter 'num_leaves'; did you mean max_leaves?",
+)
+def a_name_of_lightgbm():
+    TreeCRF().set_params(num_leaves=31)
+
+
+@mistake(
+    "A",
+    TypeError,
+    "TreeCRF has no parameter 'warm_start'; did you mean the argument init of fit? fit(X, y,",
+    "init=crf) goes on from a model",
+)
+def a_warm_start():
+    TreeCRF(warm_start=True)
+
+
+@mistake(
+    "A",
+    TypeError,
+    "TreeCRF has no parameter 'reg_alpha'; it is a parameter of LinearCRF",
+)
+def a_parameter_of_the_other_estimator():
+    TreeCRF(reg_alpha=0.1)
+
+
+@mistake(
+    "A",
+    TypeError,
+    "TreeCRF.fit has no argument 'early_stopping_rounds'; did you mean the parameter",
+    "TreeCRF(early_stopping_rounds=...)?",
+)
+def a_parameter_given_to_fit():
+    trees().fit(X, Y, eval_set=(X, Y), early_stopping_rounds=5)
+
+
+@mistake(
+    "A",
+    ValueError,
+    "eval_metric 'f1_score' cannot score the eval_set: ...; it is called with two lists of label",
+    "lists: for a metric of flat labels pass hedgerow.scorers.make_position_scorer(...)",
+)
+def a_metric_of_flat_labels():
+    trees(eval_metric=f1_score).fit(X, Y, eval_set=(X, Y))
+
+
+@mistake(
+    "A",
+    ValueError,
+    "eval_metric has 'roc_auc', which compares probabilities; expected one that compares labels,",
+    "such as 'f1_macro' or 'balanced_accuracy'",
+)
+def a_metric_of_probabilities():
+    trees(eval_metric="roc_auc").fit(X, Y, eval_set=(X, Y))
+
+
+@mistake(
+    "A",
+    ValueError,
+    "early_stopping_metric is 'f1'; expected 'loss' or 'accuracy' or 'f1_macro' or None",
+)
+def early_stopping_by_what_is_not_measured():
+    trees(eval_metric="f1_macro", early_stopping_metric="f1").fit(X, Y, eval_set=(X, Y))

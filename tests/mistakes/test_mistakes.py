@@ -5,6 +5,7 @@ import re
 import pytest
 
 from mistakes import (
+    in_files,
     in_groups,
     in_parameters,
     in_prediction,
@@ -15,6 +16,7 @@ from mistakes import (
 from mistakes.mistake import MISTAKES
 
 FILES = (
+    in_files,
     in_groups,
     in_parameters,
     in_prediction,
