@@ -1,18 +1,46 @@
-"""Decoding by marginals: the labelling that is expected to have the most labels right."""
+"""Decoding: from scores or marginals to labels, by one of two decoders.
+
+Viterbi finds the most probable labelling of a sequence as a whole; decoding by marginals finds the
+labelling that is expected to have the most labels right.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels import Constraints, pin_known
-from hedgerow.trellis import Chain, Scores, viterbi
+from hedgerow.trellis import Chain, Scores, forward_backward, viterbi
 
-__all__ = ["Decode", "decode_marginals"]
+__all__ = [
+    "DECODERS",
+    "Decode",
+    "DecodeParameter",
+    "check_decode",
+    "decode_marginals",
+    "decode_scores",
+]
 
 Decode = Literal["viterbi", "marginal"]
+DecodeParameter = Literal["auto", "viterbi", "marginal"]
+DECODERS: tuple[Decode, ...] = ("viterbi", "marginal")
+
+
+def check_decode(decode: Any) -> None:
+    """Raise ValueError unless it is a decoder, or None for the model's own."""
+    if not (decode is None or (isinstance(decode, str) and decode in DECODERS)):
+        raise ValueError(f"decode is {decode!r}; expected 'viterbi', 'marginal' or None")
+
+
+def decode_scores(scores: Scores, decode: Decode, *, n_threads: int) -> NDArray[np.int32]:
+    """Labels of all positions, (N,)."""
+    if decode == "viterbi":
+        return viterbi(scores, n_threads=n_threads)
+    marginals = forward_backward(scores, pairs=None, n_threads=n_threads).marginals
+    constraints = scores.trellis.constraints
+    return decode_marginals(marginals, scores.offsets, constraints, n_threads=n_threads)
 
 
 def decode_marginals(

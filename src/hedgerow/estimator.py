@@ -19,7 +19,7 @@ from sklearn.utils import ClassifierTags, Tags
 
 from hedgerow import _core, notebook, persist
 from hedgerow.checkpoint import Checkpoint, Identity, Record
-from hedgerow.decoding import Decode
+from hedgerow.decoding import DECODERS, Decode, DecodeParameter, check_decode
 from hedgerow.encode import check_group_column, encode_alike
 from hedgerow.explain import Explanation
 from hedgerow.fingerprint import fingerprint
@@ -31,7 +31,7 @@ from hedgerow.model import Inputs, Model
 from hedgerow.model_json import export_model
 from hedgerow.named_parameters import NamedParameters
 from hedgerow.objectives import TrainingObjective
-from hedgerow.parameters import check_number, plain_parameters, read_random_state
+from hedgerow.parameters import check_choice, check_number, plain_parameters, read_random_state
 from hedgerow.potentials import Potential
 from hedgerow.progress import Progress
 from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
@@ -39,6 +39,7 @@ from hedgerow.sequences import Schema, Sequences
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
 from hedgerow.tables import Output, Table, check_output, choose_output
 from hedgerow.threads import count_threads
+from hedgerow.training.decoder import choose_decoder
 from hedgerow.training.eval_metrics import EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
 from hedgerow.training.labelled import Labelled
@@ -71,6 +72,7 @@ BEFORE = {"pattern_lambda": None, "eval_metric": None}
 class Estimator(NamedParameters):
     """Base of the estimators: parameters in, a `hedgerow.model.Model` out."""
 
+    decode: DecodeParameter
     group_column: str | int | None
     missing_label: Any
     n_jobs: int | None
@@ -172,7 +174,7 @@ class Estimator(NamedParameters):
 
     @property
     def decode_(self) -> Decode:
-        """How `predict` decodes by default."""
+        """How `predict` and all else that labels positions decodes, unless told otherwise."""
         check_fitted(self)
         return self.model_.decode
 
@@ -271,16 +273,14 @@ class Estimator(NamedParameters):
             "viterbi" gives the most probable labelling of each sequence as a whole, "marginal" the
             most probable label of each position, which makes the fewest errors on average. Under
             constraints the latter is the labelling, of those that are allowed, whose labels have
-            the largest sum of probabilities. None: ``decode_``, which is "marginal" for models
-            trained for an objective of the marginals, such as accuracy, and else "viterbi".
+            the largest sum of probabilities. None: ``decode_``, the model's own.
 
         Returns
         -------
         list of arrays, or one array for a flat X
             Labels of the kind used to fit.
         """
-        if decode not in ("viterbi", "marginal", None):
-            raise ValueError(f"decode is {decode!r}; expected 'viterbi', 'marginal' or None")
+        check_decode(decode)
         inputs = read_inputs(self, X, groups, known)
         codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
         return inputs.sequences.mirror(self.model_.labels.decode(codes))
@@ -387,20 +387,28 @@ class Estimator(NamedParameters):
         return self.model_.log_likelihoods(inputs, codes, n_threads=self._n_threads)
 
     def score(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: Any = None,
+        decode: Decode | None = None,
     ) -> float:
         """Share of positions that `predict` labels right, of those whose label is not missing.
 
-        ``sample_weight`` has a weight for each sequence, or for each row of a flat X. Labels that
-        did not occur in training count as mistakes, and are warned of.
+        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; ``decode`` is
+        that of `predict`. Labels that did not occur in training count as mistakes, and are warned
+        of.
         """
+        check_decode(decode)
         with scoring():
             inputs = read_inputs(self, X, groups)
         truth = compare_codes(self, y, inputs.sequences)
         codes, given = truth.codes, truth.given
         if not given.any():
             raise ValueError("every label of y is missing; score needs at least one")
-        right = self.model_.predict(inputs, n_threads=self._n_threads) == codes
+        right = self.model_.predict(inputs, decode, n_threads=self._n_threads) == codes
         weights = read_sample_weight(sample_weight, inputs.sequences)
         by_position = weights.of_positions(inputs.sequences)
         if by_position is None:
@@ -412,7 +420,14 @@ class Estimator(NamedParameters):
         return float(np.average(right[given], weights=by_position[given]))
 
     def explain(
-        self, x: Any, position: int, label: Any = None, against: Any = None, *, known: Any = None
+        self,
+        x: Any,
+        position: int,
+        label: Any = None,
+        against: Any = None,
+        *,
+        known: Any = None,
+        decode: Decode | None = None,
     ) -> Explanation:
         """Tell why a position has its label: what speaks for it, and against another label.
 
@@ -432,12 +447,15 @@ class Estimator(NamedParameters):
             The label to compare it with; None: the most probable other one.
         known
             Labels of the sequence that are known already, None where they are not.
+        decode
+            How the labels of the position and its neighbours are found, see `predict`.
 
         Returns
         -------
         Explanation
             ``print(...)`` shows it as text.
         """
+        check_decode(decode)
         inputs = read_one(self, x, known)
         length = inputs.sequences.n_positions
         is_number = isinstance(position, Integral) and not isinstance(position, bool)
@@ -447,7 +465,7 @@ class Estimator(NamedParameters):
                 f"0 to {length - 1}"
             )
         found = self.model_.explain(
-            inputs, int(position), label, against, n_threads=self._n_threads
+            inputs, int(position), label, against, decode, n_threads=self._n_threads
         )
         return replace(found, output=self._output)
 
@@ -521,11 +539,13 @@ class Estimator(NamedParameters):
     def from_state(cls: type[AnyEstimator], state: State) -> AnyEstimator:
         """Rebuild a fitted model; raises `hedgerow.ModelFileError`."""
         known = cls().get_params(deep=False)
-        crf = cls(**BEFORE | persist.unpack_parameters(state.metadata, known))
+        decode = persist.unpack_decode(state.metadata)
+        before = BEFORE | {"decode": decode}
+        crf = cls(**before | persist.unpack_parameters(state.metadata, known))
         labels = Labels(persist.unpack_classes(state.metadata))
         schema, index = persist.unpack_schema(state.metadata), persist.unpack_index(state)
-        decode = persist.unpack_decode(state.metadata)
         with expecting():
+            check_choice("decode", crf.decode, ("auto", *DECODERS))
             check_group_column(crf.group_column)
             check_missing_label(crf.missing_label)
             count_threads(crf.n_jobs)
@@ -621,7 +641,7 @@ class Estimator(NamedParameters):
             data.grammar,
             data.trellis,
             (*update.potentials(), *self.given_potentials()),
-            objective.decode,
+            choose_decoder(self.decode, objective, update, eval_sets, data.targets),
         )
         fitted._seen_groups = data.seen_groups
         fitted.loss_ = update.loss

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
+from hedgerow.decoding import DecodeParameter
 from hedgerow.descent.loss import LinearLoss
 from hedgerow.descent.scaling import Scaling
 from hedgerow.descent.solver import Attributed, Plan, Solver
@@ -95,6 +96,13 @@ class LinearCRF(Estimator):
         "max_margin", when the loss is known to be within this share of the lowest, which takes many
         iterations where there are many weights and `reg_lambda` is small. 0: never. None: 1e-5, and
         0.01 for "max_margin".
+    decode : {"auto", "viterbi", "marginal"}, default "auto"
+        How labels are found: "viterbi", the most probable labelling of each sequence as a whole;
+        "marginal", the most probable label of each position. "auto": the one that labels more
+        positions of the last `eval_set` right, or of the training sequences that are held out.
+        Without either, "marginal" for objectives of the marginals, "viterbi" for "max_margin", and
+        for the likelihood a rule on the training sequences decides, see the guide "Which
+        decoder?". ``decode_`` tells which it is.
     early_stopping_rounds : int or None, default None
         Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
         has not improved for this many iterations, and keep the weights of the best one. Without an
@@ -175,7 +183,7 @@ class LinearCRF(Estimator):
     attributes_ : list of str
         Names of the attributes that can have weights.
     decode_ : {"viterbi", "marginal"}
-        How `predict` decodes by default.
+        How `predict`, `score` and all else that labels positions decodes by default.
     loss_ : float
         Training loss of the weights, penalties included: the negative log-likelihood, or the value
         of the objective with the sign changed. Where early stopping keeps an iteration that only
@@ -192,9 +200,10 @@ class LinearCRF(Estimator):
         The trained model: labels, columns of X, potentials and a trellis.
     history_ : dict of lists
         ``loss`` after each iteration, of what it was for; with an ``eval_set`` also ``eval_loss``
-        (of the objective, without penalties, per position), ``eval_accuracy`` (of `predict`), and
-        what `eval_metric` asks for, such as ``eval_f1_macro``; of training sequences that were held
-        out ``validation_loss`` and so on.
+        (of the objective, without penalties, per position), ``eval_accuracy``, and what
+        `eval_metric` asks for, such as ``eval_f1_macro``; of training sequences that were held out
+        ``validation_loss`` and so on. Accuracies and metrics are by the decoder of `decode`, or if
+        it is "auto" by marginals, by Viterbi for "max_margin".
 
     Examples
     --------
@@ -220,6 +229,7 @@ class LinearCRF(Estimator):
         warm_iter: int | None = None,
         max_iter: int = 1000,
         tol: float | None = None,
+        decode: DecodeParameter = "auto",
         early_stopping_rounds: int | None = None,
         early_stopping_metric: str | None = None,
         eval_metric: MetricOrName = None,
@@ -251,6 +261,7 @@ class LinearCRF(Estimator):
         self.warm_iter = warm_iter
         self.max_iter = max_iter
         self.tol = tol
+        self.decode = decode
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
         self.eval_metric = eval_metric
@@ -320,7 +331,7 @@ class LinearCRF(Estimator):
         labelled, held = self._read_training(
             X, y, sample_weight, groups, objective, stopping.held_out
         )
-        data, rows, given_scores = self._learn_training(labelled)
+        data, rows, given_scores = self._learn_training(labelled, objective)
         del labelled
         layout = self._layout(data, rows)
         eval_sets = self._eval_sets(eval_set, held, data, objective)
@@ -492,9 +503,12 @@ class LinearCRF(Estimator):
         learnt, held = hold_out(labelled, share, self.random_state)
         return learnt if held is None else learnt.drop_unseen(), held
 
-    def _learn_training(self, labelled: Labelled) -> tuple[TrainingSet, SparseRows, Scores | None]:
+    def _learn_training(
+        self, labelled: Labelled, objective: TrainingObjective
+    ) -> tuple[TrainingSet, SparseRows, Scores | None]:
         """Labels, attributes, and scores that are given beside them."""
-        data = TrainingSet.learn(self, labelled, has_edges=bool(self.transition_attributes))
+        has_edges = bool(self.transition_attributes)
+        data = TrainingSet.learn(self, labelled, objective=objective, has_edges=has_edges)
         sequences, index = labelled.sequences, labelled.index
         given, scores = self.given_potentials(), None
         if given:

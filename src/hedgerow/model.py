@@ -184,14 +184,21 @@ class Model(LazyAttributes):
         return np.concatenate(self._answer(inputs, n_threads, measure))
 
     def explain(
-        self, inputs: Inputs, position: int, label: Any, against: Any, *, n_threads: int
+        self,
+        inputs: Inputs,
+        position: int,
+        label: Any,
+        against: Any,
+        decode: Decode | None = None,
+        *,
+        n_threads: int,
     ) -> Explanation:
         """Why a position of one sequence has its label, see `hedgerow.TreeCRF.explain`."""
         (part,) = self._answer(inputs, n_threads, lambda part: part)
         place = Place(
             part,
             position,
-            self.predict(inputs, n_threads=n_threads),
+            self.predict(inputs, decode, n_threads=n_threads),
             self.grammar,
             self.pattern_weights,
             self.labels,

@@ -26,6 +26,7 @@ def make_position_scorer(
     *,
     response_method: Response = "predict",
     greater_is_better: bool = True,
+    decode: str | None = None,
     **kwargs: Any,
 ) -> PositionScorer:
     """Make a scorer from a metric that compares labels, one per position.
@@ -44,6 +45,8 @@ def make_position_scorer(
         What `y_pred` is: labels (N,), or probabilities (N, K).
     greater_is_better
         False for a loss, whose sign is changed.
+    decode : {"viterbi", "marginal"} or None
+        How labels are predicted, see `hedgerow.TreeCRF.predict`; None: as each model chooses.
     kwargs
         Further arguments of `score_func`.
 
@@ -67,15 +70,24 @@ def make_position_scorer(
     >>> cross_val_score(LinearCRF(), X, y, cv=3, scoring=scorer).round(2).tolist()
     [1.0, 1.0, 1.0]
     """
-    if isinstance(score_func, str):
-        return _named(score_func, kwargs)
     check_choice("response_method", response_method, ("predict", "predict_proba"))
-    if not callable(score_func):
+    check_choice("decode", decode, ("viterbi", "marginal", None))
+    if isinstance(score_func, str):
+        scorer = _named(score_func, kwargs)
+    elif callable(score_func):
+        scorer = PositionScorer(score_func, response_method, greater_is_better, kwargs)
+    else:
         raise TypeError(
             f"score_func is {score_func!r}; expected a metric such as sklearn.metrics.f1_score, "
             "or the name of a scorer such as 'f1_macro'"
         )
-    return PositionScorer(score_func, response_method, greater_is_better, kwargs)
+    if decode is not None and scorer.response_method != "predict":
+        raise ValueError(
+            f"decode is {decode!r}, but the scorer compares probabilities, which are not decoded; "
+            "leave decode out"
+        )
+    scorer.decode = decode
+    return scorer
 
 
 def _named(name: str, kwargs: Mapping[str, Any]) -> PositionScorer:
@@ -104,11 +116,13 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
         response_method: Response = "predict",
         greater_is_better: bool = True,
         kwargs: Mapping[str, Any] | None = None,
+        decode: str | None = None,
     ) -> None:
         self.score_func = score_func
         self.response_method = response_method
         self.greater_is_better = greater_is_better
         self.kwargs = kwargs
+        self.decode = decode
 
     def score(
         self,
@@ -134,8 +148,10 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
         """
         respond = getattr(estimator, self.response_method)
         y = self._check_known(estimator, y)
+        asked = {"groups": groups, "decode": self.decode}
+        given = {name: value for name, value in asked.items() if value is not None}
         with scoring():
-            found = respond(X) if groups is None else respond(X, groups=groups)
+            found = respond(X, **given)
         value = flat(self.score_func)(
             y,
             found,

@@ -28,6 +28,7 @@ from hedgerow.boosting.settings import (
     read_window,
 )
 from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
+from hedgerow.decoding import DecodeParameter
 from hedgerow.encode import encode
 from hedgerow.estimator import Estimator, check_fitted
 from hedgerow.named_parameters import explain_arguments
@@ -150,6 +151,13 @@ class TreeCRF(Estimator):
     warm_rounds : int or None, default None
         So many of the rounds are for the likelihood, to start from; all others for the objective.
         None: a fifth of them, or those of `init`.
+    decode : {"auto", "viterbi", "marginal"}, default "auto"
+        How labels are found: "viterbi", the most probable labelling of each sequence as a whole;
+        "marginal", the most probable label of each position. "auto": the one that labels more
+        positions of the last `eval_set` right, or of the training sequences that are held out.
+        Without either, "marginal" for objectives of the marginals, and for the likelihood a rule
+        on the training sequences decides, see the guide "Which decoder?". ``decode_`` tells which
+        it is.
     early_stopping_rounds : int or None, default None
         Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
         has not improved for this many rounds, and keep the rounds up to the best one. Without an
@@ -221,16 +229,16 @@ class TreeCRF(Estimator):
     best_round_ : int or None
         Number of rounds at which the `eval_set`, or what was held out, did best.
     decode_ : {"viterbi", "marginal"}
-        How `predict` decodes by default.
+        How `predict`, `score` and all else that labels positions decodes by default.
     loss_ : float
         Training loss per position: the negative log-likelihood, or the value of the objective with
         the sign changed, whichever the last round of the model was trained for.
     history_ : dict of lists
-        After every round ``loss`` (of what the round was for, per position) and ``accuracy`` (by
-        the most probable label of each position) on the training data; with an `eval_set` also
-        ``eval_loss`` (of the objective), ``eval_accuracy`` (of `predict`), and what `eval_metric`
-        asks for, such as ``eval_f1_macro``; of training sequences that were held out
-        ``validation_loss`` and so on.
+        After every round ``loss`` (of what the round was for, per position) and ``accuracy`` on
+        the training data; with an `eval_set` also ``eval_loss`` (of the objective),
+        ``eval_accuracy``, and what `eval_metric` asks for, such as ``eval_f1_macro``; of training
+        sequences that were held out ``validation_loss`` and so on. Accuracies and metrics are all
+        by one decoder: that of `decode`, or by marginals if it is "auto".
     feature_importances_ : (n_features_in_,) array
         Share of all gain that the splits on each column have.
     label_patterns_ : list of tuples of labels
@@ -279,6 +287,7 @@ class TreeCRF(Estimator):
         objective: str | Objective = "likelihood",
         sharpness: float = 5.0,
         warm_rounds: int | None = None,
+        decode: DecodeParameter = "auto",
         early_stopping_rounds: int | None = None,
         early_stopping_metric: str | None = None,
         eval_metric: MetricOrName = None,
@@ -324,6 +333,7 @@ class TreeCRF(Estimator):
         self.objective = objective
         self.sharpness = sharpness
         self.warm_rounds = warm_rounds
+        self.decode = decode
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
         self.eval_metric = eval_metric
@@ -392,7 +402,7 @@ class TreeCRF(Estimator):
         labelled, held = self._read_training(
             X, y, sample_weight, groups, init, objective, stopping.held_out
         )
-        data, columns = self._learn_training(labelled, init)
+        data, columns = self._learn_training(labelled, init, objective)
         sequences = labelled.sequences
         del labelled
         settings = self._read_settings(data, columns, init)
@@ -589,10 +599,10 @@ class TreeCRF(Estimator):
         return learnt if held is None or init is not None else learnt.drop_unseen(), held
 
     def _learn_training(
-        self, labelled: Labelled, init: TreeCRF | None
+        self, labelled: Labelled, init: TreeCRF | None, objective: TrainingObjective
     ) -> tuple[TrainingSet, Columns]:
         """Label patterns, and the bins of columns unless a model has them already."""
-        data = TrainingSet.learn(self, labelled)
+        data = TrainingSet.learn(self, labelled, objective=objective)
         if init is not None:
             return data, init._trees.columns
         return data, Columns.learn(labelled.sequences, labelled.index, int(self.max_bins))

@@ -1,6 +1,7 @@
 """hedgerow eval: the figures are those of the library, laid out for people or programs."""
 
 import json
+import re
 
 import pytest
 
@@ -144,3 +145,25 @@ def test_a_file_without_labels(chunk_model, tmp_path, capsys):
     assert message.startswith(f"{file}, line 1: expected 3 columns, got 2")
     file.write_text("")
     assert complaint(capsys, "eval", chunk_model, file) == f"{file} has no labels to compare with"
+
+
+def test_both_decoders_are_always_shown(chunk_model, test_set, capsys):
+    model = hedgerow.load(chunk_model)
+    data = read_file(test_set, Recipe.from_json(model.recipe_))
+    for options, own in (
+        ([], model.decode_),
+        (["--decode", "viterbi"], "viterbi"),
+        (["--decode", "marginal"], "marginal"),
+    ):
+        found = json.loads(run(capsys, "eval", chunk_model, test_set, "--json", *options))
+        assert found["decode"] == own
+        by_decoder = {
+            decode: label_scores(data.y, model.predict(data.X, decode=decode)).accuracy
+            for decode in ("viterbi", "marginal")
+        }
+        assert found["accuracy_by_decoder"] == by_decoder
+        assert found["accuracy"] == by_decoder[own]
+        out = run(capsys, "eval", chunk_model, test_set, *options)
+        for words, decode in (("by Viterbi", "viterbi"), ("by marginals", "marginal")):
+            assert re.search(rf"\n{words} +{100 * by_decoder[decode]:.2f} %\n", out)
+        assert re.search(rf"\ndecoder +{own}\n", out)

@@ -33,7 +33,7 @@ def test_trees(chunks, tmp_path, capsys):
     path = train(chunks, tmp_path / "trees", *options, *settings)
     out = run(capsys, "inspect", path, "--top", 4)
     model = hedgerow.load(path)
-    assert f"TreeCRF, 2 rounds, loss {model.loss_:.6g}\n" in out
+    assert f"TreeCRF, 2 rounds, loss {model.loss_:.6g}, decodes by " in out
     assert f"\ndev accuracy: {model.history_['eval_accuracy'][-1]:.6g} at the end\n" in out
     table = model.importances()
     first = out[out.index("most important features") :].splitlines()[1].split()
@@ -100,3 +100,28 @@ def test_mistakes(options, message, chunk_model, chunks, capsys):
 def test_lists_have_rows(chunk_model, capsys):
     message = complaint(capsys, "inspect", chunk_model, "--top", 0)
     assert message == "--top is 0; expected a number of at least 1"
+
+
+def test_the_round_that_was_kept_and_the_decoder(chunks, tmp_path, capsys):
+    options = ["--model", "trees", "--dev", chunks, "--decode", "marginal"]
+    settings = ["n_rounds=30", "min_child_weight=0", "early_stopping_rounds=2", "learning_rate=20"]
+    path = train(
+        chunks, tmp_path / "trees", *options, *(word for s in settings for word in ("--set", s))
+    )
+    model = hedgerow.load(path)
+    best, n_rounds = model.best_round_, len(model.history_["loss"])
+    assert model.decode == model.decode_ == "marginal"
+    assert best < n_rounds
+    out = run(capsys, "inspect", path)
+    title = f"TreeCRF, {best} rounds, the best of {n_rounds}, loss {model.loss_:.6g}, decodes by"
+    assert title in " ".join(out.split())
+    for name, figure in (("training accuracy", "accuracy"), ("dev loss", "eval_loss")):
+        kept = f"{model.history_[figure][best - 1]:.6g} in round {best}, which was kept\n"
+        assert f"\n{name}: {kept}" in out
+
+
+def test_an_explanation_by_another_decoder(chunk_model, chunks, capsys):
+    model = hedgerow.load(chunk_model)
+    x = read_file(chunks, Recipe.from_json(model.recipe_)).X[2]
+    out = run(capsys, "inspect", chunk_model, chunks, "--sequence", 2, "--decode", "marginal")
+    assert out == f"{model.explain(x, 0, decode='marginal')}\n"

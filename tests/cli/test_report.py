@@ -21,6 +21,15 @@ def test_a_page(has_data, chunk_model, chunks, tmp_path, capsys):
     assert page.read_bytes() == expected.read_bytes()
 
 
+def test_another_decoder(chunk_model, chunks, tmp_path, capsys):
+    page, expected = tmp_path / "page.html", tmp_path / "expected.html"
+    run(capsys, "report", chunk_model, chunks, "-o", page, "--decode", "marginal")
+    model = hedgerow.load(chunk_model)
+    read = read_file(chunks, Recipe.from_json(model.recipe_))
+    write_report(model, expected, read.X, read.y, title=chunk_model.name, decode="marginal")
+    assert page.read_bytes() == expected.read_bytes()
+
+
 def test_a_title(chunk_model, tmp_path, capsys):
     page = tmp_path / "page.html"
     run(capsys, "report", chunk_model, "-o", page, "--title", "Chunks of <text>")

@@ -115,7 +115,8 @@ def test_what_it_says(chunks, place, tmp_path, capsys):
     assert lines[0] == f"{chunks}: 5 sequences, 30 positions, 6 labels"
     model = hedgerow.load(place)
     assert lines[1] == "features: attributes of 2 columns: 0, 1"
-    assert lines[2] == f"LinearCRF: {model.n_iter_} iterations, loss {model.loss_:.6g}"
+    trained = f"LinearCRF: {model.n_iter_} iterations, loss {model.loss_:.6g}"
+    assert lines[2] == f"{trained}, decodes by Viterbi"
     assert lines[3] == f"{dev}: accuracy 100.00 %, F1 of chunks 100.00 %"
     assert lines[4].startswith(f"{place}: {place.stat().st_size / 1000:.3g} kB, ")
     assert len(lines) == 5

@@ -30,7 +30,12 @@ ITEM_LABELS = [["D", "A", "N"], ["D", "A"]]
 def linear_crf_1() -> LinearCRF:
     """Weights of attributes for labels and pairs, and a class weight."""
     return LinearCRF(
-        transition_attributes=True, class_weight={"N": 2.0}, reg_lambda=0.5, max_iter=200, tol=1e-5
+        transition_attributes=True,
+        class_weight={"N": 2.0},
+        reg_lambda=0.5,
+        max_iter=200,
+        tol=1e-5,
+        decode="viterbi",
     ).fit(X, Y, eval_set=(X, Y))
 
 
@@ -47,17 +52,22 @@ def linear_crf_2() -> LinearCRF:
         reg_lambda=0.5,
         max_iter=20,
         tol=0,
+        decode="viterbi",
     ).fit([*X, *more], chunks)
 
 
 def linear_crf_3() -> LinearCRF:
     """Trained for an objective of the marginals, which decides how it decodes."""
-    return LinearCRF(objective="pointwise", warm_iter=5, max_iter=10, tol=0).fit(X, Y)
+    return LinearCRF(objective="pointwise", warm_iter=5, max_iter=10, tol=0, decode="marginal").fit(
+        X, Y
+    )
 
 
 def linear_crf_4() -> LinearCRF:
     """Trained on a file: weights on label pairs for some attributes, and how the file was read."""
-    model = LinearCRF(transition_attributes="B", max_iter=10, tol=0).fit(ITEMS, ITEM_LABELS)
+    model = LinearCRF(transition_attributes="B", max_iter=10, tol=0, decode="viterbi").fit(
+        ITEMS, ITEM_LABELS
+    )
     model.recipe_ = {"format": "conll", "label": -1}
     return model
 
@@ -88,6 +98,7 @@ def tree_crf_2() -> TreeCRF:
         constraints="BIO",
         transition_step="bound",
         pattern_lambda=None,
+        decode="viterbi",
         early_stopping_metric="loss",
         random_state=1,
     ).fit([*FRAMES, *more], [["B-NP", "I-NP", "O"], ["B-NP", "O"], *chunks])
@@ -102,6 +113,7 @@ def tree_crf_3() -> TreeCRF:
         min_child_weight=0.1,
         transition_step="bound",
         pattern_lambda=None,
+        decode="marginal",
         early_stopping_metric="loss",
         random_state=1,
     ).fit(FRAMES, Y)
@@ -114,6 +126,7 @@ def tree_crf_4() -> TreeCRF:
         min_child_weight=0.1,
         transition_step="bound",
         pattern_lambda=None,
+        decode="viterbi",
         early_stopping_metric="loss",
         group_column="group",
     )
@@ -129,6 +142,7 @@ def tree_crf_5() -> TreeCRF:
         min_child_weight=0.1,
         transition_step="bound",
         pattern_lambda=None,
+        decode="viterbi",
         early_stopping_metric="loss",
     )
     return crf.fit(FRAMES * 2, labels)

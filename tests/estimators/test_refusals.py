@@ -322,6 +322,10 @@ def test_labels_of_another_kind(fitted):
 def test_bad_decode(fitted, decode):
     message = f"decode is {decode!r}; expected 'viterbi', 'marginal' or None"
     refuses(ValueError, message, fitted.predict, X, decode=decode)
+    refuses(ValueError, message, fitted.score, X, Y, decode=decode)
+    refuses(ValueError, message, fitted.explain, X[0], 0, decode=decode)
+    message = f"decode is {decode!r}; expected 'auto' or 'viterbi' or 'marginal'"
+    refuses(ValueError, message, type(fitted)(decode=decode).fit, X, Y)
 
 
 def test_more_labellings_than_there_are(fitted):

@@ -38,11 +38,14 @@ def test_functions_of_the_marginals_by_name(name, expected):
     assert objective.decode == "marginal"
 
 
-@pytest.mark.parametrize(("name", "kind"), [("likelihood", Likelihood), ("max_margin", MaxMargin)])
-def test_objectives_of_whole_labellings_by_name(name, kind):
+@pytest.mark.parametrize(
+    ("name", "kind", "decode"),
+    [("likelihood", Likelihood, None), ("max_margin", MaxMargin, "viterbi")],
+)
+def test_objectives_of_whole_labellings_by_name(name, kind, decode):
     objective = read_objective(name, 7, margin=True)
     assert isinstance(objective, kind)
-    assert objective.decode == "viterbi"
+    assert objective.decode == decode
     assert objective.stages() == [objective]
 
 

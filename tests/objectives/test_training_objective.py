@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from hedgerow.decoding import DECODERS
 from hedgerow.labels.automaton import Automaton
 from hedgerow.objectives import (
     Accuracy,
@@ -15,7 +16,7 @@ from hedgerow.objectives import (
     Pointwise,
     Targets,
 )
-from hedgerow.trellis import Scores
+from hedgerow.trellis import Scores, viterbi
 from reference.scores import scores_of
 
 OFFSETS = np.array([0, 3, 4, 9, 10])
@@ -91,14 +92,17 @@ def test_parts_add_up(objective, scores, targets):
         np.testing.assert_allclose(edges, slopes.edges, rtol=1e-10, atol=1e-12)
 
 
-def test_evaluation_agrees_with_training(objective, scores, targets):
+@pytest.mark.parametrize("decode", DECODERS)
+def test_evaluation_agrees_with_training(objective, scores, targets, decode):
     if targets.position_weights is not None:
         return  # which what is evaluated never has
     expected = objective.measure(scores, targets, n_threads=1)
     parts = (scores.part(cut) for cut in CUTS)
-    loss, codes = objective.evaluate(parts, targets, n_threads=1)
+    loss, codes = objective.evaluate(parts, targets, decode=decode, n_threads=1)
     assert loss == pytest.approx(expected.loss, rel=1e-12)
-    if objective.decode == "marginal":
+    if decode == "viterbi":
+        assert codes.tolist() == viterbi(scores, n_threads=1).tolist()
+    else:
         assert codes.tolist() == expected.probabilities().argmax(axis=1).tolist()
 
 

@@ -94,3 +94,14 @@ def test_positions_are_whole_numbers():
     crf = LinearCRF(n_jobs=1).fit([[["u"]], [["v"]]], [["a"], ["b"]])
     ax = plots.marginals(crf, [["u"]])
     assert [tick for tick in ax.get_xticks() if -0.5 <= tick <= 0.5] == [0]
+
+
+def test_a_decoder_that_is_asked_for(machine):
+    crf, x, _ = machine
+    for decode in ("viterbi", "marginal"):
+        truth = crf.predict([x], decode=decode)[0].tolist()
+        (crosses,) = plots.marginals(crf, x, truth, decode=decode).get_lines()
+        assert crosses.get_xdata().tolist() == []
+    message = "decode is 'best'; expected 'viterbi', 'marginal' or None"
+    with pytest.raises(ValueError, match=message):
+        plots.marginals(crf, x, decode="best")

@@ -57,7 +57,7 @@ def answers(crf, X, n_samples=2, **known):
     k_best = crf.predict_k_best(X, 3, **known)
     return [
         crf.predict_proba(X, **known),
-        np.hstack(crf.predict(X, **known)),
+        np.hstack(crf.predict(X, decode="viterbi", **known)),
         np.hstack(crf.predict(X, decode="marginal", **known)),
         np.concatenate(crf.predict_pattern_marginals(X, **known)),
         np.hstack(crf.sample(X, n_samples, random_state=1, **known)),

@@ -153,7 +153,7 @@ def assert_enumerated(crf, model, X, known=None):
     answers = zip(
         X,
         [None] * len(X) if known is None else known,
-        crf.predict(X, **more),
+        crf.predict(X, decode="viterbi", **more),
         crf.predict_marginals(X, **more),
         crf.predict_pattern_marginals(X, **more),
         crf.predict_k_best(X, 2000, **more),

@@ -278,6 +278,27 @@ def test_missing_labels(write):
     assert "calibration" not in nothing.data
 
 
+@pytest.mark.parametrize(("decode", "other"), [("viterbi", "marginal"), ("marginal", "viterbi")])
+def test_both_decoders_are_shown(decode, other, tmp_path):
+    crf = TreeCRF(n_rounds=1, learning_rate=0.05, min_child_weight=0).fit(NUMBERS, NAMES)
+    write_report(crf, tmp_path / "page.html", NUMBERS, NAMES, decode=decode)
+    page = Page(tmp_path / "page.html")
+    assert page.data["model"]["decode"] == decode
+    scores, name = scores_of(page), "marginals" if other == "marginal" else "Viterbi"
+    assert scores["Accuracy"] == pytest.approx(crf.score(NUMBERS, NAMES, decode=decode))
+    expected = crf.score(NUMBERS, NAMES, decode=other)
+    assert scores[f"Accuracy by {name}"] == pytest.approx(expected)
+    labels = np.array(page.data["labels"])[page.browser("predicted")]
+    predicted = np.concatenate(crf.predict(NUMBERS, decode=decode))
+    assert labels.tolist() == predicted.tolist()
+
+
+def test_a_decoder_that_does_not_exist(tmp_path):
+    message = "decode is 'best'; expected 'viterbi', 'marginal' or None"
+    with pytest.raises(ValueError, match=message):
+        write_report(TREES, tmp_path / "page.html", NUMBERS, NAMES, decode="best")
+
+
 def test_labels_that_the_model_does_not_know(write):
     strange = [labels.tolist() for labels in NAMES]
     strange[0][0], strange[3][1] = "sideways", "round"

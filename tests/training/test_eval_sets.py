@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from hedgerow import LinearCRF, _core
+from hedgerow.decoding import DECODERS
 from hedgerow.encode import encode
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Likelihood, OfMarginals, Pointwise
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
@@ -22,7 +23,7 @@ def read(eval_set, reader=encode, **parameters):
     objective = Likelihood()
     crf, index = LinearCRF(**parameters), _core.StringIndex()
     labelled = read_labelled(crf, encode(X), index, Y, objective=objective)
-    data = TrainingSet.learn(crf, labelled)
+    data = TrainingSet.learn(crf, labelled, objective=objective)
     return read_eval_sets(eval_set, data, reader, missing_label="?", objective=objective)
 
 
@@ -107,11 +108,12 @@ def test_errors_of_the_reader_keep_their_kind():
         (OfMarginals(Accuracy(2.0)), -expit([1.0, -1.2, 0.0]).sum()),
     ],
 )
-def test_figures_worked_by_hand(objective, loss):
+@pytest.mark.parametrize("decode", DECODERS)
+def test_figures_worked_by_hand(objective, loss, decode):
     # Without arcs the labels are independent: those that are known have the probabilities 3/4, 1/5
     # and 1/2, and the first and the last of them are also the best.
     offsets, codes = np.array([0, 2, 4]), np.array([0, 1, -1, 0], np.int32)
-    found = EvalSet("dev", None, targets_of(offsets, codes, 2), objective)
+    found = EvalSet("dev", None, targets_of(offsets, codes, 2), objective, decode)
     nodes = np.log([[3.0, 1.0], [4.0, 1.0], [1.0, 9.0], [1.0, 1.0]])
     potentials = scores_of(nodes, np.zeros((2, 2)), offsets)
     figures = found.measure([potentials], 1)
@@ -120,12 +122,13 @@ def test_figures_worked_by_hand(objective, loss):
 
 @pytest.mark.parametrize("unknown", [[], [1, 4]])
 @pytest.mark.parametrize("objective", [Likelihood(), OfMarginals(Accuracy(4.0))])
-def test_figures_do_not_depend_on_how_sequences_are_cut_into_parts(unknown, objective):
+@pytest.mark.parametrize("decode", DECODERS)
+def test_figures_do_not_depend_on_how_sequences_are_cut_into_parts(unknown, objective, decode):
     offsets = np.array([0, 2, 3, 6, 10])
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=10).astype(np.int32)
     codes[unknown] = -1
-    found = EvalSet("dev", None, targets_of(offsets, codes, 2), objective)
+    found = EvalSet("dev", None, targets_of(offsets, codes, 2), objective, decode)
     whole = scores_of(rng.normal(size=(10, 2)), rng.normal(size=(2, 2)), offsets)
     parts = (whole.part(cut) for cut in (slice(0, 1), slice(1, 3), slice(3, 4)))
     assert found.measure(parts, 1) == pytest.approx(found.measure([whole], 1))

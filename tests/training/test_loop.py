@@ -38,6 +38,11 @@ class Script(Update):
     def score(self, sequences):
         return self.steps[max(self.done - 1, 0)]
 
+    score_kept = score
+
+    def score_training(self):
+        return ()
+
     def keep(self):
         self.kept = self.done
 

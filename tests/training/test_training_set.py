@@ -23,7 +23,7 @@ def read(y=Y, sample_weight=None, *, labels=None, has_edges=False, **parameters)
     labelled = read_labelled(
         crf, SEQUENCES, index, y, sample_weight, objective=objective, labels=labels
     )
-    return TrainingSet.learn(crf, labelled, has_edges=has_edges)
+    return TrainingSet.learn(crf, labelled, objective=objective, has_edges=has_edges)
 
 
 def test_what_is_learnt_from_labels():

@@ -24,6 +24,7 @@ from hedgerow.potentials import AddScores, NodeTrees, PatternWeights, Potential
 from hedgerow.potentials.scoring import add_up, sum_arcs
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
+from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.training.update import Update
 from hedgerow.trees.columns import Columns
@@ -112,6 +113,7 @@ class Booster(Update[Binned]):
     ) -> None:
         self.columns = columns
         self.training = training
+        self._decode = training.decode
         self.targets = targets = training.targets
         self.grammar = training.grammar
         self.trellis = targets.trellis
@@ -170,32 +172,55 @@ class Booster(Update[Binned]):
         return abs(self.rounds.loss) if self.rounds.loss == 0 else self.rounds.loss
 
     def figures(self) -> dict[str, float]:
-        """Mean loss, and share of the positions whose own label is the most probable one."""
-        n_right = _core.count_right(
-            self.measured.probabilities(), self.targets.codes, self.n_threads
-        )
-        return {"loss": self._mean_loss(), "accuracy": n_right / self.targets.n_known}
+        """Mean loss, and share of the positions that are labelled right."""
+        return {"loss": self._mean_loss(), "accuracy": self._n_right() / self.targets.n_known}
+
+    def _n_right(self) -> int:
+        targets, n_threads = self.targets, self.n_threads
+        if self._decode == "marginal" and self.trellis.constraints is None:
+            return _core.count_right(self.measured.probabilities(), targets.codes, n_threads)
+        return count_right(self.score_training(), targets, self._decode, n_threads=n_threads)
 
     def score(self, sequences: Binned) -> Iterator[Scores]:
         """By the rounds so far."""
         yield replace(self._score(sequences), arcs=self._arcs(self.weights))
 
+    def score_kept(self, sequences: Binned) -> Iterator[Scores]:
+        """By the rounds that are kept."""
+        if self.rounds.n_kept == len(self.rounds.parts):
+            yield from self.score(sequences)
+            return
+        scores = self._score_given(sequences)
+        self.rounds.kept_forest().add_scores(
+            sequences.bins, scores.nodes, scores.nodes, self.n_threads
+        )
+        yield replace(scores, arcs=self._arcs(self.rounds.kept_weights))
+
+    def score_training(self) -> Iterator[Scores]:
+        """By the rounds so far."""
+        yield self._all_scores(self.scores, self.weights)
+
     def _score(self, sequences: Binned) -> Scores:
         """Add what the rounds since the last call have learnt, but for the arcs."""
         if sequences.scores is None:
-            (sequences.scores,) = add_up(
-                sequences.given,
-                sequences.offsets,
-                self._bare_arcs,
-                self.trellis,
-                has_edges=self._has_edges,
-            )
+            sequences.scores = self._score_given(sequences)
         nodes = sequences.scores.nodes
         for trees in self.rounds.parts[sequences.n_parts :]:
             if trees.n_trees:
                 trees.add_scores(sequences.bins, nodes, nodes, self.n_threads)
         sequences.n_parts = len(self.rounds.parts)
         return sequences.scores
+
+    def _score_given(self, sequences: Binned) -> Scores:
+        """Scores before the first round: those of other potentials."""
+        (scores,) = add_up(
+            sequences.given,
+            sequences.offsets,
+            self._bare_arcs,
+            self.trellis,
+            has_edges=self._has_edges,
+        )
+        return scores
 
     def _arcs(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of the arcs with some weights of the label patterns, (P,)."""

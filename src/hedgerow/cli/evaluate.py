@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
-from hedgerow.cli.models import load_model, recipe_of
-from hedgerow.cli.options import Commands, add_jobs, add_model, begin_command
+from hedgerow.cli.models import DECODERS, load_model, recipe_of
+from hedgerow.cli.options import Commands, add_decode, add_jobs, add_model, begin_command
 from hedgerow.cli.text import FEW_LABELS, format_share, format_table
 
 if TYPE_CHECKING:
+    from hedgerow.decoding import Decode
     from hedgerow.estimator import Estimator
     from hedgerow.files import Batch
     from hedgerow.metrics import ChunkScores, LabelScores, Scores
@@ -24,8 +26,10 @@ SUMMARY = "score a model, or two, on a labelled file"
 DESCRIPTION = """\
 Compare the labels of a file with those that a model gives.
 
-Tells the share of positions and of whole sequences that are right, precision,
-recall and F1 of every label, the largest confusions, and the log-likelihood.
+Tells the share of positions that are right, by either decoder, and of whole
+sequences; precision, recall and F1 of every label, the largest confusions, and
+the log-likelihood. All but the first are by the model's own decoder, or by
+--decode.
 Where labels look like chunks (B-NP, I-NP, O) also the scores of chunks, those
 of the CoNLL evaluation script. A label that the model does not know counts as
 a mistake. With two models McNemar's test tells whether one is better.
@@ -53,6 +57,7 @@ def add_command(commands: Commands) -> None:
         "mode of seqeval does",
     )
     add("--json", action="store_true", help="write one JSON object for programs to read")
+    add_decode(parser)
     add_jobs(parser)
 
 
@@ -60,6 +65,8 @@ def add_command(commands: Commands) -> None:
 class Comparison:
     """Labels of a file beside those of a model."""
 
+    decode: Decode
+    n_right: Counter[Decode] = field(default_factory=Counter)  # by either decoder
     y_true: list[list[Any]] = field(default_factory=list)
     y_pred: list[list[Any]] = field(default_factory=list)
     log_likelihood: float = 0.0
@@ -70,7 +77,11 @@ class Comparison:
         assert batch.y is not None
         known = set(model.classes_.tolist())
         with telling(f"{file}: "):
-            self.y_pred += [labels.tolist() for labels in model.predict(batch.X)]
+            for decode in DECODERS:
+                found = [labels.tolist() for labels in model.predict(batch.X, decode=decode)]
+                self.n_right[decode] += sum(map(sum, find_right(batch.y, found)))
+                if decode == self.decode:
+                    self.y_pred += found
             heard = [[label if label in known else None for label in y] for y in batch.y]
             self.log_likelihood += float(model.log_likelihood(batch.X, heard).sum())
         self.y_true += batch.y
@@ -81,10 +92,15 @@ class Comparison:
     @property
     def right(self) -> list[list[bool]]:
         """Whether each position that has a label is right, a list for each sequence."""
-        return [
-            [label == guess for label, guess in zip(*both, strict=True) if label is not None]
-            for both in zip(self.y_true, self.y_pred, strict=True)
-        ]
+        return find_right(self.y_true, self.y_pred)
+
+
+def find_right(y_true: list[list[Any]], y_pred: list[list[Any]]) -> list[list[bool]]:
+    """Whether each position that has a label is right, a list for each sequence."""
+    return [
+        [label == guess for label, guess in zip(*both, strict=True) if label is not None]
+        for both in zip(y_true, y_pred, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -92,6 +108,8 @@ class Result:
     """The scores of a model."""
 
     path: str
+    decode: Decode
+    accuracies: Mapping[Decode, float]  # by either decoder
     labels: LabelScores
     chunks: ChunkScores | None
     n_sequences: int
@@ -104,7 +122,9 @@ class Result:
             "model": self.path,
             "n_sequences": self.n_sequences,
             "n_positions": self.labels.n_positions,
+            "decode": self.decode,
             "accuracy": self.labels.accuracy,
+            "accuracy_by_decoder": dict(self.accuracies),
             "sequence_accuracy": self.labels.sequence_accuracy,
             "log_likelihood": self.log_likelihood if math.isfinite(self.log_likelihood) else None,
             "n_unknown_labels": self.n_unknown,
@@ -142,7 +162,8 @@ def label_file(path: str, options: argparse.Namespace) -> Comparison:
     from hedgerow.files import display_name, stream_file
 
     model = load_model(path, options.jobs)
-    comparison, file = Comparison(), display_name(options.file)
+    comparison = Comparison(options.decode or model.decode_)
+    file = display_name(options.file)
     with telling():
         recipe = recipe_of(model, path, options.file)
         for batch in stream_file(options.file, recipe, labels=True):
@@ -163,6 +184,8 @@ def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
             chunks = score_known_chunks(comparison.y_true, comparison.y_pred, scheme)
     return Result(
         path,
+        comparison.decode,
+        {name: n_right / labels.n_positions for name, n_right in comparison.n_right.items()},
         labels,
         chunks,
         len(comparison.y_true),
@@ -221,6 +244,11 @@ def totals(results: list[Result]) -> tuple[list[str], list[list[str]]]:
     """What is told of a model in one figure each, a column for each model; header and rows."""
     rows = [
         ["accuracy", *(format_share(r.labels.accuracy) for r in results)],
+        *(
+            [words, *(format_share(r.accuracies[decode]) for r in results)]
+            for decode, words in DECODERS.items()
+        ),
+        ["decoder", *(r.decode for r in results)],
         ["whole sequences", *(format_share(r.labels.sequence_accuracy) for r in results)],
     ]
     if all(r.chunks is not None for r in results):

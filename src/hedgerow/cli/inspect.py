@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.models import describe_training, find_label, load_model, recipe_of
-from hedgerow.cli.options import Commands, add_model, begin_command
+from hedgerow.cli.options import Commands, add_decode, add_model, begin_command
 from hedgerow.cli.text import FEW_LABELS, format_table
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def add_command(commands: Commands) -> None:
     add("--position", type=int, default=0, metavar="T", help="position in it, from 0")
     add("--label", metavar="LABEL", help="label to explain; the one predicted unless given")
     add("--against", metavar="LABEL", help="label to compare it with; the runner-up unless given")
+    add_decode(parser)
     add("--top", type=int, default=20, metavar="N", help="rows of the lists; 20")
 
 
@@ -73,8 +74,8 @@ def describe(model: Any, path: str) -> str:
         facts["weights"] = f"{model.n_weights_:,} of {len(model.attributes_):,} attributes"
     sets = eval_figures(model.history_)
     for name, figures in model.history_.items():
-        if name not in ("loss", "accuracy") and figures:
-            data, metric = sets.get(name, ("", name))
+        if name != "loss" and figures:
+            data, metric = sets.get(name, ("training", name))
             words = f"{'dev' if data == 'eval' else data} {metric.replace('_', ' ')}"
             facts[words.strip()] = describe_figure(model, figures)
     if hasattr(model, "recipe_"):
@@ -87,14 +88,14 @@ def describe(model: Any, path: str) -> str:
 
 
 def describe_figure(model: Any, figures: list[float]) -> str:
-    """A figure of the eval set: that of the model, or the last one."""
+    """A figure of the step that was kept: the best one by the eval set, or the last one."""
     from hedgerow.estimator import best_step
 
     best, n_steps = best_step(model), len(model.history_["loss"])
     if model.early_stopping_rounds is None or best is None:
         best = 0
     if n_steps - len(figures) < best <= n_steps:
-        return f"{figures[best - 1 - n_steps]:.6g} in {model.step_name} {best:,}, the best"
+        return f"{figures[best - 1 - n_steps]:.6g} in {model.step_name} {best:,}, which was kept"
     return f"{figures[-1]:.6g} at the end"
 
 
@@ -177,7 +178,9 @@ def explain(model: Any, options: argparse.Namespace) -> str:
             f"{file} has {len(x)} positions; they are counted from 0"
         )
     with telling(f"{file}: "):
-        return str(model.explain(x, options.position, label=label, against=against))
+        return str(
+            model.explain(x, options.position, label=label, against=against, decode=options.decode)
+        )
 
 
 def find_sequence(options: argparse.Namespace, recipe: Recipe) -> Any:

@@ -11,8 +11,12 @@ from hedgerow.cli.errors import CommandError, telling
 from hedgerow.suggestions import suggest
 
 if TYPE_CHECKING:
+    from hedgerow.decoding import Decode
     from hedgerow.estimator import Estimator
     from hedgerow.files import Recipe
+
+# Decoders in words.
+DECODERS: dict[Decode, str] = {"viterbi": "by Viterbi", "marginal": "by marginals"}
 
 
 def load_model(path: str, jobs: int | None = None) -> Estimator:
@@ -43,14 +47,16 @@ def recipe_of(model: Estimator, path: str, file: str) -> Recipe:
 
 
 def describe_training(model: Any) -> str:
-    """How long a model was trained, and to which loss."""
-    if hasattr(model, "n_rounds_"):
-        steps = f"{model.n_rounds_:,} rounds"
-    elif model.early_stopping_rounds is not None and model.best_iter_ is not None:
-        steps = f"{model.best_iter_:,} iterations, of {model.n_iter_:,}"
-    else:
-        steps = f"{model.n_iter_:,} iterations"
-    return f"{steps}, loss {model.loss_:.6g}"
+    """How long a model was trained, to which loss, and how it decodes."""
+    from hedgerow.estimator import best_step
+
+    n_done = model.n_rounds_ if model.step_name == "round" else model.n_iter_
+    n_done = max(n_done, model.history_.n_steps)
+    best = best_step(model)
+    steps = f"{n_done:,} {model.step_name}s"
+    if model.early_stopping_rounds is not None and best not in (None, n_done):
+        steps = f"{best:,} {model.step_name}s, the best of {n_done:,}"
+    return f"{steps}, loss {model.loss_:.6g}, decodes {DECODERS[model.decode_]}"
 
 
 def labels_by_text(model: Estimator) -> dict[str, Any]:

@@ -85,6 +85,16 @@ def add_jobs(parser: Parser) -> None:
     )
 
 
+def add_decode(parser: Parser) -> None:
+    """Option --decode."""
+    parser.add_argument(
+        "--decode",
+        choices=("viterbi", "marginal"),
+        help="find the best labelling as a whole, or the best label of each position; the model's "
+        "own choice unless given",
+    )
+
+
 def read_columns(text: str) -> list[str]:
     """Names or numbers of columns, with commas between them."""
     return [column.strip() for column in text.split(",")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hedgerow.cli.errors import tell, telling
 from hedgerow.cli.models import check_output, load_model, recipe_of
-from hedgerow.cli.options import Commands, add_model, begin_command
+from hedgerow.cli.options import Commands, add_decode, add_model, begin_command
 from hedgerow.cli.text import format_size
 
 SUMMARY = "write a page about a model"
@@ -31,6 +31,7 @@ def add_command(commands: Commands) -> None:
     add_model(parser)
     add("file", metavar="DATA", nargs="?", help="labelled file to show it on")
     add("-o", "--output", metavar="PAGE", required=True, help="where the page goes")
+    add_decode(parser)
     add("--title", metavar="TEXT", help="title of the page; the model's file unless given")
 
 
@@ -44,11 +45,13 @@ def run(options: argparse.Namespace) -> None:
     title = options.title or Path(options.model).name
     with telling():
         if options.file is None:
-            notes = write_report(model, options.output, title=title)
+            notes = write_report(model, options.output, title=title, decode=options.decode)
         else:
             data = read_file(options.file, recipe_of(model, options.model, options.file))
             with telling(f"{display_name(options.file)}: "):
-                notes = write_report(model, options.output, data.X, data.y, title=title)
+                notes = write_report(
+                    model, options.output, data.X, data.y, title=title, decode=options.decode
+                )
     for note in notes:
         tell(f"warning: {note}")
     print(f"{options.output}: {format_size(Path(options.output).stat().st_size)}")

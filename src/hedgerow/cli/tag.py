@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.models import check_output, find_label, labels_by_text, load_model, recipe_of
-from hedgerow.cli.options import Commands, add_jobs, add_model, begin_command
+from hedgerow.cli.options import Commands, add_decode, add_jobs, add_model, begin_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,12 +82,7 @@ def add_command(commands: Commands) -> None:
         metavar="COL",
         help="column of labels that are known already and stay; empty, _ or ? where they are not",
     )
-    add(
-        "--decode",
-        choices=("viterbi", "marginal"),
-        help="best labelling as a whole, or best "
-        "label of each position; as the model was trained for unless given",
-    )
+    add_decode(parser)
     add_jobs(parser)
 
 

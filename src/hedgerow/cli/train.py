@@ -118,6 +118,13 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         help="allow only labellings of this scheme: BIO, IOB1, BILOU or BIOES",
     )
     add(
+        "--decode",
+        choices=("auto", "viterbi", "marginal"),
+        help="how the model labels: the best labelling as a whole, the best label of each "
+        "position, or whichever is more accurate on --dev, or seems to be without it (auto, the "
+        "default)",
+    )
+    add(
         "--set",
         dest="assignments",
         type=read_assignment,
@@ -233,6 +240,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         "order": options.order,
         "window": options.window,
         "constraints": options.constraints,
+        "decode": options.decode,
         "random_state": options.seed,
         "n_jobs": options.jobs,
     }

@@ -6,7 +6,7 @@ the positions of each attribute, the gradient with respect to the weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,7 +132,7 @@ class LinearLoss:
             gradient = self.scaling.unscale(pull)
             penalty = 0.5 * float(np.einsum("i,i->", pull, unscaled))
             loss, sums = 0.0, _Sums(self, gradient)
-            arcs = self.bare_arcs + self.targets.trellis.arc_scores(patterns, forbidden=0.0)
+            arcs = self._arcs(patterns)
             parts = [_PartScores(self, part, weights, arcs) for part in self.parts]
             for found in objective.measure_parts(parts, self.targets, n_threads=self.n_threads):
                 scored, part_loss, slopes = found
@@ -142,6 +142,15 @@ class LinearLoss:
             return penalty + loss, gradient
 
         return measure
+
+    def scores(self, vector: Vector) -> Iterator[Scores]:
+        """Scores of the training sequences, each run of them to be used before the next."""
+        weights, patterns = self.split(vector)
+        arcs = self._arcs(patterns)
+        return (self.score(part, weights, arcs) for part in self.parts)
+
+    def _arcs(self, patterns: Vector) -> Vector:
+        return self.bare_arcs + self.targets.trellis.arc_scores(patterns, forbidden=0.0)
 
     def score(self, part: Part, weights: LinearWeights, arcs: Vector) -> Scores:
         """Scores of a part; those of the nodes lie where those of the last part lay."""

@@ -176,7 +176,10 @@ class Solver(Update[Attributed]):
 
     def score(self, sequences: Attributed) -> Iterator[Scores]:
         """By the weights of the last iteration."""
-        attributes, patterns = self._potentials(self.state.weights)
+        return self._score(sequences, self.state.weights)
+
+    def _score(self, sequences: Attributed, weights: Vector) -> Iterator[Scores]:
+        attributes, patterns = self._potentials(weights)
         targets, offsets, rows = self.loss_function.targets, sequences.offsets, sequences.rows
         return add_up(
             [attributes.weights.adder(rows, offsets, self.n_threads), *sequences.given],
@@ -186,6 +189,14 @@ class Solver(Update[Attributed]):
             has_edges=self.loss_function.has_edges,
             batch=attributes.batch_positions(targets.n_labels),
         )
+
+    def score_kept(self, sequences: Attributed) -> Iterator[Scores]:
+        """By the weights that are kept."""
+        return self._score(sequences, self.state.kept_weights)
+
+    def score_training(self) -> Iterator[Scores]:
+        """By the weights of the last iteration."""
+        return self.loss_function.scores(self.state.weights)
 
     def keep(self) -> None:
         """Keep the weights of the last iteration."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.decoding import Decode, decode_scores
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import Measured, Slopes, TrainingObjective
 from hedgerow.trellis import (
@@ -19,7 +20,6 @@ from hedgerow.trellis import (
     forward_backward,
     log_likelihood,
     log_z,
-    viterbi,
     weighted_forward_backward,
 )
 
@@ -33,7 +33,7 @@ class Likelihood(TrainingObjective):
     that agree with them, and "observed" is what is expected of these.
     """
 
-    decode = "viterbi"
+    decode = None
     needs_warm_start = False
     has_unit_slopes = True
 
@@ -67,9 +67,9 @@ class Likelihood(TrainingObjective):
         return Expectations(loss, posteriors, given, scores, targets, n_threads)
 
     def evaluate(
-        self, parts: Iterator[Scores], targets: Targets, *, n_threads: int
+        self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """By forward passes, and Viterbi."""
+        """By forward passes, and the decoder."""
         loss, codes = 0.0, [np.empty(0, np.int32)]
         for scores, part in targets.along(parts):
             if part.position_weights is not None:
@@ -80,7 +80,7 @@ class Likelihood(TrainingObjective):
                 if part.sequence_weights is not None:
                     found *= part.sequence_weights
             loss -= float(found.sum())
-            codes.append(viterbi(scores, n_threads=n_threads))
+            codes.append(decode_scores(scores, decode, n_threads=n_threads))
         return loss, np.concatenate(codes)
 
 

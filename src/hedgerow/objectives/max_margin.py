@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.decoding import Decode, decode_scores
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import Measured, Slopes, TrainingObjective
 from hedgerow.trellis import Posteriors, Scores, forward_backward, viterbi
@@ -61,13 +62,13 @@ class MaxMargin(TrainingObjective):
         return Margin(float(hinges.sum()), scores, given, worst, n_threads)
 
     def evaluate(
-        self, parts: Iterator[Scores], targets: Targets, *, n_threads: int
+        self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """The hinge loss, and the best labellings without a margin."""
+        """The hinge loss, and labels without a margin."""
         loss, codes = 0.0, [np.empty(0, np.int32)]
         for scores, part in targets.along(parts):
             loss += self.measure(scores, part, n_threads=n_threads).loss
-            codes.append(viterbi(scores, n_threads=n_threads))
+            codes.append(decode_scores(scores, decode, n_threads=n_threads))
         return loss, np.concatenate(codes)
 
 

@@ -9,11 +9,11 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.decoding import decode_marginals
+from hedgerow.decoding import Decode, decode_marginals
 from hedgerow.objectives.labelwise import Accuracy, Objective, find_direction, measure_loss
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import Measured, Part, Slopes, TrainingObjective
-from hedgerow.trellis import Posteriors, Scores, forward_backward, tangent
+from hedgerow.trellis import Posteriors, Scores, forward_backward, tangent, viterbi
 
 __all__ = ["OfMarginals"]
 
@@ -43,19 +43,22 @@ class OfMarginals(TrainingObjective):
         return Marginals(loss, posteriors, self.objective, scores, targets, n_threads)
 
     def evaluate(
-        self, parts: Iterator[Scores], targets: Targets, *, n_threads: int
+        self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """The loss, and the labels that are the most probable ones position by position."""
+        """The loss, which is one of all marginals, and labels."""
         marginals = np.empty((len(targets.codes), targets.n_labels))
-        begin = 0
+        begin, codes = 0, [np.empty(0, np.int32)]
         for scores in parts:
             out = marginals[begin : begin + scores.n_positions]
             forward_backward(scores, pairs=None, out=out, n_threads=n_threads)
             begin += scores.n_positions
+            if decode == "viterbi":
+                codes.append(viterbi(scores, n_threads=n_threads))
         loss = measure_loss(self.objective, marginals, targets)
-        constraints = targets.trellis.constraints
-        labels = decode_marginals(marginals, targets.offsets, constraints, n_threads=n_threads)
-        return loss, labels
+        if decode == "marginal":
+            offsets, constraints = targets.offsets, targets.trellis.constraints
+            codes.append(decode_marginals(marginals, offsets, constraints, n_threads=n_threads))
+        return loss, np.concatenate(codes)
 
     def measure_parts(
         self, parts: Sequence[Part], targets: Targets, *, n_threads: int

@@ -84,8 +84,8 @@ Part = TypeVar("Part", bound=ScoredPart)
 class TrainingObjective(ABC):
     """What a model is trained for."""
 
-    decode: ClassVar[Decode]
-    """How a model that was trained for it decodes by default."""
+    decode: ClassVar[Decode | None]
+    """The decoder that it trains a model for; None if either may be the better one."""
     needs_all_labels: ClassVar[str | None] = None
     """Why all labels must be known; None if they need not be."""
     is_smooth: ClassVar[bool] = True
@@ -113,9 +113,9 @@ class TrainingObjective(ABC):
 
     @abstractmethod
     def evaluate(
-        self, parts: Iterator[Scores], targets: Targets, *, n_threads: int
+        self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
-        """The loss of data set aside, and the labels that the default decoder gives them, (N,).
+        """The loss of data set aside, and the labels that a decoder gives them, (N,).
 
         ``parts`` are the scores of all sequences, in one or more runs of consecutive ones.
         """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.decoding import Decode, check_decode
 from hedgerow.estimator import read_codes, read_one
 from hedgerow.plots.canvas import (
     INK,
@@ -38,7 +39,9 @@ STRIP, FREE = 0.08, 0.03
 FONT = 9.0
 
 
-def marginals(crf: Any, x: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+def marginals(
+    crf: Any, x: Any, y: Any = None, ax: Axes | None = None, *, decode: Decode | None = None
+) -> Axes:
     """Plot the probability of each label at each position of a sequence.
 
     Below the bands of the labels stand the labels that ``predict`` gives and, with `y`, the true
@@ -55,16 +58,19 @@ def marginals(crf: Any, x: Any, y: Any = None, ax: Axes | None = None) -> Axes:
         Its true labels, None where they are not known.
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
+    decode : {"viterbi", "marginal"} or None
+        How the labels are found, see `hedgerow.TreeCRF.predict`.
 
     Returns
     -------
     matplotlib axes
     """
     model = check_model(crf)
+    check_decode(decode)
     inputs, n_threads = read_one(model, x, None), count_threads(model.n_jobs)
     truth = None if y is None else read_codes(model, [y], inputs.sequences)
     probs = model.model_.marginals(inputs, n_threads=n_threads)
-    predicted = model.model_.predict(inputs, n_threads=n_threads)
+    predicted = model.model_.predict(inputs, decode, n_threads=n_threads)
     strips = {"predicted": predicted} | ({} if truth is None else {"true": truth})
     styles = _choose_styles(probs, list(strips.values()), [show(c) for c in model.classes_])
     n_positions = len(probs)

@@ -15,6 +15,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from hedgerow import persist
+from hedgerow.decoding import Decode, check_decode
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
 from hedgerow.estimator import Estimator, check_fitted, with_plain_tables
@@ -57,6 +58,7 @@ def write_report(
     *,
     groups: Any = None,
     title: str | None = None,
+    decode: Decode | None = None,
 ) -> list[str]:
     """Write a page about a model, and how it does on some data, as one HTML file.
 
@@ -73,6 +75,9 @@ def write_report(
         Data, as `fit` takes them. Labels may be missing, and some may be unknown to the model.
     title
         Heading of the page; the kind of model if None.
+    decode : {"viterbi", "marginal"} or None
+        How the sequences are labelled; None: ``decode_`` of the model. The accuracy of the other
+        decoder stands beside that of this one.
 
     Returns
     -------
@@ -93,10 +98,12 @@ def write_report(
             f"model is of type {type(model).__name__}; expected a fitted TreeCRF or LinearCRF"
         )
     check_fitted(model)
+    check_decode(decode)
     if X is None and (y is not None or groups is not None):
         raise ValueError("y and groups go with X; pass write_report(model, path, X, y)")
     notes: list[str] = []
-    data, blobs = _describe(with_plain_tables(model), X, y, groups, notes)
+    decode = decode or model.decode_
+    data, blobs = _describe(with_plain_tables(model), X, y, groups, decode, notes)
     data |= {
         "title": f"{type(model).__name__} report" if title is None else str(title),
         "version": __version__,
@@ -108,12 +115,12 @@ def write_report(
 
 
 def _describe(
-    model: Estimator, X: Any, y: Any, groups: Any, notes: list[str]
+    model: Estimator, X: Any, y: Any, groups: Any, decode: Decode, notes: list[str]
 ) -> tuple[dict[str, Any], list[Blob]]:
     """Everything that the page shows."""
     blobs = [Blob("trees")]
     data: dict[str, Any] = {
-        "model": describe_model(model),
+        "model": describe_model(model, decode),
         "history": describe_history(model),
         "pairs": describe_pairs(model),
         "patterns": describe_patterns(model, notes),
@@ -122,7 +129,7 @@ def _describe(
     }
     if X is not None:
         X, y = _settle(X), _settle(y)
-        reading = read_data(model, X, y, groups)
+        reading = read_data(model, X, y, groups, decode)
         data |= _describe_reading(reading)
         names = _name_sequences(model, X, groups, reading)
         features = read_features(X, groups, reading.sequences)

@@ -32,15 +32,18 @@ def measure(reading: Reading) -> list[dict[str, Any]]:
     n_known = np.maximum(reading.by_sequence(known), 1)
     likelihood = (reading.scores * n_known)[has_label].sum(dtype=np.float64) / known.sum()
     assert reading.calibration is not None
+    n_otherwise = np.sum(known & (reading.otherwise == reading.truth))
+    other = "marginals" if reading.decode == "viterbi" else "Viterbi"
     figures = [
         ("Accuracy", 1 - wrong.sum() / known.sum(), "share"),
+        (f"Accuracy by {other}", n_otherwise / known.sum(), "share"),
         ("Sequences without an error", 1 - has_error[has_label].mean(), "share"),
         ("Log-likelihood per position", likelihood, "number"),
         ("Calibration error", reading.calibration.errors()[0], "share"),
     ]
     if look_like_chunks(reading.labels):
         chunks = score_known_chunks(*_by_sequence(reading))
-        figures[1:1] = [
+        figures[2:2] = [
             ("Chunk F1", chunks.f1, "share"),
             ("Chunk precision", chunks.precision, "share"),
             ("Chunk recall", chunks.recall, "share"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.decoding import Decode
 from hedgerow.estimator import Estimator, compare_codes, read_inputs
 from hedgerow.model import Inputs
 from hedgerow.report.calibration import Calibration
@@ -16,6 +17,7 @@ from hedgerow.threads import count_threads
 
 # Positions whose marginals are held at once.
 BATCH = 1 << 16
+OTHER: dict[Decode, Decode] = {"viterbi": "marginal", "marginal": "viterbi"}
 # Most probable labels of a position that are kept.
 N_TOP = 4
 
@@ -32,8 +34,10 @@ class Reading:
         The K classes of the model; then labels of y that are none of them.
     truth : (N,) int32 or None
         Label of each position by its number, -1 where it is not known; None without y.
-    predicted : (N,) int32
-        Label that the model gives.
+    decode : {"viterbi", "marginal"}
+        The decoder that labels it.
+    predicted, otherwise : (N,) int32
+        Label that this decoder gives, and that the other one gives.
     top_labels, top_probs : (N, M) int32, (N, M) float32
         The most probable labels and their marginals, largest first.
     truth_probs : (N,) float32 or None
@@ -48,7 +52,9 @@ class Reading:
     sequences: Sequences
     labels: list[str]
     truth: NDArray[np.int32] | None
+    decode: Decode
     predicted: NDArray[np.int32]
+    otherwise: NDArray[np.int32]
     top_labels: NDArray[np.int32]
     top_probs: NDArray[np.float32]
     truth_probs: NDArray[np.float32] | None
@@ -78,7 +84,7 @@ def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     return np.diff(np.concatenate([[0], np.cumsum(values)])[offsets])
 
 
-def read_data(model: Estimator, X: Any, y: Any, groups: Any) -> Reading:
+def read_data(model: Estimator, X: Any, y: Any, groups: Any, decode: Decode) -> Reading:
     """Label X, and compare with y unless it is None."""
     sequences = read_inputs(model, X, groups).sequences
     labels = [str(label) for label in model.classes_.tolist()]
@@ -88,7 +94,8 @@ def read_data(model: Estimator, X: Any, y: Any, groups: Any) -> Reading:
     for first, stop in cut_runs(sequences.offsets, BATCH):
         part = sequences.part(first, stop)
         end = begin + part.n_positions
-        parts.append(_read_part(model, part, None if truth is None else truth[begin:end]))
+        known = None if truth is None else truth[begin:end]
+        parts.append(_read_part(model, part, known, decode))
         if truth is not None:
             calibration.add(parts[-1]["marginals"], truth[begin:end])
         del parts[-1]["marginals"]
@@ -98,7 +105,9 @@ def read_data(model: Estimator, X: Any, y: Any, groups: Any) -> Reading:
         sequences,
         labels,
         truth,
+        decode,
         arrays["predicted"],
+        arrays["otherwise"],
         arrays["top_labels"],
         arrays["top_probs"],
         arrays.get("truth_probs"),
@@ -117,16 +126,19 @@ def _read_truth(
 
 
 def _read_part(
-    model: Estimator, part: Sequences, truth: NDArray[np.int32] | None
+    model: Estimator, part: Sequences, truth: NDArray[np.int32] | None, decode: Decode
 ) -> dict[str, NDArray[Any]]:
     inputs, n_threads = Inputs(part), count_threads(model.n_jobs)
-    predicted = model.model_.predict(inputs, n_threads=n_threads)
+    predicted, otherwise = (
+        model.model_.predict(inputs, one, n_threads=n_threads) for one in (decode, OTHER[decode])
+    )
     marginals = model.model_.marginals(inputs, n_threads=n_threads)
     n_labels, every = marginals.shape[1], np.arange(len(predicted))
     n_top = min(N_TOP, n_labels)
     top_labels = np.argsort(-marginals, axis=1, kind="stable")[:, :n_top].astype(np.int32)
     found: dict[str, NDArray[Any]] = {
         "predicted": predicted,
+        "otherwise": otherwise,
         "top_labels": top_labels,
         "top_probs": np.take_along_axis(marginals, top_labels, axis=1).astype(np.float32),
         "marginals": marginals,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hedgerow.decoding import Decode
 from hedgerow.estimator import Estimator, best_step
 from hedgerow.linear_crf import LinearCRF
 from hedgerow.parameters import changed_parameters
@@ -17,7 +18,7 @@ LONGEST = 200
 NO_MATTER = ("n_jobs", "verbose")
 
 
-def describe_model(model: Estimator) -> dict[str, Any]:
+def describe_model(model: Estimator, decode: Decode) -> dict[str, Any]:
     """Kind, parameters that differ from the defaults, and sizes."""
     parameters = changed_parameters(model)
     return {
@@ -29,7 +30,7 @@ def describe_model(model: Estimator) -> dict[str, Any]:
             if name not in NO_MATTER
         ],
         "sizes": [[name, as_number(size)] for name, size in _sizes(model)],
-        "decode": model.decode_,
+        "decode": decode,
     }
 
 

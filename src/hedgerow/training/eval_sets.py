@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from hedgerow.decoding import Decode
 from hedgerow.labels import LabelColumn, Truth, read_labels, read_truth
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.sequences import Sequences
@@ -41,6 +42,8 @@ class EvalSet(Generic[Form]):
         The labels.
     objective : TrainingObjective
         What the model is trained for.
+    decode : {"viterbi", "marginal"}
+        The decoder of its accuracy and its metrics.
     truth : Truth or None
         The labels, if some of them did not occur in training; these are missing in `targets`.
     metrics : EvalMetrics or None
@@ -51,6 +54,7 @@ class EvalSet(Generic[Form]):
     sequences: Form
     targets: Targets
     objective: TrainingObjective
+    decode: Decode
     truth: Truth | None = None
     metrics: EvalMetrics | None = None
 
@@ -61,18 +65,21 @@ class EvalSet(Generic[Form]):
             prepare(self.sequences),
             self.targets,
             self.objective,
+            self.decode,
             self.truth,
             self.metrics,
         )
 
     def measure(self, parts: Iterable[Scores], n_threads: int) -> dict[str, float]:
-        """Mean loss of the labelled positions, share of those labelled right by default, and more.
+        """Mean loss of the labelled positions, share of those labelled right, and more.
 
         ``parts`` are the scores of all sequences, in one or more runs of consecutive ones. If the
         targets have weights, so do the mean and the share.
         """
         targets = self.targets
-        loss, codes = self.objective.evaluate(iter(parts), targets, n_threads=n_threads)
+        loss, codes = self.objective.evaluate(
+            iter(parts), targets, decode=self.decode, n_threads=n_threads
+        )
         true = targets.codes if self.truth is None else self.truth.codes
         right, given = codes == true, true >= 0
         n_right, n_given = (
@@ -187,8 +194,8 @@ def read_eval_sets(
                 message += f". If these are several sets, pass them as {SEVERAL}"
             raise type(error)(message) from error
         targets = Targets(sequences.offsets, codes, data.trellis)
-        has_strange = len(truth.strange) > 0
-        found.append(EvalSet(name, sequences, targets, objective, truth if has_strange else None))
+        strange = truth if len(truth.strange) > 0 else None
+        found.append(EvalSet(name, sequences, targets, objective, data.decode, strange))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from hedgerow.decoding import DECODERS, DecodeParameter
 from hedgerow.encode.group_column import check_group_column
 from hedgerow.labels import Grammar
 from hedgerow.parameters import check_choice, check_number
@@ -29,6 +30,7 @@ class LabelParameters(Protocol):
     missing_label: Any
     group_column: str | int | None
     class_weight: Mapping[Any, float] | str | None
+    decode: DecodeParameter
     verbose: int
 
     def build_trellis(self, grammar: Grammar) -> Trellis:
@@ -37,6 +39,7 @@ class LabelParameters(Protocol):
 
 def check_label_parameters(crf: LabelParameters) -> None:
     """Raise ValueError for a parameter that is wrong whatever the data are."""
+    check_choice("decode", crf.decode, ("auto", *DECODERS))
     if not isinstance(crf.verbose, bool):
         check_number("verbose", crf.verbose, minimum=0, integer=True)
     check_number("order", crf.order, minimum=0, integer=True)

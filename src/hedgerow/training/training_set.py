@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.decoding import Decode, DecodeParameter
 from hedgerow.labels import Grammar, Labels
-from hedgerow.objectives import Targets
+from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Schema
@@ -41,6 +42,8 @@ class TrainingSet:
         Strength of the L2 penalty of each label pattern, if they have one of their own.
     seen_groups : SeenGroups
         How X was cut into sequences, and which they are.
+    decode : {"viterbi", "marginal"}
+        The decoder of all accuracies that are noted in training.
     """
 
     schema: Schema
@@ -51,10 +54,16 @@ class TrainingSet:
     targets: Targets
     pattern_penalties: NDArray[np.float64] | None
     seen_groups: SeenGroups
+    decode: Decode
 
     @classmethod
     def learn(
-        cls, crf: LabelParameters, labelled: Labelled, *, has_edges: bool = False
+        cls,
+        crf: LabelParameters,
+        labelled: Labelled,
+        *,
+        objective: TrainingObjective,
+        has_edges: bool = False,
     ) -> TrainingSet:
         """Learn which patterns the labels form.
 
@@ -82,4 +91,15 @@ class TrainingSet:
             targets,
             penalties,
             labelled.seen_groups,
+            _curve_decoder(crf.decode, objective),
         )
+
+
+def _curve_decoder(asked: DecodeParameter, objective: TrainingObjective) -> Decode:
+    """The decoder that is asked for or trained for.
+
+    Where it is still to be chosen, that by marginals, which training has at hand.
+    """
+    if asked != "auto":
+        return asked
+    return objective.decode or "marginal"

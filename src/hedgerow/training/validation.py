@@ -58,7 +58,8 @@ def validation_set(
 ) -> EvalSet[Sequences]:
     """What was held out, as an eval set of a model that is trained on `data`."""
     sequences = held.renumber(data.index).sequences
-    return EvalSet("validation", sequences, held.targets(data.trellis), objective)
+    targets = held.targets(data.trellis)
+    return EvalSet("validation", sequences, targets, objective, data.decode)
 
 
 def _whole(labelled: Labelled, chosen: NDArray[np.bool_]) -> Labelled:
