@@ -16,9 +16,9 @@ LAYERS = """
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
     sequences state stats suggestions tables threads version
   / description encode lbfgs lock named_parameters pivot seen_groups
-  / files labels metrics model_selection trees
+  / files labels metrics trees
   / linear preprocessing scorers trellis weighting
-  / decoding explain inspection
+  / decoding explain inspection model_selection
   / objectives persist potentials
   / checkpoint model
   / model_json training

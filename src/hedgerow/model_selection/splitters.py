@@ -1,4 +1,4 @@
-"""Model selection: splitters that keep sequences whole, wherever scikit-learn takes ``cv=``."""
+"""Splitters: they keep sequences whole, wherever scikit-learn takes ``cv=``."""
 
 from __future__ import annotations
 
@@ -217,13 +217,13 @@ def train_test_split(
     train, test = units.where(parts == 0), units.where(parts == 1)
     split: list[Any] = []
     for number, array in enumerate((X, *arrays, *(() if groups is None else (groups,)))):
-        n_items = _count_items(array)
+        n_items = count_items(array)
         if n_items != len(units.of_items):
             raise ValueError(
                 f"argument {number} of train_test_split has {n_items} entries, but X has "
                 f"{len(units.of_items)} {units.items}; pass one entry for each"
             )
-        split += [_take(array, train), _take(array, test)]
+        split += [take_items(array, train), take_items(array, test)]
     return split
 
 
@@ -252,7 +252,7 @@ class Units:
         if not (isinstance(block, list | tuple | np.ndarray | nw.DataFrame) or is_sparse(block)):
             raise TypeError(f"X is of type {type(X).__name__}; {EXPECTED}")
         flat = _is_flat(block)
-        n_items = _count_items(block)
+        n_items = count_items(block)
         by_column = None
         if flat and group_column is not None:
             if not isinstance(block, list | tuple):
@@ -363,11 +363,11 @@ def _is_flat(block: Any) -> bool:
     return isinstance(block, nw.DataFrame) or is_sparse(block) or is_table(block)
 
 
-def _count_items(block: Any) -> int:
+def count_items(block: Any) -> int:
     return int(block.shape[0]) if hasattr(block, "shape") else len(block)
 
 
-def _take(array: Any, items: NDArray[np.int64]) -> Any:
+def take_items(array: Any, items: NDArray[np.int64]) -> Any:
     """Some items of anything that can be split."""
     if isinstance(array, np.ndarray):
         return array[items]

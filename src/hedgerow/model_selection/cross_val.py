@@ -1,0 +1,109 @@
+"""Cross-validated predictions, for lists of sequences and for flat tables."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow.model_selection.splitters import SequenceKFold, count_items, take_items
+from hedgerow.parameters import check_choice
+from hedgerow.scorers import last_step
+
+__all__ = ["cross_val_predict"]
+
+Method = Literal["predict", "predict_marginals"]
+
+
+def cross_val_predict(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    cv: Any = 5,
+    method: Method = "predict",
+) -> Any:
+    """Predict every sequence by a model that was trained without it.
+
+    scikit-learn's function of this name joins what the folds give, which lists of sequences do not
+    allow, and hands no groups on.
+
+    Parameters
+    ----------
+    estimator
+        A CRF, or a pipeline that ends in one. It is cloned for every fold.
+    X, y
+        Sequences and their labels, as `fit` takes them.
+    groups : (N,), optional
+        For a flat X, the sequence of each row; not needed by a model with a `group_column`.
+    cv : int, splitter, or list of (train, test), default 5
+        An integer is the number of folds of a `SequenceKFold`. Every sequence must be in one test
+        part.
+    method : {"predict", "predict_marginals"}, default "predict"
+        What to predict: labels, or the probabilities of all labels. Columns are then those of the
+        labels of all folds, sorted; a label that a fold's training part lacks has probability 0.
+
+    Returns
+    -------
+    list of arrays, or one array for a flat X
+
+    Examples
+    --------
+    >>> from hedgerow import LinearCRF
+    >>> from hedgerow.metrics import flat_accuracy_score
+    >>> from hedgerow.model_selection import cross_val_predict
+    >>> X = [[["the"], ["man"]], [["the"], ["old"], ["man"]], [["old"], ["man"]]] * 2
+    >>> y = [["D", "N"], ["D", "A", "N"], ["A", "N"]] * 2
+    >>> predicted = cross_val_predict(LinearCRF(), X, y, cv=3)
+    >>> predicted[1].tolist(), flat_accuracy_score(y, predicted)
+    (['D', 'A', 'N'], 1.0)
+    """
+    check_choice("method", method, ("predict", "predict_marginals"))
+    n_items, folds = count_items(X), _split(estimator, X, y, groups, cv)
+    _check_folds([test for _, test in folds], n_items)
+    parts, classes = [], []
+    for train, test in folds:
+        more = [{} if groups is None else {"groups": take_items(groups, i)} for i in (train, test)]
+        model = clone(estimator).fit(take_items(X, train), take_items(y, train), **more[0])
+        parts.append(getattr(model, method)(take_items(X, test), **more[1]))
+        classes.append(last_step(model).classes_)
+    if method == "predict_marginals":
+        labels = np.unique(np.concatenate(classes))
+        parts = [_align(part, known, labels) for part, known in zip(parts, classes, strict=True)]
+    places = np.argsort(np.concatenate([test for _, test in folds]))
+    if isinstance(parts[0], list):
+        joined = [each for part in parts for each in part]
+        return [joined[place] for place in places.tolist()]
+    return np.concatenate(parts)[places]
+
+
+def _split(
+    estimator: Any, X: Any, y: Any, groups: Any, cv: Any
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Training and test items of each fold."""
+    if isinstance(cv, int):
+        cv = SequenceKFold(cv, group_column=getattr(last_step(estimator), "group_column", None))
+    pairs = cv.split(X, y, groups) if hasattr(cv, "split") else cv
+    return [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+
+
+def _check_folds(tests: list[NDArray[np.int64]], n_items: int) -> None:
+    counts = np.bincount(np.concatenate(tests), minlength=n_items)
+    if len(counts) != n_items or (counts != 1).any():
+        item = int(np.flatnonzero(counts != 1)[0])
+        raise ValueError(
+            f"item {item} of X is in {counts[item]} test parts of cv; every one must be in exactly "
+            "one, as those of SequenceKFold are"
+        )
+
+
+def _align(part: Any, known: NDArray[Any], labels: NDArray[Any]) -> Any:
+    """Probabilities of all labels, from those of the labels that a fold knows."""
+    if isinstance(part, list):
+        return [_align(each, known, labels) for each in part]
+    aligned = np.zeros((len(part), len(labels)))
+    aligned[:, np.searchsorted(labels, known)] = part
+    return aligned
