@@ -395,5 +395,6 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "subsample": draw(st.sampled_from([1.0, 0.6])),
         "stratified": draw(st.booleans()),
         "colsample_bynode": draw(st.sampled_from([1.0, 0.5])),
+        "interaction_constraints": draw(st.sampled_from([None, "pairwise", "no_interactions"])),
         "random_state": draw(st.integers(0, 3)),
     }
