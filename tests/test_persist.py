@@ -387,4 +387,4 @@ def test_a_recipe_comes_back_and_goes_with_the_next_training(tmp_path):
 def test_a_history_that_is_not_finite_is_kept(tmp_path):
     crf = LinearCRF(max_iter=3, tol=0).fit([[["a"], ["b"]]], [["x", "y"]])
     crf.history_ = {"loss": [2.5, 1], "eval_loss": [math.inf, -math.inf, math.nan]}
-    assert str(hedgerow.load(saved(crf, tmp_path)).history_) == str(crf.history_)
+    assert str(dict(hedgerow.load(saved(crf, tmp_path)).history_)) == str(crf.history_)

@@ -88,8 +88,10 @@ def test_cross_validation(make):
 
 def test_eval_sets(make):
     with warns(MESSAGE.replace("y has", "eval_set has", 1)):
-        crf = make(eval_metric="sequence_accuracy").fit(X, Y, eval_set=(X, STRANGE))
-    hidden = make().fit(X, Y, eval_set=(X, HIDDEN))
+        crf = make(eval_metric="sequence_accuracy", decode="viterbi").fit(
+            X, Y, eval_set=(X, STRANGE)
+        )
+    hidden = make(decode="viterbi").fit(X, Y, eval_set=(X, HIDDEN))
     assert crf.history_["eval_loss"] == hidden.history_["eval_loss"]
     for found, of_known in zip(
         crf.history_["eval_accuracy"], hidden.history_["eval_accuracy"], strict=True
