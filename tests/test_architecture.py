@@ -22,7 +22,7 @@ LAYERS = """
   / objectives persist potentials
   / checkpoint model
   / model_json training
-  / boosting descent
+  / boosting descent shown
   / estimator
   / linear_crf tree_crf
   / loading plots report

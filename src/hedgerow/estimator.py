@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, Tags
 
-from hedgerow import _core, notebook, persist
+from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.decoding import DECODERS, Decode, DecodeParameter, check_decode
 from hedgerow.encode import check_group_column, encode_alike
@@ -36,8 +36,9 @@ from hedgerow.potentials import Potential
 from hedgerow.progress import Progress
 from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
 from hedgerow.sequences import Schema, Sequences
+from hedgerow.shown import Shown, best_step
 from hedgerow.state import State, expecting, history_from_json, history_to_json, require
-from hedgerow.tables import Output, Table, check_output, choose_output
+from hedgerow.tables import Table
 from hedgerow.threads import count_threads
 from hedgerow.training.decoder import choose_decoder
 from hedgerow.training.eval_metrics import EvalMetrics
@@ -69,7 +70,7 @@ Form = TypeVar("Form")
 BEFORE = {"pattern_lambda": None, "eval_metric": None}
 
 
-class Estimator(NamedParameters):
+class Estimator(NamedParameters, Shown):
     """Base of the estimators: parameters in, a `hedgerow.model.Model` out."""
 
     decode: DecodeParameter
@@ -78,10 +79,7 @@ class Estimator(NamedParameters):
     n_jobs: int | None
     verbose: int
     learns: ClassVar[tuple[type[Potential], ...]]  # what is trained, and kept in model files
-    step_name: ClassVar[str]  # what a step of training is called
-    model_: Model
     loss_: float
-    history_: History
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
     _seen_groups: SeenGroups | None = None  # of the training; a model file does not keep it
 
@@ -105,54 +103,6 @@ class Estimator(NamedParameters):
     @abstractmethod
     def _unpack(self, metadata: dict[str, Any]) -> None:
         """Read what `_pack` wrote into a model; raises `hedgerow.ModelFileError`."""
-
-    @property
-    @abstractmethod
-    def _n_kept(self) -> int:
-        """Number of rounds or iterations whose result the model is."""
-
-    @abstractmethod
-    def _sizes(self) -> dict[str, int]:
-        """How large the model is, in words."""
-
-    def _repr_html_inner(self) -> str:
-        """What a notebook shows: the training in short, beside scikit-learn's box."""
-        return self._beside(super()._repr_html_inner())
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """The same, for newer notebooks."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._beside(bundle["text/html"])
-        return bundle
-
-    def _beside(self, box: str) -> str:
-        if not hasattr(self, "model_"):
-            return box
-        best = best_step(self)
-        plots = notebook.curves(self.history_, self.step_name, best)
-        summary = notebook.card(type(self).__name__, notebook.facts(self._facts()), plots)
-        return notebook.side_by_side(summary, box)
-
-    def _facts(self) -> dict[str, str]:
-        """What there is to know of the model at first."""
-        schema, kept, best = self.model_.schema, self._n_kept, best_step(self)
-        n_steps, names = self.history_.n_steps, schema.column_names()
-        facts = {f"{len(self.classes_):,} labels": notebook.enumerate_some(self.classes_.tolist())}
-        if schema.kind == "columns":
-            facts[f"{schema.n_features:,} columns"] = notebook.enumerate_some(names)
-        sizes = {**self._sizes(), "label patterns": len(self.model_.grammar.patterns)}
-        facts["size"] = ", ".join(f"{number:,} {name}" for name, number in sizes.items())
-        of_all = f" of {n_steps:,}" if n_steps > kept else ""
-        note = "" if best is None else f", the best on the eval set: {best:,}"
-        facts[f"{self.step_name}s"] = f"{kept:,}{of_all}{note}"
-        figures = self.history_.at(kept if best is None else best)
-        if figures:
-            step = kept if best is None else best
-            shown = (f"{name} {figure:.4g}" for name, figure in figures.items())
-            facts[f"at {self.step_name} {step:,}"] = ", ".join(shown)
-        facts["decoding"] = self.decode_
-        return facts
 
     def build_trellis(self, grammar: Grammar) -> Trellis:
         """How labels that depend on each other in this way are found; for subclasses to change."""
@@ -200,46 +150,6 @@ class Estimator(NamedParameters):
         """The label patterns that have weights."""
         check_fitted(self)
         return name_patterns(self.model_.grammar.patterns, self.classes_)
-
-    def set_output(self: AnyEstimator, *, transform: Output | None = None) -> AnyEstimator:
-        """Set the form in which tables are returned, as scikit-learn's transformers have it.
-
-        This holds for `patterns`, `transitions` and the like, and for tables of explanations.
-        Without it they are frames of the library whose frames the model was fitted on, or of the
-        one that ``sklearn.set_config(transform_output="pandas")`` names.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"} or None
-            "default": a dict of arrays that shows itself as a table, `hedgerow.tables.Table`;
-            "pandas" or "polars": a DataFrame. None leaves everything as it is.
-
-        Returns
-        -------
-        The estimator itself.
-
-        Examples
-        --------
-        >>> from hedgerow import LinearCRF
-        >>> crf = LinearCRF(order=0).fit([[["w"], ["v"]]], [["A", "B"]])
-        >>> type(crf.weights()).__name__
-        'Table'
-        >>> crf.set_output(transform="pandas").weights().columns.tolist()
-        ['attribute', 'label', 'weight']
-        """
-        check_output(transform)
-        if transform is not None:
-            self._sklearn_output_config = {"transform": transform}  # what `clone` takes along
-        return self
-
-    @property
-    def _output(self) -> Output:
-        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
-        return choose_output(asked, self.model_.schema.library)
-
-    def _give(self, table: Table) -> Any:
-        """A table in the form that the user works with."""
-        return table.to(self._output)
 
     def patterns(self) -> Any:
         """Weights of label patterns, as a table: pattern, weight."""
@@ -680,12 +590,6 @@ def with_plain_tables(crf: AnyEstimator) -> AnyEstimator:
     plain = object.__new__(type(crf))
     plain.__dict__.update(crf.__dict__)
     return plain.set_output(transform="default")
-
-
-def best_step(crf: Estimator) -> int | None:
-    """Number of rounds or iterations at which the eval set did best; None without one."""
-    best: int | None = getattr(crf, "best_round_" if crf.step_name == "round" else "best_iter_")
-    return best
 
 
 def read_inputs(crf: Estimator, X: Any, groups: Any, known: Any = None) -> Inputs:
