@@ -28,6 +28,7 @@ SHARED = {
     "early_stopping_rounds": None,
     "early_stopping_metric": "accuracy",
     "eval_metric": ["f1_macro"],
+    "decode": "marginal",
     "validation_fraction": 0.3,
     "callbacks": [],
     "pattern_lambda": [0.5, 1.0],
