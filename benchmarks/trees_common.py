@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hedgerow import TreeCRF
 
 # On the letters rounds that learn from half of the words do better, and are done sooner.
-OCR_SETTINGS = {"subsample": 0.5, "random_state": 0}
+OCR_SETTINGS = {"max_depth": 6, "subsample": 0.5, "random_state": 0}
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

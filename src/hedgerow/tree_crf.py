@@ -70,10 +70,12 @@ class TreeCRF(Estimator):
     learning_rate : float or None, default None
         Every step is shortened by this factor. None: 0.3, or 1 for first-order boosting. Steps that
         would raise the training loss are shortened further.
-    max_depth : int or None, default 6
-        Most splits on the way to a leaf; None: any number.
+    max_depth : int or None, default None
+        Maximum depth of a tree: the number of splits between its root and a leaf. None: 10 if
+        `max_leaves` is None too, otherwise no limit.
     max_leaves : int or None, default None
-        Most leaves of a tree; the split that gains most is made first. None: as `max_depth` allows.
+        Maximum number of leaves of a tree; the split with the largest gain is made first. None: 31
+        if `max_depth` is None too, otherwise as many as `max_depth` allows.
     min_child_weight : float, default 1.0
         Least sum of curvatures in a leaf. In first-order boosting that is the number of examples.
     min_split_gain : float, default 0.0
@@ -90,9 +92,9 @@ class TreeCRF(Estimator):
         How many positions before and after its own a tree looks at; a pair says both apart. No
         value is copied for it: memory that grows with the data is as without. What grows with the
         window are the histograms of training, in each thread up to 8 (``max_bins`` + 1)
-        ``max_depth`` bytes for each column at each position of the window, 12 KiB by default; with
-        ``max_leaves`` below 2 ** ``max_depth`` they are ``max_leaves`` - 1 in place of
-        ``max_depth``. Columns in which one value is more frequent than all others take less.
+        (``max_leaves`` - 1) bytes for each column at each position of the window, 60 KiB by
+        default; with ``max_depth`` alone they are ``max_depth`` in place of ``max_leaves`` - 1.
+        Columns in which one value is more frequent than all others take less.
     colsample_bytree, colsample_bynode : float, default 1.0
         Share of the features, columns at all positions of the window, that a tree may use; and of
         these, that a split may.
@@ -264,7 +266,7 @@ class TreeCRF(Estimator):
         *,
         n_rounds: int = 200,
         learning_rate: float | None = None,
-        max_depth: int | None = 6,
+        max_depth: int | None = None,
         max_leaves: int | None = None,
         min_child_weight: float = 1.0,
         min_split_gain: float = 0.0,

@@ -35,6 +35,10 @@ TransitionStep = Literal["auto", "bound", "exact"]
 # With patterns of so many labels or more, steps of their weights are exact. See `TreeCRF`.
 EXACT_FROM: dict[TransitionStep, int] = {"auto": 3, "bound": sys.maxsize, "exact": 2}
 
+# Trees of which nothing is said. The best of some thirty shapes and rates on thirteen tasks: see
+# `benchmarks/defaults.py`.
+USUAL_DEPTH = 10
+USUAL_LEAVES = 31
 LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
@@ -111,8 +115,10 @@ class Settings:
             trim = min(0.01, 0.25 / n_labels)
         if not isinstance(seed, (int, np.integer)):
             seed = read_random_state(seed).randint(np.iinfo(np.int32).max)
-        max_depth = MAX_LEAVES if crf.max_depth is None else min(int(crf.max_depth), MAX_LEAVES)
-        max_leaves = crf.max_leaves
+        max_depth, max_leaves = crf.max_depth, crf.max_leaves
+        if max_depth is None and max_leaves is None:
+            max_depth, max_leaves = USUAL_DEPTH, USUAL_LEAVES
+        max_depth = MAX_LEAVES if max_depth is None else min(int(max_depth), MAX_LEAVES)
         if max_leaves is None:
             max_leaves = 1 << min(max_depth, LOG_MAX_LEAVES)
         return cls(
