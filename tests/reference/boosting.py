@@ -13,7 +13,7 @@ def make_booster(crf, X, y, sample_weight=None):
     check_tree_parameters(crf)
     objective = read_objective(crf.objective, crf.sharpness, margin=False)
     labelled, _ = crf._read_training(X, y, sample_weight, None, None, objective, None)
-    data, columns = crf._learn_training(labelled, None)
+    data, columns = crf._learn_training(labelled, None, objective)
     settings = Settings.read(crf, data.targets.n_labels)
     binned = Binned.of(labelled.sequences, columns, (), 1)
     return Booster(

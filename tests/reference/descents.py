@@ -7,8 +7,9 @@ from hedgerow.objectives import Likelihood
 
 def build_loss(crf, X, y, sample_weight=None, objective=None, *, scaled=False):
     """The loss that `fit` minimises, in units of its own or of the weights; data, rows, layout."""
-    labelled, _ = crf._read_training(X, y, sample_weight, None, objective or Likelihood(), None)
-    data, rows, _ = crf._learn_training(labelled)
+    objective = objective or Likelihood()
+    labelled, _ = crf._read_training(X, y, sample_weight, None, objective, None)
+    data, rows, _ = crf._learn_training(labelled, objective)
     layout = crf._layout(data, rows)
     scaling = UNSCALED
     if scaled:
