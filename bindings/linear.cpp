@@ -3,6 +3,7 @@
 #include "linear/inverse_hessian.hpp"
 #include "linear/layout.hpp"
 #include "linear/scorer.hpp"
+#include "linear/vectors.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -155,18 +156,32 @@ void bind_linear(nb::module_& module) {
       },
       array("offsets"), array("attributes"), nb::arg("n_attributes"), array("outputs"),
       nb::arg("n_outputs"));
+  module.def(
+      "fill_multiple",
+      [](double factor, Doubles x, Values plus, Array<double, 1> out, int n_threads) {
+        check_shape(plus, {x.shape(0)}, "both vectors must have the same length");
+        check_shape(out, {x.shape(0)}, "the result must have the length of the vectors");
+        run_kernel([&](Stop& stop) {
+          fill_multiple(factor, x.data(), data_or_null(plus), static_cast<int64_t>(x.shape(0)),
+                        out.data(), n_threads, stop);
+        });
+      },
+      nb::arg("factor"), array("x"), optional_array("plus"), array("out"), nb::arg("n_threads"));
   nb::class_<InverseHessian>(module, "InverseHessian",
                              "The inverse Hessian as L-BFGS knows it, from the last few steps.")
       .def(nb::init<int64_t, int>(), nb::arg("n_weights"), nb::arg("memory"))
       .def(
           "push",
-          [](InverseHessian& hessian, Doubles step, Doubles change, int n_threads) {
-            check_length(hessian, step.shape(0));
-            check_length(hessian, change.shape(0));
-            run_kernel(
-                [&](Stop& stop) { hessian.push(step.data(), change.data(), n_threads, stop); });
+          [](InverseHessian& hessian, Doubles direction, double size, Doubles gradient_before,
+             Doubles gradient_after, int n_threads) {
+            for (const Doubles& vector : {direction, gradient_before, gradient_after})
+              check_length(hessian, vector.shape(0));
+            const InverseHessian::Step step{direction.data(), size, gradient_before.data(),
+                                            gradient_after.data()};
+            run_kernel([&](Stop& stop) { hessian.push(step, n_threads, stop); });
           },
-          array("step"), array("change"), nb::arg("n_threads"))
+          array("direction"), nb::arg("size"), array("gradient_before"), array("gradient_after"),
+          nb::arg("n_threads"))
       .def("clear", &InverseHessian::clear)
       .def_prop_ro("is_empty", &InverseHessian::is_empty)
       .def("to_arrays", &arrays_of)

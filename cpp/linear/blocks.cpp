@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kBlockPositions = 1 << 12;
 constexpr int kRanges = 32;  // of attributes: tasks of the gradient
+constexpr int kAhead = 8;    // attributes and entries whose rows are fetched ahead of their turn
 
 }  // namespace
 
@@ -67,31 +68,70 @@ AttributeBlocks::Block AttributeBlocks::build_block(const AttributeRows& rows, i
   return block;
 }
 
-// A wide attribute that occurs several times is spread out as a full row first.
-HEDGEROW_CLONES
-void AttributeBlocks::add_scores(const Block& block, const WeightLayout& layout,
-                                 const double* weights, double* row, double* scores) {
-  const int n_outputs = layout.n_outputs;
-  double* first = scores + block.first * n_outputs;
-  for (size_t i = 0; i < block.attributes.size(); ++i) {
-    const int64_t attribute = block.attributes[i];
-    const int64_t w_begin = layout.offsets[attribute], n_weights = layout.n_weights(attribute);
-    const int32_t* outputs = layout.outputs + w_begin;
-    const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
-    if (layout.is_wide(attribute) && end - begin > 1) {
-      std::fill(row, row + n_outputs, 0.0);
-      for (int64_t w = 0; w < n_weights; ++w) row[outputs[w]] = weights[w_begin + w];
-      for (int32_t e = begin; e < end; ++e)
-        add_any_row(block.value(e), row, n_outputs,
-                    first + block.positions[e] * int64_t{n_outputs});
-    } else {
-      for (int32_t e = begin; e < end; ++e) {
-        double* sums = first + block.positions[e] * int64_t{n_outputs};
-        const double value = block.value(e);
-        for (int64_t w = 0; w < n_weights; ++w) sums[outputs[w]] += value * weights[w_begin + w];
+// What goes over a block, compiled for rows of N lanes; see with_lanes.
+struct AttributeBlocks::ScoreBlock {
+  const Block& block;
+  const WeightLayout& layout;
+  const double* weights;
+  double* row;     // (n_outputs,) scratch
+  double* scores;  // of the block's first position
+
+  HEDGEROW_INLINE double* sums(int32_t entry) const {
+    return scores + block.positions[entry] * int64_t{layout.n_outputs};
+  }
+
+  // Adds a row of all outputs to the scores of an attribute's entries, weights in registers.
+  template <int N>
+  HEDGEROW_INLINE void add(const double* from, int32_t begin, int32_t end) const {
+    const int n_outputs = layout.n_outputs, n_entries = block.offsets.back();
+    constexpr int kWhole = N > 0 ? N - 1 : 0;  // lanes that are surely filled
+    Lanes lanes[N > 0 ? N : 1];
+    for (int n = 0; n < kWhole; ++n) lanes[n] = load(from + n * kLanes);
+    for (int32_t e = begin; e < end; ++e) {
+      prefetch_row(sums(std::min(e + kAhead, n_entries - 1)), n_outputs);
+      const double value = block.value(e);
+      const Lanes values = broadcast(value);
+      double* to = sums(e);
+      for (int n = 0; n < kWhole; ++n)
+        store(to + n * kLanes, load(to + n * kLanes) + values * lanes[n]);
+      const int done = kWhole * kLanes;
+      add_any_row(value, from + done, n_outputs - done, to + done);
+    }
+  }
+
+  template <int N>
+  HEDGEROW_INLINE void run() const {
+    const int n_outputs = layout.n_outputs;
+    const size_t n_attributes = block.attributes.size();
+    for (size_t i = 0; i < n_attributes; ++i) {
+      const int64_t attribute = block.attributes[i];
+      const int64_t w_begin = layout.offsets[attribute], n_weights = layout.n_weights(attribute);
+      const int64_t soon = block.attributes[std::min(i + kAhead, n_attributes - 1)];
+      prefetch_row(weights + layout.offsets[soon], static_cast<int>(layout.n_weights(soon)));
+      const int32_t* outputs = layout.outputs + w_begin;
+      const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
+      if (layout.is_full(attribute)) {
+        add<N>(weights + w_begin, begin, end);
+      } else if (layout.is_wide(attribute) && end - begin > 1) {
+        std::fill(row, row + n_outputs, 0.0);
+        for (int64_t w = 0; w < n_weights; ++w) row[outputs[w]] = weights[w_begin + w];
+        add<N>(row, begin, end);
+      } else {
+        for (int32_t e = begin; e < end; ++e) {
+          double* to = sums(e);
+          const double value = block.value(e);
+          for (int64_t w = 0; w < n_weights; ++w) to[outputs[w]] += value * weights[w_begin + w];
+        }
       }
     }
   }
+};
+
+HEDGEROW_CLONES
+void AttributeBlocks::add_scores(const Block& block, const WeightLayout& layout,
+                                 const double* weights, double* row, double* scores) {
+  with_lanes(layout.n_outputs,
+             ScoreBlock{block, layout, weights, row, scores + block.first * layout.n_outputs});
 }
 
 void AttributeBlocks::fill_scores(const WeightLayout& layout, const double* weights,
@@ -111,41 +151,88 @@ void AttributeBlocks::fill_scores(const WeightLayout& layout, const double* weig
   });
 }
 
-HEDGEROW_CLONES
-void AttributeBlocks::add_range(const Block& block, int range, const WeightLayout& layout,
-                                const double* residuals, double* sums, double* gradient) {
-  const int n_outputs = layout.n_outputs;
-  const double* first = residuals + block.first * n_outputs;
-  for (int32_t i = block.bounds[range]; i < block.bounds[range + 1]; ++i) {
-    const int64_t attribute = block.attributes[i];
-    const int64_t n_weights = layout.n_weights(attribute);
-    const int32_t* outputs = layout.outputs + layout.offsets[attribute];
-    double* out = gradient + layout.offsets[attribute];
-    const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
-    if (layout.is_wide(attribute) && end - begin > 1) {
-      std::fill(sums, sums + n_outputs, 0.0);
+struct AttributeBlocks::SumRange {
+  const Block& block;
+  int range;
+  const WeightLayout& layout;
+  const double* residuals;  // of the block's first position
+  int64_t n_inner;          // positions of the block whose rows are inner, see Row
+  double* sums;             // (padded n_outputs,) scratch
+  double* gradient;
+
+  HEDGEROW_INLINE const double* residual(int32_t entry) const {
+    return residuals + block.positions[entry] * int64_t{layout.n_outputs};
+  }
+
+  // sums = sum over an attribute's entries of value * residual, in registers.
+  template <int N>
+  HEDGEROW_INLINE void add_up(int32_t begin, int32_t end) const {
+    const Row row(layout.n_outputs);
+    if constexpr (N == 0) {
+      std::fill(sums, sums + row.size, 0.0);
       for (int32_t e = begin; e < end; ++e)
-        add_any_row(block.value(e), first + block.positions[e] * int64_t{n_outputs}, n_outputs,
-                    sums);
-      for (int64_t w = 0; w < n_weights; ++w) out[w] += sums[outputs[w]];
+        add_any_row(block.value(e), residual(e), row.size, sums);
     } else {
+      Lanes lanes[N];
+      for (int n = 0; n < N; ++n) lanes[n] = broadcast(0.0);
       for (int32_t e = begin; e < end; ++e) {
-        const double* row = first + block.positions[e] * int64_t{n_outputs};
-        const double value = block.value(e);
-        for (int64_t w = 0; w < n_weights; ++w) out[w] += value * row[outputs[w]];
+        const double* from = residual(e);
+        const Lanes values = broadcast(block.value(e));
+        const bool inner = block.positions[e] < n_inner;
+        for (int n = 0; n < N - 1; ++n) lanes[n] += values * load(from + n * kLanes);
+        lanes[N - 1] += values * row.load_at(from, (N - 1) * kLanes, inner);
+      }
+      for (int n = 0; n < N; ++n) store(sums + n * kLanes, lanes[n]);
+    }
+  }
+
+  template <int N>
+  HEDGEROW_INLINE void run() const {
+    const int n_outputs = layout.n_outputs;
+    const int32_t last = block.bounds[range + 1] - 1;
+    for (int32_t i = block.bounds[range]; i <= last; ++i) {
+      const int64_t attribute = block.attributes[i];
+      const int64_t n_weights = layout.n_weights(attribute);
+      const int64_t soon = block.attributes[std::min(i + kAhead, last)];
+      prefetch_row(gradient + layout.offsets[soon], static_cast<int>(layout.n_weights(soon)));
+      const int32_t* outputs = layout.outputs + layout.offsets[attribute];
+      double* out = gradient + layout.offsets[attribute];
+      const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
+      if (layout.is_full(attribute)) {
+        add_up<N>(begin, end);
+        add_any_row(1.0, sums, n_outputs, out);
+      } else if (layout.is_wide(attribute) && end - begin > 1) {
+        add_up<N>(begin, end);
+        for (int64_t w = 0; w < n_weights; ++w) out[w] += sums[outputs[w]];
+      } else {
+        for (int32_t e = begin; e < end; ++e) {
+          const double* from = residual(e);
+          const double value = block.value(e);
+          for (int64_t w = 0; w < n_weights; ++w) out[w] += value * from[outputs[w]];
+        }
       }
     }
   }
+};
+
+HEDGEROW_CLONES
+void AttributeBlocks::add_range(const Block& block, int range, const WeightLayout& layout,
+                                const double* residuals, int64_t n_inner, double* sums,
+                                double* gradient) {
+  with_lanes(layout.n_outputs,
+             SumRange{block, range, layout, residuals + block.first * layout.n_outputs,
+                      n_inner - block.first, sums, gradient});
 }
 
 void AttributeBlocks::add_gradient(const WeightLayout& layout, const double* residuals,
                                    double* gradient, int n_threads, Stop& stop) const {
   // A task owns the weights of its attributes and goes through the blocks in order.
   parallel_for(kRanges, n_threads, stop, [&](int64_t range) {
-    std::vector<double> sums(layout.n_outputs);
+    PaddedVector sums(padded(layout.n_outputs));
+    const int64_t n_inner = n_positions_ - Row(layout.n_outputs).n_outer_rows();
     for (const Block& block : blocks_) {
       stop.check();
-      add_range(block, static_cast<int>(range), layout, residuals, sums.data(), gradient);
+      add_range(block, static_cast<int>(range), layout, residuals, n_inner, sums.data(), gradient);
     }
   });
 }

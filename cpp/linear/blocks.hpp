@@ -38,12 +38,14 @@ class AttributeBlocks {
 
     double value(int64_t entry) const { return values.empty() ? 1.0 : values[entry]; }
   };
+  struct ScoreBlock;
+  struct SumRange;
   static Block build_block(const AttributeRows& rows, int64_t first, int64_t end,
                            std::vector<int32_t>& counts);
   static void add_scores(const Block& block, const WeightLayout& layout, const double* weights,
                          double* row, double* scores);
   static void add_range(const Block& block, int range, const WeightLayout& layout,
-                        const double* residuals, double* sums, double* gradient);
+                        const double* residuals, int64_t n_inner, double* sums, double* gradient);
 
   int64_t n_positions_;
   std::vector<Block> blocks_;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "large_pages.hpp"
 #include "simd.hpp"
 
 namespace hedgerow {
@@ -44,21 +45,40 @@ double update_and_dot(double* x, double factor, const float* add, double scale, 
 InverseHessian::InverseHessian(int64_t n_weights, int memory)
     : n_weights_(n_weights), memory_(std::max(1, memory)) {}
 
-void InverseHessian::push(const double* step, const double* change, int n_threads, Stop& stop) {
-  const auto dot = [&](const double* a, const double* b) {
-    return sum_pieces(n_weights_, n_threads, stop, [&](int64_t first, int64_t end) {
-      return std::inner_product(a + first, a + end, b + first, 0.0);
-    });
+void InverseHessian::push(const Step& step, int n_threads, Stop& stop) {
+  const auto for_pieces = [&](const auto& task) {
+    parallel_for_pieces(n_weights_, kTaskWeights, n_threads, stop, task);
   };
-  const double curvature = dot(step, change), squared = dot(change, change);
+  const int64_t n_pieces = (n_weights_ + kTaskWeights - 1) / kTaskWeights;
+  std::vector<double> curvatures(n_pieces), squares(n_pieces);
+  for_pieces([&](int64_t first, int64_t end) {
+    double curvature = 0.0, squared = 0.0;
+    for (int64_t i = first; i < end; ++i) {
+      curvature += step.step(i) * step.change(i);
+      squared += step.change(i) * step.change(i);
+    }
+    curvatures[first / kTaskWeights] = curvature;
+    squares[first / kTaskWeights] = squared;
+  });
+  const double curvature = std::accumulate(curvatures.begin(), curvatures.end(), 0.0);
+  const double squared = std::accumulate(squares.begin(), squares.end(), 0.0);
   if (!(curvature > 1e-14 * squared)) return;
   Pair pair;
   if (pairs_.size() == memory_) {  // the oldest pair's memory is used again
     pair = std::move(pairs_.front());
     pairs_.pop_front();
   }
-  pair.step.assign(step, step + n_weights_);
-  pair.change.assign(change, change + n_weights_);
+  for (std::vector<float>* numbers : {&pair.step, &pair.change}) {
+    numbers->reserve(n_weights_);
+    prefer_large_pages(numbers->data(), n_weights_ * sizeof(float));
+    numbers->resize(n_weights_);
+  }
+  for_pieces([&](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+      pair.step[i] = static_cast<float>(step.step(i));
+      pair.change[i] = static_cast<float>(step.change(i));
+    }
+  });
   pair.curvature = curvature;
   pair.squared = squared;
   pairs_.push_back(std::move(pair));
@@ -77,7 +97,9 @@ void InverseHessian::restore(std::deque<Pair> pairs) {
 
 void InverseHessian::fill_direction(const double* gradient, double* direction, int n_threads,
                                     Stop& stop) const {
-  for (int64_t i = 0; i < n_weights_; ++i) direction[i] = -gradient[i];
+  parallel_for_pieces(n_weights_, kTaskWeights, n_threads, stop, [&](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) direction[i] = -gradient[i];
+  });
   if (pairs_.empty()) return;
   const auto pass = [&](double factor, const std::vector<float>* add, double scale,
                         const std::vector<float>* with) {

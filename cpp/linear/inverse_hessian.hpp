@@ -26,9 +26,19 @@ class InverseHessian {
 
   int64_t n_weights() const { return n_weights_; }
 
-  // Remembers a step and how the gradient changed over it, forgetting the oldest. Steps along which
-  // the gradient does not rise are left out: they would make the model indefinite.
-  void push(const double* step, const double* change, int n_threads, Stop& stop);
+  // Remembers a step, size * direction, and how the gradient changed over it, forgetting the
+  // oldest. Steps along which the gradient does not rise are left out: they would make the model
+  // indefinite. Arrays: (n_weights,)
+  struct Step {
+    const double* direction;
+    double size;
+    const double* gradient_before;
+    const double* gradient_after;
+
+    double step(int64_t i) const { return size * direction[i]; }
+    double change(int64_t i) const { return gradient_after[i] - gradient_before[i]; }
+  };
+  void push(const Step& step, int n_threads, Stop& stop);
   void clear() { pairs_.clear(); }
   bool is_empty() const { return pairs_.empty(); }
 

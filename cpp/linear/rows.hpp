@@ -18,4 +18,31 @@ HEDGEROW_INLINE void add_any_row(double factor, const double* row, int n, double
   for (int i = whole; i < n; ++i) sums[i] += factor * row[i];
 }
 
+// Rows of up to so many lanes are added up in registers.
+inline constexpr int kRegisterLanes = 8;
+
+// Calls body.template run<N>() with the number of lanes that hold n doubles; N = 0: too many for
+// registers.
+template <class Body>
+HEDGEROW_INLINE void with_lanes(int n, const Body& body) {
+  static_assert(kRegisterLanes == 8);
+  switch (padded(n) / kLanes) {
+    case 1: return body.template run<1>();
+    case 2: return body.template run<2>();
+    case 3: return body.template run<3>();
+    case 4: return body.template run<4>();
+    case 5: return body.template run<5>();
+    case 6: return body.template run<6>();
+    case 7: return body.template run<7>();
+    case 8: return body.template run<8>();
+    default: return body.template run<0>();
+  }
+}
+
+// Asks for the n doubles from here on, which will be needed soon.
+HEDGEROW_INLINE void prefetch_row(const double* row, int n) {
+  constexpr int kLine = 8;  // doubles of a cache line
+  for (int i = 0; i < n; i += kLine) HEDGEROW_PREFETCH(row + i);
+}
+
 }  // namespace hedgerow

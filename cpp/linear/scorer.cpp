@@ -17,17 +17,30 @@ Scorer::Scorer(const WeightLayout& layout, const double* weights, const double* 
       weights_(weights),
       stride_(padded(layout.n_outputs)),
       biases_(stride_, 0.0),
-      wide_row_(layout.n_attributes, -1) {
+      found_(layout.n_attributes) {
   if (biases != nullptr) std::copy(biases, biases + layout.n_outputs, biases_.begin());
-  int32_t n_wide = 0;
-  for (int64_t a = 0; a < layout.n_attributes; ++a)
-    if (layout.is_wide(a)) wide_row_[a] = n_wide++;
-  wide_.resize(static_cast<size_t>(n_wide) * stride_);
+  // Weights of all outputs are a row as they lie, unless they are the last; those of many outputs
+  // are spread out as one.
+  const int64_t n_weights = layout.offsets[layout.n_attributes];
+  const auto is_row = [&](int64_t a) {
+    return layout.is_full(a) && layout.offsets[a] + stride_ <= n_weights;
+  };
+  size_t n_wide = 0;
+  for (int64_t a = 0; a < layout.n_attributes; ++a) n_wide += layout.is_wide(a) && !is_row(a);
+  wide_.resize(n_wide * stride_);
+  double* row = wide_.data();
   for (int64_t a = 0; a < layout.n_attributes; ++a) {
-    if (wide_row_[a] < 0) continue;
-    double* row = wide_.data() + static_cast<int64_t>(wide_row_[a]) * stride_;
-    for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w)
-      row[layout.outputs[w]] = weights[w];
+    const double* own = weights + layout.offsets[a];
+    if (is_row(a)) {
+      found_[a] = {own, kRow};
+    } else if (layout.is_wide(a)) {
+      for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w)
+        row[layout.outputs[w]] = weights[w];
+      found_[a] = {row, kRow};
+      row += stride_;
+    } else {
+      found_[a] = {own, static_cast<int32_t>(layout.n_weights(a))};
+    }
   }
 }
 
@@ -40,14 +53,13 @@ void Scorer::add_rows(const AttributeRows& rows, int64_t first, int64_t end, dou
     std::copy(biases_.begin(), biases_.end(), sums);
     for (int k = 0; k < n_outputs; ++k) sums[k] += scores[t * n_outputs + k];
     for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
-      const int64_t attribute = rows.attributes[e];
-      const int64_t wide = wide_row_[attribute];
+      const auto [weights, n_weights] = found_[rows.attributes[e]];
       const double value = rows.value(e);
-      if (wide >= 0) {
-        add_row(value, wide_.data() + wide * stride_, stride_, sums);
+      if (n_weights == kRow) {
+        add_row(value, weights, stride_, sums);
       } else {
-        for (int64_t w = layout_.offsets[attribute]; w < layout_.offsets[attribute + 1]; ++w)
-          sums[layout_.outputs[w]] += value * weights_[w];
+        const int32_t* outputs = layout_.outputs + (weights - weights_);
+        for (int32_t w = 0; w < n_weights; ++w) sums[outputs[w]] += value * weights[w];
       }
     }
     row.copy_from_padded(sums, false, scores + t * n_outputs);

@@ -22,15 +22,22 @@ class Scorer {
   void add_scores(const AttributeRows& rows, double* scores, int n_threads, Stop& stop) const;
 
  private:
+  // Weights of one attribute.
+  struct Found {
+    const double* weights;
+    int32_t n_weights;  // kRow: one for every output, and lanes may be read past their end
+  };
+  static constexpr int32_t kRow = -1;
+
   void add_rows(const AttributeRows& rows, int64_t first, int64_t end, double* sums,
                 double* scores) const;
 
   WeightLayout layout_;
   const double* weights_;
   int stride_;
-  std::vector<double> biases_;     // (stride,)
-  std::vector<int32_t> wide_row_;  // (n_attributes,) row in wide_ of a wide attribute, else -1
-  std::vector<double> wide_;       // (wide attributes, stride), 0 where there is no weight
+  std::vector<double> biases_;  // (stride,)
+  std::vector<Found> found_;    // (n_attributes,)
+  std::vector<double> wide_;    // (wide attributes, stride), 0 where there is no weight
 };
 
 }  // namespace hedgerow

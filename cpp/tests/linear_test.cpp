@@ -12,6 +12,7 @@
 #include "linear/inverse_hessian.hpp"
 #include "linear/layout.hpp"
 #include "linear/scorer.hpp"
+#include "linear/vectors.hpp"
 #include "parallel.hpp"
 #include "tests/check.hpp"
 
@@ -139,7 +140,7 @@ void check_seen_pairs(const Linear& linear) {
 
 TEST(linear_potentials) {
   for (const bool with_values : {false, true})
-    for (const int n_outputs : {1, 3, 4, 6, 26})
+    for (const int n_outputs : {1, 3, 4, 6, 26, 32, 37})
       for (const int64_t n_positions : {0, 1, 40, 9000}) {
         context = std::to_string(n_positions) + " positions, " + std::to_string(n_outputs) +
                   " outputs, values=" + std::to_string(with_values);
@@ -202,6 +203,20 @@ void check_restored(const InverseHessian& hessian, const std::vector<double>& gr
   check_refused(n_weights, memory, falling);
 }
 
+TEST(multiples_of_vectors) {
+  const int64_t n = 70000;
+  const std::vector<double> x = random_numbers(n, -1, 1), plus = random_numbers(n, -1, 1);
+  for (const bool with_plus : {false, true})
+    for (const int n_threads : {1, 3}) {
+      Stop stop(nullptr);
+      std::vector<double> expected(n), found(n, NAN);
+      for (int64_t i = 0; i < n; ++i) expected[i] = 3.0 * x[i] + (with_plus ? plus[i] : 0.0);
+      fill_multiple(3.0, x.data(), with_plus ? plus.data() : nullptr, n, found.data(), n_threads,
+                    stop);
+      CHECK(found == expected);
+    }
+}
+
 TEST(inverse_hessian) {
   constexpr int kMemory = 4;
   for (const int64_t n_weights : {1, 7, 70000}) {
@@ -228,7 +243,12 @@ TEST(inverse_hessian) {
         change[i] = step[i] * (1.0 + static_cast<double>(i % 5)) + 0.1 * uniform(-1, 1) * step[i];
         if (push == 3) change[i] = -change[i];  // the gradient falls: to be left out
       }
-      hessian.push(step.data(), change.data(), 1 + push % 3, stop);
+      std::vector<double> direction(n_weights), after(n_weights);
+      for (int64_t i = 0; i < n_weights; ++i) {
+        direction[i] = 0.5 * step[i];
+        after[i] = gradient[i] + change[i];
+      }
+      hessian.push({direction.data(), 2.0, gradient.data(), after.data()}, 1 + push % 3, stop);
       if (push != 3) pairs.emplace_back(step, change);
       if (pairs.size() > kMemory) pairs.erase(pairs.begin());
     }

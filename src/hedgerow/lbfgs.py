@@ -149,11 +149,10 @@ def minimize(
     while not iterations.over and gradient.any():
         fresh = metric.is_empty  # the direction is the plain gradient's, of no known scale
         metric.fill_direction(gradient, direction, n_threads)
-        ray = _Ray(loss, weights, direction)
+        ray = _Ray(loss, weights, direction, n_threads)
         step = ray.search(value, gradient, fresh)
         if step is not None:
             new_weights, value, new_gradient = ray.at(step)
-            direction *= step
         elif not fresh:
             metric.clear()
             continue
@@ -163,8 +162,8 @@ def minimize(
                 return iterations.end(weights, value, found.steepest)  # there is no lower loss
             new_weights, value, new_gradient = found.point
             np.subtract(new_weights, weights, out=direction)
-        change = np.subtract(new_gradient, gradient, out=gradient)
-        metric.push(direction, change, n_threads)
+            step = 1.0
+        metric.push(direction, step, gradient, new_gradient, n_threads)
         weights, gradient = new_weights, new_gradient
         iterations.losses.append(value)
         yield weights, value
@@ -235,10 +234,11 @@ def backtrack(
 class _Ray:
     """The loss along a ray; remembers its last point, for value and slope are asked for in turn."""
 
-    def __init__(self, loss: Loss, origin: Vector, direction: Vector) -> None:
+    def __init__(self, loss: Loss, origin: Vector, direction: Vector, n_threads: int) -> None:
         self._loss = loss
         self._origin = origin
         self._direction = direction
+        self._n_threads = n_threads
         self._step: float | None = None
         self._point: Point | None = None
 
@@ -246,8 +246,8 @@ class _Ray:
         """Weights, loss and gradient at a step from the origin."""
         if step != self._step:
             self._point = None  # lets go of its vectors before new ones are made
-            weights = step * self._direction
-            weights += self._origin
+            weights = np.empty_like(self._origin)
+            _core.fill_multiple(step, self._direction, self._origin, weights, self._n_threads)
             self._point = (weights, *self._loss(weights))
             self._step = step
         assert self._point is not None
@@ -264,8 +264,8 @@ class _Ray:
             return Trial(step, value, dot(gradient, self._direction))
 
         start = Trial(0.0, value, dot(gradient, self._direction))
-        length = float(np.sqrt(dot(gradient, gradient)))
-        first = 1.01 / length if fresh and length > 1.01 else 1.0
+        length = float(np.sqrt(dot(gradient, gradient))) if fresh else 1.0
+        first = 1.01 / length if length > 1.01 else 1.0
         step = search(try_step, start, first)
         if step is None or not self.at(step)[1] <= value:
             return None

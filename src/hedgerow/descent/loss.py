@@ -128,7 +128,7 @@ class LinearLoss:
         def measure(vector: Vector) -> tuple[float, Vector]:
             weights, patterns = self.split(vector)
             unscaled = self.scaling.unscale(vector)
-            pull = strength * unscaled
+            pull = _multiply(strength, unscaled, self.n_threads)
             gradient = self.scaling.unscale(pull)
             penalty = 0.5 * float(np.einsum("i,i->", pull, unscaled))
             loss, sums = 0.0, _Sums(self, gradient)
@@ -178,6 +178,14 @@ class LinearLoss:
         out = np.empty((part.n_positions, n_labels * n_labels))
         part.fill_scores(self.layout.pairs, weights.edges, None, out, self.n_threads)
         return out.reshape(-1, n_labels, n_labels)
+
+
+def _multiply(strength: float | Vector, weights: Vector, n_threads: int) -> Vector:
+    if isinstance(strength, np.ndarray):
+        return strength * weights
+    out = np.empty_like(weights)
+    _core.fill_multiple(strength, weights, None, out, n_threads)
+    return out
 
 
 @dataclass(frozen=True, eq=False)

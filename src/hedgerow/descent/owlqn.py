@@ -64,8 +64,7 @@ def minimize_l1(
             continue
         new_weights, value, new_gradient = found.point
         step = np.subtract(new_weights, weights, out=direction)
-        change = np.subtract(new_gradient, gradient, out=gradient)
-        metric.push(step, change, n_threads)
+        metric.push(step, 1.0, gradient, new_gradient, n_threads)
         weights, gradient = new_weights, new_gradient
         iterations.losses.append(value)
         yield weights, value

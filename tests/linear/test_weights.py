@@ -1,0 +1,96 @@
+"""Scores and gradients of attribute weights are those of a matrix product, whatever the layout."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from hedgerow import LinearCRF, _core
+from hedgerow.linear.weights import WeightLayout
+from hedgerow.sequences import SparseRows
+from reference.linear import make_data
+
+
+@st.composite
+def problems(draw):
+    """Rows of attributes, and a layout in which attributes have none, some or all outputs."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_outputs = draw(st.integers(1, 40))
+    n_attributes = draw(st.integers(1, 12))
+    n_positions = draw(st.integers(0, 30))
+    counts = random.integers(0, 5, n_positions)
+    values = random.normal(size=counts.sum()) if draw(st.booleans()) else None
+    rows = SparseRows(
+        np.append(0, np.cumsum(counts)),
+        random.integers(0, n_attributes, counts.sum()).astype(np.int32),
+        values,
+        n_attributes,
+    )
+    full = WeightLayout.full(n_attributes, n_outputs)
+    if draw(st.booleans()):
+        return rows, full, random
+    share = random.choice([0.0, 0.1, 0.5, 1.0], n_attributes)
+    kept = random.random(full.n_weights) < share[full.attribute_of_weight()]
+    sizes = np.bincount(full.attribute_of_weight()[kept], minlength=n_attributes)
+    offsets = np.append(0, np.cumsum(sizes))
+    return rows, WeightLayout(offsets, full.outputs[kept], n_outputs), random
+
+
+def dense(rows):
+    values = np.ones(len(rows.indices)) if rows.values is None else rows.values
+    shape = len(rows.indptr) - 1, rows.n_columns
+    return csr_array((values, rows.indices, rows.indptr), shape=shape).toarray()
+
+
+@given(problems(), st.integers(1, 3))
+def test_scores_and_gradients_are_matrix_products(problem, n_threads):
+    rows, layout, random = problem
+    attributes = rows.indptr, rows.indices, rows.values
+    weights, biases = random.normal(size=layout.n_weights), random.normal(size=layout.n_outputs)
+    table = np.zeros((rows.n_columns, layout.n_outputs))
+    table[layout.attribute_of_weight(), layout.outputs] = weights
+    expected = dense(rows) @ table + biases
+
+    scorer = _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, weights, biases)
+    scores = np.zeros_like(expected)
+    scorer.add_scores(*attributes, scores, n_threads)
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+    blocks = _core.AttributeBlocks(*attributes, rows.n_columns)
+    scores = np.full_like(expected, np.nan)
+    blocks.fill_scores(layout.offsets, layout.outputs, weights, biases, scores, n_threads)
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+    residuals = random.normal(size=expected.shape)
+    gradient = weights.copy()
+    blocks.add_gradient(layout.offsets, layout.outputs, residuals, gradient, n_threads)
+    sums = (dense(rows).T @ residuals)[layout.attribute_of_weight(), layout.outputs]
+    np.testing.assert_allclose(gradient, weights + sums, atol=1e-12)
+
+
+def test_all_pairs_are_what_there_is_anyway_where_every_pair_occurs():
+    X, _ = make_data(n_sequences=4)
+    y = [["ab"[t % 2] for t in range(len(x))] for x in X]
+    crf, all_pairs = LinearCRF(max_iter=5, tol=0), LinearCRF(max_iter=5, tol=0, all_pairs=True)
+    crf.fit(X, y)
+    all_pairs.fit(X, y)
+    assert crf.n_weights_ == all_pairs.n_weights_
+    assert crf.loss_ == all_pairs.loss_
+    assert crf.weights()["weight"].tolist() == all_pairs.weights()["weight"].tolist()
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_multiples_of_vectors(n_threads):
+    x, plus, out = np.arange(200_000.0), np.full(200_000, 0.5), np.empty(200_000)
+    _core.fill_multiple(-2.0, x, None, out, n_threads)
+    assert (out == -2.0 * x).all()
+    _core.fill_multiple(3.0, x, plus, out, n_threads)
+    assert (out == 3.0 * x + 0.5).all()
+
+
+def test_multiples_of_vectors_that_do_not_fit():
+    with pytest.raises(ValueError, match="both vectors must have the same length"):
+        _core.fill_multiple(1.0, np.ones(2), np.ones(3), np.ones(2), 1)
+    with pytest.raises(ValueError, match="the result must have the length of the vectors"):
+        _core.fill_multiple(1.0, np.ones(2), None, np.ones(3), 1)
