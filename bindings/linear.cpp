@@ -58,13 +58,18 @@ void restore(InverseHessian& hessian, const Array<const float, 1>& steps,
   hessian.restore(std::move(pairs));
 }
 
+// Where every attribute has all outputs they need not be listed.
 WeightLayout read_layout(const Offsets& offsets, const Codes& outputs, int64_t n_outputs) {
-  check(offsets.shape(0) >= 1 &&
-            offsets.data()[offsets.shape(0) - 1] == static_cast<int64_t>(outputs.shape(0)),
+  check(offsets.shape(0) >= 1, "weight offsets must not be empty");
+  const int64_t n_attributes = static_cast<int64_t>(offsets.shape(0)) - 1;
+  const int64_t n_weights = offsets.data()[n_attributes];
+  const bool is_full = outputs.shape(0) == 0 && n_weights == n_attributes * n_outputs;
+  check(is_full || n_weights == static_cast<int64_t>(outputs.shape(0)),
         "weight offsets must end at the number of weights");
-  return {static_cast<int64_t>(offsets.shape(0)) - 1, static_cast<int>(n_outputs), offsets.data(),
-          outputs.data()};
+  return {n_attributes, static_cast<int>(n_outputs), offsets.data(), outputs.data()};
 }
+
+size_t count_weights(const WeightLayout& layout) { return layout.offsets[layout.n_attributes]; }
 
 }  // namespace
 
@@ -75,7 +80,7 @@ void bind_linear(nb::module_& module) {
           [](Scorer* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
              Doubles weights, Values biases) {
             const WeightLayout layout = read_layout(weight_offsets, weight_outputs, n_outputs);
-            check_shape(weights, {weight_outputs.shape(0)}, "weights do not fit their outputs");
+            check_shape(weights, {count_weights(layout)}, "weights do not fit their outputs");
             check_shape(biases, {static_cast<size_t>(n_outputs)}, "biases do not fit the outputs");
             new (self) Scorer(layout, weights.data(), data_or_null(biases));
           },
@@ -113,7 +118,7 @@ void bind_linear(nb::module_& module) {
              Doubles weights, Values biases, Array<double, 2> scores, int n_threads) {
             const WeightLayout layout =
                 read_layout(weight_offsets, weight_outputs, scores.shape(1));
-            check_shape(weights, {weight_outputs.shape(0)}, "weights do not fit their outputs");
+            check_shape(weights, {count_weights(layout)}, "weights do not fit their outputs");
             check_shape(biases, {scores.shape(1)}, "biases do not fit scores");
             check(static_cast<int64_t>(scores.shape(0)) == blocks.n_positions(),
                   "scores must have a row for each position");
@@ -132,7 +137,7 @@ void bind_linear(nb::module_& module) {
                 read_layout(weight_offsets, weight_outputs, residuals.shape(1));
             check(static_cast<int64_t>(residuals.shape(0)) == blocks.n_positions(),
                   "residuals must have a row for each position");
-            check_shape(gradient, {weight_outputs.shape(0)},
+            check_shape(gradient, {count_weights(layout)},
                         "gradient must have an entry for each weight");
             run_kernel([&](Stop& stop) {
               blocks.add_gradient(layout, residuals.data(), gradient.data(), n_threads, stop);

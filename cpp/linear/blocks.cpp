@@ -108,11 +108,13 @@ struct AttributeBlocks::ScoreBlock {
       const int64_t w_begin = layout.offsets[attribute], n_weights = layout.n_weights(attribute);
       const int64_t soon = block.attributes[std::min(i + kAhead, n_attributes - 1)];
       prefetch_row(weights + layout.offsets[soon], static_cast<int>(layout.n_weights(soon)));
-      const int32_t* outputs = layout.outputs + w_begin;
       const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
       if (layout.is_full(attribute)) {
         add<N>(weights + w_begin, begin, end);
-      } else if (layout.is_wide(attribute) && end - begin > 1) {
+        continue;
+      }
+      const int32_t* outputs = layout.outputs + w_begin;
+      if (layout.is_wide(attribute) && end - begin > 1) {
         std::fill(row, row + n_outputs, 0.0);
         for (int64_t w = 0; w < n_weights; ++w) row[outputs[w]] = weights[w_begin + w];
         add<N>(row, begin, end);
@@ -195,13 +197,15 @@ struct AttributeBlocks::SumRange {
       const int64_t n_weights = layout.n_weights(attribute);
       const int64_t soon = block.attributes[std::min(i + kAhead, last)];
       prefetch_row(gradient + layout.offsets[soon], static_cast<int>(layout.n_weights(soon)));
-      const int32_t* outputs = layout.outputs + layout.offsets[attribute];
       double* out = gradient + layout.offsets[attribute];
       const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
       if (layout.is_full(attribute)) {
         add_up<N>(begin, end);
         add_any_row(1.0, sums, n_outputs, out);
-      } else if (layout.is_wide(attribute) && end - begin > 1) {
+        continue;
+      }
+      const int32_t* outputs = layout.outputs + layout.offsets[attribute];
+      if (layout.is_wide(attribute) && end - begin > 1) {
         add_up<N>(begin, end);
         for (int64_t w = 0; w < n_weights; ++w) out[w] += sums[outputs[w]];
       } else {

@@ -26,7 +26,7 @@ struct WeightLayout {
   int64_t n_attributes;
   int n_outputs;
   const int64_t* offsets;  // (n_attributes + 1,)
-  const int32_t* outputs;  // (n weights,)
+  const int32_t* outputs;  // (n weights,); may be null if every attribute has all outputs
 
   int64_t n_weights(int64_t attribute) const { return offsets[attribute + 1] - offsets[attribute]; }
   // Whether it has one for every output: then its weights are a row as they lie.

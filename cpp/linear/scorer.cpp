@@ -34,8 +34,8 @@ Scorer::Scorer(const WeightLayout& layout, const double* weights, const double* 
     if (is_row(a)) {
       found_[a] = {own, kRow};
     } else if (layout.is_wide(a)) {
-      for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w)
-        row[layout.outputs[w]] = weights[w];
+      for (int64_t w = 0; w < layout.n_weights(a); ++w)
+        row[layout.is_full(a) ? w : layout.outputs[layout.offsets[a] + w]] = own[w];
       found_[a] = {row, kRow};
       row += stride_;
     } else {

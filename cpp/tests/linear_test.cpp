@@ -28,7 +28,8 @@ struct Linear {
   std::vector<int32_t> attributes, weight_outputs;
   std::vector<double> values, weights, biases;
 
-  Linear(int64_t n_positions, int64_t n_attributes, int n_outputs, bool with_values)
+  // all: every attribute has all outputs, which then are not listed.
+  Linear(int64_t n_positions, int64_t n_attributes, int n_outputs, bool with_values, bool all)
       : n_attributes(n_attributes), n_outputs(n_outputs) {
     for (int64_t t = 0; t < n_positions; ++t) {
       for (int64_t n = n_attributes == 0 ? 0 : below(6); n > 0; --n) {
@@ -38,7 +39,7 @@ struct Linear {
       row_offsets.push_back(static_cast<int64_t>(attributes.size()));
     }
     for (int64_t a = 0; a < n_attributes; ++a) {
-      const double share = 0.25 * static_cast<double>(a % 5);
+      const double share = all ? 1.0 : 0.25 * static_cast<double>(a % 5);
       for (int32_t o = 0; o < n_outputs; ++o)
         if (uniform(0, 1) < share) weight_outputs.push_back(o);
       weight_offsets.push_back(static_cast<int64_t>(weight_outputs.size()));
@@ -53,7 +54,8 @@ struct Linear {
             values.empty() ? nullptr : values.data()};
   }
   WeightLayout layout() const {
-    return {n_attributes, n_outputs, weight_offsets.data(), weight_outputs.data()};
+    const bool all = weight_offsets.back() == n_attributes * n_outputs;
+    return {n_attributes, n_outputs, weight_offsets.data(), all ? nullptr : weight_outputs.data()};
   }
   // visit(position, output, value, weight number) for all that a weight has a say in.
   template <class Visit>
@@ -142,9 +144,11 @@ TEST(linear_potentials) {
   for (const bool with_values : {false, true})
     for (const int n_outputs : {1, 3, 4, 6, 26, 32, 37})
       for (const int64_t n_positions : {0, 1, 40, 9000}) {
+        const bool all = (n_outputs + n_positions + with_values) % 2 == 0;
         context = std::to_string(n_positions) + " positions, " + std::to_string(n_outputs) +
-                  " outputs, values=" + std::to_string(with_values);
-        const Linear linear(n_positions, n_positions == 0 ? 0 : 100, n_outputs, with_values);
+                  " outputs, values=" + std::to_string(with_values) +
+                  ", all=" + std::to_string(all);
+        const Linear linear(n_positions, n_positions == 0 ? 0 : 100, n_outputs, with_values, all);
         check_scores(linear);
         check_gradient(linear);
         check_seen_pairs(linear);

@@ -52,19 +52,19 @@ def test_scores_and_gradients_are_matrix_products(problem, n_threads):
     table[layout.attribute_of_weight(), layout.outputs] = weights
     expected = dense(rows) @ table + biases
 
-    scorer = _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, weights, biases)
+    scorer = _core.Scorer(layout.offsets, layout.listed_outputs, layout.n_outputs, weights, biases)
     scores = np.zeros_like(expected)
     scorer.add_scores(*attributes, scores, n_threads)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
     blocks = _core.AttributeBlocks(*attributes, rows.n_columns)
     scores = np.full_like(expected, np.nan)
-    blocks.fill_scores(layout.offsets, layout.outputs, weights, biases, scores, n_threads)
+    blocks.fill_scores(layout.offsets, layout.listed_outputs, weights, biases, scores, n_threads)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
     residuals = random.normal(size=expected.shape)
     gradient = weights.copy()
-    blocks.add_gradient(layout.offsets, layout.outputs, residuals, gradient, n_threads)
+    blocks.add_gradient(layout.offsets, layout.listed_outputs, residuals, gradient, n_threads)
     sums = (dense(rows).T @ residuals)[layout.attribute_of_weight(), layout.outputs]
     np.testing.assert_allclose(gradient, weights + sums, atol=1e-12)
 

@@ -45,7 +45,8 @@ class Part:
         n_threads: int,
     ) -> NDArray[np.float64]:
         """Scores of all outputs, ``out`` (N, n_outputs): biases plus weights times values."""
-        self.blocks.fill_scores(layout.offsets, layout.outputs, weights, biases, out, n_threads)
+        outputs = layout.listed_outputs
+        self.blocks.fill_scores(layout.offsets, outputs, weights, biases, out, n_threads)
         return out
 
     def add_gradient(
@@ -56,7 +57,7 @@ class Part:
         n_threads: int,
     ) -> None:
         """Add the gradient with respect to the weights, from the slopes of the scores."""
-        self.blocks.add_gradient(layout.offsets, layout.outputs, slopes, sums, n_threads)
+        self.blocks.add_gradient(layout.offsets, layout.listed_outputs, slopes, sums, n_threads)
 
 
 class LinearLoss:

@@ -60,4 +60,6 @@ def _layout(
     starts = offsets[1:-1]
     rises[starts[(starts > 0) & (starts < len(outputs))] - 1] = True
     require(rises.all(), f"{outputs_name} is not in order")
+    if len(outputs) == n_attributes * n_outputs:
+        return WeightLayout.full(n_attributes, n_outputs)
     return WeightLayout(offsets, outputs, n_outputs)

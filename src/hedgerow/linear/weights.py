@@ -24,15 +24,15 @@ class WeightLayout:
     ----------
     offsets : (A + 1,) int64
         Attribute a has the weights ``offsets[a]`` to ``offsets[a + 1]``.
-    outputs : (W,) int32
+    listed_outputs : (W,) or (0,) int32
         Output of each weight, ascending within an attribute: a label, or a pair of labels
-        (j, k) as j * K + k.
+        (j, k) as j * K + k. Empty if every attribute has all.
     n_outputs : int
         Number of outputs.
     """
 
     offsets: NDArray[np.int64]
-    outputs: NDArray[np.int32]
+    listed_outputs: NDArray[np.int32]
     n_outputs: int
 
     @classmethod
@@ -47,8 +47,7 @@ class WeightLayout:
     def full(cls, n_attributes: int, n_outputs: int) -> WeightLayout:
         """All pairs."""
         offsets = np.arange(n_attributes + 1, dtype=np.int64) * n_outputs
-        outputs = np.tile(np.arange(n_outputs, dtype=np.int32), n_attributes)
-        return cls(offsets, outputs, n_outputs)
+        return cls(offsets, np.empty(0, np.int32), n_outputs)
 
     def of_attributes(self, keep: NDArray[np.bool_]) -> WeightLayout:
         """Without the weights of all attributes but those to keep, (A,)."""
@@ -60,7 +59,14 @@ class WeightLayout:
     @property
     def n_weights(self) -> int:
         """Number of weights, W."""
-        return len(self.outputs)
+        return int(self.offsets[-1])
+
+    @property
+    def outputs(self) -> NDArray[np.int32]:
+        """Output of each weight, (W,)."""
+        if len(self.listed_outputs) == self.n_weights:
+            return self.listed_outputs
+        return np.tile(np.arange(self.n_outputs, dtype=np.int32), len(self.offsets) - 1)
 
     def attribute_of_weight(self) -> NDArray[np.int64]:
         """Attribute of each weight, (W,)."""
@@ -132,7 +138,7 @@ class LinearWeights(LazyAttributes):
     def _node_scorer(self) -> _core.Scorer:
         layout = self.layout.labels
         return _core.Scorer(
-            layout.offsets, layout.outputs, layout.n_outputs, self.attributes, self.biases
+            layout.offsets, layout.listed_outputs, layout.n_outputs, self.attributes, self.biases
         )
 
     @lazy
@@ -140,7 +146,9 @@ class LinearWeights(LazyAttributes):
         layout = self.layout.pairs
         if layout is None:
             return None
-        return _core.Scorer(layout.offsets, layout.outputs, layout.n_outputs, self.edges, None)
+        return _core.Scorer(
+            layout.offsets, layout.listed_outputs, layout.n_outputs, self.edges, None
+        )
 
     def adder(
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
