@@ -133,7 +133,7 @@ class LinearCRF(Estimator):
         Give every attribute a weight for every label, as CRF++ and Wapiti do (CRFsuite's
         ``feature.possible_states``, sklearn-crfsuite's ``all_possible_states``); else only for
         labels it occurs with in training. The weights of labels that an attribute never occurs with
-        speak against them, which can be worth some tenths of a point of F1 on text; there are many
+        speak against them, which can be worth a tenth of a point of F1 on text; but there are many
         times as many weights, with the time and memory that they take.
     order : int, default 1
         How many labels before it a label depends on directly. 1: every pair of neighbouring labels
