@@ -22,7 +22,13 @@ from tasks import TASKS, Task, known_only, spread_windows
 
 from hedgerow import LinearCRF, TreeCRF
 
-ROUNDS = {"n_rounds": 60, "learning_rate": 0.3, "subsample": 0.5, "random_state": 0}
+ROUNDS = {
+    "n_rounds": 60,
+    "learning_rate": 0.3,
+    "max_depth": 6,
+    "subsample": 0.5,
+    "random_state": 0,
+}
 
 
 def measure(task: Task, order: int, options: argparse.Namespace) -> common.Record:
