@@ -108,6 +108,7 @@ def tree_crf_3() -> TreeCRF:
     """Trained for an objective of the marginals, after some rounds for the likelihood."""
     return TreeCRF(
         n_rounds=8,
+        max_depth=6,
         warm_rounds=3,
         objective="pointwise",
         min_child_weight=0.1,
@@ -123,6 +124,7 @@ def tree_crf_4() -> TreeCRF:
     """A table that carries its own groups."""
     crf = TreeCRF(
         n_rounds=4,
+        max_depth=6,
         min_child_weight=0.1,
         transition_step="bound",
         pattern_lambda=None,
@@ -138,6 +140,7 @@ def tree_crf_5() -> TreeCRF:
     labels = [*Y, ["D", "N", "N"], ["V", "V"]]
     crf = TreeCRF(
         n_rounds=4,
+        max_depth=6,
         learning_rate=8.0,
         min_child_weight=0.1,
         transition_step="bound",
