@@ -95,7 +95,7 @@ def test_what_is_no_random_state(wrong):
 
 
 def test_changed_parameters():
-    crf = TreeCRF(n_rounds=5, window=(0, 1), max_depth=np.int64(6), start_labels={"b", "a"})
+    crf = TreeCRF(n_rounds=5, window=(0, 1), max_bins=np.int64(255), start_labels={"b", "a"})
     assert changed_parameters(crf) == {"n_rounds": 5, "window": [0, 1], "start_labels": ["a", "b"]}
     assert repr(changed_parameters(TreeCRF(objective=Pointwise()))) == "{'objective': Pointwise()}"
 

@@ -113,7 +113,7 @@ def test_linear_crf_predicts_what_crfsuite_predicts(crfsuite):
     crf = LinearCRF(reg_lambda=2 * C2, all_pairs=True, tol=1e-10)
     crf.fit(without_bias(sentences), tags)
     new = make_sentences(n_sentences=30, seed=3)[0]
-    for labels, items in zip(crf.predict(without_bias(new)), new, strict=True):
+    for labels, items in zip(crf.predict(without_bias(new), decode="viterbi"), new, strict=True):
         assert labels.tolist() == tagger.tag(pycrfsuite.ItemSequence(items))
 
 

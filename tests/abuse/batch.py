@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from abuse.children import fork, join
 from abuse.kind import Case, Kind
+from hedgerow import DataWarning
 
 __all__ = ["Failure", "check_isolated", "run_batch", "strict_warnings"]
 
@@ -25,10 +26,11 @@ class Failure:
 
 @contextmanager
 def strict_warnings() -> Iterator[None]:
-    """Warnings are errors but for one, which drawn penalties are strong enough to bring about."""
+    """Warnings are errors but for two: of drawn penalties, and of eval sets drawn from training."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "no weight is learnt", ConvergenceWarning)
+        warnings.filterwarnings("ignore", ".* were in the training data too", DataWarning)
         yield
 
 

@@ -36,7 +36,7 @@ def test_a_model_is_that_of_the_library(chunks, place, capsys):
 
 
 def test_options_are_parameters(chunks, place, capsys):
-    settings = ["n_rounds=3", "max_depth=null", "newton=False", 'forbidden=[["O", "O"]]']
+    settings = ["n_rounds=3", "max_step=null", "newton=False", 'forbidden=[["O", "O"]]']
     model = train(
         capsys,
         *(chunks, place, "--model", "trees", "--objective", "pointwise", "--order", 2),
@@ -51,7 +51,7 @@ def test_options_are_parameters(chunks, place, capsys):
     }
     assert changed == {
         "n_rounds": 3,
-        "max_depth": None,
+        "max_step": None,
         "newton": False,
         "forbidden": [["O", "O"]],
         "objective": "pointwise",

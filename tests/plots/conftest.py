@@ -26,7 +26,7 @@ def words():
 @pytest.fixture(scope="package")
 def tree_crf(words):
     X, y = words
-    crf = TreeCRF(n_rounds=4, window=1, min_child_weight=0, n_jobs=1)
+    crf = TreeCRF(n_rounds=4, max_depth=6, window=1, min_child_weight=0, n_jobs=1)
     return crf.fit(X, y, eval_set=(X[:9], y[:9]))
 
 

@@ -258,12 +258,16 @@ class Losses:
         return 1.0 / (1.0 + np.exp(-sharpness * (own - rival)))
 
     def count_right(self, slack):
-        """How many labels are the most probable of their position: at least, and at most."""
+        """How many labels are right in allowed labellings of the largest sum of marginals.
+
+        At least, and at most: sums that differ by no more than `slack` per position are equal.
+        """
         least = most = 0
-        for exact, codes in zip(self.enumerations, self.codes, strict=True):
-            for marginals, code in zip(exact.marginals, codes, strict=True):
-                if code >= 0:
-                    lead = marginals[code] - np.delete(marginals, code).max(initial=0.0)
-                    least += lead > slack
-                    most += lead >= -slack
+        for chain, exact, codes in zip(self.chains, self.enumerations, self.codes, strict=True):
+            labellings = chain.labellings[exact.scores > -np.inf]
+            sums = exact.marginals[np.arange(len(codes)), labellings].sum(axis=1)
+            best = labellings[sums >= sums.max() - 2 * slack * len(codes)]
+            n_right = (best == np.array(codes)).sum(axis=1)
+            least += n_right.min()
+            most += n_right.max()
         return least, most

@@ -329,7 +329,8 @@ def _deal_alike(
     for unit in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
         seen += counts[unit]
         # The sum of squares of what parts have too much, as shares of all, grows least by this.
-        excess = ((dealt - shares[:, None] * seen) / totals) @ (counts[unit] / totals)
+        surplus = (dealt - shares[:, None] * seen) / totals
+        excess = np.einsum("pk,k->p", surplus, counts[unit] / totals)
         part = int(np.where(left > 0, excess, np.inf).argmin())
         dealt[part] += counts[unit]
         left[part] -= 1
