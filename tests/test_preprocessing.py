@@ -205,7 +205,7 @@ def test_transformers_that_learn_from_labels_see_those_that_are_known(gap):
             "X mixes forms: X\\[0\\] is of form 'ar",
         ),
         (scaler(), [X[0], X[1][:0]], None, ValueError, r"X\[1\] is empty; a sequence needs at"),
-        (scaler(), [X[0], X[1][:, :1]], None, ValueError, r"X\[1\] has 1 columns but X\[0\] has 2"),
+        (scaler(), [X[0], X[1][:, :1]], None, ValueError, r"X\[1\] has 1 column but X\[0\] has 2"),
         (
             scaler(),
             [TABLE, TABLE[["s"]]],
@@ -225,7 +225,7 @@ def test_transformers_that_learn_from_labels_see_those_that_are_known(gap):
             np.column_stack([ROWS, np.zeros(8)]),
             None,
             ValueError,
-            "group_column is 2, but the transformer gives 1 columns, so that it cannot keep its",
+            "group_column is 2, but the transformer gives 1 column, so that it cannot keep its",
         ),
     ],
 )

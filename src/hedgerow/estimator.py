@@ -19,6 +19,7 @@ from sklearn.utils import ClassifierTags, Tags
 
 from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, Identity, Record
+from hedgerow.counting import count_of
 from hedgerow.decoding import DECODERS, Decode, DecodeParameter, check_decode
 from hedgerow.encode import check_group_column, encode_alike
 from hedgerow.explain import Explanation
@@ -371,8 +372,8 @@ class Estimator(NamedParameters, Shown):
         is_number = isinstance(position, Integral) and not isinstance(position, bool)
         if not (is_number and 0 <= position < length):
             raise ValueError(
-                f"position is {position!r}, but x has {length} positions; expected an integer from "
-                f"0 to {length - 1}"
+                f"position is {position!r}, but x has {count_of(length, 'position')}; expected an "
+                f"integer from 0 to {length - 1}"
             )
         found = self.model_.explain(
             inputs, int(position), label, against, decode, n_threads=self._n_threads
@@ -633,7 +634,7 @@ def read_one(crf: Estimator, x: Any, known: Any) -> Inputs:
         if sequences is None or sequences.n_sequences == 1:
             return inputs
     raise ValueError(
-        f"x holds {sequences.n_sequences} sequence(s) in a list or by groups, but one "
+        f"x holds {count_of(sequences.n_sequences, 'sequence')} in a list or by groups, but one "
         "is expected; pass it alone, X[0] for example"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow import notebook
+from hedgerow.counting import count_of
 
 __all__ = ["History"]
 
@@ -58,7 +59,6 @@ class History(dict[str, list[float]]):
 
     def _summary(self) -> tuple[list[str], list[list[Any]]]:
         """Every figure at the first step, at its best, and at the last one."""
-        plural = "" if self.n_steps == 1 else "s"
         rows = []
         for name, figures in self.items():
             if figures:
@@ -67,4 +67,4 @@ class History(dict[str, list[float]]):
                 best = min(known) if is_loss else max(known)
                 step = self.n_steps - len(figures) + figures.index(best) + 1
                 rows.append([name, float(figures[0]), float(best), step, float(figures[-1])])
-        return [f"{self.n_steps:,} step{plural}", "first", "best", "at", "last"], rows
+        return [count_of(self.n_steps, "step"), "first", "best", "at", "last"], rows

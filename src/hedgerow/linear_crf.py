@@ -422,7 +422,7 @@ class LinearCRF(Estimator):
         return self.best_iter_ or 0 if stopped_early else self.n_iter_
 
     def _sizes(self) -> dict[str, int]:
-        return {"attributes": len(self.model_.index), "weights": self.n_weights_}
+        return {"attribute": len(self.model_.index), "weight": self.n_weights_}
 
     def _check_parameters(self) -> None:
         check_number("reg_lambda", self.reg_lambda, minimum=0)

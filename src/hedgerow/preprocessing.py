@@ -12,6 +12,7 @@ from sklearn.utils import Tags, TransformerTags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.counting import count_of
 from hedgerow.encode import check_group_column
 from hedgerow.encode.flat_labels import are_missing, flatten_labels
 from hedgerow.encode.forms import is_sparse
@@ -199,9 +200,9 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         place = self.group_column % (n_columns + 1)
         if not -n_columns - 1 <= self.group_column <= n_columns:
             raise ValueError(
-                f"group_column is {self.group_column}, but the transformer gives {n_columns} "
-                "columns, so that it cannot keep its place; let it be the first or the last "
-                "column, 0 or -1, or pass a DataFrame and its name"
+                f"group_column is {self.group_column}, but the transformer gives "
+                f"{count_of(n_columns, 'column')}, so that it cannot keep its place; let it be the "
+                "first or the last column, 0 or -1, or pass a DataFrame and its name"
             )
         return place
 

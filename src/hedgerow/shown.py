@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from sklearn.base import BaseEstimator
 
 from hedgerow import notebook
+from hedgerow.counting import count_of
 from hedgerow.history import History
 from hedgerow.model import Model
 from hedgerow.tables import Output, Table, check_output, choose_output
@@ -96,11 +97,13 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         """What there is to know of the model at first."""
         schema, kept, best = self.model_.schema, self._n_kept, best_step(self)
         n_steps, names = self.history_.n_steps, schema.column_names()
-        facts = {f"{len(self.classes_):,} labels": notebook.enumerate_some(self.classes_.tolist())}
+        facts = {
+            count_of(len(self.classes_), "label"): notebook.enumerate_some(self.classes_.tolist())
+        }
         if schema.kind == "columns":
-            facts[f"{schema.n_features:,} columns"] = notebook.enumerate_some(names)
-        sizes = {**self._sizes(), "label patterns": len(self.model_.grammar.patterns)}
-        facts["size"] = ", ".join(f"{number:,} {name}" for name, number in sizes.items())
+            facts[count_of(schema.n_features, "column")] = notebook.enumerate_some(names)
+        sizes = {**self._sizes(), "label pattern": len(self.model_.grammar.patterns)}
+        facts["size"] = ", ".join(count_of(number, name) for name, number in sizes.items())
         of_all = f" of {n_steps:,}" if n_steps > kept else ""
         note = "" if best is None else f", the best on the eval set: {best:,}"
         facts[f"{self.step_name}s"] = f"{kept:,}{of_all}{note}"

@@ -553,7 +553,7 @@ class TreeCRF(Estimator):
         return self.n_rounds_
 
     def _sizes(self) -> dict[str, int]:
-        return {"trees": self._trees.forest.n_trees}
+        return {"tree": self._trees.forest.n_trees}
 
     def _check_init(self, init: Any) -> None:
         if init is None:

@@ -90,7 +90,7 @@ def test_categories_of_another_kind(tmp_path, capsys):
 def test_positions_of_standard_input(model, monkeypatch, capsys):
     give(monkeypatch, b"g,x,w,y\n1,2,a,A\n")
     message = complaint(capsys, "inspect", model, "-", "--sequence", 0, "--position", 1)
-    assert message.startswith("--position is 1 and sequence 0 of standard input has 1 positions")
+    assert message.startswith("--position is 1 and sequence 0 of standard input has 1 position")
 
 
 def test_the_format_of_standard_input(model, tmp_path, monkeypatch, capsys):
@@ -101,14 +101,14 @@ def test_the_format_of_standard_input(model, tmp_path, monkeypatch, capsys):
 
 def test_figures_of_standard_input(model, monkeypatch, capsys):
     give(monkeypatch, b"g,x,w,y\n1,2,a,A\n")
-    assert run(capsys, "eval", model, "-").startswith("standard input: 1 sequences, 1 positions\n")
+    assert run(capsys, "eval", model, "-").startswith("standard input: 1 sequence, 1 position\n")
 
 
 def test_standard_input_beside_a_file_of_that_name(model, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "-").write_bytes(b"PAR1 and then nothing")
     give(monkeypatch, parquet_bytes(["g", "x", "w", "y"], [[1], [2.0], ["a"], ["A"]]))
-    assert run(capsys, "eval", model, "-").startswith("standard input: 1 sequences, 1 positions\n")
+    assert run(capsys, "eval", model, "-").startswith("standard input: 1 sequence, 1 position\n")
 
 
 def test_training_names_its_files(tmp_path, monkeypatch, capsys):

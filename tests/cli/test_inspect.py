@@ -3,6 +3,7 @@
 import pytest
 
 import hedgerow
+from hedgerow.counting import count_of
 from hedgerow.files import Recipe, read_file
 from reference.command_line import complaint, run, train
 
@@ -113,7 +114,8 @@ def test_the_round_that_was_kept_and_the_decoder(chunks, tmp_path, capsys):
     assert model.decode == model.decode_ == "marginal"
     assert best < n_rounds
     out = run(capsys, "inspect", path)
-    title = f"TreeCRF, {best} rounds, the best of {n_rounds}, loss {model.loss_:.6g}, decodes by"
+    rounds = count_of(best, "round")
+    title = f"TreeCRF, {rounds}, the best of {n_rounds}, loss {model.loss_:.6g}, decodes by"
     assert title in " ".join(out.split())
     for name, figure in (("training accuracy", "accuracy"), ("dev loss", "eval_loss")):
         kept = f"{model.history_[figure][best - 1]:.6g} in round {best}, which was kept\n"

@@ -75,7 +75,7 @@ def test_an_object_array_of_sequences_is_a_list():
 
 SHAPE = "expected 2-D, (positions, features). Reshape your data"
 NO_COLUMNS = "has 0 feature(s) (shape=(3, 0)) while a minimum of 1 is required."
-RAGGED = "X[1] is ragged: position 2 has 1 columns but position 0 has 2"
+RAGGED = "X[1] is ragged: position 2 has 1 column but position 0 has 2"
 A_ROW = ", where a row of numbers is expected"
 TEXT = "where a number is expected (text); for words and categories pass a list of lists of dicts"
 ROW = [[1, 2]]

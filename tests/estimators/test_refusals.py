@@ -185,7 +185,7 @@ def test_parameters_may_be_numpy_scalars(estimator, parameters):
         (np.empty((3, 0)), ["a"] * 3, "X has 0 feature(s) (shape=(3, 0)) while a minimum of 1 is"),
         ([X[0], X[1][:0]], Y[:2], "X[1] is empty; a sequence needs at least one position"),
         ([DICTS[0], []], [Y[0], []], "X[1] is empty; a sequence needs at least one position"),
-        ([[[1.0, 2.0], [1.0]]], [["a", "b"]], "X[0] is ragged: position 1 has 1 columns but"),
+        ([[[1.0, 2.0], [1.0]]], [["a", "b"]], "X[0] is ragged: position 1 has 1 column but"),
         ([X[0], X[2][:, :2]], [Y[0], Y[2]], "X[1] has 2 columns but X[0] has 3; every sequence"),
         (X, Y[:-1], "y has 7 sequences but X has 8; pass one list of labels for every sequence"),
         (X, None, "fit requires y to be passed, but the target y is None"),

@@ -108,7 +108,7 @@ DATES = np.array(["2020-01-01"] * 3, "M8[D]")
         ([["B", "O"], "B"], LISTED, TypeError, "NAME[1] is of type str; expected a list of labels"),
         ([["B", "O"], 3], LISTED, TypeError, "NAME[1] is of type int; expected a list of labels"),
         ([["B", "O"], np.array([["B"]])], LISTED, ValueError, "NAME[1] has shape (1, 1); X is a l"),
-        ([["B", "O"]], LISTED, ValueError, "NAME has 1 sequences but X has 2; pass one list"),
+        ([["B", "O"]], LISTED, ValueError, "NAME has 1 sequence but X has 2; pass one list"),
         ([], LISTED, ValueError, "NAME has 0 sequences but X has 2; pass one list"),
         ([["B", "O"], ["B"] * 2], LISTED, ValueError, "NAME[1] has 2 labels but X[1] has 1 positi"),
         (["B", "O"], FLAT, ValueError, "NAME has 2 labels but X has 3 rows; pass one label"),

@@ -118,7 +118,7 @@ def test_wrong_lengths():
     message = "y_true has 2 sequences but y_pred has 1"
     with pytest.raises(ValueError, match=message):
         chunk_scores([["O"], ["O"]], [["O"]])
-    message = "sequence 1 has 1 labels in y_true but 2 in y_pred"
+    message = "sequence 1 has 1 label in y_true but 2 in y_pred"
     with pytest.raises(ValueError, match=message):
         chunk_scores([["O"], ["O"]], [["O"], ["O", "O"]])
 

@@ -140,7 +140,7 @@ def explain_a_position_beyond_the_end():
 @mistake(
     "A",
     ValueError,
-    "x holds 4 sequence(s) in a list or by groups, but one is expected; pass it alone, X[0] for",
+    "x holds 4 sequences in a list or by groups, but one is expected; pass it alone, X[0] for",
     "example",
 )
 def explain_several_sequences():

@@ -175,7 +175,7 @@ def an_empty_sequence():
 @mistake(
     "A",
     ValueError,
-    "X[0] is ragged: position 1 has 1 columns but position 0 has 2; every position needs the same",
+    "X[0] is ragged: position 1 has 1 column but position 0 has 2; every position needs the same",
     "columns",
 )
 def rows_of_different_lengths():

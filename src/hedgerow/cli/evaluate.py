@@ -15,6 +15,7 @@ from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.models import DECODERS, load_model, recipe_of
 from hedgerow.cli.options import Commands, add_decode, add_jobs, add_model, begin_command
 from hedgerow.cli.text import FEW_LABELS, format_share, format_table
+from hedgerow.counting import count_of
 
 if TYPE_CHECKING:
     from hedgerow.decoding import Decode
@@ -194,17 +195,23 @@ def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
     )
 
 
+def describe_size(result: Result) -> str:
+    """How much a model was tried on."""
+    positions = count_of(result.labels.n_positions, "position")
+    return f"{count_of(result.n_sequences, 'sequence')}, {positions}"
+
+
 def print_result(result: Result, options: argparse.Namespace) -> None:
     """The scores of a model."""
     from hedgerow.files import display_name
 
     labels, chunks, file = result.labels, result.chunks, display_name(options.file)
-    print(f"{file}: {result.n_sequences:,} sequences, {labels.n_positions:,} positions\n")
+    print(f"{file}: {describe_size(result)}\n")
     print(format_table(*totals([result])))
     if result.n_unknown:
         print(
-            f"\n{result.n_unknown:,} labels of the file are unknown to the model: mistakes, and "
-            "left out of\nthe log-likelihood"
+            "\nlabels of the file that the model does not know, which count as mistakes and are "
+            f"left\nout of the log-likelihood: {result.n_unknown:,}"
         )
     print(f"\n{format_table(*score_rows('label', labels.by_label))}")
     if chunks is not None:
@@ -216,6 +223,7 @@ def print_two(
     results: list[Result], first: Comparison, second: Comparison, options: argparse.Namespace
 ) -> None:
     """The scores of two models beside each other, and whether they differ."""
+    from hedgerow.files import display_name
     from hedgerow.stats import mcnemar
 
     sides = [[s for s in comparison.right if s] for comparison in (first, second)]
@@ -228,8 +236,7 @@ def print_two(
         answers = {name: asdict(test) for name, test in tests.items()}
         print(json.dumps({"file": options.file, "models": models, "mcnemar": answers}, indent=2))
         return
-    one = results[0]
-    print(f"{options.file}: {one.n_sequences:,} sequences, {one.labels.n_positions:,} positions\n")
+    print(f"{display_name(options.file)}: {describe_size(results[0])}\n")
     print(format_table(*totals(results)))
     rows = [
         [name, f"{test.n_only_a:,}", f"{test.n_only_b:,}", f"{test.p_value:.3g}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hedgerow.cli.errors import tell
+from hedgerow.counting import count_of
 
 if TYPE_CHECKING:
     from hedgerow.files import Batch, Recipe
@@ -19,15 +20,10 @@ def describe_features(recipe: Recipe) -> str:
     names = [recipe.columns[number] for number in recipe.features]
     if recipe.template is not None:
         n_lines = sum(1 for line in recipe.template if line and not line.startswith("#"))
-        return f"features: attributes by a template of {n_lines} lines"
+        return f"features: attributes by a template of {count_of(n_lines, 'line')}"
     if recipe.format == "conll":
-        return shorten(f"features: attributes of {count(names, 'column')}", names)
-    return shorten(count(names, "feature"), names)
-
-
-def count(names: list[str], noun: str) -> str:
-    """How many there are."""
-    return f"{len(names):,} {noun}{'' if len(names) == 1 else 's'}"
+        return shorten(f"features: attributes of {count_of(len(names), 'column')}", names)
+    return shorten(count_of(len(names), "feature"), names)
 
 
 def shorten(text: str, names: list[str]) -> str:

@@ -10,6 +10,7 @@ from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.models import describe_training, find_label, load_model, recipe_of
 from hedgerow.cli.options import Commands, add_decode, add_model, begin_command
 from hedgerow.cli.text import FEW_LABELS, format_table
+from hedgerow.counting import count_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,10 +69,12 @@ def describe(model: Any, path: str) -> str:
     changed = [f"{name}={value!r}" for name, value in changed_parameters(model).items()]
     facts = {
         "parameters": ", ".join(changed) or "all as usual",
-        f"{len(model.classes_):,} labels": " ".join(map(str, model.classes_.tolist())),
+        count_of(len(model.classes_), "label"): " ".join(map(str, model.classes_.tolist())),
     }
     if hasattr(model, "n_weights_"):
-        facts["weights"] = f"{model.n_weights_:,} of {len(model.attributes_):,} attributes"
+        facts["weights"] = (
+            f"{model.n_weights_:,} of {count_of(len(model.attributes_), 'attribute')}"
+        )
     sets = eval_figures(model.history_)
     for name, figures in model.history_.items():
         if name != "loss" and figures:
@@ -175,7 +178,7 @@ def explain(model: Any, options: argparse.Namespace) -> str:
     if not 0 <= options.position < len(x):
         raise CommandError(
             f"--position is {options.position} and sequence {options.sequence} of "
-            f"{file} has {len(x)} positions; they are counted from 0"
+            f"{file} has {count_of(len(x), 'position')}; they are counted from 0"
         )
     with telling(f"{file}: "):
         return str(

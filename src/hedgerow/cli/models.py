@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.atomic_write import check_place
 from hedgerow.cli.errors import CommandError, telling
+from hedgerow.counting import count_of
 from hedgerow.suggestions import suggest
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def describe_training(model: Any) -> str:
     n_done = model.n_rounds_ if model.step_name == "round" else model.n_iter_
     n_done = max(n_done, model.history_.n_steps)
     best = best_step(model)
-    steps = f"{n_done:,} {model.step_name}s"
+    steps = count_of(n_done, model.step_name)
     if model.early_stopping_rounds is not None and best not in (None, n_done):
-        steps = f"{best:,} {model.step_name}s, the best of {n_done:,}"
+        steps = f"{count_of(best, model.step_name)}, the best of {n_done:,}"
     return f"{steps}, loss {model.loss_:.6g}, decodes {DECODERS[model.decode_]}"
 
 

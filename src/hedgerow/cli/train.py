@@ -22,6 +22,7 @@ from hedgerow.cli.options import (
     read_window,
 )
 from hedgerow.cli.text import format_share, format_size
+from hedgerow.counting import count_of
 
 if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
@@ -341,8 +342,8 @@ def summarise(
 
     size, file = Path(options.model_file).stat().st_size, display_name(options.train)
     print(
-        f"{file}: {data.n_sequences:,} sequences, {data.n_positions:,} positions, "
-        f"{len(model.classes_):,} labels"
+        f"{file}: {count_of(data.n_sequences, 'sequence')}, "
+        f"{count_of(data.n_positions, 'position')}, {count_of(len(model.classes_), 'label')}"
     )
     print(describe_features(recipe))
     print(f"{type(model).__name__}: {describe_training(model)}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.encode.forms import NUMERIC_KINDS, check_two_dimensional, name_of
 from hedgerow.sequences import Schema, Sequences
 
@@ -49,7 +50,7 @@ def check_same_count(n_columns: int, expected: int, sequence: int) -> None:
     """Raise ValueError unless a sequence has as many columns as the first."""
     if n_columns != expected:
         raise ValueError(
-            f"X[{sequence}] has {n_columns} columns but X[0] has {expected}; "
+            f"X[{sequence}] has {count_of(n_columns, 'column')} but X[0] has {expected}; "
             "every sequence needs the same columns"
         )
 
@@ -134,7 +135,7 @@ def _ragged(rows: Any, where: str, reason: str) -> Exception:
             )
         if len(row) != len(rows[0]):
             return ValueError(
-                f"{where} is ragged: position {position} has {len(row)} columns but position 0 "
-                f"has {len(rows[0])}; every position needs the same columns" + hint
+                f"{where} is ragged: position {position} has {count_of(len(row), 'column')} but "
+                f"position 0 has {len(rows[0])}; every position needs the same columns" + hint
             )
     return ValueError(f"{where} is not a 2-D block of numbers: {reason}")

@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from hedgerow.counting import count_of
 from hedgerow.encode.forms import is_sparse
 
 MAX_SHOWN = 10
@@ -87,7 +88,7 @@ def find_column(
             "of the column, or a DataFrame"
         )
     if isinstance(group_column, str) or not -n_columns <= group_column < n_columns:
-        columns = f"{n_columns} columns"
+        columns = count_of(n_columns, "column")
         if names is not None:
             more = ", ..." if n_columns > MAX_SHOWN else ""
             columns = f"the columns {', '.join(map(repr, names[:MAX_SHOWN]))}{more}"

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
+from hedgerow.counting import count_of
 from hedgerow.encode.codes import is_missing
 from hedgerow.labels.column import Family, LabelColumn, family_of_dtype, family_of_type, place
 from hedgerow.sequences import Sequences
@@ -91,7 +92,8 @@ def _read_flat(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
         raise ValueError(f"{name} has shape {labels.shape}; {_expected(sequences, name)}")
     if len(labels) != sequences.n_positions:
         raise ValueError(
-            f"{name} has {len(labels)} labels but X has {sequences.n_positions} rows; "
+            f"{name} has {count_of(len(labels), 'label')} but X has "
+            f"{count_of(sequences.n_positions, 'row')}; "
             "pass one label for every row"
         )
     return labels if isinstance(labels, np.ndarray) else _to_objects(labels)
@@ -109,7 +111,7 @@ def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
         )
     if len(parts) != sequences.n_sequences:
         raise ValueError(
-            f"{name} has {len(parts)} sequences but X has {sequences.n_sequences}; "
+            f"{name} has {count_of(len(parts), 'sequence')} but X has {sequences.n_sequences}; "
             "pass one list of labels for every sequence"
         )
     parts = [
@@ -121,7 +123,8 @@ def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
             raise ValueError(f"{name}[{s}] has shape {part.shape}; {_expected(sequences, name)}")
         if len(part) != length:
             raise ValueError(
-                f"{name}[{s}] has {len(part)} labels but X[{s}] has {length} positions; "
+                f"{name}[{s}] has {count_of(len(part), 'label')} but X[{s}] has "
+                f"{count_of(length, 'position')}; "
                 "pass one label for every position"
             )
     kinds = {part.dtype.kind if isinstance(part, np.ndarray) else "O" for part in parts}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hedgerow.counting import count_of
+
 Pairs = list[tuple[Sequence[Any], Sequence[Any]]]
 
 
@@ -12,7 +14,9 @@ def pair_sequences(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[An
     """Check that there are as many labels on both sides; a pair for each sequence."""
     y_true, y_pred = list(y_true), list(y_pred)
     if len(y_true) != len(y_pred):
-        raise ValueError(f"y_true has {len(y_true)} sequences but y_pred has {len(y_pred)}")
+        raise ValueError(
+            f"y_true has {count_of(len(y_true), 'sequence')} but y_pred has {len(y_pred)}"
+        )
     pairs = list(zip(y_true, y_pred, strict=True))
     for s, (true, predicted) in enumerate(pairs):
         for labels in (true, predicted):
@@ -24,6 +28,7 @@ def pair_sequences(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[An
                 )
         if len(true) != len(predicted):
             raise ValueError(
-                f"sequence {s} has {len(true)} labels in y_true but {len(predicted)} in y_pred"
+                f"sequence {s} has {count_of(len(true), 'label')} in y_true but "
+                f"{len(predicted):,} in y_pred"
             )
     return pairs
