@@ -1,4 +1,4 @@
-"""Train on a CSV file of your own: one row a moment, a column that tells sequences apart.
+"""Train on a CSV file of your own: one row per moment, and a column that tells sequences apart.
 
 This writes two small files first, days of a coffee machine, and then does with them in Python what
 the commands at the end do from a shell. ``--folder build`` keeps the files there.

@@ -87,10 +87,11 @@ class LinearCRF(Estimator):
         How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
         counts as 0.73. Training begins with an eighth of it.
     warm_iter : int or None, default None
-        Most iterations for the likelihood, to start from, before those for the objective. None:
+        Maximum number of iterations for the likelihood, before those for the objective. None:
         `max_iter`, or none at all with `init`.
     max_iter : int, default 1000
-        Most iterations of L-BFGS for the objective; of the bundle method for "max_margin".
+        Maximum number of iterations for the objective, of L-BFGS, or of the bundle method for
+        "max_margin".
     tol : float or None, default None
         Stop when ten iterations have lowered the loss by less than this share of it; for
         "max_margin", when the loss is known to be within this share of the lowest, which takes many
@@ -102,7 +103,7 @@ class LinearCRF(Estimator):
         positions of the last `eval_set` right, or of the training sequences that are held out.
         Without either, "marginal" for objectives of the marginals, "viterbi" for "max_margin", and
         for the likelihood a rule on the training sequences decides, see the guide "Which
-        decoder?". ``decode_`` tells which it is.
+        decoder?". ``decode_`` is the one chosen.
     early_stopping_rounds : int or None, default None
         Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
         has not improved for this many iterations, and keep the weights of the best one. Without an

@@ -68,8 +68,8 @@ class TreeCRF(Estimator):
     n_rounds : int, default 200
         Number of rounds.
     learning_rate : float or None, default None
-        Every step is shortened by this factor. None: 0.3, or 1 for first-order boosting. Steps that
-        would raise the training loss are shortened further.
+        Every step is multiplied by this factor. None: 0.3, or 1 for first-order boosting.
+        Backtracking: a step that would raise the training loss is shortened until it does not.
     max_depth : int or None, default None
         Maximum depth of a tree: the number of splits between its root and a leaf. None: 10 if
         `max_leaves` is None too, otherwise no limit.
@@ -77,19 +77,19 @@ class TreeCRF(Estimator):
         Maximum number of leaves of a tree; the split with the largest gain is made first. None: 31
         if `max_depth` is None too, otherwise as many as `max_depth` allows.
     min_child_weight : float, default 1.0
-        Least sum of curvatures in a leaf. In first-order boosting that is the number of examples.
+        Minimum sum of curvatures in a leaf. In first-order boosting that is the number of examples.
     min_split_gain : float, default 0.0
         A split must gain more than this.
     reg_lambda : float, default 1.0
         Added to the sum of curvatures of a leaf, which makes its step shorter.
     max_step : float or None, default 1.0
-        Most that a leaf moves a score in a round, before the learning rate. Where nothing is known
-        yet, many labels and few examples would else make for leaps. Moves of label patterns that
-        are larger grow with their logarithm only. None: no limit.
+        Maximum change of a score by a leaf in a round, before the learning rate. It keeps the first
+        rounds stable where there are many labels and few examples. Larger changes of label patterns
+        grow with their logarithm only. None: no limit.
     max_bins : int, default 255
-        Most bins that the values of a column are put into, 2 to 255.
+        Maximum number of bins for the values of a column, 2 to 255.
     window : int or (int, int), default 0
-        How many positions before and after its own a tree looks at; a pair says both apart. No
+        How many positions before and after its own a tree looks at; a pair: (before, after). No
         value is copied for it: memory that grows with the data is as without. What grows with the
         window are the histograms of training, in each thread up to 8 (``max_bins`` + 1)
         (``max_leaves`` - 1) bytes for each column at each position of the window, 60 KiB by
@@ -151,15 +151,15 @@ class TreeCRF(Estimator):
         How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
         counts as 0.73. Training begins with an eighth of it.
     warm_rounds : int or None, default None
-        So many of the rounds are for the likelihood, to start from; all others for the objective.
-        None: a fifth of them, or those of `init`.
+        Number of rounds, at the beginning, that are for the likelihood; all others are for the
+        objective. None: a fifth of them, or those of `init`.
     decode : {"auto", "viterbi", "marginal"}, default "auto"
         How labels are found: "viterbi", the most probable labelling of each sequence as a whole;
         "marginal", the most probable label of each position. "auto": the one that labels more
         positions of the last `eval_set` right, or of the training sequences that are held out.
         Without either, "marginal" for objectives of the marginals, and for the likelihood a rule
-        on the training sequences decides, see the guide "Which decoder?". ``decode_`` tells which
-        it is.
+        on the training sequences decides, see the guide "Which decoder?". ``decode_`` is the one
+        chosen.
     early_stopping_rounds : int or None, default None
         Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
         has not improved for this many rounds, and keep the rounds up to the best one. Without an

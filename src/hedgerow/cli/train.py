@@ -35,7 +35,7 @@ Train a model on a labelled file.
 The format is told by the file's name and first lines: CoNLL columns (a blank
 line between sequences, the label last), tables in CSV, Parquet, Feather or
 JSON lines (--group names the column that tells sequences apart), CRFsuite
-attributes; .gz of any, and - for standard input. The model keeps in mind how
+attributes; .gz of any, and - for standard input. The model remembers how
 its file was read, so that tag and eval read others in the same way.
 """
 EXAMPLES = """\
