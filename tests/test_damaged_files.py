@@ -134,7 +134,7 @@ METADATA = [
     ),
     ({"parameters": {"group_column": ["day"]}}, 'ValueError("group_column is'),
     ({"parameters": {"missing_label": [0]}}, "ValueError('missing_label is"),
-    ({"parameters": {"decode": "best"}}, "ValueError(\"decode is 'best'; expected 'auto' or"),
+    ({"parameters": {"decode": "best"}}, "ValueError(\"decode is 'best'; expected 'auto', "),
     ({"parameters": {"n_jobs": "all"}}, "ValueError(\"n_jobs is 'all';"),
     ({"parameters": {"objective": [np.nan]}}, "the number NaN"),
     ({"recipe": ["conll"]}, "its recipe"),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from hedgerow import LinearCRF, TreeCRF
+from hedgerow import LinearCRF, ModelFileError, TreeCRF, load
 from hedgerow.estimator import read_inputs
 from hedgerow.potentials import Potential
 from reference.estimators import small
@@ -137,3 +137,9 @@ def test_a_potential_without_a_form_in_json(estimator):
         NotImplementedError, match="Own has no form in JSON: it lacks the method to"
     ):
         crf.to_json()
+
+
+def test_load_does_not_read_json(estimator, tmp_path):
+    small(estimator).fit(WORDS, Y).to_json(tmp_path / "model.json")
+    with pytest.raises(ModelFileError, match="the file is a model as JSON, which is for other"):
+        load(tmp_path / "model.json")

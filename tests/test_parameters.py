@@ -69,7 +69,7 @@ def check_colour(name, value):
             check_colour,
             ["red", None],
             ["blue", "Red", 0, ["red"], np.array(["red", "red"]), pd.NA],
-            "'red' or 'green' or None",
+            "'red', 'green' or None",
         ),
         (
             check_prefix,

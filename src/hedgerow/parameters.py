@@ -75,8 +75,8 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     except (TypeError, ValueError):  # of values that cannot be compared: arrays, pandas' NA
         found = False
     if not found:
-        expected = " or ".join(map(repr, choices))
-        raise ValueError(f"{name} is {value!r}; expected {expected}")
+        *others, last = map(repr, choices)
+        raise ValueError(f"{name} is {value!r}; expected {', '.join(others)} or {last}")
 
 
 def check_prefix(name: str, value: Any) -> None:

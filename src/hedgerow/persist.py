@@ -53,6 +53,11 @@ def write_file(path: Path, data: bytes) -> None:
 
 def read(data: bytes) -> tuple[str, State]:
     """Take apart the bytes of a file that `write` wrote: what kind it is of, and its state."""
+    if b'"hedgerow-model"' in data[:40]:
+        raise ModelFileError(
+            "the file is a model as JSON, which is for other programs; pass the path of a model "
+            "that save or hedgerow train has written"
+        )
     if len(data) < 8:
         raise ModelFileError("the file is too short to be a model file")
     header_size = int.from_bytes(data[:8], "little")

@@ -98,13 +98,14 @@ class SeenGroups:
         seen = self.names[places] == names
         if (seen & (self.lengths[places] != sequences.lengths)).any():
             assert sequences.ids is not None
+            n_seen = int(seen.sum())
             ids = [repr(sequences.ids[s]) for s in np.flatnonzero(seen)[: MAX_SHOWN + 1].tolist()]
             shown = ", ".join([*ids[:MAX_SHOWN], *(["..."] if len(ids) > MAX_SHOWN else [])])
             warn_of_data(
-                f"{int(seen.sum()):,} of the {len(seen):,} groups of {where} were in the training "
-                f"data too, with other rows ({shown}), so scores are too high; keep sequences "
-                "whole: split with hedgerow.model_selection, such as "
-                "cv=SequenceKFold(group_column=...)"
+                f"{n_seen:,} of the {len(seen):,} groups of {where} "
+                f"{'was' if n_seen == 1 else 'were'} in the training data too, with other "
+                f"rows ({shown}), so scores are too high; keep sequences whole: split with "
+                "hedgerow.model_selection, such as cv=SequenceKFold(group_column=...)"
             )
 
 

@@ -147,6 +147,11 @@ def test_groups_beside_a_table_without_the_column(make):
         crf.predict(frame, groups=IDS)
     with pytest.raises(ValueError, match="of group ids, also to predict, or pass groups beside it"):
         crf.predict(features)
+    message = (
+        r"X\[0\] has the columns 'f'; pass sequences that have this column too, or fit with gro"
+    )
+    with pytest.raises(ValueError, match=message):
+        crf.predict([features])
 
 
 @pytest.mark.parametrize("group_column", [1.0, True, ["sequence"], b"sequence"])

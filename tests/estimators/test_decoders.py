@@ -114,5 +114,5 @@ def test_a_scorer_of_probabilities_decodes_nothing():
     options = {"response_method": "predict_proba", "decode": "marginal"}
     refuses(ValueError, message, make_position_scorer, accuracy_score, **options)
     refuses(ValueError, message, make_position_scorer, "neg_log_loss", decode="marginal")
-    message = "decode is 'best'; expected 'viterbi' or 'marginal' or None"
+    message = "decode is 'best'; expected 'viterbi', 'marginal' or None"
     refuses(ValueError, message, make_position_scorer, accuracy_score, decode="best")

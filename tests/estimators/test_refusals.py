@@ -45,18 +45,18 @@ RATE = "expected a number greater than 0 and at most 1e+06"
 SHARE = "expected a number greater than 0 and at most 1"
 BINS = "expected an integer from 2 to 255"
 WINDOW = "expected how many positions"
-CURVATURE = "expected 'mixing' or 'exact' or 'length'"
+CURVATURE = "expected 'mixing', 'exact' or 'length'"
 # What is expected of a parameter, and values that are something else.
 OF_BOTH = [
     ("early_stopping_rounds", COUNT_FROM_1, [0, 2.0]),
-    ("early_stopping_metric", "expected 'loss' or 'accuracy' or None", ["f1"]),
+    ("early_stopping_metric", "expected 'loss', 'accuracy' or None", ["f1"]),
     ("validation_fraction", "expected a number greater than 0 and less", [0, 1, "x"]),
     ("reg_lambda", NUMBER, [-1, np.nan, "1", None]),
     ("order", COUNT, [-1, 1.0, "2", None, True]),
     ("min_pattern_count", COUNT, [-1, 0.5]),
     ("pattern_lambda", NUMBER, [-1, np.nan]),
     ("pattern_lambda", "expected a number, a list of numbers", ["gone", [], {}]),
-    ("constraints", "expected 'BIO' or 'IOB1' or 'BILOU' or", ["IOB2"]),
+    ("constraints", "expected 'BIO', 'IOB1', 'BILOU',", ["IOB2"]),
     ("forbidden", "expected a list of pairs (label before, label)", ["ab"]),
     ("missing_label", "expected a string, an integer or a bool, as", [0.5]),
     ("n_jobs", "expected a positive number of threads, None or -1", [0, 1.5]),
@@ -90,7 +90,7 @@ OF_TREES = [
     ("newton", BOOL, ["yes", None]),
     ("stratified", BOOL, [2]),
     ("curvature", CURVATURE, ["none", None]),
-    ("transition_step", "expected 'auto' or 'bound' or 'exact'", ["long"]),
+    ("transition_step", "expected 'auto', 'bound' or 'exact'", ["long"]),
 ]
 # Those that do more than repeat the value.
 TOLD_OTHERWISE = [
@@ -324,7 +324,7 @@ def test_bad_decode(fitted, decode):
     refuses(ValueError, message, fitted.predict, X, decode=decode)
     refuses(ValueError, message, fitted.score, X, Y, decode=decode)
     refuses(ValueError, message, fitted.explain, X[0], 0, decode=decode)
-    message = f"decode is {decode!r}; expected 'auto' or 'viterbi' or 'marginal'"
+    message = f"decode is {decode!r}; expected 'auto', 'viterbi' or 'marginal'"
     refuses(ValueError, message, type(fitted)(decode=decode).fit, X, Y)
 
 

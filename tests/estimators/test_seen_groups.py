@@ -60,7 +60,7 @@ def test_one_torn_group_of_many(make):
     crf = make(group_column="walk").fit(TABLE[IDS < 6], LABELS[IDS < 6])
     test = IDS >= 5
     test[np.flatnonzero(IDS == 5)[0]] = False
-    with pytest.warns(DataWarning, match="1 of the 7 groups of X were in the training data too"):
+    with pytest.warns(DataWarning, match="1 of the 7 groups of X was in the training data too"):
         crf.score(TABLE[test], LABELS[test])
 
 

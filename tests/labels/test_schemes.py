@@ -87,7 +87,7 @@ def test_a_type_is_all_that_follows_the_first_hyphen():
 
 @pytest.mark.parametrize("scheme", ["bio", "IOB", "", 3, ["BIO"]])
 def test_unknown_schemes_are_named(scheme):
-    message = f"constraints is {scheme!r}; expected 'BIO' or 'IOB1' or 'BILOU' or 'BIOES' or None"
+    message = f"constraints is {scheme!r}; expected 'BIO', 'IOB1', 'BILOU', 'BIOES' or None"
     refuses(message, CHUNKS, scheme)
 
 

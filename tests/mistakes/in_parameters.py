@@ -93,7 +93,7 @@ def an_objective_that_does_not_exist():
 @mistake(
     "A",
     ValueError,
-    "constraints is 'BOI'; expected 'BIO' or 'IOB1' or 'BILOU' or 'BIOES' or None",
+    "constraints is 'BOI'; expected 'BIO', 'IOB1', 'BILOU', 'BIOES' or None",
 )
 def a_scheme_that_does_not_exist():
     weights(constraints="BOI").fit(X, Y)
@@ -272,7 +272,7 @@ def a_metric_of_probabilities():
 @mistake(
     "A",
     ValueError,
-    "early_stopping_metric is 'f1'; expected 'loss' or 'accuracy' or 'f1_macro' or None",
+    "early_stopping_metric is 'f1'; expected 'loss', 'accuracy', 'f1_macro' or None",
 )
 def early_stopping_by_what_is_not_measured():
     trees(eval_metric="f1_macro", early_stopping_metric="f1").fit(X, Y, eval_set=(X, Y))

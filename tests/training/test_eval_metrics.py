@@ -80,6 +80,7 @@ def test_what_is_always_measured_needs_no_metric():
     ("value", "error", "message"),
     [
         ("f1_makro", ValueError, "eval_metric is 'f1_makro'; did you mean f1_macro?"),
+        ("auc", ValueError, "eval_metric is 'auc'; expected the name of a metric"),
         ("beauty", ValueError, "eval_metric is 'beauty'; expected the name of a metric, such as"),
         ("roc_auc", ValueError, "eval_metric has 'roc_auc', which compares probabilities; expect"),
         (
@@ -209,7 +210,7 @@ def test_metrics_stop_training(estimator, metric, chosen, best):
 
 
 def test_a_name_that_no_metric_has(make):
-    message = "early_stopping_metric is 'f1'; expected 'loss' or 'accuracy' or 'f1_macro' or None"
+    message = "early_stopping_metric is 'f1'; expected 'loss', 'accuracy', 'f1_macro' or None"
     crf = make(eval_metric="f1_macro", early_stopping_metric="f1")
     refuses(ValueError, message, crf.fit, X, Y)
 

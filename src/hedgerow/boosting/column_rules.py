@@ -79,7 +79,7 @@ def _plain_monotone(value: Any) -> dict[Any, Any] | list[Any] | None:
     if not isinstance(plain, dict):
         raise ValueError(
             f"{name} is {value!r}; expected a dict from columns to directions, such as "
-            "{'speed': {'running': 1}}, or None"
+            "{'speed': {'running': 1}}, a list with a direction for each column, or None"
         )
     for column, directions in plain.items():
         where = f"{name}[{column!r}]"

@@ -92,8 +92,8 @@ def find_column(
         if names is not None:
             more = ", ..." if n_columns > MAX_SHOWN else ""
             columns = f"the columns {', '.join(map(repr, names[:MAX_SHOWN]))}{more}"
-        raise ValueError(
-            f"group_column is {group_column!r}, but {where} has {columns}; pass X with the column "
-            "of group ids, also to predict, or pass groups beside it"
-        )
+        advice = "pass X with the column of group ids, also to predict, or pass groups beside it"
+        if where != "X":  # one of several sequences
+            advice = "pass sequences that have this column too, or fit with group_column=None"
+        raise ValueError(f"group_column is {group_column!r}, but {where} has {columns}; {advice}")
     return int(group_column) % n_columns

@@ -189,7 +189,8 @@ def _find_named(name: str) -> Metric:
         return OWN[name]
     names = get_scorer_names()
     if name not in names:
-        near = suggest(name, [*ALWAYS, *OWN, *names])
+        of_labels = (n for n in names if get_scorer(n)._response_method == "predict")
+        near = suggest(name, [*ALWAYS, *OWN, *of_labels])
         raise ValueError(f"eval_metric is {name!r}{near or f'; {EXPECTED}'}")
     scorer = get_scorer(name)
     _check_response(name, scorer._response_method)
