@@ -25,7 +25,7 @@ WORD = 0  # the column that says which word a letter belongs to; all others are 
 
 
 def load_table(words: range) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Letters of some words as a table: a row a letter, the number of its word first."""
+    """Letters of some words as a table: one row per letter, the number of its word first."""
     X, y, _ = load_ocr()
     numbers = np.repeat(np.arange(len(words)), [len(X[word]) for word in words])
     pixels = np.concatenate([X[word] for word in words])

@@ -213,7 +213,7 @@ class Estimator(NamedParameters, Shown):
     def predict_proba(
         self, X: Any, *, groups: Any = None, known: Any = None
     ) -> NDArray[np.float64]:
-        """Return the same as one (N, K) array, whatever the form of X."""
+        """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
         inputs = read_inputs(self, X, groups, known)
         return self.model_.marginals(inputs, n_threads=self._n_threads)
 
@@ -340,7 +340,7 @@ class Estimator(NamedParameters, Shown):
         known: Any = None,
         decode: Decode | None = None,
     ) -> Explanation:
-        """Tell why a position has its label: what speaks for it, and against another label.
+        """Explain why a position has its label: what speaks for it, and against another label.
 
         The log-odds of the two labels are split, without a remainder, into what each feature of the
         position and its window adds, what the transitions from and to the predicted neighbours

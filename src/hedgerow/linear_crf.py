@@ -399,8 +399,8 @@ class LinearCRF(Estimator):
     def weights(self) -> Any:
         """Weights of attributes, as a table: attribute, label, weight.
 
-        The attribute ``(bias)`` stands for the label's own weight. `set_output` tells in which form
-        tables are returned.
+        The attribute ``(bias)`` stands for the label's own weight. `set_output` chooses the form
+        in which tables are returned.
         """
         check_fitted(self)
         return self._give(attribute_table(self._weights, self.model_.index, self.classes_))

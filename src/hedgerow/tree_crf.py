@@ -484,7 +484,7 @@ class TreeCRF(Estimator):
         """Gain of the splits on each column, as a table: feature, offset, gain.
 
         The offset says where in the window the column is looked at. Only what is in use is listed,
-        the largest gain first. `set_output` tells in which form tables are returned.
+        the largest gain first. `set_output` chooses the form in which tables are returned.
         """
         check_fitted(self)
         offsets, gains = self._gains()
@@ -504,7 +504,7 @@ class TreeCRF(Estimator):
     def trees(self, *, round: int | None = None, label: Any = None) -> Any:
         """The trees, as a table with a row for each node.
 
-        `set_output` tells in which form tables are returned.
+        `set_output` chooses the form in which tables are returned.
 
         Parameters
         ----------

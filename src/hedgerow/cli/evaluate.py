@@ -27,13 +27,14 @@ SUMMARY = "score a model, or two, on a labelled file"
 DESCRIPTION = """\
 Compare the labels of a file with those that a model gives.
 
-Tells the share of positions that are right, by either decoder, and of whole
+Prints the share of positions that are right, by either decoder, and of whole
 sequences; precision, recall and F1 of every label, the largest confusions, and
 the log-likelihood. All but the first are by the model's own decoder, or by
 --decode.
+
 Where labels look like chunks (B-NP, I-NP, O) also the scores of chunks, those
 of the CoNLL evaluation script. A label that the model does not know counts as
-a mistake. With two models McNemar's test tells whether one is better.
+a mistake. With two models McNemar's test says whether one is better.
 """
 EXAMPLES = """\
   hedgerow eval chunks.hedgerow test.txt

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "see what a model has learnt, and why it chose a label"
 DESCRIPTION = """\
-Tell what a model is and what it has learnt: its parameters as far as they are
+Print what a model is and what it has learnt: its parameters as far as they are
 not the usual ones, labels, the largest weights or most important features, and
 which labels follow which. With a file, explain the label of a position.
 """

@@ -30,7 +30,7 @@ examples:
   hedgerow train days.csv -m days.hedgerow --group day --label activity
   hedgerow report days.hedgerow test.csv -o report.html
 
-`hedgerow COMMAND --help` tells more of each command.
+`hedgerow COMMAND --help` lists the options of a command.
 """
 
 

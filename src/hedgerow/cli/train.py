@@ -32,11 +32,11 @@ SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
 Train a model on a labelled file.
 
-The format is told by the file's name and first lines: CoNLL columns (a blank
-line between sequences, the label last), tables in CSV, Parquet, Feather or
-JSON lines (--group names the column that tells sequences apart), CRFsuite
-attributes; .gz of any, and - for standard input. The model remembers how
-its file was read, so that tag and eval read others in the same way.
+The format is recognised by the file's name and first lines: CoNLL columns (a
+blank line between sequences, the label last), tables in CSV, Parquet, Feather
+or JSON lines (--group names the column that tells sequences apart), CRFsuite
+attributes; .gz of any, and - for standard input. The model remembers how its
+file was read, so that tag and eval read others in the same way.
 """
 EXAMPLES = """\
   hedgerow train train.txt -m chunks.hedgerow --dev dev.txt --constraints BIO
@@ -143,7 +143,7 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--format",
         choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"),
-        help="what the file holds, if its name and first lines do not tell",
+        help="what the file holds, if its name and first lines do not show it",
     )
     add(
         "--label",
