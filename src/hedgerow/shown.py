@@ -105,7 +105,8 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         sizes = {**self._sizes(), "label pattern": len(self.model_.grammar.patterns)}
         facts["size"] = ", ".join(count_of(number, name) for name, number in sizes.items())
         of_all = f" of {n_steps:,}" if n_steps > kept else ""
-        note = "" if best is None else f", the best on the eval set: {best:,}"
+        judge = "what was held out" if "validation_loss" in self.history_ else "the eval set"
+        note = "" if best is None else f", the best on {judge}: {best:,}"
         facts[f"{self.step_name}s"] = f"{kept:,}{of_all}{note}"
         figures = self.history_.at(kept if best is None else best)
         if figures:
