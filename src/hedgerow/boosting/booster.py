@@ -113,7 +113,6 @@ class Booster(Update[Binned]):
     ) -> None:
         self.columns = columns
         self.training = training
-        self._decode = training.decode
         self.targets = targets = training.targets
         self.grammar = training.grammar
         self.trellis = targets.trellis
@@ -176,10 +175,10 @@ class Booster(Update[Binned]):
         return {"loss": self._mean_loss(), "accuracy": self._n_right() / self.targets.n_known}
 
     def _n_right(self) -> int:
-        targets, n_threads = self.targets, self.n_threads
-        if self._decode == "marginal" and self.trellis.constraints is None:
+        targets, n_threads, decode = self.targets, self.n_threads, self.training.decode
+        if decode == "marginal" and self.trellis.constraints is None:
             return _core.count_right(self.measured.probabilities(), targets.codes, n_threads)
-        return count_right(self.score_training(), targets, self._decode, n_threads=n_threads)
+        return count_right(self.score_training(), targets, decode, n_threads=n_threads)
 
     def score(self, sequences: Binned) -> Iterator[Scores]:
         """By the rounds so far."""
@@ -354,15 +353,15 @@ class Booster(Update[Binned]):
         """
         loss = self.measured.loss + self._penalty(self.weights)
         promise = self._unit * float(np.einsum("p,p", slopes, step))
-        exact = self._bound.longest >= self.settings.exact_from and (
-            (self.n_done + 1) % EXACT_EVERY == 0
-        )
+        is_due = (self.n_done + 1) % EXACT_EVERY == 0
+        exact = is_due and self.grammar.patterns.longest >= self.settings.exact_from
+        first = 0 if step.any() else PATTERN_TRIALS
         most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
-        for trial in range(0 if step.any() else PATTERN_TRIALS, most):
+        for trial in range(first, most):
             shorter = trees.scaled(0.5 ** max(trial - PATTERN_TRIALS, 0))
             shorter.add_scores(self._bins, self.scores, self._next_scores, self.n_threads)
             weights = self.weights + 0.25**trial * step
-            if exact and trial == 0:
+            if exact and trial == first:
                 weights, measured = self._fit_weights(weights)
             else:
                 measured = self._measure(self._next_scores, weights)

@@ -42,7 +42,6 @@ class PatternBound:
     def __init__(self, patterns: Patterns, targets: Targets, learning_rate: float) -> None:
         self.learning_rate = learning_rate
         self.patterns = patterns
-        self.longest = patterns.longest
         self.tree = SuffixTree(patterns)
         self.trellis = targets.trellis
         self._weights = targets.weights
