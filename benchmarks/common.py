@@ -28,7 +28,7 @@ Record = dict[str, Any]
 Tag = Callable[[Sequence[Any]], Sequence[Sequence[Any]]]
 
 SIDES = ("crfsuite", "hedgerow")
-PACKAGES = ("hedgerow", "numpy", "python-crfsuite", "xgboost", "xgboost-cpu")
+PACKAGES = ("hedgerow", "lightgbm", "numpy", "python-crfsuite", "xgboost", "xgboost-cpu")
 
 
 def log(message: str) -> None:
@@ -219,11 +219,11 @@ def read_side(folder: Path) -> Record:
     return record
 
 
-def run_side(side: str) -> Record:
-    """Run this script again, with the same options, as one side in a fresh process."""
+def run_side(side: str, *others: str) -> Record:
+    """Run this script again, with the same options and `others`, as one side in a fresh process."""
     with tempfile.TemporaryDirectory() as folder:
-        log(f"running {side}")
-        command = [sys.executable, *sys.argv, "--side", side, "--folder", folder]
+        log(" ".join(["running", side, *others]))
+        command = [sys.executable, *sys.argv, *others, "--side", side, "--folder", folder]
         subprocess.run(command, check=True, stdout=sys.stderr)
         return read_side(Path(folder))
 

@@ -146,16 +146,23 @@ def gestures(folder: Path) -> Task:
 
 def genes(folder: Path) -> Task:
     """Genes of bacteria: pieces of 2,000 bases, 20 of the first genome and 50 of the second."""
+    parts: list[Any] = []
+    for genome, n_pieces in ((0, 20), (1, 50)):
+        bases, labels = read_genome(folder, genome)
+        begins = np.linspace(0, len(bases) - 2000, n_pieces).astype(int)
+        parts += [[np.eye(4)[bases[begin : begin + 2000]] for begin in begins]]
+        parts += [[labels[begin : begin + 2000] for begin in begins]]
+    return parts[0], parts[1], parts[2], parts[3], 10
+
+
+def read_genome(folder: Path, genome: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Bases, 0 to 3, and labels of one genome."""
     with np.load(folder / "dna_genes" / "dna_genes.npz") as file:
         n, packed, offsets = int(file["n"]), file["seq_packed"], file["offsets"]
         labels = np.repeat(file["run_label"], np.diff(np.append(file["run_start"], n)))
     bases = np.stack([(packed >> shift) & 3 for shift in (0, 2, 4, 6)], axis=1).ravel()[:n]
-    parts: list[Any] = []
-    for genome, n_pieces in ((0, 20), (1, 50)):
-        begins = np.linspace(offsets[genome], offsets[genome + 1] - 2000, n_pieces).astype(int)
-        parts += [[np.eye(4)[bases[begin : begin + 2000]] for begin in begins]]
-        parts += [[labels[begin : begin + 2000] for begin in begins]]
-    return parts[0], parts[1], parts[2], parts[3], 10
+    own = slice(offsets[genome], offsets[genome + 1])
+    return bases[own], labels[own]
 
 
 TASKS: dict[str, Callable[[Any], Task]] = {

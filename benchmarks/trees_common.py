@@ -1,4 +1,9 @@
-"""What the benchmarks of trees share: one timed fit of each library, and settings by name."""
+"""What the benchmarks of trees share: one timed fit of each library, and settings by name.
+
+A record of a fit has ``train_seconds`` from the rows to the trained model, and what is known of its
+parts: ``bin_seconds`` of the peers, whose binning is a call of its own, ``seconds_before_rounds``
+of hedgerow, an estimate of reading and binning.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import common
 
 if TYPE_CHECKING:
+    import lightgbm
     import numpy as np
     import xgboost
     from numpy.typing import NDArray
@@ -53,13 +59,15 @@ def fit_trees(
     """Fit, timed from the user's lists to the trained model.
 
     ``seconds_per_round`` is the median from the end of a round to that of the next, so it leaves
-    out reading and binning; these are in ``train_seconds``.
+    out reading and binning; these are in ``train_seconds``. ``seconds_before_rounds`` is the time
+    to the end of the first round without as much as the second one took.
     """
     from hedgerow import TreeCRF
 
     ends: list[float] = []
     crf = TreeCRF(callbacks=[lambda done: ends.append(time.perf_counter())], **parameters)
     before = common.peak_memory_mib()
+    begin = time.perf_counter()
     with common.Stopwatch() as watch:
         crf.fit(X, y, eval_set=eval_set)
     after = common.peak_memory_mib()
@@ -67,6 +75,7 @@ def fit_trees(
         "train_seconds": watch.seconds,
         "train_cpu_seconds": watch.cpu_seconds,
         "seconds_per_round": median_step(ends),
+        "seconds_before_rounds": 2 * ends[0] - ends[1] - begin if len(ends) > 1 else None,
         "rounds_done": len(ends),
         "rounds_kept": crf.n_rounds_,
         "loss": float(crf.loss_),
@@ -81,38 +90,45 @@ def median_step(ends: list[float]) -> float | None:
 
 
 def fit_xgboost(
-    rows: NDArray[Any],
+    rows: Any,
     codes: NDArray[Any],
-    eval_set: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    eval_set: tuple[Any, NDArray[Any]] | None = None,
     *,
     rounds: int,
     max_depth: int = 6,
     eta: float = 0.3,
     patience: int | None = None,
     jobs: int | None = None,
+    **others: Any,
 ) -> tuple[xgboost.Booster, common.Record]:
-    """Softmax boosting on rows, timed from the rows to the trained model.
+    """Softmax boosting on rows, logistic for two labels, timed from the rows to the trained model.
 
-    ``rows`` (N, F) and ``codes`` (N,) of labels, all of which occur; with ``patience`` training
-    ends when the `eval_set` has not done better for so many rounds.
+    ``rows`` (N, F), an array or a sparse matrix, and ``codes`` (N,) of labels, all of which occur;
+    with ``patience`` training ends when the `eval_set` has not done better for so many rounds.
     """
     import xgboost
 
+    n_labels = int(codes.max()) + 1
+    goal = {"objective": "binary:logistic"}
+    if n_labels > 2:
+        goal = {"objective": "multi:softprob", "num_class": n_labels}
     parameters = {
-        "objective": "multi:softprob",
-        "num_class": int(codes.max()) + 1,
+        **goal,
         "tree_method": "hist",
         "max_depth": max_depth,
         "eta": eta,
         "nthread": count_threads(jobs),
+        **others,
     }
+    # Bins are made together with the data, where their number has to be said.
+    binning = {"nthread": count_threads(jobs), "max_bin": others.get("max_bin", 256)}
     before = common.peak_memory_mib()
     with common.Stopwatch() as watch:
-        data = xgboost.QuantileDMatrix(rows, codes, nthread=count_threads(jobs))
+        with common.Stopwatch() as bin_watch:
+            data = xgboost.QuantileDMatrix(rows, codes, **binning)
         evals = []
         if eval_set is not None:
-            held = xgboost.QuantileDMatrix(*eval_set, ref=data, nthread=count_threads(jobs))
-            evals = [(held, "eval")]
+            evals = [(xgboost.QuantileDMatrix(*eval_set, ref=data, **binning), "eval")]
         booster = xgboost.train(
             parameters,
             data,
@@ -125,8 +141,37 @@ def fit_xgboost(
     record = {
         "train_seconds": watch.seconds,
         "train_cpu_seconds": watch.cpu_seconds,
+        "bin_seconds": bin_watch.seconds,
         "rounds_done": booster.num_boosted_rounds(),
         "rounds_kept": count_kept(booster),
+        "peak_mib_after_training": after,
+        "training_mib": after - before,
+    }
+    return booster, record
+
+
+def fit_lightgbm(
+    rows: Any, codes: NDArray[Any], *, rounds: int, jobs: int | None = None, **others: Any
+) -> tuple[lightgbm.Booster, common.Record]:
+    """The same with LightGBM, whose parameters are `others`."""
+    import lightgbm
+
+    n_labels = int(codes.max()) + 1
+    goal = {"objective": "binary"}
+    if n_labels > 2:
+        goal = {"objective": "multiclass", "num_class": n_labels}
+    parameters = {**goal, "num_threads": count_threads(jobs), "verbose": -1, **others}
+    before = common.peak_memory_mib()
+    with common.Stopwatch() as watch:
+        with common.Stopwatch() as bin_watch:
+            data = lightgbm.Dataset(rows, codes, params=parameters).construct()
+        booster = lightgbm.train(parameters, data, rounds)
+    after = common.peak_memory_mib()
+    record = {
+        "train_seconds": watch.seconds,
+        "train_cpu_seconds": watch.cpu_seconds,
+        "bin_seconds": bin_watch.seconds,
+        "rounds_done": booster.current_iteration(),
         "peak_mib_after_training": after,
         "training_mib": after - before,
     }
@@ -140,10 +185,20 @@ def count_kept(booster: xgboost.Booster) -> int:
     return int(booster.best_iteration) + 1
 
 
-def predict_xgboost(booster: xgboost.Booster, rows: NDArray[Any]) -> NDArray[np.int64]:
+def predict_xgboost(booster: xgboost.Booster, rows: Any) -> NDArray[np.int64]:
     """Codes (N,) of the likeliest labels; straight from the rows, its fastest way."""
     kept = (0, count_kept(booster))
-    codes: NDArray[np.int64] = booster.inplace_predict(rows, iteration_range=kept).argmax(axis=1)
+    return likeliest(booster.inplace_predict(rows, iteration_range=kept))
+
+
+def predict_lightgbm(booster: lightgbm.Booster, rows: Any) -> NDArray[np.int64]:
+    """Codes (N,) of the likeliest labels."""
+    return likeliest(booster.predict(rows))
+
+
+def likeliest(probs: NDArray[Any]) -> NDArray[np.int64]:
+    """Codes (N,) by probabilities (N, K), or (N,) of the second of two labels."""
+    codes: NDArray[np.int64] = probs.argmax(axis=1) if probs.ndim > 1 else (probs > 0.5) * 1
     return codes
 
 
