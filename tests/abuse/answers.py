@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from abuse.trainings import Training
+from abuse.training import Training
 
 __all__ = ["ASK", "answer", "model_bytes"]
 

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from abuse.children import fork, wait
 from abuse.commands import FAST, FORMATS, SUFFIXES, TABLE_OPTIONS, base_file, trained
 from abuse.kind import Case, Kind
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 from hedgerow import Checkpoint, load
 from hedgerow.cli import main
 

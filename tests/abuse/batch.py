@@ -26,11 +26,15 @@ class Failure:
 
 @contextmanager
 def strict_warnings() -> Iterator[None]:
-    """Warnings are errors but for two: of drawn penalties, and of eval sets drawn from training."""
+    """Warnings are errors but for those of what is drawn here.
+
+    Of penalties, of eval sets that were trained on, and of single labels.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "no weight is learnt", ConvergenceWarning)
         warnings.filterwarnings("ignore", ".* were in the training data too", DataWarning)
+        warnings.filterwarnings("ignore", "y has a single label", DataWarning)
         yield
 
 

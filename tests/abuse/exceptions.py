@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from abuse.answers import model_bytes
 from abuse.kind import Case, Kind
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 from hedgerow.boosting.booster import Booster
 from hedgerow.descent.loss import LinearLoss
 

@@ -14,7 +14,8 @@ from abuse.children import fork, join
 from abuse.kind import Case, Kind
 from abuse.moments import act_at, count_moments
 from abuse.threads import fast_switches, neutral_bytes
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 
 __all__ = ["KINDS"]
 

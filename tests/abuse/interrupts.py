@@ -17,7 +17,8 @@ from abuse.children import fork, join
 from abuse.kind import Case, Kind
 from abuse.long_trainings import build, draw_data, sleep
 from abuse.moments import act_at, count_moments
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 from hedgerow import Checkpoint, persist
 
 __all__ = ["KINDS"]

@@ -18,7 +18,8 @@ from safetensors.numpy import load as load_tensors
 
 from abuse.kind import Case, Kind
 from abuse.odd_values import check_worded
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 from hedgerow import Checkpoint, LinearCRF, ModelFileError, TreeCRF, load
 from reference.model_files import put_together
 

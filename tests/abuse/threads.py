@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from abuse.answers import ASK, answer, model_bytes
 from abuse.kind import Case, Kind
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 
 __all__ = ["KINDS", "fast_switches"]
 

@@ -1,299 +1,41 @@
 """Trainings: random data and parameters of both estimators, as plain values."""
 
-import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import pandas as pd
 from hypothesis import strategies as st
-from scipy import sparse
 
 from abuse.kind import Case
-from hedgerow import Checkpoint, LinearCRF, TreeCRF
+from abuse.training import FLAT_FORMS, SCHEMES
 
-__all__ = ["FLAT_FORMS", "Part", "Training", "mark_of", "trainings", "unwatch"]
+__all__ = ["learn_from_all", "trainings", "unwatch"]
 
-LABELS = {
-    "text": ["a", "b", "cc", "é"],
-    "numbers": [-1, 0, 2, 10],
-    "BIO": ["O", "B-x", "I-x", "B-y", "I-y"],
-    "IOB1": ["O", "I-x", "B-x", "I-y", "B-y"],
-    "BILOU": ["O", "B-x", "I-x", "L-x", "U-x"],
-    "BIOES": ["O", "B-x", "I-x", "E-x", "S-x"],
-}
-MARKS = {"text": "?", "numbers": -9}  # what y may have where a label is not known; else None
-SCHEMES = ["BIO", "IOB1", "BILOU", "BIOES"]
 MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy"]
-FLAT_FORMS = ["flat", "grouped"]  # by `groups`, and by a column of the table
 FORMS = ["dense", "sparse", "frames", "items", *FLAT_FORMS]
 
 # Codes of the labels of a pattern, of which there may be fewer.
 PATTERNS = st.lists(st.integers(0, 4), min_size=1, max_size=4)
 
 
-class Part(NamedTuple):
-    """One sequence of a training; its weight is a number, an array of its rows, or None."""
-
-    x: Any
-    y: Any
-    labels: list[Any]
-    weight: Any
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a case says, made into an estimator and data.
-
-    Attributes
-    ----------
-    X, y
-        In the form that the case names: lists of sequences, or flat ones.
-    fit_parameters
-        What `fit` gets beside them.
-    ask_parameters
-        What every other method gets beside X: the groups of a flat one.
-    labels
-        All labels of each sequence, those that y does not have among them.
-    watched
-        What training watches: data of the same form.
-    """
-
-    case: Case
-    X: Any
-    y: Any
-    fit_parameters: dict[str, Any]
-    ask_parameters: dict[str, Any]
-    labels: list[list[Any]]
-    watched: "Training | None" = None
-
-    @classmethod
-    def of(cls, case: Case, *, renewed: bool = False) -> "Training":
-        """Make the data; the same case gives the same data, or renewed ones with the same y."""
-        data = case["data"]
-        rng = np.random.default_rng(data["seed"])
-        codes = draw_labels(rng, data)
-        columns = [draw_columns(rng, part, data) for part in codes]
-        classes = np.array(LABELS[data["labels"]], dtype=object)
-        labels = [classes[part] for part in codes]
-        y = hide(rng, labels, data["unknown"], mark_of(data))
-        weights = draw_weights(rng, case)
-        if renewed:
-            rng = np.random.default_rng([data["seed"], 1])
-            columns = [draw_columns(rng, part, data) for part in codes]
-        form = "frames" if data["form"] in FLAT_FORMS else data["form"]
-        xs = [shape(part, form) for part in columns]
-        all_labels = [part.tolist() for part in labels]
-        watched = cls.of(case, renewed=True) if case.get("watched") and not renewed else None
-        return cls.join(case, list(map(Part, xs, y, all_labels, weights)), watched)
-
-    @classmethod
-    def join(cls, case: Case, parts: list[Part], watched: "Training | None") -> "Training":
-        """Sequences in the form that the case names."""
-        xs, ys = [part.x for part in parts], [np.asarray(part.y, dtype=object) for part in parts]
-        labels = [part.labels for part in parts]
-        fit_parameters: dict[str, Any] = {}
-        if watched is not None:
-            fit_parameters["eval_set"] = watched.as_eval_set()
-        if parts[0].weight is not None:
-            weights = [np.atleast_1d(part.weight) for part in parts]
-            fit_parameters["sample_weight"] = np.concatenate(weights)
-        if case["data"]["form"] not in FLAT_FORMS:
-            return cls(case, xs, ys, fit_parameters, {}, labels, watched)
-        flat = pd.concat(xs, ignore_index=True)
-        groups = np.repeat(np.arange(len(ys)), list(map(len, ys)))
-        if case["data"]["form"] == "grouped":
-            flat, asked = flat.assign(group=groups), {}
-        else:
-            asked = {"groups": groups}
-        fit_parameters |= asked
-        return cls(case, flat, np.concatenate(ys), fit_parameters, asked, labels, watched)
-
-    def build(self, **changes: Any) -> LinearCRF | TreeCRF:
-        """The estimator, not fitted, with some parameters changed."""
-        estimator = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}[self.case["estimator"]]
-        return estimator(**self.case["parameters"] | self.label_parameters() | changes)
-
-    def fit(self, checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
-        """The estimator, fitted, from the model of a short training if the case says so."""
-        parameters = self.start(**changes)
-        return self.build(**changes).fit(self.X, self.y, checkpoint=checkpoint, **parameters)
-
-    def start(self, **changes: Any) -> dict[str, Any]:
-        """What `fit` gets beside X and y, with the model of a short training if there is one."""
-        if not self.case.get("warm"):
-            return self.fit_parameters
-        short = "max_iter" if self.case["estimator"] == "LinearCRF" else "n_rounds"
-        init = self.build(**changes | {short: 2}).fit(self.X, self.y, **self.fit_parameters)
-        return self.fit_parameters | {"init": init}
-
-    def as_eval_set(self) -> tuple[Any, ...]:
-        """What `eval_set` gets, of another training."""
-        return self.X, self.y, *self.ask_parameters.values()
-
-    def sequences(self) -> list[tuple[Any, Any]]:
-        """X and y, sequence by sequence."""
-        if self.case["data"]["form"] not in FLAT_FORMS:
-            return list(zip(self.X, self.y, strict=True))
-        places = np.split(np.arange(len(self.y)), np.cumsum(self.case["data"]["lengths"])[:-1])
-        return [(self.X.iloc[place], self.y[place]) for place in places]
-
-    def parts(self) -> list[Part]:
-        """The data, sequence by sequence, without a column of groups."""
-        lengths = self.case["data"]["lengths"]
-        weights = self.fit_parameters.get("sample_weight")
-        if weights is None:
-            weights = [None] * len(lengths)
-        elif self.case["weights"] == "positions":
-            weights = np.split(weights, np.cumsum(lengths)[:-1])
-        parts = zip(self.sequences(), self.labels, weights, strict=True)
-        grouped = self.case["data"]["form"] == "grouped"
-        return [
-            Part(x.drop(columns="group") if grouped else x, y, labels, weight)
-            for (x, y), labels, weight in parts
-        ]
-
-    def having(self, parts: list[Part], watched: "Training | None" = None) -> "Training":
-        """The same training on other sequences, and with other ones that it watches, if any."""
-        lengths = [len(part.y) for part in parts]
-        case = self.case | {"data": self.case["data"] | {"lengths": lengths}}
-        return self.join(case, parts, watched or self.watched)
-
-    def changed(self, change: Callable[[Part], Part]) -> "Training":
-        """The same training with every sequence changed, those that it watches too."""
-        watched = self.watched and self.watched.changed(change)
-        return self.having(list(map(change, self.parts())), watched)
-
-    def label_parameters(self) -> dict[str, Any]:
-        """Parameters that name labels; the constraints are such that all labels keep to them."""
-        found: dict[str, Any] = {}
-        if self.case["data"]["form"] == "grouped":
-            found["group_column"] = "group"
-        if mark_of(self.case["data"]) is not None:
-            found["missing_label"] = mark_of(self.case["data"])
-        labels = sorted({label for y in self.labels for label in y})
-        if self.case.get("class_weights"):
-            weights = zip(labels, self.case["class_weights"], strict=False)
-            found["class_weight"] = dict(weights)
-        if self.case.get("patterns") is not None:
-            found["label_patterns"] = [
-                tuple(labels[code % len(labels)] for code in pattern)
-                for pattern in self.case["patterns"]
-            ]
-        pairs = sorted({pair for y in self.labels for pair in itertools.pairwise(y)})
-        starts, ends = (sorted({y[place] for y in self.labels}) for place in (0, -1))
-        if self.case["constrained"] == "scheme":
-            found["constraints"] = self.case["data"]["labels"]
-        elif self.case["constrained"] == "allowed":
-            found |= {"allowed": pairs or None, "end_labels": ends}
-        elif self.case["constrained"]:
-            unseen = [(a, b) for a in labels for b in labels if (a, b) not in pairs]
-            found |= {"forbidden": unseen[: len(labels)], "start_labels": starts}
-        return found
-
-
-def draw_labels(rng: np.random.Generator, data: Case) -> list[np.ndarray]:
-    """Codes of the labels of each sequence, chunks if they are of a scheme."""
-    if data["labels"] in SCHEMES:
-        return [draw_chunks(rng, length, data) for length in data["lengths"]]
-    return [draw_codes(rng, length, data["n_labels"]) for length in data["lengths"]]
-
-
-def draw_chunks(rng: np.random.Generator, length: int, data: Case) -> np.ndarray:
-    """Codes (length,) of chunks of up to three labels, and of what is outside of them."""
-    names, scheme, labels = LABELS[data["labels"]], data["labels"], []
-    types = ["x", "y"] if data["n_labels"] > 2 and "B-y" in names else ["x"]
-    while len(labels) < length:
-        kind = rng.choice(["", *types])
-        n = min(int(rng.integers(1, 4)), length - len(labels))
-        if not kind:
-            labels.append("O")
-        elif scheme == "BIO":
-            labels += [f"B-{kind}", *[f"I-{kind}"] * (n - 1)]
-        elif scheme == "IOB1":
-            follows = bool(labels) and labels[-1].endswith(f"-{kind}")
-            labels += [f"{'B' if follows else 'I'}-{kind}", *[f"I-{kind}"] * (n - 1)]
-        else:
-            single, last = ("U", "L") if scheme == "BILOU" else ("S", "E")
-            chunk = [single] if n == 1 else ["B", *["I"] * (n - 2), last]
-            labels += [f"{letter}-{kind}" for letter in chunk]
-    return np.array([names.index(label) for label in labels])
-
-
-def draw_codes(rng: np.random.Generator, length: int, n_labels: int) -> np.ndarray:
-    """Codes (length,) of labels that tend to be followed by the next one."""
-    codes = rng.integers(0, n_labels, length)
-    for t in range(1, length):
-        if rng.random() < 0.5:
-            codes[t] = (codes[t - 1] + 1) % n_labels
-    return codes
-
-
-def draw_weights(rng: np.random.Generator, case: Case) -> list[Any]:
-    """Weights of sequences, or of the positions of each."""
-    lengths = case["data"]["lengths"]
-    if case["weights"] == "none":
-        return [None] * len(lengths)
-    by_position = case["weights"] == "positions"
-    weights = rng.integers(0, 4, sum(lengths) if by_position else len(lengths)) / 2.0
-    weights[0] = 1.0
-    return np.split(weights, np.cumsum(lengths)[:-1]) if by_position else list(weights)
-
-
-def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dict[str, np.ndarray]:
-    """Columns of one sequence: a flag, counts and numbers, NaN among them, and a text."""
-    n = len(codes)
-    columns = {
-        "flag": (rng.random(n) < 0.5).astype(float),
-        "count": rng.integers(0, 4, n) * 1.0,
-        "number": np.round(codes + rng.normal(size=n), 3) * data["scale"],
-    }
-    if data["gaps"]:
-        columns["number"][rng.random(n) < 0.3] = np.nan
-    columns["text"] = np.array(["u", "v", "w:1"], dtype=object)[rng.integers(0, 3, n)]
-    return columns
-
-
-def mark_of(data: Case) -> Any:
-    """What stands in y for a label that is not known."""
-    return MARKS.get(data["labels"]) if data.get("marked") else None
-
-
-def hide(
-    rng: np.random.Generator, labels: list[np.ndarray], share: float, mark: Any
-) -> list[np.ndarray]:
-    """Some labels become unknown, but for the first of each: so y still names all of them."""
-    if not share:
-        return labels
-    seen: set[Any] = set()
-    hidden = []
-    for part in labels:
-        new = [not (label in seen or seen.add(label)) for label in part]
-        hidden.append(np.where((rng.random(len(part)) < share) & ~np.array(new), mark, part))
-    return hidden
-
-
-def shape(columns: dict[str, np.ndarray], form: str) -> Any:
-    """One sequence in the form that the user has."""
-    numbers = np.column_stack([columns[name] for name in ("flag", "count", "number")])
-    if form == "dense":
-        return numbers
-    if form == "sparse":
-        return sparse.csr_matrix(numbers)
-    if form == "frames":
-        return pd.DataFrame(columns)
-    items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    for item in items:
-        if item["flag"] == 0.0:  # the same as not to have it
-            del item["flag"]
-    return items
-
-
 def unwatch(case: Case) -> None:
     """Let a training watch nothing, nor stop early."""
     case["watched"] = False
-    case["parameters"].pop("early_stopping_rounds", None)
+    _stop_by_nothing(case)
+
+
+def learn_from_all(case: Case) -> Case:
+    """The same training with no sequence held out, as which ones are depends on their places."""
+    if "held_out" not in case:
+        return case
+    case = {name: value for name, value in case.items() if name != "held_out"}
+    case["parameters"] = dict(case["parameters"])
+    _stop_by_nothing(case)
+    return case
+
+
+def _stop_by_nothing(case: Case) -> None:
+    case.pop("held_out", None)
+    for name in ("early_stopping_rounds", "early_stopping_metric", "eval_metric"):
+        case["parameters"].pop(name, None)
 
 
 @st.composite
@@ -302,12 +44,10 @@ def trainings(
 ) -> Case:
     """Trainings that neither estimator refuses."""
     estimator = draw(st.sampled_from(estimators))
-    objective = draw(
-        st.sampled_from(["likelihood", "likelihood", *MARGINAL_OBJECTIVES])
-        if estimator == "TreeCRF"
-        else st.sampled_from(["likelihood", "likelihood", "max_margin", *MARGINAL_OBJECTIVES])
-    )
-    gaps = estimator == "TreeCRF" and draw(st.booleans())
+    is_tree = estimator == "TreeCRF"
+    objectives = ["likelihood", "likelihood", *MARGINAL_OBJECTIVES, *["max_margin"] * (not is_tree)]
+    objective = draw(st.sampled_from(objectives))
+    gaps = is_tree and draw(st.booleans())
     constrained = draw(st.sampled_from(["", "", "forbidden", "allowed", "scheme"]))
     weighted = draw(st.sampled_from(["none", "none", "class", "sequences", "positions", "both"]))
     by_position = weighted in ("positions", "both")
@@ -315,7 +55,6 @@ def trainings(
     known = weighted == "class" or by_position or objective == "max_margin"
     labels = draw(st.sampled_from(SCHEMES if constrained == "scheme" else ["text", "numbers"]))
     patterns = draw(st.none() | st.none() | st.lists(PATTERNS, max_size=5))
-    watched = draw(st.booleans())
     data = {
         "seed": draw(st.integers(0, 10**6)),
         "n_labels": draw(st.integers(1, 4)),
@@ -327,7 +66,13 @@ def trainings(
         "marked": draw(st.booleans()),
         "scale": draw(st.sampled_from([1.0, 1.0, 1e3, 1e-3])),
     }
-    parameters: dict[str, Any] = {"objective": objective, "n_jobs": 1}
+    parameters: dict[str, Any] = {
+        "objective": objective,
+        "sharpness": draw(st.sampled_from([5.0, 1.0, 20.0])),
+        "decode": draw(st.sampled_from(["auto", "viterbi", "marginal"])),
+        "n_jobs": 1,
+        "random_state": draw(st.integers(0, 3)),
+    }
     lambdas: list[Any] = [None, "auto", 0.5] + ([[0.0, 2.0]] if objective != "max_margin" else [])
     parameters["pattern_lambda"] = draw(st.sampled_from(lambdas))
     if patterns is None:
@@ -338,15 +83,7 @@ def trainings(
         class_weights = draw(st.none() | st.just([0.5, 2.0, 0.0]))
         if class_weights is None:
             parameters["class_weight"] = "balanced"
-    if estimator == "LinearCRF":
-        parameters |= draw(_linear_parameters(objective, form))
-    else:
-        parameters |= draw(_tree_parameters())
-    # The best iteration for another objective may be of an earlier stage, which had another loss.
-    if watched and (estimator == "TreeCRF" or objective == "likelihood"):
-        parameters["early_stopping_rounds"] = draw(st.sampled_from([None, 1, 2]))
-        parameters["early_stopping_metric"] = draw(st.sampled_from(["loss", "accuracy"]))
-    return {
+    case = {
         "estimator": estimator,
         "parameters": parameters,
         "data": data,
@@ -354,8 +91,37 @@ def trainings(
         "constrained": constrained,
         "patterns": patterns,
         "class_weights": class_weights,
-        "watched": watched,
+        "watched": draw(st.booleans()),
         "warm": warm and draw(st.booleans()),
+    }
+    if is_tree:
+        parameters |= draw(_tree_parameters())
+        case |= draw(_column_rules())
+    else:
+        parameters |= draw(_linear_parameters(objective, form))
+    # The best iteration for another objective may be of an earlier stage, which had another loss.
+    stops = is_tree or objective == "likelihood"
+    can_hold_out = len(data["lengths"]) > 1 and class_weights is None
+    if stops and can_hold_out and not case["watched"] and draw(st.booleans()):
+        case["held_out"] = True
+        parameters["validation_fraction"] = draw(st.sampled_from([0.3, 0.5, 0.8]))
+        parameters["early_stopping_rounds"] = draw(st.integers(1, 2))
+    elif case["watched"] and stops:
+        parameters["early_stopping_rounds"] = draw(st.sampled_from([None, 1, 2]))
+    if case["watched"] or "held_out" in case:
+        parameters |= draw(_metrics(labels))
+    return case
+
+
+@st.composite
+def _metrics(draw: st.DrawFn, labels: str) -> dict[str, Any]:
+    """What is measured after each round or iteration, and what early stopping goes by."""
+    names = [None, "accuracy", "sequence_accuracy", ["f1_macro"], ["loss", "balanced_accuracy"]]
+    eval_metric = draw(st.sampled_from(names + ["chunk_f1"] * (labels in SCHEMES)))
+    measured = [eval_metric] if isinstance(eval_metric, str) else eval_metric or []
+    return {
+        "eval_metric": eval_metric,
+        "early_stopping_metric": draw(st.sampled_from(["loss", "accuracy", None, *measured])),
     }
 
 
@@ -370,6 +136,7 @@ def _linear_parameters(draw: st.DrawFn, objective: str, form: str) -> dict[str, 
         "reg_lambda": draw(st.sampled_from([1.0, 0.1, 10.0])),
         "reg_alpha": 0.0 if margin else draw(st.sampled_from([0.0, 0.0, 0.1])),
         "max_iter": draw(st.integers(1, 15)),
+        "warm_iter": draw(st.sampled_from([None, None, 0, 3])),
         "tol": 0.0,
         "min_count": min_count,
         "all_pairs": draw(st.booleans()),
@@ -385,6 +152,8 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "max_depth": draw(st.sampled_from([6, 2, 1, None])),
         "max_leaves": draw(st.sampled_from([None, 3])),
         "min_child_weight": draw(st.sampled_from([0.0, 1.0])),
+        "min_split_gain": draw(st.sampled_from([0.0, 0.0, 0.0731])),
+        "reg_lambda": draw(st.sampled_from([1.0, 0.0, 5.0])),
         "max_step": draw(st.sampled_from([1.0, None])),
         "max_bins": draw(st.sampled_from([255, 3])),
         "window": draw(st.sampled_from([0, 1, 3, [2, 0]])),
@@ -394,7 +163,20 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "trim": draw(st.sampled_from([None, 0.0])),
         "subsample": draw(st.sampled_from([1.0, 0.6])),
         "stratified": draw(st.booleans()),
+        "negative_ratio": draw(st.sampled_from([3.0, 0.5])),
+        "colsample_bytree": draw(st.sampled_from([1.0, 0.5])),
         "colsample_bynode": draw(st.sampled_from([1.0, 0.5])),
         "interaction_constraints": draw(st.sampled_from([None, "pairwise", "no_interactions"])),
-        "random_state": draw(st.integers(0, 3)),
+        "warm_rounds": draw(st.sampled_from([None, None, 0, 2])),
+    }
+
+
+@st.composite
+def _column_rules(draw: st.DrawFn) -> Case:
+    """Monotone constraints and groups of columns, by the numbers of columns that always occur."""
+    directions = st.sampled_from([[1], [-1], [1, -1], [0, 1]])
+    columns = st.sampled_from([[], [], [1], [2], [1, 2]])
+    return {
+        "monotone": [[column, draw(directions)] for column in draw(columns)],
+        "interactions": draw(st.sampled_from([None, None, [[1, 2]], [[2]], [[1], [1, 2]]])),
     }

@@ -66,8 +66,10 @@ class EvalMetric:
         """The figure; raises ValueError if the metric fails or gives no finite number."""
         try:
             with warnings.catch_warnings():
-                # In the first rounds of training some labels are never predicted.
+                # In the first rounds of training some labels are never predicted, and an eval set
+                # may have few labels.
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
+                warnings.filterwarnings("ignore", category=UserWarning, module=r"sklearn\.metrics")
                 figure = self.score(y_true, y_pred)
         except (TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}"

@@ -24,6 +24,7 @@ DECIDED = {
     "trim": 0.000731058578,
     "subsample": 1.0,
     "stratified": False,
+    "colsample_bytree": 1.0,
     "colsample_bynode": 1.0,
 }
 # Gradients are kept in single precision: sums of them are known to about 2^-24, and a gain is a

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from abuse.trainings import Training
+from abuse.training import Training
 from hedgerow import LinearCRF, TreeCRF
 
 __all__ = ["Answers", "answers", "assert_same_answers", "draw_uniforms", "file_of"]

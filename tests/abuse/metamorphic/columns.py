@@ -10,7 +10,8 @@ from scipy import sparse
 from abuse.kind import Case, Kind
 from abuse.metamorphic.alike import assert_alike, assert_same_trees, decided
 from abuse.metamorphic.answers import answers, assert_same_answers
-from abuse.trainings import FLAT_FORMS, Training, trainings, unwatch
+from abuse.training import FLAT_FORMS, Training
+from abuse.trainings import trainings, unwatch
 from hedgerow import TreeCRF
 
 __all__ = ["KINDS"]
@@ -47,7 +48,9 @@ def check_columns(case: Case) -> None:
         return
     if case["estimator"] == "TreeCRF":
         # Draws go by the places of columns.
-        case = case | {"parameters": case["parameters"] | {"colsample_bynode": 1.0}}
+        case = case | {
+            "parameters": case["parameters"] | {"colsample_bytree": 1.0, "colsample_bynode": 1.0}
+        }
     (check_constant if case["change"] == "constant" else check_units)(Training.of(case))
 
 

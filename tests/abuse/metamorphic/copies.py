@@ -11,7 +11,8 @@ from sklearn.base import clone
 
 from abuse.kind import Case, Kind
 from abuse.metamorphic.answers import answers, assert_same_answers, file_of
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 from hedgerow import LinearCRF, TreeCRF, load
 
 __all__ = ["KINDS"]

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from abuse.kind import Case, Kind
 from abuse.metamorphic.answers import answers, assert_same_answers
-from abuse.trainings import Training, trainings, unwatch
+from abuse.training import Training
+from abuse.trainings import trainings, unwatch
 
 __all__ = ["KINDS"]
 

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from abuse.kind import Case, Kind
 from abuse.metamorphic.answers import file_of
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import learn_from_all, trainings
 from hedgerow import LinearCRF, load
 
 __all__ = ["KINDS"]
@@ -13,7 +14,7 @@ __all__ = ["KINDS"]
 @st.composite
 def continued_trainings(draw: st.DrawFn) -> Case:
     """Trainings of trees that are cut in two, and of weights that come to a minimum."""
-    case = draw(trainings())
+    case = learn_from_all(draw(trainings()))
     parameters = case["parameters"]
     parameters["early_stopping_rounds"] = None  # a training that stopped would go on
     if case["estimator"] == "TreeCRF":

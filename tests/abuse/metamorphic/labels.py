@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from abuse.kind import Case, Kind
 from abuse.metamorphic.alike import assert_alike, decided
 from abuse.metamorphic.answers import Answers, answers, assert_same_answers
-from abuse.trainings import LABELS, Training, mark_of, trainings
+from abuse.training import LABELS, Training, mark_of
+from abuse.trainings import trainings
 
 __all__ = ["KINDS"]
 
@@ -85,7 +86,13 @@ def rename_all(training: Training, names: dict[Any, Any]) -> tuple[Training, dic
     )
     kept = ("constraints", "group_column")  # these name no labels
     parameters = training.label_parameters().items()
-    return renamed, {name: rename(value) for name, value in parameters if name not in kept}
+    found = {name: rename(value) for name, value in parameters if name not in kept}
+    monotone = training.column_parameters().get("monotone_constraints")
+    if monotone is not None:
+        found["monotone_constraints"] = {
+            column: rename(directions) for column, directions in monotone.items()
+        }
+    return renamed, found
 
 
 def translate(given: Answers, names: dict[Any, Any]) -> Answers:

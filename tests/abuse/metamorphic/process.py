@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from abuse.kind import Case, Kind
 from abuse.metamorphic.answers import file_of
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 from hedgerow import TreeCRF
 
 __all__ = ["KINDS", "digests"]

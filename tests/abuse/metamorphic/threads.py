@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from abuse.kind import Case, Kind
 from abuse.metamorphic.answers import answers, assert_same_answers, file_of
-from abuse.trainings import Training, trainings
+from abuse.training import Training
+from abuse.trainings import trainings
 
 __all__ = ["KINDS"]
 

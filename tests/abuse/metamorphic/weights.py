@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from abuse.kind import Case, Kind
 from abuse.metamorphic.alike import assert_alike, decided
-from abuse.trainings import Part, Training, trainings
+from abuse.training import Part, Training
+from abuse.trainings import learn_from_all, trainings
 
 __all__ = ["KINDS"]
 
@@ -16,7 +17,7 @@ __all__ = ["KINDS"]
 @st.composite
 def weighted_trainings(draw: st.DrawFn) -> Case:
     """Trainings in which nothing but weights says how often a sequence counts."""
-    case = decided(draw(trainings()))
+    case = decided(learn_from_all(draw(trainings())))
     case["change"] = draw(st.sampled_from(["repeated", "left out", "classes"]))
     # Patterns and attributes are counted without weights, and so are quantiles.
     parameters = case["parameters"]

@@ -1,0 +1,314 @@
+"""Training: what a case says, made into an estimator and data."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from abuse.kind import Case
+from hedgerow import Checkpoint, LinearCRF, TreeCRF
+
+__all__ = ["FLAT_FORMS", "LABELS", "SCHEMES", "Part", "Training", "mark_of"]
+
+LABELS = {
+    "text": ["a", "b", "cc", "é"],
+    "numbers": [-1, 0, 2, 10],
+    "BIO": ["O", "B-x", "I-x", "B-y", "I-y"],
+    "IOB1": ["O", "I-x", "B-x", "I-y", "B-y"],
+    "BILOU": ["O", "B-x", "I-x", "L-x", "U-x"],
+    "BIOES": ["O", "B-x", "I-x", "E-x", "S-x"],
+}
+MARKS = {"text": "?", "numbers": -9}  # what y may have where a label is not known; else None
+SCHEMES = ["BIO", "IOB1", "BILOU", "BIOES"]
+FLAT_FORMS = ["flat", "grouped"]  # by `groups`, and by a column of the table
+COLUMNS = ["flag", "count", "number"]  # those of numbers, in every form
+
+
+class Part(NamedTuple):
+    """One sequence of a training; its weight is a number, an array of its rows, or None."""
+
+    x: Any
+    y: Any
+    labels: list[Any]
+    weight: Any
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a case says, made into an estimator and data.
+
+    Attributes
+    ----------
+    X, y
+        In the form that the case names: lists of sequences, or flat ones.
+    fit_parameters
+        What `fit` gets beside them.
+    ask_parameters
+        What every other method gets beside X: the groups of a flat one.
+    labels
+        All labels of each sequence, those that y does not have among them.
+    watched
+        What training watches: data of the same form.
+    """
+
+    case: Case
+    X: Any
+    y: Any
+    fit_parameters: dict[str, Any]
+    ask_parameters: dict[str, Any]
+    labels: list[list[Any]]
+    watched: "Training | None" = None
+
+    @classmethod
+    def of(cls, case: Case, *, renewed: bool = False) -> "Training":
+        """Make the data; the same case gives the same data, or renewed ones with the same y."""
+        data = case["data"]
+        rng = np.random.default_rng(data["seed"])
+        codes = draw_labels(rng, data)
+        columns = [draw_columns(rng, part, data) for part in codes]
+        classes = np.array(LABELS[data["labels"]], dtype=object)
+        labels = [classes[part] for part in codes]
+        y = hide(rng, labels, data["unknown"], mark_of(data), keep_first="held_out" in case)
+        weights = draw_weights(rng, case)
+        if renewed:
+            rng = np.random.default_rng([data["seed"], 1])
+            columns = [draw_columns(rng, part, data) for part in codes]
+        form = "frames" if data["form"] in FLAT_FORMS else data["form"]
+        xs = [shape(part, form) for part in columns]
+        all_labels = [part.tolist() for part in labels]
+        watched = cls.of(case, renewed=True) if case.get("watched") and not renewed else None
+        return cls.join(case, list(map(Part, xs, y, all_labels, weights)), watched)
+
+    @classmethod
+    def join(cls, case: Case, parts: list[Part], watched: "Training | None") -> "Training":
+        """Sequences in the form that the case names."""
+        xs, ys = [part.x for part in parts], [np.asarray(part.y, dtype=object) for part in parts]
+        labels = [part.labels for part in parts]
+        fit_parameters: dict[str, Any] = {}
+        if watched is not None:
+            fit_parameters["eval_set"] = watched.as_eval_set()
+        if parts[0].weight is not None:
+            weights = [np.atleast_1d(part.weight) for part in parts]
+            fit_parameters["sample_weight"] = np.concatenate(weights)
+        if case["data"]["form"] not in FLAT_FORMS:
+            return cls(case, xs, ys, fit_parameters, {}, labels, watched)
+        flat = pd.concat(xs, ignore_index=True)
+        groups = np.repeat(np.arange(len(ys)), list(map(len, ys)))
+        if case["data"]["form"] == "grouped":
+            flat, asked = flat.assign(group=groups), {}
+        else:
+            asked = {"groups": groups}
+        fit_parameters |= asked
+        return cls(case, flat, np.concatenate(ys), fit_parameters, asked, labels, watched)
+
+    def build(self, **changes: Any) -> LinearCRF | TreeCRF:
+        """The estimator, not fitted, with some parameters changed."""
+        estimator = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}[self.case["estimator"]]
+        named = self.label_parameters() | self.column_parameters()
+        return estimator(**self.case["parameters"] | named | changes)
+
+    def fit(self, checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
+        """The estimator, fitted, from the model of a short training if the case says so."""
+        parameters = self.start(**changes)
+        return self.build(**changes).fit(self.X, self.y, checkpoint=checkpoint, **parameters)
+
+    def start(self, **changes: Any) -> dict[str, Any]:
+        """What `fit` gets beside X and y, with the model of a short training if there is one."""
+        if not self.case.get("warm"):
+            return self.fit_parameters
+        short = "max_iter" if self.case["estimator"] == "LinearCRF" else "n_rounds"
+        init = self.build(**changes | {short: 2}).fit(self.X, self.y, **self.fit_parameters)
+        return self.fit_parameters | {"init": init}
+
+    def as_eval_set(self) -> tuple[Any, ...]:
+        """What `eval_set` gets, of another training."""
+        return self.X, self.y, *self.ask_parameters.values()
+
+    def sequences(self) -> list[tuple[Any, Any]]:
+        """X and y, sequence by sequence."""
+        if self.case["data"]["form"] not in FLAT_FORMS:
+            return list(zip(self.X, self.y, strict=True))
+        places = np.split(np.arange(len(self.y)), np.cumsum(self.case["data"]["lengths"])[:-1])
+        return [(self.X.iloc[place], self.y[place]) for place in places]
+
+    def parts(self) -> list[Part]:
+        """The data, sequence by sequence, without a column of groups."""
+        lengths = self.case["data"]["lengths"]
+        weights = self.fit_parameters.get("sample_weight")
+        if weights is None:
+            weights = [None] * len(lengths)
+        elif self.case["weights"] == "positions":
+            weights = np.split(weights, np.cumsum(lengths)[:-1])
+        parts = zip(self.sequences(), self.labels, weights, strict=True)
+        grouped = self.case["data"]["form"] == "grouped"
+        return [
+            Part(x.drop(columns="group") if grouped else x, y, labels, weight)
+            for (x, y), labels, weight in parts
+        ]
+
+    def having(self, parts: list[Part], watched: "Training | None" = None) -> "Training":
+        """The same training on other sequences, and with other ones that it watches, if any."""
+        lengths = [len(part.y) for part in parts]
+        case = self.case | {"data": self.case["data"] | {"lengths": lengths}}
+        return self.join(case, parts, watched or self.watched)
+
+    def changed(self, change: Callable[[Part], Part]) -> "Training":
+        """The same training with every sequence changed, those that it watches too."""
+        watched = self.watched and self.watched.changed(change)
+        return self.having(list(map(change, self.parts())), watched)
+
+    def label_parameters(self) -> dict[str, Any]:
+        """Parameters that name labels; the constraints are such that all labels keep to them."""
+        found: dict[str, Any] = {}
+        if self.case["data"]["form"] == "grouped":
+            found["group_column"] = "group"
+        if mark_of(self.case["data"]) is not None:
+            found["missing_label"] = mark_of(self.case["data"])
+        labels = sorted({label for y in self.labels for label in y})
+        if self.case.get("class_weights"):
+            weights = zip(labels, self.case["class_weights"], strict=False)
+            found["class_weight"] = dict(weights)
+        if self.case.get("patterns") is not None:
+            found["label_patterns"] = [
+                tuple(labels[code % len(labels)] for code in pattern)
+                for pattern in self.case["patterns"]
+            ]
+        pairs = sorted({pair for y in self.labels for pair in itertools.pairwise(y)})
+        starts, ends = (sorted({y[place] for y in self.labels}) for place in (0, -1))
+        if self.case["constrained"] == "scheme":
+            found["constraints"] = self.case["data"]["labels"]
+        elif self.case["constrained"] == "allowed":
+            found |= {"allowed": pairs or None, "end_labels": ends}
+        elif self.case["constrained"]:
+            unseen = [(a, b) for a in labels for b in labels if (a, b) not in pairs]
+            found |= {"forbidden": unseen[: len(labels)], "start_labels": starts}
+        return found
+
+    def column_parameters(self) -> dict[str, Any]:
+        """Parameters that name columns of numbers: by number if they have no names."""
+        numbered = self.case["data"]["form"] in ("dense", "sparse")
+        names = range(len(COLUMNS)) if numbered else COLUMNS
+        labels = sorted({label for y in self.labels for label in y}, reverse=True)
+        found: dict[str, Any] = {}
+        if self.case.get("monotone") and len(labels) > 1:
+            found["monotone_constraints"] = {
+                names[column]: dict(zip(labels, directions, strict=False))
+                for column, directions in self.case["monotone"]
+            }
+        if self.case.get("interactions"):
+            found["interaction_constraints"] = [
+                [names[column] for column in group] for group in self.case["interactions"]
+            ]
+        return found
+
+
+def draw_labels(rng: np.random.Generator, data: Case) -> list[np.ndarray]:
+    """Codes of the labels of each sequence, chunks if they are of a scheme."""
+    if data["labels"] in SCHEMES:
+        return [draw_chunks(rng, length, data) for length in data["lengths"]]
+    return [draw_codes(rng, length, data["n_labels"]) for length in data["lengths"]]
+
+
+def draw_chunks(rng: np.random.Generator, length: int, data: Case) -> np.ndarray:
+    """Codes (length,) of chunks of up to three labels, and of what is outside of them."""
+    names, scheme, labels = LABELS[data["labels"]], data["labels"], []
+    types = ["x", "y"] if data["n_labels"] > 2 and "B-y" in names else ["x"]
+    while len(labels) < length:
+        kind = rng.choice(["", *types])
+        n = min(int(rng.integers(1, 4)), length - len(labels))
+        if not kind:
+            labels.append("O")
+        elif scheme == "BIO":
+            labels += [f"B-{kind}", *[f"I-{kind}"] * (n - 1)]
+        elif scheme == "IOB1":
+            follows = bool(labels) and labels[-1].endswith(f"-{kind}")
+            labels += [f"{'B' if follows else 'I'}-{kind}", *[f"I-{kind}"] * (n - 1)]
+        else:
+            single, last = ("U", "L") if scheme == "BILOU" else ("S", "E")
+            chunk = [single] if n == 1 else ["B", *["I"] * (n - 2), last]
+            labels += [f"{letter}-{kind}" for letter in chunk]
+    return np.array([names.index(label) for label in labels])
+
+
+def draw_codes(rng: np.random.Generator, length: int, n_labels: int) -> np.ndarray:
+    """Codes (length,) of labels that tend to be followed by the next one."""
+    codes = rng.integers(0, n_labels, length)
+    for t in range(1, length):
+        if rng.random() < 0.5:
+            codes[t] = (codes[t - 1] + 1) % n_labels
+    return codes
+
+
+def draw_weights(rng: np.random.Generator, case: Case) -> list[Any]:
+    """Weights of sequences, or of the positions of each."""
+    lengths = case["data"]["lengths"]
+    if case["weights"] == "none":
+        return [None] * len(lengths)
+    by_position = case["weights"] == "positions"
+    weights = rng.integers(0, 4, sum(lengths) if by_position else len(lengths)) / 2.0
+    weights[0] = 1.0
+    if "held_out" in case:  # one that counts is held out, and another one is not
+        weights[-1] = 1.0
+    return np.split(weights, np.cumsum(lengths)[:-1]) if by_position else list(weights)
+
+
+def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dict[str, np.ndarray]:
+    """Columns of one sequence: a flag, counts and numbers, NaN among them, and a text."""
+    n = len(codes)
+    columns = {
+        "flag": (rng.random(n) < 0.5).astype(float),
+        "count": rng.integers(0, 4, n) * 1.0,
+        "number": np.round(codes + rng.normal(size=n), 3) * data["scale"],
+    }
+    if data["gaps"]:
+        columns["number"][rng.random(n) < 0.3] = np.nan
+    columns["text"] = np.array(["u", "v", "w:1"], dtype=object)[rng.integers(0, 3, n)]
+    return columns
+
+
+def mark_of(data: Case) -> Any:
+    """What stands in y for a label that is not known."""
+    return MARKS.get(data["labels"]) if data.get("marked") else None
+
+
+def hide(
+    rng: np.random.Generator,
+    labels: list[np.ndarray],
+    share: float,
+    mark: Any,
+    *,
+    keep_first: bool,
+) -> list[np.ndarray]:
+    """Some labels become unknown, but for the first of each: so y still names all of them.
+
+    Nor does the first one of a sequence, if the first ones are to be kept.
+    """
+    if not share:
+        return labels
+    seen: set[Any] = set()
+    hidden = []
+    for part in labels:
+        new = [not (label in seen or seen.add(label)) for label in part]
+        new[0] |= keep_first
+        hidden.append(np.where((rng.random(len(part)) < share) & ~np.array(new), mark, part))
+    return hidden
+
+
+def shape(columns: dict[str, np.ndarray], form: str) -> Any:
+    """One sequence in the form that the user has."""
+    numbers = np.column_stack([columns[name] for name in COLUMNS])
+    if form == "dense":
+        return numbers
+    if form == "sparse":
+        return sparse.csr_matrix(numbers)
+    if form == "frames":
+        return pd.DataFrame(columns)
+    items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for item in items:
+        if item["flag"] == 0.0:  # the same as not to have it
+            del item["flag"]
+    return items
