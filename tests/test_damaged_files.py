@@ -33,7 +33,7 @@ def data(estimator):
 def test_messages_name_the_file(tmp_path):
     path = tmp_path / "broken"
     path.write_bytes(b"")
-    message = "the file is too short to be a model file"
+    message = "the file is empty; copy it again from where it is whole, or train the model again"
     refuses_file(path, f"cannot load {str(path)!r}: {message}")
     with path.open("rb") as file:
         refuses_file(file, f"cannot load {str(path)!r}: {message}")
@@ -59,9 +59,10 @@ def after_length(header):
     return len(header).to_bytes(8, "little") + header
 
 
-TRUNCATED = "the file is truncated, or not a hedgerow model file"
-FOREIGN = "the file is not a hedgerow model file"
-DAMAGED = "not a hedgerow model file, or its {} damaged"
+FOREIGN = "the file is not a hedgerow model file{}; pass the path of a model that save or "
+OTHER = FOREIGN.format("")
+DAMAGED = "the file is damaged: its {} no JSON; copy it again from where it is whole"
+MARK = b'{"__metadata__":{"hedgerow":"'
 TENSORS = {"weight": np.zeros(3)}
 
 
@@ -69,23 +70,30 @@ TENSORS = {"weight": np.zeros(3)}
     ("foreign", "message"),
     [
         (b"1234567", "the file is too short to be a model file"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(100), TRUNCATED),
-        (b"PK\x03\x04" + bytes(100), TRUNCATED),
-        (b"\x80\x04\x95\x0f\x00\x00\x00\x00" + bytes(99), TRUNCATED),
-        (bytes(100), TRUNCATED),
-        (b"lCRF" + bytes(100), TRUNCATED),
-        (b"{}".ljust(100), TRUNCATED),
-        (after_length(b"{}"), FOREIGN),
-        (after_length(b"{]"), DAMAGED.format("header is")),
-        (after_length(b'{"a":'), DAMAGED.format("header is")),
-        (after_length(b'{"__metadata__": 5} '), FOREIGN),
-        (after_length(b'{"a":' + b"[" * 100_003), DAMAGED.format("header is")),
-        (save_tensors(TENSORS), FOREIGN),
-        (save_tensors(TENSORS, {"format": "pt"}), FOREIGN),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), OTHER),
+        (b"PK\x03\x04" + bytes(100), FOREIGN.format(": it is a zip archive")),
+        (
+            b"\x80\x04\x95\x0f\x00\x00\x00\x00" + bytes(99),
+            FOREIGN.format(": it looks like a pickle, which is read with pickle or joblib"),
+        ),
+        (b"\x1f\x8b\x08" + bytes(99), FOREIGN.format(": it is compressed with gzip")),
+        (bytes(100), OTHER),
+        (b"12345678", OTHER),
+        (b"lCRF" + bytes(100), FOREIGN.format(": it is a model of CRFsuite")),
+        (b"{}".ljust(100), FOREIGN.format(": it looks like JSON")),
+        (after_length(b"{}"), OTHER),
+        (after_length(b"{]"), OTHER),
+        (after_length(b'{"a":'), OTHER),
+        (after_length(MARK), DAMAGED.format("header is")),
+        (after_length(MARK)[:-1], "the file is truncated: it has 36 bytes, but should have more"),
+        (after_length(b'{"__metadata__": 5} '), OTHER),
+        (after_length(b'{"a":' + b"[" * 100_003), OTHER),
+        (save_tensors(TENSORS), OTHER),
+        (save_tensors(TENSORS, {"format": "pt"}), OTHER),
         (save_tensors(TENSORS, {"hedgerow": "00 no JSON"}), DAMAGED.format("metadata are")),
         (save_tensors(TENSORS, {"hedgerow": "00 [1]"}), DAMAGED.format("metadata are")),
     ],
-    ids=range(16),
+    ids=range(20),
 )
 def test_foreign_files(foreign, message):
     refuses_file(foreign, message)
@@ -93,12 +101,17 @@ def test_foreign_files(foreign, message):
 
 def test_every_truncated_file_is_refused(data):
     for length in range(len(data)):
-        with pytest.raises(ModelFileError, match=r"truncated|too short"):
+        with pytest.raises(ModelFileError, match=r"truncated|too short|empty"):
             hedgerow.load(data[:length])
+    refuses_file(
+        data[:-5],
+        f"the file is truncated: it has {len(data) - 5:,} bytes, but should have {len(data):,}; "
+        "copy it again from where it is whole, or train the model again",
+    )
 
 
 def test_more_bytes_than_there_should_be(data):
-    refuses_file(data + b"\0", "the file is damaged or truncated")
+    refuses_file(data + b"\0", "the file is damaged: it has 1 byte too many; copy it again")
 
 
 # Metadata.

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from hedgerow import LinearCRF, TreeCRF
 from reference.automata import enumerate_patterns
@@ -246,6 +247,19 @@ def test_a_table_that_carries_its_groups():
         crf.explain(table, 1)
     with pytest.raises(ValueError, match="known"):
         crf.explain(first, 1, known=["a"])
+
+
+@pytest.mark.parametrize("group_column", ["group", 3])
+def test_one_sequence_needs_no_group_column(group_column):
+    table = pd.DataFrame(np.concatenate(X), columns=["a", "b", "c"]).assign(group=group_ids(X))
+    crf = LinearCRF(max_iter=2, tol=0, group_column=group_column).fit(table, np.concatenate(Y))
+    first = table[table["group"] == 0]
+    expected = str(crf.explain(first, 1))
+    without = first.drop(columns="group")
+    for x in (without, without[["c", "a", "b"]], X[0], sparse.csr_array(X[0]), X[0].tolist()):
+        assert str(crf.explain(x, 1)) == expected
+    with pytest.raises(ValueError, match=r"x holds 1 sequence in a list"):
+        crf.explain([first], 1)
 
 
 def test_labels_that_are_not_possible():

@@ -21,7 +21,7 @@ from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.counting import count_of
 from hedgerow.decoding import DECODERS, Decode, DecodeParameter, check_decode
-from hedgerow.encode import check_group_column, encode_alike
+from hedgerow.encode import check_group_column, encode_alike, has_group_column
 from hedgerow.explain import Explanation
 from hedgerow.fingerprint import fingerprint
 from hedgerow.history import History
@@ -593,6 +593,13 @@ def with_plain_tables(crf: AnyEstimator) -> AnyEstimator:
     return plain.set_output(transform="default")
 
 
+def without_group_column(crf: AnyEstimator) -> AnyEstimator:
+    """The same model for X without the column of group ids."""
+    other = object.__new__(type(crf))
+    other.__dict__.update(crf.__dict__, group_column=None)
+    return other
+
+
 def read_inputs(crf: Estimator, X: Any, groups: Any, known: Any = None) -> Inputs:
     """Encode X, and labels that are known, as a fitted estimator's methods take them."""
     check_fitted(crf)
@@ -620,17 +627,20 @@ def compare_codes(crf: Estimator, y: Any, sequences: Sequences) -> Truth:
 
 
 def read_one(crf: Estimator, x: Any, known: Any) -> Inputs:
-    """Read one sequence, not wrapped in a list."""
+    """Read one sequence, not wrapped in a list; it needs no column of group ids."""
     check_fitted(crf)
+    column, n_features = crf.group_column, crf.model_.schema.n_features
+    carries_group = column is not None and has_group_column(x, column, n_features)
+    reader = crf if carries_group else without_group_column(crf)
     try:
-        inputs = read_inputs(crf, [x], None, None if known is None else [known])
+        inputs = read_inputs(reader, [x], None, None if known is None else [known])
     except (TypeError, ValueError):
         sequences = _read_if_possible(crf, x)
         if sequences is None or sequences.flat:
             raise
     else:
         # A table that carries its own groups may have several.
-        sequences = None if crf.group_column is None else _read_if_possible(crf, x)
+        sequences = _read_if_possible(crf, x) if carries_group else None
         if sequences is None or sequences.n_sequences == 1:
             return inputs
     raise ValueError(

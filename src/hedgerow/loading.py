@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from hedgerow.estimator import Estimator
 from hedgerow.linear_crf import LinearCRF
-from hedgerow.persist import CHECKPOINT, read
+from hedgerow.persist import CHECKPOINT, DamagedFileError, ForeignFileError, read
 from hedgerow.state import ModelFileError
 from hedgerow.tree_crf import TreeCRF
 
@@ -55,7 +55,16 @@ def load(source: str | os.PathLike[str] | bytes | BinaryIO) -> Estimator:
         kind, state = read(data)
         return _find_estimator(kind).from_state(state)
     except ModelFileError as error:
-        raise ModelFileError(f"cannot load {name}: {error}") from error.__cause__
+        raise ModelFileError(f"cannot load {name}: {error}{_advise(error)}") from error.__cause__
+
+
+def _advise(error: ModelFileError) -> str:
+    """What to do if a file cannot be read."""
+    if isinstance(error, ForeignFileError):
+        return "; pass the path of a model that save or hedgerow train has written"
+    if isinstance(error, DamagedFileError):
+        return "; copy it again from where it is whole, or train the model again"
+    return ""
 
 
 def _find_estimator(kind: str) -> type[Estimator]:

@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from safetensors.numpy import save as save_tensors
 
 from hedgerow import _core
 from hedgerow.atomic_write import open_atomic
+from hedgerow.counting import count_of
 from hedgerow.decoding import Decode
 from hedgerow.parameters import is_object, plain_value
 from hedgerow.sequences import MAX_FEATURES, Schema
@@ -34,8 +36,27 @@ from hedgerow.state import ModelFileError, State, expecting, read_array, require
 FORMAT = 5
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
+# How every file goes on after the 8 bytes that are the size of its header.
+MARK = b'{"__metadata__":{"hedgerow":"'
+MAX_HEADER_SIZE = 100_000_000  # that of safetensors
+# What files begin with that are often taken for a model.
+BEGINNINGS = {
+    b"\x1f\x8b": "it is compressed with gzip",
+    b"PK\x03\x04": "it is a zip archive",
+    b"\x80": "it looks like a pickle, which is read with pickle or joblib",
+    b"lCRF": "it is a model of CRFsuite",
+    b"{": "it looks like JSON",
+}
 # Text, integers and bools, of any size.
 DTYPES_OF_LABELS = re.compile("[<>|][Uiub][0-9]{1,9}")
+
+
+class DamagedFileError(ModelFileError):
+    """The file was a model file once."""
+
+
+class ForeignFileError(ModelFileError):
+    """The file is something else."""
 
 
 def write(path: Path, kind: str, state: State) -> None:
@@ -54,21 +75,13 @@ def write_file(path: Path, data: bytes) -> None:
 def read(data: bytes) -> tuple[str, State]:
     """Take apart the bytes of a file that `write` wrote: what kind it is of, and its state."""
     if b'"hedgerow-model"' in data[:40]:
-        raise ModelFileError(
-            "the file is a model as JSON, which is for other programs; pass the path of a model "
-            "that save or hedgerow train has written"
-        )
-    if len(data) < 8:
-        raise ModelFileError("the file is too short to be a model file")
-    header_size = int.from_bytes(data[:8], "little")
-    if header_size > len(data) - 8 or data[8:9] != b"{":
-        raise ModelFileError("the file is truncated, or not a hedgerow model file")
-    header = _parse_json(data[8 : 8 + header_size], "its header is damaged")
+        raise ForeignFileError("the file is a model as JSON, which is for other programs")
+    header = _read_header(data)
     metadata = header.get("__metadata__", {})
     if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):
-        raise ModelFileError("the file is not a hedgerow model file")
+        raise _foreign(data)
     digest, _, text = metadata["hedgerow"].partition(" ")
-    content = _parse_json(text, "its metadata are damaged")
+    content = _parse_json(text, DamagedFileError("the file is damaged: its metadata are no JSON"))
     version = content.get("format")
     if type(version) is not int or version < 1:  # True is an int too
         raise ModelFileError("the file does not hold a valid model: its format")
@@ -80,9 +93,9 @@ def read(data: bytes) -> tuple[str, State]:
     try:
         tensors = load_tensors(data)
     except (SafetensorError, ValueError, TypeError, KeyError, OverflowError) as error:
-        raise ModelFileError("the file is damaged or truncated") from error
+        raise _incomplete(data, header) from error
     if _digest(text, tensors) != digest:
-        raise ModelFileError("the file is damaged: its checksum does not match")
+        raise DamagedFileError("the file is damaged: its checksum does not match")
     return str(content.pop("model", None)), State(tensors, content)
 
 
@@ -188,15 +201,56 @@ def unpack_schema(metadata: dict[str, Any]) -> Schema:
     return schema
 
 
-def _parse_json(data: str | bytes, complaint: str) -> dict[str, Any]:
+def _read_header(data: bytes) -> dict[str, Any]:
+    """What stands before the tensors; raises ModelFileError, which says what the file is."""
+    if not data:
+        raise DamagedFileError("the file is empty")
+    if len(data) < 8:
+        raise DamagedFileError("the file is too short to be a model file")
+    begin, header_size = data[8 : 8 + len(MARK)], int.from_bytes(data[:8], "little")
+    if header_size > len(data) - 8 or begin[:1] != b"{":
+        if header_size <= MAX_HEADER_SIZE and MARK.startswith(begin):
+            raise _truncated(data, f"more than {8 + header_size:,}")
+        raise _foreign(data)
+    damaged = DamagedFileError("the file is damaged: its header is no JSON")
+    return _parse_json(data[8 : 8 + header_size], damaged if begin == MARK else _foreign(data))
+
+
+def _incomplete(data: bytes, header: dict[str, Any]) -> ModelFileError:
+    """Why the tensors of a file cannot be read."""
+    ends = [8 + int.from_bytes(data[:8], "little")]
+    with suppress(TypeError, KeyError, ValueError, IndexError):
+        for name, tensor in header.items():
+            if name != "__metadata__":
+                ends.append(ends[0] + int(tensor["data_offsets"][1]))
+    if len(data) < max(ends):
+        return _truncated(data, f"{max(ends):,}")
+    n_more = len(data) - max(ends)
+    more = f": it has {count_of(n_more, 'byte')} too many" if n_more else ""
+    return DamagedFileError(f"the file is damaged{more}")
+
+
+def _truncated(data: bytes, expected: str) -> ModelFileError:
+    return DamagedFileError(
+        f"the file is truncated: it has {len(data):,} bytes, but should have {expected}"
+    )
+
+
+def _foreign(data: bytes) -> ModelFileError:
+    what = next((what for begin, what in BEGINNINGS.items() if data.startswith(begin)), None)
+    hint = "" if what is None else f": {what}"
+    return ForeignFileError(f"the file is not a hedgerow model file{hint}")
+
+
+def _parse_json(data: str | bytes, complaint: ModelFileError) -> dict[str, Any]:
     try:
         parsed = json.loads(data, parse_float=_read_float, parse_constant=_read_float)
     except ModelFileError:
         raise
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"the file is not a hedgerow model file, or {complaint}") from error
+        raise complaint from error
     if not isinstance(parsed, dict):
-        raise ModelFileError(f"the file is not a hedgerow model file, or {complaint}")
+        raise complaint
     return parsed
 
 

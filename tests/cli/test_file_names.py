@@ -96,7 +96,7 @@ def test_positions_of_standard_input(model, monkeypatch, capsys):
 def test_the_format_of_standard_input(model, tmp_path, monkeypatch, capsys):
     give(monkeypatch, b"g,x,w,y\n1,2,a,A\n")
     message = complaint(capsys, "tag", model, "-", "-o", tmp_path / "out.parquet")
-    assert message.startswith("standard input holds csv and its rows are written as such, but ")
+    assert "would hold csv, as standard input does, but its name ends in .parquet;" in message
 
 
 def test_figures_of_standard_input(model, monkeypatch, capsys):

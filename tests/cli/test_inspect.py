@@ -3,6 +3,7 @@
 import pytest
 
 import hedgerow
+from hedgerow.cli import main
 from hedgerow.counting import count_of
 from hedgerow.files import Recipe, read_file
 from reference.command_line import complaint, run, train
@@ -78,6 +79,24 @@ def test_a_position_is_explained(chunk_model, chunks, capsys):
     assert run(capsys, *where) == f"{model.explain(x, 3)}\n"
     out = run(capsys, *where, "--label", "O", "--against", "B-NP")
     assert out == f"{model.explain(x, 3, label='O', against='B-NP')}\n"
+
+
+def test_a_table_without_its_group_column_is_one_sequence(tmp_path, capsys):
+    rows = ["day,x,state", "1,0.5,a", "1,2.0,b", "2,0.1,a"]
+    for name, lines in (("days", rows), ("one", [row.partition(",")[2] for row in rows[:3]])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    model = train(tmp_path / "days.csv", tmp_path / "model", "--group", "day", "--rounds", 2)
+    capsys.readouterr()
+    expected = run(capsys, "inspect", model, tmp_path / "days.csv", "--position", 1)
+    one = ["inspect", model, tmp_path / "one.csv"]
+    assert main(list(map(str, [*one, "--position", 1]))) == 0
+    warning = "has no column 'day', which says which rows make up a sequence: all of them are read"
+    assert capsys.readouterr() == (expected, f"hedgerow: warning: {one[-1]} {warning} as one\n")
+    assert main(list(map(str, [*one, "--sequence", 1]))) == 2
+    assert f"--sequence is 1 and {one[-1]} has 1 sequence;" in capsys.readouterr().err
+    (tmp_path / "one.csv").write_text("x,state\n")
+    assert main(list(map(str, one))) == 2
+    assert "has 0 sequences;" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ def test_a_table_in_another_format(table, model, tmp_path, capsys):
     if table.suffix == ".csv":
         message = complaint(capsys, "tag", model, table, "-o", tmp_path / "wrong.parquet")
         assert message == (
-            f"{table} holds csv and its rows are written as such, but "
-            f"{tmp_path / 'wrong.parquet'} is named as parquet; name it otherwise"
+            f"{tmp_path / 'wrong.parquet'} would hold csv, as {table} does, but its name ends in "
+            ".parquet; expected a name that ends in .csv, .tsv or .txt"
         )
 
 

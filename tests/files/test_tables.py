@@ -155,7 +155,11 @@ def test_what_is_no_table(tmp_path, text, options, message):
     [
         ("g,x,t,y\n1,2,a,A\n1,b,c,A\n", r"line 3: column 'x' cannot be read as double: .* 'b'"),
         ("g,t,y\n1,a,A\n", "column 'x', which the model was trained on, is not there; the columns"),
-        ("x,t,y\n1,a,A\n", "column 'g', which the model was trained on, is not there"),
+        (
+            "x,t,y\n1,a,A\n",
+            "column 'g', which says which rows make up a sequence, is not there; add it, with one "
+            "value in all rows if they are one sequence; the columns are 'x', 't', 'y'",
+        ),
         ('g,x,t,y\n1,2,a,A\n1,2,",A\n', "line 3: a quote is opened here and never closed"),
     ],
 )

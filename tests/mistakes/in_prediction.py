@@ -166,9 +166,10 @@ def a_score_of_missing_labels():
 
 
 @mistake(
-    "B",
+    "A",
     ModelFileError,
-    "cannot load 'notes.txt': the file is truncated, or not a hedgerow model file",
+    "cannot load 'notes.txt': the file is not a hedgerow model file; pass the path of a model that",
+    "save or hedgerow train has written",
 )
 def load_a_file_that_is_no_model():
     Path("notes.txt").write_text("not a model")

@@ -296,11 +296,41 @@ def parquet_on_a_terminal():
 @mistake(
     "A",
     Refused,
-    "walks.csv holds csv and its rows are written as such, but out.parquet is named as parquet;",
-    "name it otherwise",
+    "out.parquet would hold csv, as walks.csv does, but its name ends in .parquet; expected a name",
+    "that ends in .csv, .tsv or .txt",
 )
 def csv_into_a_parquet_file():
     shell("hedgerow tag walks.hedgerow walks.csv -o out.parquet")
+
+
+@mistake(
+    "A",
+    Refused,
+    "out.xlsx would hold csv, as walks.csv does, but its name ends in .xlsx; expected a name that",
+    "ends in .csv, .tsv or .txt",
+)
+def csv_into_an_excel_file():
+    shell("hedgerow tag walks.hedgerow walks.csv -o out.xlsx")
+
+
+@mistake(
+    "A",
+    Refused,
+    "page.pdf would hold a page in HTML, but its name ends in .pdf; expected a name that ends in",
+    ".html or .htm",
+)
+def a_report_as_a_pdf():
+    shell("hedgerow report walks.hedgerow -o page.pdf")
+
+
+@mistake(
+    "A",
+    Refused,
+    "model.json would hold a model, but its name ends in .json; expected a name that ends in",
+    ".hedgerow",
+)
+def a_model_as_json():
+    shell("hedgerow train walks.csv -m model.json --group walk")
 
 
 @mistake(
@@ -313,9 +343,10 @@ def the_labels_in_place_of_the_model():
 
 
 @mistake(
-    "B",
+    "A",
     Refused,
-    "cannot load 'walks.csv': the file is truncated, or not a hedgerow model file",
+    "cannot load 'walks.csv': the file is not a hedgerow model file; pass the path of a model that",
+    "save or hedgerow train has written",
 )
 def a_file_that_is_no_model():
     shell("hedgerow tag walks.csv walks.hedgerow")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
-from hedgerow.cli.models import check_output
 from hedgerow.cli.options import Commands, add_model, begin_command
+from hedgerow.cli.outputs import check_output
 from hedgerow.cli.text import format_size
 
 if TYPE_CHECKING:

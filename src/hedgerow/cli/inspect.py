@@ -23,7 +23,8 @@ SUMMARY = "see what a model has learnt, and why it chose a label"
 DESCRIPTION = """\
 Print what a model is and what it has learnt: its parameters as far as they are
 not the usual ones, labels, the largest weights or most important features, and
-which labels follow which. With a file, explain the label of a position.
+which labels follow which. With a file, explain the label of a position; a table
+without its group column is one sequence.
 """
 EXAMPLES = """\
   hedgerow inspect chunks.hedgerow
@@ -192,11 +193,11 @@ def find_sequence(options: argparse.Namespace, recipe: Recipe) -> Any:
 
     n_before = 0
     with telling():
-        for batch in stream_file(options.file, recipe):
+        for batch in stream_file(options.file, recipe, may_lack_groups=True):
             if 0 <= options.sequence < n_before + batch.n_sequences:
                 return batch.X[options.sequence - n_before]
             n_before += batch.n_sequences
     raise CommandError(
-        f"--sequence is {options.sequence} and {display_name(options.file)} has {n_before} "
-        "sequences; they are counted from 0"
+        f"--sequence is {options.sequence} and {display_name(options.file)} has "
+        f"{count_of(n_before, 'sequence')}; they are counted from 0"
     )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.atomic_write import check_place
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.counting import count_of
 from hedgerow.suggestions import suggest
@@ -76,18 +73,3 @@ def find_label(model: Estimator, option: str, text: str | None) -> Any:
     if text not in labels:
         raise CommandError(f"{option}: the model has no label {text!r}{suggest(text, labels)}")
     return labels[text]
-
-
-def check_output(path: str, what: str, sources: list[str | None]) -> None:
-    """See that a file can be written here before hours are spent on what goes into it."""
-    place = Path(path)
-    if path == "-":
-        raise CommandError(f"the {what} cannot go to standard output; name a file for it")
-    is_device = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
-    if not is_device:  # or a pipe: these are written to as they are
-        check_place(place)
-        if not os.access(place.parent, os.W_OK):
-            raise CommandError(f"the folder {str(place.parent)!r} for the {what} is not writable")
-    for source in sources:
-        if source is not None and Path(source).resolve() == place.resolve():
-            raise CommandError(f"the {what} would be written over {source}; name another file")

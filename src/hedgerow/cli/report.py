@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from hedgerow.cli.errors import tell, telling
-from hedgerow.cli.models import check_output, load_model, recipe_of
+from hedgerow.cli.models import load_model, recipe_of
 from hedgerow.cli.options import Commands, add_decode, add_model, begin_command
+from hedgerow.cli.outputs import check_output, check_page_name
 from hedgerow.cli.text import format_size
 
 SUMMARY = "write a page about a model"
@@ -30,7 +31,7 @@ def add_command(commands: Commands) -> None:
     add = parser.add_argument
     add_model(parser)
     add("file", metavar="DATA", nargs="?", help="labelled file to show it on")
-    add("-o", "--output", metavar="PAGE", required=True, help="where the page goes")
+    add("-o", "--output", metavar="PAGE", required=True, help="where the page goes: an .html file")
     add_decode(parser)
     add("--title", metavar="TEXT", help="title of the page; the model's file unless given")
 
@@ -41,6 +42,7 @@ def run(options: argparse.Namespace) -> None:
     from hedgerow.report import write_report
 
     check_output(options.output, "page", [options.model, options.file])
+    check_page_name(options.output)
     model = load_model(options.model)
     title = options.title or Path(options.model).name
     with telling():

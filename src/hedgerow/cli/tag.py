@@ -10,8 +10,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
-from hedgerow.cli.models import check_output, find_label, labels_by_text, load_model, recipe_of
+from hedgerow.cli.models import find_label, labels_by_text, load_model, recipe_of
 from hedgerow.cli.options import Commands, add_decode, add_jobs, add_model, begin_command
+from hedgerow.cli.outputs import check_output, check_rows_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,8 +115,7 @@ def run(options: argparse.Namespace) -> None:
 
 def choose_csv(options: argparse.Namespace, recipe: Recipe, file: str) -> bool:
     """Whether rows of a table with types go out as CSV; raises CommandError for what cannot be."""
-    from hedgerow.files.recipe import TABLES
-    from hedgerow.files.sniff import format_of_name
+    from hedgerow.files.endings import format_of_name
 
     has_types = recipe.format in ("parquet", "arrow")
     if options.output == "-":
@@ -126,14 +126,9 @@ def choose_csv(options: argparse.Namespace, recipe: Recipe, file: str) -> bool:
             )
         return False
     check_output(options.output, "labels", [options.model])
-    named_format = format_of_name(options.output)
-    if has_types and named_format == "csv":
+    if has_types and format_of_name(options.output) == "csv":
         return True
-    if named_format in TABLES and named_format != recipe.format:
-        raise CommandError(
-            f"{file} holds {recipe.format} and its rows are written as such, but "
-            f"{options.output} is named as {named_format}; name it otherwise"
-        )
+    check_rows_name(options.output, file, recipe.format)
     return False
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
 from hedgerow.cli.features import describe_features, warn_of_counters
-from hedgerow.cli.models import check_output, describe_training
+from hedgerow.cli.models import describe_training
 from hedgerow.cli.options import (
     Commands,
     add_jobs,
@@ -21,6 +21,7 @@ from hedgerow.cli.options import (
     read_columns,
     read_window,
 )
+from hedgerow.cli.outputs import check_model_name, check_output
 from hedgerow.cli.text import format_share, format_size
 from hedgerow.counting import count_of
 
@@ -201,8 +202,10 @@ def run(options: argparse.Namespace) -> None:
 def check_options(options: argparse.Namespace) -> None:
     """See that options go together, before anything takes time."""
     check_output(options.model_file, "model", [options.train, *options.dev, options.checkpoint])
+    check_model_name(options.model_file, "a model")
     if options.checkpoint is not None:
         check_output(options.checkpoint, "checkpoint", [options.train, *options.dev])
+        check_model_name(options.checkpoint, "a checkpoint")
     elif options.every is not None:
         raise CommandError("--every says how often to write the file of --checkpoint; name one")
     if [options.train, *options.dev, options.template].count("-") > 1:

@@ -2,7 +2,7 @@
 
 from hedgerow.encode.alike import encode_alike
 from hedgerow.encode.categories import number_categories
-from hedgerow.encode.group_column import check_group_column
+from hedgerow.encode.group_column import check_group_column, has_group_column
 from hedgerow.encode.items import renumber_items, seen_items
 from hedgerow.encode.reading import encode
 from hedgerow.encode.schema import check_schema
@@ -12,6 +12,7 @@ __all__ = [
     "check_schema",
     "encode",
     "encode_alike",
+    "has_group_column",
     "number_categories",
     "renumber_items",
     "seen_items",

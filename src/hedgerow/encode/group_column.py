@@ -24,6 +24,19 @@ def check_group_column(group_column: Any) -> None:
         )
 
 
+def has_group_column(x: Any, group_column: str | int, n_features: int) -> bool:
+    """Whether one sequence carries the column of group ids beside its features.
+
+    A column with a name is there or not; that of a number is if there is one column too many.
+    """
+    if isinstance(group_column, str):
+        frame = nw.from_native(x, eager_only=True, pass_through=True)
+        return isinstance(frame, nw.DataFrame) and group_column in frame.columns
+    if isinstance(x, list | tuple):
+        return bool(x) and hasattr(x[0], "__len__") and len(x[0]) != n_features
+    return getattr(x, "shape", None) is None or x.shape[-1] != n_features
+
+
 def check_given_once(block: Any, group_column: str | int) -> None:
     """Raise ValueError if X has the column of group ids, as far as can be told: groups are given.
 

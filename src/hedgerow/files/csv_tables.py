@@ -56,7 +56,7 @@ def stream_csv(request: Request) -> Iterator[Batch]:
         return
     header = Header(request.path, text, request.recipe.delimiter)
     columns = TableColumns(request, header.names)
-    types = columns.types | {columns.group: pa.string()}
+    types = columns.types | ({} if columns.group is None else {columns.group: pa.string()})
     if columns.label is not None:
         types[columns.label] = columns.label_type
     if columns.known is not None:

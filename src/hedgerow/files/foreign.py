@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 
+from hedgerow.files.endings import ending_of
 from hedgerow.files.errors import FileError, Path
 
 TABLE = "save the table as CSV, Parquet, Feather or JSON lines"
@@ -39,7 +39,7 @@ JSON_VALUE = "one value in JSON, over several lines; write one object per line (
 def refuse_foreign(path: Path, head: bytes) -> None:
     """Raise `FileError` for a file that is known, and cannot be read; `head` begins it."""
     what = next((what for begin, what in BEGINNINGS.items() if head.startswith(begin)), None)
-    ending = os.path.splitext(re.sub(r"\.gz$", "", os.fspath(path).lower()))[1]
+    ending = ending_of(path)
     if ending in FASTA_ENDINGS or FASTA_LINES.match(head):
         what = FASTA
     elif ending in JSON_ENDINGS and re.match(rb"\s*(\[|\{\s*\n)", head):

@@ -70,14 +70,18 @@ def stream_file(
     labels: bool = False,
     known: int | str | None = None,
     n_positions: int = N_POSITIONS,
+    may_lack_groups: bool = False,
 ) -> Iterator[Batch]:
     """Read a file of any length in bounded memory.
 
-    Parameters are those of `read_file`, and about how many positions there are in a batch. Every
-    batch holds whole sequences, at least one.
+    Parameters are those of `read_file`, about how many positions there are in a batch, and whether
+    a table without its group column is read, as one sequence. Every batch holds whole sequences,
+    at least one.
     """
     with open_source(path) as source:
-        yield from _stream(Request(source, recipe, labels, known, n_positions, shared=None))
+        yield from _stream(
+            Request(source, recipe, labels, known, n_positions, None, may_lack_groups)
+        )
 
 
 def _stream(request: Request) -> Iterator[Batch]:

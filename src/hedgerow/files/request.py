@@ -27,6 +27,8 @@ class Request:
         About how many positions there should be in a batch.
     shared : dict or None
         Strings met so far, each kept once, if all batches are kept; None in a stream.
+    may_lack_groups : bool
+        Whether a table without its group column is read, as one sequence.
     """
 
     source: Source
@@ -35,6 +37,7 @@ class Request:
     known: int | str | None
     n_positions: int
     shared: dict[str, str] | None
+    may_lack_groups: bool = False
 
     @property
     def path(self) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -19,25 +18,13 @@ from hedgerow.files.conll import (
     is_conllu,
     split_lines,
 )
+from hedgerow.files.endings import ending_of, format_of_name
 from hedgerow.files.errors import FileError, Path
 from hedgerow.files.foreign import N_BYTES, refuse_foreign
 from hedgerow.files.recipe import FORMATS, TABLES, Format, Recipe
 from hedgerow.files.source import HEAD, Source, open_source
 from hedgerow.files.template import Template
 
-FORMAT_OF_ENDING: dict[str, Format] = {
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".crfsuite": "crfsuite",
-    ".conll": "conll",
-    ".conllu": "conll",
-}
 MAGIC: dict[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -304,7 +291,7 @@ def _find_names(path: Path, lines: list[bytes]) -> tuple[str, ...] | None:
             return tuple(decode_text(named[1], path, number).split())
         if line.strip() and not line.startswith(b"#"):
             break
-    return tuple(NAMES_OF_CONLLU) if _ending(path) == ".conllu" else None
+    return tuple(NAMES_OF_CONLLU) if ending_of(path) == ".conllu" else None
 
 
 def _find_format(said: Said, head: bytes) -> Format:
@@ -354,12 +341,3 @@ def _looks_like_table(lines: list[bytes]) -> bool:
         rows[0].count(mark) > 0 and len({row.count(mark) for row in rows}) == 1
         for mark in (b",", b";")
     )
-
-
-def format_of_name(path: Path) -> Format | None:
-    """The format that the name of a file says, if it says one."""
-    return FORMAT_OF_ENDING.get(_ending(path))
-
-
-def _ending(path: Path) -> str:
-    return os.path.splitext(re.sub(r"\.gz$", "", os.fspath(path), flags=re.IGNORECASE))[1].lower()

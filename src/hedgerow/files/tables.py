@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.data_warning import warn_of_data
 from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.files.batch import Batch, cut
 from hedgerow.files.columns import check_named_once, find_column, list_columns
-from hedgerow.files.errors import FileError, Path
+from hedgerow.files.errors import FileError, Path, display_name
 from hedgerow.files.recipe import Kind
 from hedgerow.files.request import Request
 
@@ -39,28 +40,41 @@ TYPE_OF_LABEL = {
 
 
 class TableColumns:
-    """Which columns of a file are read, and as what; the file must have those of the recipe."""
+    """Which columns of a file are read, and as what; the file must have those of the recipe.
+
+    ``group`` is None if it lacks its group column, and may.
+    """
 
     def __init__(self, request: Request, names: Sequence[str]) -> None:
         path, recipe, known = request.path, request.recipe, request.known
         assert recipe.group is not None
-        self.group = recipe.columns[recipe.group]
+        group = recipe.columns[recipe.group]
+        self.group: str | None = group
+        if request.may_lack_groups and group not in names:
+            self.group = None
+            warn_of_data(
+                f"{display_name(path)} has no column {group!r}, which says which rows make up a "
+                "sequence: all of them are read as one"
+            )
         self.features = [recipe.columns[number] for number in recipe.features]
         self.label = recipe.columns[recipe.label] if request.labels else None
         self.known = None if known is None else names[find_column(names, known, path)]
-        if self.known in (self.group, *self.features):
+        if self.known is not None and self.known in (self.group, *self.features):
             raise FileError(
                 path,
                 f"column {self.known!r} cannot hold labels that are known: the model takes it for "
                 "a feature or for the group",
             )
-        used = [self.group, *self.features, *([] if self.label is None else [self.label])]
+        used = [name for name in (self.group, *self.features, self.label) if name is not None]
         for name in used:
             if name not in names:
+                purpose = ", which the model was trained on,"
+                advice = ""
+                if name == group:
+                    purpose = ", which says which rows make up a sequence,"
+                    advice = "add it, with one value in all rows if they are one sequence; "
                 raise FileError(
-                    path,
-                    f"column {name!r}, which the model was trained on, is not there; "
-                    f"{list_columns(names)}",
+                    path, f"column {name!r}{purpose} is not there; {advice}{list_columns(names)}"
                 )
         check_named_once(names, [*used, *([] if self.known is None else [self.known])], path)
         kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
@@ -73,6 +87,12 @@ class TableColumns:
 
     def stream(self, parts: Iterable[pa.Table]) -> Iterator[Batch]:
         """Whole sequences of the parts of a table."""
+        if self.group is None:
+            tables = [part for part in parts if len(part)]
+            if tables:
+                rows = pa.concat_tables(tables)
+                yield self._to_batch(rows, [0, len(rows)])
+            return
         for rows, offsets in _whole_groups(parts, self.group, self._path, self._remember_all):
             yield self._to_batch(rows, offsets)
 

@@ -1,0 +1,65 @@
+"""Endings: what the name of a file says about what is in it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hedgerow.files.errors import Path
+from hedgerow.files.recipe import Format
+
+FORMAT_OF_ENDING: dict[str, Format] = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".crfsuite": "crfsuite",
+    ".conll": "conll",
+    ".conllu": "conll",
+}
+# Endings that files of a format may have too, though they do not tell it.
+ALSO: dict[Format, tuple[str, ...]] = {
+    "csv": (".tsv", ".txt"),
+    "jsonl": (".json",),
+    "conll": (".txt", ".tsv"),
+    "crfsuite": (".txt",),
+}
+# Files of other programs, which nothing here writes as a table or as lines of text.
+FOREIGN_ENDINGS = (
+    *(".xlsx", ".xls", ".xlsm", ".ods", ".doc", ".docx", ".pdf", ".html", ".htm", ".xml", ".yaml"),
+    *(".json", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".mat", ".h5", ".hdf5", ".avro"),
+    *(".orc", ".db", ".sqlite", ".onnx", ".hedgerow", ".safetensors"),
+    *(".zip", ".7z", ".tar", ".tgz", ".bz2", ".xz", ".zst"),
+)
+
+
+def ending_of(path: Path) -> str:
+    """The ending of a name, such as ``.csv``, in lower case; that of ``a.csv.gz`` is ``.csv``."""
+    return os.path.splitext(re.sub(r"\.gz$", "", os.fspath(path), flags=re.IGNORECASE))[1].lower()
+
+
+def format_of_name(path: Path) -> Format | None:
+    """The format that the name of a file says, if it says one."""
+    return FORMAT_OF_ENDING.get(ending_of(path))
+
+
+def endings_of(format: Format) -> tuple[str, ...]:
+    """Endings of the names of files that hold rows of this format."""
+    own = (ending for ending, name in FORMAT_OF_ENDING.items() if name == format)
+    return (*own, *ALSO.get(format, ()))
+
+
+def may_hold(path: Path, format: Format) -> bool:
+    """Whether a name can be that of a file that holds rows of this format.
+
+    Tables have one of few endings, or none; lines of text may have any that is not taken.
+    """
+    ending = ending_of(path)
+    if not ending or ending in endings_of(format):
+        return True
+    is_taken = ending in FOREIGN_ENDINGS or ending in FORMAT_OF_ENDING
+    return format in ("conll", "crfsuite") and not is_taken
