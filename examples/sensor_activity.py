@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hedgerow import TreeCRF
 from hedgerow.metrics import label_scores
 
-RATE = 20  # measurements a second
+RATE = 20  # measurements per second
 ACTIVITIES = ["still", "walk", "run", "stairs"]
 STEPS = np.array([0.0, 1.8, 2.7, 1.6])  # steps per second
 STRENGTH = np.array([0.05, 1.0, 2.2, 0.9])
@@ -30,7 +30,7 @@ NEXT = np.array(  # what follows an activity: nobody goes from still to a run
 
 
 def record(n_seconds: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A recording: acceleration along three axes, (n_seconds, RATE, 3), and a label a second."""
+    """A recording: acceleration (n_seconds, RATE, 3) along three axes, and one label per second."""
     labels = np.zeros(n_seconds, dtype=np.int64)
     for t in range(1, n_seconds):
         labels[t] = rng.choice(len(ACTIVITIES), p=NEXT[labels[t - 1]])

@@ -58,6 +58,7 @@ __all__ = [
     "Estimator",
     "best_step",
     "check_fitted",
+    "compare_codes",
     "read_codes",
     "read_inputs",
     "read_one",

@@ -109,7 +109,7 @@ def a_table_of_labels():
     "A",
     ValueError,
     "X is 1-D with shape (16,); expected 2-D, (positions, features). Reshape your data:",
-    "x.reshape(-1, 1) for one feature a position, x.reshape(1, -1) for one position",
+    "x.reshape(-1, 1) for one feature per position, x.reshape(1, -1) for one position",
 )
 def one_dimension():
     trees().fit(ROWS[:, 0], LABELS)
@@ -119,7 +119,7 @@ def one_dimension():
     "A",
     ValueError,
     "X[0] is 1-D with shape (3,); expected 2-D, (positions, features). Reshape your data:",
-    "x.reshape(-1, 1) for one feature a position, x.reshape(1, -1) for one position",
+    "x.reshape(-1, 1) for one feature per position, x.reshape(1, -1) for one position",
 )
 def sequences_of_one_dimension():
     trees().fit([x[:, 0] for x in X], Y)

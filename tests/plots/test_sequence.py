@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from hedgerow import LinearCRF, plots
+from hedgerow import DataWarning, LinearCRF, plots
 from hedgerow.plots.sequence import COLOURS, HATCHES
 
 STATES = ["idle", "run", "_stop$"]
@@ -86,8 +86,22 @@ def test_one_sequence_is_plotted(tree_crf, words):
         plots.marginals(tree_crf, X)
     with pytest.raises(ValueError, match=r"y\[0\] has 1 label but X\[0\] has"):
         plots.marginals(tree_crf, X[0], y[0][:1])
-    with pytest.raises(ValueError, match=r"unknown label '\?' at y\[0\]\[0\]"):
-        plots.marginals(tree_crf, X[0], ["?"] * len(y[0]))
+    with pytest.raises(ValueError, match=r"unknown label 7 at y\[0\]\[0\]"):
+        plots.marginals(tree_crf, X[0], [7] * len(y[0]))
+
+
+def test_labels_that_the_model_does_not_know_are_mistakes(machine, tree_crf, words):
+    crf, x, y = machine
+    truth = ["fly", "fly", None, *y[3:]]
+    with pytest.warns(DataWarning, match="y has labels that did not occur in training: 'fly', at"):
+        ax = plots.marginals(crf, x, truth)
+    (crosses,) = ax.get_lines()
+    assert crosses.get_xdata().tolist() == [0, 1]
+    assert "fly" in [text.get_text() for text in ax.texts]
+    assert legend_names(ax) == ["run", "idle", r"_stop\$"]
+    with pytest.warns(DataWarning, match="did not occur in training: '!', "):  # of many labels
+        ax = plots.marginals(tree_crf, words[0][0], ["!"] * len(words[1][0]))
+    assert len(ax.get_lines()[0].get_xdata()) == len(words[1][0])
 
 
 def test_positions_are_whole_numbers():

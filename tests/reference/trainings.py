@@ -6,7 +6,7 @@ from hedgerow import LinearCRF, TreeCRF
 
 
 def make_data(seed=0, n_sequences=24):
-    """Sequences of three numbers a position, and three labels that depend on their neighbours."""
+    """Sequences of three numbers per position, and three labels that depend on their neighbours."""
     rng = np.random.default_rng(seed)
     X = [rng.normal(size=(rng.integers(1, 8), 3)) for _ in range(n_sequences)]
     y = [((x[:, 0] + np.roll(x[:, 1], 1) > 0).astype(int) + (x[:, 2] > 1)).tolist() for x in X]

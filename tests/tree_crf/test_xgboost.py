@@ -120,7 +120,7 @@ def fit_once(**parameters):
 def test_the_first_trees(newton, reg_lambda):
     crf = fit_once(newton=newton, reg_lambda=reg_lambda, max_step=None)
     # Slopes of the score of "a" are -1/2 where it is seen and 1/2 where it is not. Curvature is
-    # 2 * 1/2 * 1/2 a row, and 1 without it: sum(delta) / (N + lambda).
+    # 2 * 1/2 * 1/2 per row, and 1 without it: sum(delta) / (N + lambda).
     curvature = 0.5 if newton else 1.0
     low = 0.5 * 1.5 / (3 * curvature + reg_lambda)
     high = 0.5 * -0.5 / (curvature + reg_lambda)

@@ -79,7 +79,7 @@ def show_words(pictures: list[NDArray[np.uint8]], readings: list[tuple[str, ...]
 
 
 def draw(word: NDArray[np.uint8]) -> str:
-    """A word as lines of text, two rows of its pixels a line; ``word`` (T, 128) of 0 and 1."""
+    """A word as lines of text, two rows of its pixels per line; ``word`` (T, 128) of 0 and 1."""
     marks = BLOCKS if can_print("".join(BLOCKS)) else PLAIN
     image = word.reshape(-1, 16, 8).transpose(1, 0, 2).reshape(16, -1).tolist()
     pairs = zip(image[::2], image[1::2], strict=True)

@@ -98,7 +98,7 @@ def check_two_dimensional(block: Any, where: str) -> None:
     if len(shape) != 2:
         raise ValueError(
             f"{where} is {len(shape)}-D with shape {shape}; expected 2-D, (positions, features). "
-            "Reshape your data: x.reshape(-1, 1) for one feature a position, "
+            "Reshape your data: x.reshape(-1, 1) for one feature per position, "
             "x.reshape(1, -1) for one position"
         )
     if shape[1] == 0:
@@ -136,7 +136,7 @@ def _form_of_list(sequence: list[Any] | tuple[Any, ...], where: str) -> Form:
         if _is_number(position):
             raise ValueError(
                 f"{where} is a 1-D list of numbers; expected 2-D, (positions, features). "
-                "Reshape your data: [[value] for value in sequence] for one feature a position"
+                "Reshape your data: [[value] for value in sequence] for one feature per position"
             )
         raise TypeError(
             f"{where} holds {_a(position)} as a position; expected a row of numbers, a dict or "
@@ -164,7 +164,7 @@ def check_list_of_sequences(sequences: list[Any]) -> None:
     if _is_number(first):
         raise ValueError(
             "X is a 1-D list of numbers; expected 2-D, (positions, features). Reshape your "
-            "data: [[value] for value in X] for one feature a position"
+            "data: [[value] for value in X] for one feature per position"
         )
 
 

@@ -101,7 +101,7 @@ def encode(
 
 
 def _read_flat(block: Any, groups: Any, group_column: str | int | None) -> Sequences:
-    """Read one block of rows: one sequence, or one a group."""
+    """Read one block of rows: one sequence, or one per group."""
     if not isinstance(block, list | tuple):
         check_two_dimensional(block, "X")
     n_rows = len(block) if isinstance(block, list | tuple) else block.shape[0]

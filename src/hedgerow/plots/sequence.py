@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode, check_decode
-from hedgerow.estimator import read_codes, read_one
+from hedgerow.estimator import compare_codes, read_one
 from hedgerow.plots.canvas import (
     INK,
     LINE,
@@ -46,7 +46,8 @@ def marginals(
 
     Below the bands of the labels stand the labels that ``predict`` gives and, with `y`, the true
     ones; crosses mark where they differ. Names stand where there is room. Of many labels the least
-    probable share a grey band.
+    probable share a grey band. True labels that the model does not know are grey mistakes, and are
+    warned of.
 
     Parameters
     ----------
@@ -68,25 +69,33 @@ def marginals(
     model = check_model(crf)
     check_decode(decode)
     inputs, n_threads = read_one(model, x, None), count_threads(model.n_jobs)
-    truth = None if y is None else read_codes(model, [y], inputs.sequences)
+    truth = None if y is None else compare_codes(model, [y], inputs.sequences)
     probs = model.model_.marginals(inputs, n_threads=n_threads)
     predicted = model.model_.predict(inputs, decode, n_threads=n_threads)
-    strips = {"predicted": predicted} | ({} if truth is None else {"true": truth})
+    strips = {"predicted": predicted} | ({} if truth is None else {"true": truth.codes})
     styles = _choose_styles(probs, list(strips.values()), [show(c) for c in model.classes_])
+    strange = [] if truth is None else truth.strange.tolist()
+    of_strips = styles | {
+        code: Style(show(label), LINE, "")
+        for code, label in enumerate(strange, start=len(model.classes_))
+    }
     n_positions = len(probs)
     ax = open_axes(ax, float(np.clip(2 + 0.42 * n_positions, 6, 15)), 3.6)
     _draw_bands(ax, probs, styles)
     bottoms = {name: -(i + 1) * (STRIP + FREE) for i, name in enumerate(strips)}
     for name, codes in strips.items():
-        _draw_strip(ax, bottoms[name], codes, styles)
+        _draw_strip(ax, bottoms[name], codes, of_strips)
     lowest = min(bottoms.values()) - FREE
     if truth is not None:
-        wrong = np.flatnonzero((truth >= 0) & (truth != predicted))
+        wrong = np.flatnonzero(truth.given & (truth.codes != predicted))
         ax.plot(wrong, np.full(len(wrong), lowest), "x", color=INK, markersize=4, mew=1)
         lowest -= FREE
     _name_axes(ax, n_positions, lowest, {name: b + STRIP / 2 for name, b in bottoms.items()})
     width, height = measure_axes(ax)
-    _write_names(ax, (width / n_positions, height / (1 - lowest)), probs, strips, bottoms, styles)
+    room = width / n_positions, height / (1 - lowest)
+    _write_names_of_bands(ax, room, probs, styles)
+    for name, codes in strips.items():
+        _write_names_of_strip(ax, room, bottoms[name], codes, of_strips)
     return ax
 
 
@@ -116,7 +125,8 @@ def _choose_styles(
     most = probs.max(axis=0)
     if len(names) > len(COLOURS):
         given = np.unique(np.concatenate(strips))
-        most[given[given >= 0]] += 1  # what is given anywhere comes first
+        # What is given anywhere comes first.
+        most[given[(given >= 0) & (given < len(names))]] += 1
         most[most < ENOUGH] = 0
     limit = len(COLOURS) * len(HATCHES)
     kept = np.argsort(-most, kind="stable")[:limit]
@@ -191,39 +201,52 @@ def _name_axes(ax: Axes, n_positions: int, lowest: float, strips: dict[str, floa
     ax.spines[:].set_visible(False)
 
 
-def _write_names(
+def _write_names_of_bands(
+    ax: Axes, room: tuple[float, float], probs: NDArray[np.float64], styles: dict[int, Style]
+) -> None:
+    edges = _stack(probs, styles)
+    for band, style in enumerate(styles.values()):
+        if measure_text(style.name, FONT) + 3 <= room[0]:
+            for place in range(len(probs)):
+                box = place, place + 1, edges[band, place], edges[band + 1, place]
+                _write_name(ax, room, style, *box)
+
+
+def _write_names_of_strip(
     ax: Axes,
     room: tuple[float, float],
-    probs: NDArray[np.float64],
-    strips: dict[str, NDArray[np.int32]],
-    bottoms: dict[str, float],
+    bottom: float,
+    codes: NDArray[np.int32],
     styles: dict[int, Style],
 ) -> None:
-    """Write names where they fit; ``room`` is the points of a position and of probability 1."""
+    for begin, end, code in _runs(codes):
+        if code in styles:
+            _write_name(ax, room, styles[code], begin, end, bottom, bottom + STRIP)
+
+
+def _write_name(
+    ax: Axes,
+    room: tuple[float, float],
+    style: Style,
+    begin: int,
+    end: int,
+    low: float,
+    high: float,
+) -> None:
+    """Write a name if it fits; ``room`` is the points of a position and of probability 1."""
     from matplotlib.patheffects import withStroke
 
-    widths = {code: measure_text(style.name, FONT) + 3 for code, style in styles.items()}
-
-    def write(code: int, begin: int, end: int, low: float, high: float) -> None:
-        fits = code in styles and (end - begin) * room[0] >= widths[code]
-        if not fits or (high - low) * room[1] < FONT:
-            return
-        style = styles[code]
-        ax.text(
-            (begin + end - 1) / 2,
-            (low + high) / 2,
-            style.name,
-            ha="center",
-            va="center_baseline",
-            fontsize=FONT,
-            color=readable_on(style.colour),
-            path_effects=[withStroke(linewidth=3, foreground=style.colour)],
-        )
-
-    edges = _stack(probs, styles)
-    for band, code in enumerate(styles):
-        for place in range(len(probs)) if widths[code] <= room[0] else ():
-            write(code, place, place + 1, edges[band, place], edges[band + 1, place])
-    for name, codes in strips.items():
-        for begin, end, code in _runs(codes):
-            write(code, begin, end, bottoms[name], bottoms[name] + STRIP)
+    if (high - low) * room[1] < FONT or (end - begin) * room[0] < measure_text(
+        style.name, FONT
+    ) + 3:
+        return
+    ax.text(
+        (begin + end - 1) / 2,
+        (low + high) / 2,
+        style.name,
+        ha="center",
+        va="center_baseline",
+        fontsize=FONT,
+        color=readable_on(style.colour),
+        path_effects=[withStroke(linewidth=3, foreground=style.colour)],
+    )
