@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from hedgerow import LinearCRF, TreeCRF
+from hedgerow import DataWarning, LinearCRF, TreeCRF
 from reference.automata import enumerate_patterns
 from reference.estimators import assert_same, group_ids, refuses
 from reference.fitted_model import read_model
@@ -269,7 +269,8 @@ def test_labels_that_are_not_possible():
     refuses(ValueError, message, crf.explain, BIO_X[0], 0, against="I-x")
     message, known = "no label but 'O' is possible", ["O", *[None] * (len(BIO_X[0]) - 1)]
     refuses(ValueError, f"{message} at position 0", crf.explain, BIO_X[0], 0, known=known)
-    one = LinearCRF().fit([[[1.0]]], [["a"]])
+    with pytest.warns(DataWarning, match="y has a single label, 'a'"):
+        one = LinearCRF().fit([[[1.0]]], [["a"]])
     refuses(ValueError, "no label but 'a' is possible at position 0", one.explain, [[1.0]], 0)
 
 

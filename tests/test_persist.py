@@ -112,6 +112,7 @@ def to_plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
+@pytest.mark.filterwarnings("ignore:y has a single label")
 @pytest.mark.parametrize(
     ("estimator", "kind"),
     [(estimator, kind) for estimator in ESTIMATORS for kind in (*OF_BOTH, *OWN[estimator])],

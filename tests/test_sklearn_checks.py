@@ -68,6 +68,7 @@ def without_repetitions(pairs):
 
 
 # Older versions of scikit-learn hand over a generator, which pytest no longer likes.
+@pytest.mark.filterwarnings("ignore:y has a single label")
 @pytest.mark.parametrize(NAMES, list(without_repetitions(PAIRS)), **CHECKS.kwargs)
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)

@@ -13,7 +13,8 @@ class DataWarning(UserWarning):
 
     Warned of are a flat table without groups that looks like many sequences, numbers that are
     stored as text, test rows of groups that were trained on, labels that the model does not know,
-    and too few sequences to hold some of them out.
+    a single label to learn from, an ``eval_metric`` without data to measure it on, and too few
+    sequences to hold some of them out.
     ``warnings.filterwarnings("ignore", category=hedgerow.DataWarning)`` silences them,
     ``"error"`` in place of ``"ignore"`` makes them errors.
     """

@@ -298,6 +298,7 @@ def test_the_shortest_step_that_is_tried():
             booster.measured = booster._measure(booster.scores, booster.weights)
 
 
+@pytest.mark.filterwarnings("ignore:y has a single label")
 def test_nothing_left_to_learn():
     booster = make_booster(TreeCRF(n_jobs=1), X, [["a"] * len(labels) for labels in Y])
     assert advance(booster) is None

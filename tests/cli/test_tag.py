@@ -136,7 +136,7 @@ def test_a_file_of_other_columns(chunk_model, tmp_path, capsys):
 
 def test_a_model_that_knows_no_files(tmp_path, words, capsys):
     path = tmp_path / "python.hedgerow"
-    hedgerow.LinearCRF().fit([[("a",)]], [["x"]]).save(path)
+    hedgerow.LinearCRF().fit([[("a",), ("b",)]], [["x", "y"]]).save(path)
     message = complaint(capsys, "tag", path, words)
     assert message == (
         f"{path} was trained in Python and does not know how files are to be read; train it with "

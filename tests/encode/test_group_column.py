@@ -100,6 +100,11 @@ def test_a_model_remembers_it(make, tmp_path):
         (WITH_IDS, -5, "group_column is -5, but X has 4 columns"),
         (WITH_IDS, "word", "group_column is 'word', but X has no column names; pass the number"),
         (sparse.csr_array(WITH_IDS), "word", "group_column is 'word', but X has no column names"),
+        (
+            [[pd.DataFrame(TABLE)]],
+            1,
+            "X[0] holds DataFrame in the place of rows, so it has no grou",
+        ),
         ([ROWS], 9, "group_column is 9, but X[0] has 3 columns"),
         (IDS[:, None], 0, "X has no column but that of group ids, group_column=0; at least one"),
         (pd.DataFrame({"s": IDS}), "s", "X has no column but that of group ids, group_column='s'"),

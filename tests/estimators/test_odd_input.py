@@ -60,6 +60,7 @@ def test_a_long_sequence_and_a_short_one(make):
     assert np.isfinite(crf.log_likelihood([rows], [labels])).all()
 
 
+@pytest.mark.filterwarnings("ignore:y has a single label")
 def test_nothing_to_learn(make):
     for rows, labels in ((np.ones((4, 2)), ["a", "b", "b", "a"]), (ROWS, ["only"] * len(ROWS))):
         probs = make().fit(rows, labels).predict_proba(rows)

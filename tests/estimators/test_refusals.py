@@ -364,6 +364,7 @@ def test_trainings_in_which_nothing_counts(by):
     assert crf.loss_ == 0
 
 
+@pytest.mark.filterwarnings("ignore:y has a single label")
 @pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
@@ -389,6 +390,7 @@ def test_one_label_alone_is_predicted_with_certainty(estimator, parameters):
     assert crf.sample(X, 2)[0].tolist() == [same[0]] * 2
 
 
+@pytest.mark.filterwarnings("ignore:y has a single label")
 def test_a_single_position(make):
     crf = make().fit([[{"word": "x"}]], [["a"]])
     assert crf.predict([[{"word": "y"}, {}]])[0].tolist() == ["a", "a"]

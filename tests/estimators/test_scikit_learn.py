@@ -91,7 +91,7 @@ def test_parameters_are_kept_as_given(estimator):
     assert isinstance(crf, BaseEstimator)
     assert crf.get_params() == parameters
     assert estimator().set_params(**parameters).get_params() == parameters
-    crf.fit(X, Y)
+    crf.fit(X, Y, eval_set=(X, Y))
     for name, value in parameters.items():
         assert getattr(crf, name) is value
     with pytest.raises(ValueError, match=r"has no parameter 'depth'"):
@@ -106,13 +106,13 @@ def test_every_parameter_is_documented_with_its_default(estimator):
 
 
 def test_clone_has_the_parameters_and_nothing_else(estimator):
-    crf = estimator(**PARAMETERS[estimator]).fit(X, Y)
+    crf = estimator(**PARAMETERS[estimator]).fit(X, Y, eval_set=(X, Y))
     twin = clone(crf)
     assert twin.get_params() == PARAMETERS[estimator]
     with pytest.raises(NotFittedError):
         check_is_fitted(twin)
     check_is_fitted(crf)
-    assert_same_training(twin.fit(X, Y), crf)
+    assert_same_training(twin.fit(X, Y, eval_set=(X, Y)), crf)
 
 
 def test_repr_shows_what_differs(estimator):

@@ -87,6 +87,6 @@ def test_text_columns_alone_and_categories():
 
 
 def test_text_that_is_not_valid_unicode():
-    frame = pd.DataFrame({"c": ["\ud800"]}, dtype=object)
+    frame = pd.DataFrame({"c": ["\ud800", "a"]}, dtype=object)
     with pytest.raises(ValueError, match=r"ud800', which is not valid Unicode .* repair or remove"):
-        LinearCRF().fit(frame, ["a"])
+        LinearCRF().fit(frame, ["a", "b"])

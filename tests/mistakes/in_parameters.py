@@ -2,7 +2,7 @@
 
 from sklearn.metrics import f1_score
 
-from hedgerow import LinearCRF, TreeCRF
+from hedgerow import DataWarning, LinearCRF, TreeCRF
 from mistakes.data import X, Y, trees, weights
 from mistakes.mistake import mistake
 
@@ -152,6 +152,17 @@ def a_missing_label_that_is_no_label():
 )
 def a_metric_that_does_not_exist():
     trees(eval_metric="f1_makro").fit(X, Y, eval_set=(X, Y))
+
+
+@mistake(
+    "A",
+    DataWarning,
+    "eval_metric is 'f1_macro', but there are no data to measure it on, so it changes nothing;",
+    "pass fit(..., eval_set=(X, y)), or set early_stopping_rounds, which holds out some training",
+    "sequences",
+)
+def a_metric_without_an_eval_set():
+    trees(eval_metric="f1_macro").fit(X, Y)
 
 
 @mistake(

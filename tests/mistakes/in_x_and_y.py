@@ -58,6 +58,16 @@ def no_labels():
 
 @mistake(
     "A",
+    DataWarning,
+    "y has a single label, 'walk': there is nothing to learn, and every position will be predicted",
+    "to have it; check that y holds what is to be predicted, and for all sequences",
+)
+def a_single_label():
+    trees().fit(X, [["walk"] * len(y) for y in Y])
+
+
+@mistake(
+    "A",
     TypeError,
     "y is of type str; X is a list of sequences, so y is a list with one list of labels for every",
     "sequence",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, log_loss, make_scorer
 
-from hedgerow import Checkpoint, load
+from hedgerow import Checkpoint, DataWarning, load
 from hedgerow.metrics import chunk_scores
 from hedgerow.scorers import make_position_scorer
 from hedgerow.training.eval_metrics import EvalMetrics, read_eval_metric
@@ -175,8 +175,32 @@ def test_metrics_are_in_the_history(make, tmp_path):
 
 @pytest.mark.parametrize("metric", ["chunk_f1", ["f1_macro", "chunk_f1"], {"mine": "chunk_f1"}])
 def test_metrics_are_saved_by_name(make, metric, tmp_path):
-    make(eval_metric=metric).fit(X, Y).save(tmp_path / "model")
+    make(eval_metric=metric).fit(X, Y, eval_set=(X, Y)).save(tmp_path / "model")
     assert load(tmp_path / "model").eval_metric == metric
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"eval_metric": "f1_macro"}, {"early_stopping_metric": "accuracy"}]
+)
+def test_a_metric_without_data_changes_nothing(make, parameters):
+    ((name, value),) = parameters.items()
+    message = (
+        f"{name} is {value!r}, but there are no data to measure it on, so it changes nothing; pass "
+        "fit(..., eval_set=(X, y)), or set early_stopping_rounds, which holds out some training "
+        "sequences"
+    )
+    with pytest.warns(DataWarning, match=re.escape(message)):
+        crf = make(**parameters).fit(X, Y)
+    assert crf.history_ == make().fit(X, Y).history_
+    make(**parameters).fit(X, Y, eval_set=(X, Y))
+    make(**parameters, early_stopping_rounds=2, validation_fraction=0.5).fit(X, Y)
+    make(eval_metric="loss", early_stopping_metric="loss").fit(X, Y)  # as without them
+
+
+def test_an_eval_set_of_one_label_is_measured_without_a_word(make):
+    same = [[Y[0][0]] * len(Y[0])]
+    crf = make(eval_metric="balanced_accuracy").fit(X, Y, eval_set=(X[:1], same))
+    assert len(crf.history_["eval_balanced_accuracy"]) > 0
 
 
 class Sinking:

@@ -106,6 +106,7 @@ def test_a_lone_sequence_is_cut_where_constraints_allow():
         divide([["B", "I", "I", "I"]], constraints="BIO")
 
 
+@pytest.mark.filterwarnings("ignore:y has a single label")
 @pytest.mark.parametrize(("y", "n_known"), [([["a"]], 1), ([["a", None], [None]], 1)])
 def test_too_few_labels(y, n_known):
     message = (
@@ -129,6 +130,6 @@ def test_too_few_sequences_for_the_share():
 
 
 def test_nothing_is_held_out_unless_asked_for():
-    crf, X = LinearCRF(), encode([np.zeros((1, 1))])
-    labelled = read_labelled(crf, X, _core.StringIndex(), [["a"]], objective=Likelihood())
+    crf, X = LinearCRF(), encode([np.zeros((2, 1))])
+    labelled = read_labelled(crf, X, _core.StringIndex(), [["a", "b"]], objective=Likelihood())
     assert hold_out(labelled, None, 0) == (labelled, None)

@@ -51,6 +51,7 @@ def test_values_missing_only_in_prediction():
     assert np.isfinite(crf.predict_proba(gaps)).all()
 
 
+@pytest.mark.filterwarnings("ignore:y has a single label")
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_one_row(order):
     crf = make(order=order).fit([[[1.0, 2.0]]], [["a"]])

@@ -78,6 +78,7 @@ def test_a_model_can_go_on_from_itself():
     assert_same_model(crf, make(8).fit(X, Y))
 
 
+@pytest.mark.filterwarnings("ignore:y has a single label")
 def test_two_trainings_are_one_where_the_objective_has_nothing_left_to_learn():
     # Of a single label all is known: no round for the objective gets anywhere.
     x, y = [[[0.0]]], [["a"]]

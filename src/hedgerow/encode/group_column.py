@@ -33,7 +33,7 @@ def has_group_column(x: Any, group_column: str | int, n_features: int) -> bool:
         frame = nw.from_native(x, eager_only=True, pass_through=True)
         return isinstance(frame, nw.DataFrame) and group_column in frame.columns
     if isinstance(x, list | tuple):
-        return bool(x) and hasattr(x[0], "__len__") and len(x[0]) != n_features
+        return bool(x) and _is_row(x[0]) and len(x[0]) != n_features
     return getattr(x, "shape", None) is None or x.shape[-1] != n_features
 
 
@@ -69,6 +69,11 @@ def split_off_groups(block: Any, group_column: str | int, where: str) -> tuple[A
     rest : of the same form as `block`
         All other columns.
     """
+    if isinstance(block, list | tuple) and not all(map(_is_row, block)):
+        raise ValueError(
+            f"{where} holds {type(block[0]).__name__} in the place of rows, so it has no "
+            f"group_column={group_column!r}; pass one table, or a list of sequences"
+        )
     names = list(block.columns) if isinstance(block, nw.DataFrame) else None
     n_columns = min(map(len, block)) if isinstance(block, list | tuple) else block.shape[1]
     number = find_column(group_column, n_columns, names, where)
@@ -87,6 +92,11 @@ def split_off_groups(block: Any, group_column: str | int, where: str) -> tuple[A
         rows = block.tocsr()
         return rows[:, [number]].toarray().ravel(), rows[:, others]
     return block[:, number], block[:, others]
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a member of a list can be a row: a list of cells."""
+    return hasattr(value, "__len__") and getattr(value, "ndim", 1) == 1
 
 
 def find_column(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
+from hedgerow.data_warning import warn_of_data
 from hedgerow.encode import renumber_items, seen_items
 from hedgerow.encode.suspects import warn_of_suspects
 from hedgerow.labels import Constraints, LabelColumn, Labels, read_constraints, read_labels
@@ -133,6 +134,12 @@ def read_labelled(
     else:
         column.require_any()
         codes = labels.encode(column, sequences)
+    if len(labels.classes) == 1:
+        warn_of_data(
+            f"y has a single label, {labels.classes.tolist()[0]!r}: there is nothing to learn, and "
+            "every position will be predicted to have it; check that y holds what is to be "
+            "predicted, and for all sequences"
+        )
     constraints = _read_constraints(crf, labels, codes, sequences)
     weight = read_sample_weight(sample_weight, sequences)
     if weight.by_position is not None:

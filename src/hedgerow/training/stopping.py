@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from hedgerow.data_warning import warn_of_data
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.training.eval_metrics import ALWAYS, EvalMetric, MetricOrName, read_eval_metric
 
@@ -101,6 +102,8 @@ class Stopping:
                 "validation_fraction=0.1 to hold out a tenth of the training sequences"
             )
         held_out = None if share is None else float(share)
+        if eval_set is None and held_out is None:
+            _warn_of_nothing_to_measure(crf)
         return cls(patience, metric, tuple(callbacks or ()), metrics, held_out)
 
     def call_back(self, number: int, figures: Mapping[str, float]) -> bool:
@@ -108,3 +111,15 @@ class Stopping:
         step = Step(number, MappingProxyType(dict(figures)))
         answers = [callback(step) for callback in self.callbacks]
         return any(map(bool, answers))
+
+
+def _warn_of_nothing_to_measure(crf: StoppingParameters) -> None:
+    for name in ("eval_metric", "early_stopping_metric"):
+        value = getattr(crf, name)
+        if value not in (None, "loss"):
+            warn_of_data(
+                f"{name} is {value!r}, but there are no data to measure it on, so it changes "
+                "nothing; pass fit(..., eval_set=(X, y)), or set early_stopping_rounds, which "
+                "holds out some training sequences"
+            )
+            return
