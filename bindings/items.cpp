@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "arrays.hpp"
+#include "simd.hpp"
 #include "string_index.hpp"
 
 namespace hedgerow::bindings {
@@ -29,6 +30,16 @@ std::string kind_of(nb::handle value) {
 bool is_string_list(nb::handle value) {
   PyObject* p = value.ptr();
   return PyList_Check(p) || PyTuple_Check(p) || PyAnySet_Check(p);
+}
+
+// Whether PyFloat_AsDouble runs no Python code.
+bool is_plain_number(PyObject* p) { return PyLong_CheckExact(p) || PyFloat_CheckExact(p); }
+
+// Asks for a string that will be read soon: the object, and its text behind it.
+void prefetch_string(nb::handle string) {
+  const char* p = reinterpret_cast<const char*>(string.ptr());
+  HEDGEROW_PREFETCH(p);
+  HEDGEROW_PREFETCH(p + 64);
 }
 
 // An element of a container. Without a GIL another thread may take it out of there meanwhile, so it
@@ -129,17 +140,58 @@ class ItemWalker {
 
   // name_ holds the keys above, each with its colon.
   void walk_dict(nb::handle dict) {
-    const size_t prefix = name_.size();
+    if (gather(dict)) {
+      for (const auto& [key, value] : entries_) walk_entry(key, value);
+      return;
+    }
+    Element key;
+    Element value;
+    Py_ssize_t at = 0;
+    while (next_of_dict(dict.ptr(), at, key, value)) walk_entry(key, value);
+  }
+
+  // Lists the entries of a dict while their keys are on the way from memory; false if a value is
+  // not plain: then reading it may run Python code, which may change the dict.
+  bool gather(nb::handle dict) {
+    entries_.clear();
     Element key;
     Element value;
     Py_ssize_t at = 0;
     while (next_of_dict(dict.ptr(), at, key, value)) {
-      if (!PyUnicode_Check(key.ptr()))
-        fail("has a key of type " + kind_of(key) + "; attribute names must be strings");
-      name_.append(text(key));
-      walk_value(value);
-      name_.resize(prefix);
+      PyObject* p = value.ptr();
+      if (!is_plain_number(p) && !PyBool_Check(p) && !PyUnicode_Check(p)) return false;
+      prefetch_string(key);
+      entries_.emplace_back(key, value);
     }
+    return true;
+  }
+
+  void walk_entry(nb::handle key, nb::handle value) {
+    if (!PyUnicode_Check(key.ptr()))
+      fail("has a key of type " + kind_of(key) + "; attribute names must be strings");
+    const std::string_view own = text(key);
+    const size_t prefix = name_.size();
+    if (prefix == 0 && add_number(own, value)) return;
+    name_.append(own);
+    walk_value(value);
+    name_.resize(prefix);
+  }
+
+  // Notes an attribute whose value is a plain number, as most are: its name is that of the key, and
+  // needs no copy. False if it is none.
+  bool add_number(std::string_view name, nb::handle value) {
+    PyObject* p = value.ptr();
+    double number = 1.0;
+    if (p != one_.ptr()) {
+      if (!is_plain_number(p)) return false;
+      number = PyFloat_AsDouble(p);
+      if (number == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return false;
+      }
+    }
+    add(name, number);
+    return true;
   }
 
   void walk_value(nb::handle value) {
@@ -159,6 +211,8 @@ class ItemWalker {
       name_.push_back(':');
       walk_strings(value);
     } else {
+      // Python code may change what the names noted so far are part of.
+      if (!is_plain_number(p)) flush();
       const double number = value.is_none() ? -1.0 : PyFloat_AsDouble(p);
       if (value.is_none() || (number == -1.0 && PyErr_Occurred())) {
         PyErr_Clear();
@@ -188,7 +242,12 @@ class ItemWalker {
       return;
     }
     const size_t prefix = name_.size();
+    strings_.clear();
     for_each(strings, [&](const Element& string) {
+      prefetch_string(string);
+      strings_.push_back(string);
+    });
+    for (const Element& string : strings_) {
       if (!PyUnicode_Check(string.ptr())) refuse_in_list(kind_of(string));
       if (prefix == 0) {
         add(text(string), 1.0);
@@ -197,7 +256,7 @@ class ItemWalker {
         add(name_, 1.0);
         name_.resize(prefix);
       }
-    });
+    }
   }
 
   [[noreturn]] void refuse_in_list(const std::string& kind) {
@@ -247,7 +306,11 @@ class ItemWalker {
   int64_t sequence_ = 0;
   int64_t position_ = 0;
   int depth_ = 0;
+  nb::int_ one_{1};  // Python has one object for each small number
   std::string name_;
+  // Of the dict or list that is being read.
+  std::vector<std::pair<Element, Element>> entries_;
+  std::vector<Element> strings_;
   // Names put together from keys and values, for this position; without a GIL, all its names.
   std::deque<std::string> made_;
   std::vector<std::string_view> found_names_;

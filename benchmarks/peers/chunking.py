@@ -1,7 +1,9 @@
 """CoNLL-2000 chunking with CRF++'s template: LinearCRF against CRFsuite, one model, one loss.
 
-Both sides get the same Python lists of attribute strings and run the same number of L-BFGS
-iterations. Training is timed from the lists to the trained model.
+Both sides get the same Python lists of attribute strings, or in ``crfsuite_dicts`` and
+``hedgerow_dicts`` the same dicts from attribute strings to 1, and run the same number of L-BFGS
+iterations. Training is timed from the lists or dicts to the trained model, and they tag what has
+the same form.
 
 With ``--wapiti PATH``, Wapiti's program, two more sides have a weight for every attribute and
 label: Wapiti, and ``LinearCRF(all_pairs=True)``. Both read the same file with the same template,
@@ -20,6 +22,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -32,7 +35,9 @@ POS_WINDOWS = (
     *((-2, -1), (-1, 0), (0, 1), (1, 2)),
     *((-2, -1, 0), (-1, 0, 1), (0, 1, 2)),
 )
-SIDES = (*common.SIDES, "wapiti", "hedgerow_all_pairs")
+DICTS = "_dicts"
+PEER_SIDES = (*common.SIDES, *(side + DICTS for side in common.SIDES))
+WAPITI_SIDES = ("wapiti", "hedgerow_all_pairs")
 PENALTY = 2.0
 RATIOS = (
     "train_seconds",
@@ -72,6 +77,11 @@ def read_sequences(path: Path) -> tuple[list[list[list[str]]], list[list[str]]]:
         X.append([one + other for one, other in zip(of_words, of_tags, strict=True)])
         y.append(labels)
     return X, y
+
+
+def to_dicts(X: list[list[list[str]]]) -> list[list[dict[str, int]]]:
+    """The same attributes as users of sklearn-crfsuite have them, each with the value 1."""
+    return [[dict.fromkeys(names, 1) for names in sequence] for sequence in X]
 
 
 def write_template(path: Path) -> None:
@@ -177,18 +187,23 @@ def side_record(options: argparse.Namespace, folder: Path) -> common.Record:
         return wapiti_record(options, folder)
     if options.side == "hedgerow_all_pairs":
         return all_pairs_record(options, folder)
-    X, y = read_sequences(folder / "train.txt.gz")
+    is_dicts = options.side.endswith(DICTS)
+
+    def read(name: str) -> tuple[list[Any], list[list[str]]]:
+        X, y = read_sequences(folder / f"{name}.txt.gz")
+        return (to_dicts(X) if is_dicts else X), y
+
+    X, y = read("train")
     before = common.peak_memory_mib()
-    common.log("lists built, training")
-    if options.side == "crfsuite":
+    common.log("input built, training")
+    if options.side.removesuffix(DICTS) == "crfsuite":
         trained, tag = common.train_crfsuite(X, y, options.iterations, options.folder)
     else:
         trained, tag = common.train_hedgerow(X, y, options.iterations, options.jobs)
     after = common.peak_memory_mib()
-    X_test, _ = read_sequences(folder / "test.txt.gz")
-    tagged = common.tag_record(tag, X_test)
+    tagged = common.tag_record(tag, read("test")[0])
     memory = {
-        "peak_mib_after_lists": before,
+        "peak_mib_before_training": before,
         "peak_mib_after_training": after,
         "training_mib": after - before,
         "peak_mib_at_end": common.peak_memory_mib(),
@@ -197,7 +212,7 @@ def side_record(options: argparse.Namespace, folder: Path) -> common.Record:
 
 
 def main() -> None:
-    parser = common.side_parser(__doc__, SIDES)
+    parser = common.side_parser(__doc__, PEER_SIDES + WAPITI_SIDES)
     parser.add_argument("--iterations", type=int, default=100)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds conll2000/")
     parser.add_argument("--wapiti", type=Path, help="Wapiti's program: compare all pairs with it")
@@ -214,12 +229,14 @@ def main() -> None:
         truth = [[token[-1] for token in s] for s in common.read_conll(folder / "test.txt.gz")]
         return {"f1": float(chunk_scores(truth, record["predicted"]).f1)}
 
-    sides = common.run_sides(options, score, SIDES if options.wapiti else common.SIDES)
-    with_all_pairs = {
-        name: sides[side]
-        for name, side in (("wapiti", "wapiti"), ("hedgerow", "hedgerow_all_pairs"))
-        if side in sides
-    }
+    names = PEER_SIDES + WAPITI_SIDES if options.wapiti else PEER_SIDES
+    sides = common.run_sides(options, score, names)
+
+    def ratios(peer: str, side: str, names: Sequence[str]) -> common.Record:
+        pair = {"peer": sides.get(peer), "hedgerow": sides.get(side)}
+        found = {name: record for name, record in pair.items() if record is not None}
+        return common.ratios(found, names, "peer")
+
     common.print_json(
         {
             "task": "conll2000 chunking",
@@ -227,10 +244,9 @@ def main() -> None:
             "jobs": options.jobs,
             "repeat": options.repeat,
             **sides,
-            "crfsuite_over_hedgerow": common.ratios(sides, RATIOS),
-            "wapiti_over_hedgerow_all_pairs": common.ratios(
-                with_all_pairs, WAPITI_RATIOS, "wapiti"
-            ),
+            "crfsuite_over_hedgerow": ratios("crfsuite", "hedgerow", RATIOS),
+            "crfsuite_over_hedgerow_dicts": ratios("crfsuite_dicts", "hedgerow_dicts", RATIOS),
+            "wapiti_over_hedgerow_all_pairs": ratios(*WAPITI_SIDES, WAPITI_RATIOS),
             "machine": machine,
         }
     )

@@ -74,3 +74,26 @@ def test_attributes_that_are_seen_in_their_order():
     sequences = encode([[{"a": 1, "b": 1, "c": 1}], [{"c": 1}, {"a": 1}]], None, index)
     last = sequences.part(1, 2)
     assert seen_items(last, index).names() == ["c", "a"]
+
+
+def test_a_number_that_changes_its_dict_leaves_the_names_before_it():
+    class Clearing:
+        def __float__(self):
+            item.clear()
+            return 2.0
+
+    item = {f"{name} before it": 1 for name in "ab"}
+    item["last"] = Clearing()
+    index = _core.StringIndex()
+    sequences = encode([[item]], index=index)
+    assert index.names() == ["a before it", "b before it", "last"]
+    assert sequences.sparse.values.tolist() == [1, 1, 2]
+
+
+def test_numbers_of_a_dict_are_read_alike():
+    numbers = [1, 1.0, True, np.float32(1), np.float64(1), np.int64(1)]
+    index = _core.StringIndex()
+    sequences = encode([[{"a": number, "b:c": 2} for number in numbers]], index=index)
+    assert sequences.sparse.values.tolist() == [1, 2] * 6
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\] has a int as value of 'a'; expected a num"):
+        encode([[{"a": 10**400}]], index=index)
