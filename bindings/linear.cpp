@@ -188,6 +188,7 @@ void bind_linear(nb::module_& module) {
           array("direction"), nb::arg("size"), array("gradient_before"), array("gradient_after"),
           nb::arg("n_threads"))
       .def("clear", &InverseHessian::clear)
+      .def("make_room", &InverseHessian::make_room)
       .def_prop_ro("is_empty", &InverseHessian::is_empty)
       .def("to_arrays", &arrays_of)
       .def("restore", &restore, array("steps"), array("changes"), array("products"))

@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "large_pages.hpp"
 #include "simd.hpp"
 
 namespace hedgerow {
@@ -64,15 +63,12 @@ void InverseHessian::push(const Step& step, int n_threads, Stop& stop) {
   const double squared = std::accumulate(squares.begin(), squares.end(), 0.0);
   if (!(curvature > 1e-14 * squared)) return;
   Pair pair;
-  if (pairs_.size() == memory_) {  // the oldest pair's memory is used again
+  if (is_full()) {  // the oldest pair's memory is used again
     pair = std::move(pairs_.front());
     pairs_.pop_front();
   }
-  for (std::vector<float>* numbers : {&pair.step, &pair.change}) {
-    numbers->reserve(n_weights_);
-    prefer_large_pages(numbers->data(), n_weights_ * sizeof(float));
-    numbers->resize(n_weights_);
-  }
+  pair.step.resize(n_weights_);
+  pair.change.resize(n_weights_);
   for_pieces([&](int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       pair.step[i] = static_cast<float>(step.step(i));
@@ -101,8 +97,8 @@ void InverseHessian::fill_direction(const double* gradient, double* direction, i
     for (int64_t i = first; i < end; ++i) direction[i] = -gradient[i];
   });
   if (pairs_.empty()) return;
-  const auto pass = [&](double factor, const std::vector<float>* add, double scale,
-                        const std::vector<float>* with) {
+  const auto pass = [&](double factor, const LargeVector<float>* add, double scale,
+                        const LargeVector<float>* with) {
     return sum_pieces(n_weights_, n_threads, stop, [&](int64_t first, int64_t end) {
       return update_and_dot(direction, factor, add ? add->data() : nullptr, scale,
                             with ? with->data() : nullptr, first, end);

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <vector>
 
+#include "large_vector.hpp"
 #include "parallel.hpp"
 
 namespace hedgerow {
@@ -15,8 +15,8 @@ class InverseHessian {
  public:
   // A step, and how the gradient changed over it. (n_weights,) each
   struct Pair {
-    std::vector<float> step;
-    std::vector<float> change;
+    LargeVector<float> step;
+    LargeVector<float> change;
     double curvature;  // step . change
     double squared;    // change . change
   };
@@ -40,6 +40,11 @@ class InverseHessian {
   };
   void push(const Step& step, int n_threads, Stop& stop);
   void clear() { pairs_.clear(); }
+  // Forgets the oldest step if there is no room for another: for who needs its memory before the
+  // next push, which will not be of a step that is left out.
+  void make_room() {
+    if (is_full()) pairs_.pop_front();
+  }
   bool is_empty() const { return pairs_.empty(); }
 
   // What is remembered, the oldest first; and to remember just that.
@@ -51,6 +56,8 @@ class InverseHessian {
   void fill_direction(const double* gradient, double* direction, int n_threads, Stop& stop) const;
 
  private:
+  bool is_full() const { return pairs_.size() == memory_; }
+
   int64_t n_weights_;
   size_t memory_;
   std::deque<Pair> pairs_;

@@ -149,10 +149,15 @@ def minimize(
     while not iterations.over and gradient.any():
         fresh = metric.is_empty  # the direction is the plain gradient's, of no known scale
         metric.fill_direction(gradient, direction, n_threads)
+        metric.make_room()
         ray = _Ray(loss, weights, direction, n_threads)
         step = ray.search(value, gradient, fresh)
         if step is not None:
-            new_weights, value, new_gradient = ray.at(step)
+            value, new_gradient = ray.at(step)[1:]
+            ray.forget()  # the weights are made again: the metric needs as much memory first
+            metric.push(direction, step, gradient, new_gradient, n_threads)
+            gradient = new_gradient
+            weights = ray.weights_at(step)
         elif not fresh:
             metric.clear()
             continue
@@ -160,11 +165,9 @@ def minimize(
             found = backtrack(ray.at, weights, value, gradient, direction, iterations, fresh)
             if found.point is None or value - found.point[1] <= iterations.rounding(value):
                 return iterations.end(weights, value, found.steepest)  # there is no lower loss
-            new_weights, value, new_gradient = found.point
-            np.subtract(new_weights, weights, out=direction)
-            step = 1.0
-        metric.push(direction, step, gradient, new_gradient, n_threads)
-        weights, gradient = new_weights, new_gradient
+            np.subtract(found.point[0], weights, out=direction)
+            metric.push(direction, 1.0, gradient, found.point[2], n_threads)
+            weights, value, gradient = found.point
         iterations.losses.append(value)
         yield weights, value
     return iterations.end(weights, value)
@@ -245,13 +248,21 @@ class _Ray:
     def at(self, step: float) -> Point:
         """Weights, loss and gradient at a step from the origin."""
         if step != self._step:
-            self._point = None  # lets go of its vectors before new ones are made
-            weights = np.empty_like(self._origin)
-            _core.fill_multiple(step, self._direction, self._origin, weights, self._n_threads)
-            self._point = (weights, *self._loss(weights))
-            self._step = step
+            self.forget()  # lets go of its vectors before new ones are made
+            weights = self.weights_at(step)
+            self._point, self._step = (weights, *self._loss(weights)), step
         assert self._point is not None
         return self._point
+
+    def forget(self) -> None:
+        """Let go of the last point."""
+        self._point = self._step = None
+
+    def weights_at(self, step: float) -> Vector:
+        """Weights at a step from the origin."""
+        weights = np.empty_like(self._origin)
+        _core.fill_multiple(step, self._direction, self._origin, weights, self._n_threads)
+        return weights
 
     def search(self, value: float, gradient: Vector, fresh: bool) -> float | None:
         """A step that meets the strong Wolfe conditions; None if none is found.

@@ -363,6 +363,7 @@ class LinearCRF(Estimator):
                 n_threads=n_threads,
             )
             del rows  # the loss has its own copy, made for its purpose
+            _core.release_memory()
             solver = Solver(loss, data.index, solver_state, plan, given)
             fitted = self._train(
                 solver,

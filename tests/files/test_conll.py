@@ -119,7 +119,7 @@ def test_a_file_by_parts_is_the_atomic_write(tmp_path_factory, sequences, gap, n
     whole = read_file(path, recipe)
     assert whole.y == [["L"], *([row[2] for row in rows] for rows in sequences)]
     batches = list(stream_file(path, recipe, labels=True, n_positions=n_positions))
-    assert [x for batch in batches for x in batch.X] == whole.X
+    assert [x for batch in batches for x in batch.X] == list(whole.X)
     assert [y for batch in batches for y in batch.y] == whole.y
     again = write(folder, copy(path, recipe, n_positions, folder / "out"), "again.txt")
     assert read_file(again, make_recipe(again)).y == whole.y

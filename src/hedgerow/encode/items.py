@@ -40,10 +40,16 @@ def seen_items(sequences: Sequences, index: StringIndex) -> StringIndex:
     return seen
 
 
-def renumber_items(sequences: Sequences, index: StringIndex, other: StringIndex) -> Sequences:
-    """The same items by the numbers of another index, without attributes that it does not have."""
+def renumber_items(
+    sequences: Sequences, index: StringIndex, other: StringIndex, grow: bool = False
+) -> Sequences:
+    """The same items by the numbers of another index.
+
+    Attributes that it does not have are added to it, or dropped.
+    """
     assert sequences.sparse is not None
     names = index.names()
-    numbers = np.fromiter(map(other.find, names), np.int32, len(names))
+    find = other.add if grow else other.find
+    numbers = np.fromiter(map(find, names), np.int32, len(names))
     rows = sequences.sparse.renumber(numbers, len(other))
     return replace(sequences, sparse=rows)

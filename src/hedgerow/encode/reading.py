@@ -26,6 +26,7 @@ from hedgerow.encode.frames import read_frames
 from hedgerow.encode.group_column import check_given_once, split_off_groups
 from hedgerow.encode.groups import merely_count, name_groups, read_groups
 from hedgerow.encode.items import read_items
+from hedgerow.encode.numbered_names import NumberedNames
 from hedgerow.encode.sparse import read_sparse
 from hedgerow.sequences import Sequences
 
@@ -71,8 +72,11 @@ def encode(
     >>> sequences.offsets.tolist(), sequences.dense.shape
     ([0, 3, 4], (4, 2))
     """
-    if isinstance(X, CutFrame) and groups is None and group_column is None:
-        return replace(read_frames([X.frame], flat=False), offsets=X.offsets)
+    if groups is None and group_column is None:
+        if isinstance(X, CutFrame):
+            return replace(read_frames([X.frame], flat=False), offsets=X.offsets)
+        if isinstance(X, NumberedNames) and index is not None:
+            return X.numbered_by(index, grow)
     block = settle(X, "X")
     if groups is not None and group_column is not None:
         check_given_once(block, group_column)

@@ -43,7 +43,7 @@ class Batch:
     @property
     def n_positions(self) -> int:
         """Number of positions of all sequences."""
-        return int(sum(map(len, self.X)))
+        return sum(map(len, self.X if self.y is None else self.y))
 
 
 def cut(values: list[Value], offsets: Sequence[int]) -> list[list[Value]]:

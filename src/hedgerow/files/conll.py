@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
+from hedgerow.encode.numbered_names import NumberedNames
 from hedgerow.files.batch import Batch, cut
 from hedgerow.files.cells import to_cells
 from hedgerow.files.chunks import Chunk, decode, read_chunks
@@ -206,8 +207,19 @@ def stream_conll(request: Request) -> Iterator[Batch]:
         widths.add(n_columns + 1)
     reader = LineReader(request.path, recipe.delimiter, tuple(widths), is_conllu(recipe.columns))
     template = recipe.read_template()
+    kept: NumberedNames | None = None
     for lines in stream_lines(request.source, reader, request.n_positions):
-        yield _to_batch(lines, template, request)
+        batch = _to_batch(lines, template, request)
+        if request.keeps_all:
+            kept = NumberedNames(list(batch.X), kept)
+            batch = replace(batch, X=kept)
+        yield batch
+
+
+def _read_labels(texts: list[str]) -> list[str | None]:
+    """Labels, None where a cell is empty; each is one object, however often it occurs."""
+    labels: dict[str, str | None] = {text: text or None for text in dict.fromkeys(texts)}
+    return [labels[text] for text in texts]
 
 
 def _to_batch(lines: Lines, template: Template, request: Request) -> Batch:
@@ -216,9 +228,9 @@ def _to_batch(lines: Lines, template: Template, request: Request) -> Batch:
     known = None if request.known is None else _find_known(request, request.known, len(columns))
     wanted = {*template.columns, *(number for number in (label, known) if number is not None)}
     texts = {number: decode(columns[number], request.path, lines.number) for number in wanted}
-    y = None if label is None else cut([text or None for text in texts[label]], lines.offsets)
+    y = None if label is None else cut(_read_labels(texts[label]), lines.offsets)
     hints = None if known is None else cut([text or None for text in texts[known]], lines.offsets)
-    return Batch(template.expand(texts, lines.offsets, request.shared), y, lines, hints)
+    return Batch(template.expand(texts, lines.offsets), y, lines, hints)
 
 
 def _find_known(request: Request, known: int | str, width: int) -> int:

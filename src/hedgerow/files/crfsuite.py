@@ -116,9 +116,10 @@ def stream_crfsuite(request: Request) -> Iterator[Batch]:
     path = request.path
     if request.known is not None:
         find_column(["label"], request.known, path)
+    shared: dict[str, str] | None = {} if request.keeps_all else None
     for chunk in read_chunks(request.source, request.n_positions):
         lines = decode(chunk.lines, path, partial(add, chunk.first))
-        items = ItemReader(path, request.shared)
+        items = ItemReader(path, shared)
         for number, line in enumerate(lines, start=chunk.first):
             items.read(line, number)
         if items.X:

@@ -18,6 +18,7 @@ from hedgerow.files.source import open_source
 
 if TYPE_CHECKING:
     from hedgerow.encode.cut_frame import CutFrame
+    from hedgerow.encode.numbered_names import NumberedNames
 
 # Positions of a batch: enough for the estimators to be quick, few enough to need little memory.
 N_POSITIONS = 1 << 13
@@ -50,7 +51,7 @@ def read_file(
         The file does not fit the recipe, or has no sequence.
     """
     with open_source(path) as source:
-        request = Request(source, recipe, labels, known, N_POSITIONS, shared={})
+        request = Request(source, recipe, labels, known, N_POSITIONS, keeps_all=True)
         batches = [replace(batch, rows=None) for batch in _stream(request)]
     if not batches:
         raise FileError(path, "the file is empty: it has no sequence")
@@ -80,7 +81,7 @@ def stream_file(
     """
     with open_source(path) as source:
         yield from _stream(
-            Request(source, recipe, labels, known, n_positions, None, may_lack_groups)
+            Request(source, recipe, labels, known, n_positions, False, may_lack_groups)
         )
 
 
@@ -136,8 +137,8 @@ def _only_if_needed(weights: list[float] | None) -> list[float] | None:
 def _join_sequences(parts: list[Sequence[Any]]) -> Sequence[Any]:
     if isinstance(parts[0], list):
         return list(chain.from_iterable(parts))
-    first: CutFrame = cast("CutFrame", parts[0])
-    return first.joined(cast("list[CutFrame]", parts))
+    first = cast("CutFrame | NumberedNames", parts[0])
+    return first.joined(cast("Any", parts))
 
 
 def _join(parts: list[list[Any] | None]) -> list[Any] | None:

@@ -25,8 +25,8 @@ class Request:
         A column of labels that are known beforehand.
     n_positions : int
         About how many positions there should be in a batch.
-    shared : dict or None
-        Strings met so far, each kept once, if all batches are kept; None in a stream.
+    keeps_all : bool
+        Whether all batches are kept, as small as they can be; not in a stream.
     may_lack_groups : bool
         Whether a table without its group column is read, as one sequence.
     """
@@ -36,7 +36,7 @@ class Request:
     labels: bool
     known: int | str | None
     n_positions: int
-    shared: dict[str, str] | None
+    keeps_all: bool
     may_lack_groups: bool = False
 
     @property

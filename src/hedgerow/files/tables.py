@@ -83,7 +83,7 @@ class TableColumns:
         # Rows that are read together.
         self.n_rows = max(1, min(request.n_positions, MOST_CELLS // len(names)))
         self._path = path
-        self._remember_all = request.shared is not None
+        self._remember_all = request.keeps_all
 
     def stream(self, parts: Iterable[pa.Table]) -> Iterator[Batch]:
         """Whole sequences of the parts of a table."""

@@ -114,10 +114,7 @@ class Template(LazyAttributes):
         )
 
     def expand(
-        self,
-        columns: Mapping[int, list[str]],
-        offsets: Sequence[int],
-        shared: dict[str, str] | None = None,
+        self, columns: Mapping[int, list[str]], offsets: Sequence[int]
     ) -> list[list[tuple[str, ...]]]:
         """The attributes of every position of every sequence.
 
@@ -127,16 +124,12 @@ class Template(LazyAttributes):
             By number, the cells of all positions, one sequence after the other.
         offsets : (S + 1,)
             Where the sequences begin and end.
-        shared
-            Strings met so far, where many attributes are kept and each should be kept once.
         """
         cells = [_shift(columns[cell.column], offsets, cell.offset) for cell in self._cells]
         positions = self._fill(cells) if cells else [self._fixed] * offsets[-1]
         if self.word_column is not None:
             looks = map(word_attributes, columns[self.word_column])
             positions = list(map(tuple.__add__, positions, looks))
-        if shared is not None:
-            positions = [tuple(map(shared.setdefault, names, names)) for names in positions]
         return cut(positions, offsets)
 
     @lazy
