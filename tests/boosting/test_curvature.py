@@ -78,14 +78,41 @@ def random_potentials(n_labels, lengths, scale=1.0, seed=0):
 
 @settings(max_examples=150, deadline=None)
 @given(any_chain)
-def test_mixing_is_what_the_paper_says(chain):
+def test_gammas_are_what_an_enumeration_says(chain):
+    potentials = potentials_of(chain)
+    mixed, tight = mixing(potentials, n_threads=1), exact(potentials, n_threads=1)
+    check_mixing(mixed, chain)
+    check_exact(tight, chain)
+    check_bounds_of_pairs(mixed.edges, chain)
+    assert (mixed.nodes[:, None] >= tight - 1e-4).all()
+    assert (mixed.nodes <= by_length(potentials.offsets)).all()
+    assert (mixed.nodes >= 2).all()
+
+
+def check_mixing(found, chain):
+    """It is what the paper says."""
     nodes, edges = mixing_gammas(chain)
-    found = mixing(potentials_of(chain), n_threads=1)
     np.testing.assert_allclose(found.nodes, nodes, rtol=1e-4)
     np.testing.assert_allclose(found.edges, edges, rtol=1e-4)
     probs = enumerate_chain(chain).pairs
     literal = (edges[:, None, None] * probs * (1 - probs)).sum(axis=0)
     np.testing.assert_allclose(found.arc_curvatures, literal, rtol=1e-4, atol=1e-5)
+
+
+def check_exact(found, chain):
+    """It is the sum over the covariance matrix."""
+    gammas, diagonal = exact_gammas(chain)
+    unsure = diagonal > UNSURE
+    np.testing.assert_allclose(found[unsure], gammas[unsure], rtol=1e-7)
+    assert (found >= 2 - 1e-9).all()
+
+
+def check_bounds_of_pairs(edges, chain):
+    """Gammas of edges bound the covariances of pairs."""
+    n_labels = chain.nodes.shape[1]
+    labellings, probs = probabilities(chain)
+    sums, diagonal = absolute_row_sums(pair_events(labellings, n_labels), probs)
+    assert (np.repeat(edges[1:], n_labels**2) * diagonal >= sums - 1e-6).all()
 
 
 @pytest.mark.parametrize("last_arc", [0.5, -50.0], ids=["single precision", "log space"])
@@ -104,37 +131,6 @@ def test_the_curvature_of_nearly_certain_pairs_keeps_its_digits(lead, last_arc):
     repeated = scores_of(np.tile(nodes, (300, 1)), arcs, np.arange(301) * 5)
     found = mixing(repeated, n_threads=1).arc_curvatures
     np.testing.assert_allclose(found, 300 * expected, rtol=1e-5)
-
-
-@settings(max_examples=150, deadline=None)
-@given(any_chain)
-def test_mixing_lies_between_exact_and_length(chain):
-    potentials = potentials_of(chain)
-    found = mixing(potentials, n_threads=1).nodes
-    tight = exact(potentials, n_threads=1)
-    assert (found[:, None] >= tight - 1e-4).all()
-    assert (found <= by_length(potentials.offsets)).all()
-    assert (found >= 2).all()
-
-
-@settings(max_examples=150, deadline=None)
-@given(any_chain)
-def test_exact_is_the_sum_over_the_covariance_matrix(chain):
-    gammas, diagonal = exact_gammas(chain)
-    found = exact(potentials_of(chain), n_threads=1)
-    unsure = diagonal > UNSURE
-    np.testing.assert_allclose(found[unsure], gammas[unsure], rtol=1e-7)
-    assert (found >= 2 - 1e-9).all()
-
-
-@settings(max_examples=200, deadline=None)
-@given(any_chain)
-def test_edge_gammas_bound_the_covariances_of_pairs(chain):
-    n_labels = chain.nodes.shape[1]
-    labellings, probs = probabilities(chain)
-    sums, diagonal = absolute_row_sums(pair_events(labellings, n_labels), probs)
-    gammas = np.repeat(mixing(potentials_of(chain), n_threads=1).edges[1:], n_labels**2)
-    assert (gammas * diagonal >= sums - 1e-6).all()
 
 
 def test_a_chain_worked_by_hand():

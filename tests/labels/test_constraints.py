@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.encode import encode
@@ -230,26 +230,27 @@ def test_labels_that_break_a_rule_are_named(rules, codes, message):
 def problems(draw):
     """Constraints at random, some sequences, and codes with -1 for unknown labels."""
     n_labels = draw(st.integers(1, 3))
-    size = n_labels * (n_labels + 2)
-    flags = draw(st.lists(st.booleans(), min_size=size, max_size=size))
-    table = np.array(flags).reshape(n_labels + 2, n_labels)
     lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-    codes = [draw(st.integers(-1, n_labels - 1)) for _ in range(sum(lengths))]
-    return Constraints(table[2:], table[0], table[1]), lengths, np.array(codes, np.int32)
+    share = draw(st.sampled_from([0.2, 0.5, 0.8, 1.0]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    table = rng.random((n_labels + 2, n_labels)) < share
+    codes = rng.integers(-1, n_labels, sum(lengths), dtype=np.int32)
+    return Constraints(table[2:], table[0], table[1]), lengths, codes
 
 
-@given(problems())
-def test_the_first_dead_end_is_found(problem):
+@settings(deadline=None)
+@given(problems(), st.integers(0, 3))
+def test_constraints_are_what_an_enumeration_says(problem, n_empty):
     constraints, lengths, codes = problem
-    expected = first_dead_end(constraints, lengths, codes)
-    assert constraints.find_dead_end(codes, np.cumsum([0, *lengths])) == expected
+    check_dead_end(constraints, lengths, codes)
+    check_scores(constraints, [*lengths, *[0] * n_empty], codes)
 
 
-@given(problems())
-def test_labels_are_refused_if_and_only_if_nothing_completes_them(problem):
-    constraints, lengths, codes = problem
+def check_dead_end(constraints, lengths, codes):
+    """The first one is found, and labels are refused if and only if nothing completes them."""
     labels = Labels(np.arange(len(constraints.end)))
     dead_end = first_dead_end(constraints, lengths, codes)
+    assert constraints.find_dead_end(codes, np.cumsum([0, *lengths])) == dead_end
     if dead_end is None:
         constraints.check(codes, sequences_of(*lengths), labels)
         return
@@ -262,17 +263,8 @@ def test_labels_are_refused_if_and_only_if_nothing_completes_them(problem):
         constraints.check(codes, sequences_of(*lengths), labels)
 
 
-def test_empty_sequences_have_no_dead_end():
-    nothing = np.zeros(2, bool)
-    constraints = Constraints(np.zeros((2, 2), bool), nothing, nothing)
-    assert constraints.find_dead_end(np.empty(0, np.int32), np.array([0, 0, 0])) is None
-    assert constraints.find_dead_end(np.array([1]), np.array([0, 0, 1])) == (1, 0)
-
-
-@given(problems(), st.integers(0, 3))
-def test_scores_of_forbidden_and_of_other_labels_become_minus_infinity(problem, n_empty):
-    constraints, lengths, codes = problem
-    lengths = [*lengths, *[0] * n_empty]
+def check_scores(constraints, lengths, codes):
+    """Those of forbidden and of other labels become minus infinity."""
     offsets = np.cumsum([0, *lengths])
     n_labels = len(constraints.end)
     nodes = np.arange(len(codes) * n_labels, dtype=float).reshape(-1, n_labels)
@@ -287,3 +279,10 @@ def test_scores_of_forbidden_and_of_other_labels_become_minus_infinity(problem, 
         for k in range(n_labels):
             free = code in (-1, k)
             assert pinned[position, k] == (nodes[position, k] if free else -np.inf)
+
+
+def test_empty_sequences_have_no_dead_end():
+    nothing = np.zeros(2, bool)
+    constraints = Constraints(np.zeros((2, 2), bool), nothing, nothing)
+    assert constraints.find_dead_end(np.empty(0, np.int32), np.array([0, 0, 0])) is None
+    assert constraints.find_dead_end(np.array([1]), np.array([0, 0, 1])) == (1, 0)

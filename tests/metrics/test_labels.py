@@ -13,7 +13,7 @@ pair = st.tuples(st.integers(0, 3), st.integers(0, 4))
 labellings = st.lists(st.lists(pair, max_size=6), max_size=3)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(labellings)
 def test_scores_equal_those_of_scikit_learn(labellings):
     y_true = [[true for true, _ in sequence] for sequence in labellings]

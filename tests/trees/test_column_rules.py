@@ -1,7 +1,6 @@
 """Column rules: monotone columns and columns that may meet, as the naive learner has them."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -21,8 +20,6 @@ from reference.growing import (
 )
 from reference.tables import windows
 from reference.trees import ColumnRules, Rules, grow_tree, read_trees
-
-cases = partial(settings, deadline=None, derandomize=True)
 
 
 @st.composite
@@ -59,20 +56,33 @@ def grow_constrained(table, window, labels, rules, column_rules, **more):
     return grow(table, window, labels, rules, column_rules=in_kernel, **more)
 
 
-@cases(max_examples=300)
-@given(constrained(), windows, rules)
-def test_trees_are_those_of_the_naive_learner(constrained, window, rules):
-    table, labels, column_rules = constrained
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    constrained(),
+    windows,
+    rules,
+    st.sampled_from([(1.0, 1.0), (0.5, 0.7)]),
+    st.integers(0, 2**32),
+)
+def test_trees_keep_to_the_rules_as_those_of_the_naive_learner(
+    constrained, window, rules, shares, seed
+):
+    # One test, since drawing takes longer than all that is checked.
+    check_trees(*constrained, window, rules)
+    check_ways_of_the_columns(*constrained, window, rules, seed)
+    check_columns_of_branches(*constrained, window, rules, shares)
+    check_rules_that_bind_nothing(*constrained[:2], window, rules)
+
+
+def check_trees(table, labels, column_rules, window, rules):
+    """They have the splits of the naive learner."""
     found = read_trees(grow_constrained(table, window, labels, rules, column_rules))
     for tree, label, own in zip(found, labels, column_rules, strict=True):
         assert splits(tree) == splits(grow_tree(table, window, *label, rules, own))
 
 
-@cases(max_examples=200)
-@given(constrained(), windows, rules, st.integers(0, 2**32))
-def test_scores_go_the_way_of_the_columns(constrained, window, rules, seed):
-    # Exactly: rounding is monotone too, of leaves and of sums.
-    table, labels, column_rules = constrained
+def check_ways_of_the_columns(table, labels, column_rules, window, rules, seed):
+    """Scores go their way, exactly: rounding is monotone too, of leaves and of sums."""
     in_kernel = to_kernel(column_rules, table.bins.shape[1])
     data = _core.TreeData(table.to_kernel(), *window)
     forest = grow_forest(data, labels, rules, in_kernel)
@@ -105,10 +115,8 @@ def score(table, forest, n_labels):
     return out
 
 
-@cases(max_examples=100)
-@given(constrained(), windows, rules, st.sampled_from([(1.0, 1.0), (0.5, 0.7)]))
-def test_columns_of_a_branch_may_meet(constrained, window, rules, shares):
-    table, labels, column_rules = constrained
+def check_columns_of_branches(table, labels, column_rules, window, rules, shares):
+    """They may meet, for any number of threads and in samples of the columns."""
     more = {"key": 5, "bytree": shares[0], "bynode": shares[1]}
     arrays, again = (
         grow_constrained(table, window, labels, rules, column_rules, n_threads=n, **more)
@@ -130,17 +138,13 @@ def branches(tree, at=0, above=frozenset()):
     return [*branches(tree, left, below), *branches(tree, left + 1, below)]
 
 
-@cases(max_examples=50)
-@given(learned(), windows, rules)
-def test_rules_that_bind_nothing_change_nothing(learned, window, rules):
-    table, labels = learned
+def check_rules_that_bind_nothing(table, labels, window, rules):
+    """They change nothing."""
     n_columns = table.bins.shape[1]
     everything = frozenset(range(n_columns))
     loose = ColumnRules((0,) * n_columns, (everything,))
-    free, bound = (
-        grow(table, window, labels, rules),
-        grow_constrained(table, window, labels, rules, [loose] * len(labels)),
-    )
+    free = grow(table, window, labels, rules)
+    bound = grow_constrained(table, window, labels, rules, [loose] * len(labels))
     assert_equal_arrays(free, bound)
 
 

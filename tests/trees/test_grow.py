@@ -1,7 +1,6 @@
 """Growing: the same trees as the naive learner, split by split and bit by bit."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -21,29 +20,31 @@ from reference.growing import (
 from reference.tables import make_table, windows
 from reference.trees import Rules, Table, from_the_root, grow_tree, read_trees, walk
 
-cases = partial(settings, deadline=None, derandomize=True)
 
-
-@cases(max_examples=250)
-@given(learned(), windows, rules)
-def test_trees_are_those_of_the_naive_learner(learned, window, rules):
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(learned(), windows, rules, st.randoms(use_true_random=False))
+def test_trees_are_those_of_the_naive_learner_however_the_data_are_kept(
+    learned, window, rules, random
+):
+    # One test, since drawing takes longer than all that is checked.
     table, labels = learned
     arrays = grow(table, window, labels, rules)
+    check_trees(arrays, table, window, labels, rules)
+    check_copies_for_a_window(arrays, table, window, labels, rules)
+    check_positions_without_examples(arrays, table, window, labels, rules)
+    check_dense_and_sparse(arrays, table, window, labels, rules)
+    check_order_of_examples(arrays, table, window, labels, rules, random)
+
+
+def check_trees(arrays, table, window, labels, rules):
+    """They have the splits of the naive learner, and in their leaves the same examples."""
     found = read_trees(arrays)
-    assert len(found) == len(labels)
     assert arrays["outputs"].tolist() == list(range(len(labels)))
     assert arrays["round_offsets"].tolist() == [0, len(labels)]
     assert arrays["tree_weights"].tolist() == [1.0] * len(labels)
     for tree, label in zip(found, labels, strict=True):
-        assert splits(tree) == splits(grow_tree(table, window, *label, rules))
-
-
-@cases()
-@given(learned(), windows, rules)
-def test_examples_end_in_the_leaves_that_they_made(learned, window, rules):
-    table, labels = learned
-    for tree, label in zip(read_trees(grow(table, window, labels, rules)), labels, strict=True):
         naive = grow_tree(table, window, *label, rules)
+        assert splits(tree) == splits(naive)
         leaves = [walk(table, tree, position) for position in label[0]]
         for at, node in zip(from_the_root(tree), from_the_root(naive), strict=True):
             if tree[at].column < 0:
@@ -52,11 +53,8 @@ def test_examples_end_in_the_leaves_that_they_made(learned, window, rules):
                 assert tree[at].left > at
 
 
-@cases()
-@given(learned(), windows, rules)
-def test_a_window_equals_copies_of_its_columns(learned, window, rules):
-    table, labels = learned
-    seen = grow(table, window, labels, rules)
+def check_copies_for_a_window(seen, table, window, labels, rules):
+    """A window equals copies of its columns."""
     copied = grow(table.unfold(*window), (0, 0), labels, rules)
     assert_equal_arrays(seen, copied, but=["columns", "offsets"])
     reach = sum(window) + 1
@@ -66,10 +64,8 @@ def test_a_window_equals_copies_of_its_columns(learned, window, rules):
     assert not copied["offsets"].any()
 
 
-@cases()
-@given(learned(), windows, rules)
-def test_where_there_are_no_examples_only_changes_how_columns_are_kept(learned, window, rules):
-    table, labels = learned
+def check_positions_without_examples(seen, table, window, labels, rules):
+    """They only change how columns are kept."""
     n = table.n_positions
     usual = np.concatenate([np.ones(table.n_dense, np.int64), table.defaults])
     padded = replace(
@@ -77,33 +73,26 @@ def test_where_there_are_no_examples_only_changes_how_columns_are_kept(learned, 
         bins=np.concatenate([table.bins, np.tile(usual, (2 * n, 1))]),
         offsets=np.append(table.offsets, 3 * n),
     )
-    seen, sparse = (grow(t, window, labels, rules) for t in (table, padded))
-    assert_equal_arrays(seen, sparse)
+    assert_equal_arrays(seen, grow(padded, window, labels, rules))
 
 
-@cases()
-@given(learned(), windows, rules)
-def test_attributes_equal_dense_columns(learned, window, rules):
-    table, labels = learned
-    dense = replace(table, defaults=np.empty(0, np.int64))
-    sparse = replace(table, defaults=np.minimum(2, table.n_bins))
-    trees = [grow(t, window, labels, rules) for t in (table, dense, sparse)]
-    assert_equal_arrays(trees[0], trees[1])
-    assert_equal_arrays(trees[0], trees[2])
+def check_dense_and_sparse(seen, table, window, labels, rules):
+    """Attributes equal dense columns."""
+    for defaults in (np.empty(0, np.int64), np.minimum(2, table.n_bins)):
+        kept = grow(replace(table, defaults=defaults), window, labels, rules)
+        assert_equal_arrays(seen, kept)
 
 
-@cases()
-@given(learned(), windows, rules, st.randoms(use_true_random=False))
-def test_the_order_of_examples_does_not_matter(learned, window, rules, random):
-    table, labels = learned
+def check_order_of_examples(seen, table, window, labels, rules, random):
+    """It does not matter."""
     shuffled = []
     for positions, gradients, curvatures in labels:
         order = random.sample(range(len(positions)), len(positions))
         shuffled.append((positions[order], gradients[order], curvatures[order]))
-    assert_equal_arrays(*(grow(table, window, each, rules) for each in (labels, shuffled)))
+    assert_equal_arrays(seen, grow(table, window, shuffled, rules))
 
 
-@cases(max_examples=30)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(learned(), windows, rules, st.sampled_from([(1.0, 1.0), (0.5, 1.0), (0.7, 0.7)]))
 def test_threads_change_nothing(learned, window, rules, shares):
     table, labels = learned
