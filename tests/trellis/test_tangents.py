@@ -125,7 +125,7 @@ def test_an_improbable_label_far_away_disturbs_nothing():
 def test_independent_positions_of_a_long_sequence(scale, order):
     # Without arcs every position is on its own: dp = p (v - mean of v).
     rng = np.random.default_rng(0)
-    n_positions = 100_000
+    n_positions = 20_000
     nodes, moves = rng.normal(size=(n_positions, 2)), rng.normal(size=(n_positions, 2))
     nodes[::7, 1] = scale
     potentials = scores_of(nodes, np.zeros((2, 2)), [0, n_positions])
