@@ -10,11 +10,16 @@ from functools import partial
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sklearn.base import clone
 
 from hedgerow import LinearCRF
 from reference.estimators import ESTIMATORS, small
 from reference.model_files import CHUNKS, FULL, file_of
+
+# How long it takes to draw a case depends on what else the machine does.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 gc.disable()  # while thousands of tests are collected, which all stay
 
