@@ -23,9 +23,11 @@
 
 #if defined(__GNUC__)
 #define HEDGEROW_INLINE inline __attribute__((always_inline))
+#define HEDGEROW_RESTRICT __restrict__
 #define HEDGEROW_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define HEDGEROW_INLINE inline
+#define HEDGEROW_RESTRICT __restrict
 #define HEDGEROW_PREFETCH(address) static_cast<void>(address)
 #endif
 

@@ -32,24 +32,23 @@ Forest Forest::scaled(double factor) const {
 }
 
 // No lock, which a fork could leave closed: of two that are made at once one is thrown away. Bins
-// of another number of dense columns than the first have a walker of their `own`.
-const Walker& Forest::walker(int32_t n_dense, std::unique_ptr<const Walker>& own) const {
+// of another kind than the first have a walker of their `own`.
+const Walker& Forest::walker(const BinTable& bins, std::unique_ptr<const Walker>& own) const {
   const Walker* found = shared_->walker.load();
   if (found == nullptr) {
-    own = std::make_unique<const Walker>(shared_->trees, n_dense);
+    own = std::make_unique<const Walker>(shared_->trees, bins);
     if (shared_->walker.compare_exchange_strong(found, own.get())) return *own.release();
   }
-  if (found->n_dense() == n_dense) return *found;
-  if (own == nullptr) own = std::make_unique<const Walker>(shared_->trees, n_dense);
+  if (found->fits(bins)) return *found;
+  if (own == nullptr) own = std::make_unique<const Walker>(shared_->trees, bins);
   return *own;
 }
 
 void Forest::add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,
                         const double* scores, double* out, int n_threads, Stop& stop) const {
   std::unique_ptr<const Walker> own;
-  walker(bins.n_dense, own)
-      .add_scores(bins, {n_sequences, sequence_offsets, 0, 0},
-                  {n_outputs_, tree_weights_.data(), scores, out}, n_threads, stop);
+  walker(bins, own).add_scores(bins, {n_sequences, sequence_offsets, 0, 0},
+                               {n_outputs_, tree_weights_.data(), scores, out}, n_threads, stop);
 }
 
 }  // namespace hedgerow

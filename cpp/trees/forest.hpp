@@ -47,12 +47,12 @@ class Forest {
 
     TreeArrays trees;
     int32_t n_columns = 0;
-    // Made at the first walk, for the number of dense columns seen there; null before.
+    // Made at the first walk, for bins like those; null before.
     std::atomic<const Walker*> walker{nullptr};
   };
 
   Forest(int n_outputs, std::shared_ptr<Shared> shared, std::vector<double> tree_weights);
-  const Walker& walker(int32_t n_dense, std::unique_ptr<const Walker>& own) const;
+  const Walker& walker(const BinTable& bins, std::unique_ptr<const Walker>& own) const;
 
   int n_outputs_;
   std::shared_ptr<Shared> shared_;

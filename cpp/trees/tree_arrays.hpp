@@ -34,6 +34,20 @@ struct TreeArrays {
   int64_t n_sets() const { return static_cast<int64_t>(left_sets.size()) / kSetBytes; }
 };
 
+// What a split without a set asks: a bin goes left if bin - shift, as a byte, is at most `limit`.
+// With a shift of 1 missing values wrap around and go right.
+struct BinTest {
+  uint8_t limit;
+  uint8_t shift;
+
+  bool goes_left(uint8_t bin) const { return static_cast<uint8_t>(bin - shift) <= limit; }
+};
+
+inline BinTest bin_test(const TreeArrays& trees, int64_t node) {
+  const uint8_t shift = trees.missing_left[node] ? 0 : 1;
+  return {static_cast<uint8_t>(trees.cuts[node] - shift), shift};
+}
+
 // Adds the rounds of some trees after those of others.
 void append(TreeArrays& trees, const TreeArrays& more);
 

@@ -1,15 +1,15 @@
 #include "trees/walker.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kBlock = 32;  // positions that walk a tree together
-constexpr int kTogether = 8;    // walks in flight
+constexpr int kTogether = 8;      // walks in flight
+constexpr uint8_t kSetShift = 2;  // of a categorical split
 
 // Longest path from the root, in splits.
 int32_t measure_depth(const TreeArrays& trees, int64_t tree, std::vector<int32_t>& depths) {
@@ -28,71 +28,41 @@ int32_t measure_depth(const TreeArrays& trees, int64_t tree, std::vector<int32_t
 
 }  // namespace
 
-void Walker::FeatureNumbers::add(int32_t attribute, int32_t number) {
-  if (4 * ++n_used_ > slots_.size()) {
-    std::vector<Slot> old(std::max<size_t>(8, 2 * slots_.size()));
-    old.swap(slots_);
-    shift_ = 32 - std::countr_zero(slots_.size());
-    n_used_ = 1;
-    for (const Slot& slot : old)
-      if (slot.attribute >= 0) add(slot.attribute, slot.number);
+Walker::Walker(const TreeArrays& trees, const BinTable& bins)
+    : arrays_(trees), n_dense_(bins.n_dense), asked_(trees, bins.n_dense) {
+  if (LeafMasks::suits(trees, n_dense_)) {
+    masks_ = std::make_unique<const LeafMasks>(trees, asked_, bins);
+    return;
   }
-  size_t place = home(attribute);
-  while (slots_[place].attribute >= 0) place = (place + 1) & (slots_.size() - 1);
-  slots_[place] = {attribute, number};
+  if (PositionLanes::suits(trees, n_dense_))
+    lanes_ = std::make_unique<const PositionLanes>(trees, asked_.before(), asked_.after());
+  lay_out();
 }
 
-Walker::Walker(const TreeArrays& trees, int32_t n_dense) : arrays_(trees), n_dense_(n_dense) {
-  measure_window();
-  number_attributes();
-  nodes_.reserve(trees.n_nodes());
-  std::vector<int32_t> depths;
-  for (int64_t i = 0; i < trees.n_trees(); ++i) {
-    const int64_t first = trees.tree_offsets[i];
-    trees_.push_back({first, measure_depth(trees, i, depths), trees.outputs[i]});
-    for (int64_t n = first; n < trees.tree_offsets[i + 1]; ++n)
-      nodes_.push_back(pack_node(n, first));
-  }
-}
-
-void Walker::measure_window() {
-  for (int64_t n = 0; n < arrays_.n_nodes(); ++n) {
-    if (arrays_.columns[n] < 0) continue;
-    before_ = std::max(before_, -arrays_.offsets[n]);
-    after_ = std::max(after_, arrays_.offsets[n]);
-    has_sets_ |= arrays_.sets[n] >= 0;
-  }
-}
-
-void Walker::number_attributes() {
-  const int64_t n_bytes = static_cast<int64_t>(n_offsets()) * n_dense_;
+void Walker::lay_out() {
+  const int64_t n_bytes = static_cast<int64_t>(asked_.n_offsets()) * n_dense_;
   if (n_bytes + arrays_.n_nodes() > std::numeric_limits<int32_t>::max())
     throw std::invalid_argument("too many columns in the window of the trees");
-  numbers_.resize(n_offsets());
-  for (int64_t n = 0; n < arrays_.n_nodes(); ++n) {
-    if (arrays_.columns[n] < n_dense_) continue;
-    const Feature feature{arrays_.columns[n] - n_dense_, arrays_.offsets[n]};
-    FeatureNumbers& numbers = numbers_[feature.offset + before_];
-    if (numbers.find(feature.attribute) >= 0) continue;
-    numbers.add(feature.attribute, static_cast<int32_t>(n_bytes + attributes_.size()));
-    attributes_.push_back(feature);
+  nodes_.reserve(arrays_.n_nodes());
+  std::vector<int32_t> depths;
+  for (int64_t i = 0; i < arrays_.n_trees(); ++i) {
+    const int64_t first = arrays_.tree_offsets[i];
+    trees_.push_back({first, measure_depth(arrays_, i, depths), arrays_.outputs[i]});
+    for (int64_t n = first; n < arrays_.tree_offsets[i + 1]; ++n) {
+      nodes_.push_back(pack_node(n, first));
+      has_sets_ |= arrays_.columns[n] >= 0 && arrays_.sets[n] >= 0;
+    }
   }
 }
 
 Walker::Node Walker::pack_node(int64_t n, int64_t first) const {
   const int32_t column = arrays_.columns[n], offset = arrays_.offsets[n];
-  if (column < 0) return {0, 255, 0, static_cast<uint16_t>(n - first)};
-  const int32_t feature = column < n_dense_ ? (offset + before_) * n_dense_ + column
-                                            : numbers_at(offset).find(column - n_dense_);
-  Node node{static_cast<uint32_t>(feature), arrays_.cuts[n], 0,
-            static_cast<uint16_t>(arrays_.lefts[n])};
-  if (arrays_.sets[n] >= 0) {
-    node.shift = 2;
-  } else if (!arrays_.missing_left[n]) {
-    node.shift = 1;
-    --node.limit;
-  }
-  return node;
+  if (column < 0) return {0, {255, 0}, static_cast<uint16_t>(n - first)};
+  const int32_t feature =
+      column < n_dense_ ? (offset + asked_.before()) * n_dense_ + column
+                        : asked_.n_offsets() * n_dense_ + asked_.find(column - n_dense_, offset);
+  const BinTest test = arrays_.sets[n] >= 0 ? BinTest{0, kSetShift} : bin_test(arrays_, n);
+  return {static_cast<uint32_t>(feature), test, static_cast<uint16_t>(arrays_.lefts[n])};
 }
 
 // Walks blocks of positions through all trees; each thread has its own.
@@ -100,19 +70,19 @@ class Walker::Walk {
  public:
   Walk(const Walker& walker, const BinTable& bins, const Room& room, const ScoreTable& table)
       : walker_(walker), bins_(bins), room_(room), table_(table) {
-    const size_t dense_width = static_cast<size_t>(walker.n_offsets()) * bins.n_dense;
+    const size_t dense_width = static_cast<size_t>(walker.asked_.n_offsets()) * bins.n_dense;
     // A tree that is a single leaf reads a byte too.
-    width_ = std::max<size_t>(dense_width + walker.attributes_.size(), 1);
-    copies_.resize(kBlock * width_);
-    for (const Feature& feature : walker.attributes_)
-      usual_.push_back(bins.default_bins[feature.attribute]);
+    width_ = std::max<size_t>(dense_width + walker.asked_.size(), 1);
+    copies_.resize(kWalkBlock * width_);
+    if (walker.asked_.size() > 0) usual_ = walker.asked_.default_bins(bins);
+    if (walker.lanes_) lanes_.emplace(*walker.lanes_);
   }
 
   void operator()(int64_t begin, int64_t end) {
-    const int64_t n_outputs = table_.n_outputs;
-    if (table_.out != table_.scores)
-      std::copy(table_.scores + begin * n_outputs, table_.scores + end * n_outputs,
-                table_.out + begin * n_outputs);
+    if (lanes_ && end - begin >= PositionLanes::kFewest) {
+      lanes_->add_scores(bins_, room_, table_, begin, end);
+      return;
+    }
     for (int64_t t = begin; t < end; ++t)
       rows_[t - begin] = find_row(t, copies_.data() + (t - begin) * width_);
     if (walker_.has_sets_)
@@ -132,20 +102,13 @@ class Walker::Walk {
 
   // Bins of the attributes in use, behind those of the dense columns.
   void fill_attributes(int64_t t, uint8_t* row) const {
-    uint8_t* attributes = row + walker_.n_offsets() * static_cast<int64_t>(bins_.n_dense);
+    uint8_t* attributes = row + walker_.asked_.n_offsets() * static_cast<int64_t>(bins_.n_dense);
     std::copy(usual_.begin(), usual_.end(), attributes);
-    for (int offset = -walker_.before_; offset <= walker_.after_; ++offset) {
-      const FeatureNumbers& numbers = walker_.numbers_at(offset);
-      if (numbers.empty() || !room_.holds(t, offset)) continue;
-      const int64_t last = bins_.entry_offsets[t + offset + 1];
-      for (int64_t e = bins_.entry_offsets[t + offset]; e < last; ++e) {
-        const int32_t number = numbers.find(bins_.attributes[e]);
-        if (number >= 0) row[number] = bins_.attribute_bins[e];
-      }
-    }
+    walker_.asked_.for_each_entry(bins_, room_, t,
+                                  [&](int32_t number, uint8_t bin) { attributes[number] = bin; });
     if (room_.holds_all(t)) return;
     for (size_t f = 0; f < usual_.size(); ++f)
-      if (!room_.holds(t, walker_.attributes_[f].offset)) attributes[f] = 0;
+      if (!room_.holds(t, walker_.asked_.features()[f].offset)) attributes[f] = 0;
   }
 
   template <bool kSets>
@@ -207,13 +170,13 @@ class Walker::Walk {
     const Node& node = nodes[at];
     const uint8_t bin = row[node.feature];
     if constexpr (kSets) {
-      if (node.shift == 2) {
+      if (node.test.shift == kSetShift) {
         const TreeArrays& arrays = walker_.arrays_;
         const uint8_t* set = arrays.left_sets.data() + arrays.sets[first + at] * int64_t{kSetBytes};
         return node.left + !((set[bin >> 3] >> (bin & 7)) & 1);
       }
     }
-    return node.left + (static_cast<uint8_t>(bin - node.shift) > node.limit);
+    return node.left + !node.test.goes_left(bin);
   }
 
   const Walker& walker_;
@@ -222,24 +185,18 @@ class Walker::Walk {
   ScoreTable table_;
   size_t width_;
   std::vector<uint8_t> usual_;   // bins of the attributes in use at a position without entries
-  std::vector<uint8_t> copies_;  // (kBlock, width_)
-  const uint8_t* rows_[kBlock];
+  std::vector<uint8_t> copies_;  // (kWalkBlock, width_)
+  const uint8_t* rows_[kWalkBlock];
+  std::optional<PositionLanes::Block> lanes_;
 };
 
 void Walker::add_scores(const BinTable& bins, const Windows& sequences, const ScoreTable& table,
                         int n_threads, Stop& stop) const {
-  const Room room({sequences.n_sequences, sequences.offsets, before_, after_}, bins.n_positions);
-  const int64_t n_blocks = (bins.n_positions + kBlock - 1) / kBlock;
-  constexpr int64_t kBlocksToTask = 16;
-  parallel_for_each_thread((n_blocks + kBlocksToTask - 1) / kBlocksToTask, n_threads, stop, [&] {
-    return [&, walk = Walk(*this, bins, room, table)](int64_t task) mutable {
-      const int64_t last = std::min((task + 1) * kBlocksToTask, n_blocks);
-      for (int64_t block = task * kBlocksToTask; block < last; ++block) {
-        stop.check();
-        walk(block * kBlock, std::min((block + 1) * kBlock, bins.n_positions));
-      }
-    };
-  });
+  const Room room({sequences.n_sequences, sequences.offsets, asked_.before(), asked_.after()},
+                  bins.n_positions);
+  if (masks_) return masks_->add_scores(bins, room, table, n_threads, stop);
+  walk_blocks(bins.n_positions, table, n_threads, stop,
+              [&] { return Walk(*this, bins, room, table); });
 }
 
 }  // namespace hedgerow

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hedgerow.trees.forest import ARRAYS, Forest, goes_left, importances, tree_rounds
 from reference.boosting import assert_same_forest
 from reference.forests import NODE_ARRAYS, make_leaves, make_stump, make_tree, random_forest
-from reference.tables import make_table, tables, windows
+from reference.tables import ATTRIBUTES, COLUMNS, make_table, tables, windows
 from reference.trees import Table, read_trees, walk
 
 
@@ -96,6 +96,46 @@ def test_few_rows_and_many_have_the_same_scores(kinds, window):
     for begin, end in zip(table.offsets[:-1], table.offsets[1:], strict=True):
         alone = replace(table, bins=table.bins[begin:end], offsets=np.array([0, end - begin]))
         np.testing.assert_array_equal(add_scores(forest, alone), together[begin:end])
+
+
+@pytest.mark.parametrize("window", [(0, 0), (2, 1)])
+@pytest.mark.parametrize("max_splits", [2, 63, 64, 255, 256])  # leaves of a mask, and of a byte
+@pytest.mark.parametrize("kind", ["dense", "attributes"])
+def test_blocks_of_rows_are_walked_as_by_hand(kind, max_splits, window):
+    # Columns of one kind have walks of their own; a block has 64 rows, a few more are walked alone.
+    rng = np.random.default_rng(max_splits)
+    dense, attributes = list(COLUMNS)[:5], [name for name in ATTRIBUTES if name != "categories"]
+    columns = (dense, []) if kind == "dense" else ([], attributes)
+    table = make_table(*columns, [0, 50, 1, 0, 2, 30, 0], rng)
+    forest = random_forest(table, window, 2, 2, rng, max_splits=max_splits)
+    scores = rng.normal(size=(table.n_positions, 2))
+    expected = walk_all(forest, table, scores)
+    np.testing.assert_array_equal(add_scores(forest, table, scores), expected)
+    np.testing.assert_array_equal(add_scores(forest, table, scores, n_threads=2), expected)
+
+
+def test_many_trees_on_attributes():
+    # More than are walked together: as if some were walked after the others.
+    rng = np.random.default_rng(0)
+    table = make_table([], ["there or not", "with missing"], [9, 4], rng)
+    parts = [random_forest(table, (1, 1), 3, 400, rng) for _ in range(3)]
+    scores = np.zeros((13, 3))
+    for part in parts:
+        scores = add_scores(part, table, scores)
+    together = Forest.join(3, parts)
+    assert len(together.outputs) > 2048 > max(len(part.outputs) for part in parts)
+    np.testing.assert_array_equal(add_scores(together, table), scores)
+
+
+def test_attributes_with_other_defaults():
+    # The same trees on bins of attributes whose defaults, or numbers of bins, are different.
+    rng = np.random.default_rng(0)
+    table = make_table([], ["there or not", "negative and positive"], [40, 20], rng)
+    forest = random_forest(table, (1, 1), 2, 5, rng)
+    expected = walk_all(forest, table, np.zeros((60, 2)))
+    others = [replace(table, defaults=np.array(d)) for d in ([2, 3], [0, 0], [1, 6])]
+    for same in (table, *others, replace(table, n_bins=np.array([3, 6])), table):
+        np.testing.assert_array_equal(add_scores(forest, same), expected)
 
 
 def test_every_bin_goes_its_way():

@@ -57,11 +57,11 @@ def settle(value: Any, where: str) -> Any:
     Other iterables become lists; a 1-D array of objects is a list as well. Strings, dicts,
     sets and scalars come back as they are, for the caller to refuse.
     """
-    if isinstance(value, list | tuple | str | bytes | Mapping | AbstractSet | Number) or is_sparse(
-        value
-    ):
-        return value
     if not isinstance(value, np.ndarray):
+        if isinstance(value, list | tuple | str | bytes | Mapping | AbstractSet | Number):
+            return value
+        if is_sparse(value):
+            return value
         frame = as_frame(value, where)
         if frame is not None:
             return frame
@@ -76,14 +76,14 @@ def settle(value: Any, where: str) -> Any:
 
 def form_of(sequence: Any, where: str) -> Form:
     """Tell the form of one settled sequence, and refuse what cannot be one."""
-    if isinstance(sequence, list | tuple):
+    if isinstance(sequence, np.ndarray):
+        form: Form = "array"
+    elif isinstance(sequence, list | tuple):
         return _form_of_list(sequence, where)
-    if isinstance(sequence, nw.DataFrame):
-        form: Form = "frame"
+    elif isinstance(sequence, nw.DataFrame):
+        form = "frame"
     elif is_sparse(sequence):
         form = "sparse"
-    elif isinstance(sequence, np.ndarray):
-        form = "array"
     else:
         raise TypeError(f"{where} is {_a(sequence)}, not a sequence; {EXPECTED}")
     check_two_dimensional(sequence, where)

@@ -1,0 +1,86 @@
+// Attributes that trees ask about, and where in the window, by number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "trees/data.hpp"
+#include "trees/tree_arrays.hpp"
+
+namespace hedgerow {
+
+class AskedAttributes {
+ public:
+  // An attribute that is asked for, and where in the window.
+  struct Feature {
+    int32_t attribute;
+    int32_t offset;
+  };
+
+  // Columns of the trees from n_dense on are attributes.
+  AskedAttributes(const TreeArrays& trees, int32_t n_dense);
+
+  // How far the trees look to either side, at dense columns too.
+  int before() const { return before_; }
+  int after() const { return after_; }
+  int n_offsets() const { return before_ + after_ + 1; }
+
+  int32_t size() const { return static_cast<int32_t>(features_.size()); }
+  const std::vector<Feature>& features() const { return features_; }
+  // The number of a feature, -1 if nobody asks for it.
+  int32_t find(int32_t attribute, int offset) const {
+    return numbers_[offset + before_].find(attribute);
+  }
+  // Calls found(feature's number, bin) for the entries in a position's window that are asked for.
+  template <class Found>
+  void for_each_entry(const BinTable& bins, const Room& room, int64_t position,
+                      const Found& found) const {
+    for (int offset = -before_; offset <= after_; ++offset) {
+      const Numbers& numbers = numbers_[offset + before_];
+      if (numbers.empty() || !room.holds(position, offset)) continue;
+      const int64_t last = bins.entry_offsets[position + offset + 1];
+      for (int64_t e = bins.entry_offsets[position + offset]; e < last; ++e) {
+        const int32_t number = numbers.find(bins.attributes[e]);
+        if (number >= 0) found(number, bins.attribute_bins[e]);
+      }
+    }
+  }
+  // The bin of each feature at a position without entries, (size(),).
+  std::vector<uint8_t> default_bins(const BinTable& bins) const;
+
+ private:
+  // The numbers of the features at one offset by their attributes: a hash table with linear
+  // probing, as most attributes of a large vocabulary are not asked for.
+  class Numbers {
+   public:
+    int32_t find(int32_t attribute) const {
+      if (slots_.empty()) return -1;
+      for (size_t place = home(attribute);; place = (place + 1) & (slots_.size() - 1)) {
+        const Slot& slot = slots_[place];
+        if (slot.attribute == attribute || slot.attribute < 0) return slot.number;
+      }
+    }
+    // `attribute` has no number yet.
+    void add(int32_t attribute, int32_t number);
+    bool empty() const { return slots_.empty(); }
+
+   private:
+    struct Slot {
+      int32_t attribute = -1;
+      int32_t number = -1;
+    };
+    size_t home(int32_t attribute) const {
+      return (static_cast<uint32_t>(attribute) * 2654435769u) >> shift_;
+    }
+    std::vector<Slot> slots_;  // a power of two, a quarter of it in use at most
+    size_t n_used_ = 0;
+    int shift_ = 32;
+  };
+
+  int before_ = 0, after_ = 0;
+  std::vector<Feature> features_;
+  std::vector<Numbers> numbers_;  // (n_offsets,)
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,83 @@
+// Leaf masks: trees that ask about attributes alone, walked without a look at those that are
+// absent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+#include "trees/asked_attributes.hpp"
+#include "trees/data.hpp"
+#include "trees/score_table.hpp"
+#include "trees/tree_arrays.hpp"
+
+namespace hedgerow {
+
+// Leaves of a tree are numbered from left to right, where the left child of every split is the one
+// for the default bin of its attribute. A position whose attributes are all absent comes to leaf 0.
+// A bin that goes the other way rules out the leaves below the left child; of the leaves that
+// are left the first one is the position's, as in Lucchese et al. (2015), "QuickScorer". So the
+// work is that of the attributes which are there, however many the trees ask about.
+//
+// Immutable; any number of threads may walk it.
+class LeafMasks {
+ public:
+  // Whether trees can be walked in this way: attributes only, no sets, 64 leaves at most.
+  static bool suits(const TreeArrays& trees, int32_t n_dense);
+
+  // `trees` outlive this, and so do `asked`; default bins are those of `bins`.
+  LeafMasks(const TreeArrays& trees, const AskedAttributes& asked, const BinTable& bins);
+
+  // Whether what is asked has the same bins there.
+  bool fits(const BinTable& bins) const;
+
+  // See Walker::add_scores.
+  void add_scores(const BinTable& bins, const Room& room, const ScoreTable& table, int n_threads,
+                  Stop& stop) const;
+
+ private:
+  // Leaves of a tree that stay if a bin does not go where the default goes.
+  struct Hit {
+    uint64_t leaves;
+    uint32_t tree;  // counted from the first of the group
+    BinTest test;
+    bool default_left;
+
+    bool deviates(uint8_t bin) const { return test.goes_left(bin) != default_left; }
+  };
+  // Those of a feature, or an offset, in a group: the first n_certain ones are made by its other
+  // bin.
+  struct Hits {
+    const Hit* first;
+    int64_t n_certain;
+    int64_t n;
+  };
+  // All of them, list after list.
+  struct HitLists {
+    std::vector<Hit> hits;
+    std::vector<int64_t> offsets;   // (n_lists + 1,)
+    std::vector<int64_t> certains;  // (n_lists,)
+
+    Hits operator[](int64_t list) const {
+      return {hits.data() + offsets[list], certains[list], offsets[list + 1] - offsets[list]};
+    }
+  };
+  // Consecutive trees, whose masks are in cache together.
+  static constexpr int64_t kGroup = 2048;
+  class Walk;
+  class Builder;
+
+  int64_t n_groups() const { return (arrays_.n_trees() + kGroup - 1) / kGroup; }
+  // Of a feature of two bins the one that is not the default, of others the default.
+  uint8_t other_bin(const BinTable& bins, int32_t feature) const;
+
+  const TreeArrays& arrays_;
+  const AskedAttributes& asked_;
+  std::vector<uint8_t> default_bins_, other_bins_;  // by feature
+  HitLists hits_;                                   // (n_groups, n_features)
+  HitLists outside_;                   // (n_groups, n_offsets) if an offset lies outside
+  std::vector<float> values_;          // of all leaves, tree by tree
+  std::vector<int64_t> first_leaves_;  // (T,)
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,170 @@
+#include "trees/position_lanes.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "simd.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr int64_t kMaxLeaves = 256;
+
+}  // namespace
+
+bool PositionLanes::suits(const TreeArrays& trees, int32_t n_dense) {
+  for (int64_t i = 0; i < trees.n_trees(); ++i)
+    if (trees.tree_offsets[i + 1] - trees.tree_offsets[i] > 2 * kMaxLeaves - 1) return false;
+  for (int64_t n = 0; n < trees.n_nodes(); ++n)
+    if (trees.columns[n] >= n_dense || (trees.columns[n] >= 0 && trees.sets[n] >= 0)) return false;
+  return true;
+}
+
+class PositionLanes::Builder {
+ public:
+  explicit Builder(PositionLanes& lanes) : lanes_(lanes), arrays_(lanes.arrays_) {}
+
+  void build() {
+    for (int64_t i = 0; i < arrays_.n_trees(); ++i) {
+      Tree tree{};
+      tree.first_split = static_cast<int64_t>(lanes_.splits_.size());
+      tree.first_value = static_cast<int64_t>(lanes_.values_.size());
+      tree.output = arrays_.outputs[i];
+      add_nodes(arrays_.tree_offsets[i], arrays_.tree_offsets[i + 1], tree);
+      lanes_.trees_.push_back(tree);
+    }
+  }
+
+ private:
+  // Children come after their parent, so from the last node to the first.
+  void add_nodes(int64_t first, int64_t end, Tree& tree) {
+    rows_.resize(end - first);
+    for (int64_t n = end - 1; n >= first; --n) {
+      if (arrays_.columns[n] < 0) {
+        rows_[n - first] = static_cast<uint16_t>(tree.n_leaves++);
+        lanes_.values_.push_back(arrays_.values[n]);
+        continue;
+      }
+      const auto n_before = static_cast<int64_t>(lanes_.splits_.size()) - tree.first_split;
+      rows_[n - first] = static_cast<uint16_t>(kMaxLeaves + n_before);
+      const BinTest test = bin_test(arrays_, n);
+      const uint16_t* children = rows_.data() + arrays_.lefts[n];
+      lanes_.splits_.push_back(
+          {number_feature(n, test.shift), children[0], children[1], test.limit});
+    }
+    tree.root = rows_[0];
+    tree.end_split = static_cast<int64_t>(lanes_.splits_.size());
+    lanes_.max_splits_ =
+        std::max(lanes_.max_splits_, static_cast<int32_t>(tree.end_split - tree.first_split));
+  }
+
+  uint32_t number_feature(int64_t node, uint8_t shift) {
+    const int32_t column = arrays_.columns[node], offset = arrays_.offsets[node];
+    const auto [place, is_new] =
+        columns_.try_emplace(column, static_cast<int32_t>(lanes_.columns_.size()));
+    if (is_new) lanes_.columns_.push_back(column);
+    const int64_t key = (int64_t{place->second} << 16) + 2 * (offset + lanes_.before_) + shift;
+    const auto [number, is_unknown] =
+        features_.try_emplace(key, static_cast<uint32_t>(lanes_.features_.size()));
+    if (is_unknown) lanes_.features_.push_back({place->second, offset, shift});
+    return number->second;
+  }
+
+  PositionLanes& lanes_;
+  const TreeArrays& arrays_;
+  std::vector<uint16_t> rows_;  // of the nodes of a tree
+  std::unordered_map<int32_t, int32_t> columns_;
+  std::unordered_map<int64_t, uint32_t> features_;
+};
+
+PositionLanes::PositionLanes(const TreeArrays& trees, int before, int after)
+    : arrays_(trees), before_(before), after_(after) {
+  Builder(*this).build();
+}
+
+PositionLanes::Block::Block(const PositionLanes& lanes)
+    : lanes_(lanes),
+      columns_(lanes.columns_.size() * (kWalkBlock + lanes.before_ + lanes.after_)),
+      features_(lanes.features_.size() * kWalkBlock),
+      leaves_((kMaxLeaves + lanes.max_splits_) * kWalkBlock) {
+  for (int64_t leaf = 0; leaf < kMaxLeaves; ++leaf)
+    std::fill_n(leaves_.data() + leaf * kWalkBlock, kWalkBlock, static_cast<uint8_t>(leaf));
+}
+
+// Bins of what is asked about, column by column and then where in the window it is asked; missing
+// beyond the ends of sequences. Lanes from `end` on hold anything.
+void PositionLanes::Block::fill_features(const BinTable& bins, const Room& room, int64_t begin,
+                                         int64_t end) {
+  const int64_t width = kWalkBlock + lanes_.before_ + lanes_.after_;
+  const int64_t first = std::max<int64_t>(begin - lanes_.before_, 0);
+  const int64_t last = std::min(end + lanes_.after_, bins.n_positions);
+  const auto n_columns = static_cast<int64_t>(lanes_.columns_.size());
+  for (int64_t t = first; t < last; ++t) {
+    const uint8_t* row = bins.dense + t * bins.n_dense;
+    uint8_t* lane = columns_.data() + t - begin + lanes_.before_;
+    for (int64_t c = 0; c < n_columns; ++c) lane[c * width] = row[lanes_.columns_[c]];
+  }
+  uint8_t* out = features_.data();
+  for (const Feature& feature : lanes_.features_) {
+    const uint8_t* column =
+        columns_.data() + feature.column * width + feature.offset + lanes_.before_;
+    for (int64_t i = 0; i < kWalkBlock; ++i)
+      out[i] = static_cast<uint8_t>(column[i] - feature.shift);
+    out += kWalkBlock;
+  }
+  for (int64_t t = begin; t < end; ++t) {
+    if (room.holds_all(t)) continue;
+    uint8_t* lane = features_.data() + t - begin;
+    for (const Feature& feature : lanes_.features_) {
+      if (!room.holds(t, feature.offset)) *lane = static_cast<uint8_t>(0 - feature.shift);
+      lane += kWalkBlock;
+    }
+  }
+}
+
+HEDGEROW_CLONES
+void PositionLanes::find_leaves(const Split* splits, int64_t n_splits, const uint8_t* features,
+                                uint8_t* rows) {
+  for (int64_t s = 0; s < n_splits; ++s) {
+    uint8_t* HEDGEROW_RESTRICT out = rows + (kMaxLeaves + s) * kWalkBlock;
+    const uint8_t limit = splits[s].limit;
+    const uint8_t* HEDGEROW_RESTRICT bins = features + splits[s].feature * kWalkBlock;
+    const uint8_t* left = rows + splits[s].left * kWalkBlock;
+    const uint8_t* right = rows + splits[s].right * kWalkBlock;
+    for (int64_t i = 0; i < kWalkBlock; ++i) {
+      const uint8_t if_left = left[i], if_right = right[i];
+      out[i] = bins[i] <= limit ? if_left : if_right;
+    }
+  }
+}
+
+void PositionLanes::add_values(const uint8_t* leaves, const double* table, double* scores) {
+  for (int64_t i = 0; i < kWalkBlock; ++i) scores[i] += table[leaves[i]];
+}
+
+void PositionLanes::Block::add_scores(const BinTable& bins, const Room& room,
+                                      const ScoreTable& table, int64_t begin, int64_t end) {
+  const int64_t n = end - begin, n_outputs = table.n_outputs;
+  double* out = table.out + begin * n_outputs;
+  scores_.resize(n_outputs * kWalkBlock);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t k = 0; k < n_outputs; ++k) scores_[k * kWalkBlock + i] = out[i * n_outputs + k];
+  fill_features(bins, room, begin, end);
+  double products[kMaxLeaves];
+  const double* next_weight = table.tree_weights;
+  for (const Tree& tree : lanes_.trees_) {
+    find_leaves(lanes_.splits_.data() + tree.first_split, tree.end_split - tree.first_split,
+                features_.data(), leaves_.data());
+    const float* values = lanes_.values_.data() + tree.first_value;
+    const double weight = *next_weight++;
+    for (int32_t leaf = 0; leaf < tree.n_leaves; ++leaf)
+      products[leaf] = weight * static_cast<double>(values[leaf]);
+    add_values(leaves_.data() + tree.root * kWalkBlock, products,
+               scores_.data() + tree.output * kWalkBlock);
+  }
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t k = 0; k < n_outputs; ++k) out[i * n_outputs + k] = scores_[k * kWalkBlock + i];
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,84 @@
+// Position lanes: a block of positions goes through every split of a tree at once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/data.hpp"
+#include "trees/score_table.hpp"
+#include "trees/tree_arrays.hpp"
+
+namespace hedgerow {
+
+// Each split is asked for all positions of a block, one byte each, and says which leaf they come to
+// below it: that of its left child or that of its right one. With many positions to an instruction
+// this takes less time than to walk each one's own path. It is for trees on dense columns.
+//
+// Immutable; any number of threads may use it, each with a Block of its own.
+class PositionLanes {
+ public:
+  // Whether trees can be walked in this way: dense columns only, no sets, 256 leaves at most.
+  static bool suits(const TreeArrays& trees, int32_t n_dense);
+  // Fewer positions than this are sooner walked one by one.
+  static constexpr int64_t kFewest = 24;
+
+  // `trees` outlive this, and look as far as `before` and `after`.
+  PositionLanes(const TreeArrays& trees, int before, int after);
+
+  // What one thread works with.
+  class Block {
+   public:
+    explicit Block(const PositionLanes& lanes);
+    // Adds to the scores of positions begin to end - 1, kWalkBlock at most.
+    void add_scores(const BinTable& bins, const Room& room, const ScoreTable& table, int64_t begin,
+                    int64_t end);
+
+   private:
+    void fill_features(const BinTable& bins, const Room& room, int64_t begin, int64_t end);
+
+    const PositionLanes& lanes_;
+    std::vector<uint8_t> columns_;   // (n_columns in use, kWalkBlock + window) bins
+    std::vector<uint8_t> features_;  // (n_features, kWalkBlock)
+    std::vector<uint8_t> leaves_;  // (256 + n_splits, kWalkBlock) rows of each leaf, and of splits
+    std::vector<double> scores_;   // (n_outputs, kWalkBlock)
+  };
+
+ private:
+  // What a split asks about: bins minus its shift.
+  struct Feature {
+    int32_t column;  // place in columns_
+    int32_t offset;
+    uint8_t shift;
+  };
+  struct Split {
+    uint32_t feature;
+    uint16_t left, right;  // rows of leaves
+    uint8_t limit;
+  };
+  struct Tree {
+    int64_t first_split, end_split;  // children before their parents
+    int64_t first_value;
+    int32_t n_leaves;
+    int32_t output;
+    uint16_t root;  // row of leaves
+  };
+
+  class Builder;
+
+  // Fills the rows of the splits of a tree.
+  static void find_leaves(const Split* splits, int64_t n_splits, const uint8_t* features,
+                          uint8_t* rows);
+  // Adds table[leaf] to the score of each position of a block.
+  static void add_values(const uint8_t* leaves, const double* table, double* scores);
+
+  const TreeArrays& arrays_;
+  int before_, after_;
+  int32_t max_splits_ = 0;
+  std::vector<int32_t> columns_;  // columns in use
+  std::vector<Feature> features_;
+  std::vector<Split> splits_;
+  std::vector<Tree> trees_;
+  std::vector<float> values_;  // of all leaves, tree by tree
+};
+
+}  // namespace hedgerow
