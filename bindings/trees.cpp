@@ -1,5 +1,6 @@
 #include "trees.hpp"
 
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <memory>
@@ -82,11 +83,16 @@ std::unique_ptr<Bins> read_bins(Array<const uint8_t, 2> dense, std::optional<Off
                                      default_bins, categorical, offsets, table});
 }
 
+std::shared_ptr<MemoryPool> or_new(const std::shared_ptr<MemoryPool>& pool) {
+  return pool == nullptr ? std::make_shared<MemoryPool>() : pool;
+}
+
 std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> curvatures,
                                         double trim, std::optional<Doubles> scales,
                                         OptionalArray<const uint8_t, 1> selected,
                                         double negative_ratio, std::optional<Codes> codes,
-                                        uint64_t key, int n_threads) {
+                                        uint64_t key, int n_threads,
+                                        std::shared_ptr<MemoryPool> pool) {
   const size_t n_positions = gradients.shape(0), n_outputs = gradients.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check(curvatures.shape(0) == n_positions &&
@@ -102,8 +108,9 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
   const Sampling sampling{trim,           data_or_null(scales), data_or_null(selected),
                           negative_ratio, data_or_null(codes),  key};
   std::unique_ptr<Examples> examples;
-  run_kernel(
-      [&](Stop& stop) { examples = std::make_unique<Examples>(table, sampling, n_threads, stop); });
+  run_kernel([&](Stop& stop) {
+    examples = std::make_unique<Examples>(table, sampling, or_new(pool), n_threads, stop);
+  });
   return examples;
 }
 
@@ -116,10 +123,9 @@ std::unique_ptr<Examples> list_examples(Offsets offsets, Codes positions,
   std::vector<std::vector<Derivatives>> by_output(offsets.shape(0) - 1);
   for (size_t k = 0; k < by_output.size(); ++k)
     for (int64_t i = offsets.data()[k]; i < offsets.data()[k + 1]; ++i) {
-      check(positions.data()[i] >= 0, "a position is negative");
       by_output[k].push_back({positions.data()[i], gradients.data()[i], curvatures.data()[i]});
     }
-  return std::make_unique<Examples>(std::move(by_output));
+  return std::make_unique<Examples>(by_output, std::make_shared<MemoryPool>());
 }
 
 std::tuple<Returned<int32_t>, Returned<float>, Returned<float>> arrays_of_output(
@@ -170,13 +176,11 @@ std::unique_ptr<ColumnRules> read_column_rules(int32_t n_columns,
 }
 
 Forest grow(const TreeData& data, const Examples& examples, const GrowthRules& rules, uint64_t key,
-            int n_threads, const ColumnRules* column_rules) {
-  for (int k = 0; k < examples.n_outputs(); ++k)
-    for (const Derivatives& d : examples.of_output(k))
-      check(d.position < data.bins().n_positions, "an example has no position");
+            int n_threads, const ColumnRules* column_rules, std::shared_ptr<MemoryPool> pool) {
+  check(examples.n_positions() <= data.bins().n_positions, "an example has no position");
   std::vector<GrownTree> trees;
   run_kernel([&](Stop& stop) {
-    trees = grow_trees(data, examples, rules, column_rules, key, n_threads, stop);
+    trees = grow_trees(data, examples, rules, column_rules, key, or_new(pool), n_threads, stop);
   });
   return build_forest(trees);
 }
@@ -191,18 +195,23 @@ void bind_trees(nb::module_& module) {
   nb::class_<TreeData>(module, "TreeData", "Bins, laid out for growing trees.")
       .def(
           "__init__",
-          [](TreeData* self, const Bins& bins, int before, int after) {
+          [](TreeData* self, const Bins& bins, int before, int after, int n_threads) {
             check(before >= 0 && before <= 255 && after >= 0 && after <= 255,
                   "a window reaches 0 to 255 positions to either side");
             const Windows windows{bins.n_sequences(), bins.offsets.data(), before, after};
-            run_kernel([&](Stop& stop) { new (self) TreeData(bins.table, windows, stop); });
+            run_kernel(
+                [&](Stop& stop) { new (self) TreeData(bins.table, windows, n_threads, stop); });
           },
-          nb::keep_alive<1, 2>(), nb::arg("bins"), nb::arg("before"), nb::arg("after"));
+          nb::keep_alive<1, 2>(), nb::arg("bins"), nb::arg("before"), nb::arg("after"),
+          nb::arg("n_threads") = 1);
+  nb::class_<MemoryPool>(module, "MemoryPool", "Memory of a round, kept for the next one.")
+      .def(nb::init<>());
   nb::class_<Examples>(module, "Examples", "What the trees of a round learn from.")
       .def(nb::new_(&read_examples), array("gradients"), array("curvatures"), nb::kw_only(),
            nb::arg("trim"), optional_array("scales") = nb::none(),
            optional_array("selected") = nb::none(), nb::arg("negative_ratio") = 0.0,
-           optional_array("codes") = nb::none(), nb::arg("key") = 0, nb::arg("n_threads"))
+           optional_array("codes") = nb::none(), nb::arg("key") = 0, nb::arg("n_threads"),
+           nb::arg("pool").none() = nb::none())
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
                   array("gradients"), array("curvatures"))
       .def("of_output", &arrays_of_output, nb::arg("output"));
@@ -226,7 +235,8 @@ void bind_trees(nb::module_& module) {
           },
           nb::arg("forest"));
   module.def("grow_trees", &grow, nb::arg("data"), nb::arg("examples"), nb::arg("rules"),
-             nb::arg("key"), nb::arg("n_threads"), nb::arg("column_rules").none() = nb::none());
+             nb::arg("key"), nb::arg("n_threads"), nb::arg("column_rules").none() = nb::none(),
+             nb::arg("pool").none() = nb::none());
 }
 
 }  // namespace hedgerow::bindings

@@ -80,6 +80,11 @@ class TaskQueue {
     }
   }
 
+  bool has_more() const {
+    return next_.load(std::memory_order_relaxed) < n_tasks_ &&
+           !failed_.load(std::memory_order_relaxed);
+  }
+
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }

@@ -59,6 +59,10 @@ HEDGEROW_INLINE Lanes one_if_zero(Lanes a) { return a == broadcast(0.0) ? broadc
 HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
   return b > broadcast(0.0) ? a : broadcast(0.0);
 }
+// a, or 0 where b is less than `least`.
+HEDGEROW_INLINE Lanes where_at_least(Lanes b, double least, Lanes a) {
+  return b >= broadcast(least) ? a : broadcast(0.0);
+}
 // a, or b where a is -inf.
 HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
   return a == broadcast(-kInfinity) ? b : a;
@@ -137,6 +141,9 @@ HEDGEROW_INLINE Lanes one_if_zero(Lanes a) {
 }
 HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
   return each(a, b, [](double x, double y) { return y > 0.0 ? x : 0.0; });
+}
+HEDGEROW_INLINE Lanes where_at_least(Lanes b, double least, Lanes a) {
+  return each(a, b, [least](double x, double y) { return y >= least ? x : 0.0; });
 }
 HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x == -kInfinity ? y : x; });

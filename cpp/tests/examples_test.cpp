@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,42 +15,48 @@
 namespace hedgerow::tests {
 namespace {
 
-TEST(fixed_point) {
+const auto kPool = std::make_shared<MemoryPool>();
+
+Units units_of(const std::vector<Derivatives>& derivatives) {
+  Stop stop(nullptr);
+  Crew crew(1, stop);
+  return choose_units(derivatives, crew);
+}
+
+TEST(whole_units) {
   for (const float scale : {1e-44f, 1e-20f, 0.01f, 1.0f, 1e30f}) {
     context = "scale " + std::to_string(scale);
     std::vector<Derivatives> derivatives;
     for (int i = 0; i < 100; ++i)
       derivatives.push_back({i, scale * static_cast<float>(uniform(-1, 1)),
                              scale * static_cast<float>(uniform(0, 1)) * (i % 3 == 0 ? 0 : 1)});
-    const FixedPoint fixed = to_fixed_point(derivatives);
+    const Units units = units_of(derivatives);
     int exponent;
-    CHECK(std::frexp(fixed.gradient_unit, &exponent) == 0.5);
-    CHECK(std::frexp(fixed.curvature_unit, &exponent) == 0.5);
-    CHECK(fixed.examples.size() == derivatives.size());
+    CHECK(std::frexp(units.gradient, &exponent) == 0.5);
+    CHECK(std::frexp(units.curvature, &exponent) == 0.5);
     int64_t gradients = 0, curvatures = 0;
-    for (size_t i = 0; i < derivatives.size(); ++i) {
-      const Example& e = fixed.examples[i];
-      CHECK(e.position == static_cast<int>(i) && e.curvature >= 1);
-      gradients += std::abs(int64_t{e.gradient});
-      curvatures += e.curvature;
-      CHECK_NEAR(e.gradient * fixed.gradient_unit, derivatives[i].gradient,
-                 0.5 * fixed.gradient_unit);
-      CHECK_NEAR(e.curvature * fixed.curvature_unit, derivatives[i].curvature,
-                 (e.curvature == 1 ? 1.0 : 0.5) * fixed.curvature_unit);
+    for (const Derivatives& d : derivatives) {
+      const Sum rounded = units.round(d);
+      CHECK(rounded.curvature() >= 1);
+      gradients += std::abs(rounded.gradient());
+      curvatures += rounded.curvature();
+      CHECK_NEAR(static_cast<double>(rounded.gradient()) * units.gradient, d.gradient,
+                 0.5 * units.gradient);
+      CHECK_NEAR(static_cast<double>(rounded.curvature()) * units.curvature, d.curvature,
+                 (rounded.curvature() == 1 ? 1.0 : 0.5) * units.curvature);
     }
     CHECK(gradients >= int64_t{1} << 28 && gradients <= int64_t{1} << 31);
     CHECK(curvatures >= int64_t{1} << 29 && curvatures <= int64_t{1} << 32);
   }
   context = "nothing to scale";
-  CHECK(to_fixed_point({}).examples.empty());
+  CHECK(units_of({}).gradient > 0.0);
   const Derivatives zero{3, 0.0f, 0.0f};
-  const FixedPoint fixed = to_fixed_point({&zero, 1});
-  CHECK(fixed.examples[0].gradient == 0 && fixed.examples[0].curvature == 1);
+  CHECK(units_of({zero}).round(zero) == Sum(0, 1));
   // The largest float that is less than a power of two does not pass the range of an int32.
   const Derivatives edge{0, -std::nextafter(2.0f, 0.0f), std::nextafter(2.0f, 0.0f)};
-  const Example largest = to_fixed_point({&edge, 1}).examples[0];
-  CHECK(largest.gradient == -((int64_t{1} << 30) - 64));
-  CHECK(largest.curvature == (int64_t{1} << 31) - 128);
+  const Sum largest = units_of({edge}).round(edge);
+  CHECK(largest.gradient() == -((int64_t{1} << 30) - 64));
+  CHECK(largest.curvature() == (int64_t{1} << 31) - 128);
 }
 
 // Two outputs; position 2 is left out, position 4 weighs nothing.
@@ -64,16 +71,16 @@ TEST(which_take_part) {
   const auto is = [](const Derivatives& d, int32_t position, float gradient, float curvature) {
     return d.position == position && d.gradient == gradient && d.curvature == curvature;
   };
-  const Examples all(table, sampling, 2, stop);
-  const std::vector<Derivatives>& first = all.of_output(0);
+  const Examples all(table, sampling, kPool, 2, stop);
+  const std::span<const Derivatives> first = all.of_output(0);
   CHECK(all.n_outputs() == 2 && first.size() == 3 && all.of_output(1).size() == 3);
   CHECK(is(first[0], 0, 0.5f, 1.0f) && is(first[1], 1, 0.25f, 3.0f) && is(first[2], 3, 0.0f, 7.0f));
   CHECK(is(all.of_output(1)[1], 1, -0.25f, 4.0f));
   Sampling trimmed = sampling;
   trimmed.trim = 0.25;  // on the edge at position 1, and half of it at position 0
-  CHECK(Examples(table, trimmed, 1, stop).of_output(0).empty());
+  CHECK(Examples(table, trimmed, kPool, 1, stop).of_output(0).empty());
   table.curvatures_by_output = false;
-  const Examples alike(table, {0.25, nullptr, nullptr, 0.0, nullptr, 0}, 1, stop);
+  const Examples alike(table, {0.25, nullptr, nullptr, 0.0, nullptr, 0}, kPool, 1, stop);
   CHECK(alike.of_output(0).size() == 3 && is(alike.of_output(0)[2], 4, 3.0f, 5.0f));
 }
 
@@ -88,7 +95,10 @@ TEST(stratified) {
   const DerivativeTable table{kPositions, 1, gradients.data(), curvatures.data(), true};
   Stop stop(nullptr);
   const auto sampled = [&](double ratio) {
-    return Examples(table, {-1.0, nullptr, nullptr, ratio, codes.data(), 3}, 2, stop).of_output(0);
+    const Examples examples(table, {-1.0, nullptr, nullptr, ratio, codes.data(), 3}, kPool, 2,
+                            stop);
+    const std::span<const Derivatives> first = examples.of_output(0);
+    return std::vector<Derivatives>(first.begin(), first.end());
   };
   const std::vector<Derivatives> found = sampled(2.0);
   CHECK_NEAR(static_cast<double>(found.size()), 3000.0, 200.0);
@@ -99,7 +109,7 @@ TEST(stratified) {
 
 TEST(derivatives_that_make_no_sense) {
   for (const Derivatives& d : {Derivatives{0, NAN, 1.0f}, {0, 1.0f, INFINITY}, {0, 1.0f, -1.0f}})
-    CHECK_THROWS(std::invalid_argument, to_fixed_point({&d, 1}), "derivatives must be finite");
+    CHECK_THROWS(std::invalid_argument, units_of({d}), "derivatives must be finite");
 }
 
 }  // namespace

@@ -21,6 +21,8 @@
 namespace hedgerow::tests {
 namespace {
 
+const auto kPool = std::make_shared<MemoryPool>();
+
 // Random bins of columns that are spread out, or mostly in one bin, or missing here and there, or
 // categories; and of attributes.
 struct Table {
@@ -113,16 +115,22 @@ void check_lookups(const Table& table, const TreeData& data) {
 // Subtraction gives what counting gives.
 void check_histograms(const Table& table, const TreeData& data) {
   Stop stop(nullptr);
-  HistogramBuilder builder(data, stop);
-  std::vector<Example> left, right;
-  const std::vector<Example> examples =
-      to_fixed_point(random_derivatives(table.n_positions, 0.8)).examples;
-  for (const Example& e : examples) (below(3) == 0 ? left : right).push_back(e);
+  Crew crew(1, stop);
+  HistogramBuilder builder(data, crew, stop);
+  std::vector<Sum> sums(table.n_positions);
+  std::vector<int32_t> both, left, right;
+  const std::vector<Derivatives> examples = random_derivatives(table.n_positions, 0.8);
+  const Units units = choose_units(examples, crew);
+  for (const Derivatives& d : examples) {
+    sums[d.position] = units.round(d);
+    both.push_back(d.position);
+    (below(3) == 0 ? left : right).push_back(d.position);
+  }
   Histogram all, of_left, of_right, counted;
-  builder.fill(examples, nullptr, all);
-  builder.fill(left, nullptr, of_left);
-  builder.fill(right, nullptr, of_right);
-  builder.fill(left, &all, counted);
+  builder.fill({both, sums.data()}, nullptr, all);
+  builder.fill({left, sums.data()}, nullptr, of_left);
+  builder.fill({right, sums.data()}, nullptr, of_right);
+  builder.fill({left, sums.data()}, &all, counted);
   CHECK(counted.sparse.size() == all.sparse.size());
   subtract(all, counted);
   CHECK(counted == of_left && all == of_right);
@@ -189,10 +197,12 @@ void check_trees_of(const Table& table, const TreeData& data) {
   std::vector<std::vector<Derivatives>> by_label;
   for (const double share : {1.0, 0.5, 0.02, 0.0})
     by_label.push_back(random_derivatives(table.n_positions, share));
-  const Examples examples(by_label);
+  const Examples examples(by_label, kPool);
   Stop stop(nullptr);
-  const std::vector<GrownTree> trees = grow_trees(data, examples, kRules, nullptr, 7, 1, stop);
-  const std::vector<GrownTree> again = grow_trees(data, examples, kRules, nullptr, 7, 3, stop);
+  const std::vector<GrownTree> trees =
+      grow_trees(data, examples, kRules, nullptr, 7, kPool, 1, stop);
+  const std::vector<GrownTree> again =
+      grow_trees(data, examples, kRules, nullptr, 7, kPool, 3, stop);
   const auto n_labels = static_cast<int>(trees.size());
   CHECK(n_labels == 4 && trees[3].size() == 1 && trees[3][0].value == 0.0f);
   std::vector<double> expected(table.n_positions * n_labels, 0.25);
@@ -227,7 +237,7 @@ void check_table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n
             std::to_string(n_attributes) + " columns, window " + std::to_string(before) + "+" +
             std::to_string(after);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(before, after), stop);
+  const TreeData data(table.bins(), table.windows(before, after), 1, stop);
   check_lookups(table, data);
   check_histograms(table, data);
   check_trees_of(table, data);
@@ -243,25 +253,42 @@ TEST(random_tables) {
   check_table({20000, 15000}, 2, 1, 1, 0);  // examples are counted in batches
 }
 
+// Threads share the work on one large tree.
+TEST(one_tree_on_many_threads) {
+  for (const auto& [n_dense, n_attributes] : {std::pair(12, 0), std::pair(4, 6)}) {
+    const Table table({20000, 1, 9000}, n_dense, n_attributes);
+    context = std::to_string(n_dense) + "+" + std::to_string(n_attributes) + " columns";
+    Stop stop(nullptr);
+    const TreeData data(table.bins(), table.windows(1, 1), 3, stop);
+    const Examples examples({random_derivatives(table.n_positions, 0.9)}, kPool);
+    const auto grow = [&](int n_threads) {
+      return grow_trees(data, examples, kRules, nullptr, 7, kPool, n_threads, stop);
+    };
+    const std::vector<GrownTree> alone = grow(1);
+    CHECK(alone[0].size() == 2 * kRules.max_leaves - 1);
+    CHECK(grow(2) == alone && grow(7) == alone);
+  }
+}
+
 // Features are drawn for each tree and for each node; what cannot be split stays a leaf.
 TEST(growth_rules) {
   const Table table({300}, 6, 4);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(1, 1), stop);
-  const Examples examples({random_derivatives(300, 1.0)});
+  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
+  const Examples examples({random_derivatives(300, 1.0)}, kPool);
   GrowthRules rules = kRules;
   rules.colsample_bytree = rules.colsample_bynode = 0.4;
-  const GrownTree tree = grow_trees(data, examples, rules, nullptr, 7, 1, stop)[0];
+  const GrownTree tree = grow_trees(data, examples, rules, nullptr, 7, kPool, 1, stop)[0];
   std::set<std::pair<int32_t, int32_t>> features;
   for (const TreeNode& node : tree)
     if (node.column >= 0) features.insert({node.column, node.offset});
   CHECK(tree.size() > 1 && features.size() <= 12);
   rules = kRules;
   rules.min_child_weight = 1e6;
-  CHECK(grow_trees(data, examples, rules, nullptr, 7, 1, stop)[0].size() == 1);
+  CHECK(grow_trees(data, examples, rules, nullptr, 7, kPool, 1, stop)[0].size() == 1);
   rules = kRules;
   rules.min_split_gain = 1e6;
-  CHECK(grow_trees(data, examples, rules, nullptr, 7, 1, stop)[0].size() == 1);
+  CHECK(grow_trees(data, examples, rules, nullptr, 7, kPool, 1, stop)[0].size() == 1);
 }
 
 // Values go the way of the columns, columns of a branch are of one group, and the rules notice if
@@ -269,7 +296,7 @@ TEST(growth_rules) {
 TEST(column_rules) {
   const Table table({200, 1, 60}, 6, 4);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(1, 1), stop);
+  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
   const int n_outputs = 5;
   std::vector<std::vector<Derivatives>> by_output;
   std::vector<int8_t> directions;
@@ -278,12 +305,12 @@ TEST(column_rules) {
     for (int32_t c = 0; c < table.n_columns(); ++c)
       directions.push_back(static_cast<int8_t>(c % 3 == 2 ? 2 * below(2) : below(4) - 1));
   }
-  const Examples examples(by_output);
+  const Examples examples(by_output, kPool);
   const std::vector<std::vector<int32_t>> groups{{0, 1, 3}, {1, 4, 6, 7}, {2, 5, 8, 9}};
   const std::vector<ColumnRules> all_rules{
       {10, directions, {}, 0}, {10, {}, groups, 0}, {10, {}, {}, 2}, {10, directions, groups, 0}};
   const auto grow = [&](const ColumnRules* rules, int n_threads) {
-    return grow_trees(data, examples, kRules, rules, 7, n_threads, stop);
+    return grow_trees(data, examples, kRules, rules, 7, kPool, n_threads, stop);
   };
   const TreeArrays free = build_forest(grow(nullptr, 1)).trees();
   for (const ColumnRules& rules : all_rules) {
@@ -318,10 +345,10 @@ TEST(column_rules) {
 TEST(damaged_trees) {
   const Table table({30}, 2, 1);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(1, 1), stop);
-  const Examples examples({random_derivatives(30, 1.0), random_derivatives(30, 1.0)});
+  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
+  const Examples examples({random_derivatives(30, 1.0), random_derivatives(30, 1.0)}, kPool);
   const TreeArrays trees =
-      build_forest(grow_trees(data, examples, kRules, nullptr, 0, 1, stop)).trees();
+      build_forest(grow_trees(data, examples, kRules, nullptr, 0, kPool, 1, stop)).trees();
   const auto refuses = [&](auto change, const char* part) {
     TreeArrays arrays = trees;
     change(arrays);

@@ -6,6 +6,18 @@
 #include <stdexcept>
 
 namespace hedgerow {
+namespace {
+
+constexpr int32_t kRunBins = 1 << 13;  // whose sums take 64 KiB
+
+// Whether a column with so many bins can join a run: not much would be left empty.
+bool fits(const TreeData::FullRun& run, int32_t n_bins) {
+  const int32_t stride = std::max(run.stride, n_bins);
+  const bool is_alike = 2 * std::min(run.stride, n_bins) >= stride || stride <= 16;
+  return is_alike && (run.n_features + 1) * stride <= kRunBins;
+}
+
+}  // namespace
 
 Room::Room(const Windows& windows, int64_t n_positions)
     : reach_before_(windows.before), reach_after_(windows.after) {
@@ -31,34 +43,35 @@ void Room::fill_window(const BinTable& bins, int64_t position, uint8_t* out) con
   }
 }
 
-TreeData::TreeData(const BinTable& bins, const Windows& windows, Stop& stop)
+TreeData::TreeData(const BinTable& bins, const Windows& windows, int n_threads, Stop& stop)
     : bins_(bins), windows_(windows), room_(windows, bins.n_positions) {
-  transpose(stop);
-  choose_sparse_columns(stop);
+  transpose(n_threads, stop);
+  choose_sparse_columns(n_threads, stop);
   number_slots();
-  list_entries(stop);
+  lay_out_full();
+  list_entries(n_threads, stop);
 }
 
 // Tile by tile, so that both sides stay in the cache.
-void TreeData::transpose(Stop& stop) {
+void TreeData::transpose(int n_threads, Stop& stop) {
   constexpr int64_t kTile = 64;
   const int64_t n_positions = bins_.n_positions, n_dense = bins_.n_dense;
   by_column_.resize(n_positions * n_dense);
-  for (int64_t t = 0; t < n_positions; t += kTile) {
-    stop.check();
+  parallel_for_pieces(n_positions, kTile, n_threads, stop, [&](int64_t begin, int64_t end) {
     for (int64_t c = 0; c < n_dense; c += kTile)
       for (int64_t column = c; column < std::min(c + kTile, n_dense); ++column)
-        for (int64_t row = t; row < std::min(t + kTile, n_positions); ++row)
+        for (int64_t row = begin; row < end; ++row)
           by_column_[column * n_positions + row] = bins_.dense[row * n_dense + column];
-  }
+  });
 }
 
 // A dense column is worth listing if at least half of its positions are in one bin.
-void TreeData::choose_sparse_columns(Stop& stop) {
+void TreeData::choose_sparse_columns(int n_threads, Stop& stop) {
   is_full_.assign(bins_.n_columns(), 0);
   first_bins_.assign(bins_.n_columns(), 1);
   column_defaults_.resize(bins_.n_columns());
-  for (int32_t c = 0; c < bins_.n_dense; ++c) {
+  parallel_for(bins_.n_dense, n_threads, stop, [&](int64_t task) {
+    const auto c = static_cast<int32_t>(task);
     stop.check();
     std::array<int64_t, 256> counts{};
     for (int64_t t = 0; t < bins_.n_positions; ++t) ++counts[column(c)[t]];
@@ -66,7 +79,7 @@ void TreeData::choose_sparse_columns(Stop& stop) {
     column_defaults_[c] = static_cast<uint8_t>(most - counts.begin());
     is_full_[c] = 2 * *most < bins_.n_positions;
     if (counts[0] > 0 && column_defaults_[c] != 0) first_bins_[c] = 0;
-  }
+  });
   std::copy_n(bins_.default_bins, bins_.n_attributes, column_defaults_.begin() + bins_.n_dense);
   if (bins_.entry_offsets == nullptr) return;
   for (int64_t e = 0; e < bins_.entry_offsets[bins_.n_positions]; ++e)
@@ -86,37 +99,65 @@ void TreeData::number_slots() {
       throw std::length_error("too many bins of sparse columns for one tree learner");
   }
   slot_columns_.push_back(-1);
+}
 
+void TreeData::lay_out_full() {
+  int32_t next = -1;  // where the next feature of a run would be
   for (int o = 0; o < n_offsets(); ++o)
     for (int32_t c = 0; c < bins_.n_dense; ++c) {
       if (!is_full_[c]) continue;
-      full_features_.push_back({static_cast<int32_t>(o * bins_.n_dense + c),
-                                static_cast<int32_t>(n_full_bins_), c, o - windows_.before});
-      n_full_bins_ += bins_.n_bins[c] + 1;
-      if (n_full_bins_ > std::numeric_limits<int32_t>::max())
-        throw std::length_error("too many bins of columns in a window for one tree learner");
+      const auto where = static_cast<int32_t>(o * bins_.n_dense + c);
+      const int32_t n_own = bins_.n_bins[c] + 1;
+      if (where != next || !fits(full_runs_.back(), n_own))
+        full_runs_.push_back({where, 0, n_own, 0});
+      FullRun& run = full_runs_.back();
+      run.stride = std::max(run.stride, n_own);
+      ++run.n_features;
+      next = where + 1;
+      full_features_.push_back({0, c, o - windows_.before});
     }
+  size_t f = 0;
+  for (FullRun& run : full_runs_) {
+    run.base = static_cast<int32_t>(n_full_bins_);
+    n_full_bins_ += static_cast<int64_t>(run.n_features) * run.stride;
+    if (n_full_bins_ > std::numeric_limits<int32_t>::max())
+      throw std::length_error("too many bins of columns in a window for one tree learner");
+    for (int32_t i = 0; i < run.n_features; ++i)
+      full_features_[f++].base = run.base + i * run.stride;
+  }
 }
 
-void TreeData::list_entries(Stop& stop) {
+void TreeData::list_entries(int n_threads, Stop& stop) {
   std::vector<int32_t> sparse_dense;
   for (int32_t c = 0; c < bins_.n_dense; ++c)
     if (!is_full_[c]) sparse_dense.push_back(c);
-  entry_offsets_.reserve(bins_.n_positions + 1);
-  entry_offsets_.push_back(0);
-  for (int64_t t = 0; t < bins_.n_positions; ++t) {
-    if (t % 1024 == 0) stop.check();
+  // Calls list(slot) for the entries of a position.
+  const auto for_entries_at = [&](int64_t t, auto list) {
     const uint8_t* row = bins_.dense + t * bins_.n_dense;
     for (const int32_t c : sparse_dense)
-      if (row[c] != column_defaults_[c]) entries_.push_back(slot_of(c, row[c]));
-    if (bins_.entry_offsets != nullptr) {
-      for (int64_t e = bins_.entry_offsets[t]; e < bins_.entry_offsets[t + 1]; ++e)
-        entries_.push_back(slot_of(bins_.n_dense + bins_.attributes[e], bins_.attribute_bins[e]));
+      if (row[c] != column_defaults_[c]) list(slot_of(c, row[c]));
+    if (bins_.entry_offsets == nullptr) return;
+    for (int64_t e = bins_.entry_offsets[t]; e < bins_.entry_offsets[t + 1]; ++e)
+      list(slot_of(bins_.n_dense + bins_.attributes[e], bins_.attribute_bins[e]));
+  };
+  constexpr int64_t kTask = 1024;
+  entry_offsets_.resize(bins_.n_positions + 1);
+  parallel_for_pieces(bins_.n_positions, kTask, n_threads, stop, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      int64_t n_entries = 0;
+      for_entries_at(t, [&](int32_t) { ++n_entries; });
+      entry_offsets_[t + 1] = (n_entries + kEntriesTogether - 1) / kEntriesTogether;
     }
-    while (entries_.size() % kEntriesTogether != 0) entries_.push_back(filler());
-    entry_offsets_.push_back(static_cast<int64_t>(entries_.size()));
-  }
-  entries_.shrink_to_fit();
+  });
+  for (int64_t t = 0; t < bins_.n_positions; ++t)
+    entry_offsets_[t + 1] = entry_offsets_[t] + kEntriesTogether * entry_offsets_[t + 1];
+  entries_.assign(entry_offsets_.back(), filler());
+  parallel_for_pieces(bins_.n_positions, kTask, n_threads, stop, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      int32_t* next = entries_.data() + entry_offsets_[t];
+      for_entries_at(t, [&](int32_t slot) { *next++ = slot; });
+    }
+  });
 }
 
 uint8_t TreeData::bin_at(int64_t position, int32_t column) const {

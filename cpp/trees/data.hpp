@@ -1,6 +1,7 @@
 // What the tree learner reads: the bin of every column at every position.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -77,7 +78,7 @@ class Room {
 // are sparse.
 class TreeData {
  public:
-  TreeData(const BinTable& bins, const Windows& windows, Stop& stop);
+  TreeData(const BinTable& bins, const Windows& windows, int n_threads, Stop& stop);
 
   const BinTable& bins() const { return bins_; }
   const Windows& windows() const { return windows_; }
@@ -89,6 +90,10 @@ class TreeData {
   const uint8_t* column(int32_t column) const {
     return by_column_.data() + column * bins_.n_positions;
   }
+  // The bytes of all dense columns at all offsets of a position whose window is whole.
+  const uint8_t* first_of_window(int64_t position) const {
+    return bins_.dense + (position - windows_.before) * bins_.n_dense;
+  }
   // The bin of a column at a position.
   uint8_t bin_at(int64_t position, int32_t column) const;
   // The bin of a feature.
@@ -96,15 +101,23 @@ class TreeData {
     return room_.holds(position, offset) ? bin_at(position + offset, column) : uint8_t{0};
   }
 
-  // Full columns: where[f] is the place of feature f's byte behind the first byte of the window,
-  // base[f] the place of its bin 0 in a histogram.
+  // Full columns: the sums of bins 0 .. n_bins of a feature begin at `base` in a histogram.
   struct FullFeature {
-    int32_t where;
     int32_t base;
     int32_t column;
     int32_t offset;
   };
   const std::vector<FullFeature>& full_features() const { return full_features_; }
+  // Full features that are counted in one go, as they stand side by side, have about as many bins,
+  // and all their sums stay in the cache. The byte of feature i of a run is at where + i behind the
+  // first byte of the window, its bin 0 at base + i * stride in a histogram.
+  struct FullRun {
+    int32_t where;
+    int32_t base;
+    int32_t stride;
+    int32_t n_features;
+  };
+  const std::vector<FullRun>& full_runs() const { return full_runs_; }
   int64_t n_full_bins() const { return n_full_bins_; }
 
   // Sparse columns: every bin but the default has a slot, the bin of missing values only if the
@@ -126,12 +139,19 @@ class TreeData {
   }
   const int64_t* entry_offsets() const { return entry_offsets_.data(); }
   const int32_t* entries() const { return entries_.data(); }
+  // In the mean, to count an example.
+  int64_t n_full_additions() const { return static_cast<int64_t>(full_features_.size()); }
+  int64_t n_sparse_additions() const {
+    return n_offsets() * static_cast<int64_t>(entries_.size()) /
+           std::max<int64_t>(bins_.n_positions, 1);
+  }
 
  private:
-  void transpose(Stop& stop);
-  void choose_sparse_columns(Stop& stop);
+  void transpose(int n_threads, Stop& stop);
+  void choose_sparse_columns(int n_threads, Stop& stop);
   void number_slots();
-  void list_entries(Stop& stop);
+  void lay_out_full();
+  void list_entries(int n_threads, Stop& stop);
   int32_t slot_of(int32_t column, uint8_t bin) const {
     const uint8_t usual = column_defaults_[column];
     return first_slots_[column] + bin - first_bins_[column] -
@@ -148,6 +168,7 @@ class TreeData {
   std::vector<int32_t> slot_columns_;     // -1 for the filler
   std::vector<uint8_t> by_column_;        // (n_dense, N), the dense bins again
   std::vector<FullFeature> full_features_;
+  std::vector<FullRun> full_runs_;
   int64_t n_full_bins_ = 0;
   std::vector<int64_t> entry_offsets_;  // (N + 1,)
   std::vector<int32_t> entries_;        // slots, ascending within a position

@@ -1,39 +1,32 @@
 #include "trees/examples.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 
 #include "random.hpp"
+#include "require.hpp"
 
 namespace hedgerow {
 namespace {
 
-using ByOutput = std::vector<std::vector<Derivatives>>;
-
-// Adds the examples of some positions to `out`.
-void collect(const DerivativeTable& table, const Sampling& sampling, int64_t begin, int64_t end,
-             ByOutput& out) {
-  const int n_outputs = table.n_outputs;
-  for (int64_t t = begin; t < end; ++t) {
-    if (sampling.selected != nullptr && !sampling.selected[t]) continue;
-    const double scale = sampling.scales == nullptr ? 1.0 : sampling.scales[t];
-    if (scale == 0.0) continue;
-    const double* gradients = table.gradients + t * n_outputs;
-    const float* curvatures = table.curvatures + (table.curvatures_by_output ? t * n_outputs : t);
-    for (int k = 0; k < n_outputs; ++k) {
-      if (std::abs(gradients[k]) <= sampling.trim * scale) continue;
-      out[k].push_back({static_cast<int32_t>(t), static_cast<float>(gradients[k]),
-                        curvatures[table.curvatures_by_output ? k : 0]});
-    }
-  }
+// Calls take(k, gradient) for the examples of a position, by output.
+template <class Take>
+void for_examples_at(const DerivativeTable& table, const Sampling& sampling, int64_t t, Take take) {
+  if (sampling.selected != nullptr && !sampling.selected[t]) return;
+  const double scale = sampling.scales == nullptr ? 1.0 : sampling.scales[t];
+  if (scale == 0.0) return;
+  const double limit = sampling.trim * scale;
+  const double* gradients = table.gradients + t * table.n_outputs;
+  for (int k = 0; k < table.n_outputs; ++k)
+    if (!(std::abs(gradients[k]) <= limit)) take(k, gradients[k]);  // NaN too, which is refused
 }
 
 // Keeps all examples of an output where its label was observed, and a share of the others, which
-// count for as much as all of them in the mean.
-void stratify(std::vector<Derivatives>& examples, int output, const Sampling& sampling) {
+// count for as much as all of them in the mean; returns how many are left.
+int64_t stratify(std::span<Derivatives> examples, int output, const Sampling& sampling) {
   const int32_t* codes = sampling.codes;
   int64_t n_positive = 0;
   for (const Derivatives& example : examples) n_positive += codes[example.position] == output;
@@ -41,10 +34,10 @@ void stratify(std::vector<Derivatives>& examples, int output, const Sampling& sa
   const double share = sampling.negative_ratio *
                        static_cast<double>(std::max<int64_t>(n_positive, 1)) /
                        static_cast<double>(std::max<int64_t>(n_negative, 1));
-  if (share >= 1.0) return;
+  if (share >= 1.0) return static_cast<int64_t>(examples.size());
   const uint64_t key = derive_key(sampling.key, static_cast<uint64_t>(output));
   const auto upscale = static_cast<float>(1.0 / share);
-  size_t n_kept = 0;
+  int64_t n_kept = 0;
   for (Derivatives example : examples) {
     if (codes[example.position] != output) {
       if (draw_uniform(key, static_cast<uint64_t>(example.position)) >= share) continue;
@@ -53,67 +46,104 @@ void stratify(std::vector<Derivatives>& examples, int output, const Sampling& sa
     }
     examples[n_kept++] = example;
   }
-  examples.resize(n_kept);
+  return n_kept;
 }
 
 }  // namespace
 
-Examples::Examples(const DerivativeTable& table, const Sampling& sampling, int n_threads,
-                   Stop& stop) {
+// Threads first count the examples of their positions, then write them where they belong.
+Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
+                   const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop)
+    : n_positions_(table.n_positions) {
+  const int n_outputs = table.n_outputs;
   const int64_t n_chunks = (table.n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
-  std::vector<ByOutput> parts(n_chunks);
-  parallel_for_each_thread(n_chunks, n_threads, stop, [&] {
-    // Grows once; what is kept of a chunk is as long as it has to be.
-    return [&, scratch = ByOutput(table.n_outputs)](int64_t chunk) mutable {
-      stop.check();
-      for (std::vector<Derivatives>& examples : scratch) examples.clear();
-      const int64_t begin = chunk * kPositionsPerTask;
-      collect(table, sampling, begin, std::min(begin + kPositionsPerTask, table.n_positions),
-              scratch);
-      parts[chunk] = scratch;
-    };
-  });
-  by_output_.resize(table.n_outputs);
-  parallel_for(table.n_outputs, n_threads, stop, [&](int64_t output) {
+  std::vector<int64_t> firsts((n_chunks + 1) * n_outputs);  // of a chunk, by output
+  parallel_for_pieces(
+      table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
+        int64_t* counts = firsts.data() + (begin / kPositionsPerTask + 1) * n_outputs;
+        for (int64_t t = begin; t < end; ++t)
+          for_examples_at(table, sampling, t, [&](int k, double) { ++counts[k]; });
+      });
+  for (size_t i = n_outputs; i < firsts.size(); ++i) firsts[i] += firsts[i - n_outputs];
+  sizes_.assign(firsts.end() - n_outputs, firsts.end());
+  for (const int64_t size : sizes_) by_output_.emplace_back(pool, size);
+  parallel_for_pieces(
+      table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
+        int64_t* next = firsts.data() + begin / kPositionsPerTask * n_outputs;
+        for (int64_t t = begin; t < end; ++t)
+          for_examples_at(table, sampling, t, [&](int k, double gradient) {
+            const int64_t at = table.curvatures_by_output ? t * n_outputs + k : t;
+            by_output_[k][next[k]++] = {static_cast<int32_t>(t), static_cast<float>(gradient),
+                                        table.curvatures[at]};
+          });
+      });
+  if (!(sampling.negative_ratio > 0.0)) return;
+  parallel_for(n_outputs, n_threads, stop, [&](int64_t k) {
     stop.check();
-    size_t n_examples = 0;
-    for (const ByOutput& part : parts) n_examples += part[output].size();
-    std::vector<Derivatives>& examples = by_output_[output];
-    examples.reserve(n_examples);
-    for (ByOutput& part : parts) {
-      examples.insert(examples.end(), part[output].begin(), part[output].end());
-      std::vector<Derivatives>().swap(part[output]);
-    }
-    if (sampling.negative_ratio > 0.0) stratify(examples, static_cast<int>(output), sampling);
+    const std::span all(by_output_[k].data(), static_cast<size_t>(sizes_[k]));
+    sizes_[k] = stratify(all, static_cast<int>(k), sampling);
   });
 }
 
-Examples::Examples(std::vector<std::vector<Derivatives>> by_output)
-    : by_output_(std::move(by_output)) {}
-
-FixedPoint to_fixed_point(std::span<const Derivatives> derivatives) {
-  double gradient_sum = 0.0, curvature_sum = 0.0;
-  bool has_negative = false;
-  for (const Derivatives& d : derivatives) {
-    gradient_sum += std::abs(d.gradient);
-    curvature_sum += d.curvature;
-    has_negative |= d.curvature < 0.0f;
+Examples::Examples(const std::vector<std::vector<Derivatives>>& by_output,
+                   const std::shared_ptr<MemoryPool>& pool)
+    : n_positions_(0) {
+  for (const std::vector<Derivatives>& examples : by_output) {
+    const auto rises = [](const Derivatives& a, const Derivatives& b) {
+      return a.position >= b.position;
+    };
+    require(std::adjacent_find(examples.begin(), examples.end(), rises) == examples.end(),
+            "positions of examples must rise");
+    sizes_.push_back(static_cast<int64_t>(examples.size()));
+    by_output_.emplace_back(pool, examples.size());
+    std::copy(examples.begin(), examples.end(), by_output_.back().data());
+    if (examples.empty()) continue;
+    require(examples.front().position >= 0, "a position is negative");
+    n_positions_ = std::max<int64_t>(n_positions_, examples.back().position + 1);
   }
-  if (has_negative || !std::isfinite(gradient_sum) || !std::isfinite(curvature_sum))
+}
+
+Sum Units::round(const Derivatives& derivatives) const {
+  // Adding it leaves the nearest integer in the low bits.
+  constexpr double kRound = 0x1.8p52;
+  const auto nearest = [](double x) {
+    return static_cast<int32_t>(std::bit_cast<int64_t>(x + kRound) & 0xFFFFFFFF);
+  };
+  // Units are powers of two, and so are their inverses.
+  const int32_t of_gradient = nearest(derivatives.gradient * (1.0 / gradient));
+  const int32_t of_curvature = nearest(derivatives.curvature * (1.0 / curvature));
+  return Sum(of_gradient, std::max(of_curvature, 1));
+}
+
+Units choose_units(std::span<const Derivatives> derivatives, Crew& crew) {
+  struct Sums {
+    double gradients = 0.0, curvatures = 0.0;
+    bool has_negative = false;
+  };
+  const auto n = static_cast<int64_t>(derivatives.size());
+  std::vector<Sums> by_piece((n + kPositionsPerTask - 1) / kPositionsPerTask);
+  crew.share_pieces(n, kPositionsPerTask, [&](int64_t begin, int64_t end) {
+    Sums sums;
+    for (const Derivatives& d : derivatives.subspan(begin, end - begin)) {
+      sums.gradients += std::abs(d.gradient);
+      sums.curvatures += d.curvature;
+      sums.has_negative |= d.curvature < 0.0f;
+    }
+    by_piece[begin / kPositionsPerTask] = sums;
+  });
+  Sums all;
+  for (const Sums& sums : by_piece) {
+    all.gradients += sums.gradients;
+    all.curvatures += sums.curvatures;
+    all.has_negative |= sums.has_negative;
+  }
+  if (all.has_negative || !std::isfinite(all.gradients) || !std::isfinite(all.curvatures))
     throw std::invalid_argument("derivatives must be finite, and curvatures not negative");
-  // A power of two, so that it is exact to go from one to the other.
+  // Powers of two, so that it is exact to go from one to the other.
   const auto unit_for = [](double sum, int n_bits) {
     return std::ldexp(1.0, (sum > 0.0 ? std::ilogb(sum) + 1 : 0) - n_bits);
   };
-  FixedPoint out{{}, unit_for(gradient_sum, 30), unit_for(curvature_sum, 31)};
-  const double gradients = 1.0 / out.gradient_unit, curvatures = 1.0 / out.curvature_unit;
-  out.examples.reserve(derivatives.size());
-  for (const Derivatives& d : derivatives) {
-    const auto gradient = static_cast<int32_t>(std::nearbyint(d.gradient * gradients));
-    const auto curvature = static_cast<int32_t>(std::nearbyint(d.curvature * curvatures));
-    out.examples.push_back({d.position, gradient, std::max(curvature, 1)});
-  }
-  return out;
+  return {unit_for(all.gradients, 30), unit_for(all.curvatures, 31)};
 }
 
 }  // namespace hedgerow

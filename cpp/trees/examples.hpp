@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "crew.hpp"
+#include "memory_pool.hpp"
 #include "parallel.hpp"
 #include "trees/histogram.hpp"
 
@@ -40,25 +43,37 @@ struct Sampling {
 // The examples of every output, by position.
 class Examples {
  public:
-  Examples(const DerivativeTable& table, const Sampling& sampling, int n_threads, Stop& stop);
-  explicit Examples(std::vector<std::vector<Derivatives>> by_output);
+  Examples(const DerivativeTable& table, const Sampling& sampling,
+           const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop);
+  // Positions of an output must not be negative, and rise.
+  Examples(const std::vector<std::vector<Derivatives>>& by_output,
+           const std::shared_ptr<MemoryPool>& pool);
+  Examples(Examples&&) = default;
 
   int n_outputs() const { return static_cast<int>(by_output_.size()); }
-  const std::vector<Derivatives>& of_output(int output) const { return by_output_[output]; }
+  std::span<const Derivatives> of_output(int output) const {
+    return {by_output_[output].data(), static_cast<size_t>(sizes_[output])};
+  }
+  // All positions are below.
+  int64_t n_positions() const { return n_positions_; }
 
  private:
-  std::vector<std::vector<Derivatives>> by_output_;
+  int64_t n_positions_;
+  std::vector<int64_t> sizes_;                       // by output
+  std::vector<PooledArray<Derivatives>> by_output_;  // positions rise
 };
 
-// Derivatives in whole units. All gradients together have up to 2^30 units, whatever their signs,
-// and all curvatures up to 2^31; then no rounding of up to 2^30 examples takes a Sum beyond its
-// range.
-struct FixedPoint {
-  std::vector<Example> examples;
-  double gradient_unit;
-  double curvature_unit;
+// What a gradient and a curvature of 1 stand for, powers of two. All gradients together have up to
+// 2^30 units, whatever their signs, and all curvatures up to 2^31; then no rounding of up to 2^30
+// examples takes a Sum beyond its range.
+struct Units {
+  double gradient;
+  double curvature;
+
+  Sum round(const Derivatives& derivatives) const;
 };
-// Throws std::invalid_argument if a derivative is not finite or a curvature negative.
-FixedPoint to_fixed_point(std::span<const Derivatives> derivatives);
+// Throws std::invalid_argument if a derivative is not finite or a curvature negative. Idle threads
+// of the crew help.
+Units choose_units(std::span<const Derivatives> derivatives, Crew& crew);
 
 }  // namespace hedgerow

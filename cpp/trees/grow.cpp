@@ -1,6 +1,7 @@
 #include "trees/grow.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -14,20 +15,22 @@
 namespace hedgerow {
 namespace {
 
+constexpr int64_t kPieceSize = 1 << 13;  // examples that a thread partitions in one go
 constexpr uint64_t kTreeColumns = 1, kNodeColumns = 2;  // purposes of random numbers
 
 // A node that may still be split.
 struct OpenNode {
   int32_t node;
   int depth;
-  int64_t begin, end;  // its examples
+  std::span<int32_t> positions;  // of its examples
+  std::span<int32_t> spare;      // room for as many
   Sum total;
   StepBounds bounds{};
   std::vector<int32_t> branch{};  // columns split on above it, if that limits what it may use
   Split split{};
   std::unique_ptr<Histogram> histogram{};
 
-  int64_t n_examples() const { return end - begin; }
+  int64_t n_examples() const { return std::ssize(positions); }
 };
 
 // The nodes whose splits are known, and which of them is split next. Best first, that of the
@@ -63,10 +66,25 @@ class Frontier {
   std::vector<OpenNode> nodes_;  // a heap
 };
 
+// Arrays for the examples of a tree.
+struct Space {
+  // Those of a node stand together in one of the two, in order, and it has the same places in the
+  // other.
+  PooledArray<int32_t> positions, spare;
+  PooledArray<uint8_t> goes_left;  // by example of the node that is partitioned
+  PooledArray<Sum> sums;           // (N,) by position
+
+  Space(const std::shared_ptr<MemoryPool>& pool, int64_t n_examples, int64_t n_positions)
+      : positions(pool, n_examples),
+        spare(pool, n_examples),
+        goes_left(pool, n_examples),
+        sums(pool, n_positions) {}
+};
+
 struct GrowingTree {
   uint64_t key;
   SplitRules rules;
-  std::vector<Example> examples;  // those of a node stand together, by position
+  Space space;
   std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
   const int8_t* directions;       // by column, of type ColumnDirection; null: any way
   GrownTree nodes{};
@@ -101,17 +119,19 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
 class Grower {
  public:
   Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules* column_rules,
-         Stop& stop)
+         const std::shared_ptr<MemoryPool>& pool, Crew& crew, Stop& stop)
       : data_(data),
         rules_(rules),
         column_rules_(column_rules),
+        pool_(pool),
+        crew_(crew),
         stop_(stop),
-        builder_(data, stop) {}
+        builder_(data, crew, stop) {}
 
   GrownTree grow(std::span<const Derivatives> derivatives, int output, uint64_t key) {
     GrowingTree tree = plant(derivatives, output, key);
     Frontier frontier(rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth);
-    Pending pending = open_root(tree);
+    Pending pending = open_root(tree, derivatives);
     for (;;) {
       stop_.check();
       count(tree, pending);
@@ -130,10 +150,11 @@ class Grower {
 
  private:
   GrowingTree plant(std::span<const Derivatives> derivatives, int output, uint64_t key) const {
-    FixedPoint fixed = to_fixed_point(derivatives);
+    const Units units = choose_units(derivatives, crew_);
     const SplitRules rules{rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
-                           fixed.gradient_unit, fixed.curvature_unit};
-    GrowingTree tree{key, rules, std::move(fixed.examples), {}, nullptr};
+                           units.gradient, units.curvature};
+    GrowingTree tree{
+        key, rules, Space(pool_, std::ssize(derivatives), data_.bins().n_positions), {}, nullptr};
     if (column_rules_ != nullptr && column_rules_->has_monotone(output))
       tree.directions = column_rules_->directions(output);
     if (column_rules_ != nullptr && column_rules_->has_unused(output))
@@ -151,18 +172,31 @@ class Grower {
     return features;
   }
 
-  Pending open_root(GrowingTree& tree) const {
-    Sum total;
-    for (const Example& example : tree.examples) total += Sum(example);
-    return {add_node(tree, 0, 0, static_cast<int64_t>(tree.examples.size()), total, {})};
+  Pending open_root(GrowingTree& tree, std::span<const Derivatives> derivatives) {
+    const auto n = static_cast<int64_t>(derivatives.size());
+    const Units units{tree.rules.gradient_unit, tree.rules.curvature_unit};
+    Space& space = tree.space;
+    std::vector<Sum> totals((n + kPieceSize - 1) / kPieceSize);
+    crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
+      Sum total;
+      for (int64_t i = begin; i < end; ++i) {
+        const int32_t position = derivatives[i].position;
+        space.positions[i] = position;
+        total += space.sums[position] = units.round(derivatives[i]);
+      }
+      totals[begin / kPieceSize] = total;
+    });
+    const Sum total = std::accumulate(totals.begin(), totals.end(), Sum{});
+    const std::span positions(space.positions.data(), n), spare(space.spare.data(), n);
+    return {add_node(tree, 0, positions, spare, total, {})};
   }
 
   void count(const GrowingTree& tree, Pending& pending) {
     OpenNode& node = pending.counted;
     if (!may_split(tree, node) && !(pending.sibling && may_split(tree, *pending.sibling))) return;
     node.histogram = take_histogram();
-    builder_.fill(std::span(tree.examples).subspan(node.begin, node.n_examples()),
-                  pending.of_parent.get(), *node.histogram);
+    builder_.fill({node.positions, tree.space.sums.data()}, pending.of_parent.get(),
+                  *node.histogram);
   }
 
   void subtract_sibling(Pending& pending) {
@@ -177,7 +211,7 @@ class Grower {
       const uint8_t* features = choose_node_features(tree, node);
       const MonotoneRules monotone{tree.directions, node.bounds};
       node.split = find_split(data_, *node.histogram, node.total, tree.rules, features,
-                              tree.directions == nullptr ? nullptr : &monotone);
+                              tree.directions == nullptr ? nullptr : &monotone, crew_);
     }
     if (node.split.exists())
       frontier.push(std::move(node));
@@ -187,7 +221,7 @@ class Grower {
 
   Pending split(GrowingTree& tree, OpenNode parent) {
     const Split& split = parent.split;
-    const int64_t middle = partition(tree, parent);
+    const size_t n_left = partition(tree.space, parent);
     TreeNode& node = tree.nodes[parent.node];
     node.column = split.column;
     node.offset = split.offset;
@@ -198,9 +232,12 @@ class Grower {
     ++tree.n_leaves;
     const int depth = parent.depth + 1;
     const auto [bounds_left, bounds_right] = bounds_of_children(tree, parent);
-    OpenNode left = add_node(tree, depth, parent.begin, middle, split.left, bounds_left);
+    // Partitioned examples are where there was room.
+    OpenNode left = add_node(tree, depth, parent.spare.first(n_left),
+                             parent.positions.first(n_left), split.left, bounds_left);
     OpenNode right =
-        add_node(tree, depth, middle, parent.end, parent.total - split.left, bounds_right);
+        add_node(tree, depth, parent.spare.subspan(n_left), parent.positions.subspan(n_left),
+                 parent.total - split.left, bounds_right);
     if (column_rules_ != nullptr && column_rules_->limits_interactions())
       left.branch = right.branch = extend(std::move(parent.branch), split.column);
     if (left.n_examples() > right.n_examples()) std::swap(left, right);
@@ -251,48 +288,59 @@ class Grower {
           columns[f / data_.n_offsets()] && (tree.features.empty() || tree.features[f]);
   }
 
-  // Examples that go left come first, both sides by position; returns where the right ones begin.
-  int64_t partition(GrowingTree& tree, const OpenNode& parent) {
+  // Copies a node's positions to its spare room, those that go left first, both sides in order;
+  // returns how many go left.
+  size_t partition(Space& space, const OpenNode& parent) {
+    const int64_t n = parent.n_examples();
+    std::vector<int64_t> n_left((n + kPieceSize - 1) / kPieceSize + 1);  // before each piece
+    crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
+      stop_.check();
+      n_left[begin / kPieceSize + 1] = mark_left(parent, begin, end, space.goes_left.data());
+    });
+    std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
+    crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
+      int64_t left = n_left[begin / kPieceSize];
+      int64_t right = n_left.back() + begin - left;
+      for (int64_t i = begin; i < end; ++i) {
+        const bool goes_left = space.goes_left[i];
+        parent.spare[goes_left ? left : right] = parent.positions[i];
+        left += goes_left;
+        right += !goes_left;
+      }
+    });
+    return static_cast<size_t>(n_left.back());
+  }
+
+  // Returns how many of these examples go left.
+  int64_t mark_left(const OpenNode& parent, int64_t begin, int64_t end, uint8_t* marks) const {
     const Split& split = parent.split;
-    const auto size = static_cast<size_t>(parent.n_examples());
-    if (aside_.size() < size) aside_.resize(size);
-    std::vector<Example>& examples = tree.examples;
-    Example* left = examples.data() + parent.begin;
-    Example* right = aside_.data();
-    const auto place = [&](const Example& example, bool goes_left) {
-      *left = *right = example;
-      left += goes_left;
-      right += !goes_left;
+    std::array<uint8_t, 256> is_left;
+    for (int bin = 0; bin < 256; ++bin)
+      is_left[bin] = contains(split.left_bins, static_cast<uint8_t>(bin));
+    const auto mark = [&](auto bin_of) {
+      int64_t n_left = 0;
+      for (int64_t i = begin; i < end; ++i)
+        n_left += marks[i] = is_left[bin_of(parent.positions[i])];
+      return n_left;
     };
-    if (split.column < data_.bins().n_dense) {
-      const uint8_t* column = data_.column(split.column);
-      for (int64_t i = parent.begin; i < parent.end; ++i) {
-        const Example example = examples[i];
-        const uint8_t bin = data_.room().holds(example.position, split.offset)
-                                ? column[example.position + split.offset]
-                                : uint8_t{0};
-        place(example, contains(split.left_bins, bin));
-      }
-    } else {
-      for (int64_t i = parent.begin; i < parent.end; ++i) {
-        const Example example = examples[i];
-        const uint8_t bin = data_.bin_at(example.position, split.column, split.offset);
-        place(example, contains(split.left_bins, bin));
-      }
-    }
-    std::copy(aside_.data(), right, left);
-    return left - examples.data();
+    const int offset = split.offset;
+    if (split.column >= data_.bins().n_dense)
+      return mark([&](int32_t t) { return data_.bin_at(t, split.column, offset); });
+    const uint8_t* column = data_.column(split.column);
+    if (offset == 0) return mark([&](int32_t t) { return column[t]; });
+    return mark(
+        [&](int32_t t) { return data_.room().holds(t, offset) ? column[t + offset] : uint8_t{0}; });
   }
 
   // A leaf, which may be split later.
-  OpenNode add_node(GrowingTree& tree, int depth, int64_t begin, int64_t end, Sum total,
-                    const StepBounds& bounds) const {
+  OpenNode add_node(GrowingTree& tree, int depth, std::span<int32_t> positions,
+                    std::span<int32_t> spare, Sum total, const StepBounds& bounds) const {
     TreeNode node;
     node.value = static_cast<float>(step(tree, total, bounds) * rules_.learning_rate);
     node.weight =
         static_cast<float>(static_cast<double>(total.curvature()) * tree.rules.curvature_unit);
     tree.nodes.push_back(node);
-    return {static_cast<int32_t>(tree.nodes.size()) - 1, depth, begin, end, total, bounds};
+    return {static_cast<int32_t>(tree.nodes.size()) - 1, depth, positions, spare, total, bounds};
   }
 
   // How far a leaf with these examples moves a score, before the learning rate.
@@ -317,9 +365,10 @@ class Grower {
   const TreeData& data_;
   GrowthRules rules_;
   const ColumnRules* column_rules_;
+  std::shared_ptr<MemoryPool> pool_;
+  Crew& crew_;
   Stop& stop_;
   HistogramBuilder builder_;
-  std::vector<Example> aside_;  // those that go right, while a node is partitioned
   std::vector<uint8_t> branch_features_;
   std::vector<uint8_t> node_features_;
   std::vector<std::unique_ptr<Histogram>> idle_;
@@ -362,6 +411,15 @@ void check_column_rules(const TreeData& data, const ColumnRules& rules, int n_ou
     }
 }
 
+// As many threads as have something to do: to start one takes as long as some additions.
+int limit_threads(const TreeData& data, const Examples& examples, int n_threads) {
+  constexpr int64_t kAdditions = 1 << 15;
+  int64_t n_examples = 0;
+  for (int k = 0; k < examples.n_outputs(); ++k) n_examples += std::ssize(examples.of_output(k));
+  const int64_t per_example = 1 + data.n_full_additions() + data.n_sparse_additions();
+  return static_cast<int>(std::min<int64_t>(n_threads, 1 + n_examples * per_example / kAdditions));
+}
+
 }  // namespace
 
 Forest build_forest(const std::vector<GrownTree>& trees) {
@@ -378,7 +436,8 @@ Forest build_forest(const std::vector<GrownTree>& trees) {
 
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
                                   const GrowthRules& rules, const ColumnRules* column_rules,
-                                  uint64_t key, int n_threads, Stop& stop) {
+                                  uint64_t key, const std::shared_ptr<MemoryPool>& pool,
+                                  int n_threads, Stop& stop) {
   if (column_rules != nullptr) check_column_rules(data, *column_rules, examples.n_outputs());
   // The largest first, so that no thread is left with a long one at the end.
   std::vector<int> order(examples.n_outputs());
@@ -387,8 +446,10 @@ std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples
     return examples.of_output(a).size() > examples.of_output(b).size();
   });
   std::vector<GrownTree> trees(examples.n_outputs());
-  parallel_for_each_thread(examples.n_outputs(), n_threads, stop, [&] {
-    return [&, grower = std::make_unique<Grower>(data, rules, column_rules, stop)](int64_t i) {
+  Crew crew(limit_threads(data, examples, n_threads), stop);
+  crew.run(examples.n_outputs(), [&] {
+    return [&, grower = std::make_unique<Grower>(data, rules, column_rules, pool, crew, stop)](
+               int64_t i) {
       const int output = order[i];
       trees[output] = grower->grow(examples.of_output(output), output,
                                    derive_key(key, static_cast<uint64_t>(output)));

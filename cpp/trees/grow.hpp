@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "memory_pool.hpp"
 #include "parallel.hpp"
 #include "trees/column_rules.hpp"
 #include "trees/data.hpp"
@@ -44,7 +46,8 @@ using GrownTree = std::vector<TreeNode>;
 // `column_rules` says, or in any way if it is null.
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
                                   const GrowthRules& rules, const ColumnRules* column_rules,
-                                  uint64_t key, int n_threads, Stop& stop);
+                                  uint64_t key, const std::shared_ptr<MemoryPool>& pool,
+                                  int n_threads, Stop& stop);
 
 // A forest of one round, whose tree i adds to output i with a weight of 1.
 Forest build_forest(const std::vector<GrownTree>& trees);

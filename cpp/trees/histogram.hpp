@@ -5,29 +5,24 @@
 #include <span>
 #include <vector>
 
+#include "crew.hpp"
 #include "parallel.hpp"
 #include "trees/data.hpp"
 
 namespace hedgerow {
 
-// A position, and the first and second derivative of the loss with respect to one output's score
-// there, as multiples of small units of each tree's own: sums of integers are exact in any order,
-// so that one histogram minus another is what counting would have given.
-struct Example {
-  int32_t position;
-  int32_t gradient;
-  int32_t curvature;  // at least 1, so that a sum is 0 only where there are no examples
-};
-
 // Sum of the gradients and curvatures of some examples of a tree, in one number: 2^32 times the
-// gradients plus the curvatures, so that one addition adds both. Units are such that the curvatures
-// of all examples stay below 2^32 and their gradients between -2^31 and 2^31: nothing overflows.
+// gradients plus the curvatures, so that one addition adds both. Both are multiples of small units
+// of each tree's own: sums of integers are exact in any order, so that one histogram minus another
+// is what counting would have given. Units are such that the curvatures of all examples stay below
+// 2^32 and their gradients between -2^31 and 2^31: nothing overflows.
 class Sum {
  public:
   Sum() = default;
-  explicit Sum(const Example& example)
-      : both_((static_cast<uint64_t>(example.gradient) << 32) +
-              static_cast<uint64_t>(example.curvature)) {}
+  // Of one example. Its curvature is at least 1, so that a sum is 0 only where there are none.
+  Sum(int32_t gradient, int32_t curvature)
+      : both_((static_cast<uint64_t>(static_cast<int64_t>(gradient)) << 32) +
+              static_cast<uint64_t>(curvature)) {}
 
   int64_t gradient() const { return static_cast<int64_t>(both_) >> 32; }
   int64_t curvature() const { return static_cast<int64_t>(both_ & 0xFFFFFFFF); }
@@ -49,6 +44,12 @@ class Sum {
   uint64_t both_ = 0;  // the sum of TreeData::filler(), which is never read, may wrap around
 };
 
+// Examples of one node of a tree.
+struct NodeExamples {
+  std::span<const int32_t> positions;
+  const Sum* sums;  // (N,) of the tree's examples, by position
+};
+
 struct SlotSum {
   int32_t place;  // (offset + before) * n_slots + slot
   Sum sum;
@@ -66,25 +67,26 @@ struct Histogram {
 // counted one are those of its parent; afterwards both have only slots with examples.
 void subtract(Histogram& of_parent, Histogram& counted);
 
-// Counts examples into histograms; each thread has its own builder.
+// Counts examples into histograms; each thread has its own builder, and those that are idle help.
 class HistogramBuilder {
  public:
-  HistogramBuilder(const TreeData& data, Stop& stop);
+  HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop);
 
   // Counts the examples of a node. The slots are those that have examples, or for a child all those
   // of its parent, in order, so that what several have counted can be added up slot by slot.
-  void fill(std::span<const Example> examples, const Histogram* of_parent, Histogram& histogram);
+  void fill(const NodeExamples& examples, const Histogram* of_parent, Histogram& histogram);
 
  private:
+  void fill_full(const NodeExamples& examples, std::vector<Sum>& sums);
+  void fill_sparse(const NodeExamples& examples, std::vector<Sum>& outside);
   void take_slots(std::vector<SlotSum>& out);
   void take_slots_of(const std::vector<SlotSum>& parent, std::vector<SlotSum>& out);
-  void add_full(std::span<const Example> examples, std::vector<Sum>& sums);
-  void add_sparse(std::span<const Example> examples, std::vector<Sum>& outside);
 
   const TreeData& data_;
+  Crew& crew_;
   Stop& stop_;
-  std::vector<Sum> slots_;        // (n_offsets * n_slots,), all zero between calls
-  std::vector<uint8_t> scratch_;  // a window
+  // (n_offsets * n_slots,), all zero between calls: the first of this thread, others for helpers
+  std::vector<std::vector<Sum>> slots_;
 };
 
 }  // namespace hedgerow

@@ -3,12 +3,51 @@
 #include <algorithm>
 #include <utility>
 
+#include "simd.hpp"
+
 namespace hedgerow {
 namespace {
 
 constexpr double kSmallestGain = 1e-6;  // less is rounding
 
 void insert(BinSet& set, int bin) { set[bin >> 6] |= uint64_t{1} << (bin & 63); }
+
+// Sums on the left of cuts, for as many lanes as there are cuts.
+struct Lefts {
+  alignas(32) std::array<double, 256> gradients;
+  alignas(32) std::array<double, 256> curvatures;
+  int n = 0;
+};
+
+// The largest gain of any of these cuts, 0 if none is allowed: to the last bit what Search computes
+// for one cut after the other.
+HEDGEROW_CLONES double find_largest_gain(const Lefts& lefts, Sum total, Sum missing,
+                                         const SplitRules& rules, double node_score) {
+  const Lanes all_gradients = broadcast(static_cast<double>(total.gradient()));
+  const Lanes all_curvatures = broadcast(static_cast<double>(total.curvature()));
+  const Lanes gradient_unit = broadcast(rules.gradient_unit);
+  const Lanes curvature_unit = broadcast(rules.curvature_unit);
+  const Lanes lambda = broadcast(rules.reg_lambda);
+  const auto missing_gradient = static_cast<double>(missing.gradient());
+  const auto missing_curvature = static_cast<double>(missing.curvature());
+  Lanes largest = broadcast(0.0);
+  for (int i = 0; i < lefts.n; i += kLanes) {
+    const Lanes gradients = load(lefts.gradients.data() + i) + broadcast(missing_gradient);
+    const Lanes curvatures = load(lefts.curvatures.data() + i) + broadcast(missing_curvature);
+    const Lanes rest = all_curvatures - curvatures;
+    const Lanes left_gradient = gradients * gradient_unit;
+    const Lanes right_gradient = (all_gradients - gradients) * gradient_unit;
+    const Lanes left_weight = curvatures * curvature_unit;
+    const Lanes right_weight = rest * curvature_unit;
+    Lanes gain = left_gradient * left_gradient / (left_weight + lambda) +
+                 right_gradient * right_gradient / (right_weight + lambda) - broadcast(node_score);
+    gain = where_positive(curvatures, where_positive(rest, gain));
+    gain = where_at_least(left_weight, rules.min_child_weight,
+                          where_at_least(right_weight, rules.min_child_weight, gain));
+    largest = maximum(largest, gain);
+  }
+  return max_lane(largest);
+}
 
 // Looks at one feature after the other and keeps the best split; `monotone` is read only where
 // is_monotone.
@@ -29,6 +68,14 @@ class Search {
       cut_categories(bins, n_bins);
     else
       cut_values(bins, n_bins);
+  }
+
+  // What another search has found among other features.
+  void look_at(const Split& split) {
+    column_ = split.column;
+    offset_ = split.offset;
+    const bool is_better = split.gain > best_.gain || (split.gain == best_.gain && comes_first());
+    if (split.exists() && is_better) best_ = split;
   }
 
   Split take() const { return best_.exists() ? best_ : Split{}; }
@@ -106,7 +153,31 @@ class Search {
     return cut;
   }
 
+  // Whether some cut of values is at least as good as the best split so far.
+  bool may_improve(const Sum* bins, int n_bins) {
+    Lefts lefts;
+    Sum left;
+    for (int bin = 1; bin <= n_bins; ++bin) {
+      left += bins[bin];
+      lefts.gradients[lefts.n] = static_cast<double>(left.gradient());
+      lefts.curvatures[lefts.n] = static_cast<double>(left.curvature());
+      lefts.n += !bins[bin].is_empty();
+    }
+    // A cut with all examples on its left is not allowed.
+    for (int i = lefts.n; i < padded(lefts.n); ++i) {
+      lefts.gradients[i] = static_cast<double>(total_.gradient());
+      lefts.curvatures[i] = static_cast<double>(total_.curvature());
+    }
+    const Sum missing = bins[0];
+    double gain = find_largest_gain(lefts, total_, Sum{}, rules_, node_score_);
+    if (!missing.is_empty())
+      gain = std::max(gain, find_largest_gain(lefts, total_, missing, rules_, node_score_));
+    return gain >= best_.gain;
+  }
+
   void cut_values(const Sum* bins, int n_bins) {
+    if constexpr (!is_monotone)
+      if (!may_improve(bins, n_bins)) return;
     const Cut cut = find_cut(bins, n_bins, [](int i) { return i + 1; });
     if (cut.n_left == 0) return;
     best_.categorical = false;
@@ -156,75 +227,128 @@ const SlotSum* first_entry(const TreeData& data, const Histogram& histogram, int
   return is_own ? &*found : nullptr;
 }
 
+// All features of a node's histogram.
 template <bool is_monotone>
-Split search_all(const TreeData& data, const Histogram& histogram, const Sum& total,
-                 const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone) {
-  Search<is_monotone> search(total, rules, monotone);
-  const BinTable& table = data.bins();
-  const int before = data.windows().before, n_offsets = data.n_offsets();
-  const auto allows = [&](int32_t column, int32_t offset) {
-    return features == nullptr ||
-           features[static_cast<int64_t>(column) * n_offsets + offset + before];
-  };
-  for (const TreeData::FullFeature& feature : data.full_features())
-    if (allows(feature.column, feature.offset))
-      search.look_at(feature.column, feature.offset, table.categorical[feature.column],
-                     histogram.full.data() + feature.base, table.n_bins[feature.column]);
+class NodeSearch {
+ public:
+  NodeSearch(const TreeData& data, const Histogram& histogram, const Sum& total,
+             const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone)
+      : data_(data),
+        histogram_(histogram),
+        total_(total),
+        rules_(rules),
+        features_(features),
+        monotone_(monotone) {}
 
-  std::array<Sum, 256> bins;
+  // Idle threads take some of the full features each.
+  Split find(Crew& crew) const {
+    const auto n_full = static_cast<int64_t>(data_.full_features().size());
+    const int64_t n_parts = crew.n_pieces(n_full / kFeaturesWorthSharing);
+    std::vector<Split> found(n_parts);
+    crew.share(n_parts, [&](int64_t part) {
+      Search<is_monotone> search(total_, rules_, monotone_);
+      look_at_full(search, n_full * part / n_parts, n_full * (part + 1) / n_parts);
+      if (part == 0 && data_.has_sparse()) {
+        look_at_edges(search);
+        look_at_sparse(search);
+      }
+      found[part] = search.take();
+    });
+    Search<is_monotone> best(total_, rules_, monotone_);
+    for (const Split& split : found) best.look_at(split);
+    return best.take();
+  }
+
+ private:
+  static constexpr int64_t kFeaturesWorthSharing = 8;
+
+  bool allows(int32_t column, int32_t offset) const {
+    return features_ == nullptr || features_[static_cast<int64_t>(column) * data_.n_offsets() +
+                                             offset + data_.windows().before];
+  }
+
+  void look_at_full(Search<is_monotone>& search, int64_t first, int64_t end) const {
+    const BinTable& table = data_.bins();
+    for (int64_t f = first; f < end; ++f) {
+      const TreeData::FullFeature& feature = data_.full_features()[f];
+      if (allows(feature.column, feature.offset))
+        search.look_at(feature.column, feature.offset, table.categorical[feature.column],
+                       histogram_.full.data() + feature.base, table.n_bins[feature.column]);
+    }
+  }
+
   // Where the window reaches beyond the sequence, every sparse column is missing, and all columns
   // without other missing values offer the same split. Only the first of them has to be looked at,
-  // as it is taken among equals; if it has entries, that is done below. A monotone column may have
-  // to refuse what others offer.
-  const auto is_typical = [&](int32_t column) {
-    if constexpr (is_monotone) return monotone->directions[column] == kAnyWay;
-    return true;
-  };
-  for (int o = 0; o < n_offsets; ++o) {
-    if (histogram.outside[o].is_empty()) continue;
-    for (int32_t column = 0; column < table.n_columns(); ++column) {
-      if (data.is_full(column) || data.default_bin(column) == 0) continue;
-      if (!allows(column, o - before)) continue;
-      const SlotSum* entry = first_entry(data, histogram, column, o);
-      if (entry == nullptr) {
-        std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
-        bins[0] = histogram.outside[o];
-        bins[data.default_bin(column)] = total - histogram.outside[o];
-        search.look_at(column, o - before, table.categorical[column], bins.data(),
-                       table.n_bins[column]);
-        if (is_typical(column)) break;
-      } else if (data.slot_bin(column, entry->place - o * data.n_slots()) != 0 &&
-                 is_typical(column)) {
-        break;
+  // as it is taken among equals; if it has entries, that is done by look_at_sparse. A monotone
+  // column may have to refuse what others offer.
+  void look_at_edges(Search<is_monotone>& search) const {
+    const BinTable& table = data_.bins();
+    const int before = data_.windows().before;
+    const auto is_typical = [&](int32_t column) {
+      if constexpr (is_monotone) return monotone_->directions[column] == kAnyWay;
+      return true;
+    };
+    std::array<Sum, 256> bins;
+    for (int o = 0; o < data_.n_offsets(); ++o) {
+      if (histogram_.outside[o].is_empty()) continue;
+      for (int32_t column = 0; column < table.n_columns(); ++column) {
+        if (data_.is_full(column) || data_.default_bin(column) == 0) continue;
+        if (!allows(column, o - before)) continue;
+        const SlotSum* entry = first_entry(data_, histogram_, column, o);
+        if (entry == nullptr) {
+          std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
+          bins[0] = histogram_.outside[o];
+          bins[data_.default_bin(column)] = total_ - histogram_.outside[o];
+          search.look_at(column, o - before, table.categorical[column], bins.data(),
+                         table.n_bins[column]);
+          if (is_typical(column)) break;
+        } else if (data_.slot_bin(column, entry->place - o * data_.n_slots()) != 0 &&
+                   is_typical(column)) {
+          break;
+        }
       }
     }
   }
-  for (size_t i = 0; i < histogram.sparse.size();) {
-    const int32_t o = histogram.sparse[i].place / data.n_slots();
-    const int32_t column = data.slot_column(histogram.sparse[i].place % data.n_slots());
-    const int32_t end = o * data.n_slots() + data.end_slot(column);
-    const uint8_t usual = data.default_bin(column);
-    std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
-    bins[usual] = total - histogram.outside[o];
-    for (; i < histogram.sparse.size() && histogram.sparse[i].place < end; ++i) {
-      const SlotSum& slot = histogram.sparse[i];
-      bins[data.slot_bin(column, slot.place - o * data.n_slots())] = slot.sum;
-      bins[usual] -= slot.sum;
+
+  void look_at_sparse(Search<is_monotone>& search) const {
+    const BinTable& table = data_.bins();
+    const int before = data_.windows().before;
+    const std::vector<SlotSum>& slots = histogram_.sparse;
+    std::array<Sum, 256> bins;
+    for (size_t i = 0; i < slots.size();) {
+      const int32_t o = slots[i].place / data_.n_slots();
+      const int32_t column = data_.slot_column(slots[i].place % data_.n_slots());
+      const int32_t end = o * data_.n_slots() + data_.end_slot(column);
+      const uint8_t usual = data_.default_bin(column);
+      std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
+      bins[usual] = total_ - histogram_.outside[o];
+      for (; i < slots.size() && slots[i].place < end; ++i) {
+        bins[data_.slot_bin(column, slots[i].place - o * data_.n_slots())] = slots[i].sum;
+        bins[usual] -= slots[i].sum;
+      }
+      bins[0] += histogram_.outside[o];
+      if (allows(column, o - before))
+        search.look_at(column, o - before, table.categorical[column], bins.data(),
+                       table.n_bins[column]);
     }
-    bins[0] += histogram.outside[o];
-    if (allows(column, o - before))
-      search.look_at(column, o - before, table.categorical[column], bins.data(),
-                     table.n_bins[column]);
   }
-  return search.take();
-}
+
+  const TreeData& data_;
+  const Histogram& histogram_;
+  Sum total_;
+  const SplitRules& rules_;
+  const uint8_t* features_;
+  const MonotoneRules* monotone_;
+};
 
 }  // namespace
 
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
-                 const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone) {
-  return monotone == nullptr ? search_all<false>(data, histogram, total, rules, features, monotone)
-                             : search_all<true>(data, histogram, total, rules, features, monotone);
+                 const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
+                 Crew& crew) {
+  if (monotone == nullptr)
+    return NodeSearch<false>(data, histogram, total, rules, features, nullptr).find(crew);
+  return NodeSearch<true>(data, histogram, total, rules, features, monotone).find(crew);
 }
 
 }  // namespace hedgerow

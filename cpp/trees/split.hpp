@@ -55,8 +55,9 @@ struct MonotoneRules {
 //
 // With monotone rules a step w that is out of bounds counts as the nearest one within, which gains
 // -w (2 G + (H + lambda) w), and splits whose children would be in the wrong order are left out.
+// Idle threads of the crew help.
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
-                 const SplitRules& rules, const uint8_t* features,
-                 const MonotoneRules* monotone = nullptr);
+                 const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
+                 Crew& crew);
 
 }  // namespace hedgerow

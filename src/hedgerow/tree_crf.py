@@ -425,7 +425,7 @@ class TreeCRF(Estimator):
             booster = Booster(
                 columns,
                 binned,
-                _core.TreeData(binned.bins, *read_window(self.window)),
+                _core.TreeData(binned.bins, *read_window(self.window), settings.n_threads),
                 data,
                 settings,
                 schedule,
@@ -607,7 +607,10 @@ class TreeCRF(Estimator):
         data = TrainingSet.learn(self, labelled, objective=objective)
         if init is not None:
             return data, init._trees.columns
-        return data, Columns.learn(labelled.sequences, labelled.index, int(self.max_bins))
+        columns = Columns.learn(
+            labelled.sequences, labelled.index, int(self.max_bins), self._n_threads
+        )
+        return data, columns
 
     def _read_settings(self, data: TrainingSet, columns: Columns, init: TreeCRF | None) -> Settings:
         rules = read_column_rules(

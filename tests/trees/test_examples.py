@@ -153,7 +153,9 @@ def test_lists_come_back(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 5, rng.integers(1, 5))
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    positions = rng.integers(0, 99, sizes.sum()).astype(np.int32)
+    positions = np.concatenate([np.sort(rng.permutation(99)[:size]) for size in sizes]).astype(
+        np.int32
+    )
     g, h = rng.normal(size=(2, sizes.sum())).astype(np.float32)
     h = np.abs(h)
     examples = _core.Examples.of_lists(offsets, positions, g, h)

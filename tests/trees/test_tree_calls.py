@@ -125,6 +125,7 @@ LISTS = {
         ({"gradients": np.ones(2, FLOAT32)}, "an entry for each position"),
         ({"curvatures": np.ones(2, FLOAT32)}, "an entry for each position"),
         ({"positions": np.array([0, -1, 2], INT32)}, "a position is negative"),
+        ({"positions": np.array([0, 2, 2], INT32)}, "positions of examples must rise"),
         ({"positions": np.array([0, 0, 3], INT32)}, "an example has no position"),
         ({"gradients": np.array([0, np.nan, 2], FLOAT32)}, "derivatives must be finite"),
         ({"gradients": np.array([0, np.inf, 2], FLOAT32)}, "derivatives must be finite"),

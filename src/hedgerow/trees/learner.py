@@ -59,6 +59,7 @@ class TreeLearner:
         self.scales = scales
         self.column_rules = column_rules
         self.n_threads = n_threads
+        self._pool = _core.MemoryPool()
 
     def grow(
         self,
@@ -90,10 +91,11 @@ class TreeLearner:
             codes=self.codes,
             key=self._key(round_number, Purpose.EXAMPLES),
             n_threads=self.n_threads,
+            pool=self._pool,
         )
         key = self._key(round_number, Purpose.COLUMNS)
         return _core.grow_trees(
-            self.data, examples, self.rules, key, self.n_threads, self.column_rules
+            self.data, examples, self.rules, key, self.n_threads, self.column_rules, self._pool
         )
 
     def _key(self, round_number: int, purpose: Purpose) -> int:

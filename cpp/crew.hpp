@@ -1,0 +1,181 @@
+// Crew: threads for tasks of which some are so large that others should help with them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace hedgerow {
+
+// A task that runs on the crew may cut a part of its work into pieces and `share` them: threads
+// that have no task of their own take some. How the work is cut may depend on how many are idle, so
+// what comes of it may not depend on how it is cut: sums of integers, or results by piece.
+class Crew {
+ public:
+  Crew(int n_threads, Stop& stop)
+      : n_threads_(std::max(n_threads, 1)), stop_(stop), caller_(std::this_thread::get_id()) {}
+
+  // Runs task(0) ... task(n_tasks - 1), as parallel_for_each_thread does, on all threads of the
+  // crew: those for which no task is left help the others. Call it once.
+  template <class MakeTask>
+  void run(int64_t n_tasks, MakeTask make_task) {
+    detail::TaskQueue queue(n_tasks);
+    n_at_work_.store(n_threads_);
+    const auto work = [&] {
+      detail::run_tasks(queue, make_task);
+      if (n_at_work_.fetch_sub(1) == 1) announce();
+      help();
+    };
+    std::vector<std::thread> threads;
+    for (int i = 1; i < n_threads_; ++i) {
+      try {
+        threads.emplace_back(work);
+      } catch (const std::system_error&) {
+        n_at_work_.fetch_sub(n_threads_ - i);
+        break;  // the system gives no more threads: those that exist do the work
+      }
+    }
+    work();
+    for (std::thread& thread : threads) thread.join();
+    if (interrupted_) std::rethrow_exception(interrupted_);
+    queue.rethrow();
+  }
+
+  // Into how many pieces to cut work that is worth `most` at most: one for each thread that would
+  // take some.
+  int64_t n_pieces(int64_t most) const {
+    return std::clamp<int64_t>(n_idle_.load(std::memory_order_relaxed) + 1, 1,
+                               std::max<int64_t>(most, 1));
+  }
+
+  // Runs task(0) ... task(n_tasks - 1) on this thread and on those that are idle.
+  template <class Task>
+  void share(int64_t n_tasks, const Task& task) {
+    if (n_tasks <= 1 || n_idle_.load(std::memory_order_relaxed) == 0) {
+      for (int64_t i = 0; i < n_tasks; ++i) task(i);
+      return;
+    }
+    Job job{detail::TaskQueue(n_tasks), &task,
+            [](const void* shared, int64_t i) { (*static_cast<const Task*>(shared))(i); }};
+    {
+      const std::lock_guard lock(mutex_);
+      jobs_.push_back(&job);
+      n_jobs_.fetch_add(1);
+    }
+    announce();
+    job.run();
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase(jobs_, &job);
+      n_jobs_.fetch_sub(1);
+    }
+    while (job.n_helpers.load(std::memory_order_acquire) > 0) pause();
+    job.queue.rethrow();
+  }
+
+  // The same for consecutive pieces of 0 .. n - 1, of `size` each but for the last: task(begin,
+  // end).
+  template <class Task>
+  void share_pieces(int64_t n, int64_t size, const Task& task) {
+    share((n + size - 1) / size,
+          [&](int64_t piece) { task(piece * size, std::min((piece + 1) * size, n)); });
+  }
+
+ private:
+  struct Job {
+    detail::TaskQueue queue;
+    const void* task;
+    void (*call)(const void*, int64_t);
+    std::atomic<int> n_helpers{0};
+
+    void run() {
+      const auto one = [this](int64_t i) { call(task, i); };
+      queue.run(one);
+    }
+  };
+
+  static constexpr int kSpins =
+      4000;  // looks for work before a thread sleeps: some 100 microseconds
+
+  static void pause() {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+  }
+
+  // Wakes those that sleep: there is work, or no thread is at work any more.
+  void announce() {
+    news_.fetch_add(1);
+    news_.notify_all();
+  }
+
+  // Helps with what others share until nobody is at work.
+  void help() {
+    n_idle_.fetch_add(1);
+    int n_looks = 0;
+    for (;;) {
+      const uint32_t seen = news_.load();
+      if (n_at_work_.load() == 0) break;
+      if (Job* job = join_job()) {
+        n_idle_.fetch_sub(1);
+        job->run();
+        job->n_helpers.fetch_sub(1, std::memory_order_release);
+        n_idle_.fetch_add(1);
+        n_looks = 0;
+      } else if (++n_looks < kSpins) {
+        pause();
+      } else if (std::this_thread::get_id() == caller_) {
+        poll();
+      } else {
+        news_.wait(seen);
+      }
+    }
+    n_idle_.fetch_sub(1);
+  }
+
+  Job* join_job() {
+    if (n_jobs_.load(std::memory_order_relaxed) == 0) return nullptr;
+    const std::lock_guard lock(mutex_);
+    for (Job* job : jobs_) {
+      if (!job->queue.has_more()) continue;
+      job->n_helpers.fetch_add(1, std::memory_order_relaxed);
+      return job;
+    }
+    return nullptr;
+  }
+
+  // The others notice an interrupt at their next check.
+  void poll() {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (interrupted_) return;
+    try {
+      stop_.check();
+    } catch (const Interrupted&) {
+      interrupted_ = std::current_exception();
+    }
+  }
+
+  int n_threads_;
+  Stop& stop_;
+  std::thread::id caller_;
+  std::exception_ptr interrupted_;  // of the caller's thread
+  std::mutex mutex_;
+  std::vector<Job*> jobs_;  // of which tasks may be left
+  std::atomic<int> n_jobs_{0};
+  std::atomic<int> n_at_work_{0};
+  std::atomic<int> n_idle_{0};
+  std::atomic<uint32_t> news_{0};
+};
+
+}  // namespace hedgerow
