@@ -7,13 +7,13 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kMaxLeaves = 64;
+constexpr int64_t kMaskBits = 64;
 
 }  // namespace
 
 bool LeafMasks::suits(const TreeArrays& trees, int32_t n_dense) {
   for (int64_t i = 0; i < trees.n_trees(); ++i)
-    if (trees.tree_offsets[i + 1] - trees.tree_offsets[i] > 2 * kMaxLeaves - 1) return false;
+    if (trees.tree_offsets[i + 1] - trees.tree_offsets[i] > 2 * kMaskBits - 1) return false;
   bool asks = false;
   for (int64_t n = 0; n < trees.n_nodes(); ++n) {
     if (trees.columns[n] < 0) continue;
@@ -56,7 +56,7 @@ class LeafMasks::Builder {
 
     uint64_t others() const {
       const int64_t n = end - first;
-      const uint64_t own = n == kMaxLeaves ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
+      const uint64_t own = n == kMaskBits ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
       return ~(own << first);
     }
   };

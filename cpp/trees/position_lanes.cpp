@@ -9,13 +9,13 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kMaxLeaves = 256;
+constexpr int64_t kMaxLaneLeaves = 256;
 
 }  // namespace
 
 bool PositionLanes::suits(const TreeArrays& trees, int32_t n_dense) {
   for (int64_t i = 0; i < trees.n_trees(); ++i)
-    if (trees.tree_offsets[i + 1] - trees.tree_offsets[i] > 2 * kMaxLeaves - 1) return false;
+    if (trees.tree_offsets[i + 1] - trees.tree_offsets[i] > 2 * kMaxLaneLeaves - 1) return false;
   for (int64_t n = 0; n < trees.n_nodes(); ++n)
     if (trees.columns[n] >= n_dense || (trees.columns[n] >= 0 && trees.sets[n] >= 0)) return false;
   return true;
@@ -47,7 +47,7 @@ class PositionLanes::Builder {
         continue;
       }
       const auto n_before = static_cast<int64_t>(lanes_.splits_.size()) - tree.first_split;
-      rows_[n - first] = static_cast<uint16_t>(kMaxLeaves + n_before);
+      rows_[n - first] = static_cast<uint16_t>(kMaxLaneLeaves + n_before);
       const BinTest test = bin_test(arrays_, n);
       const uint16_t* children = rows_.data() + arrays_.lefts[n];
       lanes_.splits_.push_back(
@@ -87,8 +87,8 @@ PositionLanes::Block::Block(const PositionLanes& lanes)
     : lanes_(lanes),
       columns_(lanes.columns_.size() * (kWalkBlock + lanes.before_ + lanes.after_)),
       features_(lanes.features_.size() * kWalkBlock),
-      leaves_((kMaxLeaves + lanes.max_splits_) * kWalkBlock) {
-  for (int64_t leaf = 0; leaf < kMaxLeaves; ++leaf)
+      leaves_((kMaxLaneLeaves + lanes.max_splits_) * kWalkBlock) {
+  for (int64_t leaf = 0; leaf < kMaxLaneLeaves; ++leaf)
     std::fill_n(leaves_.data() + leaf * kWalkBlock, kWalkBlock, static_cast<uint8_t>(leaf));
 }
 
@@ -127,7 +127,7 @@ HEDGEROW_CLONES
 void PositionLanes::find_leaves(const Split* splits, int64_t n_splits, const uint8_t* features,
                                 uint8_t* rows) {
   for (int64_t s = 0; s < n_splits; ++s) {
-    uint8_t* HEDGEROW_RESTRICT out = rows + (kMaxLeaves + s) * kWalkBlock;
+    uint8_t* HEDGEROW_RESTRICT out = rows + (kMaxLaneLeaves + s) * kWalkBlock;
     const uint8_t limit = splits[s].limit;
     const uint8_t* HEDGEROW_RESTRICT bins = features + splits[s].feature * kWalkBlock;
     const uint8_t* left = rows + splits[s].left * kWalkBlock;
@@ -151,7 +151,7 @@ void PositionLanes::Block::add_scores(const BinTable& bins, const Room& room,
   for (int64_t i = 0; i < n; ++i)
     for (int64_t k = 0; k < n_outputs; ++k) scores_[k * kWalkBlock + i] = out[i * n_outputs + k];
   fill_features(bins, room, begin, end);
-  double products[kMaxLeaves];
+  double products[kMaxLaneLeaves];
   const double* next_weight = table.tree_weights;
   for (const Tree& tree : lanes_.trees_) {
     find_leaves(lanes_.splits_.data() + tree.first_split, tree.end_split - tree.first_split,
