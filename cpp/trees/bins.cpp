@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kTaskRows = 256;
 constexpr int64_t kTaskEntries = 1 << 14;
 
-constexpr int kTogether = 8;  // searches in flight
+constexpr int kSearches = 8;  // searches in flight
 
 // Bins of n values of a column, the strides apart: 1 + the number of cuts that are <=
 // the value, 0 for NaN. The number of steps depends on the cuts alone, and there is no branch on a
@@ -38,8 +38,8 @@ void fill_rows(const Cuts& cuts, const double* values, int64_t n_rows, int64_t n
     const double* column_cuts = cuts.values + cuts.offsets[c];
     const int64_t n_cuts = cuts.offsets[c + 1] - cuts.offsets[c];
     int64_t r = 0;
-    for (; r + kTogether <= n_rows; r += kTogether)
-      find_bins<kTogether>(values + r * n_columns + c, n_columns, column_cuts, n_cuts,
+    for (; r + kSearches <= n_rows; r += kSearches)
+      find_bins<kSearches>(values + r * n_columns + c, n_columns, column_cuts, n_cuts,
                            bins + r * stride + c, stride);
     for (; r < n_rows; ++r)
       find_bins<1>(values + r * n_columns + c, n_columns, column_cuts, n_cuts,
