@@ -23,6 +23,7 @@ LAYERS = """
   / checkpoint model
   / model_json training
   / boosting descent shown
+  / predictor
   / estimator
   / linear_crf tree_crf
   / loading plots report
@@ -32,8 +33,8 @@ LAYERS = """
 """
 # Who may use the compiled module.
 USERS_OF_CORE = """
-    boosting descent encode estimator fingerprint labels lbfgs linear linear_crf model objectives
-    persist potentials report training tree_crf trees trellis
+    boosting descent encode estimator fingerprint labels lbfgs linear model objectives persist
+    potentials report training trees trellis
 """
 UNITS = {name: number for number, row in enumerate(LAYERS.split("/")) for name in row.split()}
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
-from hedgerow.estimator import read_inputs
 from hedgerow.labels import Grammar, Patterns
 from hedgerow.potentials import NodeTrees, PatternWeights, Potential
+from hedgerow.predictor import read_inputs
 from hedgerow.sequences import cut_runs
 from hedgerow.trellis import build_trellis
 from reference.automata import PatternChain, enumerate_patterns

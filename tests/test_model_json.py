@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse
 
 from hedgerow import LinearCRF, ModelFileError, TreeCRF, load
-from hedgerow.estimator import read_inputs
 from hedgerow.potentials import Potential
+from hedgerow.predictor import read_inputs
 from reference.estimators import small
 from reference.pages import ROOT, read_blocks
 from reference.tree_tables import KINDS, make_sequences

@@ -10,7 +10,7 @@ import sklearn
 from sklearn.base import clone
 
 from hedgerow import LinearCRF, TreeCRF, load
-from hedgerow.estimator import with_plain_tables
+from hedgerow.shown import with_plain_tables
 from hedgerow.tables import MAX_SHOWN, Table
 from reference.estimators import small
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = ["DataWarning", "warn_of_data"]
+__all__ = ["DataWarning", "warn_user"]
 
 
 class DataWarning(UserWarning):
@@ -20,12 +20,12 @@ class DataWarning(UserWarning):
     """
 
 
-def warn_of_data(message: str) -> None:
+def warn_user(message: str, category: type[Warning] = DataWarning) -> None:
     """Warn, with the line of the user's code that called the library."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__", ""))):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, DataWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_ours(module: str) -> bool:

@@ -2,56 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
-
-from hedgerow import _core
-from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
 from hedgerow.decoding import DecodeParameter
-from hedgerow.descent.loss import LinearLoss
-from hedgerow.descent.scaling import Scaling
-from hedgerow.descent.solver import Attributed, Plan, Solver
-from hedgerow.descent.solver_state import SolverState
-from hedgerow.descent.warm_start import start_from
-from hedgerow.encode import encode
-from hedgerow.estimator import Estimator, check_fitted
-from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
-from hedgerow.linear.tables import attribute_table, describe_weight, transition_table
-from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
-from hedgerow.named_parameters import explain_arguments
-from hedgerow.objectives import Objective, TrainingObjective, read_objective
-from hedgerow.parameters import (
-    check_choice,
-    check_number,
-    check_prefix,
-    plain_value,
-    read_random_state,
-)
+from hedgerow.descent.parameters import check_linear_parameters
+from hedgerow.descent.trainer import DescentTrainer
+from hedgerow.estimator import Estimator
+from hedgerow.linear.tables import attribute_table, transition_table
+from hedgerow.linear.weights import LinearWeights
+from hedgerow.objectives import Objective, read_objective
 from hedgerow.potentials import AttributeWeights, PatternWeights
-from hedgerow.potentials.scoring import score_at_once
-from hedgerow.sequences import SparseRows
+from hedgerow.predictor import check_fitted
 from hedgerow.state import read_count, read_loss, read_optional_count
 from hedgerow.tables import Table
-from hedgerow.threads import count_threads
 from hedgerow.training.eval_metrics import MetricOrName
-from hedgerow.training.label_parameters import check_label_parameters
-from hedgerow.training.labelled import Labelled, read_labelled
 from hedgerow.training.pattern_penalty import PatternLambda
-from hedgerow.training.state import TrainingState
-from hedgerow.training.stopping import Callback, Stopping
-from hedgerow.training.training_set import TrainingSet
-from hedgerow.training.validation import hold_out
-from hedgerow.trellis import Scores
-
-# The weight of a label pattern that never occurs would grow without end if nothing held it back.
-LEAST_PENALTY = 0.01
+from hedgerow.training.stopping import Callback
 
 
 class LinearCRF(Estimator):
@@ -221,6 +188,8 @@ class LinearCRF(Estimator):
 
     learns = (AttributeWeights, PatternWeights)
     step_name = "iteration"
+    best_iter_: int | None
+    n_iter_: int
 
     def __init__(
         self,
@@ -289,102 +258,6 @@ class LinearCRF(Estimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @explain_arguments
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        groups: Any = None,
-        eval_set: Any = None,
-        init: LinearCRF | None = None,
-        checkpoint: Checkpoint | None = None,
-    ) -> LinearCRF:
-        """Learn the weights.
-
-        Parameters
-        ----------
-        X
-            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts; or one
-            flat array, DataFrame or sparse matrix, cut into sequences by `groups`.
-        y
-            A list of label lists, or flat labels for a flat X. None or NaN stands for a label that
-            is not known.
-        sample_weight : (S,), or (N,) for a flat X, optional
-            How much each sequence counts, or each row: the term log P(y_t | labels before) of its
-            label is multiplied by the weight. All labels must be known if rows differ.
-        groups : (N,), optional
-            For a flat X, the sequence of each row; without it a flat X is one sequence.
-        eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
-            Data to report on after each iteration: ``history_`` has ``eval_loss`` and
-            ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict its keys in place of
-            ``eval``.
-        init : fitted LinearCRF, optional
-            Start from its weights; those of attributes or labels it does not know start at zero.
-        checkpoint : hedgerow.Checkpoint, optional
-            A file to write the state of the training to, and to go on from if it exists. Callbacks
-            are called for new iterations only. For the likelihood `max_iter` may be another then.
-        """
-        self._check_parameters()
-        check_checkpoint(checkpoint)
-        objective = read_objective(self.objective, self.sharpness, margin=True)
-        if not objective.is_smooth:
-            self._check_margin_parameters()
-        stopping = Stopping.read(self, eval_set)
-        self._check_init(init)
-        labelled, held = self._read_training(
-            X, y, sample_weight, groups, objective, stopping.held_out
-        )
-        data, rows, given_scores = self._learn_training(labelled, objective)
-        del labelled
-        layout = self._layout(data, rows)
-        eval_sets = self._eval_sets(eval_set, held, data, objective)
-        del held
-        free = () if objective.needs_warm_start else ("max_iter",)
-        learnt_from = (data.schema, data.targets.offsets, rows)
-        plan = self._plan(objective, init)
-        n_threads, reg_lambda = count_threads(self.n_jobs), float(self.reg_lambda)
-        n_patterns = len(data.grammar.patterns)
-        scaling = Scaling.of(rows, data.targets.weights, layout, n_patterns, reg_lambda)
-        with self._record(checkpoint, learnt_from, data, eval_sets, init, free) as record:
-            del learnt_from
-            state, solver_state = self._begin(record, plan, layout, scaling, data, init)
-            given = self.given_potentials()
-            prepare = partial(Attributed.of, index=data.index, given=given, n_threads=n_threads)
-            prepared = [each.prepare(prepare) for each in eval_sets]
-            del eval_sets
-            loss = LinearLoss(
-                rows,
-                data.targets,
-                layout,
-                reg_lambda=self._penalties(data, layout),
-                scaling=scaling,
-                given=given_scores,
-                n_threads=n_threads,
-            )
-            del rows  # the loss has its own copy, made for its purpose
-            _core.release_memory()
-            solver = Solver(loss, data.index, solver_state, plan, given)
-            fitted = self._train(
-                solver,
-                state,
-                prepared,
-                stopping,
-                record,
-                data,
-                objective,
-                n_steps=plan.warm_iter + plan.max_iter,
-            )
-        fitted.n_iter_ = solver.n_done
-        fitted.best_iter_ = state.best_step
-        message = self._explain_end(solver, data)
-        del loss, solver, solver_state, prepared
-        _core.release_memory()
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)  # past explain_arguments
-        self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
-        return self
-
     @property
     def attributes_(self) -> list[str]:
         """Names of the attributes, in order."""
@@ -426,183 +299,14 @@ class LinearCRF(Estimator):
     def _sizes(self) -> dict[str, int]:
         return {"attribute": len(self.model_.index), "weight": self.n_weights_}
 
-    def _check_parameters(self) -> None:
-        check_number("reg_lambda", self.reg_lambda, minimum=0)
-        check_number("reg_alpha", self.reg_alpha, minimum=0)
-        check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        if self.warm_iter is not None:
-            check_number("warm_iter", self.warm_iter, minimum=0, integer=True)
-        if self.tol is not None:
-            check_number("tol", self.tol, minimum=0)
-        check_number("min_count", self.min_count, minimum=0, integer=True)
-        check_choice("all_pairs", self.all_pairs, (True, False))
-        check_prefix("transition_attributes", self.transition_attributes)
-        read_random_state(self.random_state)
-        check_label_parameters(self)
-
-    def _check_margin_parameters(self) -> None:
-        if self.reg_alpha > 0:
-            raise ValueError(
-                f"reg_alpha is {self.reg_alpha} and objective is 'max_margin', whose training "
-                "knows no L1 penalty; leave one of them out"
-            )
-        if self.reg_lambda == 0:
-            raise ValueError(
-                f"reg_lambda is {self.reg_lambda} and objective is 'max_margin', which needs a "
-                "penalty; pass a reg_lambda above 0"
-            )
-        given = plain_value("pattern_lambda", self.pattern_lambda)
-        if isinstance(given, int | float | list) and np.min(given) == 0:
-            raise ValueError(
-                f"pattern_lambda is {given!r} and objective is 'max_margin', which needs a "
-                "penalty; pass numbers above 0"
-            )
-
-    def _check_init(self, init: Any) -> None:
-        if init is None:
-            return
-        if not isinstance(init, LinearCRF):
-            raise TypeError(f"init is of type {type(init).__name__}; expected a fitted LinearCRF")
-        check_fitted(init)
-
-    def _penalties(self, data: TrainingSet, layout: LinearLayout) -> float | NDArray[np.float64]:
-        """Strength of the L2 penalty, of all weights or of each, (W,)."""
-        if data.pattern_penalties is None:
-            return float(self.reg_lambda)
-        own, penalties = np.full(layout.n_weights, float(self.reg_lambda)), data.pattern_penalties
-        if isinstance(self.pattern_lambda, str):
-            penalties = np.maximum(penalties, LEAST_PENALTY)
-        return np.concatenate([own, penalties])
-
-    def _plan(self, objective: TrainingObjective, init: LinearCRF | None) -> Plan:
-        tol = self.tol
-        if tol is None:
-            tol = 1e-5 if objective.is_smooth else 0.01
-        warm_iter = self.max_iter if init is None else 0
-        if self.warm_iter is not None:
-            warm_iter = self.warm_iter
-        if not objective.needs_warm_start:
-            warm_iter = 0
-        return Plan.of(
-            objective,
-            int(warm_iter),
-            max_iter=int(self.max_iter),
-            tol=float(tol),
-            reg_alpha=float(self.reg_alpha),
-        )
-
-    def _read_training(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        groups: Any,
-        objective: TrainingObjective,
-        share: float | None,
-    ) -> tuple[Labelled, Labelled | None]:
-        """What to learn from, and what is held out."""
-        index = _core.StringIndex()
-        sequences = encode(X, groups, index, group_column=self.group_column)
-        self._check_values(sequences)
-        labelled = read_labelled(self, sequences, index, y, sample_weight, objective=objective)
-        learnt, held = hold_out(labelled, share, self.random_state)
-        return learnt if held is None else learnt.drop_unseen(), held
-
-    def _learn_training(
-        self, labelled: Labelled, objective: TrainingObjective
-    ) -> tuple[TrainingSet, SparseRows, Scores | None]:
-        """Labels, attributes, and scores that are given beside them."""
-        has_edges = bool(self.transition_attributes)
-        data = TrainingSet.learn(self, labelled, objective=objective, has_edges=has_edges)
-        sequences, index = labelled.sequences, labelled.index
-        given, scores = self.given_potentials(), None
-        if given:
-            scores = score_at_once(given, sequences, data.trellis, count_threads(self.n_jobs))
-        rows, index = drop_rare(attribute_rows(sequences, index, grow=True), index, self.min_count)
-        return replace(data, index=index), rows, scores
-
-    def _begin(
-        self,
-        record: Record | None,
-        plan: Plan,
-        layout: LinearLayout,
-        scaling: Scaling,
-        data: TrainingSet,
-        init: LinearCRF | None,
-    ) -> tuple[TrainingState, SolverState]:
-        """Where to go on: from a checkpoint, from another model, or at the beginning."""
-        n_weights = layout.n_weights + len(data.grammar.patterns)
-        if record is not None:
-            penalty = scaling.divide_penalty(self._penalties(data, layout))
-            found = record.read(
-                lambda state: (
-                    TrainingState.unpack(state),
-                    SolverState.unpack(state, n_weights, plan.stages, penalty),
-                )
-            )
-            if found is not None:
-                if not plan.stages[-1].needs_warm_start:
-                    record.check_limit("max_iter", self.max_iter, found[1].n_iter)
-                return found
-        weights = np.zeros(n_weights)
-        if init is not None:
-            weights = start_from(init.model_, data, layout)
-        return TrainingState({"loss": []}), SolverState.begin(scaling.scale(weights))
-
-    def _layout(self, data: TrainingSet, rows: SparseRows) -> LinearLayout:
-        """Which weights there are, for labels, label pairs and label patterns."""
-        n_labels = data.targets.n_labels
-
-        def layout_of(outputs: NDArray[np.int32], n_outputs: int) -> WeightLayout:
-            if self.all_pairs:
-                return WeightLayout.full(len(data.index), n_outputs)
-            return WeightLayout.seen(rows, outputs, n_outputs)
-
-        labels, pairs = layout_of(data.targets.codes, n_labels), None
-        if self.transition_attributes:
-            pairs = layout_of(data.targets.pair_codes, n_labels * n_labels)
-        if isinstance(self.transition_attributes, str):
-            assert pairs is not None
-            of_pairs = begin_with(self.transition_attributes, data.index)
-            labels, pairs = labels.of_attributes(~of_pairs), pairs.of_attributes(of_pairs)
-        return LinearLayout(labels, pairs)
-
-    def _explain_end(self, solver: Solver, data: TrainingSet) -> str | None:
-        """A message if training did not come to a good end."""
-        minimum, plan = solver.minimum, solver.plan
-        if minimum is None:  # it was stopped from outside
-            return None
-        if minimum.steepest is not None:
-            owner, columns = describe_weight(
-                minimum.steepest,
-                solver.loss_function.layout,
-                data.index,
-                data.grammar.patterns,
-                data.labels.classes,
-            )
-            if plan.stages[-1].has_kinks:
-                return (
-                    "no weight is learnt: training for the likelihood did not move them, and the "
-                    "objective has a kink where it began; check the penalties, reg_lambda and "
-                    f"reg_alpha, and {columns} for extreme values"
-                )
-            gradient = ", and check the gradient of the objective"
-            return (
-                f"training stopped after {solver.n_done} iterations: no step lowers the loss, "
-                f"although its gradient is not zero. It is largest for the weights of {owner}; "
-                f"check {columns} for extreme values"
-                f"{'' if isinstance(self.objective, str) else gradient}"
-            )
-        if plan.tol > 0 and not minimum.converged:
-            return (
-                f"training stopped after max_iter={self.max_iter} iterations before the loss "
-                f"settled to tol={plan.tol}; raise max_iter, or set tol=0 if this is what you want"
-            )
-        return None
-
     @property
     def _weights(self) -> LinearWeights:
         return self.model_.potential(AttributeWeights).weights
+
+    def _trainer(self, init: LinearCRF | None) -> DescentTrainer:
+        objective = read_objective(self.objective, self.sharpness, margin=True)
+        check_linear_parameters(self, objective)
+        return DescentTrainer(self, objective, None if init is None else init.model_)
 
     def _pack(self) -> dict[str, Any]:
         return {"loss": self.loss_, "n_iter": self.n_iter_, "best_iter": self.best_iter_}

@@ -14,13 +14,13 @@ import platform
 import sys
 import threading
 import unicodedata
-import warnings
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from weakref import WeakSet
 
 from hedgerow.atomic_write import name_beside, resolve
+from hedgerow.data_warning import warn_user
 
 __all__ = ["Lock"]
 
@@ -160,10 +160,10 @@ def _lock(descriptor: int, path: Path) -> bool:
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise
-        warnings.warn(
+        warn_user(
             f"the checkpoint {str(path)!r} is on a file system without file locking "
             f"({error.strerror}); make sure that no other training uses it",
-            stacklevel=2,
+            UserWarning,
         )
         return False
     return True

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.data_warning import warn_of_data
+from hedgerow.data_warning import warn_user
 from hedgerow.sequences import Sequences
 
 __all__ = ["SeenGroups", "is_scoring", "scoring"]
@@ -79,7 +79,7 @@ class SeenGroups:
         """Warn if an X without groups is too long to be one sequence."""
         n_rows = sequences.n_positions
         if self.lacks_cut(sequences, groups) and n_rows > MOST_TIMES * self.longest:
-            warn_of_data(
+            warn_user(
                 f"X is one flat table without groups, so all of its {n_rows:,} rows are one "
                 "sequence, but fit was given groups, and no sequence had more than "
                 f"{self.longest:,}; pass groups=... here too. If it is one sequence, pass [X]"
@@ -101,7 +101,7 @@ class SeenGroups:
             n_seen = int(seen.sum())
             ids = [repr(sequences.ids[s]) for s in np.flatnonzero(seen)[: MAX_SHOWN + 1].tolist()]
             shown = ", ".join([*ids[:MAX_SHOWN], *(["..."] if len(ids) > MAX_SHOWN else [])])
-            warn_of_data(
+            warn_user(
                 f"{n_seen:,} of the {len(seen):,} groups of {where} "
                 f"{'was' if n_seen == 1 else 'were'} in the training data too, with other "
                 f"rows ({shown}), so scores are too high; keep sequences whole: split with "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from typing import Any, ClassVar, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -13,7 +14,7 @@ from hedgerow.history import History
 from hedgerow.model import Model
 from hedgerow.tables import Output, Table, check_output, choose_output
 
-__all__ = ["Shown", "best_step"]
+__all__ = ["Shown", "best_step", "with_plain_tables"]
 
 AnyShown = TypeVar("AnyShown", bound="Shown")
 
@@ -121,3 +122,8 @@ def best_step(crf: Shown) -> int | None:
     """Number of rounds or iterations at which the eval set did best; None without one."""
     best: int | None = getattr(crf, "best_round_" if crf.step_name == "round" else "best_iter_")
     return best
+
+
+def with_plain_tables(crf: AnyShown) -> AnyShown:
+    """The same model, whose tables are dicts of arrays, whatever its user works with."""
+    return copy(crf).set_output(transform="default")

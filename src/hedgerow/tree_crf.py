@@ -3,52 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import Tags
 
-from hedgerow import _core
-from hedgerow.boosting.booster import Binned, Booster
 from hedgerow.boosting.column_rules import (
     InteractionConstraints,
     MonotoneConstraints,
-    read_column_rules,
 )
-from hedgerow.boosting.rounds import Rounds
-from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import (
     CurvatureKind,
-    Settings,
     TransitionStep,
     check_tree_parameters,
-    read_window,
 )
-from hedgerow.checkpoint import Checkpoint, Record, check_checkpoint
+from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
-from hedgerow.encode import encode
-from hedgerow.estimator import Estimator, check_fitted
-from hedgerow.named_parameters import explain_arguments
-from hedgerow.objectives import Objective, TrainingObjective, read_objective
+from hedgerow.estimator import Estimator
+from hedgerow.objectives import Objective, read_objective
 from hedgerow.parameters import check_number
 from hedgerow.potentials import NodeTrees, PatternWeights
-from hedgerow.sequences import Sequences
+from hedgerow.predictor import check_fitted
 from hedgerow.state import read_count, read_loss, read_optional_count, require
 from hedgerow.tables import Table
-from hedgerow.training.eval_metrics import ALWAYS, MetricOrName, read_eval_metric
-from hedgerow.training.eval_sets import EvalSet
-from hedgerow.training.label_parameters import check_label_parameters
-from hedgerow.training.labelled import Labelled, read_labelled
+from hedgerow.training.eval_metrics import MetricOrName
 from hedgerow.training.pattern_penalty import PatternLambda
-from hedgerow.training.state import TrainingState
-from hedgerow.training.stopping import Callback, Stopping
-from hedgerow.training.training_set import TrainingSet
-from hedgerow.training.validation import hold_out
-from hedgerow.trees.columns import Columns
-from hedgerow.trees.forest import Forest, importances, tree_rounds
+from hedgerow.training.stopping import Callback
+from hedgerow.trees.forest import importances, tree_rounds
 from hedgerow.trees.table import tree_table
 
 
@@ -260,6 +242,8 @@ class TreeCRF(Estimator):
 
     learns = (NodeTrees, PatternWeights)
     step_name = "round"
+    best_round_: int | None
+    n_warm_rounds_: int
 
     def __init__(
         self,
@@ -355,103 +339,6 @@ class TreeCRF(Estimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @explain_arguments
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        groups: Any = None,
-        eval_set: Any = None,
-        init: TreeCRF | None = None,
-        checkpoint: Checkpoint | None = None,
-    ) -> TreeCRF:
-        """Grow the trees.
-
-        Parameters
-        ----------
-        X
-            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts; or one
-            flat array, DataFrame or sparse matrix, cut into sequences by `groups`.
-        y
-            A list of label lists, or flat labels for a flat X. None or NaN stands for a label that
-            is not known.
-        sample_weight : (S,), or (N,) for a flat X, optional
-            How much each sequence counts, or each row: the term log P(y_t | labels before) of its
-            label is multiplied by the weight. All labels must be known if rows differ.
-        groups : (N,), optional
-            For a flat X, the sequence of each row; without it a flat X is one sequence.
-        eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
-            Data to report on after each round: ``history_`` has ``eval_loss`` and
-            ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict its keys in place of
-            ``eval``.
-        init : fitted TreeCRF, optional
-            Go on from this model: its trees stay, and `n_rounds` more are added. On the same data
-            that gives what one longer training would have given, bit for bit. Its labels and the
-            bins of its columns stay too.
-        checkpoint : hedgerow.Checkpoint, optional
-            A file to write the state of the training to, and to go on from if it exists. Callbacks
-            are called for new rounds only. `n_rounds` may be another then, unless the number of
-            rounds for the likelihood depends on it.
-        """
-        check_tree_parameters(self)
-        check_checkpoint(checkpoint)
-        objective = read_objective(self.objective, self.sharpness, margin=False)
-        check_label_parameters(self)
-        stopping = Stopping.read(self, eval_set)
-        self._check_init(init)
-        labelled, held = self._read_training(
-            X, y, sample_weight, groups, init, objective, stopping.held_out
-        )
-        data, columns = self._learn_training(labelled, init, objective)
-        sequences = labelled.sequences
-        del labelled
-        settings = self._read_settings(data, columns, init)
-        eval_sets = self._eval_sets(eval_set, held, data, objective)
-        del held
-        schedule = self._schedule(objective, init)
-        free = self._free_parameters(schedule, init)
-        n_before = 0 if init is None else init.n_rounds_
-        with self._record(checkpoint, (sequences,), data, eval_sets, init, free) as record:
-            state, rounds = self._begin(record, data, columns, settings, init, eval_sets)
-            settings = replace(settings, seed=rounds.seed)
-            given = self.given_potentials()
-            prepare = partial(Binned.of, columns=columns, given=given, n_threads=settings.n_threads)
-            binned = prepare(sequences)
-            del sequences
-            prepared = [each.prepare(prepare) for each in eval_sets]
-            del eval_sets
-            booster = Booster(
-                columns,
-                binned,
-                _core.TreeData(binned.bins, *read_window(self.window), settings.n_threads),
-                data,
-                settings,
-                schedule,
-                rounds,
-                n_before + int(self.n_rounds),
-                given,
-            )
-            fitted = self._train(
-                booster,
-                state,
-                prepared,
-                stopping,
-                record,
-                data,
-                objective,
-                n_steps=int(self.n_rounds),
-                n_before=n_before,
-            )
-        fitted.n_warm_rounds_ = fitted.n_rounds_
-        if schedule.stages:
-            fitted.n_warm_rounds_ = min(schedule.warm_rounds, fitted.n_rounds_)
-        fitted.best_round_ = state.best_step
-        del booster, binned, prepared
-        _core.release_memory()
-        self.__dict__ = fitted.__dict__  # one step: Ctrl-C leaves the old model or the new one
-        return self
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn has to know of the input: NaN says that a number is missing."""
@@ -555,117 +442,10 @@ class TreeCRF(Estimator):
     def _sizes(self) -> dict[str, int]:
         return {"tree": self._trees.forest.n_trees}
 
-    def _check_init(self, init: Any) -> None:
-        if init is None:
-            return
-        if not isinstance(init, TreeCRF):
-            raise TypeError(f"init is of type {type(init).__name__}; expected a fitted TreeCRF")
-        check_fitted(init)
-
-    def _history_to_go_on(
-        self, init: TreeCRF, eval_sets: Sequence[EvalSet[Sequences]]
-    ) -> dict[str, list[float]]:
-        """What was noted of the rounds of `init`, as far as it will be noted from here on."""
-        n_noted = len(init.history_.get("loss", ()))
-        metrics = (*ALWAYS, *read_eval_metric(self.eval_metric)[0])
-        names = {"loss", "accuracy"}
-        names |= {f"{each.name}_{metric}" for each in eval_sets for metric in metrics}
-        return {
-            name: list(figures[: init.n_rounds_])
-            for name, figures in init.history_.items()
-            if len(figures) == n_noted and name in names
-        }
-
-    def _read_training(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        groups: Any,
-        init: TreeCRF | None,
-        objective: TrainingObjective,
-        share: float | None,
-    ) -> tuple[Labelled, Labelled | None]:
-        """What to learn from, and what is held out."""
-        if init is None:
-            index, labels = _core.StringIndex(), None
-            sequences = encode(X, groups, index, group_column=self.group_column)
-            self._check_values(sequences)
-        else:
-            index, labels = init.model_.index, init.model_.labels
-            sequences = self._read_alike(X, groups, init.model_.schema, index)
-        labelled = read_labelled(
-            self, sequences, index, y, sample_weight, objective=objective, labels=labels
-        )
-        learnt, held = hold_out(labelled, share, self.random_state)
-        return learnt if held is None or init is not None else learnt.drop_unseen(), held
-
-    def _learn_training(
-        self, labelled: Labelled, init: TreeCRF | None, objective: TrainingObjective
-    ) -> tuple[TrainingSet, Columns]:
-        """Label patterns, and the bins of columns unless a model has them already."""
-        data = TrainingSet.learn(self, labelled, objective=objective)
-        if init is not None:
-            return data, init._trees.columns
-        columns = Columns.learn(
-            labelled.sequences, labelled.index, int(self.max_bins), self._n_threads
-        )
-        return data, columns
-
-    def _read_settings(self, data: TrainingSet, columns: Columns, init: TreeCRF | None) -> Settings:
-        rules = read_column_rules(
-            self.monotone_constraints, self.interaction_constraints, columns, data.labels
-        )
-        if rules is not None and init is not None and not rules.are_kept(init._trees.forest):
-            raise ValueError(
-                "the trees of init, which stay, do not keep to monotone_constraints and "
-                "interaction_constraints; train init with them, or fit without init"
-            )
-        return Settings.read(self, data.targets.n_labels, rules)
-
-    def _begin(
-        self,
-        record: Record | None,
-        data: TrainingSet,
-        columns: Columns,
-        settings: Settings,
-        init: TreeCRF | None,
-        eval_sets: Sequence[EvalSet[Sequences]],
-    ) -> tuple[TrainingState, Rounds]:
-        """Where to go on: from a checkpoint, from another model, or at the beginning."""
-        n_labels, patterns = data.targets.n_labels, data.grammar.patterns
-        n_before = 0 if init is None else init.n_rounds_
-        if record is not None:
-            found = record.read(
-                lambda state: (
-                    TrainingState.unpack(state),
-                    Rounds.unpack(state, n_labels, len(patterns), columns),
-                )
-            )
-            if found is not None:
-                record.check_limit("n_rounds", self.n_rounds, found[1].n_rounds - n_before)
-                return found
-        forest, weights, history = Forest.join(n_labels, []), np.zeros(len(patterns)), {}
-        if init is not None:
-            forest, history = init._trees.forest, self._history_to_go_on(init, eval_sets)
-            weights = patterns.carry_over(init.model_.grammar.patterns, init.model_.pattern_weights)
-        return TrainingState(history), Rounds.begin(forest, weights, settings.seed)
-
-    def _free_parameters(self, schedule: Schedule, init: TreeCRF | None) -> tuple[str, ...]:
-        """Parameters that may change while training goes on: they do not touch earlier rounds."""
-        warm_share = schedule.stages and self.warm_rounds is None and init is None
-        return () if warm_share else ("n_rounds",)
-
-    def _schedule(self, objective: TrainingObjective, init: TreeCRF | None) -> Schedule:
-        """What each round is for; rounds of `init` that were for the likelihood are warm ones."""
-        if not objective.needs_warm_start:
-            return Schedule()
-        if self.warm_rounds is None:
-            warm_rounds = int(self.n_rounds) // 5 if init is None else 0
-        else:
-            warm_rounds = int(self.warm_rounds)
-        done = 0 if init is None else init.n_warm_rounds_
-        return Schedule(max(warm_rounds, done), objective.stages())
+    def _trainer(self, init: TreeCRF | None) -> BoostingTrainer:
+        check_tree_parameters(self)
+        objective = read_objective(self.objective, self.sharpness, margin=False)
+        return BoostingTrainer(self, objective, init)
 
     def _pack(self) -> dict[str, Any]:
         return {

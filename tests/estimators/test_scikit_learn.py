@@ -103,6 +103,7 @@ def test_every_parameter_is_documented_with_its_default(estimator):
     for names, default in re.findall(r"^([\w, ]+) : .*default (.*)$", text, re.M):
         documented |= dict.fromkeys(names.split(", "), default.replace('"', "'"))
     assert documented == {name: repr(value) for name, value in estimator().get_params().items()}
+    assert "of both estimators>" not in text  # the marks of `explain_shared`
 
 
 def test_clone_has_the_parameters_and_nothing_else(estimator):

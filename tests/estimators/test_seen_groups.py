@@ -142,5 +142,5 @@ def test_scorers_of_scikit_learn_hand_no_groups_on(make):
 
 def test_what_is_remembered_is_small(make):
     crf = make(group_column="walk").fit(TABLE, LABELS)
-    seen = crf._seen_groups
+    seen = crf.seen_groups_
     assert (seen.names.nbytes, seen.lengths.nbytes) == (12 * 8, 12 * 8)

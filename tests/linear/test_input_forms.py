@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from hedgerow import LinearCRF
-from hedgerow.estimator import with_plain_tables
+from hedgerow.shown import with_plain_tables
 from reference.linear import make_data, to_dicts
 
 

@@ -2,30 +2,15 @@
 
 import numpy as np
 
-from hedgerow import _core
-from hedgerow.boosting.booster import Binned, Booster
-from hedgerow.boosting.settings import Settings, check_tree_parameters, read_window
-from hedgerow.objectives import read_objective
+from hedgerow.training.stopping import Stopping
+from hedgerow.training.training import Training
 
 
 def make_booster(crf, X, y, sample_weight=None):
     """The booster of a training that has not begun."""
-    check_tree_parameters(crf)
-    objective = read_objective(crf.objective, crf.sharpness, margin=False)
-    labelled, _ = crf._read_training(X, y, sample_weight, None, None, objective, None)
-    data, columns = crf._learn_training(labelled, None, objective)
-    settings = Settings.read(crf, data.targets.n_labels)
-    binned = Binned.of(labelled.sequences, columns, (), 1)
-    return Booster(
-        columns,
-        binned,
-        _core.TreeData(binned.bins, *read_window(crf.window)),
-        data,
-        settings,
-        crf._schedule(objective, None),
-        crf._begin(None, data, columns, settings, None, [])[1],
-        crf.n_rounds,
-    )
+    trainer = crf._trainer(None)
+    trainer.learn(Training(crf, trainer, Stopping()).read(X, y, sample_weight)[0])
+    return trainer.begin()
 
 
 def advance(booster):

@@ -1,21 +1,20 @@
 """Descents: the loss that they go down, what each iteration gives, and where it ends."""
 
 from hedgerow.descent.loss import LinearLoss
-from hedgerow.descent.scaling import UNSCALED, Scaling
+from hedgerow.descent.scaling import UNSCALED
+from hedgerow.descent.trainer import DescentTrainer
 from hedgerow.objectives import Likelihood
+from hedgerow.training.stopping import Stopping
+from hedgerow.training.training import Training
 
 
 def build_loss(crf, X, y, sample_weight=None, objective=None, *, scaled=False):
     """The loss that `fit` minimises, in units of its own or of the weights; data, rows, layout."""
-    objective = objective or Likelihood()
-    labelled, _ = crf._read_training(X, y, sample_weight, None, objective, None)
-    data, rows, _ = crf._learn_training(labelled, objective)
-    layout = crf._layout(data, rows)
-    scaling = UNSCALED
-    if scaled:
-        scaling = Scaling.of(rows, None, layout, len(data.grammar.patterns), crf.reg_lambda)
-    penalties = crf._penalties(data, layout)
-    options = {"reg_lambda": penalties, "scaling": scaling, "n_threads": 2}
+    trainer = DescentTrainer(crf, objective or Likelihood())
+    trainer.learn(Training(crf, trainer, Stopping()).read(X, y, sample_weight)[0])
+    scaling = trainer.scaling if scaled else UNSCALED
+    options = {"reg_lambda": trainer.penalties, "scaling": scaling, "n_threads": 2}
+    data, rows, layout = trainer.data, trainer.rows, trainer.layout
     return LinearLoss(rows, data.targets, layout, **options), data, rows, layout
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
-from hedgerow.estimator import with_plain_tables
+from hedgerow.shown import with_plain_tables
 from reference import boosting
 
 ESTIMATORS = [LinearCRF, TreeCRF]

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from hedgerow.estimator import with_plain_tables
+from hedgerow.shown import with_plain_tables
 from reference.automata import PatternChain, enumerate_patterns, weighted_log_likelihood
 
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from hedgerow import TreeCRF
-from hedgerow.estimator import read_inputs, with_plain_tables
+from hedgerow.predictor import read_inputs
+from hedgerow.shown import with_plain_tables
 from reference.tree_tables import KINDS, frames, make_sequences, split_trees, walk
 
 COLUMNS = [

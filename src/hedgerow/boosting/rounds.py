@@ -51,6 +51,11 @@ class Rounds:
         """Before the first round on top of a model."""
         return cls([forest], weights, weights, seed)
 
+    @property
+    def n_kept_rounds(self) -> int:
+        """Number of rounds that are kept."""
+        return sum(forest.n_rounds for forest in self.parts[: self.n_kept])
+
     def kept_forest(self) -> Forest:
         """The trees of the rounds that are kept."""
         return self._join(self.parts[: self.n_kept])

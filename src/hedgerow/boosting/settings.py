@@ -16,6 +16,7 @@ from hedgerow.boosting.column_rules import (
 )
 from hedgerow.parameters import check_choice, check_number, read_random_state
 from hedgerow.threads import count_threads
+from hedgerow.training.label_parameters import LabelParameters
 from hedgerow.trees.columns import check_max_bins
 from hedgerow.trees.learner import GrowthRules
 from hedgerow.trees.sampling import Sampling
@@ -45,7 +46,7 @@ MAX_REACH = 255
 LARGEST_RATE = 1e6  # times a leaf it is a number still
 
 
-class TreeParameters(Protocol):
+class TreeParameters(LabelParameters, Protocol):
     """An estimator, as far as its parameters are about trees; `TreeCRF` explains them."""
 
     n_rounds: int

@@ -93,7 +93,7 @@ def describe(model: Any, path: str) -> str:
 
 def describe_figure(model: Any, figures: list[float]) -> str:
     """A figure of the step that was kept: the best one by the eval set, or the last one."""
-    from hedgerow.estimator import best_step
+    from hedgerow.shown import best_step
 
     best, n_steps = best_step(model), len(model.history_["loss"])
     if model.early_stopping_rounds is None or best is None:

@@ -46,7 +46,7 @@ def recipe_of(model: Estimator, path: str, file: str) -> Recipe:
 
 def describe_training(model: Any) -> str:
     """How long a model was trained, to which loss, and how it decodes."""
-    from hedgerow.estimator import best_step
+    from hedgerow.shown import best_step
 
     n_done = model.n_rounds_ if model.step_name == "round" else model.n_iter_
     n_done = max(n_done, model.history_.n_steps)

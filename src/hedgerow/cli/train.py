@@ -340,8 +340,8 @@ def summarise(
     seconds: float,
 ) -> None:
     """Say in a few lines what was trained, and how good it is."""
-    from hedgerow.estimator import best_step
     from hedgerow.files import display_name
+    from hedgerow.shown import best_step
 
     size, file = Path(options.model_file).stat().st_size, display_name(options.train)
     print(

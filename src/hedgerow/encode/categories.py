@@ -6,7 +6,6 @@ of floats as soon as a value is missing. Bools are no numbers here.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from itertools import chain, islice
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.data_warning import warn_user
 from hedgerow.sequences import Categorical, CategoryKind
 
 BOOLS = {"True", "False"}
@@ -126,13 +126,12 @@ def _warn_of_another_kind(column: Categorical, known: Iterable[str]) -> None:
     ours = {_to_number(category) for category in column.categories}
     if _kind_beside(kind, column) == kind and values.isdisjoint(ours):
         return
-    warnings.warn(
+    warn_user(
         f"column {column.name!r} holds no category that the model knows, so that all count as "
         f"missing: {column.categories[0]!r} for example, while it was fitted on "
         f"{', '.join(map(repr, shown))}{', ...' if len(shown) == MAX_SHOWN else ''}; give the "
         "categories the values used to fit",
         UserWarning,
-        stacklevel=2,
     )
 
 

@@ -11,7 +11,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.data_warning import warn_of_data
+from hedgerow.data_warning import warn_user
 from hedgerow.encode.codes import code_values
 from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.sequences import Categorical, Sequences
@@ -80,13 +80,13 @@ def find_counters(frames: CutFrame) -> Iterator[tuple[str, str]]:
 def _warn_of_one_sequence(sequences: Sequences, model: str) -> None:
     n_rows, column = sequences.n_positions, _find_id(sequences)
     if column is not None:
-        warn_of_data(
+        warn_user(
             f"X is one flat table without groups, so all of its {n_rows:,} rows are one sequence, "
             f"but column {column!r} looks like an id of sequences; pass groups=X[{column!r}] to "
             f"fit, or {model}(group_column={column!r}). If it is one sequence, pass [X] and [y]"
         )
     elif n_rows > MOST_ROWS:
-        warn_of_data(
+        warn_user(
             f"X is one flat table without groups, so all of its {n_rows:,} rows are one sequence; "
             f"pass groups=..., an id for every row, to fit, or {model}(group_column=...). If it is "
             "one sequence, pass [X] and [y]"
@@ -146,7 +146,7 @@ def _warn_of_numbers(column: Categorical) -> None:
     if len(marks) > MOST_MARKS or (marks and n_numbers < FEWEST_NUMBERS):
         return
     but = f" but {' and '.join(map(repr, marks))}" if marks else ""
-    warn_of_data(
+    warn_user(
         f"all values of column {column.name!r}{but} look like numbers, {column.categories[0]!r} "
         "for example, but are stored as text, so they are taken for categories; convert the "
         "column to numbers, with an empty cell or NaN where there is none, such as "

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.data_warning import warn_of_data
+from hedgerow.data_warning import warn_user
 from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.files.batch import Batch, cut
 from hedgerow.files.columns import check_named_once, find_column, list_columns
@@ -52,7 +52,7 @@ class TableColumns:
         self.group: str | None = group
         if request.may_lack_groups and group not in names:
             self.group = None
-            warn_of_data(
+            warn_user(
                 f"{display_name(path)} has no column {group!r}, which says which rows make up a "
                 "sequence: all of them are read as one"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import chain
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from hedgerow.counting import count_of
+from hedgerow.data_warning import warn_user
 from hedgerow.encode.codes import is_missing
 from hedgerow.labels.column import Family, LabelColumn, family_of_dtype, family_of_type, place
 from hedgerow.sequences import Sequences
@@ -81,11 +81,10 @@ def check_missing_label(missing_label: Any) -> None:
 def _read_flat(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
     labels = _settle(y, name)
     if isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn(
+        warn_user(
             f"A column-vector {name} was passed when a 1d array was expected. Please change the "
             f"shape of {name}, {labels.shape}, to ({len(labels)},): {name}.ravel()",
             DataConversionWarning,
-            stacklevel=2,
         )
         labels = labels.ravel()
     if isinstance(labels, np.ndarray) and labels.ndim != 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.data_warning import warn_of_data
+from hedgerow.data_warning import warn_user
 from hedgerow.labels.classes import Labels, shorten
 from hedgerow.labels.column import LabelColumn, family_of_dtype, place
 from hedgerow.sequences import Sequences
@@ -85,7 +85,7 @@ def read_truth(
 def warn_of_strange(where: str, strange: list[Any], n_positions: int, first: str = "") -> None:
     """Warn of labels that did not occur in training."""
     positions = "position" if n_positions == 1 else "positions"
-    warn_of_data(
+    warn_user(
         f"{where} has labels that did not occur in training: {shorten(strange)}, at "
         f"{n_positions:,} {positions}{first}; the model cannot predict them, so they count as "
         "mistakes, and are left out of losses and likelihoods"

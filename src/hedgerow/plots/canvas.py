@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.estimator import Estimator, check_fitted, with_plain_tables
+from hedgerow.estimator import Estimator
 from hedgerow.linear_crf import LinearCRF
+from hedgerow.predictor import check_fitted
+from hedgerow.shown import with_plain_tables
 from hedgerow.tree_crf import TreeCRF
 
 if TYPE_CHECKING:

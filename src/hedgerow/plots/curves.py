@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.estimator import Estimator, best_step
+from hedgerow.estimator import Estimator
 from hedgerow.parameters import check_choice
 from hedgerow.plots.canvas import (
     BLUE,
@@ -18,6 +18,7 @@ from hedgerow.plots.canvas import (
     open_axes,
     use_whole_numbers,
 )
+from hedgerow.shown import best_step
 from hedgerow.training.eval_metrics import ALWAYS
 from hedgerow.training.eval_sets import eval_figures
 from hedgerow.tree_crf import TreeCRF

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode, check_decode
-from hedgerow.estimator import compare_codes, read_one
 from hedgerow.plots.canvas import (
     INK,
     LINE,
@@ -23,6 +22,7 @@ from hedgerow.plots.canvas import (
     show,
     use_whole_numbers,
 )
+from hedgerow.predictor import compare_codes, read_one
 from hedgerow.threads import count_threads
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from hedgerow import persist
 from hedgerow.decoding import Decode, check_decode
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
-from hedgerow.estimator import Estimator, check_fitted, with_plain_tables
+from hedgerow.estimator import Estimator
+from hedgerow.predictor import check_fitted
 from hedgerow.report.blob import Blob
 from hedgerow.report.browser import pack_browser
 from hedgerow.report.features import read_features
@@ -27,6 +28,7 @@ from hedgerow.report.reading import Reading, read_data
 from hedgerow.report.summary import describe_history, describe_model
 from hedgerow.report.trees import pack_trees
 from hedgerow.report.weights import describe_features, describe_pairs, describe_patterns
+from hedgerow.shown import with_plain_tables
 from hedgerow.tree_crf import TreeCRF
 from hedgerow.version import __version__
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode
-from hedgerow.estimator import Estimator, compare_codes, read_inputs
+from hedgerow.estimator import Estimator
 from hedgerow.model import Inputs
+from hedgerow.predictor import compare_codes, read_inputs
 from hedgerow.report.calibration import Calibration
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.threads import count_threads

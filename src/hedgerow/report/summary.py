@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.decoding import Decode
-from hedgerow.estimator import Estimator, best_step
+from hedgerow.estimator import Estimator
 from hedgerow.linear_crf import LinearCRF
 from hedgerow.parameters import changed_parameters
 from hedgerow.potentials import NodeTrees
 from hedgerow.report.blob import as_number, round_off
+from hedgerow.shown import best_step
 from hedgerow.training.eval_sets import eval_figures
 from hedgerow.tree_crf import TreeCRF
 

@@ -9,6 +9,7 @@ from hedgerow.decoding import DECODERS, DecodeParameter
 from hedgerow.encode.group_column import check_group_column
 from hedgerow.labels import Grammar
 from hedgerow.parameters import check_choice, check_number
+from hedgerow.potentials import Potential
 from hedgerow.training.pattern_penalty import PatternLambda, check_pattern_lambda
 from hedgerow.trellis import Trellis
 
@@ -35,6 +36,9 @@ class LabelParameters(Protocol):
 
     def build_trellis(self, grammar: Grammar) -> Trellis:
         """The trellis of a grammar."""
+
+    def given_potentials(self) -> tuple[Potential, ...]:
+        """Potentials that are not learnt."""
 
 
 def check_label_parameters(crf: LabelParameters) -> None:

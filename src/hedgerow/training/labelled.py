@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
-from hedgerow.data_warning import warn_of_data
+from hedgerow.data_warning import warn_user
 from hedgerow.encode import renumber_items, seen_items
 from hedgerow.encode.suspects import warn_of_suspects
 from hedgerow.labels import Constraints, LabelColumn, Labels, read_constraints, read_labels
@@ -135,7 +135,7 @@ def read_labelled(
         column.require_any()
         codes = labels.encode(column, sequences)
     if len(labels.classes) == 1:
-        warn_of_data(
+        warn_user(
             f"y has a single label, {labels.classes.tolist()[0]!r}: there is nothing to learn, and "
             "every position will be predicted to have it; check that y holds what is to be "
             "predicted, and for all sequences"

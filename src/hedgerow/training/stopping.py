@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from hedgerow.data_warning import warn_of_data
+from hedgerow.data_warning import warn_user
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.training.eval_metrics import ALWAYS, EvalMetric, MetricOrName, read_eval_metric
 
@@ -117,7 +117,7 @@ def _warn_of_nothing_to_measure(crf: StoppingParameters) -> None:
     for name in ("eval_metric", "early_stopping_metric"):
         value = getattr(crf, name)
         if value not in (None, "loss"):
-            warn_of_data(
+            warn_user(
                 f"{name} is {value!r}, but there are no data to measure it on, so it changes "
                 "nothing; pass fit(..., eval_set=(X, y)), or set early_stopping_rounds, which "
                 "holds out some training sequences"

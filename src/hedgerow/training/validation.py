@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.data_warning import warn_of_data
+from hedgerow.data_warning import warn_user
 from hedgerow.objectives import TrainingObjective
 from hedgerow.sequences import Sequences
 from hedgerow.training.eval_sets import EvalSet
@@ -95,7 +95,7 @@ def _draw(
 
 def _warn_of_few(share: float, n_candidates: int) -> None:
     if share * n_candidates < 0.5:
-        warn_of_data(
+        warn_user(
             f"validation_fraction is {share} and there are {n_candidates} training sequences: one "
             "of them is held out for early stopping and not learnt from, which is "
             f"{1 / n_candidates:.0%}; pass an eval_set, divide long sequences, or set "

@@ -12,7 +12,7 @@ import numpy as np
 
 from abuse.kind import Case
 from hedgerow import LinearCRF, TreeCRF
-from hedgerow.estimator import with_plain_tables
+from hedgerow.shown import with_plain_tables
 
 __all__ = ["assert_alike", "assert_same_trees", "decided"]
 

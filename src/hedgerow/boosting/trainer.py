@@ -1,0 +1,148 @@
+"""Training of trees: from parameters and labelled sequences to a booster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from hedgerow import _core
+from hedgerow.boosting.booster import Binned, Booster
+from hedgerow.boosting.column_rules import read_column_rules
+from hedgerow.boosting.rounds import Rounds
+from hedgerow.boosting.schedule import Schedule
+from hedgerow.boosting.settings import Settings, TreeParameters, read_window
+from hedgerow.history import History
+from hedgerow.model import Model
+from hedgerow.objectives import TrainingObjective
+from hedgerow.potentials import NodeTrees
+from hedgerow.sequences import Sequences
+from hedgerow.state import State
+from hedgerow.threads import count_threads
+from hedgerow.training.labelled import Labelled
+from hedgerow.training.state import TrainingState
+from hedgerow.training.trainer import Trainer
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.trees.columns import Columns
+from hedgerow.trees.forest import Forest
+
+__all__ = ["BoostingTrainer"]
+
+
+class TrainedTrees(Protocol):
+    """A fitted `TreeCRF`, as far as a training goes on from it."""
+
+    model_: Model
+    history_: History
+    n_warm_rounds_: int
+
+
+class BoostingTrainer(Trainer[Binned, Booster]):
+    """Makes a `Booster`; the trees, the labels and the bins of columns of ``init`` stay."""
+
+    def __init__(
+        self, crf: TreeParameters, objective: TrainingObjective, init: TrainedTrees | None = None
+    ) -> None:
+        self.crf = crf
+        self.objective = objective
+        self.n_steps = int(crf.n_rounds)
+        self.given = crf.given_potentials()
+        self.history = {}
+        if init is not None:
+            self.base = init.model_
+            self.trees = init.model_.potential(NodeTrees)
+            self.n_before = self.trees.forest.n_rounds
+            self.history = _cut_history(init.history_, self.n_before)
+        self.schedule = self._plan(0 if init is None else init.n_warm_rounds_)
+        shares_rounds = self.schedule.stages and crf.warm_rounds is None and init is None
+        self.free = () if shares_rounds else ("n_rounds",)
+
+    def learn(self, labelled: Labelled) -> TrainingSet:
+        """Label patterns, and the bins of columns unless a model has them already."""
+        self.sequences = labelled.sequences
+        self.data = TrainingSet.learn(self.crf, labelled, objective=self.objective)
+        if self.base is None:
+            max_bins, n_threads = int(self.crf.max_bins), count_threads(self.crf.n_jobs)
+            self.columns = Columns.learn(labelled.sequences, labelled.index, max_bins, n_threads)
+        else:
+            self.columns = self.trees.columns
+        self.settings = self._read_settings()
+        return self.data
+
+    def learnt_from(self) -> tuple[Any, ...]:
+        """X."""
+        return (self.sequences,)
+
+    def prepare(self, sequences: Sequences) -> Binned:
+        """In bins."""
+        return Binned.of(sequences, self.columns, self.given, self.settings.n_threads)
+
+    def begin(self) -> Booster:
+        """Before the first round, or after those of another model."""
+        patterns, base = self.data.grammar.patterns, self.base
+        forest = Forest.join(self.data.targets.n_labels, [])
+        weights = np.zeros(len(patterns))
+        if base is not None:
+            forest = self.trees.forest
+            weights = patterns.carry_over(base.grammar.patterns, base.pattern_weights)
+        return self._boost(Rounds.begin(forest, weights, self.settings.seed))
+
+    def resume(self, state: State) -> Booster:
+        """After the rounds of a checkpoint."""
+        n_labels, n_patterns = self.data.targets.n_labels, len(self.data.grammar.patterns)
+        return self._boost(Rounds.unpack(state, n_labels, n_patterns, self.columns))
+
+    def attributes(self, update: Booster, state: TrainingState) -> dict[str, Any]:
+        """The best round, and how many are for the likelihood."""
+        n_rounds = update.rounds.n_kept_rounds
+        n_warm = min(self.schedule.warm_rounds, n_rounds) if self.schedule.stages else n_rounds
+        return {"best_round_": state.best_step, "n_warm_rounds_": n_warm}
+
+    def _boost(self, rounds: Rounds) -> Booster:
+        binned = self.prepare(self.sequences)
+        del self.sequences
+        return Booster(
+            self.columns,
+            binned,
+            _core.TreeData(
+                binned.bins, *read_window(self.crf.window), self.settings.n_threads
+            ),
+            self.data,
+            replace(self.settings, seed=rounds.seed),
+            self.schedule,
+            rounds,
+            self.n_before + self.n_steps,
+            self.given,
+        )
+
+    def _read_settings(self) -> Settings:
+        crf, data = self.crf, self.data
+        rules = read_column_rules(
+            crf.monotone_constraints, crf.interaction_constraints, self.columns, data.labels
+        )
+        if rules is not None and self.base is not None and not rules.are_kept(self.trees.forest):
+            raise ValueError(
+                "the trees of init, which stay, do not keep to monotone_constraints and "
+                "interaction_constraints; train init with them, or fit without init"
+            )
+        return Settings.read(crf, data.targets.n_labels, rules)
+
+    def _plan(self, n_warm_before: int) -> Schedule:
+        """What each round is for; rounds of `init` that were for the likelihood are warm ones."""
+        if not self.objective.needs_warm_start:
+            return Schedule()
+        warm_rounds = self.crf.warm_rounds
+        if warm_rounds is None:
+            warm_rounds = self.n_steps // 5 if self.base is None else 0
+        return Schedule(max(int(warm_rounds), n_warm_before), self.objective.stages())
+
+
+def _cut_history(history: History, n_rounds: int) -> dict[str, list[float]]:
+    """Figures of the rounds that a model has, as far as all of them were noted."""
+    n_noted = len(history.get("loss", ()))
+    return {
+        name: list(figures[:n_rounds])
+        for name, figures in history.items()
+        if len(figures) == n_noted
+    }

@@ -1,0 +1,71 @@
+"""Parameters of `LinearCRF` that are about weights and their training."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from hedgerow.objectives import Objective, TrainingObjective
+from hedgerow.parameters import (
+    check_choice,
+    check_number,
+    check_prefix,
+    plain_value,
+    read_random_state,
+)
+from hedgerow.training.label_parameters import LabelParameters
+
+__all__ = ["LinearParameters", "check_linear_parameters"]
+
+
+class LinearParameters(LabelParameters, Protocol):
+    """An estimator, as far as its parameters are about weights; `LinearCRF` explains them."""
+
+    reg_lambda: float
+    reg_alpha: float
+    objective: str | Objective
+    warm_iter: int | None
+    max_iter: int
+    tol: float | None
+    min_count: int
+    all_pairs: bool
+    transition_attributes: bool | str
+    n_jobs: int | None
+    random_state: Any
+
+
+def check_linear_parameters(crf: LinearParameters, objective: TrainingObjective) -> None:
+    """Raise ValueError or TypeError for a parameter of weights or iterations that is wrong."""
+    check_number("reg_lambda", crf.reg_lambda, minimum=0)
+    check_number("reg_alpha", crf.reg_alpha, minimum=0)
+    check_number("max_iter", crf.max_iter, minimum=1, integer=True)
+    if crf.warm_iter is not None:
+        check_number("warm_iter", crf.warm_iter, minimum=0, integer=True)
+    if crf.tol is not None:
+        check_number("tol", crf.tol, minimum=0)
+    check_number("min_count", crf.min_count, minimum=0, integer=True)
+    check_choice("all_pairs", crf.all_pairs, (True, False))
+    check_prefix("transition_attributes", crf.transition_attributes)
+    read_random_state(crf.random_state)
+    if not objective.is_smooth:
+        _check_margin_parameters(crf)
+
+
+def _check_margin_parameters(crf: LinearParameters) -> None:
+    if crf.reg_alpha > 0:
+        raise ValueError(
+            f"reg_alpha is {crf.reg_alpha} and objective is 'max_margin', whose training "
+            "knows no L1 penalty; leave one of them out"
+        )
+    if crf.reg_lambda == 0:
+        raise ValueError(
+            f"reg_lambda is {crf.reg_lambda} and objective is 'max_margin', which needs a "
+            "penalty; pass a reg_lambda above 0"
+        )
+    given = plain_value("pattern_lambda", crf.pattern_lambda)
+    if isinstance(given, int | float | list) and np.min(given) == 0:
+        raise ValueError(
+            f"pattern_lambda is {given!r} and objective is 'max_margin', which needs a "
+            "penalty; pass numbers above 0"
+        )

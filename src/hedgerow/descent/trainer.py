@@ -1,0 +1,187 @@
+"""Training of weights: from parameters and labelled sequences to a solver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.descent.loss import LinearLoss
+from hedgerow.descent.parameters import LinearParameters
+from hedgerow.descent.scaling import Scaling
+from hedgerow.descent.solver import Attributed, Plan, Solver
+from hedgerow.descent.solver_state import SolverState
+from hedgerow.descent.warm_start import start_from
+from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
+from hedgerow.linear.tables import describe_weight
+from hedgerow.linear.weights import LinearLayout, WeightLayout
+from hedgerow.model import Model
+from hedgerow.objectives import TrainingObjective
+from hedgerow.potentials.scoring import score_at_once
+from hedgerow.sequences import Sequences
+from hedgerow.state import State
+from hedgerow.threads import count_threads
+from hedgerow.training.labelled import Labelled
+from hedgerow.training.state import TrainingState
+from hedgerow.training.trainer import Trainer
+from hedgerow.training.training_set import TrainingSet
+
+__all__ = ["DescentTrainer"]
+
+# The weight of a label pattern that never occurs would grow without end if nothing held it back.
+LEAST_PENALTY = 0.01
+
+
+class DescentTrainer(Trainer[Attributed, Solver]):
+    """Makes a `Solver`, which starts from the weights of ``init``."""
+
+    def __init__(
+        self, crf: LinearParameters, objective: TrainingObjective, init: Model | None = None
+    ) -> None:
+        self.crf = crf
+        self.objective = objective
+        self.init = init
+        self.plan = self._plan()
+        self.n_steps = self.plan.warm_iter + self.plan.max_iter
+        self.n_threads = count_threads(crf.n_jobs)
+        self.given = crf.given_potentials()
+        self.history = {"loss": []}
+        self.free = () if objective.needs_warm_start else ("max_iter",)
+
+    def learn(self, labelled: Labelled) -> TrainingSet:
+        """Label patterns and attributes, and which weights they have."""
+        crf, sequences = self.crf, labelled.sequences
+        data = TrainingSet.learn(
+            crf, labelled, objective=self.objective, has_edges=bool(crf.transition_attributes)
+        )
+        self.scores = None
+        if self.given:
+            self.scores = score_at_once(self.given, sequences, data.trellis, self.n_threads)
+        rows = attribute_rows(sequences, labelled.index, grow=True)
+        self.rows, index = drop_rare(rows, labelled.index, crf.min_count)
+        self.data = data = replace(data, index=index)
+        self.layout = self._layout()
+        self.penalties = self._penalties()
+        n_patterns, reg_lambda = len(data.grammar.patterns), float(crf.reg_lambda)
+        self.n_weights = self.layout.n_weights + n_patterns
+        self.scaling = Scaling.of(
+            self.rows, data.targets.weights, self.layout, n_patterns, reg_lambda
+        )
+        return data
+
+    def learnt_from(self) -> tuple[Any, ...]:
+        """Columns, lengths of sequences, and attributes."""
+        return self.data.schema, self.data.targets.offsets, self.rows
+
+    def prepare(self, sequences: Sequences) -> Attributed:
+        """As rows of attributes."""
+        return Attributed.of(sequences, self.data.index, self.given, self.n_threads)
+
+    def begin(self) -> Solver:
+        """At zero, or at the weights of another model."""
+        weights = np.zeros(self.n_weights)
+        if self.init is not None:
+            weights = start_from(self.init, self.data, self.layout)
+        return self._solve(SolverState.begin(self.scaling.scale(weights)))
+
+    def resume(self, state: State) -> Solver:
+        """After the iterations of a checkpoint."""
+        penalty = self.scaling.divide_penalty(self.penalties)
+        return self._solve(SolverState.unpack(state, self.n_weights, self.plan.stages, penalty))
+
+    def attributes(self, update: Solver, state: TrainingState) -> dict[str, Any]:
+        """How many iterations were done, and the best one."""
+        return {"n_iter_": update.n_done, "best_iter_": state.best_step}
+
+    def explain_end(self, update: Solver) -> str | None:
+        """A message if the loss has not settled."""
+        minimum, plan, data = update.minimum, self.plan, self.data
+        if minimum is None:  # it was stopped from outside
+            return None
+        if minimum.steepest is not None:
+            owner, columns = describe_weight(
+                minimum.steepest,
+                self.layout,
+                data.index,
+                data.grammar.patterns,
+                data.labels.classes,
+            )
+            if plan.stages[-1].has_kinks:
+                return (
+                    "no weight is learnt: training for the likelihood did not move them, and the "
+                    "objective has a kink where it began; check the penalties, reg_lambda and "
+                    f"reg_alpha, and {columns} for extreme values"
+                )
+            gradient = ", and check the gradient of the objective"
+            return (
+                f"training stopped after {update.n_done} iterations: no step lowers the loss, "
+                f"although its gradient is not zero. It is largest for the weights of {owner}; "
+                f"check {columns} for extreme values"
+                f"{'' if isinstance(self.crf.objective, str) else gradient}"
+            )
+        if plan.tol > 0 and not minimum.converged:
+            return (
+                f"training stopped after max_iter={self.crf.max_iter} iterations before the loss "
+                f"settled to tol={plan.tol}; raise max_iter, or set tol=0 if this is what you want"
+            )
+        return None
+
+    def _solve(self, state: SolverState) -> Solver:
+        loss = LinearLoss(
+            self.rows,
+            self.data.targets,
+            self.layout,
+            reg_lambda=self.penalties,
+            scaling=self.scaling,
+            given=self.scores,
+            n_threads=self.n_threads,
+        )
+        del self.rows  # the loss has its own copy, made for its purpose
+        _core.release_memory()
+        return Solver(loss, self.data.index, state, self.plan, self.given)
+
+    def _plan(self) -> Plan:
+        crf, objective = self.crf, self.objective
+        tol, warm_iter = crf.tol, crf.warm_iter
+        if tol is None:
+            tol = 1e-5 if objective.is_smooth else 0.01
+        if warm_iter is None:
+            warm_iter = crf.max_iter if self.init is None else 0
+        return Plan.of(
+            objective,
+            int(warm_iter) if objective.needs_warm_start else 0,
+            max_iter=int(crf.max_iter),
+            tol=float(tol),
+            reg_alpha=float(crf.reg_alpha),
+        )
+
+    def _layout(self) -> LinearLayout:
+        """Which weights there are, for labels and label pairs."""
+        data, prefix = self.data, self.crf.transition_attributes
+        n_labels = data.targets.n_labels
+
+        def layout_of(outputs: NDArray[np.int32], n_outputs: int) -> WeightLayout:
+            if self.crf.all_pairs:
+                return WeightLayout.full(len(data.index), n_outputs)
+            return WeightLayout.seen(self.rows, outputs, n_outputs)
+
+        labels, pairs = layout_of(data.targets.codes, n_labels), None
+        if prefix:
+            pairs = layout_of(data.targets.pair_codes, n_labels * n_labels)
+        if isinstance(prefix, str):
+            assert pairs is not None
+            of_pairs = begin_with(prefix, data.index)
+            labels, pairs = labels.of_attributes(~of_pairs), pairs.of_attributes(of_pairs)
+        return LinearLayout(labels, pairs)
+
+    def _penalties(self) -> float | NDArray[np.float64]:
+        """Strength of the L2 penalty, of all weights or of each, (W,)."""
+        penalties, reg_lambda = self.data.pattern_penalties, float(self.crf.reg_lambda)
+        if penalties is None:
+            return reg_lambda
+        if isinstance(self.crf.pattern_lambda, str):
+            penalties = np.maximum(penalties, LEAST_PENALTY)
+        return np.concatenate([np.full(self.layout.n_weights, reg_lambda), penalties])

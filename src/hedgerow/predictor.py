@@ -1,0 +1,376 @@
+"""Predictor: what a fitted estimator answers, with labels, probabilities and explanations."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
+
+from hedgerow.counting import count_of
+from hedgerow.decoding import Decode, check_decode
+from hedgerow.encode import has_group_column
+from hedgerow.explain import Explanation
+from hedgerow.labels import Truth, read_labels, read_truth
+from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
+from hedgerow.model import Inputs
+from hedgerow.parameters import check_number, read_random_state
+from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
+from hedgerow.sequences import Sequences
+from hedgerow.shown import Shown
+from hedgerow.tables import Table
+from hedgerow.threads import count_threads
+from hedgerow.weighting import read_sample_weight
+
+__all__ = [
+    "Predictor",
+    "check_fitted",
+    "compare_codes",
+    "read_codes",
+    "read_inputs",
+    "read_one",
+]
+
+
+class Predictor(Shown):
+    """Base of the estimators as far as they answer from their model; none of it trains."""
+
+    group_column: str | int | None
+    missing_label: Any
+    n_jobs: int | None
+    seen_groups_: SeenGroups | None = None  # of the training; a model file does not keep it
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in order."""
+        check_fitted(self)
+        return self.model_.labels.classes
+
+    @property
+    def decode_(self) -> Decode:
+        """How `predict` and all else that labels positions decodes, unless told otherwise."""
+        check_fitted(self)
+        return self.model_.decode
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X."""
+        check_fitted(self)
+        if self.model_.schema.kind != "columns":
+            raise AttributeError("X had no columns, but attributes by name")
+        return self.model_.schema.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns of X, if they have any."""
+        check_fitted(self)
+        names = self.model_.schema.names
+        if self.model_.schema.kind != "columns" or names is None:
+            raise AttributeError("the columns of X had no names")
+        return np.array(names, dtype=np.object_)
+
+    @property
+    def label_patterns_(self) -> list[tuple[Any, ...]]:
+        """The label patterns that have weights."""
+        check_fitted(self)
+        return name_patterns(self.model_.grammar.patterns, self.classes_)
+
+    def patterns(self) -> Any:
+        """Weights of label patterns, as a table: pattern, weight."""
+        check_fitted(self)
+        model = self.model_
+        return self._give(pattern_table(model.grammar, model.pattern_weights, self.classes_))
+
+    def transitions(self) -> Any:
+        """Weights of label pairs, as a table: from, to, weight."""
+        check_fitted(self)
+        return self._give(self._transition_table())
+
+    def _transition_table(self) -> Table:
+        return pair_table(self.model_.grammar, self.model_.pattern_weights, self.classes_)
+
+    def predict(
+        self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode | None = None
+    ) -> Any:
+        """Label every position.
+
+        Parameters
+        ----------
+        X
+            Sequences, in the form used to fit.
+        groups
+            For a flat X, the sequence of each row.
+        known
+            Labels that are known already, in the form of y, None where they are not. They come out
+            as they went in, and the others are chosen in their light.
+        decode
+            "viterbi" gives the most probable labelling of each sequence as a whole, "marginal" the
+            most probable label of each position, which makes the fewest errors on average. Under
+            constraints the latter is the labelling, of those that are allowed, whose labels have
+            the largest sum of probabilities. None: ``decode_``, the model's own.
+
+        Returns
+        -------
+        list of arrays, or one array for a flat X
+            Labels of the kind used to fit.
+        """
+        check_decode(decode)
+        inputs = read_inputs(self, X, groups, known)
+        codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
+        return inputs.sequences.mirror(self.model_.labels.decode(codes))
+
+    def predict_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+        """Probability of each label at each position, given the whole sequence.
+
+        ``known`` holds labels that are known already, see `predict`.
+
+        Returns
+        -------
+        list of (T, K) arrays, or one (N, K) array for a flat X
+            Columns in the order of ``classes_``.
+        """
+        inputs = read_inputs(self, X, groups, known)
+        marginals = self.model_.marginals(inputs, n_threads=self._n_threads)
+        return inputs.sequences.mirror(marginals)
+
+    def predict_proba(
+        self, X: Any, *, groups: Any = None, known: Any = None
+    ) -> NDArray[np.float64]:
+        """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
+        inputs = read_inputs(self, X, groups, known)
+        return self.model_.marginals(inputs, n_threads=self._n_threads)
+
+    def predict_pattern_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+        """Probability that each label pattern ends at each position, given the whole sequence.
+
+        ``known`` holds labels that are known already, see `predict`.
+
+        Returns
+        -------
+        list of (T, P) arrays, or one (N, P) array for a flat X
+            Columns in the order of ``label_patterns_``.
+        """
+        inputs = read_inputs(self, X, groups, known)
+        marginals = self.model_.pattern_marginals(inputs, n_threads=self._n_threads)
+        return inputs.sequences.mirror(marginals)
+
+    def predict_k_best(
+        self, X: Any, k: int, *, groups: Any = None, known: Any = None
+    ) -> list[list[tuple[NDArray[Any], float]]]:
+        """Find the k most probable labellings of each sequence.
+
+        Takes memory in proportion to the length of a sequence times the number of states, about
+        one for every label and every beginning of a label pattern.
+
+        Parameters
+        ----------
+        X, groups, known
+            See `predict`.
+        k
+            How many.
+
+        Returns
+        -------
+        list of lists of (labels, log-probability)
+            For each sequence up to k different labellings, the most probable first; fewer if there
+            are no more.
+        """
+        check_number("k", k, minimum=1, integer=True)
+        inputs = read_inputs(self, X, groups, known)
+        return self.model_.k_best(inputs, int(k), n_threads=self._n_threads)
+
+    def sample(
+        self,
+        X: Any,
+        n: int = 1,
+        *,
+        random_state: Any = None,
+        groups: Any = None,
+        known: Any = None,
+    ) -> Any:
+        """Draw labellings at random, each as often as it is probable.
+
+        Parameters
+        ----------
+        X, groups, known
+            See `predict`.
+        n
+            How many labellings of each sequence.
+        random_state
+            A seed, a ``numpy.random.RandomState``, or None for other labellings every time.
+
+        Returns
+        -------
+        list of (n, T) arrays, or one (n, N) array for a flat X
+        """
+        check_number("n", n, minimum=1, integer=True)
+        inputs, random = read_inputs(self, X, groups, known), read_random_state(random_state)
+        codes = self.model_.sample(inputs, int(n), random, n_threads=self._n_threads)
+        drawn = inputs.sequences.mirror(self.model_.labels.decode(codes).T)
+        return [labels.T for labels in drawn] if isinstance(drawn, list) else drawn.T
+
+    def log_likelihood(self, X: Any, y: Any, *, groups: Any = None) -> NDArray[np.float64]:
+        """Log probability of the labels y of each sequence, (S,).
+
+        Where labels are missing it is that of the others, summed over all ways to fill in the
+        missing ones. Labels that break a constraint have probability 0. Labels that did not occur
+        in training are warned of, and taken to be missing.
+        """
+        inputs = read_inputs(self, X, groups)
+        codes = compare_codes(self, y, inputs.sequences).known_codes
+        return self.model_.log_likelihoods(inputs, codes, n_threads=self._n_threads)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: Any = None,
+        decode: Decode | None = None,
+    ) -> float:
+        """Share of positions that `predict` labels right, of those whose label is not missing.
+
+        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; ``decode`` is
+        that of `predict`. Labels that did not occur in training count as mistakes, and are warned
+        of.
+        """
+        check_decode(decode)
+        with scoring():
+            inputs = read_inputs(self, X, groups)
+        truth = compare_codes(self, y, inputs.sequences)
+        codes, given = truth.codes, truth.given
+        if not given.any():
+            raise ValueError("every label of y is missing; score needs at least one")
+        right = self.model_.predict(inputs, decode, n_threads=self._n_threads) == codes
+        weights = read_sample_weight(sample_weight, inputs.sequences)
+        by_position = weights.of_positions(inputs.sequences)
+        if by_position is None:
+            return float(np.mean(right[given]))
+        if not by_position[given].any():
+            raise ValueError(
+                "sample_weight is zero wherever there is a label; at least one must count"
+            )
+        return float(np.average(right[given], weights=by_position[given]))
+
+    def explain(
+        self,
+        x: Any,
+        position: int,
+        label: Any = None,
+        against: Any = None,
+        *,
+        known: Any = None,
+        decode: Decode | None = None,
+    ) -> Explanation:
+        """Explain why a position has its label: what speaks for it, and against another label.
+
+        The log-odds of the two labels are split, without a remainder, into what each feature of the
+        position and its window adds, what the transitions from and to the predicted neighbours
+        add, and what comes from the neighbours not being certain.
+
+        Parameters
+        ----------
+        x
+            One sequence, in the form used to fit.
+        position
+            A position of it, counted from 0.
+        label
+            The label to explain; None: the one that `predict` gives.
+        against
+            The label to compare it with; None: the most probable other one.
+        known
+            Labels of the sequence that are known already, None where they are not.
+        decode
+            How the labels of the position and its neighbours are found, see `predict`.
+
+        Returns
+        -------
+        Explanation
+            ``print(...)`` shows it as text.
+        """
+        check_decode(decode)
+        inputs = read_one(self, x, known)
+        length = inputs.sequences.n_positions
+        is_number = isinstance(position, Integral) and not isinstance(position, bool)
+        if not (is_number and 0 <= position < length):
+            raise ValueError(
+                f"position is {position!r}, but x has {count_of(length, 'position')}; expected an "
+                f"integer from 0 to {length - 1}"
+            )
+        found = self.model_.explain(
+            inputs, int(position), label, against, decode, n_threads=self._n_threads
+        )
+        return replace(found, output=self._output)
+
+    @property
+    def _n_threads(self) -> int:
+        return count_threads(self.n_jobs)
+
+
+def check_fitted(crf: Predictor) -> None:
+    """Raise NotFittedError unless the estimator is fitted."""
+    if not hasattr(crf, "model_"):
+        raise NotFittedError(
+            f"this {type(crf).__name__} is not fitted yet; call fit before using it"
+        )
+
+
+def read_inputs(crf: Predictor, X: Any, groups: Any, known: Any = None) -> Inputs:
+    """Encode X, and labels that are known, as a fitted estimator's methods take them."""
+    check_fitted(crf)
+    name, group_column = type(crf).__name__, crf.group_column
+    sequences = crf.model_.read(X, groups, group_column=group_column, name=name)
+    if (seen := crf.seen_groups_) is not None:
+        seen.warn_of_missing_groups(sequences, groups)
+        if is_scoring():
+            seen.warn_of_torn(sequences, "X")
+    if known is None:
+        return Inputs(sequences)
+    return Inputs(sequences, read_codes(crf, known, sequences, "known"))
+
+
+def read_codes(crf: Predictor, y: Any, sequences: Sequences, name: str = "y") -> NDArray[np.int32]:
+    """Codes of labels, (N,), -1 where they are missing."""
+    column = read_labels(y, sequences, name=name, missing_label=crf.missing_label)
+    return crf.model_.labels.encode(column, sequences, name)
+
+
+def compare_codes(crf: Predictor, y: Any, sequences: Sequences) -> Truth:
+    """Labels to compare predictions with; those that the model does not know are warned of."""
+    column = read_labels(y, sequences, missing_label=crf.missing_label)
+    return read_truth(crf.model_.labels, column, sequences)
+
+
+def read_one(crf: Predictor, x: Any, known: Any) -> Inputs:
+    """Read one sequence, not wrapped in a list; it needs no column of group ids."""
+    check_fitted(crf)
+    column, n_features = crf.group_column, crf.model_.schema.n_features
+    carries_group = column is not None and has_group_column(x, column, n_features)
+    reader = crf if carries_group else copy(crf).set_params(group_column=None)
+    try:
+        inputs = read_inputs(reader, [x], None, None if known is None else [known])
+    except (TypeError, ValueError):
+        sequences = _read_if_possible(crf, x)
+        if sequences is None or sequences.flat:
+            raise
+    else:
+        # A table that carries its own groups may have several.
+        sequences = _read_if_possible(crf, x) if carries_group else None
+        if sequences is None or sequences.n_sequences == 1:
+            return inputs
+    raise ValueError(
+        f"x holds {count_of(sequences.n_sequences, 'sequence')} in a list or by groups, but one "
+        "is expected; pass it alone, X[0] for example"
+    )
+
+
+def _read_if_possible(crf: Predictor, X: Any) -> Sequences | None:
+    try:
+        return read_inputs(crf, X, None).sequences
+    except (TypeError, ValueError):
+        return None

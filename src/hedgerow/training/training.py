@@ -1,0 +1,194 @@
+"""Training: what a call of `fit` does, from X and y to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from hedgerow import _core
+from hedgerow.checkpoint import Checkpoint, Identity, Record
+from hedgerow.data_warning import warn_user
+from hedgerow.encode import encode, encode_alike
+from hedgerow.fingerprint import fingerprint
+from hedgerow.history import History
+from hedgerow.model import Model
+from hedgerow.potentials import Potential
+from hedgerow.progress import Progress
+from hedgerow.sequences import Sequences
+from hedgerow.state import State
+from hedgerow.training.decoder import choose_decoder
+from hedgerow.training.eval_metrics import ALWAYS, EvalMetrics
+from hedgerow.training.eval_sets import EvalSet, read_eval_sets
+from hedgerow.training.label_parameters import LabelParameters
+from hedgerow.training.labelled import Labelled, read_labelled
+from hedgerow.training.loop import train
+from hedgerow.training.state import TrainingState
+from hedgerow.training.stopping import Stopping, StoppingParameters
+from hedgerow.training.trainer import Trainer
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.training.update import Update
+from hedgerow.training.validation import hold_out, validation_set
+
+__all__ = ["Trainable", "Training"]
+
+Form = TypeVar("Form")
+AnyUpdate = TypeVar("AnyUpdate", bound=Update[Any])
+
+
+class Trainable(LabelParameters, StoppingParameters, Protocol):
+    """An estimator, as far as training goes, whatever it is that learns."""
+
+    learns: ClassVar[tuple[type[Potential], ...]]  # what is trained, and kept in model files
+    n_jobs: int | None
+    random_state: Any
+
+    def to_state(self) -> State:
+        """Everything that a model file has to hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training(Generic[Form, AnyUpdate]):
+    """One training.
+
+    Attributes
+    ----------
+    crf : estimator
+        Its parameters, which have been checked, say what to do.
+    trainer : Trainer
+        How this kind of model is trained.
+    stopping : Stopping
+        When training ends early.
+    eval_set : Any
+        Data set aside, as the user gave them.
+    init : estimator or None
+        A model to go on from.
+    checkpoint : Checkpoint or None
+        Where to write the training state to.
+    """
+
+    crf: Trainable
+    trainer: Trainer[Form, AnyUpdate]
+    stopping: Stopping
+    eval_set: Any = None
+    init: Trainable | None = None
+    checkpoint: Checkpoint | None = None
+
+    def run(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any) -> dict[str, Any]:
+        """Train a model; returns the attributes of the fitted estimator."""
+        crf, trainer = self.crf, self.trainer
+        labelled, held = self.read(X, y, sample_weight, groups)
+        data = trainer.learn(labelled)
+        del labelled
+        eval_sets = self.eval_sets(held, data)
+        del held
+        with self._record(data, eval_sets) as record:
+            prepared = [each.prepare(trainer.prepare) for each in eval_sets]
+            del eval_sets
+            state, update = self._begin(record, prepared)
+            with Progress(trainer.n_steps, crf.verbose, update.n_done - trainer.n_before) as bar:
+                train(update, state, prepared, self.stopping, bar, record)
+        model = Model(
+            data.labels,
+            data.schema,
+            data.index,
+            data.grammar,
+            data.trellis,
+            (*update.potentials(), *crf.given_potentials()),
+            choose_decoder(crf.decode, trainer.objective, update, prepared, data.targets),
+        )
+        if (message := trainer.explain_end(update)) is not None:
+            warn_user(message, ConvergenceWarning)
+        return {
+            "model_": model,
+            "loss_": update.loss,
+            "history_": History(state.history),
+            "seen_groups_": data.seen_groups,
+            **trainer.attributes(update, state),
+        }
+
+    def read(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None
+    ) -> tuple[Labelled, Labelled | None]:
+        """What to learn from, and what is held out."""
+        crf, base, objective = self.crf, self.trainer.base, self.trainer.objective
+        if base is None:
+            index, labels = _core.StringIndex(), None
+            sequences = encode(X, groups, index, group_column=crf.group_column)
+            self._check_values(sequences)
+        else:
+            index, labels = base.index, base.labels
+            sequences = self._read_alike(X, groups, base)
+        labelled = read_labelled(
+            crf, sequences, index, y, sample_weight, objective=objective, labels=labels
+        )
+        learnt, held = hold_out(labelled, self.stopping.held_out, crf.random_state)
+        return learnt if held is None or base is not None else learnt.drop_unseen(), held
+
+    def eval_sets(self, held: Labelled | None, data: TrainingSet) -> list[EvalSet[Sequences]]:
+        """Data set aside to report on while training: given, or held out of the training data."""
+        objective = self.trainer.objective
+        if held is not None:
+            found = [validation_set(held, data, objective)]
+        else:
+            found = read_eval_sets(
+                self.eval_set,
+                data,
+                lambda X, groups: self._read_alike(X, groups, data),
+                missing_label=self.crf.missing_label,
+                objective=objective,
+            )
+        metrics = EvalMetrics(self.stopping.metrics, data.labels.classes)
+        return [replace(each, metrics=metrics) for each in found]
+
+    def _record(
+        self, data: TrainingSet, eval_sets: Sequence[EvalSet[Sequences]]
+    ) -> AbstractContextManager[Record | None]:
+        """Where to write the training state to, for a ``with``; None if not asked for."""
+        if self.checkpoint is None:
+            return nullcontext()
+        weights = data.targets.weights
+        evaluated = tuple((each.name, each.targets.codes, each.sequences) for each in eval_sets)
+        fingerprints = {
+            "X": fingerprint(self.trainer.learnt_from(), data.index),
+            "y": fingerprint(data.labels.classes, data.targets.codes),
+            "sample_weight": None if weights is None else fingerprint(weights),
+            "eval_set": fingerprint(evaluated) if evaluated else None,
+            "init": None if self.init is None else fingerprint(self.init.to_state()),
+        }
+        return Record(self.checkpoint, Identity.of(self.crf, fingerprints, self.trainer.free))
+
+    def _begin(
+        self, record: Record | None, eval_sets: Sequence[EvalSet[Form]]
+    ) -> tuple[TrainingState, AnyUpdate]:
+        """Where to go on: from a checkpoint, from another model, or at the beginning."""
+        trainer = self.trainer
+        if record is not None:
+            found = record.read(lambda state: (TrainingState.unpack(state), trainer.resume(state)))
+            if found is not None:
+                for name in trainer.free:
+                    n_done = found[1].n_done - trainer.n_before
+                    record.check_limit(name, getattr(self.crf, name), n_done)
+                return found
+        metrics = (*ALWAYS, *(metric.name for metric in self.stopping.metrics))
+        names = {*ALWAYS, *(f"{each.name}_{metric}" for each in eval_sets for metric in metrics)}
+        history = {name: list(trainer.history[name]) for name in trainer.history if name in names}
+        return TrainingState(history), trainer.begin()
+
+    def _read_alike(self, X: Any, groups: Any, known: TrainingSet | Model) -> Sequences:
+        """Encode X and check it against what the model is being fitted on."""
+        name, column = type(self.crf).__name__, self.crf.group_column
+        sequences = encode_alike(
+            X, groups, known.schema, known.index, group_column=column, name=name
+        )
+        self._check_values(sequences)
+        return sequences
+
+    def _check_values(self, sequences: Sequences) -> None:
+        """Raise ValueError if X holds numbers that this kind of model cannot be trained on."""
+        for kind in self.crf.learns:
+            kind.check_values(sequences, type(self.crf).__name__)
