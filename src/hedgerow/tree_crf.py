@@ -25,7 +25,8 @@ from hedgerow.objectives import Objective, read_objective
 from hedgerow.parameters import check_number
 from hedgerow.potentials import NodeTrees, PatternWeights
 from hedgerow.predictor import check_fitted
-from hedgerow.state import read_count, read_loss, read_optional_count, require
+from hedgerow.shared_parameters import explain_shared
+from hedgerow.state import read_count, read_optional_count, require
 from hedgerow.tables import Table
 from hedgerow.training.eval_metrics import MetricOrName
 from hedgerow.training.pattern_penalty import PatternLambda
@@ -34,6 +35,7 @@ from hedgerow.trees.forest import importances, tree_rounds
 from hedgerow.trees.table import tree_table
 
 
+@explain_shared
 class TreeCRF(Estimator):
     """Conditional random field whose scores are sums of boosted trees.
 
@@ -135,85 +137,18 @@ class TreeCRF(Estimator):
     warm_rounds : int or None, default None
         Number of rounds, at the beginning, that are for the likelihood; all others are for the
         objective. None: a fifth of them, or those of `init`.
-    decode : {"auto", "viterbi", "marginal"}, default "auto"
-        How labels are found: "viterbi", the most probable labelling of each sequence as a whole;
-        "marginal", the most probable label of each position. "auto": the one that labels more
-        positions of the last `eval_set` right, or of the training sequences that are held out.
-        Without either, "marginal" for objectives of the marginals, and for the likelihood a rule
-        on the training sequences decides, see the guide "Which decoder?". ``decode_`` is the one
-        chosen.
-    early_stopping_rounds : int or None, default None
-        Early stopping: stop if the metric on the `eval_set`, the last one if there are several,
-        has not improved for this many rounds, and keep the rounds up to the best one. Without an
-        `eval_set` some training sequences are held out (`validation_fraction`). Rounds for the
-        likelihood (`warm_rounds`) never stop the training.
-    early_stopping_metric : str or None, default None
-        The metric of early stopping: "loss", "accuracy", or the name of one in `eval_metric`. None:
-        the last one of `eval_metric`, or "loss".
-    eval_metric : str, callable, list, dict or None, default None
-        What to measure on the `eval_set` after each round, beside loss and accuracy; greater is
-        better. "sequence_accuracy", the share of sequences without a mistake; "chunk_f1",
-        "chunk_precision" or "chunk_recall"; the name of one of scikit-learn's scorers that compare
-        labels, such as "f1_macro"; what `hedgerow.scorers.make_position_scorer` or scikit-learn's
-        ``make_scorer`` makes; or a function, called as ``metric(y_true, y_pred)`` with two lists of
-        label lists. A list of such, or a dict that gives them names.
-    validation_fraction : float or None, default 0.1
-        Share of the training sequences that early stopping holds out if there is no `eval_set`.
-        They are drawn by `random_state` if it is a number, else always the same, and the model is
-        not trained on them; at least one, but none that alone has a label, unless all do. If there
-        is only one sequence, its last part is held out. Weights count there as in training. None:
-        an `eval_set` is required.
-    callbacks : list of callables or None, default None
-        Called after every round with a `hedgerow.training.stopping.Step`; training ends when one
-        of them returns something true.
-    order : int, default 1
-        How many labels before it a label depends on directly. 1: every pair of neighbouring labels
-        has a weight. m > 1: every label pattern of 2 to m + 1 labels that occurs in training has
-        one. 0: labels do not depend on each other, which makes this LogitBoost.
-    min_pattern_count : int, default 0
-        Leave out label patterns that occur less often than this in training. With 0 order 1 has all
-        pairs, with 1 only those that occur.
-    label_patterns : list of tuples of labels or None, default None
-        The label patterns that have weights, in place of those that `order` finds. Here and in the
-        constraints below every label must occur in y, and any collection will do that can be read
-        again, such as a set, which is sorted, an array or a Series.
-    constraints : "BIO", "IOB1", "BILOU", "BIOES" or None, default None
-        Allow only labellings that keep to this scheme of chunk labels, in training too.
-    allowed, forbidden : list of (label before, label) or None, default None
-        Pairs of neighbouring labels that may occur, all others being forbidden; pairs that may not.
-    start_labels, end_labels : list of labels or None, default None
-        Labels that may begin a sequence, and that may end one.
-    missing_label : str, int or None, default None
-        A label that says, as None and NaN always do, that the label of a position is not known; -1
-        is common. Training then maximises the probability of the labels that are known.
-    group_column : str, int or None, default None
-        Name or number of a column of X that says which sequence each row of a flat X belongs to. It
-        is no feature. A table then carries its groups to wherever scikit-learn hands it on without
-        them, and needs none beside it; a table without the column of that name needs `groups`.
-    class_weight : dict, "balanced" or None, default None
-        How much a position counts in training, by its label: a weight for each label (1 for those
-        left out), or "balanced" for weights inversely proportional to how often a label occurs. The
-        term log P(y_t | labels before) of the likelihood is multiplied by the weight. All labels
-        must be known.
-    n_jobs : int or None, default None
-        Number of threads; None or -1 is all cores. The result does not depend on it.
     random_state : int, RandomState or None, default None
         Seed of what is drawn at random, if anything is.
-    verbose : int, default 0
-        1 shows progress: a bar on a terminal or in a notebook, else a few lines. 2: always lines.
+    <parameters of both estimators>
 
     Attributes
     ----------
-    classes_ : (K,) array
-        The labels, sorted.
     n_rounds_ : int
         Number of rounds that the model has.
     n_warm_rounds_ : int
         Number of rounds that were trained for the likelihood, before those for the objective.
     best_round_ : int or None
         Number of rounds at which the `eval_set`, or what was held out, did best.
-    decode_ : {"viterbi", "marginal"}
-        How `predict`, `score` and all else that labels positions decodes by default.
     loss_ : float
         Training loss per position: the negative log-likelihood, or the value of the objective with
         the sign changed, whichever the last round of the model was trained for.
@@ -225,10 +160,7 @@ class TreeCRF(Estimator):
         by one decoder: that of `decode`, or by marginals if it is "auto".
     feature_importances_ : (n_features_in_,) array
         Share of all gain that the splits on each column have.
-    label_patterns_ : list of tuples of labels
-        The label patterns that have weights.
-    model_ : hedgerow.model.Model
-        The trained model: labels, columns of X, potentials and a trellis.
+    <attributes of both estimators>
 
     Examples
     --------
@@ -273,6 +205,7 @@ class TreeCRF(Estimator):
         objective: str | Objective = "likelihood",
         sharpness: float = 5.0,
         warm_rounds: int | None = None,
+        random_state: Any = None,
         decode: DecodeParameter = "auto",
         early_stopping_rounds: int | None = None,
         early_stopping_metric: str | None = None,
@@ -291,7 +224,6 @@ class TreeCRF(Estimator):
         group_column: str | int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_rounds = n_rounds
@@ -319,6 +251,7 @@ class TreeCRF(Estimator):
         self.objective = objective
         self.sharpness = sharpness
         self.warm_rounds = warm_rounds
+        self.random_state = random_state
         self.decode = decode
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
@@ -337,7 +270,6 @@ class TreeCRF(Estimator):
         self.group_column = group_column
         self.class_weight = class_weight
         self.n_jobs = n_jobs
-        self.random_state = random_state
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
@@ -448,14 +380,9 @@ class TreeCRF(Estimator):
         return BoostingTrainer(self, objective, init)
 
     def _pack(self) -> dict[str, Any]:
-        return {
-            "loss": self.loss_,
-            "best_round": self.best_round_,
-            "warm_rounds": self.n_warm_rounds_,
-        }
+        return {"best_round": self.best_round_, "warm_rounds": self.n_warm_rounds_}
 
     def _unpack(self, metadata: dict[str, Any]) -> None:
-        self.loss_ = read_loss(metadata)
         self.best_round_ = read_optional_count(metadata, "best_round")
         self.n_warm_rounds_ = self.n_rounds_  # up to format 2 all rounds were for the likelihood
         if metadata["format"] > 2:

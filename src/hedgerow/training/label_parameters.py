@@ -17,7 +17,7 @@ __all__ = ["LabelParameters", "check_label_parameters"]
 
 
 class LabelParameters(Protocol):
-    """An estimator, as far as its parameters are about labels; `LinearCRF` explains them."""
+    """An estimator, as far as its parameters are about labels; see `shared_parameters`."""
 
     order: int
     min_pattern_count: int

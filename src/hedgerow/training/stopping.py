@@ -37,7 +37,7 @@ Callback = Callable[[Step], object]
 
 
 class StoppingParameters(Protocol):
-    """An estimator, as far as its parameters are about stopping; `TreeCRF` explains them."""
+    """An estimator, as far as its parameters are about stopping; see `shared_parameters`."""
 
     early_stopping_rounds: int | None
     early_stopping_metric: str | None
@@ -73,11 +73,8 @@ class Stopping:
     @classmethod
     def read(cls, crf: StoppingParameters, eval_set: Any) -> Stopping:
         """Check the parameters; raises ValueError or TypeError."""
-        patience, metric, share = (
-            crf.early_stopping_rounds,
-            crf.early_stopping_metric,
-            crf.validation_fraction,
-        )
+        patience, metric = crf.early_stopping_rounds, crf.early_stopping_metric
+        share, callbacks = crf.validation_fraction, crf.callbacks
         if patience is not None:
             check_number("early_stopping_rounds", patience, minimum=1, integer=True)
         names, metrics = read_eval_metric(crf.eval_metric)
@@ -87,7 +84,6 @@ class Stopping:
             metric = names[-1] if names else "loss"
         if share is not None:
             check_number("validation_fraction", share, above=0, below=1)
-        callbacks = crf.callbacks
         if not isinstance(callbacks, (list, tuple, type(None))):
             raise TypeError(f"callbacks is {callbacks!r}; expected a list of callables")
         for callback in callbacks or ():
