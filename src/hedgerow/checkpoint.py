@@ -103,10 +103,7 @@ class Identity:
 
     @classmethod
     def of(
-        cls,
-        estimator: Any,
-        fingerprints: dict[str, str | None],
-        free: Collection[str] = (),
+        cls, estimator: Any, fingerprints: dict[str, str | None], free: Collection[str] = ()
     ) -> Identity:
         """The identity of a training of `estimator` that is about to begin or to go on."""
         parameters = {
@@ -205,9 +202,8 @@ class Record:
                     f"the checkpoint {str(self._path)!r} belongs to the process that this one was "
                     "forked from, which goes on with the training; end this one with os._exit"
                 )
-            state = pack()
-            metadata = {"identity": self._identity.to_json(), **state.metadata}
-            persist.write(self._path, persist.CHECKPOINT, State(state.tensors, metadata))
+            identity = State({}, {"identity": self._identity.to_json()})
+            persist.write(self._path, persist.CHECKPOINT, identity | pack())
             self._n_written = n_done
 
 

@@ -24,7 +24,14 @@ from hedgerow.named_parameters import NamedParameters, explain_arguments
 from hedgerow.parameters import check_choice, plain_parameters
 from hedgerow.potentials import Potential
 from hedgerow.predictor import Predictor, check_fitted
-from hedgerow.state import State, expecting, history_from_json, history_to_json, require
+from hedgerow.state import (
+    State,
+    expecting,
+    history_from_json,
+    history_to_json,
+    read_loss,
+    require,
+)
 from hedgerow.threads import count_threads
 from hedgerow.training.label_parameters import check_label_parameters
 from hedgerow.training.stopping import Stopping
@@ -123,8 +130,9 @@ class Estimator(NamedParameters, Predictor, Trainable):
         check_checkpoint(checkpoint)
         stopping = Stopping.read(self, eval_set)
         self._check_init(init)
-        training = Training(self, self._trainer(init), stopping, eval_set, init, checkpoint)
-        fitted = self.__dict__ | training.run(X, y, sample_weight, groups)
+        fitted = self.__dict__ | Training(
+            self, self._trainer(init), stopping, eval_set, init, checkpoint
+        ).run(X, y, sample_weight, groups)
         fitted.pop("recipe_", None)
         _core.release_memory()
         self.__dict__ = fitted  # one step: Ctrl-C leaves the old model or the new one
@@ -191,22 +199,22 @@ class Estimator(NamedParameters, Predictor, Trainable):
 
     def to_state(self) -> State:
         """Everything that a model file has to hold."""
-        parts = [self.model_.potential(kind).pack() for kind in self.learns]
         metadata = {
             "parameters": persist.pack_parameters(plain_parameters(self)),
             "classes": persist.pack_classes(self.classes_),
             "schema": self.model_.schema.to_json(),
+            "loss": self.loss_,
             **self._pack(),
             "decode": self.decode_,
             "history": history_to_json(self.history_),
         }
         tensors = persist.pack_index(self.model_.index) | pack_grammar(self.model_.grammar)
-        for part in parts:
-            tensors |= part.tensors
-            metadata |= part.metadata
+        state = State(tensors, metadata)
+        for kind in self.learns:
+            state |= self.model_.potential(kind).pack()
         if hasattr(self, "recipe_"):
-            metadata["recipe"] = self.recipe_
-        return State(tensors, metadata)
+            state.metadata["recipe"] = self.recipe_
+        return state
 
     @classmethod
     def from_state(cls: type[AnyEstimator], state: State) -> AnyEstimator:
@@ -239,5 +247,6 @@ class Estimator(NamedParameters, Predictor, Trainable):
             (*potentials, *crf.given_potentials()),
             decode,
         )
+        crf.loss_ = read_loss(state.metadata)
         crf._unpack(state.metadata)
         return crf

@@ -300,15 +300,7 @@ def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int
 
 
 def check_finite(sequences: Sequences, model: str = "the model") -> None:
-    """Raise ValueError if a number of X is NaN, infinite, or larger than `LARGEST`.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        What to look at: its dense and its sparse values.
-    model : str
-        Who asks, for the message.
-    """
+    """Raise ValueError if a number of X is NaN, infinite, or larger than `LARGEST`."""
     cell = _first_unusable(sequences, _are_finite)
     if cell is not None:
         need = "needs finite numbers: impute or drop it"
@@ -318,15 +310,7 @@ def check_finite(sequences: Sequences, model: str = "the model") -> None:
 
 
 def check_not_infinite(sequences: Sequences, model: str = "the model") -> None:
-    """Raise ValueError if a number of X is infinite; NaN, for missing, will do.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        What to look at: its dense and its sparse values.
-    model : str
-        Who asks, for the message.
-    """
+    """Raise ValueError if a number of X is infinite; NaN, for missing, will do."""
     cell = _first_unusable(sequences, _are_not_infinite)
     if cell is not None:
         need = "needs finite numbers, or NaN for missing ones: clip or drop it"

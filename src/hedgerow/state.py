@@ -42,6 +42,9 @@ class State:
     tensors: dict[str, NDArray[Any]]
     metadata: dict[str, Any]
 
+    def __or__(self, other: State) -> State:
+        return State(self.tensors | other.tensors, self.metadata | other.metadata)
+
 
 def require(holds: object, what: str) -> None:
     """Raise ModelFileError unless a file that passed its checksum also makes sense."""

@@ -1,7 +1,5 @@
 """One round after another: slopes, steps, and a loss that does not rise."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -321,7 +319,7 @@ def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
 def test_training_goes_on_from_the_sums_of_the_trees():
     booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
     forest = Forest.join(3, [advance(booster) for _ in range(5)])
-    rounds = Rounds.begin(forest, booster.weights, booster.settings.seed)
+    rounds = Rounds.begin(forest, booster.weights, booster.settings.sampling.seed)
     again = type(booster)(
         booster.columns,
         Binned(booster._bins, booster.targets.offsets, []),
@@ -370,12 +368,11 @@ def test_how_many_are_right():
 
 
 def test_settings_know_whether_anything_is_drawn():
-    plain = Settings.read(TreeCRF(), 3)
-    assert not plain.draws
+    assert not Settings.read(TreeCRF(), 3).draws
     for change in (
         {"subsample": 0.5},
         {"colsample_bytree": 0.5},
         {"colsample_bynode": 0.9},
-        {"negative_ratio": 2.0},
+        {"stratified": True},
     ):
-        assert replace(plain, **change).draws
+        assert Settings.read(TreeCRF(**change), 3).draws

@@ -25,6 +25,14 @@ ITEMS = [
     [[f"U:{word}", f"B:{word}"] for word in ("the", "old", "man")[:length]] for length in (3, 2)
 ]
 ITEM_LABELS = [["D", "A", "N"], ["D", "A"]]
+# Parameters of trees whose defaults were others, or not there.
+TREES = {
+    "min_child_weight": 0.1,
+    "transition_step": "bound",
+    "pattern_lambda": None,
+    "decode": "viterbi",
+    "early_stopping_metric": "loss",
+}
 
 
 def linear_crf_1() -> LinearCRF:
@@ -86,7 +94,6 @@ def tree_crf_2() -> TreeCRF:
         learning_rate=0.5,
         max_depth=3,
         max_leaves=5,
-        min_child_weight=0.1,
         min_split_gain=0.0,
         reg_lambda=1.0,
         max_step=None,
@@ -96,11 +103,8 @@ def tree_crf_2() -> TreeCRF:
         colsample_bytree=0.8,
         order=2,
         constraints="BIO",
-        transition_step="bound",
-        pattern_lambda=None,
-        decode="viterbi",
-        early_stopping_metric="loss",
         random_state=1,
+        **TREES,
     ).fit([*FRAMES, *more], [["B-NP", "I-NP", "O"], ["B-NP", "O"], *chunks])
 
 
@@ -111,12 +115,8 @@ def tree_crf_3() -> TreeCRF:
         max_depth=6,
         warm_rounds=3,
         objective="pointwise",
-        min_child_weight=0.1,
-        transition_step="bound",
-        pattern_lambda=None,
-        decode="marginal",
-        early_stopping_metric="loss",
         random_state=1,
+        **TREES | {"decode": "marginal"},
     ).fit(FRAMES, Y)
 
 
@@ -125,12 +125,8 @@ def tree_crf_4() -> TreeCRF:
     crf = TreeCRF(
         n_rounds=4,
         max_depth=6,
-        min_child_weight=0.1,
-        transition_step="bound",
-        pattern_lambda=None,
-        decode="viterbi",
-        early_stopping_metric="loss",
         group_column="group",
+        **TREES,
     )
     return crf.fit(TABLE, [*chain(*Y)])
 
@@ -142,11 +138,7 @@ def tree_crf_5() -> TreeCRF:
         n_rounds=4,
         max_depth=6,
         learning_rate=8.0,
-        min_child_weight=0.1,
-        transition_step="bound",
-        pattern_lambda=None,
-        decode="viterbi",
-        early_stopping_metric="loss",
+        **TREES,
     )
     return crf.fit(FRAMES * 2, labels)
 

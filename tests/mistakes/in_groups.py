@@ -4,7 +4,7 @@ import numpy as np
 
 from hedgerow import DataWarning
 from mistakes.data import BY_COLUMN, FEATURES, FITTED, IDS, LABELS, LISTED, ROWS, TABLE, X, Y, trees
-from mistakes.mistake import mistake
+from mistakes.mistake import TORN_APART, UNKNOWN_LABEL, mistake
 
 EVEN = np.arange(len(IDS)) % 2 == 0
 
@@ -106,25 +106,13 @@ def predictions_without_the_groups_of_training():
     FITTED.predict(FEATURES)
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "4 of the 4 groups of X were in the training data too, with other rows ('w0', 'w1', 'w2',",
-    "...), so scores are too high; keep sequences whole: split with hedgerow.model_selection,",
-    "such as cv=SequenceKFold(group_column=...)",
-)
+@mistake("A", DataWarning, TORN_APART.format("X"))
 def a_score_of_groups_that_were_torn_apart():
     crf = trees(group_column="walk").fit(TABLE[EVEN], LABELS[EVEN])
     crf.score(TABLE[~EVEN], LABELS[~EVEN])
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "4 of the 4 groups of eval_set were in the training data too, with other rows ('w0', 'w1',",
-    "'w2', ...), so scores are too high; keep sequences whole: split with",
-    "hedgerow.model_selection, such as cv=SequenceKFold(group_column=...)",
-)
+@mistake("A", DataWarning, TORN_APART.format("eval_set"))
 def an_eval_set_of_groups_that_were_torn_apart():
     rest = (TABLE[~EVEN], LABELS[~EVEN])
     trees(group_column="walk").fit(TABLE[EVEN], LABELS[EVEN], eval_set=rest)
@@ -160,35 +148,17 @@ def an_eval_set_with_other_columns():
     trees().fit(FEATURES, LABELS, eval_set=(FEATURES[["speed"]], LABELS))
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "eval_set has labels that did not occur in training: 'swim', at 1 position, first at y[0][0];",
-    "the model cannot predict them, so they count as mistakes, and are left out of losses and",
-    "likelihoods",
-)
+@mistake("A", DataWarning, UNKNOWN_LABEL.format("eval_set"))
 def an_eval_set_with_a_label_of_its_own():
     trees().fit(X, Y, eval_set=(X, [["swim", "run", "run"], *Y[1:]]))
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "y has labels that did not occur in training: 'swim', at 1 position, first at y[0][0]; the",
-    "model cannot predict them, so they count as mistakes, and are left out of losses and",
-    "likelihoods",
-)
+@mistake("A", DataWarning, UNKNOWN_LABEL.format("y"))
 def a_score_with_a_label_of_its_own():
     LISTED.score(X, [["swim", "run", "run"], *Y[1:]])
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "y has labels that did not occur in training: 'swim', at 1 position, first at y[0][0]; the",
-    "model cannot predict them, so they count as mistakes, and are left out of losses and",
-    "likelihoods",
-)
+@mistake("A", DataWarning, UNKNOWN_LABEL.format("y"))
 def a_likelihood_with_a_label_of_its_own():
     LISTED.log_likelihood(X, [["swim", "run", "run"], *Y[1:]])
 

@@ -10,6 +10,11 @@ from hedgerow import ModelFileError, TreeCRF, load
 from mistakes.data import BY_COLUMN, FEATURES, FITTED, IDS, LABELS, LISTED, ROWS, X, Y, trees
 from mistakes.mistake import mistake
 
+NO_NOISE = (
+    "X has other columns than TreeCRF was fitted on: column 'noise' of the X used to fit is "
+    "missing in this X; pass the columns used to fit, and no others"
+)
+
 
 @mistake(
     "A",
@@ -20,12 +25,7 @@ def predict_before_fit():
     TreeCRF().predict(X)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "X has other columns than TreeCRF was fitted on: column 'noise' of the X used to fit is",
-    "missing in this X; pass the columns used to fit, and no others",
-)
+@mistake("A", ValueError, NO_NOISE)
 def predict_without_a_column():
     FITTED.predict(FEATURES[["speed"]], groups=IDS)
 
@@ -40,12 +40,7 @@ def predict_with_a_column_too_many():
     FITTED.predict(FEATURES.assign(place=1), groups=IDS)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "X has other columns than TreeCRF was fitted on: column 'noise' of the X used to fit is",
-    "missing in this X; pass the columns used to fit, and no others",
-)
+@mistake("A", ValueError, NO_NOISE)
 def predict_with_a_column_renamed():
     FITTED.predict(FEATURES.rename(columns={"noise": "nose"}), groups=IDS)
 

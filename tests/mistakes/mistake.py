@@ -11,6 +11,18 @@ from hedgerow.cli import main
 
 MISTAKES = []
 
+# What is said of several mistakes; {} is where.
+TORN_APART = (
+    "4 of the 4 groups of {} were in the training data too, with other rows ('w0', 'w1', 'w2', "
+    "...), so scores are too high; keep sequences whole: split with hedgerow.model_selection, such "
+    "as cv=SequenceKFold(group_column=...)"
+)
+UNKNOWN_LABEL = (
+    "{} has labels that did not occur in training: 'swim', at 1 position, first at y[0][0]; the "
+    "model cannot predict them, so they count as mistakes, and are left out of losses and "
+    "likelihoods"
+)
+
 
 @dataclass(frozen=True)
 class Mistake:

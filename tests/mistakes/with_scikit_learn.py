@@ -7,29 +7,17 @@ from hedgerow import DataWarning
 from hedgerow.model_selection import SequenceKFold, StratifiedSequenceKFold, train_test_split
 from hedgerow.scorers import make_position_scorer
 from mistakes.data import FEATURES, LABELS, LISTED, ROWS, TABLE, X, Y, trees, weights
-from mistakes.mistake import mistake
+from mistakes.mistake import TORN_APART, UNKNOWN_LABEL, mistake
 
 SHUFFLED = KFold(2, shuffle=True, random_state=0)
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "4 of the 4 groups of X were in the training data too, with other rows ('w0', 'w1', 'w2',",
-    "...), so scores are too high; keep sequences whole: split with hedgerow.model_selection,",
-    "such as cv=SequenceKFold(group_column=...)",
-)
+@mistake("A", DataWarning, TORN_APART.format("X"))
 def folds_that_tear_sequences_apart():
     cross_val_score(trees(group_column="walk"), TABLE, LABELS, cv=SHUFFLED)
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "4 of the 4 groups of X were in the training data too, with other rows ('w0', 'w1', 'w2',",
-    "...), so scores are too high; keep sequences whole: split with hedgerow.model_selection,",
-    "such as cv=SequenceKFold(group_column=...)",
-)
+@mistake("A", DataWarning, TORN_APART.format("X"))
 def a_search_that_tears_sequences_apart():
     scorer = make_position_scorer(accuracy_score)
     search = GridSearchCV(
@@ -38,13 +26,7 @@ def a_search_that_tears_sequences_apart():
     search.fit(TABLE, LABELS)
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "y has labels that did not occur in training: 'swim', at 1 position, first at y[0][0]; the",
-    "model cannot predict them, so they count as mistakes, and are left out of losses and",
-    "likelihoods",
-)
+@mistake("A", DataWarning, UNKNOWN_LABEL.format("y"))
 def a_label_of_one_fold():
     cross_val_score(weights(), X, [["swim", "run", "run"], *Y[1:]], cv=2)
 
@@ -134,11 +116,6 @@ def a_scorer_with_labels_for_fewer_sequences():
     make_position_scorer(accuracy_score)(LISTED, X, Y[1:])
 
 
-@mistake(
-    "A",
-    DataWarning,
-    "y has labels that did not occur in training: 'swim', at 1 position; the model cannot predict",
-    "them, so they count as mistakes, and are left out of losses and likelihoods",
-)
+@mistake("A", DataWarning, UNKNOWN_LABEL.format("y").replace(", first at y[0][0]", ""))
 def a_scorer_with_a_label_of_its_own():
     make_position_scorer(accuracy_score)(LISTED, X, [["swim", "run", "run"], *Y[1:]])

@@ -3,7 +3,6 @@
 import copy
 import gc
 import pickle
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from abuse.threads import run_at_once
 from hedgerow.trees.forest import ARRAYS, Forest, goes_left, importances, tree_rounds
 from reference.boosting import assert_same_forest
 from reference.forests import NODE_ARRAYS, make_leaves, make_stump, make_tree, random_forest
@@ -296,25 +296,15 @@ def test_pickles_and_copies(duplicate):
 def test_threads_walk_scale_and_pickle_a_forest_at_once():
     forest, table = make_forest(n_rounds=20)
     fresh = Forest(forest.arrays(), 2)  # has not been walked yet
-    expected, found, errors = add_scores(forest, table), [], []
+    expected = add_scores(forest, table)
 
     def work():
-        try:
-            for _ in range(5):
-                again = pickle.loads(pickle.dumps(fresh.scaled(1.0)))
-                found.extend([add_scores(fresh, table), add_scores(again, table)])
-        except Exception as error:
-            errors.append(error)
+        again = (pickle.loads(pickle.dumps(fresh.scaled(1.0))) for _ in range(5))
+        return [add_scores(each, table) for twin in again for each in (fresh, twin)]
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
-    assert len(found) == 40
-    for scores in found:
-        np.testing.assert_array_equal(scores, expected)
+    for found in run_at_once([work] * 4):
+        for scores in found:
+            np.testing.assert_array_equal(scores, expected)
 
 
 def test_rounds_of_trees():

@@ -133,8 +133,8 @@ class Booster(Update[Binned]):
         self._curvature_weights = _weigh_curvature(targets)
         self.learner = TreeLearner(
             data,
-            settings.growth_rules(),
-            settings.sampling(),
+            settings.growth_rules,
+            settings.sampling,
             offsets=targets.offsets,
             codes=targets.codes,
             scales=self._curvature_weights,

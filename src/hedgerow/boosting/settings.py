@@ -80,33 +80,25 @@ class Settings:
     """What `hedgerow.TreeCRF` was made with; its documentation explains each."""
 
     learning_rate: float
-    max_leaves: int
-    max_depth: int
-    min_child_weight: float
-    min_split_gain: float
     reg_lambda: float
     max_step: float
-    colsample_bytree: float
-    colsample_bynode: float
     newton: bool
     curvature: CurvatureKind
     exact_from: int
     """Steps of pattern weights are exact where the longest pattern has so many labels."""
-    trim: float
-    subsample: float
-    negative_ratio: float
-    """0: not stratified."""
-    seed: int
+    growth_rules: GrowthRules
+    """What a tree may be."""
+    sampling: Sampling
+    """What the rounds learn from."""
+    draws: bool
+    """Whether a round depends on random numbers, so that the next may fare better."""
     n_threads: int
     column_rules: _core.ColumnRules | None = None
     """Monotone and interaction constraints; None: there are none."""
 
     @classmethod
     def read(
-        cls,
-        crf: TreeParameters,
-        n_labels: int,
-        column_rules: _core.ColumnRules | None = None,
+        cls, crf: TreeParameters, n_labels: int, column_rules: _core.ColumnRules | None = None
     ) -> Settings:
         """Fill in what the parameters, which have been checked, leave open."""
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
@@ -122,50 +114,36 @@ class Settings:
         max_depth = MAX_LEAVES if max_depth is None else min(int(max_depth), MAX_LEAVES)
         if max_leaves is None:
             max_leaves = 1 << min(max_depth, LOG_MAX_LEAVES)
+        of_all = {
+            "learning_rate": float(rate),
+            "reg_lambda": float(crf.reg_lambda),
+            "max_step": np.inf if crf.max_step is None else float(crf.max_step),
+        }
+        least_share = min(crf.subsample, crf.colsample_bytree, crf.colsample_bynode)
         return cls(
-            learning_rate=float(rate),
-            max_leaves=int(max_leaves),
-            max_depth=max_depth,
-            min_child_weight=float(crf.min_child_weight),
-            min_split_gain=float(crf.min_split_gain),
-            reg_lambda=float(crf.reg_lambda),
-            max_step=np.inf if crf.max_step is None else float(crf.max_step),
-            colsample_bytree=float(crf.colsample_bytree),
-            colsample_bynode=float(crf.colsample_bynode),
+            **of_all,
             newton=bool(crf.newton),
             curvature=crf.curvature,
             exact_from=EXACT_FROM[crf.transition_step],
-            trim=float(trim),
-            subsample=float(crf.subsample),
-            negative_ratio=float(crf.negative_ratio) if crf.stratified else 0.0,
-            seed=int(seed),
+            growth_rules=GrowthRules(
+                **of_all,
+                max_leaves=int(max_leaves),
+                max_depth=max_depth,
+                min_child_weight=float(crf.min_child_weight),
+                min_split_gain=float(crf.min_split_gain),
+                colsample_bytree=float(crf.colsample_bytree),
+                colsample_bynode=float(crf.colsample_bynode),
+            ),
+            sampling=Sampling(
+                float(trim),
+                float(crf.subsample),
+                float(crf.negative_ratio) if crf.stratified else 0.0,
+                int(seed),
+            ),
+            draws=bool(crf.stratified or least_share < 1),
             n_threads=count_threads(crf.n_jobs),
             column_rules=column_rules,
         )
-
-    def growth_rules(self) -> GrowthRules:
-        """What a tree may be."""
-        return GrowthRules(
-            max_leaves=self.max_leaves,
-            max_depth=self.max_depth,
-            min_child_weight=self.min_child_weight,
-            min_split_gain=self.min_split_gain,
-            reg_lambda=self.reg_lambda,
-            max_step=self.max_step,
-            learning_rate=self.learning_rate,
-            colsample_bytree=self.colsample_bytree,
-            colsample_bynode=self.colsample_bynode,
-        )
-
-    def sampling(self) -> Sampling:
-        """What the rounds learn from."""
-        return Sampling(self.trim, self.subsample, self.negative_ratio, self.seed)
-
-    @property
-    def draws(self) -> bool:
-        """Whether a round depends on random numbers, so that the next may fare better."""
-        sampled = min(self.subsample, self.colsample_bytree, self.colsample_bynode) < 1
-        return sampled or self.negative_ratio > 0
 
 
 def check_tree_parameters(crf: TreeParameters) -> None:

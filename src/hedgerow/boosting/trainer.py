@@ -86,7 +86,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         if base is not None:
             forest = self.trees.forest
             weights = patterns.carry_over(base.grammar.patterns, base.pattern_weights)
-        return self._boost(Rounds.begin(forest, weights, self.settings.seed))
+        return self._boost(Rounds.begin(forest, weights, self.settings.sampling.seed))
 
     def resume(self, state: State) -> Booster:
         """After the rounds of a checkpoint."""
@@ -100,16 +100,15 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return {"best_round_": state.best_step, "n_warm_rounds_": n_warm}
 
     def _boost(self, rounds: Rounds) -> Booster:
+        sampling = replace(self.settings.sampling, seed=rounds.seed)
         binned = self.prepare(self.sequences)
-        del self.sequences
+        del self.sequences  # trees need the bins alone
         return Booster(
             self.columns,
             binned,
-            _core.TreeData(
-                binned.bins, *read_window(self.crf.window), self.settings.n_threads
-            ),
+            _core.TreeData(binned.bins, *read_window(self.crf.window), self.settings.n_threads),
             self.data,
-            replace(self.settings, seed=rounds.seed),
+            replace(self.settings, sampling=sampling),
             self.schedule,
             rounds,
             self.n_before + self.n_steps,

@@ -103,11 +103,7 @@ class Labels:
         codes : (N,) int32
             -1 where the label is missing.
         """
-        codes = self.find(column.values)
-        unknown = codes < 0
-        if column.missing is not None:
-            codes[column.missing] = -1
-            unknown &= ~column.missing
+        codes, unknown = self.match(column)
         if unknown.any():
             position = int(unknown.argmax())
             raise ValueError(
@@ -115,6 +111,15 @@ class Labels:
                 f"{place(sequences, position, name)}; known labels: {self.shown()}"
             )
         return codes
+
+    def match(self, column: LabelColumn) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Codes of labels, (N,), -1 where one is missing or unknown, and where it is unknown."""
+        codes = self.find(column.values)
+        unknown = codes < 0
+        if column.missing is not None:
+            codes[column.missing] = -1
+            unknown &= ~column.missing
+        return codes, unknown
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Turn codes, of any shape, into labels."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.counting import count_of
 from hedgerow.data_warning import warn_user
 from hedgerow.labels.classes import Labels, shorten
 from hedgerow.labels.column import LabelColumn, family_of_dtype, place
@@ -67,11 +68,7 @@ def read_truth(
     if family_of_dtype(column.values.dtype) != family_of_dtype(labels.classes.dtype):
         codes = labels.encode(column, sequences, name)  # integers for strings are no labels at all
         return Truth(codes, labels.classes[:0], n_labels)
-    codes = labels.find(column.values)
-    unknown = codes < 0
-    if column.missing is not None:
-        codes[column.missing] = -1
-        unknown &= ~column.missing
+    codes, unknown = labels.match(column)
     if not unknown.any():
         return Truth(codes, labels.classes[:0], n_labels)
     strange, numbers = np.unique(column.values[unknown], return_inverse=True)
@@ -84,9 +81,8 @@ def read_truth(
 
 def warn_of_strange(where: str, strange: list[Any], n_positions: int, first: str = "") -> None:
     """Warn of labels that did not occur in training."""
-    positions = "position" if n_positions == 1 else "positions"
     warn_user(
         f"{where} has labels that did not occur in training: {shorten(strange)}, at "
-        f"{n_positions:,} {positions}{first}; the model cannot predict them, so they count as "
-        "mistakes, and are left out of losses and likelihoods"
+        f"{count_of(n_positions, 'position')}{first}; the model cannot predict them, so they "
+        "count as mistakes, and are left out of losses and likelihoods"
     )

@@ -20,25 +20,10 @@ def weight_contributions(
     position: int,
     signs: NDArray[np.int64],
 ) -> tuple[float, Table]:
-    """What makes up a sum of scores of labels at one position.
+    """What makes up a sum of scores of labels at one position, see `Potential.contributions`.
 
-    Parameters
-    ----------
-    weights, index
-        The weights, and the names of the attributes.
-    rows
-        Attributes of one sequence.
-    position
-        A position of it.
-    signs : (K,)
-        How often the score of each label counts: 1, 0 or -1.
-
-    Returns
-    -------
-    bias : float
-        The labels' own weights.
-    features : Table
-        feature, offset (always 0), value and contribution of the position's attributes.
+    ``rows`` are the attributes of one sequence. Without any of them there are the labels' own
+    weights; the offset of each is 0.
     """
     row = rows.part(position, position + 1)
     attributes, inverse = np.unique(row.indices, return_inverse=True)

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from hedgerow.checkpoint import Record
 from hedgerow.progress import Progress
-from hedgerow.state import State
 from hedgerow.training.eval_sets import EvalSet
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Stopping
@@ -59,7 +58,7 @@ def train(
             update.keep()
         if record is not None:
             last = is_over or state.ended
-            record.note(update.n_done, lambda: _pack(state, update), last=last)
+            record.note(update.n_done, lambda: state.pack() | update.pack(), last=last)
 
 
 def _is_enough(state: TrainingState, update: Update[Form], patience: int | None) -> bool:
@@ -67,9 +66,3 @@ def _is_enough(state: TrainingState, update: Update[Form], patience: int | None)
     if patience is None or state.best_step is None:
         return False
     return update.n_done - max(state.best_step, update.n_warm) >= patience
-
-
-def _pack(state: TrainingState, update: Update[Form]) -> State:
-    parts = state.pack(), update.pack()
-    tensors, metadata = parts[0].tensors | parts[1].tensors, parts[0].metadata | parts[1].metadata
-    return State(tensors, metadata)

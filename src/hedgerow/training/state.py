@@ -45,10 +45,8 @@ class TrainingState:
 
     def pack(self) -> State:
         """All of it, for a checkpoint."""
-        history = pack_history(self.history)
         metadata = {"best_step": self.best_step, "ended": self.ended}
-        tensors = {"best": np.array([self.best])}
-        return State(tensors | history.tensors, metadata | history.metadata)
+        return State({"best": np.array([self.best])}, metadata) | pack_history(self.history)
 
     @classmethod
     def unpack(cls, state: State) -> TrainingState:

@@ -84,7 +84,7 @@ class Training(Generic[Form, AnyUpdate]):
         labelled, held = self.read(X, y, sample_weight, groups)
         data = trainer.learn(labelled)
         del labelled
-        eval_sets = self.eval_sets(held, data)
+        eval_sets = self._eval_sets(held, data)
         del held
         with self._record(data, eval_sets) as record:
             prepared = [each.prepare(trainer.prepare) for each in eval_sets]
@@ -129,7 +129,7 @@ class Training(Generic[Form, AnyUpdate]):
         learnt, held = hold_out(labelled, self.stopping.held_out, crf.random_state)
         return learnt if held is None or base is not None else learnt.drop_unseen(), held
 
-    def eval_sets(self, held: Labelled | None, data: TrainingSet) -> list[EvalSet[Sequences]]:
+    def _eval_sets(self, held: Labelled | None, data: TrainingSet) -> list[EvalSet[Sequences]]:
         """Data set aside to report on while training: given, or held out of the training data."""
         objective = self.trainer.objective
         if held is not None:

@@ -25,25 +25,10 @@ __all__ = ["path_contributions"]
 def path_contributions(
     forest: Forest, columns: Columns, sequences: Sequences, position: int, signs: NDArray[np.int64]
 ) -> tuple[float, Table]:
-    """What makes up a sum of scores of labels at one position.
+    """What makes up a sum of scores of labels at one position, see `Potential.contributions`.
 
-    Parameters
-    ----------
-    forest, columns
-        The trees, and the columns that they ask about.
-    sequences
-        One sequence.
-    position
-        A position of it.
-    signs : (K,)
-        How often the score of each label counts: 1, 0 or -1.
-
-    Returns
-    -------
-    bias : float
-        The values of the roots.
-    features : Table
-        feature, offset, value and contribution of all that the trees asked about.
+    Without any feature there are the values of the roots; features are all that the trees asked
+    about.
     """
     window = _Window.cut(forest, columns, sequences, position)
     trees = np.flatnonzero(signs[forest.outputs])
