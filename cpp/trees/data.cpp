@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 namespace hedgerow {
@@ -143,14 +144,17 @@ void TreeData::list_entries(int n_threads, Stop& stop) {
   constexpr int64_t kTask = 1024;
   entry_offsets_.resize(bins_.n_positions + 1);
   parallel_for_pieces(bins_.n_positions, kTask, n_threads, stop, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      int64_t n_entries = 0;
-      for_entries_at(t, [&](int32_t) { ++n_entries; });
-      entry_offsets_[t + 1] = (n_entries + kEntriesTogether - 1) / kEntriesTogether;
-    }
+    for (int64_t t = begin; t < end; ++t)
+      for_entries_at(t, [&](int32_t) { ++entry_offsets_[t + 1]; });
   });
-  for (int64_t t = 0; t < bins_.n_positions; ++t)
-    entry_offsets_[t + 1] = entry_offsets_[t] + kEntriesTogether * entry_offsets_[t + 1];
+  const int64_t n_entries =
+      std::accumulate(entry_offsets_.begin(), entry_offsets_.end(), int64_t{0});
+  while (entries_together_ > 1 && n_entries < entries_together_ * bins_.n_positions)
+    entries_together_ /= 2;
+  for (int64_t t = 0; t < bins_.n_positions; ++t) {
+    const int64_t n_groups = (entry_offsets_[t + 1] + entries_together_ - 1) / entries_together_;
+    entry_offsets_[t + 1] = entry_offsets_[t] + n_groups * entries_together_;
+  }
   entries_.assign(entry_offsets_.back(), filler());
   parallel_for_pieces(bins_.n_positions, kTask, n_threads, stop, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {

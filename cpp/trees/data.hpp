@@ -122,8 +122,8 @@ class TreeData {
 
   // Sparse columns: every bin but the default has a slot, the bin of missing values only if the
   // column has any. One more slot, the last, stands for nothing: it pads the entries of a position
-  // to a multiple of kEntriesTogether.
-  static constexpr int kEntriesTogether = 4;
+  // to a multiple of entries_together().
+  int entries_together() const { return entries_together_; }
   int32_t n_slots() const { return static_cast<int32_t>(slot_columns_.size()); }
   int32_t filler() const { return n_slots() - 1; }
   int32_t slot_column(int32_t slot) const { return slot_columns_[slot]; }
@@ -172,6 +172,7 @@ class TreeData {
   int64_t n_full_bins_ = 0;
   std::vector<int64_t> entry_offsets_;  // (N + 1,)
   std::vector<int32_t> entries_;        // slots, ascending within a position
+  int entries_together_ = 4;            // or 2, or 1
 };
 
 }  // namespace hedgerow

@@ -72,31 +72,32 @@ class Batch {
   std::vector<uint8_t> edges_;
 };
 
-// Adds examples to the slots at which they have entries.
+// Adds examples to the slots at which they have entries, of which so many stand together.
+template <int together>
 void count_slots(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
                  Sum* slots, std::vector<Sum>& outside) {
   const int64_t* offsets = data.entry_offsets();
   const int32_t* entries = data.entries();
-  const int before = data.windows().before;
+  const int before = data.windows().before, n_offsets = data.n_offsets();
   const int64_t n_slots = data.n_slots();
   for (size_t i = 0; i < positions.size(); ++i) {
     const int32_t position = positions[i];
     if (i + kAhead < positions.size()) HEDGEROW_PREFETCH(entries + offsets[positions[i + kAhead]]);
     const Sum amount = sums[position];
-    for (int o = 0; o < data.n_offsets(); ++o) {
-      if (!data.room().holds(position, o - before)) {
+    const bool is_whole = data.room().holds_all(position);
+    Sum* of_offset = slots;
+    for (int o = 0; o < n_offsets; ++o, of_offset += n_slots) {
+      if (!is_whole && !data.room().holds(position, o - before)) {
         outside[o] += amount;
         continue;
       }
       const int64_t row = position + o - before;
-      Sum* of_offset = slots + o * n_slots;
       const int32_t* end = entries + offsets[row + 1];
-      for (const int32_t* entry = entries + offsets[row]; entry < end;
-           entry += TreeData::kEntriesTogether)
-        for (int i = 0; i < TreeData::kEntriesTogether; ++i) of_offset[entry[i]] += amount;
+      for (const int32_t* entry = entries + offsets[row]; entry < end; entry += together)
+        for (int e = 0; e < together; ++e) of_offset[entry[e]] += amount;
     }
   }
-  for (int o = 0; o < data.n_offsets(); ++o) slots[o * n_slots + data.filler()] = Sum{};
+  for (int o = 0; o < n_offsets; ++o) slots[o * n_slots + data.filler()] = Sum{};
 }
 
 }  // namespace
@@ -164,12 +165,15 @@ void HistogramBuilder::fill_sparse(const NodeExamples& examples, std::vector<Sum
       crew_.n_pieces(std::min(n_additions / kWorthSharing, n_additions / (4 * n_places)));
   while (static_cast<int64_t>(slots_.size()) < n_pieces) slots_.emplace_back(n_places);
   std::vector<std::vector<Sum>> all_outside(n_pieces, std::vector<Sum>(outside.size()));
+  const auto count = data_.entries_together() == 1   ? &count_slots<1>
+                     : data_.entries_together() == 2 ? &count_slots<2>
+                                                     : &count_slots<4>;
   crew_.share(n_pieces, [&](int64_t piece) {
     const int64_t end = n_examples * (piece + 1) / n_pieces;
     for (int64_t i = n_examples * piece / n_pieces; i < end; i += kBatch) {
       stop_.check();
-      count_slots(data_, examples.positions.subspan(i, std::min<int64_t>(kBatch, end - i)),
-                  examples.sums, slots_[piece].data(), all_outside[piece]);
+      count(data_, examples.positions.subspan(i, std::min<int64_t>(kBatch, end - i)), examples.sums,
+            slots_[piece].data(), all_outside[piece]);
     }
   });
   for (const std::vector<Sum>& piece : all_outside)
