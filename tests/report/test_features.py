@@ -3,6 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,9 @@ from hedgerow import LinearCRF
 from hedgerow.report import write_report
 from hedgerow.report.features import split_names
 from reference.report_page import Page
+
+# What is predicted does not matter here.
+pytestmark = pytest.mark.filterwarnings("ignore:y has a single label")
 
 
 def window(words, name, offsets, joint):
