@@ -3,6 +3,9 @@
 The peak is measured in the same run by a large matrix product in double precision. A
 forward-backward pass needs 3 K^2 multiply-adds a position: forward, backward and pair sums. The
 tangent pass, which carries a direction along, is given as a multiple of it.
+
+``--threads 1,16`` measures one thing only: how forward-backward gets faster with more threads, for
+one long sequence and for many short ones.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ SEQUENCE_LENGTHS = (25, 1000)
 JOBS = (1, 2)
 LONG_LABELS = (5, 26)
 LONG_LENGTHS = (10**3, 10**4, 10**5, 10**6)
+FEW_LABELS = (2, 3, 5, 8)
 MATRIX_SIZE = 2000
 TANGENT_LABELS = 5  # of the automaton of order 3
 
@@ -164,13 +168,46 @@ def scaling(n_positions: int, passes: int) -> list[common.Record]:
     return records
 
 
+def by_threads(n_positions: int, threads: list[int], passes: int) -> list[common.Record]:
+    """Nanoseconds per position for each number of threads, and the speed-up over the first."""
+    records = []
+    for n_labels in FEW_LABELS:
+        nodes, arcs = random_trellis(n_positions, n_labels)
+        out = np.empty_like(nodes)
+        for length in (100, n_positions):
+            offsets = even_offsets(n_positions, length)
+            scores = Scores(nodes[: offsets[-1]], arcs, offsets, Chain(n_labels))
+            nanoseconds = {}
+            for n_threads in threads:
+                common.log(f"K={n_labels} T={length} threads={n_threads}")
+                run = partial(forward_backward, scores, out=out[: offsets[-1]], n_threads=n_threads)
+                nanoseconds[n_threads] = 1e9 * common.best_seconds(run, passes) / offsets[-1]
+            records.append(
+                {
+                    "n_labels": n_labels,
+                    "length": length,
+                    "forward_backward_ns_per_position": nanoseconds,
+                    "speed_up": {n: nanoseconds[threads[0]] / ns for n, ns in nanoseconds.items()},
+                }
+            )
+    return records
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--positions", type=int, default=200_000, help="a tenth of it for K=100")
     parser.add_argument("--long-positions", type=int, default=1_000_000)
     parser.add_argument("--passes", type=int, default=3, help="the best of these is given")
+    parser.add_argument(
+        "--threads", help="numbers of threads, such as 1,16: the speed-up by threads and no more"
+    )
     options = parser.parse_args()
     machine = common.machine_facts()
+    if options.threads is not None:
+        threads = [int(number) for number in options.threads.split(",")]
+        records = by_threads(options.long_positions, threads, options.passes)
+        common.print_json({"by_threads": records, "machine": machine})
+        return
     peaks = {jobs: multiply_add_peak(jobs, options.passes) for jobs in JOBS}
     common.print_json(
         {

@@ -63,6 +63,8 @@ HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
 HEDGEROW_INLINE Lanes where_at_least(Lanes b, double least, Lanes a) {
   return b >= broadcast(least) ? a : broadcast(0.0);
 }
+// a where x > 0, b elsewhere.
+HEDGEROW_INLINE Lanes if_positive(Lanes x, Lanes a, Lanes b) { return x > broadcast(0.0) ? a : b; }
 // a, or b where a is -inf.
 HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
   return a == broadcast(-kInfinity) ? b : a;
@@ -74,6 +76,19 @@ HEDGEROW_INLINE Lanes raise_finite(Lanes a, double least) {
 // 1 where a is +inf or NaN, else 0.
 HEDGEROW_INLINE Lanes one_if_bad(Lanes a) {
   return a < broadcast(kInfinity) ? broadcast(0.0) : broadcast(1.0);
+}
+
+// The power of two 2^-e that brings a positive normal number to [1, 2), and e itself.
+HEDGEROW_INLINE Lanes inverse_power(Lanes a) {
+  using Bits = int64_t __attribute__((vector_size(32)));
+  const Bits exponent = std::bit_cast<Bits>(a) & 0x7FF0000000000000;
+  return std::bit_cast<Lanes>(0x7FE0000000000000 - exponent);
+}
+HEDGEROW_INLINE Lanes exponent_of(Lanes a) {
+  using Bits = int64_t __attribute__((vector_size(32)));
+  // The biased exponent in the low bits of 2^52.
+  const Bits exponent = ((std::bit_cast<Bits>(a) >> 52) & 0x7FF) + 0x4330000000000000;
+  return std::bit_cast<Lanes>(exponent) - broadcast(0x1p52 + 1023);
 }
 
 // exp(x) for x <= 0 within 2 ulp; 0 below -708, where a normal double ends.
@@ -144,6 +159,18 @@ HEDGEROW_INLINE Lanes where_positive(Lanes b, Lanes a) {
 }
 HEDGEROW_INLINE Lanes where_at_least(Lanes b, double least, Lanes a) {
   return each(a, b, [least](double x, double y) { return y >= least ? x : 0.0; });
+}
+HEDGEROW_INLINE Lanes if_positive(Lanes x, Lanes a, Lanes b) {
+  for (int i = 0; i < kLanes; ++i) a.v[i] = x.v[i] > 0.0 ? a.v[i] : b.v[i];
+  return a;
+}
+HEDGEROW_INLINE Lanes inverse_power(Lanes a) {
+  for (int i = 0; i < kLanes; ++i) a.v[i] = std::ldexp(1.0, -std::ilogb(a.v[i]));
+  return a;
+}
+HEDGEROW_INLINE Lanes exponent_of(Lanes a) {
+  for (int i = 0; i < kLanes; ++i) a.v[i] = std::ilogb(a.v[i]);
+  return a;
 }
 HEDGEROW_INLINE Lanes replace_minus_infinity(Lanes a, Lanes b) {
   return each(a, b, [](double x, double y) { return x == -kInfinity ? y : x; });
@@ -225,6 +252,27 @@ HEDGEROW_INLINE Lanes sum_each(Lanes a, Lanes b, Lanes c, Lanes d) {
 #else
   const double sums[kLanes] = {sum_lanes(a), sum_lanes(b), sum_lanes(c), sum_lanes(d)};
   return load(sums);
+#endif
+}
+
+// Four rows of four numbers become four columns.
+HEDGEROW_INLINE void transpose(Lanes* rows) {
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+  const Lanes a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 2, 6);
+  const Lanes b = __builtin_shufflevector(rows[0], rows[1], 1, 5, 3, 7);
+  const Lanes c = __builtin_shufflevector(rows[2], rows[3], 0, 4, 2, 6);
+  const Lanes d = __builtin_shufflevector(rows[2], rows[3], 1, 5, 3, 7);
+  rows[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  rows[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  rows[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  rows[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+#else
+  double numbers[kLanes][kLanes], column[kLanes];
+  for (int i = 0; i < kLanes; ++i) store(numbers[i], rows[i]);
+  for (int i = 0; i < kLanes; ++i) {
+    for (int j = 0; j < kLanes; ++j) column[j] = numbers[j][i];
+    rows[i] = load(column);
+  }
 #endif
 }
 

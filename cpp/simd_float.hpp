@@ -52,6 +52,12 @@ HEDGEROW_INLINE Lanes load_from_floats(const float* p) {
   return __builtin_convertvector(half, Lanes);
 }
 
+// The power of two that brings a positive normal number to [1, 2).
+HEDGEROW_INLINE Floats inverse_power(Floats a) {
+  using Bits = int32_t __attribute__((vector_size(32)));
+  return std::bit_cast<Floats>(0x7F000000 - (std::bit_cast<Bits>(a) & 0x7F800000));
+}
+
 // exp(x) for x <= 0 within 2 ulp; 0 below -87, where a normal float ends. As for Lanes.
 HEDGEROW_INLINE Floats exp_nonpositive(Floats x) {
   using Bits = int32_t __attribute__((vector_size(32)));
@@ -107,6 +113,10 @@ HEDGEROW_INLINE Floats if_positive(Floats x, Floats a, Floats b) {
   for (int i = 0; i < kFloats; ++i) a.v[i] = x.v[i] > 0.0f ? a.v[i] : b.v[i];
   return a;
 }
+HEDGEROW_INLINE Floats inverse_power(Floats a) {
+  for (int i = 0; i < kFloats; ++i) a.v[i] = std::ldexp(1.0f, -std::ilogb(a.v[i]));
+  return a;
+}
 HEDGEROW_INLINE void store_as_floats(float* p, Lanes a) {
   for (int i = 0; i < kLanes; ++i) p[i] = static_cast<float>(a.v[i]);
 }
@@ -124,6 +134,14 @@ HEDGEROW_INLINE Floats load(const float* p) {
   return out;
 }
 HEDGEROW_INLINE void store(float* p, Floats a) { std::memcpy(p, &a, sizeof(a)); }
+
+// Floats in memory, as Packed for Lanes.
+struct alignas(kFloats * sizeof(float)) PackedFloats {
+  PackedFloats() = default;
+  HEDGEROW_INLINE PackedFloats(Floats a) { store(values, a); }
+  HEDGEROW_INLINE operator Floats() const { return load(values); }
+  float values[kFloats];
+};
 // 0, 1, 2 and so on.
 HEDGEROW_INLINE Floats count_up() {
   constexpr float kNumbers[kFloats] = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -89,6 +89,47 @@ TEST(first_order) {
   }
 }
 
+// What is found of a sequence does not depend on those that share the lanes with it.
+TEST(neighbours_in_lanes) {
+  for (const int n_labels : {2, 3, 5, 8})
+    for (const Kind& kind : kKinds) {
+      context = describe(n_labels, kind);
+      const Batch batch = first_order(n_labels, {4, 9, 1, 30, 0, 9, 8, 9, 2}, kind);
+      const Posteriors all = posteriors_of(batch, batch.chain());
+      for (int64_t s = 0; s < batch.n_sequences(); ++s) {
+        Batch alone = batch;
+        const int64_t begin = batch.offsets[s], n = n_labels;
+        alone.offsets = {0, batch.length(s)};
+        alone.nodes.assign(batch.nodes.begin() + begin * n,
+                           batch.nodes.begin() + batch.offsets[s + 1] * n);
+        if (kind.edges) alone.edges.erase(alone.edges.begin(), alone.edges.begin() + begin * n * n);
+        const Posteriors one = posteriors_of(alone, alone.chain());
+        CHECK(one.log_z[0] == all.log_z[s] && one.log_likelihoods[0] == all.log_likelihoods[s]);
+        CHECK(std::equal(one.marginals.begin(), one.marginals.end(),
+                         all.marginals.begin() + begin * n));
+        CHECK(std::equal(one.pairs.begin(), one.pairs.begin() + batch.length(s) * n * n,
+                         all.pairs.begin() + begin * n * n));
+      }
+    }
+}
+
+// Sequences that are cut into pieces. The last kind has one that needs log space.
+TEST(pieces) {
+  for (const int n_labels : {2, 3, 8})
+    for (const Kind& kind : {Kind{2, 0, false}, Kind{20, 0.2, false}, Kind{150, 0.1, false}}) {
+      context = "pieces, " + describe(n_labels, kind);
+      const Batch batch = first_order(n_labels, {16500, 3, 17000}, kind);
+      check_against_automaton(batch, 1e-10 + 1e-11 * kind.spread);
+      const Posteriors one = posteriors_of(batch, batch.chain());
+      CHECK(posteriors_of(batch, batch.chain(), 3) == one);
+      Posteriors some = unfilled(batch, batch.chain());
+      for (auto* field : some.fields())
+        if (field != &some.log_likelihoods && field != &some.arc_sums) field->clear();
+      fill(batch, batch.chain(), some);
+      CHECK(some.log_likelihoods == one.log_likelihoods && some.arc_sums == one.arc_sums);
+    }
+}
+
 TEST(subsets_of_posteriors) {
   for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{5, 1, 0, 3}, {}})
     for (const Kind& kind : kKinds) {
@@ -111,10 +152,10 @@ TEST(late_fallback_of_chains) {
 
 TEST(threads_do_not_matter_to_chains) {
   const std::vector<int64_t> lengths(130, 21);
-  for (const bool edges : {false, true}) {
-    const Kind kind{3, 0.1, edges};
-    context = describe(edges ? 6 : 20, kind);
-    Batch batch = first_order(edges ? 6 : 20, lengths, kind);
+  for (const int n_labels : {3, 6, 20}) {
+    const Kind kind{3, 0.1, n_labels == 6};
+    context = describe(n_labels, kind);
+    Batch batch = first_order(n_labels, lengths, kind);
     for (int64_t i = 300; i < 400; ++i) batch.nodes[i] *= 500;  // some go to log space
     for_both(batch, [&](const auto& scores) {
       const Posteriors one = posteriors_of(batch, scores);

@@ -73,8 +73,35 @@ void check_kernels(const Batch& batch) {
   CHECK_NEAR(largest_difference(pairs, expected), 0.0, 1e-4);
 }
 
+// The gammas and the curvature of pairs, from the rates in log space.
+void check_bounds(const Batch& batch) {
+  const Bounds found = mixing_of(batch);
+  const int64_t longest = batch.n_positions();
+  const ChainScores scores = batch.chain();
+  Stop stop(nullptr);
+  LogMixing slow(scores, longest);
+  std::vector<double> expected(found.pairs.size(), 0.0);
+  for (int64_t s = 0; s < batch.n_sequences(); ++s) {
+    const int64_t begin = batch.offsets[s], length = batch.length(s);
+    std::vector<float> next(longest + 1), previous(longest + 1);
+    slow.fill_rates(s, {next.data(), previous.data()}, stop);
+    for (int64_t t = length - 2; t >= 0; --t) next[t] *= 1.0f + next[t + 1];
+    for (int64_t t = 1; t < length; ++t) previous[t] *= 1.0f + previous[t - 1];
+    for (int64_t t = 0; t < length; ++t) {
+      const double node = 2.0 + 2.0 * (previous[t] + next[t]);
+      CHECK_NEAR(found.nodes[begin + t] / node, 1.0, 1e-3);
+      if (t == 0) continue;
+      const double edge = std::min(2.0 * (length - 1), 6.0 + 2.0 * (previous[t - 1] + next[t]));
+      CHECK_NEAR(found.edges[begin + t] / edge, 1.0, 1e-3);
+    }
+    slow.add_pairs(length, found.edges.data() + begin, batch.weights[s], expected.data(), stop);
+  }
+  for (size_t i = 0; i < expected.size(); ++i)
+    CHECK_NEAR(found.pairs[i], expected[i], 1e-3 * expected[i] + 1e-30);
+}
+
 TEST(mixing) {
-  for (const int n_labels : {1, 2, 3, 8, 9, 17, 26, 33})
+  for (const int n_labels : {1, 2, 3, 4, 5, 8, 9, 17, 26, 33})
     for (const double spread : {0.0, 2.0, 12.0, 40.0, 1e4})
       for (const double holes : {0.0, 0.3}) {
         const Kind kind{spread, holes, false};
@@ -82,7 +109,26 @@ TEST(mixing) {
         const Batch batch = first_order(n_labels, {6, 1, 0, 40, 2}, kind);
         check_limits(batch);
         check_kernels(batch);
+        check_bounds(batch);
       }
+}
+
+// What is found of a sequence does not depend on those that share the lanes with it.
+TEST(neighbours_in_lanes_of_mixing) {
+  for (const double spread : {2.0, 60.0}) {
+    const Batch batch =
+        first_order(3, {4, 9, 1, 70, 0, 9, 8, 9, 2, 3, 5, 20}, {spread, 0.2, false});
+    const Bounds all = mixing_of(batch);
+    for (int64_t s = 0; s < batch.n_sequences(); ++s) {
+      Batch alone = batch;
+      alone.offsets = {0, batch.length(s)};
+      alone.nodes.erase(alone.nodes.begin(), alone.nodes.begin() + 3 * batch.offsets[s]);
+      const Bounds one = mixing_of(alone);
+      const auto begin = batch.offsets[s];
+      CHECK(std::equal(one.nodes.begin(), one.nodes.end(), all.nodes.begin() + begin));
+      CHECK(std::equal(one.edges.begin(), one.edges.end(), all.edges.begin() + begin));
+    }
+  }
 }
 
 TEST(subsets_of_mixing) {
@@ -99,12 +145,14 @@ TEST(subsets_of_mixing) {
 }
 
 TEST(mixing_by_threads) {
-  for (const double spread : {2.0, 50.0}) {
-    context = "spread=" + std::to_string(spread);
-    const Batch batch = first_order(20, std::vector<int64_t>(300, 13), {spread, 0.1, false});
-    const Bounds one = mixing_of(batch);
-    for (const int n_threads : {2, 5}) CHECK(mixing_of(batch, n_threads) == one);
-  }
+  for (const int n_labels : {3, 20})
+    for (const double spread : {2.0, 50.0}) {
+      const Kind kind{spread, 0.1, false};
+      context = describe(n_labels, kind);
+      const Batch batch = first_order(n_labels, std::vector<int64_t>(300, 13), kind);
+      const Bounds one = mixing_of(batch);
+      for (const int n_threads : {2, 5}) CHECK(mixing_of(batch, n_threads) == one);
+    }
 }
 
 TEST(refusals_of_mixing) {

@@ -6,9 +6,6 @@
 namespace hedgerow {
 namespace {
 
-constexpr float kFloor = 0x1p-86f;
-constexpr double kLogFloor = -59.6;       // its logarithm, a little above
-constexpr float kReliable = 0x1p-54f;     // 2^32 floors
 constexpr double kSmallestArc = 0x1p-40;  // times kFloor it is still a normal float
 constexpr float kLikely = 0.99f;          // nearly certain: 1 - p loses digits if p is larger
 constexpr int kMixingRows = 32;           // outer products added at a time

@@ -15,6 +15,10 @@
 
 namespace hedgerow {
 
+inline constexpr float kFloor = 0x1p-86f;
+inline constexpr double kLogFloor = -59.6;    // its logarithm, a little above
+inline constexpr float kReliable = 0x1p-54f;  // 2^32 floors
+
 // Rates of one sequence of T positions.
 struct MixingRates {
   float* to_next;      // (T,) alpha_{t,t+1}, 0 at the last position

@@ -9,16 +9,23 @@ namespace hedgerow {
 // Neumaier's compensated sum.
 class ExactSum {
  public:
+  // lost: digits that are missing in sum
+  explicit ExactSum(double sum = 0.0, double lost = 0.0) : sum_(sum), lost_(lost) {}
+
   void add(double x) {
     const double total = sum_ + x;
     lost_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - total) + x : (x - total) + sum_;
     sum_ = total;
   }
+  void add(const ExactSum& other, double sign = 1.0) {
+    add(sign * other.sum_);
+    if (std::isfinite(other.sum_)) add(sign * other.lost_);
+  }
   double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
 
  private:
-  double sum_ = 0.0;
-  double lost_ = 0.0;
+  double sum_;
+  double lost_;
 };
 
 // A product of positive factors, each within 1e-150 .. 1e150, of which only the logarithm is

@@ -1,0 +1,58 @@
+// The loops over the labels of a position with a sequence in each lane, inlined into the kernels
+// that are compiled for several x86-64 levels.
+#pragma once
+
+#include "simd.hpp"
+
+namespace hedgerow {
+namespace {
+
+// A node that is finite has a factor above 0: exp of this at least.
+constexpr double kLeastNode = -700.0;
+
+// row = exp(row - maximum), which is 0 only where it was -inf; returns the maximum.
+template <int kLabels>
+HEDGEROW_INLINE Lanes exponentiate(Packed* row) {
+  Lanes largest = row[0];
+  for (int k = 1; k < kLabels; ++k) largest = maximum(row[k], largest);
+  for (int k = 0; k < kLabels; ++k) {
+    const Lanes node = row[k];
+    row[k] = exp_nonpositive(raise_finite(node - largest, kLeastNode));
+  }
+  return largest;
+}
+
+// out[k] = sum_j x[j] matrix[j, k], or with kTransposed out[j] = sum_k matrix[j, k] x[k].
+template <int kLabels, bool kTransposed>
+HEDGEROW_INLINE void multiply(const Lanes* x, const double* matrix, Lanes* out) {
+  constexpr int kStep = kTransposed ? 1 : kLabels;  // from an entry of a sum to the next
+  for (int k = 0; k < kLabels; ++k, matrix += kTransposed ? kLabels : 1) {
+    out[k] = x[0] * broadcast(matrix[0]);
+    for (int j = 1; j < kLabels; ++j) out[k] += x[j] * broadcast(matrix[j * kStep]);
+  }
+}
+
+template <int kLabels>
+HEDGEROW_INLINE Lanes total(const Lanes* row) {
+  Lanes sum = row[0];
+  for (int k = 1; k < kLabels; ++k) sum += row[k];
+  return sum;
+}
+
+// alpha[k] = reached[k] factors[k] scale. Returns the smallest of them that is not 0 for lack of a
+// path, 1 at most.
+template <int kLabels>
+HEDGEROW_INLINE Lanes arrive(const Lanes* reached, const Packed* factors, Lanes scale,
+                             Lanes* alpha) {
+  const Lanes one = broadcast(1.0);
+  Lanes least = one;
+  for (int k = 0; k < kLabels; ++k) {
+    const Lanes factor = factors[k];
+    alpha[k] = reached[k] * factor * scale;
+    least = minimum(if_positive(reached[k], if_positive(factor, alpha[k], one), one), least);
+  }
+  return least;
+}
+
+}  // namespace
+}  // namespace hedgerow

@@ -1,0 +1,56 @@
+// Mixing rates in scaled probability space for few labels: mixing_scaled.hpp with a sequence in
+// each of eight lanes. What is said there of precision holds here too.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+#include "simd_float.hpp"
+#include "trellis/chain.hpp"
+#include "trellis/mixing.hpp"
+#include "trellis/mixing_scaled.hpp"
+#include "trellis/strands.hpp"
+
+namespace hedgerow {
+
+// What the kernels read and write of a group. T: length of its longest sequence.
+struct MixingScratch {
+  const float* to_next = nullptr;         // (K, K) exp(arcs - maximum) [label before, label]
+  const float* to_previous = nullptr;     // (K, K) its transpose
+  bool pairs = false;                     // whether the curvature of pairs is wanted
+  int64_t longest = 0;                    // T
+  PackedFloats lengths;                   // of each lane, 0 for lanes without a sequence
+  std::vector<Packed> nodes[2];           // (T, K) of the first four lanes, and of the others
+  std::vector<PackedFloats> factors;      // (T, K) exp(nodes - maximum)
+  std::vector<PackedFloats> afters;       // (T, K) messages of the labels from t on
+  std::vector<PackedFloats> node_gammas;  // (T,), first the messages to_next
+  std::vector<PackedFloats> edge_gammas;  // (T,)
+  PackedFloats smallest;                  // of the sums that may not be less than kReliable
+  Packed curvature[2][kMostLaneLabels * kMostLaneLabels];  // (K, K) of lanes as in nodes
+};
+
+// Scratch memory of one thread.
+class LaneMixing {
+ public:
+  LaneMixing(const ChainScores& scores, const MixingArcs& arcs, const MixingBounds& out);
+
+  // Computes what is wanted of a group, and writes the gammas.
+  void run(const StrandGroup<kFloats>& group, Stop& stop);
+
+  // Of a lane of the last group: whether its sequence needs log space. Then all else that is known
+  // of it is meaningless.
+  bool refused(int lane) const { return !(scratch_.smallest.values[lane] >= kReliable); }
+  // Adds `weight` times the curvature of the pairs. sums: (K, K)
+  void add_pair_curvature(int lane, double weight, double* sums) const;
+
+ private:
+  void load(const StrandGroup<kFloats>& group);
+
+  const ChainScores& scores_;
+  MixingBounds out_;
+  std::vector<float> arcs_;  // (2, K, K) to_next, to_previous
+  MixingScratch scratch_;
+};
+
+}  // namespace hedgerow
