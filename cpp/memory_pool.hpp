@@ -38,16 +38,20 @@ class MemoryPool {
         idle_.pop_back();
         return block;
       }
-      // None is: one that is too small would only wait.
-      if (!idle_.empty()) idle_.pop_back();
+      // One that is too small would only wait.
+      if (size >= kLeastKept && !idle_.empty()) idle_.pop_back();
     }
     return {std::make_unique_for_overwrite<std::byte[]>(size), size};
   }
 
+  // Small blocks go back to the heap, which knows how to keep them.
   void give_back(Block block) {
+    if (block.size < kLeastKept) return;
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(block));
   }
+
+  static constexpr size_t kLeastKept = size_t{1} << 21;
 
  private:
   std::mutex mutex_;

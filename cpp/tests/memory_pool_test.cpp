@@ -10,17 +10,18 @@
 namespace hedgerow::tests {
 namespace {
 
-TEST(blocks_are_used_again) {
+TEST(large_blocks_are_used_again) {
+  constexpr size_t kLarge = MemoryPool::kLeastKept / sizeof(double);
   const auto pool = std::make_shared<MemoryPool>();
   const void* first;
   {
-    PooledArray<int32_t> small(pool, 10), large(pool, 1000);
+    PooledArray<int32_t> small(pool, 10);
+    PooledArray<double> large(pool, 2 * kLarge);
     first = large.data();
-    CHECK(static_cast<const void*>(small.data()) != first);
   }
-  PooledArray<double> again(pool, 100);  // too large for the small one
+  PooledArray<double> again(pool, kLarge);
   CHECK(static_cast<const void*>(again.data()) == first);
-  PooledArray<double> other(pool, 100);
+  PooledArray<double> other(pool, kLarge);
   CHECK(other.data() != again.data());
   PooledArray<double> moved = std::move(again);
   for (int64_t i = 0; i < 100; ++i) moved[i] = other[i] = 1.0;
