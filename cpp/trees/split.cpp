@@ -9,6 +9,7 @@ namespace hedgerow {
 namespace {
 
 constexpr double kSmallestGain = 1e-6;  // less is rounding
+constexpr int kManyBins = 8;            // that are worth a look at four at a time
 
 void insert(BinSet& set, int bin) { set[bin >> 6] |= uint64_t{1} << (bin & 63); }
 
@@ -177,7 +178,7 @@ class Search {
 
   void cut_values(const Sum* bins, int n_bins) {
     if constexpr (!is_monotone)
-      if (!may_improve(bins, n_bins)) return;
+      if (n_bins >= kManyBins && !may_improve(bins, n_bins)) return;
     const Cut cut = find_cut(bins, n_bins, [](int i) { return i + 1; });
     if (cut.n_left == 0) return;
     best_.categorical = false;

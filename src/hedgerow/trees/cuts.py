@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.sequences import SparseRows
 
 # Value bins of a numeric column: bin 0 is for what is missing, and bins are uint8.
@@ -23,7 +24,7 @@ PRESENCE = 0.5
 # Rows of a dense X that are looked at; more say little more about where quantiles lie.
 MAX_ROWS = 200_000
 # Cells that become float64 in one go.
-BLOCK = 1 << 22
+BLOCK = 1 << 21
 
 
 class ColumnCuts(NamedTuple):
@@ -49,11 +50,13 @@ def cut_dense(dense: NDArray[Any], max_bins: int, n_threads: int) -> ColumnCuts:
         drawn = np.random.default_rng(0).choice(n_rows, MAX_ROWS, replace=False, shuffle=False)
         rows = np.sort(drawn)
     step = max(1, BLOCK // min(n_rows, MAX_ROWS))
+    cut = partial(_cut_values, max_bins=max_bins)
     cuts: list[NDArray[np.float64]] = []
     with ThreadPoolExecutor(n_threads) as threads:  # NumPy sorts without the GIL
         for start in range(0, n_columns, step):
-            block = dense[rows, start : start + step].T.astype(np.float64, order="C")
-            cuts += threads.map(partial(_cut_values, max_bins=max_bins), block)
+            block = dense[rows, start : start + step].T
+            cuts += threads.map(cut, block.astype(np.float64, order="C"))
+    _core.release_memory()  # what the threads have used
     counts = np.fromiter(map(len, cuts), np.int64, n_columns)
     return ColumnCuts(counts, np.concatenate(cuts))
 
