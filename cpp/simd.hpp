@@ -2,7 +2,9 @@
 //
 // Kernels marked HEDGEROW_CLONES are compiled for several x86-64 levels and the best one is chosen
 // when the library is loaded; elsewhere the compiler's target decides. All helpers are inlined into
-// the clones.
+// the clones. GCC takes what chooses a clone for a function that does not throw: where a clone may
+// throw, as an interrupt does, callers in the same file must have nothing to clean up, or the
+// process ends.
 #pragma once
 
 #include <bit>
