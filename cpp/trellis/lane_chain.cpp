@@ -93,9 +93,9 @@ HEDGEROW_CLONES void backward(LaneScratch& scratch, const PairLanes& pairs, Stop
       alpha[k] = alphas[k];
       product[k] = alpha[k] * beta[k];
     }
-    const Lanes per_norm = one / total<kLabels>(product);
+    const Lanes norm = total<kLabels>(product), per_norm = one / norm;
     for (int k = 0; k < kLabels; ++k) {
-      alphas[k] = product[k] * per_norm;
+      alphas[k] = product[k] / norm;  // exactly 1 where no other label is possible
       product[k] = if_positive(follows, alpha[k] * per_norm, zero);
     }
     add_pairs<kLabels, kSums>(product, after, t + 1, scratch, pairs, sums);

@@ -8,7 +8,7 @@ from hedgerow.trees.columns import Columns
 
 def learn(X, max_bins=255, index=None):
     sequences = encode(X, index=index)
-    return Columns.learn(sequences, index, max_bins, 1), sequences
+    return Columns.learn(sequences, index, max_bins), sequences
 
 
 def column_cuts(columns, number):

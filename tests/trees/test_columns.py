@@ -144,10 +144,10 @@ def test_many_rows_are_sampled_alike_every_time(monkeypatch):
     monkeypatch.setattr(cuts, "MAX_ROWS", 1000)
     X = np.random.default_rng(0).normal(size=(5000, 2))
     sequences = encode(X)
-    first, again = (Columns.learn(sequences, None, 16, 2) for _ in range(2))
+    first, again = (Columns.learn(sequences, None, 16) for _ in range(2))
     np.testing.assert_array_equal(first.cuts, again.cuts)
     monkeypatch.setattr(cuts, "MAX_ROWS", 5000)
-    assert (first.cuts != Columns.learn(sequences, None, 16, 2).cuts).any()
+    assert (first.cuts != Columns.learn(sequences, None, 16).cuts).any()
     counts = np.bincount(first.bin(sequences, 1).dense[:, 0])[1:]
     assert counts.min() > 200
     assert counts.max() < 450

@@ -93,7 +93,6 @@ class Columns(LazyAttributes):
         sequences: Sequences,
         index: _core.StringIndex | None,
         max_bins: int,
-        n_threads: int,
     ) -> Columns:
         """Choose the cuts of all columns.
 
@@ -105,15 +104,13 @@ class Columns(LazyAttributes):
             Names of the attributes, if X holds items.
         max_bins
             Most bins of a column of numbers, from 2 to 255.
-        n_threads
-            Number of threads.
         """
         check_max_bins(max_bins)
         index = index if sequences.schema.kind == "items" else None
         categories = tuple(column.categories for column in sequences.categorical)
         parts: list[ColumnCuts] = []
         if sequences.dense is not None:
-            parts.append(cut_dense(sequences.dense, max_bins, n_threads))
+            parts.append(cut_dense(sequences.dense, max_bins))
         n_dense_text = sum(map(is_dense, categories))
         parts.append(ColumnCuts(np.zeros(n_dense_text, np.int64), np.empty(0)))
         if sequences.sparse is not None:

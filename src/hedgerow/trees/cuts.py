@@ -7,14 +7,11 @@ bins that hold about equally many positions.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
 from hedgerow.sequences import SparseRows
 
 # Value bins of a numeric column: bin 0 is for what is missing, and bins are uint8.
@@ -42,7 +39,7 @@ class ColumnCuts(NamedTuple):
     values: NDArray[np.float64]
 
 
-def cut_dense(dense: NDArray[Any], max_bins: int, n_threads: int) -> ColumnCuts:
+def cut_dense(dense: NDArray[Any], max_bins: int) -> ColumnCuts:
     """Find the cuts of the columns of an array (N, C); NaN is missing."""
     n_rows, n_columns = dense.shape
     rows: slice | NDArray[np.int64] = slice(None)
@@ -50,13 +47,10 @@ def cut_dense(dense: NDArray[Any], max_bins: int, n_threads: int) -> ColumnCuts:
         drawn = np.random.default_rng(0).choice(n_rows, MAX_ROWS, replace=False, shuffle=False)
         rows = np.sort(drawn)
     step = max(1, BLOCK // min(n_rows, MAX_ROWS))
-    cut = partial(_cut_values, max_bins=max_bins)
-    cuts: list[NDArray[np.float64]] = []
-    with ThreadPoolExecutor(n_threads) as threads:  # NumPy sorts without the GIL
-        for start in range(0, n_columns, step):
-            block = dense[rows, start : start + step].T
-            cuts += threads.map(cut, block.astype(np.float64, order="C"))
-    _core.release_memory()  # what the threads have used
+    cuts = []
+    for start in range(0, n_columns, step):
+        block = dense[rows, start : start + step].T
+        cuts += [_cut_values(values, max_bins) for values in block.astype(np.float64, order="C")]
     counts = np.fromiter(map(len, cuts), np.int64, n_columns)
     return ColumnCuts(counts, np.concatenate(cuts))
 
