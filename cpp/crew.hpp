@@ -50,8 +50,8 @@ class Crew {
     queue.rethrow();
   }
 
-  // Into how many pieces to cut work that is worth `most` at most: one for each thread that would
-  // take some.
+  // Into how many pieces to cut some work: one for this thread and one for each that is idle, but
+  // at most `most`.
   int64_t n_pieces(int64_t most) const {
     return std::clamp<int64_t>(n_idle_.load(std::memory_order_relaxed) + 1, 1,
                                std::max<int64_t>(most, 1));
@@ -82,8 +82,8 @@ class Crew {
     job.queue.rethrow();
   }
 
-  // The same for consecutive pieces of 0 .. n - 1, of `size` each but for the last: task(begin,
-  // end).
+  // The same for consecutive pieces of 0 .. n - 1, of `size` each but for the last: calls
+  // task(begin, end).
   template <class Task>
   void share_pieces(int64_t n, int64_t size, const Task& task) {
     share((n + size - 1) / size,

@@ -136,8 +136,8 @@ class Grower {
       stop_.check();
       count(tree, pending);
       // If each machine had some of the examples, they would add up what they counted here, and
-      // find the same splits. (In `plant` they would agree on units and on the root's sum, in
-      // `split` on how many examples go each way.)
+      // find the same splits. (In `plant` they would agree on units, in `open_root` on the root's
+      // sum, in `split` on how many examples go each way.)
       subtract_sibling(pending);
       find_split_of(tree, pending.counted, frontier);
       if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);

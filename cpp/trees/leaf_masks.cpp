@@ -12,8 +12,7 @@ constexpr int64_t kMaskBits = 64;
 }  // namespace
 
 bool LeafMasks::suits(const TreeArrays& trees, int32_t n_dense) {
-  for (int64_t i = 0; i < trees.n_trees(); ++i)
-    if (trees.tree_offsets[i + 1] - trees.tree_offsets[i] > 2 * kMaskBits - 1) return false;
+  if (!trees.have_at_most(kMaskBits)) return false;
   bool asks = false;
   for (int64_t n = 0; n < trees.n_nodes(); ++n) {
     if (trees.columns[n] < 0) continue;

@@ -14,8 +14,7 @@ constexpr int64_t kMaxLaneLeaves = 256;
 }  // namespace
 
 bool PositionLanes::suits(const TreeArrays& trees, int32_t n_dense) {
-  for (int64_t i = 0; i < trees.n_trees(); ++i)
-    if (trees.tree_offsets[i + 1] - trees.tree_offsets[i] > 2 * kMaxLaneLeaves - 1) return false;
+  if (!trees.have_at_most(kMaxLaneLeaves)) return false;
   for (int64_t n = 0; n < trees.n_nodes(); ++n)
     if (trees.columns[n] >= n_dense || (trees.columns[n] >= 0 && trees.sets[n] >= 0)) return false;
   return true;

@@ -32,6 +32,12 @@ struct TreeArrays {
   int64_t n_trees() const { return static_cast<int64_t>(outputs.size()); }
   int64_t n_nodes() const { return static_cast<int64_t>(columns.size()); }
   int64_t n_sets() const { return static_cast<int64_t>(left_sets.size()) / kSetBytes; }
+  // Whether no tree has more leaves; n of them go with n - 1 splits.
+  bool have_at_most(int64_t n_leaves) const {
+    for (int64_t i = 0; i < n_trees(); ++i)
+      if (tree_offsets[i + 1] - tree_offsets[i] > 2 * n_leaves - 1) return false;
+    return true;
+  }
 };
 
 // What a split without a set asks: a bin goes left if bin - shift, as a byte, is at most `limit`.
