@@ -91,7 +91,7 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
                                         double trim, std::optional<Doubles> scales,
                                         OptionalArray<const uint8_t, 1> selected,
                                         double negative_ratio, std::optional<Codes> codes,
-                                        uint64_t key, int n_threads,
+                                        uint64_t key, bool opposite, int n_threads,
                                         std::shared_ptr<MemoryPool> pool) {
   const size_t n_positions = gradients.shape(0), n_outputs = gradients.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
@@ -102,9 +102,14 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
   check_shape(selected, {n_positions}, "selected must have one for each position");
   check(codes || !(negative_ratio > 0.0), "a negative ratio needs codes");
   if (codes) check_codes(*codes, n_positions, n_outputs);
-  const DerivativeTable table{static_cast<int64_t>(n_positions), static_cast<int>(n_outputs),
-                              gradients.data(), curvatures.data(),
-                              curvatures.shape(1) == n_outputs};
+  check(!opposite || (n_outputs == 2 && !(negative_ratio > 0.0)),
+        "opposite outputs are two, with all of their examples");
+  const DerivativeTable table{static_cast<int64_t>(n_positions),
+                              static_cast<int>(n_outputs),
+                              gradients.data(),
+                              curvatures.data(),
+                              curvatures.shape(1) == n_outputs,
+                              opposite};
   const Sampling sampling{trim,           data_or_null(scales), data_or_null(selected),
                           negative_ratio, data_or_null(codes),  key};
   std::unique_ptr<Examples> examples;
@@ -210,8 +215,8 @@ void bind_trees(nb::module_& module) {
       .def(nb::new_(&read_examples), array("gradients"), array("curvatures"), nb::kw_only(),
            nb::arg("trim"), optional_array("scales") = nb::none(),
            optional_array("selected") = nb::none(), nb::arg("negative_ratio") = 0.0,
-           optional_array("codes") = nb::none(), nb::arg("key") = 0, nb::arg("n_threads"),
-           nb::arg("pool").none() = nb::none())
+           optional_array("codes") = nb::none(), nb::arg("key") = 0, nb::arg("opposite") = false,
+           nb::arg("n_threads"), nb::arg("pool").none() = nb::none())
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
                   array("gradients"), array("curvatures"))
       .def("of_output", &arrays_of_output, nb::arg("output"));

@@ -79,6 +79,13 @@ TEST(which_take_part) {
   Sampling trimmed = sampling;
   trimmed.trim = 0.25;  // on the edge at position 1, and half of it at position 0
   CHECK(Examples(table, trimmed, kPool, 1, stop).of_output(0).empty());
+  table.is_opposite = true;
+  const Examples one(table, sampling, kPool, 2, stop);
+  CHECK(one.is_opposite() && !all.is_opposite() && one.of_output(0).empty());
+  CHECK(std::ranges::equal(one.of_output(1), all.of_output(1), [&](const auto& a, const auto& b) {
+    return is(a, b.position, b.gradient, b.curvature);
+  }));
+  table.is_opposite = false;
   table.curvatures_by_output = false;
   const Examples alike(table, {0.25, nullptr, nullptr, 0.0, nullptr, 0}, kPool, 1, stop);
   CHECK(alike.of_output(0).size() == 3 && is(alike.of_output(0)[2], 4, 3.0f, 5.0f));

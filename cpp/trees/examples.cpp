@@ -20,7 +20,7 @@ void for_examples_at(const DerivativeTable& table, const Sampling& sampling, int
   if (scale == 0.0) return;
   const double limit = sampling.trim * scale;
   const double* gradients = table.gradients + t * table.n_outputs;
-  for (int k = 0; k < table.n_outputs; ++k)
+  for (int k = table.is_opposite ? 1 : 0; k < table.n_outputs; ++k)
     if (!(std::abs(gradients[k]) <= limit)) take(k, gradients[k]);  // NaN too, which is refused
 }
 
@@ -54,7 +54,7 @@ int64_t stratify(std::span<Derivatives> examples, int output, const Sampling& sa
 // Threads first count the examples of their positions, then write them where they belong.
 Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
                    const std::shared_ptr<MemoryPool>& pool, int n_threads, Stop& stop)
-    : n_positions_(table.n_positions) {
+    : n_positions_(table.n_positions), is_opposite_(table.is_opposite) {
   const int n_outputs = table.n_outputs;
   const int64_t n_chunks = (table.n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
   std::vector<int64_t> firsts((n_chunks + 1) * n_outputs);  // of a chunk, by output

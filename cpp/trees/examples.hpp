@@ -27,6 +27,9 @@ struct DerivativeTable {
   const double* gradients;  // (N, K)
   const float* curvatures;  // (N, K), or (N,) for all outputs alike
   bool curvatures_by_output;
+  // There are two outputs, with opposite gradients and the same curvatures: the examples of the
+  // second say all.
+  bool is_opposite = false;
 };
 
 // Which examples take part. Those that move the loss least can be left out, and so can a share of
@@ -51,6 +54,8 @@ class Examples {
   Examples(Examples&&) = default;
 
   int n_outputs() const { return static_cast<int>(by_output_.size()); }
+  // Whether output 0 has no examples because its gradients are the opposite of those of output 1.
+  bool is_opposite() const { return is_opposite_; }
   std::span<const Derivatives> of_output(int output) const {
     return {by_output_[output].data(), static_cast<size_t>(sizes_[output])};
   }
@@ -59,6 +64,7 @@ class Examples {
 
  private:
   int64_t n_positions_;
+  bool is_opposite_ = false;
   std::vector<int64_t> sizes_;                       // by output
   std::vector<PooledArray<Derivatives>> by_output_;  // positions rise
 };

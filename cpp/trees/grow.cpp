@@ -420,6 +420,12 @@ int limit_threads(const TreeData& data, const Examples& examples, int n_threads)
   return static_cast<int>(std::min<int64_t>(n_threads, 1 + n_examples * per_example / kAdditions));
 }
 
+// A tree with the same splits, and values of the opposite sign.
+GrownTree negate(GrownTree tree) {
+  for (TreeNode& node : tree) node.value = -node.value;
+  return tree;
+}
+
 }  // namespace
 
 Forest build_forest(const std::vector<GrownTree>& trees) {
@@ -440,14 +446,15 @@ std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples
                                   int n_threads, Stop& stop) {
   if (column_rules != nullptr) check_column_rules(data, *column_rules, examples.n_outputs());
   // The largest first, so that no thread is left with a long one at the end.
-  std::vector<int> order(examples.n_outputs());
-  std::iota(order.begin(), order.end(), 0);
+  const int first = examples.is_opposite() ? 1 : 0;
+  std::vector<int> order(examples.n_outputs() - first);
+  std::iota(order.begin(), order.end(), first);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return examples.of_output(a).size() > examples.of_output(b).size();
   });
   std::vector<GrownTree> trees(examples.n_outputs());
   Crew crew(limit_threads(data, examples, n_threads), stop);
-  crew.run(examples.n_outputs(), [&] {
+  crew.run(std::ssize(order), [&] {
     return [&, grower = std::make_unique<Grower>(data, rules, column_rules, pool, crew, stop)](
                int64_t i) {
       const int output = order[i];
@@ -455,6 +462,7 @@ std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples
                                    derive_key(key, static_cast<uint64_t>(output)));
     };
   });
+  if (examples.is_opposite()) trees[0] = negate(trees[1]);
   return trees;
 }
 

@@ -42,8 +42,9 @@ struct TreeNode {
 
 using GrownTree = std::vector<TreeNode>;
 
-// A tree for the examples of each output; all randomness comes from `key`. Columns may be used as
-// `column_rules` says, or in any way if it is null.
+// A tree for the examples of each output, of the same splits for two that are opposite; all
+// randomness comes from `key`. Columns may be used as `column_rules` says, or in any way if it is
+// null.
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
                                   const GrowthRules& rules, const ColumnRules* column_rules,
                                   uint64_t key, const std::shared_ptr<MemoryPool>& pool,

@@ -62,7 +62,14 @@ class LeafMasks::Builder {
 
   void add_tree(int64_t tree) {
     masks_.first_leaves_.push_back(static_cast<int64_t>(masks_.values_.size()));
+    const bool repeats = tree % kGroup > 0 && repeats_splits(arrays_, tree);
+    masks_.mask_numbers_.push_back(repeats ? masks_.mask_numbers_.back()
+                                           : static_cast<int32_t>(tree % kGroup));
+    const size_t n_of_features = of_features_.size(), n_of_offsets = of_offsets_.size();
     add_node(tree, 0, 0);
+    if (!repeats) return;
+    of_features_.erase(of_features_.begin() + n_of_features, of_features_.end());
+    of_offsets_.erase(of_offsets_.begin() + n_of_offsets, of_offsets_.end());
   }
 
   // Numbers the leaves below a node, from n_leaves on.
@@ -204,11 +211,13 @@ class LeafMasks::Walk {
     const int64_t n = std::min(kGroup, trees_.arrays_.n_trees() - first);
     const int32_t* outputs = trees_.arrays_.outputs.data() + first;
     const int64_t* first_leaves = trees_.first_leaves_.data() + first;
+    const int32_t* numbers = trees_.mask_numbers_.data() + first;
     const double* weights = table_.tree_weights + first;
     const float* values = trees_.values_.data();
     for (int64_t i = 0; i < n; ++i)
       out[outputs[i]] +=
-          weights[i] * static_cast<double>(values[first_leaves[i] + std::countr_zero(masks_[i])]);
+          weights[i] *
+          static_cast<double>(values[first_leaves[i] + std::countr_zero(masks_[numbers[i]])]);
   }
 
   const LeafMasks& trees_;

@@ -78,6 +78,9 @@ class LeafMasks {
   HitLists outside_;                   // (n_groups, n_offsets) if an offset lies outside
   std::vector<float> values_;          // of all leaves, tree by tree
   std::vector<int64_t> first_leaves_;  // (T,)
+  // (T,) mask of a tree, counted from the first of the group: that of the tree before, if it
+  // repeats its splits.
+  std::vector<int32_t> mask_numbers_;
 };
 
 }  // namespace hedgerow

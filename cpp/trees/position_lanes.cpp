@@ -31,6 +31,11 @@ class PositionLanes::Builder {
       tree.first_value = static_cast<int64_t>(lanes_.values_.size());
       tree.output = arrays_.outputs[i];
       add_nodes(arrays_.tree_offsets[i], arrays_.tree_offsets[i + 1], tree);
+      // The rows of the tree before are there still.
+      if (repeats_splits(arrays_, i)) {
+        lanes_.splits_.resize(tree.first_split);
+        tree.end_split = tree.first_split;
+      }
       lanes_.trees_.push_back(tree);
     }
   }

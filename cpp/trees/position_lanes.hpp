@@ -56,7 +56,7 @@ class PositionLanes {
     uint8_t limit;
   };
   struct Tree {
-    int64_t first_split, end_split;  // children before their parents
+    int64_t first_split, end_split;  // children before their parents; none if they are repeated
     int64_t first_value;
     int32_t n_leaves;
     int32_t output;

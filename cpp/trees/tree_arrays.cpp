@@ -1,6 +1,8 @@
 #include "trees/tree_arrays.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -73,6 +75,27 @@ void append_offsets(std::vector<int64_t>& offsets, const std::vector<int64_t>& m
 }
 
 }  // namespace
+
+bool repeats_splits(const TreeArrays& trees, int64_t tree) {
+  if (tree == 0) return false;
+  const int64_t first = trees.tree_offsets[tree], n = trees.tree_offsets[tree + 1] - first;
+  const int64_t before = trees.tree_offsets[tree - 1];
+  if (first - before != n) return false;
+  const auto repeats = [&](const auto& array) {
+    return std::equal(array.begin() + before, array.begin() + first, array.begin() + first);
+  };
+  if (!(repeats(trees.columns) && repeats(trees.offsets) && repeats(trees.cuts) &&
+        repeats(trees.missing_left) && repeats(trees.lefts)))
+    return false;
+  const auto set_of = [&](int64_t node) {
+    const int64_t row = trees.sets[node];
+    return std::span(trees.left_sets)
+        .subspan(row < 0 ? 0 : row * kSetBytes, row < 0 ? 0 : kSetBytes);
+  };
+  for (int64_t node = first; node < first + n; ++node)
+    if (!std::ranges::equal(set_of(node), set_of(node - n))) return false;
+  return true;
+}
 
 void append(TreeArrays& trees, const TreeArrays& more) {
   const auto n_sets = static_cast<int32_t>(trees.n_sets());

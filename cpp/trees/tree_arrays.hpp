@@ -54,6 +54,10 @@ inline BinTest bin_test(const TreeArrays& trees, int64_t node) {
   return {static_cast<uint8_t>(trees.cuts[node] - shift), shift};
 }
 
+// Whether a tree has the same splits as the one before it, so that every position comes to the same
+// leaf of both; false for the first.
+bool repeats_splits(const TreeArrays& trees, int64_t tree);
+
 // Adds the rounds of some trees after those of others.
 void append(TreeArrays& trees, const TreeArrays& more);
 

@@ -47,7 +47,8 @@ void Walker::lay_out() {
   std::vector<int32_t> depths;
   for (int64_t i = 0; i < arrays_.n_trees(); ++i) {
     const int64_t first = arrays_.tree_offsets[i];
-    trees_.push_back({first, measure_depth(arrays_, i, depths), arrays_.outputs[i]});
+    trees_.push_back(
+        {first, measure_depth(arrays_, i, depths), arrays_.outputs[i], repeats_splits(arrays_, i)});
     for (int64_t n = first; n < arrays_.tree_offsets[i + 1]; ++n) {
       nodes_.push_back(pack_node(n, first));
       has_sets_ |= arrays_.columns[n] >= 0 && arrays_.sets[n] >= 0;
@@ -125,11 +126,15 @@ class Walker::Walk {
     const int n_outputs = table_.n_outputs;
     double* out = table_.out + t * n_outputs;
     const double* next_weight = table_.tree_weights;
+    uint32_t at[kTogether] = {};
     for (const Tree& tree : walker_.trees_) {
-      const Node* nodes = walker_.nodes_.data() + tree.first;
-      uint32_t at[kTogether] = {};
-      for (int32_t d = 0; d < tree.depth; ++d)
-        for (int i = 0; i < kTogether; ++i) at[i] = step<kSets>(nodes, tree.first, at[i], rows[i]);
+      if (!tree.repeats) {
+        const Node* nodes = walker_.nodes_.data() + tree.first;
+        std::fill_n(at, kTogether, 0u);
+        for (int32_t d = 0; d < tree.depth; ++d)
+          for (int i = 0; i < kTogether; ++i)
+            at[i] = step<kSets>(nodes, tree.first, at[i], rows[i]);
+      }
       const float* values = walker_.arrays_.values.data() + tree.first;
       double* of_tree = out + tree.output;
       const double weight = *next_weight++;

@@ -45,6 +45,7 @@ class Walker {
     int64_t first;  // node
     int32_t depth;
     int32_t output;
+    bool repeats;  // the splits of the tree before
   };
   class Walk;
 

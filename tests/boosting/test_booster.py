@@ -81,6 +81,8 @@ def examples_of(booster, monkeypatch):
             positions, gradients, bounds = examples.of_output(label)
             slopes[positions, label] = gradients
             curvatures[positions, label] = bounds
+        if booster.learner.opposite:
+            slopes[:, 0], curvatures[:, 0] = -slopes[:, 1], curvatures[:, 1]
         return grow(data, examples, *rest)
 
     with monkeypatch.context() as patch:

@@ -38,16 +38,38 @@ def make_stump(**root):
     return make_tree(nodes)
 
 
+def _repeat(tree, left_sets, rng):
+    """A tree of the same splits, but for one at times, and of other values."""
+    again = {name: array.copy() for name, array in tree.items()}
+    again["values"][:] = rng.normal(size=len(again["values"]))
+    splits = np.flatnonzero(again["columns"] >= 0)
+    for node in splits[again["sets"][splits] >= 0]:
+        left_sets.append(left_sets[again["sets"][node]].copy())
+        again["sets"][node] = len(left_sets) - 1
+    if len(splits) and rng.random() < 0.5:
+        node = rng.choice(splits)
+        if again["sets"][node] >= 0:
+            left_sets[-1][:] = rng.integers(0, 256, 32)
+        else:
+            again["missing_left"][node] = 1
+            again["cuts"][node] = rng.integers(0, again["cuts"][node] + 1)
+    return again
+
+
 def random_forest(table, window, n_outputs, n_rounds, rng, max_splits=7, plain=False):
     """Trees that ask anything of the columns of a table.
 
     A round has a tree for each output, and all count alike, if it is `plain`; else a round has any
-    number of trees of any outputs and weights, whose products with values are exact.
+    number of trees of any outputs and weights, whose products with values are exact. Some trees
+    have the splits of the one before, or all but one of them.
     """
     sizes = np.full(n_rounds, n_outputs) if plain else rng.integers(0, n_outputs + 3, n_rounds)
     n_trees = int(sizes.sum())
     trees, left_sets = [], []
     for _ in range(n_trees):
+        if trees and rng.random() < 0.3:
+            trees.append(_repeat(trees[-1], left_sets, rng))
+            continue
         n_splits = int(rng.integers(0, max_splits + 1))
         tree = make_leaves(2 * n_splits + 1)
         tree["values"][:] = rng.normal(size=2 * n_splits + 1)

@@ -88,3 +88,24 @@ def test_columns_are_drawn_anew_in_every_round():
     learner.rules = rules(colsample_bytree=0.4)
     roots = {int(learner.grow(gradients, curvatures, r).columns[0]) for r in range(20)}
     assert len(roots) > 1
+
+
+def test_outputs_with_opposite_gradients_share_their_splits():
+    gradients, curvatures = draw_derivatives(np.random.default_rng(0), 1)
+    both = np.hstack([gradients, -gradients]), np.hstack([curvatures, curvatures])
+    directions = np.array([[1, 0, 0], [-1, 0, 0]], np.int8)
+    rules = _core.ColumnRules(n_columns=3, directions=directions)
+    for more in ({}, {"column_rules": rules}):
+        once = make_learner(Sampling(0.25), opposite=True, **more).grow(*both, 0)
+        twice = make_learner(Sampling(0.25), **more).grow(*both, 0)
+        assert_same_forest(once, twice)
+    codes = (gradients[:, 0] > 0).astype(np.int32)
+    drawn = Sampling(0.25, negative_ratio=0.5)
+    once = make_learner(drawn, opposite=True, codes=codes).grow(*both, 0)
+    assert_same_forest(once, make_learner(drawn, codes=codes).grow(*both, 0))
+
+
+def test_opposite_outputs_are_two():
+    gradients, curvatures = draw_derivatives(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="opposite outputs are two, with all of their examples"):
+        make_learner(opposite=True).grow(gradients, curvatures, 0)

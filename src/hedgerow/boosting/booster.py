@@ -139,6 +139,8 @@ class Booster(Update[Binned]):
             codes=targets.codes,
             scales=self._curvature_weights,
             column_rules=settings.column_rules,
+            # What is added to all scores of a position changes nothing: their slopes sum to 0.
+            opposite=self.scores.shape[1] == 2,
             n_threads=settings.n_threads,
         )
         self._next_scores = np.empty_like(self.scores)

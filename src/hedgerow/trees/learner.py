@@ -35,6 +35,9 @@ class TreeLearner:
         How much each position counts; those of 0 take no part. None is 1.
     column_rules : ColumnRules, optional
         What the columns may do in the trees of each output. None is anything.
+    opposite
+        Whether there are two outputs whose gradients are always each other's opposite, with the
+        same curvatures. Then one tree is grown, and that of output 0 is its negative.
     n_threads
         Number of threads; the trees do not depend on it.
     """
@@ -49,6 +52,7 @@ class TreeLearner:
         codes: NDArray[np.int32] | None = None,
         scales: NDArray[np.float64] | None = None,
         column_rules: _core.ColumnRules | None = None,
+        opposite: bool = False,
         n_threads: int,
     ) -> None:
         self.data = data
@@ -58,6 +62,8 @@ class TreeLearner:
         self.codes = codes
         self.scales = scales
         self.column_rules = column_rules
+        # Examples that are drawn by label differ from output to output.
+        self.opposite = opposite and not sampling.negative_ratio > 0
         self.n_threads = n_threads
         self._pool = _core.MemoryPool()
 
@@ -90,6 +96,7 @@ class TreeLearner:
             negative_ratio=sampling.negative_ratio,
             codes=self.codes,
             key=self._key(round_number, Purpose.EXAMPLES),
+            opposite=self.opposite,
             n_threads=self.n_threads,
             pool=self._pool,
         )
