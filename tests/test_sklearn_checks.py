@@ -57,12 +57,12 @@ NAMES, PAIRS = CHECKS.args
 
 
 def without_repetitions(pairs):
-    """Of a pointwise objective only the checks that its estimator does not have by default."""
+    """All checks by default; then those of classifiers, and those that need a model of order 0."""
     had = set()
     for pair in pairs:
         crf, check = getattr(pair, "values", pair)
         key = isinstance(crf, TreeCRF), check.func, str(check.keywords)
-        if crf.objective != "pointwise" or key not in had:
+        if key not in had or (crf.order == 0 and check.func.__name__ in OF_SEQUENCES):
             yield pair
         had.add(key)
 

@@ -11,7 +11,6 @@ from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
 from reference.boosting import assert_same_model
 from reference.estimators import refuses
 from reference.linear import hide, make_data
-from reference.model_files import to_chunks
 from reference.trainings import saved
 
 X, Y = make_data(n_sequences=40, longest=6)
@@ -85,7 +84,7 @@ def test_the_loss_is_minus_the_value(objective):
     measure = OBJECTIVES[objective]
     soft = Accuracy(5.0 / 8) if objective == "accuracy" else measure  # its first stage
     assert tree.loss_ == pytest.approx(-value_of(soft, tree, X, Y), rel=1e-9)
-    linear = MAKE[LinearCRF](objective=objective).fit(X, Y)
+    linear = MAKE[LinearCRF](objective=objective, max_iter=9, tol=0).fit(X, Y)
     vector = np.concatenate([linear.weights()["weight"], linear.patterns()["weight"]])
     penalty = 0.15 * np.sum(vector**2)
     n_positions = sum(map(len, Y))
@@ -93,8 +92,10 @@ def test_the_loss_is_minus_the_value(objective):
     assert linear.loss_ == pytest.approx(expected, rel=1e-9)
 
 
-@objectives
-@pytest.mark.parametrize("transition_step", ["bound", "exact"])
+@pytest.mark.parametrize(
+    ("objective", "transition_step"),
+    [("pointwise", "bound"), ("expected_accuracy", "exact"), ("accuracy", "exact")],
+)
 def test_the_loss_of_trees_does_not_rise_within_a_stage(objective, transition_step):
     n_rounds = 4 + 3 * ROUNDS_PER_STAGE
     crf = TreeCRF(
@@ -112,28 +113,6 @@ def test_the_loss_of_weights_does_not_rise_within_a_stage(objective):
     crf = LinearCRF(objective=objective, reg_lambda=0.1).fit(X, Y)
     rises = np.diff(crf.history_["loss"]) > 1e-9
     assert rises.sum() <= (4 if objective == "accuracy" else 1)
-
-
-@pytest.mark.parametrize(
-    ("y", "parameters"),
-    [
-        (hide(Y), {}),
-        (hide(Y), {"order": 2}),
-        (Y, {"order": 0}),
-        (Y, {"order": 2, "class_weight": "balanced"}),
-        (Y, {"class_weight": {"a": 3.0}}),
-        (list(map(to_chunks, Y)), {"constraints": "BIO"}),
-        (hide(list(map(to_chunks, Y))), {"constraints": "BIO", "order": 3}),
-    ],
-    ids=str,
-)
-def test_every_kind_of_labels(make, y, parameters):
-    expected = np.concatenate(make(**parameters).fit(X, y).predict(X))
-    for objective in OBJECTIVES:
-        crf = make(objective=objective, **parameters).fit(X, y)
-        assert np.isfinite(crf.loss_), objective
-        found = np.concatenate(crf.predict(X))
-        assert np.mean(found == expected) > 0.5, objective
 
 
 def test_an_objective_of_the_user(make):
@@ -184,14 +163,9 @@ def test_a_file_remembers_how_to_decode_but_not_an_objective_of_the_user(make, t
     assert loaded.set_params(objective=SoftF1(0)).fit(X, Y).loss_ == crf.loss_
 
 
-@objectives
-def test_results_do_not_depend_on_the_number_of_threads(make, objective):
-    one, two = (make(objective=objective, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
-    np.testing.assert_array_equal(one.predict_proba(TEST_X), two.predict_proba(TEST_X))
-
-
-@objectives
-@pytest.mark.parametrize("first", [5, 15])
+@pytest.mark.parametrize(
+    ("objective", "first"), [("accuracy", 5), ("accuracy", 15), ("pointwise", 15)]
+)
 def test_rounds_go_on_where_a_model_was_left(objective, first):
     """On either side of the last round for the likelihood."""
     whole = TreeCRF(n_rounds=45, warm_rounds=10, objective=objective, subsample=0.7, random_state=1)
@@ -240,7 +214,7 @@ def test_warm_iterations():
 @objectives
 def test_from_nothing(objective):
     """Before any training all labels are alike, and every one is a rival of the others."""
-    linear = LinearCRF(objective=objective, warm_iter=0).fit(X, Y)
+    linear = LinearCRF(objective=objective, warm_iter=0, max_iter=30, tol=0).fit(X, Y)
     trees = TreeCRF(objective=objective, warm_rounds=0, n_rounds=20).fit(X, Y)
     most = np.unique(np.concatenate(Y), return_counts=True)[1].max() / sum(map(len, Y))
     assert min(linear.score(X, Y), trees.score(X, Y)) > most + 0.05

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
-from reference.estimators import assert_same_model, group_ids, refuses
+from reference.estimators import assert_same_model, group_ids, refuses, small
 from reference.linear import hide, make_data
 
 X, Y = make_data(n_sequences=20)
@@ -32,11 +32,11 @@ TREES = [
     *({}, {"order": 0}, {"order": 0, "newton": False}, {"newton": False}),
     *({"transition_step": "exact"}, {"label_patterns": PATTERNS}),
 ]
-by_kind = pytest.mark.parametrize(
+some_kinds = pytest.mark.parametrize(
     ("estimator", "parameters"),
-    [*((LinearCRF, kind) for kind in LINEAR), *((TreeCRF, kind) for kind in TREES)],
+    [*((LinearCRF, kind) for kind in LINEAR[3:]), *((TreeCRF, kind) for kind in TREES[3:])],
 )
-of_linear = pytest.mark.parametrize("parameters", LINEAR, ids=str)
+of_linear = pytest.mark.parametrize("parameters", LINEAR[3:], ids=str)
 
 
 def fit(estimator, X, y, sample_weight=None, **parameters):
@@ -57,11 +57,21 @@ def assert_same(first, second, factor=1):
         np.testing.assert_allclose(one["weight"], two["weight"], atol=1e-6)
 
 
-@by_kind
 @pytest.mark.parametrize(
-    ("y", "more"), [(Y, {}), (Y, {"class_weight": {"a": 2.0}}), (hide(Y), {})], ids=range(3)
+    ("estimator", "parameters", "what"),
+    [
+        *((LinearCRF, kind, "all") for kind in LINEAR),
+        *((TreeCRF, kind, "all") for kind in TREES),
+        *((each, {"order": order}, "gaps") for each in (LinearCRF, TreeCRF) for order in (1, 2)),
+        *((each, {}, "class weights") for each in (LinearCRF, TreeCRF)),
+        (LinearCRF, {"order": 2, **EDGES}, "class weights"),
+        (TreeCRF, {"label_patterns": PATTERNS}, "class weights"),
+    ],
 )
-def test_whole_weights_equal_repeated_sequences(estimator, parameters, y, more):
+def test_whole_weights_equal_repeated_sequences(estimator, parameters, what):
+    y, more = hide(Y) if what == "gaps" else Y, {}
+    if what == "class weights":
+        more = {"class_weight": {"a": 2.0}}
     counts = np.arange(len(X)) % 4 + 1
     weighted = fit(estimator, COARSE, y, counts, **parameters, **more)
     s = np.repeat(np.arange(len(X)), counts)
@@ -69,7 +79,7 @@ def test_whole_weights_equal_repeated_sequences(estimator, parameters, y, more):
     assert_same(weighted, repeated)
 
 
-@by_kind
+@some_kinds
 def test_a_weight_of_zero_leaves_a_sequence_out(estimator, parameters):
     weights = np.array([0.0 if 3 <= s < 9 else 1.0 for s in range(len(X))])
     rest = np.flatnonzero(weights)
@@ -79,7 +89,7 @@ def test_a_weight_of_zero_leaves_a_sequence_out(estimator, parameters):
     assert_same(weighted, without)
 
 
-@by_kind
+@some_kinds
 def test_equal_weights_matter_only_beside_the_penalty(estimator, parameters):
     parameters = {"pattern_lambda": 0.5, **parameters}
     plain = fit(estimator, X, Y, **parameters)
@@ -98,7 +108,7 @@ def test_weights_of_one_change_nothing(estimator):
         assert_same(fit(estimator, X, Y, class_weight=ones), plain)
 
 
-@by_kind
+@some_kinds
 def test_on_single_positions_class_weight_equals_sample_weight(estimator, parameters):
     rows, labels = ROWS[:, None], LABELS[:, None]
     by_label = {"a": 3.0, "c": 0.25}
@@ -160,14 +170,13 @@ def test_weights_of_rows_that_agree_within_sequences_are_weights_of_sequences(pa
 
 
 @of_linear
-@pytest.mark.parametrize("class_weight", [None, {"b": 0.5}])
-def test_weights_of_rows_multiply_with_weights_of_classes(parameters, class_weight):
+def test_weights_of_rows_multiply_with_weights_of_classes(parameters):
+    class_weight = {"b": 0.5}
     by_label = {"a": 3.0, "b": 1.0, "c": 0.25}
     of_rows = np.array([by_label[label] for label in LABELS])
     parameters = {"class_weight": class_weight, **parameters}
     weighted = LinearCRF(**parameters).fit(ROWS, LABELS, of_rows, GROUPS)
-    for label, weight in (class_weight or {}).items():
-        by_label[label] *= weight
+    by_label["b"] *= 0.5
     by_class = LinearCRF(**parameters | {"class_weight": by_label}).fit(X, Y)
     assert_same(weighted, by_class)
 
@@ -203,8 +212,8 @@ def test_score_weighs_sequences_and_rows(make):
         (["much"] * 20, "sample_weight is not an array of numbers: could not convert string"),
     ],
 )
-def test_bad_weights_for_a_flat_input(make, sample_weight, message):
-    refuses(ValueError, message, make().fit, ROWS, LABELS, sample_weight, GROUPS)
+def test_bad_weights_for_a_flat_input(sample_weight, message):
+    refuses(ValueError, message, LinearCRF().fit, ROWS, LABELS, sample_weight, GROUPS)
 
 
 def test_rows_that_differ_in_weight_need_labels(make):
@@ -229,9 +238,10 @@ def test_rows_that_differ_in_weight_need_labels(make):
         (np.zeros(20), "sample_weight is zero for every sequence; at least one must count"),
     ],
 )
-def test_bad_sample_weights(make, sample_weight, message):
-    refuses(ValueError, message, make().fit, X, Y, sample_weight)
-    refuses(ValueError, message, make().fit(X, Y).score, X, Y, sample_weight)
+def test_bad_sample_weights(sample_weight, message):
+    crf = small(LinearCRF).fit(X, Y)
+    refuses(ValueError, message, crf.fit, X, Y, sample_weight)
+    refuses(ValueError, message, crf.score, X, Y, sample_weight)
 
 
 @pytest.mark.parametrize(
@@ -247,8 +257,8 @@ def test_bad_sample_weights(make, sample_weight, message):
         ({"b": None}, "class_weight['b'] is None; expected a finite number of at least 0"),
     ],
 )
-def test_bad_class_weights(make, class_weight, message):
-    refuses(ValueError, message, make(class_weight=class_weight).fit, X, Y)
+def test_bad_class_weights(class_weight, message):
+    refuses(ValueError, message, LinearCRF(class_weight=class_weight).fit, X, Y)
 
 
 def test_many_labels_are_not_all_listed():

@@ -214,9 +214,9 @@ def check_kill(case: Case) -> None:
 
 KINDS = (
     [
-        Kind("inputs-places", place_cases(), check_place, in_suite=8),
-        Kind("inputs-pipes", pipe_cases(), check_pipe, in_suite=6, share=0.5),
-        Kind("inputs-kills", kill_cases(), check_kill, in_suite=8),
+        Kind("inputs-places", place_cases(), check_place, in_suite=4),
+        Kind("inputs-pipes", pipe_cases(), check_pipe, in_suite=3, share=0.5),
+        Kind("inputs-kills", kill_cases(), check_kill, in_suite=4),
     ]
     if hasattr(os, "fork")
     else []

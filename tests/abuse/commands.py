@@ -167,4 +167,4 @@ def check_ending(code: int, err: str) -> None:
     assert all(len(line) > len("hedgerow: ") + 15 for line in mistakes), err
 
 
-KINDS = [Kind("inputs-files", file_cases(), check_file, in_suite=25, share=2.0)]
+KINDS = [Kind("inputs-files", file_cases(), check_file, in_suite=12, share=2.0)]

@@ -336,8 +336,8 @@ def check_samples(question: Question) -> None:
 
 
 KINDS = [
-    Kind("differential-likelihood", questions(), check_likelihood, in_suite=20),
-    Kind("differential-loss", questions(), check_loss, in_suite=20),
-    Kind("differential-marginals", questions(), check_marginals, in_suite=20),
-    Kind("differential-decoding", questions(), check_decoding, in_suite=20),
+    Kind("differential-likelihood", questions(), check_likelihood, in_suite=10),
+    Kind("differential-loss", questions(), check_loss, in_suite=10),
+    Kind("differential-marginals", questions(), check_marginals, in_suite=10),
+    Kind("differential-decoding", questions(), check_decoding, in_suite=10),
 ]

@@ -160,4 +160,4 @@ def find_trainings() -> list[weakref.ref[Any]]:
     return found
 
 
-KINDS = [Kind("concurrency-exceptions", cases(), check, in_suite=8)]
+KINDS = [Kind("concurrency-exceptions", cases(), check, in_suite=4)]

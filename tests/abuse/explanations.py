@@ -116,4 +116,4 @@ def cut(chain: PatternChain, length: int) -> PatternChain:
     )
 
 
-KINDS = [Kind("differential-explain", questions(), check_explain, in_suite=20)]
+KINDS = [Kind("differential-explain", questions(), check_explain, in_suite=10)]

@@ -151,7 +151,7 @@ def fit_in_child(case: Case, n_jobs: int) -> bytes:
 
 KINDS = (
     [
-        Kind("concurrency-fork", cases(), check, in_suite=4),
+        Kind("concurrency-fork", cases(), check, in_suite=2),
         Kind("concurrency-pool", pool_cases(), check_pool, in_suite=2, share=0.5),
     ]
     if hasattr(os, "fork")

@@ -201,6 +201,6 @@ def meet_signal(case: Case) -> None:
     assert model_bytes(expected) == model_before == model_bytes(build(case, 2).fit(*small))
 
 
-KINDS = [Kind("concurrency-interrupt", cases(), check, in_suite=5)]
+KINDS = [Kind("concurrency-interrupt", cases(), check, in_suite=3)]
 if hasattr(os, "fork"):
-    KINDS.append(Kind("concurrency-signal", signal_cases(), check_signal, in_suite=3))
+    KINDS.append(Kind("concurrency-signal", signal_cases(), check_signal, in_suite=2))

@@ -250,6 +250,6 @@ def check_checkpoint(case: Case) -> None:
 
 
 KINDS = [
-    Kind("files-models", file_cases(), check_model, in_suite=40, share=2.0),
-    Kind("files-checkpoints", file_cases(), check_checkpoint, in_suite=30, share=1.5),
+    Kind("files-models", file_cases(), check_model, in_suite=20, share=2.0),
+    Kind("files-checkpoints", file_cases(), check_checkpoint, in_suite=15, share=1.5),
 ]

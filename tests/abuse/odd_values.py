@@ -223,4 +223,4 @@ def check_worded(error: Exception) -> None:
     assert len(str(error)) > 20, f"says too little: {error!r}"
 
 
-KINDS = [Kind("inputs-values", odd_cases(), check_odd, in_suite=60)]
+KINDS = [Kind("inputs-values", odd_cases(), check_odd, in_suite=30)]

@@ -101,4 +101,4 @@ def fast_switches() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-KINDS = [Kind("concurrency-threads", cases(), check, in_suite=6)]
+KINDS = [Kind("concurrency-threads", cases(), check, in_suite=3)]

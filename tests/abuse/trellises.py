@@ -158,4 +158,4 @@ def _weighted_counts(exact: Enumeration, codes: np.ndarray, weights: np.ndarray)
     return counts
 
 
-KINDS = [Kind("differential-trellis", batch_of_any_scores(), check, in_suite=40)]
+KINDS = [Kind("differential-trellis", batch_of_any_scores(), check, in_suite=20)]

@@ -1,5 +1,7 @@
 """One round after another: slopes, steps, and a loss that does not rise."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -37,6 +39,12 @@ CASES = {
 }
 # P(b at 0) depends on the score of what may follow it, whatever the weight of that position.
 NO_WEIGHT = {"no weight": (Y, None, {"class_weight": {"a": 0.0}})}
+
+
+def spread(orders, *choices):
+    """All choices together, each with one of the orders, which take turns."""
+    rows = enumerate(product(*choices))
+    return [(*row, orders[(number + number // len(orders)) % len(orders)]) for number, row in rows]
 
 
 def make_case(name, **parameters):
@@ -91,7 +99,7 @@ def examples_of(booster, monkeypatch):
     return slopes, curvatures
 
 
-@pytest.mark.parametrize("order", [0, 1, 2, 3])
+@pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("name", [*CASES, *NO_WEIGHT])
 def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
     booster = stir(make_case(name, order=order, trim=0))
@@ -100,9 +108,7 @@ def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
     np.testing.assert_allclose(slopes, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
-@pytest.mark.parametrize("objective", OBJECTIVES[1:])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "objective", "order"), spread([0, 1, 2], CASES, OBJECTIVES[1:]))
 def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order, monkeypatch):
     booster = stir(make_case(name, objective=objective, order=order, trim=0))
     expected = slopes_of(booster, booster.scores)
@@ -117,9 +123,7 @@ def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order
     np.testing.assert_allclose(steps * unit, by_pattern, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("order", [0, 1, 2, 3])
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "objective", "order"), spread([0, 1, 2, 3], CASES, OBJECTIVES))
 def test_slopes_of_pattern_weights_are_those_of_the_loss(name, objective, order):
     booster = stir(make_case(name, objective=objective, order=order))
     booster._next_scores[:] = booster.scores
@@ -196,7 +200,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(list(CASES)), OPTIONS)
 def test_no_round_raises_the_loss(name, options):
     booster = make_case(name, random_state=0, **options)
@@ -209,9 +213,9 @@ def test_no_round_raises_the_loss(name, options):
         assert after == pytest.approx(loss_of(booster), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("learning_rate", [0.1, 0.3, 1.0])
-@pytest.mark.parametrize("order", [0, 1, 2, 3])
-@pytest.mark.parametrize("newton", [True, False])
+@pytest.mark.parametrize(
+    ("newton", "order", "learning_rate"), spread([0.1, 0.3, 1.0], [True, False], range(4))
+)
 def test_no_round_raises_the_loss_by_default(order, newton, learning_rate):
     X, y = make_data(n_sequences=30, longest=10, seed=order)
     crf = TreeCRF(n_rounds=15, order=order, newton=newton, learning_rate=learning_rate, n_jobs=1)

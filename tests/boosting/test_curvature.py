@@ -76,7 +76,7 @@ def random_potentials(n_labels, lengths, scale=1.0, seed=0):
     return scores_of(nodes, rng.normal(size=(n_labels, n_labels)) * scale, offsets)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(any_chain)
 def test_gammas_are_what_an_enumeration_says(chain):
     potentials = potentials_of(chain)
@@ -146,7 +146,7 @@ def test_a_chain_worked_by_hand():
     np.testing.assert_allclose(exact(potentials, n_threads=1), np.full((2, 2), 7 / 3))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(chains(strong, st.just(0.5)))
 def test_independent_labels_have_gamma_two(chain):
     potentials = potentials_of(chain)
@@ -175,7 +175,7 @@ def test_one_label_is_no_curvature():
 def test_single_and_double_precision_agree(n_labels):
     # A label that is forbidden everywhere changes nothing, but its arcs lie so far below the others
     # that the kernel takes to log space.
-    potentials = random_potentials(n_labels, [9, 400, 1, 17])
+    potentials = random_potentials(n_labels, [9, 100, 1, 17])
     weights = [1.0, 0.5, 2.0, 0.0]
     fast = mixing(potentials, weights=weights, n_threads=2)
     nodes = np.pad(potentials.nodes, ((0, 0), (0, 1)), constant_values=-np.inf)
@@ -192,11 +192,10 @@ def test_single_and_double_precision_agree(n_labels):
 def test_threads_and_order_do_not_matter(scale):
     potentials = random_potentials(11, [30] * 400, scale)
     one = mixing(potentials, n_threads=1)
-    for n_threads in (2, 3):
-        found = mixing(potentials, n_threads=n_threads)
-        assert (found.nodes == one.nodes).all()
-        assert (found.edges == one.edges).all()
-        assert (found.arc_curvatures == one.arc_curvatures).all()
+    found = mixing(potentials, n_threads=3)
+    assert (found.nodes == one.nodes).all()
+    assert (found.edges == one.edges).all()
+    assert (found.arc_curvatures == one.arc_curvatures).all()
     last = mixing(potentials.part(slice(399, 400)), n_threads=1)
     assert (last.nodes == one.nodes[-30:]).all()
     assert (last.edges == one.edges[-30:]).all()

@@ -1,7 +1,7 @@
 """Steps in the weights of label patterns that are the ends of one another."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.boosting.suffix_tree import SuffixTree
@@ -16,6 +16,7 @@ def ends_with(pattern, other):
     return pattern[-len(other) :] == other
 
 
+@settings(max_examples=40)
 @given(PATTERNS)
 def test_a_parent_is_the_longest_pattern_at_the_end(patterns):
     for pattern, parent in zip(patterns, SuffixTree(Patterns.of(patterns)).parents, strict=True):
@@ -23,6 +24,7 @@ def test_a_parent_is_the_longest_pattern_at_the_end(patterns):
         assert (patterns[parent] if parent >= 0 else ()) == max(others, key=len, default=())
 
 
+@settings(max_examples=40)
 @given(PATTERNS, st.integers(0, 100))
 def test_moves_are_the_lowest_point_of_the_parabola(patterns, seed):
     rng = np.random.default_rng(seed)
@@ -39,6 +41,7 @@ def test_moves_are_the_lowest_point_of_the_parabola(patterns, seed):
     np.testing.assert_allclose(moves, sums @ steps, rtol=1e-9, atol=1e-9)
 
 
+@settings(max_examples=40)
 @given(PATTERNS, st.lists(st.integers(0, 1), max_size=20))
 def test_own_counts_are_those_of_the_longest_pattern(patterns, labels):
     labels = tuple(labels)

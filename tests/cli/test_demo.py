@@ -8,7 +8,7 @@ from hedgerow.cli.program import main
 
 
 def test_words_are_read(capsys, monkeypatch):
-    monkeypatch.setattr(demo, "N_ROUNDS", 4)
+    monkeypatch.setattr(demo, "N_ROUNDS", 2)
     assert main(["demo"]) == 0
     out, err = capsys.readouterr()
     assert "handwritten words: 6,251 to learn from, 626 to read\n" in out
@@ -17,7 +17,7 @@ def test_words_are_read(capsys, monkeypatch):
     assert 30 < alone < together
     written, *_, read = out.splitlines()[-1].split()
     assert written == read
-    assert "4/4  loss=" in err
+    assert "2/2  loss=" in err
 
 
 @pytest.mark.parametrize(("encoding", "marks"), [("utf8", " ▄▀█"), ("ascii", " .'#")])

@@ -329,7 +329,7 @@ def test_a_checkpoint_of_another_training(chunks, place, capsys, monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
 def test_ctrl_c_leaves_no_model(chunks, place):
     file = place.with_name("long.txt")
-    file.write_text(chunks.read_text().replace("\n\n", "\n") * 300)
+    file.write_text(chunks.read_text().replace("\n\n", "\n") * 60)
     command = [sys.executable, "-m", "hedgerow", "train", str(file), "-m", str(place)]
     options = ["--order", "4", "--set", "tol=0", "--set", "max_iter=100000"]
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)

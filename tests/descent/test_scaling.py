@@ -60,18 +60,17 @@ def make_loss(X, y, *, scaled, **parameters):
     return loss, rows
 
 
-@pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize(
-    "parameters",
+    ("column", "parameters"),
     [
-        {},
-        {"reg_alpha": 0.1},
-        {"reg_lambda": 0.01},
-        {"objective": "pointwise"},
-        {"objective": "accuracy"},
-        {"objective": "max_margin"},
-        {"objective": "max_margin", "warm_iter": 0, "tol": 1e-4},
-        {"transition_attributes": True},
+        *((column, {}) for column in COLUMNS),
+        ("nanoseconds", {"reg_alpha": 0.1}),
+        ("pressure", {"reg_lambda": 0.01}),
+        ("seconds", {"objective": "pointwise"}),
+        ("tiny", {"objective": "accuracy"}),
+        ("year", {"objective": "max_margin"}),
+        ("huge", {"objective": "max_margin", "warm_iter": 0, "tol": 1e-4}),
+        ("uniform", {"transition_attributes": True}),
     ],
     ids=str,
 )
@@ -84,8 +83,9 @@ def test_a_column_of_any_size_does_not_hide_the_others(column, parameters):
     assert 5 < crf.n_iter_ < 3 * alone.n_iter_ + 30
 
 
-@pytest.mark.parametrize("column", ["year", "seconds", "uniform", "small"])
-@pytest.mark.parametrize("reg_lambda", [1.0, 0.01])
+@pytest.mark.parametrize(
+    ("column", "reg_lambda"), [("year", 1.0), ("seconds", 0.01), ("uniform", 0.01), ("small", 1.0)]
+)
 def test_the_minimum_is_that_of_another_solver(column, reg_lambda):
     crf = fit(beside(column), reg_lambda=reg_lambda, tol=1e-8)
     sequences = [beside(column)[g == GROUPS] for g in range(N // 10)]
@@ -240,7 +240,7 @@ def make_problem(seed):
     return X, y
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(PROBLEMS)
 def test_without_a_penalty_units_do_not_matter(problem):
     seed, units = problem
@@ -273,7 +273,7 @@ def solve_bundle(loss, penalties, start, iterations):
 
 
 @pytest.mark.parametrize("solve", [solve_lbfgs, solve_l1, solve_bundle])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(PROBLEMS)
 def test_with_penalties_in_the_same_units_they_do_not_matter(solve, problem):
     """u_j = unit_j w_j has the penalty of w_j if that is divided by the square of the unit."""

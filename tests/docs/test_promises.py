@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 from reference.pages import ROOT
 
@@ -12,11 +13,7 @@ PROMISES = (ROOT / "docs" / "promises.md").read_text(encoding="utf8")
 def test_every_promise_names_tests_that_exist():
     named = NAMED.findall(PROMISES)
     assert len(named) == PROMISES.count("::"), "a test is named in a form that cannot be read"
-    missing = [
-        f"{path}::{name}"
-        for path, name in named
-        if name not in {getattr(node, "name", None) for node in parse(path).body}
-    ]
+    missing = [f"{path}::{name}" for path, name in named if name not in names_in(path)]
     assert not missing
 
 
@@ -26,5 +23,7 @@ def test_every_promise_names_a_test():
     assert all(NAMED.search(part) for part in parts)
 
 
-def parse(path):
-    return ast.parse((ROOT / path).read_text(encoding="utf8"))
+@cache
+def names_in(path):
+    text = (ROOT / path).read_text(encoding="utf8")
+    return {getattr(node, "name", None) for node in ast.parse(text).body}

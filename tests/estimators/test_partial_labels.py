@@ -24,7 +24,6 @@ MODELS = {
     "order 2 and edges": {"order": 2, "transition_attributes": True},
     "all pairs": {"all_pairs": True, "reg_alpha": 0.1},
 }
-by_model = pytest.mark.parametrize("model", MODELS)
 by_estimator_and_model = pytest.mark.parametrize(
     ("estimator", "model"),
     [
@@ -121,7 +120,7 @@ def test_without_order_a_position_of_which_nothing_is_known_counts_for_nothing()
     np.testing.assert_allclose(unknown.predict_proba(rows), weighted.predict_proba(rows), rtol=1e-6)
 
 
-@by_model
+@pytest.mark.parametrize("model", ["order 0", "order 2 and edges", "all pairs"])
 def test_sequences_without_any_label_change_nothing(model):
     options = {"tol": 0, "max_iter": 40, **MODELS[model]}
     plain = LinearCRF(**options).fit(X, Y)

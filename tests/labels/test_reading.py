@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
@@ -321,6 +321,7 @@ def test_missing_label_of_a_wrong_type(missing_label):
         read_labels(["B", "O", "B"], FLAT, missing_label=missing_label)
 
 
+@settings(max_examples=30)
 @given(
     st.one_of(
         st.lists(st.one_of(st.none(), st.text(max_size=2)), min_size=1),

@@ -74,8 +74,7 @@ def test_without_pairs_there_are_no_transitions(words):
         plots.transitions(crf)
 
 
-@pytest.mark.parametrize("size", [None, (2.5, 2.5)])
-@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize(("size", "long"), [(None, True), ((2.5, 2.5), False)])
 def test_names_do_not_overlap(tree_crf, size, long, monkeypatch):
     if long:
         names = np.array([f"a rather long name {label}" for label in tree_crf.classes_])

@@ -21,11 +21,9 @@ KINDS = {
         "L1": {"reg_alpha": 0.3},
         "L1 alone": {"reg_alpha": 0.5, "reg_lambda": 0.0, "all_pairs": True},
         "pointwise": {"objective": "pointwise", "warm_iter": 5},
-        "accuracy": {"objective": "accuracy", "max_iter": 80, "tol": 1e-4},
         "accuracy, L1": {"objective": "accuracy", "max_iter": 60, "warm_iter": 3, "reg_alpha": 0.1},
         "expected accuracy": {"objective": "expected_accuracy", "warm_iter": 0},
-        "own objective": {"objective": Brier(), "warm_iter": 12},
-        "max margin": {"objective": "max_margin", "warm_iter": 4, "max_iter": 90, "tol": 1e-9},
+        "max margin": {"objective": "max_margin", "warm_iter": 4, "max_iter": 20, "tol": 1e-9},
         "max margin alone": {
             "objective": "max_margin",
             "warm_iter": 0,
@@ -39,7 +37,6 @@ KINDS = {
         "sampled": {"subsample": 0.6, "stratified": True, "colsample_bytree": 0.7},
         "pointwise": {"objective": "pointwise"},
         "accuracy": {"objective": "accuracy", "n_rounds": 45, "warm_rounds": 3},
-        "expected accuracy": {"objective": "expected_accuracy", "warm_rounds": 8},
         "own objective": {"objective": Brier()},
         "order 2, exact steps": {"order": 2, "transition_step": "exact", "newton": False},
         "weights": {"class_weight": "balanced", "window": 1},
@@ -79,8 +76,8 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_file(
     whole = saved(crf.fit(UNITS, Y, **options), tmp_path)
     n_steps = len(crf.history_["loss"])
     assert n_steps > 8
-    # Before the first checkpoint, soon after it, in later stages, and at the end.
-    stops = sorted({3, 6, n_steps // 2, n_steps * 3 // 4, n_steps})
+    # Before the first checkpoint, in a later stage, and at the end.
+    stops = [3, n_steps * 2 // 3, n_steps]
     for again in (stops, []):  # the second time it is over
         fit_with_stops(crf, again, checkpoint, UNITS, Y, **options)
         assert saved(crf, tmp_path) == whole

@@ -59,20 +59,19 @@ def fit_both(data, ours, theirs, n_rounds=20):
     return crf.predict_proba(rows[:, None]), peer.predict(matrix), crf
 
 
-@pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
+@pytest.mark.parametrize(("n_labels", "order"), [(2, 0), (3, 1), (5, 2)])
 @pytest.mark.parametrize("missing", [False, True], ids=["whole", "missing"])
 @pytest.mark.parametrize("growth", GROWTHS)
-def test_the_same_probabilities(growth, missing, n_labels):
+def test_the_same_probabilities(growth, missing, n_labels, order):
     ours, theirs = GROWTHS[growth]
-    for order in (0, 1, 2):
-        found, expected, crf = fit_both(
-            make_rows(n_labels, missing, seed=n_labels + 10 * order),
-            SHARED | ours | {"min_split_gain": 0.1, "order": order},
-            PEER | theirs | {"gamma": 0.1},
-        )
-        np.testing.assert_allclose(found, expected, atol=1e-4)
-        assert crf.n_rounds_ == 20
-        assert np.abs(expected - 1 / n_labels).max() > 0.4
+    found, expected, crf = fit_both(
+        make_rows(n_labels, missing, seed=n_labels + 10 * order),
+        SHARED | ours | {"min_split_gain": 0.1, "order": order},
+        PEER | theirs | {"gamma": 0.1},
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert crf.n_rounds_ == 20
+    assert np.abs(expected - 1 / n_labels).max() > 0.4
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def grow_constrained(table, window, labels, rules, column_rules, **more):
     return grow(table, window, labels, rules, column_rules=in_kernel, **more)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     constrained(),
     windows,

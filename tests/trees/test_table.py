@@ -15,8 +15,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("window", [0, (2, 1)])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "window"), [*((kind, (2, 1)) for kind in KINDS), ("frames", 0)])
 def test_walking_the_table_gives_the_scores(kind, window):
     X, y = make_sequences(kind, 250)
     crf = TreeCRF(n_rounds=3, max_depth=4, min_child_weight=0.1, window=window).fit(

@@ -84,11 +84,10 @@ def test_bit_identical_for_any_number_of_threads(kind):
     # So many sequences that there are several tasks for the threads.
     potentials = random_batch(n_sequences=2000 // kind.get("n_labels", 5), **kind)
     inputs = random_inputs(potentials)
-    one, *others = (everything(potentials, *inputs, n_threads=n_threads) for n_threads in (1, 2, 7))
-    for other in others:
-        for expected, found in zip(one, other, strict=True):
-            for name in expected:
-                np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+    one, other = (everything(potentials, *inputs, n_threads=n_threads) for n_threads in (1, 7))
+    for expected, found in zip(one, other, strict=True):
+        for name in expected:
+            np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
 
 
 @all_kinds
@@ -176,50 +175,51 @@ def test_the_arrays_handed_in_stay_as_they_are(kind):
         np.testing.assert_array_equal(now, before)
 
 
-every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 with_edges = pytest.mark.parametrize(
     "potentials", [random_batch(**KINDS["edges"]), random_batch(**KINDS["automaton, edges"])]
 )
 
 
-@every_function
+def all_refuse(potentials, error, message):
+    """Every function raises it."""
+    for function in FUNCTIONS.values():
+        with pytest.raises(error, match=message):
+            function(potentials)
+
+
 @with_edges
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_nan_and_inf_are_errors_that_name_the_place(function, potentials, value):
+def test_nan_and_inf_are_errors_that_name_the_place(potentials, value):
     place = potentials.offsets[4] + 2
     nodes, edges, arcs = (a.copy() for a in (potentials.nodes, potentials.edges, potentials.arcs))
     nodes[place, 2] = edges[place, 1, 2] = arcs.flat[7] = value
     where = r"score is NaN or \+inf at position 2 of sequence 4;"
-    with pytest.raises(ValueError, match=f"a node {where}"):
-        function(replace(potentials, nodes=nodes))
-    with pytest.raises(ValueError, match=f"an edge {where}"):
-        function(replace(potentials, edges=edges))
+    all_refuse(replace(potentials, nodes=nodes), ValueError, f"a node {where}")
+    all_refuse(replace(potentials, edges=edges), ValueError, f"an edge {where}")
     message = r"arc score is NaN or \+inf, from label 2 to label 1|score of arc \d+ is NaN or \+inf"
-    with pytest.raises(ValueError, match=message):
-        function(replace(potentials, arcs=arcs))
+    all_refuse(replace(potentials, arcs=arcs), ValueError, message)
 
 
-@every_function
 @with_edges
-def test_edges_into_a_first_position_are_not_read(function, potentials):
+def test_edges_into_a_first_position_are_not_read(potentials):
     first = potentials.offsets[:-1][np.diff(potentials.offsets) > 0]
     other = replace(potentials, edges=potentials.edges.copy())
     other.edges[first] = np.nan
-    one, two = function(potentials), function(other)
-    if hasattr(one, "marginals"):
-        one, two = (one.marginals, one.arc_sums), (two.marginals, two.arc_sums)
-    for expected, found in zip(one, two, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for function in FUNCTIONS.values():
+        one, two = function(potentials), function(other)
+        if hasattr(one, "marginals"):
+            one, two = (one.marginals, one.arc_sums), (two.marginals, two.arc_sums)
+        for expected, found in zip(one, two, strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
-@every_function
 @all_kinds
-def test_a_sequence_without_labellings_is_named(function, kind):
+def test_a_sequence_without_labellings_is_named(kind):
+    message = "sequence 4 has no labelling with a finite score"
     good = random_batch(**kind)
     nodes, place = good.nodes.copy(), good.offsets[4]
     nodes[place + 1] = -np.inf
-    with pytest.raises(NoPathError, match="sequence 4 has no labelling with a finite score"):
-        function(replace(good, nodes=nodes))
+    all_refuse(replace(good, nodes=nodes), NoPathError, message)
     if good.n_labels < 3 or good.arcs.ndim == 2:
         return
     # A sequence that begins with 1 1, which is forbidden.
@@ -228,8 +228,7 @@ def test_a_sequence_without_labellings_is_named(function, kind):
     known[place : place + 2] = 1, 1
     pin_known(nodes, known)
     arcs[(automaton.labels == 1) & (automaton.last_labels[automaton.sources] == 1)] = -np.inf
-    with pytest.raises(NoPathError, match="sequence 4 has no labelling with a finite score"):
-        function(replace(good, nodes=nodes, arcs=arcs))
+    all_refuse(replace(good, nodes=nodes, arcs=arcs), NoPathError, message)
 
 
 CHAIN = scores_of(np.zeros((4, 2)), np.zeros((2, 2)), [0, 4])
@@ -237,7 +236,6 @@ OVER_PAIRS = scores_of(np.zeros((4, 2)), np.zeros(6), [0, 4], None, pair_automat
 both = pytest.mark.parametrize("potentials", [CHAIN, OVER_PAIRS], ids=["chain", "automaton"])
 
 
-@every_function
 @pytest.mark.parametrize(
     ("good", "change", "message"),
     [
@@ -256,9 +254,8 @@ both = pytest.mark.parametrize("potentials", [CHAIN, OVER_PAIRS], ids=["chain", 
         ),
     ],
 )
-def test_potentials_of_wrong_shapes_are_errors(function, good, change, message):
-    with pytest.raises(ValueError, match=message):
-        function(replace(good, **change))
+def test_potentials_of_wrong_shapes_are_errors(good, change, message):
+    all_refuse(replace(good, **change), ValueError, message)
 
 
 @pytest.mark.parametrize(
@@ -270,18 +267,17 @@ def test_tables_of_arcs_of_wrong_shapes_are_errors(n_labels, arcs, message):
         forward_backward(scores_of(np.zeros((4, n_labels)), arcs, [0, 4]))
 
 
-@every_function
 @pytest.mark.parametrize("patterns", [[], [(0, 1)], [(0, 0), (0, 1), (1, 0)], [(0, 1) * 6]])
-def test_edges_need_all_pairs(function, patterns):
+def test_edges_need_all_pairs(patterns):
     automaton = Automaton.build(2, patterns)
     nodes, arcs, edges = np.zeros((4, 2)), np.zeros(automaton.n_arcs), np.zeros((4, 2, 2))
     potentials = scores_of(nodes, arcs, np.array([0, 4]), edges, automaton)
-    with pytest.raises(ValueError, match="edges need an automaton with an arc for every label"):
-        function(potentials)
+    all_refuse(potentials, ValueError, "edges need an automaton with an arc for every label")
     without = replace(potentials, edges=None)
     with pytest.raises(ValueError, match="pairs need an automaton with an arc for every label"):
         forward_backward(without, pairs="each")
-    function(without)
+    for function in FUNCTIONS.values():
+        function(without)
 
 
 WEIGHTED = partial(weighted_forward_backward, labels=np.zeros(4), weights=np.ones(4))
@@ -346,17 +342,17 @@ NO_CODES = [
 ]
 
 
-@both
 @pytest.mark.parametrize("labels", NO_CODES, ids=str)
-@pytest.mark.parametrize("function", [log_likelihood, forward_backward, WEIGHTED])
-def test_what_is_no_label_code_is_not_taken_for_one(function, labels, potentials):
+def test_what_is_no_label_code_is_not_taken_for_one(labels):
     place = 1 if labels[0] == 0 else 0
     message = (
         "labels must be integers from 0 to n_labels - 1 = 1; "
         f"got {np.asarray(labels).tolist()[place]!r} at position {place}"
     )
-    with pytest.raises(ValueError, match=re.escape(message)):
-        function(potentials, labels=labels)
+    for function in (log_likelihood, forward_backward, WEIGHTED):
+        for potentials in (CHAIN, OVER_PAIRS):
+            with pytest.raises(ValueError, match=re.escape(message)):
+                function(potentials, labels=labels)
 
 
 @pytest.mark.parametrize("kind", [bool, np.uint8, np.uint64, np.int64, np.float32, object])
@@ -385,24 +381,31 @@ def test_the_kernel_checks_patterns(potentials, offsets, arcs, n_columns, messag
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
-@pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize(
-    ("automaton", "kernel"),
+    ("automaton", "kernel", "n_threads"),
     [
-        *((None, kernel) for kernel in ("posteriors", "weighted", "tangents", "viterbi")),
-        *((pair_automaton, kernel) for kernel in ("posteriors", "weighted", "tangents", "viterbi")),
-        *((pair_automaton, kernel) for kernel in ("k_best", "samples")),
+        (None, "posteriors", 1),
+        (None, "weighted", 2),
+        (None, "tangents", 2),
+        (None, "viterbi", 1),
+        (pair_automaton, "posteriors", 2),
+        (pair_automaton, "weighted", 1),
+        (pair_automaton, "tangents", 1),
+        (pair_automaton, "viterbi", 2),
+        (pair_automaton, "k_best", 2),
+        (pair_automaton, "samples", 1),
     ],
 )
 def test_ctrl_c_ends_a_long_call_before_its_work_is_done(automaton, kernel, n_threads):
     # Two groups of four sequences that would take seconds; the signal comes while they run.
-    n_labels, n_positions = 300, 64_000
+    n_labels, n_positions = 300, 48_000
     offsets = np.arange(0, n_positions + 1, n_positions // 8)
     trellis = trellis_of(n_labels, automaton and automaton(n_labels))
     nodes, labels = np.zeros((n_positions, n_labels)), np.zeros(n_positions, np.int32)
     scores = Scores(nodes, np.zeros(trellis.arc_shape), offsets, trellis)
     codes, numbers = np.full((1, n_positions), -1, np.int32), np.full((1, 8), np.nan)
-    out = Outputs(log_likelihoods=numbers[0], marginals=np.full_like(nodes, np.nan))
+    out = Outputs(log_likelihoods=numbers[0], marginals=np.zeros_like(nodes))
+    out.marginals[:, 0] = np.nan
     call = {
         "posteriors": lambda: trellis.fill_posteriors(scores, labels, None, out, n_threads),
         "weighted": lambda: trellis.fill_weighted_posteriors(
@@ -417,11 +420,11 @@ def test_ctrl_c_ends_a_long_call_before_its_work_is_done(automaton, kernel, n_th
             scores, np.zeros((1, n_positions)), codes, n_threads
         ),
     }[kernel]
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.03, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         call()
     timer.join()
     assert np.isnan(numbers).any()
-    assert np.isnan(out.marginals).any()
+    assert np.isnan(out.marginals[:, 0]).any()
     assert (codes < 0).any()

@@ -240,7 +240,7 @@ def check_refused(potentials):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), k=st.sampled_from([1, 2, 5, 7, 40]))
 def test_every_function_equals_enumeration(kind, data, seed, k):
     batch, rng = data.draw(batches(kind)), np.random.default_rng(seed)
@@ -275,7 +275,7 @@ def test_directions_as_large_as_one_over_the_marginals(depth, seed):
         check_tangent(potentials, batch, exact, rng.normal(size=(6, 3)) / marginals, arcs)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(batch_cases(constrained=False, longest=5).map(make_batch))
 def test_pattern_marginals_equal_the_formula_of_the_paper(batch):
     result = forward_backward(batch.potentials, patterns=all_arcs(batch.potentials))

@@ -32,7 +32,7 @@ def over_pairs(potentials):
 
 @pytest.mark.parametrize(
     ("n_positions", "scale", "edges"),
-    [(100_000, 1.0, False), (10_000, 500.0, False), (10_000, 1.0, True)],
+    [(30_000, 1.0, False), (10_000, 500.0, False), (10_000, 1.0, True)],
     ids=["scaled", "log space", "edges"],
 )
 def test_long_first_order_chains_equal_the_first_order_kernel(n_positions, scale, edges):
@@ -186,8 +186,8 @@ def test_no_positions(order, offsets):
 @pytest.mark.parametrize(
     ("scale", "n_positions"),
     [
-        *((scale, 1_000_000) for scale in (1e2, 1e5, -1e5)),
-        *((scale, 100_000) for scale in (-1e2, 8e2, -8e2)),
+        *((scale, 1_000_000) for scale in (1e2, -1e5)),
+        *((scale, 20_000) for scale in (-1e2, 8e2, -8e2, 1e5)),
     ],
 )
 def test_up_to_a_million_positions(scale, n_positions):

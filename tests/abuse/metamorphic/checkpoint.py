@@ -126,4 +126,4 @@ def check_others_are_refused(training: Training, fit: dict[str, Any], path: Path
         assert path.read_bytes() == before
 
 
-KINDS = [Kind("metamorphic-checkpoint", stopped_trainings(), check_checkpoint, in_suite=6)]
+KINDS = [Kind("metamorphic-checkpoint", stopped_trainings(), check_checkpoint, in_suite=3)]

@@ -178,6 +178,6 @@ def check_scale(case: Case) -> None:
 
 
 KINDS = [
-    Kind("metamorphic-columns", changed_columns(), check_columns, in_suite=8),
+    Kind("metamorphic-columns", changed_columns(), check_columns, in_suite=4),
     Kind("metamorphic-scale", scaled_trainings(), check_scale, in_suite=4),
 ]

@@ -52,4 +52,4 @@ def check_copies(case: Case) -> None:
     assert file_of(again) == file, "fitted again"
 
 
-KINDS = [Kind("metamorphic-copies", trainings(), check_copies, in_suite=3)]
+KINDS = [Kind("metamorphic-copies", trainings(), check_copies, in_suite=2)]

@@ -149,4 +149,4 @@ def add_column(X: Any, ids: np.ndarray) -> tuple[Any, str | int]:
     return np.insert(X, 1, ids, axis=1), 1
 
 
-KINDS = [Kind("metamorphic-forms", changed_forms(), check_forms, in_suite=10)]
+KINDS = [Kind("metamorphic-forms", changed_forms(), check_forms, in_suite=5)]

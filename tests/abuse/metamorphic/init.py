@@ -64,4 +64,4 @@ def check_minimum(training: Training) -> None:
         assert second.loss_ >= first.loss_ * (1 - 1e-6)
 
 
-KINDS = [Kind("metamorphic-init", continued_trainings(), check_init, in_suite=8)]
+KINDS = [Kind("metamorphic-init", continued_trainings(), check_init, in_suite=4)]

@@ -60,6 +60,6 @@ def check_batches(case: Case) -> None:
 
 
 KINDS = [
-    Kind("metamorphic-order", trainings(), check_order, in_suite=6),
-    Kind("metamorphic-batches", trainings(), check_batches, in_suite=6),
+    Kind("metamorphic-order", trainings(), check_order, in_suite=3),
+    Kind("metamorphic-batches", trainings(), check_batches, in_suite=3),
 ]

@@ -91,4 +91,4 @@ def reverse(x: Any) -> Any:
     return x.iloc[::-1] if isinstance(x, pd.DataFrame) else x[::-1]
 
 
-KINDS = [Kind("metamorphic-weights", weighted_trainings(), check_weights, in_suite=8)]
+KINDS = [Kind("metamorphic-weights", weighted_trainings(), check_weights, in_suite=4)]
