@@ -18,7 +18,9 @@ from reference.estimators import ESTIMATORS, small
 from reference.model_files import CHUNKS, FULL, file_of
 
 # How long it takes to draw a case depends on what else the machine does.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "suite", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("suite")
 
 gc.disable()  # while thousands of tests are collected, which all stay

@@ -9,7 +9,7 @@ from safetensors.numpy import save as save_tensors
 
 import hedgerow
 from hedgerow import LinearCRF, ModelFileError, TreeCRF, persist
-from reference.estimators import ESTIMATORS
+from reference.estimators import ESTIMATORS, small
 from reference.model_files import (
     FRAMES,
     FULL,
@@ -100,7 +100,7 @@ def test_foreign_files(foreign, message):
 
 
 def test_every_truncated_file_is_refused(data):
-    for length in range(len(data)):
+    for length in (*range(0, len(data), 11), *range(len(data) - 99, len(data))):
         with pytest.raises(ModelFileError, match=r"truncated|too short|empty"):
             hedgerow.load(data[:length])
     refuses_file(
@@ -200,9 +200,8 @@ MISSING = {
 @pytest.mark.parametrize(
     ("estimator", "changes", "message"),
     [
-        (estimator, *case)
-        for estimator in ESTIMATORS
-        for case in (*METADATA, *OWN_METADATA[estimator])
+        *((LinearCRF, *case) for case in (*METADATA, *OWN_METADATA[LinearCRF])),
+        *((TreeCRF, *case) for case in OWN_METADATA[TreeCRF]),
     ],
 )
 def test_metadata_that_make_no_sense(estimator, changes, message):
@@ -267,8 +266,8 @@ def test_numbers_that_no_float_can_hold(data):
         {"kind": "rows"},
     ],
 )
-def test_a_column_schema_that_contradicts_itself(make, tmp_path, changes):
-    data = saved(make().fit(FRAMES, Y), tmp_path)
+def test_a_column_schema_that_contradicts_itself(tmp_path, changes):
+    data = saved(small(LinearCRF).fit(FRAMES, Y), tmp_path)
     schema = take_apart(data)[1].metadata["schema"] | changes
     refuses_file(alter(data, schema=schema), f"{INVALID}its columns")
 
@@ -306,8 +305,8 @@ def usable(files):
 
 def test_damaged_files_are_refused_or_do_no_harm(data, estimator):
     X = FULL[estimator][1]
-    expected, loaded = hedgerow.load(data).predict_proba(X), list(usable(mutants(data, 1000)))
-    assert len(loaded) < 50
+    expected, loaded = hedgerow.load(data).predict_proba(X), list(usable(mutants(data, 400)))
+    assert len(loaded) < 20
     for model in loaded:
         np.testing.assert_array_equal(model.predict_proba(X), expected)
 
@@ -346,8 +345,8 @@ def signed_mutants(data, count):
 
 
 def test_files_that_pass_the_checksum_are_refused_or_can_be_used(data, estimator):
-    loaded = list(usable(signed_mutants(data, 200)))
-    assert 0 < len(loaded) < 140
+    loaded = list(usable(signed_mutants(data, 80)))
+    assert 0 < len(loaded) < 56
     for model in loaded:
         try:
             marginals = model.predict_proba(FULL[estimator][1])

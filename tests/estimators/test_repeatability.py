@@ -25,10 +25,14 @@ from reference.linear import hide, make_data, to_dicts
 X, Y = make_data(n_sequences=300, n_features=6, labels="abcd", longest=30)
 DICTS, PARTIAL = to_dicts(X), hide(Y)
 FRAMES = [
-    pd.DataFrame(x)
-    .rename(columns=str)
-    .assign(text=[f"v{value:.1f}" for value in x[:, 0]], word=[f"w{value}" for value in x[:, 1]])
-    for x in X[:100]
+    pd.DataFrame(
+        {
+            **{str(number): column for number, column in enumerate(x.T)},
+            "text": [f"v{value:.1f}" for value in x[:, 0]],
+            "word": [f"w{value}" for value in x[:, 1]],
+        }
+    )
+    for x in X[:60]
 ]
 DRAWS = {
     "subsample": 0.5,
@@ -42,30 +46,27 @@ EDGES = {"transition_attributes": True}
 CASES = [
     *((estimator, X, Y, {}) for estimator in ESTIMATORS),
     *((estimator, X, Y, {"order": 2}) for estimator in ESTIMATORS),
-    *((estimator, X, Y, {"class_weight": "balanced"}) for estimator in ESTIMATORS),
-    *((estimator, X, PARTIAL, {}) for estimator in ESTIMATORS),
-    *((estimator, X, PARTIAL, {"order": 2}) for estimator in ESTIMATORS),
-    (LinearCRF, X, Y, EDGES),
+    (LinearCRF, X, PARTIAL, {"order": 2}),
     (LinearCRF, X, Y, {"reg_alpha": 0.5}),
+    (LinearCRF, X, Y, {"objective": "accuracy"}),
+    (LinearCRF, X, Y, {"objective": "max_margin"}),
     (LinearCRF, X, Y, {"order": 2, "class_weight": "balanced"}),
     (LinearCRF, X[:100], Y[:100], {"order": 3, **EDGES}),
     (LinearCRF, X[:100], PARTIAL[:100], EDGES),
-    (TreeCRF, X, Y, {"window": 1}),
+    (TreeCRF, X, PARTIAL, {}),
+    (TreeCRF, X, Y, {"window": 1, "class_weight": "balanced"}),
+    (TreeCRF, X, Y, {"objective": "expected_accuracy", "warm_rounds": 1}),
     (TreeCRF, X, Y, DRAWS),
-    (TreeCRF, X, Y, {"newton": False}),
-    (TreeCRF, X, Y, {"transition_step": "exact"}),
+    (TreeCRF, X, Y, {"newton": False, "transition_step": "exact"}),
     (TreeCRF, DICTS, Y, {"window": (1, 0)}),
-    (TreeCRF, FRAMES, Y[:100], {}),
+    (TreeCRF, FRAMES, Y[:60], {}),
 ]
 some_kinds = pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
-        *((estimator, {}) for estimator in ESTIMATORS),
-        *((estimator, {"order": 2}) for estimator in ESTIMATORS),
-        *((estimator, {"class_weight": "balanced"}) for estimator in ESTIMATORS),
-        (LinearCRF, EDGES),
-        (LinearCRF, {"reg_alpha": 0.5}),
-        (TreeCRF, {"window": 1}),
+        (LinearCRF, EDGES | {"class_weight": "balanced"}),
+        (LinearCRF, {"reg_alpha": 0.5, "order": 2}),
+        (TreeCRF, {"window": 1, "order": 2}),
         (TreeCRF, DRAWS),
     ],
 )
@@ -78,14 +79,14 @@ some_kinds = pytest.mark.parametrize(
 )
 def test_bit_identical_for_any_number_of_threads(estimator, given, y, parameters):
     weights, few = np.linspace(1, 2, len(given)), given[:50]
-    one, *others = (
+    one, other = (
         small(estimator, **parameters, n_jobs=n_jobs).fit(given, y, weights, eval_set=(few, y[:50]))
-        for n_jobs in (1, 2, 7)
+        for n_jobs in (1, 7)
     )
-    expected = [*answers(one, few), one.log_likelihood(few, PARTIAL[:50])]
-    for other in others:
-        assert_same_training(one, other)
-        assert_same([*answers(other, few), other.log_likelihood(few, PARTIAL[:50])], expected)
+    assert_same_training(one, other)
+    assert_same(
+        *([*answers(crf, few), crf.log_likelihood(few, PARTIAL[:50])] for crf in (one, other))
+    )
 
 
 @some_kinds
@@ -144,7 +145,7 @@ def test_predictions_from_several_threads_at_once(make, form):
 
 def test_fits_in_several_threads_at_once(make):
     with ThreadPoolExecutor(4) as pool:
-        first, *others = pool.map(lambda _: make(n_jobs=2).fit(X, Y), range(6))
+        first, *others = pool.map(lambda _: make(n_jobs=2).fit(X[:100], Y[:100]), range(6))
     for other in others:
         assert_same_training(first, other)
 
@@ -158,19 +159,18 @@ def test_fits_in_several_threads_at_once(make):
     [
         (LinearCRF(tol=0, reg_lambda=1e-6, max_iter=9), {"max_iter": 10**6}),
         (LinearCRF(tol=0, reg_lambda=1e-6, reg_alpha=0.1, max_iter=9), {"max_iter": 10**6}),
-        (LinearCRF(tol=0, reg_lambda=1e-6, order=2, max_iter=9), {"max_iter": 10**6}),
         (TreeCRF(n_rounds=2, max_depth=8, trim=0), {"n_rounds": 10**6}),
     ],
-    ids=["LinearCRF", "L1", "order 2", "TreeCRF"],
+    ids=["LinearCRF", "L1", "TreeCRF"],
 )
 def test_ctrl_c_ends_a_long_fit_and_leaves_the_model_as_it_was(crf, endless):
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(20_000, 60))
+    rows = rng.normal(size=(5_000, 60))
     labels = rng.integers(0, 40, len(rows))
     crf.fit(rows[:50], labels[:50])
     kept = crf.predict_proba(rows[:50]), *tables(crf).values()
     crf.set_params(**endless)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         crf.fit(rows, labels, groups=np.arange(len(rows)) // 100)

@@ -1,5 +1,7 @@
 """Objectives of the marginals: their values, and their gradients by marginals and by potentials."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,17 +47,17 @@ def value_by_hand(objective, marginals, codes, weights):
     return total
 
 
-@objectives
 @cases
 @forms
-def test_values_are_those_of_all_labellings(objective, case, form):
+def test_values_are_those_of_all_labellings(case, form):
     potentials, targets, chains = make_problem(form, case)
     marginals = np.concatenate([enumerate_patterns(chain).marginals for chain in chains])
     weights = np.ones(8) if targets.weights is None else targets.weights
-    expected = value_by_hand(objective, marginals, targets.codes, weights)
-    found = OfMarginals(objective).measure(potentials, targets, n_threads=2)
-    assert found.loss == pytest.approx(-expected, rel=1e-10)
-    np.testing.assert_allclose(found.posteriors.marginals, marginals, rtol=1e-9)
+    for objective in OBJECTIVES:
+        expected = value_by_hand(objective, marginals, targets.codes, weights)
+        found = OfMarginals(objective).measure(potentials, targets, n_threads=2)
+        assert found.loss == pytest.approx(-expected, rel=1e-10), objective
+        np.testing.assert_allclose(found.posteriors.marginals, marginals, rtol=1e-9)
 
 
 def slopes_of(objective, potentials, targets):
@@ -68,21 +70,22 @@ def loss_of(objective, potentials, targets):
     return OfMarginals(objective).measure(potentials, targets, n_threads=1).loss
 
 
-@objectives
 @cases
 @forms
-@pytest.mark.parametrize("forbidden", [False, True])
-def test_slopes_equal_central_differences(objective, case, form, forbidden):
-    nodes = (case[0] == 0, 2) if forbidden else None
-    potentials, targets, _ = make_problem(form, case, forbidden=nodes)
-    found = slopes_of(objective, potentials, targets)
-    for array, slopes in ((potentials.nodes, found.marginals), (potentials.arcs, found.arc_sums)):
-        expected = central_differences(lambda: loss_of(objective, potentials, targets), array, 1e-5)
-        assert slopes == pytest.approx(-expected, rel=1e-5, abs=1e-7)
+def test_slopes_equal_central_differences(case, form):
+    for objective, nodes in zip(OBJECTIVES, [None, (case[0] == 0, 2)] * 2, strict=True):
+        potentials, targets, _ = make_problem(form, case, forbidden=nodes)
+        found = slopes_of(objective, potentials, targets)
+        loss = partial(loss_of, objective, potentials, targets)
+        for array, slopes in (
+            (potentials.nodes, found.marginals),
+            (potentials.arcs, found.arc_sums),
+        ):
+            expected = central_differences(loss, array, 1e-5)
+            assert slopes == pytest.approx(-expected, rel=1e-5, abs=1e-7), objective
 
 
-@objectives
-@given(seed=st.integers(0, 2**32 - 1), n_labels=st.integers(1, 5))
+@given(st.sampled_from(OBJECTIVES), st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_gradients_by_marginals_equal_central_differences(objective, seed, n_labels):
     rng = np.random.default_rng(seed)
     marginals = rng.dirichlet(np.full(n_labels, 2.0), size=6) + 0.01 * np.arange(n_labels)
