@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -22,7 +20,10 @@ namespace hedgerow {
 class Crew {
  public:
   Crew(int n_threads, Stop& stop)
-      : n_threads_(std::max(n_threads, 1)), stop_(stop), caller_(std::this_thread::get_id()) {}
+      : n_threads_(std::max(n_threads, 1)),
+        stop_(stop),
+        caller_(std::this_thread::get_id()),
+        boards_(n_threads_) {}
 
   // Runs task(0) ... task(n_tasks - 1), as parallel_for_each_thread does, on all threads of the
   // crew: those for which no task is left help the others. Call it once.
@@ -60,25 +61,20 @@ class Crew {
   // Runs task(0) ... task(n_tasks - 1) on this thread and on those that are idle.
   template <class Task>
   void share(int64_t n_tasks, const Task& task) {
-    if (n_tasks <= 1 || n_idle_.load(std::memory_order_relaxed) == 0) {
+    Board* board =
+        n_tasks <= 1 || n_idle_.load(std::memory_order_relaxed) == 0 ? nullptr : take_board();
+    if (board == nullptr) {
       for (int64_t i = 0; i < n_tasks; ++i) task(i);
       return;
     }
     Job job{detail::TaskQueue(n_tasks), &task,
             [](const void* shared, int64_t i) { (*static_cast<const Task*>(shared))(i); }};
-    {
-      const std::lock_guard lock(mutex_);
-      jobs_.push_back(&job);
-      n_jobs_.fetch_add(1);
-    }
+    board->job.store(&job);
     announce();
     job.run();
-    {
-      const std::lock_guard lock(mutex_);
-      std::erase(jobs_, &job);
-      n_jobs_.fetch_sub(1);
-    }
-    while (job.n_helpers.load(std::memory_order_acquire) > 0) pause();
+    board->job.store(nullptr);
+    while (board->n_readers.load() > 0) pause();
+    board->is_taken.store(false);
     job.queue.rethrow();
   }
 
@@ -95,16 +91,22 @@ class Crew {
     detail::TaskQueue queue;
     const void* task;
     void (*call)(const void*, int64_t);
-    std::atomic<int> n_helpers{0};
 
     void run() {
       const auto one = [this](int64_t i) { call(task, i); };
       queue.run(one);
     }
   };
+  // Where a thread says what it shares. The job is gone once nobody reads the board that has been
+  // wiped, so those who read count themselves first.
+  struct alignas(64) Board {
+    std::atomic<bool> is_taken{false};
+    std::atomic<Job*> job{nullptr};
+    std::atomic<int> n_readers{0};
+  };
 
-  static constexpr int kSpins =
-      4000;  // looks for work before a thread sleeps: some 100 microseconds
+  // Looks for work before a thread sleeps: some 100 microseconds.
+  static constexpr int kSpins = 4000;
 
   static void pause() {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -127,11 +129,7 @@ class Crew {
     for (;;) {
       const uint32_t seen = news_.load();
       if (n_at_work_.load() == 0) break;
-      if (Job* job = join_job()) {
-        n_idle_.fetch_sub(1);
-        job->run();
-        job->n_helpers.fetch_sub(1, std::memory_order_release);
-        n_idle_.fetch_add(1);
+      if (help_someone()) {
         n_looks = 0;
       } else if (++n_looks < kSpins) {
         pause();
@@ -144,15 +142,32 @@ class Crew {
     n_idle_.fetch_sub(1);
   }
 
-  Job* join_job() {
-    if (n_jobs_.load(std::memory_order_relaxed) == 0) return nullptr;
-    const std::lock_guard lock(mutex_);
-    for (Job* job : jobs_) {
-      if (!job->queue.has_more()) continue;
-      job->n_helpers.fetch_add(1, std::memory_order_relaxed);
-      return job;
-    }
+  // Null if all boards are in use.
+  Board* take_board() {
+    for (Board& board : boards_)
+      if (!board.is_taken.load(std::memory_order_relaxed) && !board.is_taken.exchange(true))
+        return &board;
     return nullptr;
+  }
+
+  // Returns whether there was something to do.
+  bool help_someone() {
+    for (Board& board : boards_) {
+      if (board.job.load(std::memory_order_relaxed) == nullptr) continue;
+      board.n_readers.fetch_add(1);
+      Job* job = board.job.load();
+      const bool helps = job != nullptr && job->queue.has_more();
+      if (helps) {
+        n_idle_.fetch_sub(1);
+        job->run();
+        n_idle_.fetch_add(1);
+      }
+      // All that is left of it has been taken. No other job can be here, as there is a reader.
+      if (job != nullptr) board.job.store(nullptr);
+      board.n_readers.fetch_sub(1);
+      if (helps) return true;
+    }
+    return false;
   }
 
   // The others notice an interrupt at their next check.
@@ -170,9 +185,7 @@ class Crew {
   Stop& stop_;
   std::thread::id caller_;
   std::exception_ptr interrupted_;  // of the caller's thread
-  std::mutex mutex_;
-  std::vector<Job*> jobs_;  // of which tasks may be left
-  std::atomic<int> n_jobs_{0};
+  std::vector<Board> boards_;
   std::atomic<int> n_at_work_{0};
   std::atomic<int> n_idle_{0};
   std::atomic<uint32_t> news_{0};

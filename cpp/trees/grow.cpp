@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -18,10 +20,14 @@ namespace {
 constexpr int64_t kPieceSize = 1 << 13;  // examples that a thread partitions in one go
 constexpr uint64_t kTreeColumns = 1, kNodeColumns = 2;  // purposes of random numbers
 
+// Memory for the histograms of nodes whose branches are grown side by side.
+constexpr int64_t kBytesOfBranches = 1 << 25;
+
 // A node that may still be split.
 struct OpenNode {
   int32_t node;
   int depth;
+  int64_t first;                 // place of its examples among those of the tree
   std::span<int32_t> positions;  // of its examples
   std::span<int32_t> spare;      // room for as many
   Sum total;
@@ -71,7 +77,7 @@ struct Space {
   // Those of a node stand together in one of the two, in order, and it has the same places in the
   // other.
   PooledArray<int32_t> positions, spare;
-  PooledArray<uint8_t> goes_left;  // by example of the node that is partitioned
+  PooledArray<uint8_t> goes_left;  // by example of the nodes that are partitioned
   PooledArray<Sum> sums;           // (N,) by position
 
   Space(const std::shared_ptr<MemoryPool>& pool, int64_t n_examples, int64_t n_positions)
@@ -81,10 +87,11 @@ struct Space {
         sums(pool, n_positions) {}
 };
 
+// A tree, or a branch of it that grows apart.
 struct GrowingTree {
   uint64_t key;
   SplitRules rules;
-  Space space;
+  std::shared_ptr<Space> space;
   std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
   const int8_t* directions;       // by column, of type ColumnDirection; null: any way
   GrownTree nodes{};
@@ -113,48 +120,152 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
   return chosen;
 }
 
+// Numbers the nodes as if the youngest had always been split first.
+GrownTree renumber(const GrownTree& tree) {
+  GrownTree out{tree[0]};
+  out.reserve(tree.size());
+  std::vector<int32_t> open{0};  // numbers in `out`, rising
+  while (!open.empty()) {
+    const int32_t node = open.back();
+    open.pop_back();
+    if (out[node].column < 0) continue;
+    const int32_t left = std::exchange(out[node].left, static_cast<int32_t>(out.size()));
+    for (const int32_t child : {left, left + 1}) {
+      open.push_back(static_cast<int32_t>(out.size()));
+      out.push_back(tree[child]);
+    }
+  }
+  return out;
+}
+
+// Puts a branch in the place of its root.
+void graft(const GrownTree& branch, int32_t root, GrownTree& tree) {
+  const auto shift = static_cast<int32_t>(tree.size()) - 1;
+  tree[root] = branch[0];
+  tree.insert(tree.end(), branch.begin() + 1, branch.end());
+  const auto move = [shift](TreeNode& node) {
+    if (node.column >= 0) node.left += shift;
+  };
+  move(tree[root]);
+  std::for_each(tree.end() - (std::ssize(branch) - 1), tree.end(), move);
+}
+
+class Grower;
+
+// Growers that wait for their next use. Threads share it.
+class GrowerPool {
+ public:
+  explicit GrowerPool(std::function<std::unique_ptr<Grower>()> make) : make_(std::move(make)) {}
+
+  std::unique_ptr<Grower> take();
+  void give_back(std::unique_ptr<Grower> grower);
+
+ private:
+  std::function<std::unique_ptr<Grower>()> make_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Grower>> idle_;
+};
+
 // Grows trees one after the other; each thread has its own. The frontier decides which node is
-// split next; each step counts examples, finds the splits of the nodes that are new, and partitions
-// one node.
+// split next; each step partitions one node, counts examples, and finds the splits of the nodes
+// that are new. Large nodes are the work of all threads that are idle, small ones with all that is
+// below them of one thread each.
 class Grower {
  public:
   Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules* column_rules,
-         const std::shared_ptr<MemoryPool>& pool, Crew& crew, Stop& stop)
+         const std::shared_ptr<MemoryPool>& pool, GrowerPool& growers, Crew& crew, Stop& stop)
       : data_(data),
         rules_(rules),
         column_rules_(column_rules),
         pool_(pool),
+        growers_(growers),
         crew_(crew),
         stop_(stop),
         builder_(data, crew, stop) {}
 
   GrownTree grow(std::span<const Derivatives> derivatives, int output, uint64_t key) {
     GrowingTree tree = plant(derivatives, output, key);
-    Frontier frontier(rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth);
-    Pending pending = open_root(tree, derivatives);
-    for (;;) {
-      stop_.check();
-      count(tree, pending);
-      // If each machine had some of the examples, they would add up what they counted here, and
-      // find the same splits. (In `plant` they would agree on units, in `open_root` on the root's
-      // sum, in `split` on how many examples go each way.)
-      subtract_sibling(pending);
-      find_split_of(tree, pending.counted, frontier);
-      if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);
-      if (frontier.empty() || tree.n_leaves >= rules_.max_leaves) break;
-      pending = split(tree, frontier.pop());
-    }
-    while (!frontier.empty()) give_back(frontier.pop().histogram);
-    return std::move(tree.nodes);
+    Frontier frontier(is_best_first());
+    open(tree, open_root(tree, derivatives), frontier);
+    const bool has_branches = grow_from(tree, std::ssize(derivatives), frontier);
+    return has_branches ? renumber(tree.nodes) : std::move(tree.nodes);
   }
 
  private:
+  bool is_best_first() const {
+    return rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth;
+  }
+
+  // Splits nodes of a tree with so many examples until it is complete; returns whether branches
+  // grew apart, which leaves the nodes in any order.
+  bool grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier) {
+    std::vector<OpenNode> branches;
+    while (!frontier.empty() && tree.n_leaves < rules_.max_leaves) {
+      stop_.check();
+      OpenNode node = frontier.pop();
+      if (may_grow_apart(node, n_examples, std::ssize(branches)))
+        branches.push_back(std::move(node));
+      else
+        open(tree, split(tree, std::move(node)), frontier);
+    }
+    while (!frontier.empty()) give_back(frontier.pop().histogram);
+    grow_apart(tree, branches);
+    return !branches.empty();
+  }
+
+  // Finds the splits of nodes that are new.
+  void open(const GrowingTree& tree, Pending pending, Frontier& frontier) {
+    count(tree, pending);
+    // If each machine had some of the examples, they would add up what they counted here, and find
+    // the same splits. (In `plant` they would agree on units, in `open_root` on the root's sum, in
+    // `split` on how many examples go each way.)
+    subtract_sibling(pending);
+    find_split_of(tree, pending.counted, frontier);
+    if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);
+  }
+
+  // Whether a node is small enough to make, with others like it, equal work for all idle threads.
+  // What comes of it may depend neither on other branches nor on the numbers of nodes. Attributes
+  // would need much memory for every branch.
+  bool may_grow_apart(const OpenNode& node, int64_t n_examples, int64_t n_branches) const {
+    constexpr int64_t kLeastAdditions = 1 << 16;
+    const int64_t n_parts = 2 * crew_.n_pieces(n_examples);
+    return n_parts > 2 && node.n_examples() <= n_examples / n_parts &&
+           node.n_examples() * data_.n_full_additions() >= kLeastAdditions && !is_best_first() &&
+           rules_.colsample_bynode >= 1.0 && !data_.has_sparse() &&
+           (n_branches + 1) * data_.n_full_bins() * static_cast<int64_t>(sizeof(Sum)) <=
+               kBytesOfBranches;
+  }
+
+  void grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches) {
+    std::vector<GrownTree> grown(branches.size());
+    crew_.share(std::ssize(branches), [&](int64_t i) {
+      OpenNode& node = branches[i];
+      GrowingTree branch{tree.key, tree.rules, tree.space, tree.features, tree.directions};
+      branch.nodes = {tree.nodes[node.node]};
+      const int64_t n_examples = node.n_examples();
+      Frontier frontier(false);
+      OpenNode root = std::move(node);
+      root.node = 0;
+      frontier.push(std::move(root));
+      std::unique_ptr<Grower> grower = growers_.take();
+      grower->grow_from(branch, n_examples, frontier);
+      growers_.give_back(std::move(grower));
+      grown[i] = std::move(branch.nodes);
+    });
+    for (size_t i = 0; i < branches.size(); ++i) graft(grown[i], branches[i].node, tree.nodes);
+  }
+
   GrowingTree plant(std::span<const Derivatives> derivatives, int output, uint64_t key) const {
     const Units units = choose_units(derivatives, crew_);
     const SplitRules rules{rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
                            units.gradient, units.curvature};
     GrowingTree tree{
-        key, rules, Space(pool_, std::ssize(derivatives), data_.bins().n_positions), {}, nullptr};
+        key,
+        rules,
+        std::make_shared<Space>(pool_, std::ssize(derivatives), data_.bins().n_positions),
+        {},
+        nullptr};
     if (column_rules_ != nullptr && column_rules_->has_monotone(output))
       tree.directions = column_rules_->directions(output);
     if (column_rules_ != nullptr && column_rules_->has_unused(output))
@@ -175,7 +286,7 @@ class Grower {
   Pending open_root(GrowingTree& tree, std::span<const Derivatives> derivatives) {
     const auto n = static_cast<int64_t>(derivatives.size());
     const Units units{tree.rules.gradient_unit, tree.rules.curvature_unit};
-    Space& space = tree.space;
+    Space& space = *tree.space;
     std::vector<Sum> totals((n + kPieceSize - 1) / kPieceSize);
     crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
       Sum total;
@@ -188,14 +299,14 @@ class Grower {
     });
     const Sum total = std::accumulate(totals.begin(), totals.end(), Sum{});
     const std::span positions(space.positions.data(), n), spare(space.spare.data(), n);
-    return {add_node(tree, 0, positions, spare, total, {})};
+    return {add_node(tree, 0, 0, positions, spare, total, {})};
   }
 
   void count(const GrowingTree& tree, Pending& pending) {
     OpenNode& node = pending.counted;
     if (!may_split(tree, node) && !(pending.sibling && may_split(tree, *pending.sibling))) return;
     node.histogram = take_histogram();
-    builder_.fill({node.positions, tree.space.sums.data()}, pending.of_parent.get(),
+    builder_.fill({node.positions, tree.space->sums.data()}, pending.of_parent.get(),
                   *node.histogram);
   }
 
@@ -221,7 +332,7 @@ class Grower {
 
   Pending split(GrowingTree& tree, OpenNode parent) {
     const Split& split = parent.split;
-    const size_t n_left = partition(tree.space, parent);
+    const size_t n_left = partition(*tree.space, parent);
     TreeNode& node = tree.nodes[parent.node];
     node.column = split.column;
     node.offset = split.offset;
@@ -233,11 +344,11 @@ class Grower {
     const int depth = parent.depth + 1;
     const auto [bounds_left, bounds_right] = bounds_of_children(tree, parent);
     // Partitioned examples are where there was room.
-    OpenNode left = add_node(tree, depth, parent.spare.first(n_left),
+    OpenNode left = add_node(tree, depth, parent.first, parent.spare.first(n_left),
                              parent.positions.first(n_left), split.left, bounds_left);
-    OpenNode right =
-        add_node(tree, depth, parent.spare.subspan(n_left), parent.positions.subspan(n_left),
-                 parent.total - split.left, bounds_right);
+    OpenNode right = add_node(tree, depth, parent.first + static_cast<int64_t>(n_left),
+                              parent.spare.subspan(n_left), parent.positions.subspan(n_left),
+                              parent.total - split.left, bounds_right);
     if (column_rules_ != nullptr && column_rules_->limits_interactions())
       left.branch = right.branch = extend(std::move(parent.branch), split.column);
     if (left.n_examples() > right.n_examples()) std::swap(left, right);
@@ -292,20 +403,20 @@ class Grower {
   // returns how many go left.
   size_t partition(Space& space, const OpenNode& parent) {
     const int64_t n = parent.n_examples();
+    uint8_t* goes_left = space.goes_left.data() + parent.first;
     std::vector<int64_t> n_left((n + kPieceSize - 1) / kPieceSize + 1);  // before each piece
     crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
       stop_.check();
-      n_left[begin / kPieceSize + 1] = mark_left(parent, begin, end, space.goes_left.data());
+      n_left[begin / kPieceSize + 1] = mark_left(parent, begin, end, goes_left);
     });
     std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
     crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
       int64_t left = n_left[begin / kPieceSize];
       int64_t right = n_left.back() + begin - left;
       for (int64_t i = begin; i < end; ++i) {
-        const bool goes_left = space.goes_left[i];
-        parent.spare[goes_left ? left : right] = parent.positions[i];
-        left += goes_left;
-        right += !goes_left;
+        parent.spare[goes_left[i] ? left : right] = parent.positions[i];
+        left += goes_left[i];
+        right += !goes_left[i];
       }
     });
     return static_cast<size_t>(n_left.back());
@@ -333,14 +444,15 @@ class Grower {
   }
 
   // A leaf, which may be split later.
-  OpenNode add_node(GrowingTree& tree, int depth, std::span<int32_t> positions,
+  OpenNode add_node(GrowingTree& tree, int depth, int64_t first, std::span<int32_t> positions,
                     std::span<int32_t> spare, Sum total, const StepBounds& bounds) const {
     TreeNode node;
     node.value = static_cast<float>(step(tree, total, bounds) * rules_.learning_rate);
     node.weight =
         static_cast<float>(static_cast<double>(total.curvature()) * tree.rules.curvature_unit);
     tree.nodes.push_back(node);
-    return {static_cast<int32_t>(tree.nodes.size()) - 1, depth, positions, spare, total, bounds};
+    const auto number = static_cast<int32_t>(tree.nodes.size()) - 1;
+    return {number, depth, first, positions, spare, total, bounds};
   }
 
   // How far a leaf with these examples moves a score, before the learning rate.
@@ -366,6 +478,7 @@ class Grower {
   GrowthRules rules_;
   const ColumnRules* column_rules_;
   std::shared_ptr<MemoryPool> pool_;
+  GrowerPool& growers_;
   Crew& crew_;
   Stop& stop_;
   HistogramBuilder builder_;
@@ -373,6 +486,23 @@ class Grower {
   std::vector<uint8_t> node_features_;
   std::vector<std::unique_ptr<Histogram>> idle_;
 };
+
+std::unique_ptr<Grower> GrowerPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Grower> grower = std::move(idle_.back());
+      idle_.pop_back();
+      return grower;
+    }
+  }
+  return make_();
+}
+
+void GrowerPool::give_back(std::unique_ptr<Grower> grower) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(grower));
+}
 
 // The last bin that a split of values has on its left.
 uint8_t last_bin(const BinSet& set) {
@@ -454,12 +584,16 @@ std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples
   });
   std::vector<GrownTree> trees(examples.n_outputs());
   Crew crew(limit_threads(data, examples, n_threads), stop);
+  GrowerPool growers([&] {
+    return std::make_unique<Grower>(data, rules, column_rules, pool, growers, crew, stop);
+  });
   crew.run(std::ssize(order), [&] {
-    return [&, grower = std::make_unique<Grower>(data, rules, column_rules, pool, crew, stop)](
-               int64_t i) {
+    return [&](int64_t i) {
       const int output = order[i];
+      std::unique_ptr<Grower> grower = growers.take();
       trees[output] = grower->grow(examples.of_output(output), output,
                                    derive_key(key, static_cast<uint64_t>(output)));
+      growers.give_back(std::move(grower));
     };
   });
   if (examples.is_opposite()) trees[0] = negate(trees[1]);

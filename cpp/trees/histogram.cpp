@@ -132,16 +132,14 @@ void HistogramBuilder::fill_full(const NodeExamples& examples, std::vector<Sum>&
   const int64_t most_pieces = n_additions / (4 * std::max<int64_t>(data_.n_full_bins(), 1)) + 1;
   const int64_t n_pieces =
       n_parts == 0 ? 0 : std::min((n_threads + n_parts - 1) / n_parts, most_pieces);
-  std::vector<std::vector<Sum>> apart(std::max<int64_t>(n_pieces, 1) - 1);
-  for (std::vector<Sum>& piece : apart) piece.resize(n_bins);
+  while (std::ssize(apart_) + 1 < n_pieces) apart_.emplace_back(n_bins);
   crew_.share(n_parts * n_pieces, [&](int64_t task) {
     const int64_t part = task % n_parts, piece = task / n_parts;
     const std::span those(runs.data() + n_runs * part / n_parts,
                           runs.data() + n_runs * (part + 1) / n_parts);
-    Sum* out = piece == 0 ? sums.data() : apart[piece - 1].data();
+    Sum* out = piece == 0 ? sums.data() : apart_[piece - 1].data();
     const TreeData::FullRun& last = those.back();
-    if (piece == 0)
-      std::fill(out + those.front().base, out + last.base + last.n_features * last.stride, Sum{});
+    std::fill(out + those.front().base, out + last.base + last.n_features * last.stride, Sum{});
     const auto batch = std::make_unique<Batch>(data_);
     const int64_t end = n_examples * (piece + 1) / n_pieces;
     for (int64_t i = n_examples * piece / n_pieces; i < end; i += kBatch) {
@@ -150,10 +148,10 @@ void HistogramBuilder::fill_full(const NodeExamples& examples, std::vector<Sum>&
       for (const TreeData::FullRun& run : those) batch->count(run, out + run.base);
     }
   });
-  if (apart.empty()) return;
+  if (n_pieces <= 1) return;
   crew_.share_pieces(static_cast<int64_t>(n_bins), 1 << 11, [&](int64_t begin, int64_t end) {
-    for (const std::vector<Sum>& piece : apart)
-      for (int64_t i = begin; i < end; ++i) sums[i] += piece[i];
+    for (int64_t piece = 1; piece < n_pieces; ++piece)
+      for (int64_t i = begin; i < end; ++i) sums[i] += apart_[piece - 1][i];
   });
 }
 

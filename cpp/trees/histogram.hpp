@@ -87,6 +87,7 @@ class HistogramBuilder {
   Stop& stop_;
   // (n_offsets * n_slots,), all zero between calls: the first of this thread, others for helpers
   std::vector<std::vector<Sum>> slots_;
+  std::vector<std::vector<Sum>> apart_;  // (n_full_bins,) each: what helpers count
 };
 
 }  // namespace hedgerow
