@@ -1,10 +1,21 @@
 #include <cstdlib>
+#include <optional>
 
 #include "arrays.hpp"
+#include "thread_pool.hpp"
 #include "trellis/score_errors.hpp"
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
+
+namespace {
+
+// A pool as long as a `with` lasts.
+struct PoolContext {
+  std::optional<hedgerow::ThreadPool> pool;
+};
+
+}  // namespace
 
 NB_MODULE(_core, module) {
   module.doc() = "The loops that take the time. Arrays in, arrays out; the GIL is released.";
@@ -19,6 +30,18 @@ NB_MODULE(_core, module) {
 #endif
       },
       "Hand memory that is no longer used back to the system, where the allocator would keep it.");
+  nanobind::class_<PoolContext>(module, "ThreadPool",
+                                "For a ``with``: calls of this thread share their threads, and do "
+                                "not start new ones each time.")
+      .def(nanobind::init<>())
+      .def("__enter__", [](PoolContext& self) { self.pool.emplace(); })
+      .def(
+          "__exit__",
+          [](PoolContext& self, nanobind::handle, nanobind::handle, nanobind::handle) {
+            self.pool.reset();
+          },
+          nanobind::arg("kind").none(), nanobind::arg("error").none(),
+          nanobind::arg("traceback").none());
   nanobind::module_::import_("atexit").attr("register")(
       nanobind::cpp_function(&hedgerow::bindings::PythonEnd::announce));
   if (nanobind::module_ os = nanobind::module_::import_("os"); nanobind::hasattr(os, "fork"))

@@ -6,11 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "parallel.hpp"
+#include "thread_pool.hpp"
 
 namespace hedgerow {
 
@@ -36,17 +36,11 @@ class Crew {
       if (n_at_work_.fetch_sub(1) == 1) announce();
       help();
     };
-    std::vector<std::thread> threads;
-    for (int i = 1; i < n_threads_; ++i) {
-      try {
-        threads.emplace_back(work);
-      } catch (const std::system_error&) {
-        n_at_work_.fetch_sub(n_threads_ - i);
-        break;  // the system gives no more threads: those that exist do the work
-      }
+    {
+      const Helpers helpers(n_threads_ - 1, work);
+      n_at_work_.fetch_sub(n_threads_ - 1 - helpers.size());
+      work();
     }
-    work();
-    for (std::thread& thread : threads) thread.join();
     if (interrupted_) std::rethrow_exception(interrupted_);
     queue.rethrow();
   }
@@ -73,7 +67,7 @@ class Crew {
     announce();
     job.run();
     board->job.store(nullptr);
-    while (board->n_readers.load() > 0) pause();
+    while (board->n_readers.load() > 0) pause_thread();
     board->is_taken.store(false);
     job.queue.rethrow();
   }
@@ -108,14 +102,6 @@ class Crew {
   // Looks for work before a thread sleeps: some 100 microseconds.
   static constexpr int kSpins = 4000;
 
-  static void pause() {
-#if defined(__x86_64__) && defined(__GNUC__)
-    __builtin_ia32_pause();
-#else
-    std::this_thread::yield();
-#endif
-  }
-
   // Wakes those that sleep: there is work, or no thread is at work any more.
   void announce() {
     news_.fetch_add(1);
@@ -132,7 +118,7 @@ class Crew {
       if (help_someone()) {
         n_looks = 0;
       } else if (++n_looks < kSpins) {
-        pause();
+        pause_thread();
       } else if (std::this_thread::get_id() == caller_) {
         poll();
       } else {

@@ -1,5 +1,6 @@
 // parallel_for over std::thread: no OpenMP, so that a process may fork after a fit and fit again in
-// the child, and no runtime has to be shipped. Threads live as long as the call.
+// the child, and no runtime has to be shipped. Threads live as long as the call, or as long as the
+// ThreadPool that they are of.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +12,9 @@
 #include <limits>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
-#include <vector>
+
+#include "thread_pool.hpp"
 
 namespace hedgerow {
 
@@ -119,39 +120,29 @@ void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTa
   detail::TaskQueue queue(n_tasks);
   std::mutex mutex;
   std::condition_variable idle;
-  int running = 0;
-  std::vector<std::thread> threads;
-  const int64_t n_helpers = std::min<int64_t>(n_threads, n_tasks) - 1;
-  for (int64_t i = 0; i < n_helpers; ++i) {
-    try {
-      const std::lock_guard lock(mutex);
-      threads.emplace_back([&] {
-        detail::run_tasks(queue, make_task);
-        const std::lock_guard done(mutex);
-        --running;
-        idle.notify_one();
-      });
-      ++running;
-    } catch (const std::system_error&) {
-      break;  // the system gives no more threads: those that exist do the work
-    }
-  }
-  detail::run_tasks(queue, make_task);
+  int n_done = 0;
   std::exception_ptr interrupted;
-  std::unique_lock lock(mutex);
-  while (running > 0) {
-    idle.wait_for(lock, std::chrono::milliseconds(50));
-    if (running == 0 || interrupted) continue;
-    lock.unlock();
-    try {
-      stop.check();
-    } catch (const Interrupted&) {
-      interrupted = std::current_exception();  // the helpers see it at their next check
+  {
+    const Helpers helpers(std::min<int64_t>(n_threads, n_tasks) - 1, [&] {
+      detail::run_tasks(queue, make_task);
+      const std::lock_guard lock(mutex);
+      ++n_done;
+      idle.notify_one();
+    });
+    detail::run_tasks(queue, make_task);
+    std::unique_lock lock(mutex);
+    while (n_done < helpers.size()) {
+      idle.wait_for(lock, std::chrono::milliseconds(50));
+      if (n_done == helpers.size() || interrupted) continue;
+      lock.unlock();
+      try {
+        stop.check();
+      } catch (const Interrupted&) {
+        interrupted = std::current_exception();  // the helpers see it at their next check
+      }
+      lock.lock();
     }
-    lock.lock();
   }
-  lock.unlock();
-  for (std::thread& thread : threads) thread.join();
   if (interrupted) std::rethrow_exception(interrupted);
   queue.rethrow();
 }

@@ -228,11 +228,12 @@ class Model(LazyAttributes):
         """Answers for runs of consecutive sequences, from their scores."""
         answers, begin = [], 0
         try:
-            for part in self.scores(inputs.sequences, n_threads):
-                if inputs.known is not None:
-                    pin_known(part.nodes, inputs.known[begin : begin + part.n_positions])
-                begin += part.n_positions
-                answers.append(answer(part))
+            with _core.ThreadPool():
+                for part in self.scores(inputs.sequences, n_threads):
+                    if inputs.known is not None:
+                        pin_known(part.nodes, inputs.known[begin : begin + part.n_positions])
+                    begin += part.n_positions
+                    answers.append(answer(part))
         except NoPathError:
             self._explain_dead_end(inputs)
             raise

@@ -366,3 +366,15 @@ def test_choices_come_from_the_key_and_the_label():
         assert len(set(roots(5, level))) > 2
     assert roots(5, {"bytree": 0.2}) != roots(5, {"bynode": 0.2})
     assert len(set(roots(2**64 - 1, {}))) == 1
+
+
+def test_branches_that_grow_side_by_side_make_the_same_tree():
+    # Large enough that some nodes are left to single threads, with all that is below them.
+    rng = np.random.default_rng(0)
+    bins = rng.integers(0, 9, (16, 40_000))
+    steps = np.where(bins[0] * bins[1] > 20, 1.0, -1.0) + rng.normal(size=40_000)
+    table, labels = small_table(bins, 8), [all_of(steps), all_of(-(steps**3))]
+    alone = grow(table, (0, 0), labels, Rules(max_depth=5, max_leaves=32))
+    for n_threads in (2, 7):
+        shared = grow(table, (0, 0), labels, Rules(max_depth=5, max_leaves=32), n_threads)
+        assert_equal_arrays(shared, alone)

@@ -45,12 +45,12 @@ class Targets(LazyAttributes):
         """Number of labels, K."""
         return self.trellis.n_labels
 
-    @property
+    @lazy
     def n_known(self) -> int:
         """Number of positions whose label is known."""
         return int(np.sum(self.codes >= 0))
 
-    @property
+    @lazy
     def total_weight(self) -> float:
         """How much all positions whose label is known count together."""
         if self.weights is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -20,8 +21,9 @@ __all__ = ["choose_decoder", "count_right"]
 
 Form = TypeVar("Form")
 
-# Positions whose marginals are held at once.
+# Positions whose marginals are held at once, and about how many of a training set are decoded.
 BATCH = 1 << 16
+SAMPLE = 1 << 18
 # Without an eval set, marginals decode where this share of the labels repeat the one before, or
 # where the model expects them to get at least this share of the labels more right; but not where
 # they get this share of the training labels fewer right. benchmarks/decoding.py compares the choice
@@ -51,16 +53,17 @@ def choose_decoder(
         return objective.decode or "viterbi"
     if objective.decode is not None:
         return objective.decode
-    return suit_training(Decoded.of(update.score_training(), targets, update.n_threads), targets)
+    every = max(1, len(targets.codes) // SAMPLE)
+    both = Decoded.of(update.score_training(), targets, update.n_threads, every)
+    return suit_training(both, targets)
 
 
 def suit_training(both: Decoded, targets: Targets) -> Decode:
     """The decoder that suits a model of the training sequences, whose labels it has seen."""
-    if both.lead < -MOST_LOSS * targets.total_weight:
+    if both.lead < -MOST_LOSS:
         return "viterbi"
     is_persistent = share_repeated(targets) >= PERSISTENT
-    gains = both.gain >= LEAST_GAIN * len(targets.codes)
-    return "marginal" if is_persistent or gains else "viterbi"
+    return "marginal" if is_persistent or both.gain >= LEAST_GAIN else "viterbi"
 
 
 def share_repeated(targets: Targets) -> float:
@@ -79,19 +82,25 @@ class Decoded:
     Attributes
     ----------
     lead : float
-        How many more of the known labels marginals get right, as much as each of them counts.
+        The share of the known labels, as much as each of them counts, that marginals get right
+        beyond those that Viterbi does.
     gain : float
-        How many more labels the model expects them to get right, known or not.
+        The share of all labels that the model expects them to get right beyond those.
     """
 
     lead: float
     gain: float
 
     @classmethod
-    def of(cls, parts: Iterable[Scores], targets: Targets, n_threads: int) -> Decoded:
-        """Decode sequences, whose scores come in runs of consecutive ones, by both."""
-        lead, gain = 0.0, 0.0
-        for scores, part in targets.along(_cut(parts)):
+    def of(
+        cls, parts: Iterable[Scores], targets: Targets, n_threads: int, every: int = 1
+    ) -> Decoded:
+        """Decode sequences, whose scores come in runs of consecutive ones, by both.
+
+        Of many, one run out of `every` few.
+        """
+        lead, gain, weight, n_positions = 0.0, 0.0, 0.0, 0
+        for scores, part in islice(targets.along(_cut(parts)), 0, None, every):
             marginals = forward_backward(scores, pairs=None, n_threads=n_threads).marginals
             whole = viterbi(scores, n_threads=n_threads)
             gain -= _pick(marginals, whole)
@@ -99,7 +108,9 @@ class Decoded:
             single = decode_marginals(marginals, scores.offsets, constraints, n_threads=n_threads)
             gain += _pick(marginals, single)
             lead += _count(single == part.codes, part) - _count(whole == part.codes, part)
-        return cls(lead, gain)
+            weight += part.total_weight
+            n_positions += len(part.codes)
+        return cls(lead / weight if weight > 0 else 0.0, gain / max(n_positions, 1))
 
 
 def count_right(

@@ -80,6 +80,10 @@ class Training(Generic[Form, AnyUpdate]):
 
     def run(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
+        with _core.ThreadPool():
+            return self._run(X, y, sample_weight, groups)
+
+    def _run(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any) -> dict[str, Any]:
         crf, trainer = self.crf, self.trainer
         labelled, held = self.read(X, y, sample_weight, groups)
         data = trainer.learn(labelled)

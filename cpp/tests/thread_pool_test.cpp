@@ -1,0 +1,97 @@
+// Pools: threads that stay from one call to the next, whatever the calls are.
+#include "thread_pool.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "crew.hpp"
+#include "parallel.hpp"
+#include "tests/check.hpp"
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+namespace hedgerow::tests {
+namespace {
+
+bool runs_every_task(int64_t n_tasks, int n_threads) {
+  Stop stop(nullptr);
+  std::vector<int> runs(n_tasks, 0);
+  parallel_for(n_tasks, n_threads, stop, [&](int64_t i) { ++runs[i]; });
+  return runs == std::vector<int>(n_tasks, 1);
+}
+
+TEST(calls_of_a_pool) {
+  const ThreadPool pool;
+  for (int round = 0; round < 200; ++round) {
+    context = "round " + std::to_string(round);
+    CHECK(runs_every_task(round % 13, 1 + round % 5));
+  }
+  Stop stop(nullptr);
+  std::vector<int> runs(300, 0);
+  Crew crew(4, stop);
+  crew.run(3, [&] {
+    return [&](int64_t task) { crew.share(100, [&](int64_t i) { ++runs[100 * task + i]; }); };
+  });
+  CHECK(runs == std::vector<int>(300, 1));
+}
+
+// All that run a task, the caller among them, are the same threads each time.
+TEST(threads_stay) {
+  const ThreadPool pool;
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  for (int round = 0; round < 50; ++round) {
+    const Helpers helpers(3, [&] {
+      const std::lock_guard lock(mutex);
+      seen.insert(std::this_thread::get_id());
+    });
+    CHECK(helpers.size() == 3);
+  }
+  CHECK(seen.size() == 3);
+}
+
+// Calls within calls, of other threads, and of another pool.
+TEST(pools_that_are_at_work) {
+  const ThreadPool pool;
+  Stop stop(nullptr);
+  std::vector<uint8_t> all_ran(20, 0);
+  parallel_for(20, 3, stop, [&](int64_t i) { all_ran[i] = runs_every_task(7, 2); });
+  CHECK(all_ran == std::vector<uint8_t>(20, 1));
+  bool ran = false;
+  std::thread([&] { ran = runs_every_task(7, 2); }).join();
+  CHECK(ran);
+  {
+    const ThreadPool inner;
+    CHECK(runs_every_task(7, 3));
+  }
+  CHECK(runs_every_task(7, 3));
+}
+
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_THREAD__)
+// The threads are not there, so others are started; nor are they waited for.
+TEST(pools_of_a_process_that_forked) {
+  auto pool = std::make_unique<ThreadPool>();
+  CHECK(runs_every_task(7, 3));
+  const pid_t child = fork();
+  if (child == 0) {
+    bool ran = runs_every_task(7, 3);
+    pool.reset();
+    ran &= runs_every_task(7, 3);
+    _exit(ran ? 0 : 1);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK(runs_every_task(7, 3));
+}
+#endif
+
+}  // namespace
+}  // namespace hedgerow::tests
