@@ -99,9 +99,6 @@ class Crew {
     std::atomic<int> n_readers{0};
   };
 
-  // Looks for work before a thread sleeps: some 100 microseconds.
-  static constexpr int kSpins = 4000;
-
   // Wakes those that sleep: there is work, or no thread is at work any more.
   void announce() {
     news_.fetch_add(1);
@@ -111,19 +108,14 @@ class Crew {
   // Helps with what others share until nobody is at work.
   void help() {
     n_idle_.fetch_add(1);
-    int n_looks = 0;
-    for (;;) {
+    while (n_at_work_.load() > 0) {
       const uint32_t seen = news_.load();
-      if (n_at_work_.load() == 0) break;
-      if (help_someone()) {
-        n_looks = 0;
-      } else if (++n_looks < kSpins) {
-        pause_thread();
-      } else if (std::this_thread::get_id() == caller_) {
+      const bool has_news = watch_for([&] { return help_someone() || n_at_work_.load() == 0; });
+      if (has_news) continue;
+      if (std::this_thread::get_id() == caller_)
         poll();
-      } else {
+      else
         news_.wait(seen);
-      }
     }
     n_idle_.fetch_sub(1);
   }

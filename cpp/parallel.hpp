@@ -120,7 +120,7 @@ void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTa
   detail::TaskQueue queue(n_tasks);
   std::mutex mutex;
   std::condition_variable idle;
-  int n_done = 0;
+  std::atomic<int> n_done{0};
   std::exception_ptr interrupted;
   {
     const Helpers helpers(std::min<int64_t>(n_threads, n_tasks) - 1, [&] {
@@ -130,6 +130,7 @@ void parallel_for_each_thread(int64_t n_tasks, int n_threads, Stop& stop, MakeTa
       idle.notify_one();
     });
     detail::run_tasks(queue, make_task);
+    watch_for([&] { return n_done == helpers.size(); });
     std::unique_lock lock(mutex);
     while (n_done < helpers.size()) {
       idle.wait_for(lock, std::chrono::milliseconds(50));

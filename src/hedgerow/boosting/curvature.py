@@ -105,8 +105,9 @@ def temper(gammas: NDArray[Float], learning_rate: float) -> NDArray[Float]:
     gamma' is r gamma, or up to `MODEST` if that is more.
     """
     rate = min(learning_rate, 1.0)
-    tempered: NDArray[Float] = np.minimum(gammas, np.maximum(MODEST, rate * gammas))
-    return tempered
+    tempered: NDArray[Float] = np.asarray(rate * gammas)
+    np.maximum(tempered, MODEST, out=tempered)
+    return np.minimum(tempered, gammas, out=tempered)
 
 
 def measure_curvature(
