@@ -20,7 +20,8 @@ void for_each_observed(const Observed& observed, int n_threads, Stop& stop, Visi
 bool is_first_largest(const double* p, int n, int32_t place) {
   if (place < 0) return false;
   bool is_largest = true;
-  for (int k = 0; k < n; ++k) is_largest &= p[k] < p[place] || (p[k] == p[place] && k >= place);
+  const double largest = p[place];
+  for (int k = 0; k < n; ++k) is_largest &= (p[k] < largest) | ((p[k] == largest) & (k >= place));
   return is_largest;
 }
 

@@ -17,6 +17,7 @@ from hedgerow.labels.column import (
     family_of_type,
     place,
 )
+from hedgerow.labels.numbering import number
 from hedgerow.sequences import Sequences
 
 MAX_SHOWN = 10
@@ -69,7 +70,11 @@ class Labels:
     @classmethod
     def _learn(cls, values: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
         if values.dtype.kind not in "UO":
-            classes, inverse = np.unique(values, return_inverse=True)
+            if values.dtype.kind in "iu" and values.min(initial=0) >= 0:
+                found, inverse, _ = number(values, int(values.max(initial=0)) + 1)
+                classes = found.astype(values.dtype)
+            else:
+                classes, inverse = np.unique(values, return_inverse=True)
             return cls(classes), inverse.astype(np.int32, copy=False)
         distinct, codes = code_values(in_blocks(values))
         order = sorted(range(len(distinct)), key=distinct.__getitem__)

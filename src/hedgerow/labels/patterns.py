@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.labels.classes import Labels
+from hedgerow.labels.numbering import number
 
 __all__ = ["Patterns", "rare_shares"]
 
@@ -200,10 +201,10 @@ def _count_runs(
     numbers = codes.astype(np.int64)
     strings = np.arange(n_labels, dtype=np.int32)[:, None]
     while True:
-        before = np.concatenate([[-1], numbers[:-1]])
+        before = np.concatenate([np.array([-1]), numbers[:-1]])
         ends = np.flatnonzero((before >= 0) & (codes >= 0) & ~first_of_sequence[:-1])
-        keys, inverse, counts = np.unique(
-            before[ends] * n_labels + codes[ends], return_inverse=True, return_counts=True
+        keys, inverse, counts = number(
+            before[ends] * n_labels + codes[ends], len(strings) * n_labels
         )
         kept = counts >= min_count
         if not kept.any():
