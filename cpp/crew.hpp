@@ -45,18 +45,31 @@ class Crew {
     queue.rethrow();
   }
 
-  // Into how many pieces to cut some work: one for this thread and one for each that is idle, but
-  // at most `most`.
+  // Into how many pieces to cut some work: one for this thread and one for each that is idle, or
+  // will be, as far as others do not need it; but at most `most`.
   int64_t n_pieces(int64_t most) const {
-    return std::clamp<int64_t>(n_idle_.load(std::memory_order_relaxed) + 1, 1,
-                               std::max<int64_t>(most, 1));
+    const int due = (n_threads_ - 1) / std::max(n_at_work_.load(std::memory_order_relaxed), 1);
+    const int n_idle = n_idle_.load(std::memory_order_relaxed);
+    return std::clamp<int64_t>(std::max(due, n_idle) + 1, 1, std::max<int64_t>(most, 1));
   }
+
+  // While it exists, what this thread helps with counts as a task of its own.
+  class AtWork {
+   public:
+    explicit AtWork(Crew& crew) : crew_(crew) { crew_.n_at_work_.fetch_add(1); }
+    AtWork(const AtWork&) = delete;
+    AtWork& operator=(const AtWork&) = delete;
+    ~AtWork() { crew_.n_at_work_.fetch_sub(1); }
+
+   private:
+    Crew& crew_;
+  };
 
   // Runs task(0) ... task(n_tasks - 1) on this thread and on those that are idle.
   template <class Task>
   void share(int64_t n_tasks, const Task& task) {
-    Board* board =
-        n_tasks <= 1 || n_idle_.load(std::memory_order_relaxed) == 0 ? nullptr : take_board();
+    const bool may_have_help = n_at_work_.load(std::memory_order_relaxed) < n_threads_;
+    Board* board = n_tasks > 1 && may_have_help ? take_board() : nullptr;
     if (board == nullptr) {
       for (int64_t i = 0; i < n_tasks; ++i) task(i);
       return;

@@ -240,6 +240,7 @@ class Grower {
   void grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches) {
     std::vector<GrownTree> grown(branches.size());
     crew_.share(std::ssize(branches), [&](int64_t i) {
+      const Crew::AtWork at_work(crew_);
       OpenNode& node = branches[i];
       GrowingTree branch{tree.key, tree.rules, tree.space, tree.features, tree.directions};
       branch.nodes = {tree.nodes[node.node]};
