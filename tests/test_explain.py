@@ -1,6 +1,5 @@
 """Explanations: additive, and in every part what listing all labellings gives."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -8,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from abuse.explanations import check_explanation
 from hedgerow import DataWarning, LinearCRF, TreeCRF
-from reference.automata import enumerate_patterns
 from reference.estimators import assert_same, group_ids, refuses
 from reference.fitted_model import read_model
 from reference.linear import hide, keeps_rules, keeps_scheme, make_data, make_legal_data, to_dicts
@@ -35,10 +34,7 @@ KINDS_OF_MODEL = {
     "for accuracy": {"objective": "accuracy"},
 }
 OF_TREES = ["first order", "few patterns", "forbidden", "BIO, second order", "for accuracy"]
-MODELS = [
-    *((LinearCRF, kind) for kind in KINDS_OF_MODEL),
-    *((TreeCRF, kind) for kind in OF_TREES),
-]
+MODELS = [*((LinearCRF, kind) for kind in KINDS_OF_MODEL), *((TreeCRF, kind) for kind in OF_TREES)]
 
 
 def fit(estimator, options):
@@ -52,71 +48,22 @@ def fit(estimator, options):
     return LinearCRF(tol=0, max_iter=15, **options).fit(*data), *data
 
 
-def log_odds(chain, t, pair):
-    with np.errstate(divide="ignore"):
-        log_marginals = np.log(enumerate_patterns(chain).marginals[t])
-    return log_marginals[pair[0]] - log_marginals[pair[1]]
-
-
-def cut(chain, t):
-    """The sequence up to a position: it need not end there."""
-    return replace(
-        chain,
-        nodes=chain.nodes[: t + 1],
-        edges=None if chain.edges is None else chain.edges[: t + 1],
-        known=chain.known and chain.known[: t + 1],
-        end=chain.end if t == len(chain.nodes) - 1 else None,
-    )
-
-
-def score_without_rules(chain, codes):
-    """Score of a labelling, whatever is forbidden."""
-    free = replace(chain, forbidden=frozenset(), start=None, end=None, known=None)
-    return free.scores()[(free.labellings == codes).all(axis=1)].item()
-
-
 @pytest.mark.parametrize("with_known", [False, True], ids=["nothing known", "some known"])
 @pytest.mark.parametrize(("estimator", "kind"), MODELS)
 def test_every_part_is_what_listing_all_labellings_gives(estimator, kind, with_known):
     crf, X, y = fit(estimator, KINDS_OF_MODEL[kind])
-    classes, model = crf.classes_.tolist(), read_model(crf, X)
+    model = read_model(crf, X)
     longest = sorted(range(len(X)), key=lambda i: -len(X[i]))[:2]
     for i in (*longest, 1):
         x, known = X[i], None
         if with_known:
             known = [None if t == 1 else k for t, k in enumerate(hide(y, share=0.5)[i])]
-        chain = model.chain(x, known)
-        marginals = enumerate_patterns(chain).marginals
-        predicted = crf.predict([x], known=known and [known])[0].tolist()
-        for t in range(len(x)):
-            if np.count_nonzero(marginals[t]) < 2:
-                continue
+        exact = model.enumerate(x, known)
+        predicted = model.codes(crf.predict([x], known=known and [known])[0].tolist())
+        for t in np.flatnonzero(np.count_nonzero(exact.marginals, axis=1) > 1).tolist():
             found = crf.explain(x, t, known=known)
-            assert (found.position, found.length, found.label) == (t, len(x), predicted[t])
-            pair = classes.index(found.label), classes.index(found.against)
-            assert marginals[t, pair[1]] == np.delete(marginals[t], pair[0]).max()
-            np.testing.assert_allclose([found.prob, found.prob_against], marginals[t, list(pair)])
-            check_parts(found, chain, t, pair, [classes.index(k) for k in predicted])
-
-
-def check_parts(found, chain, t, pair, predicted):
-    close = {"rtol": 0, "atol": 1e-9}
-    np.testing.assert_allclose(found.log_odds, log_odds(chain, t, pair), **close)
-    np.testing.assert_allclose(found.to_table()["contribution"].sum(), found.log_odds, **close)
-    scores = chain.nodes[t, pair[0]] - chain.nodes[t, pair[1]]
-    of_features = found.bias + found.features["contribution"].sum()
-    np.testing.assert_allclose(of_features, scores, **close)
-    labelling = np.array([predicted, predicted])
-    labelling[:, t] = pair
-    with_pair = [score_without_rules(chain, codes) for codes in labelling]
-    of_transitions = found.transitions["contribution"]
-    np.testing.assert_allclose(of_transitions.sum(), with_pair[0] - with_pair[1] - scores, **close)
-    into = of_transitions[found.transitions["offset"] == 0].sum()
-    odds_so_far = log_odds(cut(chain, t), t, pair)
-    np.testing.assert_allclose(found.before + into, odds_so_far - scores, **close)
-    np.testing.assert_allclose(
-        found.after + of_transitions.sum() - into, found.log_odds - odds_so_far, **close
-    )
+            assert (found.position, found.length) == (t, len(x))
+            check_explanation(model, exact, x, predicted, found, 1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)

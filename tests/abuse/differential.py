@@ -3,6 +3,7 @@
 The oracle, `reference.fitted_model`, lists all labellings of each sequence, in log space.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,12 +12,11 @@ import numpy as np
 from hypothesis import strategies as st
 from sklearn.utils import check_random_state
 
-from abuse.draws import check_draws
 from abuse.kind import Case, Kind
 from abuse.training import FLAT_FORMS, Training, mark_of
 from abuse.trainings import learn_from_all, trainings
 from hedgerow import LinearCRF, TreeCRF
-from reference.automata import Enumeration
+from reference.automata import Enumeration, PatternChain
 from reference.fitted_model import Losses, count_positions, read_model
 from reference.linear import NaiveModel, strength_by_length
 
@@ -333,6 +333,32 @@ def check_samples(question: Question) -> None:
     for exact, labels, numbers in zip(question.exact, rows, parts, strict=True):
         codes = [question.codes(row) for row in labels]
         check_draws(exact.chain, exact.scores, codes, numbers, 2 * question.slack)
+
+
+def check_draws(
+    chain: PatternChain,
+    scores: np.ndarray,
+    drawn: Iterable[Sequence[int]],
+    uniforms: np.ndarray,
+    slack: float,
+) -> None:
+    """Each label is the first whose cumulated probability, given those before, exceeds a number.
+
+    ``scores`` (K**T,) of all labellings, ``uniforms`` (n, T); probabilities may differ by `slack`.
+    """
+    for codes, numbers in zip(drawn, uniforms, strict=True):
+        agree = np.ones(len(scores), dtype=bool)
+        for t, (code, number) in enumerate(zip(codes, numbers, strict=True)):
+            options = range(chain.nodes.shape[1])
+            sums = [
+                np.logaddexp.reduce(scores[agree & (chain.labellings[:, t] == k)], initial=-np.inf)
+                for k in options
+            ]
+            assert sums[code] > -np.inf
+            probs = np.exp(sums - np.max(sums))
+            ends = np.concatenate([[0.0], np.cumsum(probs / probs.sum())])
+            assert ends[code] - slack <= number <= ends[code + 1] + slack
+            agree &= chain.labellings[:, t] == code
 
 
 KINDS = [

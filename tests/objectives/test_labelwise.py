@@ -8,19 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
-from hedgerow.objectives import (
-    Accuracy,
-    ExpectedAccuracy,
-    Objective,
-    OfMarginals,
-    Pointwise,
-)
+from hedgerow.objectives import Accuracy, ExpectedAccuracy, Objective, OfMarginals, Pointwise
 from hedgerow.objectives.labelwise import find_direction, measure_loss
 from hedgerow.trellis import forward_backward, tangent
 from reference.automata import enumerate_patterns
 from reference.problems import FORMS, TARGETS, central_differences, make_problem
 from reference.scores import scores_of, targets_of
-from reference.tangent import GrossGradient
 
 OBJECTIVES = [Pointwise(), ExpectedAccuracy(), Accuracy(1.0), Accuracy(15.0)]
 objectives = pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
@@ -96,23 +89,6 @@ def test_gradients_by_marginals_equal_central_differences(objective, seed, n_lab
         lambda: objective.value(marginals, labels, weights), marginals, 1e-7
     )
     assert gradient == pytest.approx(expected, rel=1e-4, abs=1e-4)
-
-
-def test_the_gradient_of_accuracy_is_that_of_gross_et_al():
-    """By their recurrences for alpha* and beta*, Eqs. 11 to 22."""
-    rng = np.random.default_rng(5)
-    nodes, arcs = rng.normal(size=(6, 3)), rng.normal(size=(3, 3))
-    codes = rng.integers(0, 3, 6).astype(np.int32)
-    potentials = scores_of(nodes, arcs, np.array([0, 6]))
-    targets = targets_of(potentials.offsets, codes, 3)
-    p = forward_backward(potentials).marginals
-    others = np.where(np.arange(3) == codes[:, None], -1.0, p)
-    rivals = others.argmax(axis=1)
-    q = expit(4.0 * (p[np.arange(6), codes] - others.max(axis=1)))
-    found = slopes_of(Accuracy(4.0), potentials, targets)
-    expected = GrossGradient(nodes, arcs).gradient(codes, rivals, 4.0 * q * (1 - q))
-    np.testing.assert_allclose(found.marginals, expected[0], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found.arc_sums, expected[1], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("objective", [ExpectedAccuracy(), Pointwise()], ids=str)

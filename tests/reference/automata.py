@@ -1,8 +1,4 @@
-"""Chains with label patterns of any length: by listing all labellings, and as the paper does it.
-
-The paper is Ye, Lee, Chieu and Wu (2009), Conditional Random Fields with High-Order Features for
-Sequence Labeling.
-"""
+"""Chains with label patterns of any length: by listing all labellings, or state by state."""
 
 import itertools
 import math
@@ -283,100 +279,6 @@ class DenseChain:
             labels.append(int((np.cumsum(probs / probs.sum()) > uniform).argmax()))
             state = self.targets[state, labels[-1]]
         return labels
-
-
-class PaperInference:
-    """Section 3.1 of the paper, with its letters and with positions from 1 to T.
-
-    Some slips are put right: S holds proper suffixes, to which labels are prepended; Psi takes all
-    suffixes and prefixes, not the longest; W holds what lies strictly within z; of [p, z, s] the
-    last part begins at the label |z| of s; and O counts what covers z at its own place.
-    """
-
-    def __init__(self, chain):
-        self.n_positions, n_labels = chain.nodes.shape
-        self.labels = [(k,) for k in range(n_labels)]
-        # lambda * g(x, t) of each pattern z, for t = 1 .. T; t = 0 is not used.
-        self.features = defaultdict(lambda: np.zeros(self.n_positions + 1))
-        for (k,) in self.labels:
-            self.features[k,][1:] += chain.nodes[:, k]
-        if chain.edges is not None:
-            for j, k in itertools.product(range(n_labels), repeat=2):
-                self.features[j, k][1:] += chain.edges[:, j, k]
-        for z, weight in zip(chain.patterns, chain.weights, strict=True):
-            self.features[z][1:] += weight
-        self.P = {(), *self.labels, *(z[:n] for z in self.features for n in range(len(z)))}
-        self.S = {(), *self.labels, *(z[n:] for z in self.features for n in range(1, len(z)))}
-        self.alpha, self.beta = self._forward(), self._backward()
-        self.Z = sum(self.alpha[self.n_positions].values())
-
-    def _forward(self):
-        """alpha(t, p) = sum of Psi(t, p' y) alpha(t-1, p'); p is the longest suffix of p' y."""
-        alpha = {0: {(): 1.0}}
-        for t in range(1, self.n_positions + 1):
-            alpha[t] = defaultdict(float)
-            for p, value in alpha[t - 1].items():
-                for y in self.labels:
-                    longest = next(q for q in _suffixes(p + y) if q in self.P)
-                    alpha[t][longest] += self._psi_p(t, p + y) * value
-        return alpha
-
-    def _backward(self):
-        """beta(t, s) = sum of Psi(t, y s') beta(t+1, s'); s is the longest prefix of y s'."""
-        beta = {self.n_positions + 1: {(): 1.0}}
-        for t in range(self.n_positions, 0, -1):
-            beta[t] = defaultdict(float)
-            for s, value in beta[t + 1].items():
-                for y in self.labels:
-                    whole = y + s
-                    longest = max((q for q in self.S if whole[: len(q)] == q), key=len)
-                    beta[t][longest] += self._psi_s(t, whole) * value
-        return beta
-
-    def _psi_p(self, t, p):
-        return np.exp(sum(g[t] for z, g in self.features.items() if p[-len(z) :] == z))
-
-    def _psi_s(self, t, s):
-        found = (z for z in self.features if s[: len(z)] == z)
-        return np.exp(sum(self.features[z][t + len(z) - 1] for z in found))
-
-    def _occurrences(self, string):
-        """Patterns in a string: (pattern, place j of its last label, counted from 1)."""
-        return [
-            (z, j)
-            for z in self.features
-            for j in range(len(z), len(string) + 1)
-            if string[j - len(z) : j] == z
-        ]
-
-    def _w(self, t, z):
-        """W: patterns strictly within z, which alpha and beta both count."""
-        inner = self._occurrences(z[1:-1])
-        return np.exp(sum(self.features[part][t - len(z) + j + 1] for part, j in inner))
-
-    def _o(self, t, p, s, z):
-        """O: patterns that cover z in [p, z, s], which neither alpha nor beta counts."""
-        first = len(p) - (len(z) - 1)
-        whole = p[:first] + z + s[len(z) - 1 :]
-        return np.exp(
-            sum(
-                self.features[part][t - len(p) + j - 1]
-                for part, j in self._occurrences(whole)
-                if j - len(part) <= first and j >= first + len(z)
-            )
-        )
-
-    def marginal(self, t, z):
-        """P(y_{t-|z|+1:t} = z)"""
-        if t < len(z):
-            return 0.0
-        total = sum(
-            forward * backward * self._o(t, p, s, z)
-            for p, forward in self.alpha[t - 1].items()
-            for s, backward in self.beta[t - len(z) + 2].items()
-            if p[len(p) - (len(z) - 1) :] == z[:-1] and s[: len(z) - 1] == z[1:]
-        )
-        return total / (self.Z * self._w(t, z))
 
 
 def free_chain(nodes, patterns, weights):

@@ -1,16 +1,29 @@
 """Curvature of one short chain, literally as Chen et al. (2015) write it."""
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 
-from reference.chains import enumerate_chain
+from reference.automata import PatternChain, enumerate_patterns
+
+
+@dataclass
+class Chain:
+    """One sequence of first order: nodes (T, K), arcs (K, K)."""
+
+    nodes: np.ndarray
+    arcs: np.ndarray
+
+    def enumerate(self):
+        pairs = list(itertools.product(range(len(self.arcs)), repeat=2))
+        return enumerate_patterns(PatternChain(self.nodes, pairs, self.arcs.ravel()))
 
 
 def probabilities(chain):
     """All labellings, (n, T), and their probabilities, (n,)."""
-    log_probs = enumerate_chain(chain).log_probs
-    return np.array(list(log_probs)), np.exp(list(log_probs.values()))
+    exact = chain.enumerate()
+    return exact.chain.labellings, exact.probs
 
 
 def node_events(labellings, n_labels):
