@@ -276,12 +276,7 @@ def mark_of(data: Case) -> Any:
 
 
 def hide(
-    rng: np.random.Generator,
-    labels: list[np.ndarray],
-    share: float,
-    mark: Any,
-    *,
-    keep_first: bool,
+    rng: np.random.Generator, labels: list[np.ndarray], share: float, mark: Any, *, keep_first: bool
 ) -> list[np.ndarray]:
     """Some labels become unknown, but for the first of each: so y still names all of them.
 

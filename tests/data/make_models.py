@@ -122,24 +122,14 @@ def tree_crf_3() -> TreeCRF:
 
 def tree_crf_4() -> TreeCRF:
     """A table that carries its own groups."""
-    crf = TreeCRF(
-        n_rounds=4,
-        max_depth=6,
-        group_column="group",
-        **TREES,
-    )
+    crf = TreeCRF(n_rounds=4, max_depth=6, group_column="group", **TREES)
     return crf.fit(TABLE, [*chain(*Y)])
 
 
 def tree_crf_5() -> TreeCRF:
     """Trained in steps too long for labels that contradict each other, so that some are halved."""
     labels = [*Y, ["D", "N", "N"], ["V", "V"]]
-    crf = TreeCRF(
-        n_rounds=4,
-        max_depth=6,
-        learning_rate=8.0,
-        **TREES,
-    )
+    crf = TreeCRF(n_rounds=4, max_depth=6, learning_rate=8.0, **TREES)
     return crf.fit(FRAMES * 2, labels)
 
 

@@ -46,8 +46,7 @@ def test_everything_right_and_everything_wrong():
 
 
 @pytest.mark.parametrize(
-    ("y_true", "y_pred"),
-    [([], []), ([[]], [[]]), ([["O", "O"]], [["O", "O"]])],
+    ("y_true", "y_pred"), [([], []), ([[]], [[]]), ([["O", "O"]], [["O", "O"]])]
 )
 def test_nothing_to_find(y_true, y_pred):
     assert chunk_scores(y_true, y_pred) == ChunkScores(0.0, 0.0, 0.0, 0, 0, 0, {})

@@ -9,11 +9,7 @@ from mistakes.mistake import TORN_APART, UNKNOWN_LABEL, mistake
 EVEN = np.arange(len(IDS)) % 2 == 0
 
 
-@mistake(
-    "A",
-    ValueError,
-    "groups has 15 ids but X has 16 rows; pass one id for every row",
-)
+@mistake("A", ValueError, "groups has 15 ids but X has 16 rows; pass one id for every row")
 def groups_for_fewer_rows():
     trees().fit(ROWS, LABELS, groups=IDS[1:])
 
@@ -28,11 +24,7 @@ def groups_that_come_back():
     trees().fit(ROWS, LABELS, groups=["a", "b"] * 8)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "groups has no id (None or NaN) at row 0; every row needs one",
-)
+@mistake("A", ValueError, "groups has no id (None or NaN) at row 0; every row needs one")
 def a_row_without_a_group():
     trees().fit(ROWS, LABELS, groups=[None, *IDS[1:]])
 
@@ -57,11 +49,7 @@ def the_name_of_the_column_as_groups():
     trees().fit(TABLE, LABELS, groups="walk")
 
 
-@mistake(
-    "A",
-    TypeError,
-    "groups is a DataFrame; pass one column of it",
-)
+@mistake("A", TypeError, "groups is a DataFrame; pass one column of it")
 def a_table_as_groups():
     trees().fit(FEATURES, LABELS, groups=TABLE[["walk"]])
 

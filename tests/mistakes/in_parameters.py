@@ -7,65 +7,39 @@ from mistakes.data import X, Y, trees, weights
 from mistakes.mistake import mistake
 
 
-@mistake(
-    "A",
-    TypeError,
-    "TreeCRF has no parameter 'n_estimators'; did you mean n_rounds?",
-)
+@mistake("A", TypeError, "TreeCRF has no parameter 'n_estimators'; did you mean n_rounds?")
 def a_name_of_xgboost():
     TreeCRF(n_estimators=100)
 
 
 @mistake(
-    "A",
-    TypeError,
-    "LinearCRF has no parameter 'c2'; did you mean reg_lambda? c2=1 is reg_lambda=2",
+    "A", TypeError, "LinearCRF has no parameter 'c2'; did you mean reg_lambda? c2=1 is reg_lambda=2"
 )
 def a_name_of_crfsuite():
     LinearCRF(c2=0.1)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "learning_rate is -1; expected a number greater than 0 and at most 1e+06",
-)
+@mistake("A", ValueError, "learning_rate is -1; expected a number greater than 0 and at most 1e+06")
 def a_negative_learning_rate():
     trees(learning_rate=-1).fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "learning_rate is 0; expected a number greater than 0 and at most 1e+06",
-)
+@mistake("A", ValueError, "learning_rate is 0; expected a number greater than 0 and at most 1e+06")
 def a_learning_rate_of_zero():
     trees(learning_rate=0).fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "n_rounds is 0; expected an integer of at least 1",
-)
+@mistake("A", ValueError, "n_rounds is 0; expected an integer of at least 1")
 def no_rounds():
     trees(n_rounds=0).fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "n_rounds is 0.5; expected an integer of at least 1",
-)
+@mistake("A", ValueError, "n_rounds is 0.5; expected an integer of at least 1")
 def half_a_round():
     trees(n_rounds=0.5).fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "max_bins is 1000; expected an integer from 2 to 255",
-)
+@mistake("A", ValueError, "max_bins is 1000; expected an integer from 2 to 255")
 def too_many_bins():
     trees(max_bins=1000).fit(X, Y)
 
@@ -90,20 +64,12 @@ def an_objective_that_does_not_exist():
     trees(objective="logloss").fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "constraints is 'BOI'; expected 'BIO', 'IOB1', 'BILOU', 'BIOES' or None",
-)
+@mistake("A", ValueError, "constraints is 'BOI'; expected 'BIO', 'IOB1', 'BILOU', 'BIOES' or None")
 def a_scheme_that_does_not_exist():
     weights(constraints="BOI").fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "class_weight is 'balance'; expected 'balanced' or None",
-)
+@mistake("A", ValueError, "class_weight is 'balance'; expected 'balanced' or None")
 def balanced_misspelt():
     trees(class_weight="balance").fit(X, Y)
 
@@ -117,20 +83,12 @@ def a_weight_of_a_class_that_does_not_exist():
     trees(class_weight={"swim": 2.0}).fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "order is -1; expected an integer of at least 0",
-)
+@mistake("A", ValueError, "order is -1; expected an integer of at least 0")
 def a_negative_order():
     trees(order=-1).fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "forbidden has the unknown label 'swim'; known labels: 'run', 'walk'",
-)
+@mistake("A", ValueError, "forbidden has the unknown label 'swim'; known labels: 'run', 'walk'")
 def a_rule_about_a_label_that_does_not_exist():
     trees(forbidden=[("run", "swim")]).fit(X, Y)
 
@@ -145,11 +103,7 @@ def a_missing_label_that_is_no_label():
     trees(missing_label=0.5).fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "eval_metric is 'f1_makro'; did you mean f1_macro?",
-)
+@mistake("A", ValueError, "eval_metric is 'f1_makro'; did you mean f1_macro?")
 def a_metric_that_does_not_exist():
     trees(eval_metric="f1_makro").fit(X, Y, eval_set=(X, Y))
 
@@ -165,11 +119,7 @@ def a_metric_without_an_eval_set():
     trees(eval_metric="f1_macro").fit(X, Y)
 
 
-@mistake(
-    "B",
-    TypeError,
-    "callbacks holds 'print', which cannot be called",
-)
+@mistake("B", TypeError, "callbacks holds 'print', which cannot be called")
 def a_callback_that_cannot_be_called():
     trees(callbacks=["print"]).fit(X, Y)
 
@@ -194,11 +144,7 @@ def no_threads():
     trees(n_jobs=0).fit(X, Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "subsample is 1.5; expected a number greater than 0 and at most 1",
-)
+@mistake("A", ValueError, "subsample is 1.5; expected a number greater than 0 and at most 1")
 def more_than_all_sequences():
     trees(subsample=1.5).fit(X, Y)
 
@@ -213,20 +159,12 @@ def a_parameter_without_a_name():
     TreeCRF(50)
 
 
-@mistake(
-    "A",
-    TypeError,
-    "TreeCRF has no parameter 'max_iter'; did you mean n_rounds?",
-)
+@mistake("A", TypeError, "TreeCRF has no parameter 'max_iter'; did you mean n_rounds?")
 def a_name_of_scikit_learn():
     TreeCRF(max_iter=100)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "TreeCRF has no parameter 'num_leaves'; did you mean max_leaves?",
-)
+@mistake("A", ValueError, "TreeCRF has no parameter 'num_leaves'; did you mean max_leaves?")
 def a_name_of_lightgbm():
     TreeCRF().set_params(num_leaves=31)
 
@@ -241,11 +179,7 @@ def a_warm_start():
     TreeCRF(warm_start=True)
 
 
-@mistake(
-    "A",
-    TypeError,
-    "TreeCRF has no parameter 'reg_alpha'; it is a parameter of LinearCRF",
-)
+@mistake("A", TypeError, "TreeCRF has no parameter 'reg_alpha'; it is a parameter of LinearCRF")
 def a_parameter_of_the_other_estimator():
     TreeCRF(reg_alpha=0.1)
 

@@ -16,11 +16,7 @@ NO_NOISE = (
 )
 
 
-@mistake(
-    "A",
-    NotFittedError,
-    "this TreeCRF is not fitted yet; call fit before using it",
-)
+@mistake("A", NotFittedError, "this TreeCRF is not fitted yet; call fit before using it")
 def predict_before_fit():
     TreeCRF().predict(X)
 
@@ -54,11 +50,7 @@ def predict_with_text_for_numbers():
     FITTED.predict(FEATURES.astype({"noise": str}), groups=IDS)
 
 
-@mistake(
-    "B",
-    ValueError,
-    "X has 1 features, but LinearCRF is expecting 2 features as input",
-)
+@mistake("B", ValueError, "X has 1 features, but LinearCRF is expecting 2 features as input")
 def predict_with_fewer_columns():
     LISTED.predict([x[:, :1] for x in X])
 
@@ -96,38 +88,22 @@ def predict_with_categories_of_another_kind():
     crf.predict(table.assign(place=pd.Categorical(["in", "out"] * 8)), groups=IDS)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "decode is 'beam'; expected 'viterbi', 'marginal' or None",
-)
+@mistake("A", ValueError, "decode is 'beam'; expected 'viterbi', 'marginal' or None")
 def a_decoder_that_does_not_exist():
     LISTED.predict(X, decode="beam")
 
 
-@mistake(
-    "A",
-    ValueError,
-    "unknown label 'swim' at known[0][0]; known labels: 'run', 'walk'",
-)
+@mistake("A", ValueError, "unknown label 'swim' at known[0][0]; known labels: 'run', 'walk'")
 def a_known_label_that_does_not_exist():
     LISTED.predict(X, known=[["swim", None, None], *([None] * len(y) for y in Y[1:])])
 
 
-@mistake(
-    "A",
-    ValueError,
-    "k is 0; expected an integer of at least 1",
-)
+@mistake("A", ValueError, "k is 0; expected an integer of at least 1")
 def no_best_labelling():
     LISTED.predict_k_best(X, 0)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "position is 3, but x has 3 positions; expected an integer from 0 to 2",
-)
+@mistake("A", ValueError, "position is 3, but x has 3 positions; expected an integer from 0 to 2")
 def explain_a_position_beyond_the_end():
     LISTED.explain(X[0], 3)
 
@@ -142,20 +118,12 @@ def explain_several_sequences():
     LISTED.explain(X, 0)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "label has the unknown label 'swim'; known labels: 'run', 'walk'",
-)
+@mistake("A", ValueError, "label has the unknown label 'swim'; known labels: 'run', 'walk'")
 def explain_a_label_that_does_not_exist():
     LISTED.explain(X[0], 0, label="swim")
 
 
-@mistake(
-    "A",
-    ValueError,
-    "every label of y is missing; score needs at least one",
-)
+@mistake("A", ValueError, "every label of y is missing; score needs at least one")
 def a_score_of_missing_labels():
     LISTED.score(X, [[None] * len(y) for y in Y])
 
@@ -190,28 +158,16 @@ def save_into_a_folder_that_is_not_there():
     LISTED.save("models/walks.hedgerow")
 
 
-@mistake(
-    "A",
-    NotFittedError,
-    "this TreeCRF is not fitted yet; call fit before using it",
-)
+@mistake("A", NotFittedError, "this TreeCRF is not fitted yet; call fit before using it")
 def save_before_fit():
     TreeCRF().save("walks.hedgerow")
 
 
-@mistake(
-    "A",
-    TypeError,
-    "init is of type LinearCRF; expected a fitted TreeCRF",
-)
+@mistake("A", TypeError, "init is of type LinearCRF; expected a fitted TreeCRF")
 def go_on_from_another_kind_of_model():
     trees().fit(X, Y, init=LISTED)
 
 
-@mistake(
-    "B",
-    ValueError,
-    "unknown label 'swim' at y[0]; known labels: 'run', 'walk'",
-)
+@mistake("B", ValueError, "unknown label 'swim' at y[0]; known labels: 'run', 'walk'")
 def go_on_with_labels_that_are_new():
     trees().fit(ROWS, ["swim"] * 16, init=trees().fit(ROWS, LABELS))

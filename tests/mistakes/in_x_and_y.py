@@ -11,18 +11,14 @@ from mistakes.mistake import mistake
 
 
 @mistake(
-    "A",
-    ValueError,
-    "y has 3 sequences but X has 4; pass one list of labels for every sequence",
+    "A", ValueError, "y has 3 sequences but X has 4; pass one list of labels for every sequence"
 )
 def labels_for_fewer_sequences():
     trees().fit(X, Y[1:])
 
 
 @mistake(
-    "A",
-    ValueError,
-    "y[0] has 2 labels but X[0] has 3 positions; pass one label for every position",
+    "A", ValueError, "y[0] has 2 labels but X[0] has 3 positions; pass one label for every position"
 )
 def a_label_too_few():
     trees().fit(X, [Y[0][1:], *Y[1:]])
@@ -38,20 +34,12 @@ def flat_labels_for_a_list():
     trees().fit(X, LABELS)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "y has 15 labels but X has 16 rows; pass one label for every row",
-)
+@mistake("A", ValueError, "y has 15 labels but X has 16 rows; pass one label for every row")
 def too_few_labels_for_a_table():
     trees().fit(ROWS, LABELS[1:])
 
 
-@mistake(
-    "B",
-    ValueError,
-    "fit requires y to be passed, but the target y is None",
-)
+@mistake("B", ValueError, "fit requires y to be passed, but the target y is None")
 def no_labels():
     trees().fit(X, None)
 
@@ -106,11 +94,7 @@ def labels_of_two_kinds():
     trees().fit(X, [[1] * 3, *Y[1:]])
 
 
-@mistake(
-    "A",
-    TypeError,
-    "y is a DataFrame; pass the one column that holds the labels",
-)
+@mistake("A", TypeError, "y is a DataFrame; pass the one column that holds the labels")
 def a_table_of_labels():
     trees().fit(ROWS, pd.DataFrame({"label": LABELS, "weight": 1}))
 
@@ -164,20 +148,12 @@ def missing_numbers_in_a_linear_model():
     weights().fit([np.full((3, 2), np.nan), *X[1:]], Y)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "X is empty; expected at least one sequence",
-)
+@mistake("A", ValueError, "X is empty; expected at least one sequence")
 def nothing_to_learn_from():
     trees().fit([], [])
 
 
-@mistake(
-    "A",
-    ValueError,
-    "X[4] is empty; a sequence needs at least one position: drop it",
-)
+@mistake("A", ValueError, "X[4] is empty; a sequence needs at least one position: drop it")
 def an_empty_sequence():
     trees().fit([*X, np.empty((0, 2))], [*Y, []])
 
@@ -193,9 +169,7 @@ def rows_of_different_lengths():
 
 
 @mistake(
-    "A",
-    ValueError,
-    "X[1] has 3 columns but X[0] has 2; every sequence needs the same columns",
+    "A", ValueError, "X[1] has 3 columns but X[0] has 2; every sequence needs the same columns"
 )
 def sequences_of_different_width():
     trees().fit([X[0], np.ones((4, 3)), *X[2:]], Y)
@@ -262,11 +236,7 @@ def complex_numbers():
     trees().fit(ROWS * 1j, LABELS)
 
 
-@mistake(
-    "A",
-    TypeError,
-    "X is a lazy frame; call .collect() on it first",
-)
+@mistake("A", TypeError, "X is a lazy frame; call .collect() on it first")
 def a_lazy_frame():
     trees().fit(pl.LazyFrame({"speed": ROWS[:, 0]}), LABELS)
 
@@ -397,10 +367,6 @@ def labels_that_are_no_chunks():
     weights(constraints="BIO").fit(X, Y)
 
 
-@mistake(
-    "B",
-    ValueError,
-    "unknown label 0 at y[0][0]; known labels: 'run', 'walk'",
-)
+@mistake("B", ValueError, "unknown label 0 at y[0][0]; known labels: 'run', 'walk'")
 def labels_of_another_kind_to_score():
     LISTED.score(X, [[0] * len(y) for y in Y])

@@ -25,37 +25,25 @@ def prepare():
     Path("walks.hedgerow").write_bytes(MODEL[0])
 
 
-@mistake(
-    "B",
-    Refused,
-    "nowhere.csv: No such file or directory",
-)
+@mistake("B", Refused, "nowhere.csv: No such file or directory")
 def a_file_that_is_not_there():
     shell("hedgerow train nowhere.csv -m new.hedgerow --group walk")
 
 
-@mistake(
-    "A",
-    Refused,
-    "there is no command 'trian'; did you mean train? See hedgerow --help",
-)
+@mistake("A", Refused, "there is no command 'trian'; did you mean train? See hedgerow --help")
 def a_command_misspelt():
     shell("hedgerow trian walks.csv -m new.hedgerow --group walk")
 
 
 @mistake(
-    "A",
-    Refused,
-    "there is no option --groups; did you mean --group? See hedgerow train --help",
+    "A", Refused, "there is no option --groups; did you mean --group? See hedgerow train --help"
 )
 def an_option_misspelt():
     shell("hedgerow train walks.csv -m new.hedgerow --groups walk")
 
 
 @mistake(
-    "A",
-    Refused,
-    "the following arguments are required: -m/--model-file; see hedgerow train --help",
+    "A", Refused, "the following arguments are required: -m/--model-file; see hedgerow train --help"
 )
 def no_place_for_the_model():
     shell("hedgerow train walks.csv --group walk")
@@ -102,9 +90,7 @@ def labels_that_are_numbers():
 
 
 @mistake(
-    "A",
-    Refused,
-    "walks.csv: column 'label' cannot be a feature: it is the label or the group",
+    "A", Refused, "walks.csv: column 'label' cannot be a feature: it is the label or the group"
 )
 def features_that_are_the_label():
     shell("hedgerow train walks.csv -m new.hedgerow --group walk --features speed,label")
@@ -160,20 +146,14 @@ def numbers_with_a_word_for_missing_ones():
     shell("hedgerow train gaps.csv -m new.hedgerow --group walk --quiet --set n_rounds=1")
 
 
-@mistake(
-    "B",
-    Refused,
-    "torn.csv, line 3: Expected 3 columns, got 2: w0,run",
-)
+@mistake("B", Refused, "torn.csv, line 3: Expected 3 columns, got 2: w0,run")
 def a_row_with_a_cell_too_few():
     Path("torn.csv").write_text("walk,speed,label\nw0,1,run\nw0,run\n")
     shell("hedgerow train torn.csv -m new.hedgerow --group walk")
 
 
 @mistake(
-    "A",
-    Refused,
-    "torn.txt, line 2: expected 3 columns as in the lines before, got 2: 'dog NN'",
+    "A", Refused, "torn.txt, line 2: expected 3 columns as in the lines before, got 2: 'dog NN'"
 )
 def a_token_without_a_label():
     Path("torn.txt").write_text("the DT B-NP\ndog NN\n")
@@ -191,29 +171,17 @@ def a_spreadsheet():
     shell("hedgerow train walks.xlsx -m new.hedgerow --group walk")
 
 
-@mistake(
-    "A",
-    Refused,
-    "--set: TreeCRF has no parameter 'max_deph'; did you mean max_depth?",
-)
+@mistake("A", Refused, "--set: TreeCRF has no parameter 'max_deph'; did you mean max_depth?")
 def a_parameter_misspelt():
     shell("hedgerow train walks.csv -m new.hedgerow --group walk --set max_deph=3")
 
 
-@mistake(
-    "A",
-    Refused,
-    "order is 'many'; expected an integer of at least 0",
-)
+@mistake("A", Refused, "order is 'many'; expected an integer of at least 0")
 def a_parameter_of_the_wrong_kind():
     shell("hedgerow train walks.csv -m new.hedgerow --group walk --set order=many")
 
 
-@mistake(
-    "A",
-    Refused,
-    "argument --set: expected KEY=VALUE, not 'order'; see hedgerow train --help",
-)
+@mistake("A", Refused, "argument --set: expected KEY=VALUE, not 'order'; see hedgerow train --help")
 def a_parameter_without_a_value():
     shell("hedgerow train walks.csv -m new.hedgerow --group walk --set order")
 
@@ -239,20 +207,12 @@ def a_scheme_that_the_labels_break():
     shell("hedgerow train odd.txt -m new.hedgerow --constraints BIO")
 
 
-@mistake(
-    "A",
-    Refused,
-    "the model would be written over walks.csv; name another file",
-)
+@mistake("A", Refused, "the model would be written over walks.csv; name another file")
 def the_model_in_place_of_the_data():
     shell("hedgerow train walks.csv -m walks.csv --group walk")
 
 
-@mistake(
-    "A",
-    Refused,
-    "cannot save to 'models/new.hedgerow': the folder 'models' does not exist",
-)
+@mistake("A", Refused, "cannot save to 'models/new.hedgerow': the folder 'models' does not exist")
 def the_model_into_a_folder_that_is_not_there():
     shell("hedgerow train walks.csv -m models/new.hedgerow --group walk")
 
@@ -333,11 +293,7 @@ def a_model_as_json():
     shell("hedgerow train walks.csv -m model.json --group walk")
 
 
-@mistake(
-    "A",
-    Refused,
-    "the labels would be written over walks.hedgerow; name another file",
-)
+@mistake("A", Refused, "the labels would be written over walks.hedgerow; name another file")
 def the_labels_in_place_of_the_model():
     shell("hedgerow tag walks.hedgerow walks.csv -o walks.hedgerow")
 
@@ -363,11 +319,7 @@ def a_model_that_was_trained_in_python():
     shell("hedgerow tag python.hedgerow walks.csv")
 
 
-@mistake(
-    "A",
-    Refused,
-    "--k-best is 100000; expected a number from 1 to 1,000",
-)
+@mistake("A", Refused, "--k-best is 100000; expected a number from 1 to 1,000")
 def too_many_labellings():
     shell("hedgerow tag walks.hedgerow walks.csv -o out.csv --k-best 100000")
 
@@ -383,29 +335,19 @@ def an_evaluation_without_labels():
     shell("hedgerow eval walks.hedgerow new.csv")
 
 
-@mistake(
-    "B",
-    Refused,
-    "new.csv has no labels to compare with",
-)
+@mistake("B", Refused, "new.csv has no labels to compare with")
 def an_evaluation_of_empty_labels():
     WALKS.assign(label="").to_csv("new.csv", index=False)
     shell("hedgerow eval walks.hedgerow new.csv")
 
 
-@mistake(
-    "A",
-    Refused,
-    "--sequence is 9 and walks.csv has 4 sequences; they are counted from 0",
-)
+@mistake("A", Refused, "--sequence is 9 and walks.csv has 4 sequences; they are counted from 0")
 def explain_a_sequence_that_is_not_there():
     shell("hedgerow inspect walks.hedgerow walks.csv --sequence 9")
 
 
 @mistake(
-    "A",
-    Refused,
-    "the following arguments are required: -o/--output; see hedgerow report --help",
+    "A", Refused, "the following arguments are required: -o/--output; see hedgerow report --help"
 )
 def a_report_without_a_place():
     shell("hedgerow report walks.hedgerow walks.csv")

@@ -60,11 +60,7 @@ def a_seed_without_shuffling():
     SequenceKFold(5, random_state=0)
 
 
-@mistake(
-    "A",
-    ValueError,
-    "y is None, but StratifiedSequenceKFold needs the labels; pass y",
-)
+@mistake("A", ValueError, "y is None, but StratifiedSequenceKFold needs the labels; pass y")
 def strata_without_labels():
     list(StratifiedSequenceKFold(2).split(X))
 
@@ -88,11 +84,7 @@ def a_split_with_labels_for_fewer_sequences():
     train_test_split(X, Y[1:])
 
 
-@mistake(
-    "A",
-    ValueError,
-    "TreeCRF has no parameter 'n_trees'; did you mean n_rounds?",
-)
+@mistake("A", ValueError, "TreeCRF has no parameter 'n_trees'; did you mean n_rounds?")
 def a_search_over_a_parameter_that_does_not_exist():
     GridSearchCV(trees(), {"n_trees": [1]}, cv=2).fit(X, Y)
 

@@ -72,11 +72,7 @@ def assert_alike(
 
 
 def count_same_rounds(
-    first: TreeCRF,
-    second: TreeCRF,
-    n_rounds: int,
-    rename: Callable[[Any], Any],
-    same_cuts: bool,
+    first: TreeCRF, second: TreeCRF, n_rounds: int, rename: Callable[[Any], Any], same_cuts: bool
 ) -> int:
     """Rounds, of so many, before the first one in which a tie was broken in another way."""
     for number in range(1, n_rounds + 1):
