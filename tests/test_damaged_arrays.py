@@ -12,7 +12,7 @@ from reference.model_files import FULL, INVALID, alter, changed, file_of, put, r
 from reference.trainings import saved
 
 NODE_TENSORS = [
-    *("columns", "offsets", "cuts", "missing_left", "sets", "lefts", "values", "gains", "weights"),
+    *("columns", "offsets", "cuts", "missing_left", "sets", "lefts", "values", "gains", "weights")
 ]
 TENSORS = [
     *("patterns.offsets", "patterns.labels", "patterns.weights"),

@@ -191,10 +191,7 @@ OWN_METADATA = {
         (labelled("<U3", "B-X", "I-X"), ""),
     ],
 }
-MISSING = {
-    LinearCRF: ["n_iter"],
-    TreeCRF: ["best_round", "warm_rounds", "sparse", "categories"],
-}
+MISSING = {LinearCRF: ["n_iter"], TreeCRF: ["best_round", "warm_rounds", "sparse", "categories"]}
 
 
 @pytest.mark.parametrize(

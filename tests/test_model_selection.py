@@ -8,12 +8,7 @@ import polars as pl
 import pytest
 import sklearn
 from scipy import sparse
-from sklearn.model_selection import (
-    GridSearchCV,
-    cross_val_predict,
-    cross_val_score,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 

@@ -115,15 +115,3 @@ def test_linear_crf_predicts_what_crfsuite_predicts(crfsuite):
     new = make_sentences(n_sentences=30, seed=3)[0]
     for labels, items in zip(crf.predict(without_bias(new), decode="viterbi"), new, strict=True):
         assert labels.tolist() == tagger.tag(pycrfsuite.ItemSequence(items))
-
-
-@pytest.mark.parametrize("all_transitions", [False, True])
-def test_only_what_occurs_has_weights_there_too(tmp_path, all_transitions):
-    sentences, tags = make_sentences(n_sentences=10)
-    path = str(tmp_path / "model")
-    said = train_crfsuite(path, sentences, tags, possible_transitions=all_transitions)
-    min_count = 0 if all_transitions else 1
-    crf = LinearCRF(reg_lambda=2 * C2, min_pattern_count=min_count)
-    crf.fit(without_bias(sentences), tags)
-    assert crf.n_weights_ == said.featgen_num_features
-    assert crf.loss_ == pytest.approx(said.last_iteration["loss"], rel=1e-3)

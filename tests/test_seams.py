@@ -14,7 +14,7 @@ import pytest
 import hedgerow
 from hedgerow import LinearCRF, TreeCRF, persist
 from hedgerow.labels.automaton import PatternArcs
-from hedgerow.potentials import PatternWeights, Potential
+from hedgerow.potentials import NodeTrees, PatternWeights, Potential
 from hedgerow.trellis import Mixing, Trellis
 from reference.trainings import saved
 
@@ -241,3 +241,9 @@ def test_a_potential_without_a_form_in_files_says_so():
         Given().pack()
     with pytest.raises(NotImplementedError, match="Given has no form in a model file"):
         Given.unpack(None, schema=None, index=None, grammar=None)
+
+
+def test_a_potential_that_is_not_there():
+    model = replace(PluggedLinear().fit(X, Y).model_, potentials=())
+    with pytest.raises(LookupError, match="the model has no NodeTrees"):
+        model.potential(NodeTrees)

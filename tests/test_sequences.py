@@ -45,11 +45,6 @@ def test_mirror_of_flat_input_is_the_array_itself():
     assert sequences.mirror(array) is array
 
 
-def test_mirror_of_one_sequence_in_a_list_is_a_list():
-    (part,) = encode([np.zeros((2, 1))]).mirror(np.arange(2))
-    assert part.tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("position", [-1, 3])
 def test_locate_refuses_positions_outside(position):
     with pytest.raises(IndexError, match=f"position {position} is outside the 3 positions"):

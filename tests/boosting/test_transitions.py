@@ -1,16 +1,13 @@
 """How the weights of label patterns move in a round."""
 
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from hedgerow import TreeCRF
 from hedgerow.boosting.transitions import EXACT_ITERATIONS, PatternBound, exact_step
 from hedgerow.labels import Patterns
-from reference.linear import make_data
 
 PAIRS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
@@ -123,56 +120,3 @@ def test_no_patterns_no_step():
     empty = np.zeros(0)
     assert exact_step(lambda point: 1 / 0, empty, empty, reg_lambda=1.0, n_threads=1).shape == (0,)
     assert step_by_bound([], []).shape == (0,)
-
-
-@pytest.mark.parametrize("order", [1, 2])
-def test_exact_steps_give_a_lower_loss(order):
-    X, y = make_data(n_sequences=60, longest=8, seed=3)
-    losses = [
-        TreeCRF(
-            n_rounds=8, learning_rate=0.1, max_depth=2, order=order, transition_step=kind, trim=0
-        )
-        .fit(X, y)
-        .loss_
-        for kind in ("exact", "bound")
-    ]
-    assert losses[0] < losses[1]
-
-
-@pytest.mark.parametrize(("kind", "n_rounds"), [("exact", 40), ("bound", 600)])
-def test_weights_alone_come_to_the_maximum_of_the_likelihood(kind, n_rounds):
-    # Without attributes a first-order chain learns how often each pair occurs.
-    y = [list("aababbbaab"), list("abbaaabbab")]
-    X = [[{}] * 10, [{}] * 10]
-    crf = TreeCRF(
-        n_rounds=n_rounds,
-        learning_rate=1.0,
-        transition_step=kind,
-        trim=0,
-        reg_lambda=0.01,
-        pattern_lambda=None,
-        max_step=None,
-    ).fit(X, y)
-    expected = np.concatenate(crf.predict_pattern_marginals(X)).sum(axis=0)
-    pairs = [pair for labels in y for pair in pairwise(labels)]
-    observed = [pairs.count(pattern) for pattern in crf.label_patterns_]
-    np.testing.assert_allclose(expected, observed, atol=0.05)
-
-
-def test_order_learns_what_labels_alone_tell():
-    # Two labels that follow their grandfathers; X says nothing.
-    rng = np.random.default_rng(0)
-    y = []
-    for _ in range(60):
-        labels = rng.integers(0, 2, 2).tolist()
-        for _ in range(10):
-            labels.append(labels[-2] if rng.random() < 0.9 else 1 - labels[-2])
-        y.append(labels)
-    blank = [np.zeros((12, 1))] * 60
-    options = {"learning_rate": 0.3, "reg_lambda": 1.0, "trim": 0, "max_step": None}
-    losses = [
-        TreeCRF(order=order, n_rounds=25, transition_step="exact", **options).fit(blank, y).loss_
-        for order in (0, 1, 2)
-    ]
-    assert losses[1] > 0.95 * losses[0]
-    assert losses[2] < 0.7 * losses[0]

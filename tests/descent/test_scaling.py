@@ -4,12 +4,9 @@ import itertools
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize as minimize_dense
-from scipy.sparse import csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import LinearCRF
@@ -83,64 +80,11 @@ def test_a_column_of_any_size_does_not_hide_the_others(column, parameters):
     assert 5 < crf.n_iter_ < 3 * alone.n_iter_ + 30
 
 
-@pytest.mark.parametrize(
-    ("column", "reg_lambda"), [("year", 1.0), ("seconds", 0.01), ("uniform", 0.01), ("small", 1.0)]
-)
-def test_the_minimum_is_that_of_another_solver(column, reg_lambda):
-    crf = fit(beside(column), reg_lambda=reg_lambda, tol=1e-8)
-    sequences = [beside(column)[g == GROUPS] for g in range(N // 10)]
-    labels = [Y[g == GROUPS] for g in range(N // 10)]
-    loss, _ = make_loss(sequences, labels, scaled=False, reg_lambda=reg_lambda)
-    function, n_weights = loss.of(Likelihood()), loss.n_weights
-    # Columns and biases, made as large as the square root of their curvature.
-    size = np.ones(n_weights)
-    size[2:4] = np.abs(COLUMNS[column]).max() if column != "small" else 1.0
-
-    def scaled(point):
-        value, gradient = function(point / size)
-        return value, gradient / size
-
-    options = {"maxiter": 5000, "maxfun": 50000, "ftol": 1e-15, "gtol": 1e-9}
-    found = minimize_dense(
-        scaled, np.zeros(n_weights), jac=True, method="L-BFGS-B", options=options
-    )
-    assert crf.loss_ == pytest.approx(found.fun, rel=1e-6)
-
-
-def test_all_kinds_of_input_give_the_same():
-    X = beside("year")
-    names = ["good", "year"]
-    dicts = [[dict(zip(names, row, strict=True)) for row in X[g == GROUPS]] for g in range(20)]
-    y = [Y[g == GROUPS] for g in range(20)]
-    losses = [
-        fit(X).loss_,
-        fit(csr_matrix(X)).loss_,
-        fit(pd.DataFrame(X, columns=names)).loss_,
-        LinearCRF().fit(dicts, y).loss_,
-    ]
-    assert losses == pytest.approx([losses[0]] * 4, rel=1e-12)
-
-
 def test_weights_are_those_of_the_columns_as_they_are():
     crf = fit(beside("seconds"), transition_attributes=True)
     penalty = np.sum(crf.weights()["weight"] ** 2) + np.sum(crf.transitions()["weight"] ** 2)
     loss = penalty / 2 - crf.log_likelihood(beside("seconds"), Y, groups=GROUPS).sum()
     assert crf.loss_ == pytest.approx(loss, rel=1e-9)
-
-
-def test_reports_on_the_eval_set_are_those_of_the_model():
-    X = beside("year")
-    crf = LinearCRF().fit(X, Y, groups=GROUPS, eval_set=(X, Y, GROUPS))
-    loss = -crf.log_likelihood(X, Y, groups=GROUPS).sum() / N
-    assert crf.history_["eval_loss"][-1] == pytest.approx(loss, rel=1e-12)
-
-
-def test_training_starts_from_the_weights_of_another_model():
-    X = beside("seconds")
-    init = fit(X, tol=1e-10)
-    again = LinearCRF(tol=1e-10).fit(X, Y, groups=GROUPS, init=init)
-    assert again.n_iter_ < init.n_iter_ / 2
-    assert again.loss_ == pytest.approx(init.loss_, rel=1e-9)
 
 
 class Backwards(Brier):

@@ -20,12 +20,6 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-def first_loss(X, y, init=None, **parameters):
-    """Loss after one iteration."""
-    crf = LinearCRF(max_iter=1, tol=0, **parameters).fit(X, y, init=init)
-    return crf.history_["loss"][0] if crf.n_iter_ else crf.loss_
-
-
 @KINDS
 def test_a_model_at_its_minimum_stays_there(parameters):
     crf = LinearCRF(tol=0, max_iter=500, **parameters).fit(X, Y)
@@ -42,32 +36,6 @@ def test_training_in_two_parts_comes_to_the_same_end(parameters):
     rest = LinearCRF(tol=1e-9, **parameters).fit(X, Y, init=half)
     assert rest.history_["loss"][0] < half.loss_
     assert rest.loss_ == pytest.approx(whole.loss_, rel=1e-6)
-
-
-@KINDS
-def test_a_model_can_start_from_itself(parameters):
-    crf = LinearCRF(max_iter=4, tol=0, **parameters).fit(X, Y)
-    before = crf.loss_
-    assert crf.fit(X, Y, init=crf) is crf
-    assert crf.loss_ < before
-
-
-@KINDS
-def test_shared_attributes_are_taken_over_by_name(parameters):
-    init = LinearCRF(**parameters).fit(to_dicts(X), Y)
-    other = [
-        [{"new": 1.0, "x2": item["x2"], "x0": item["x0"]} for item in sequence]
-        for sequence in to_dicts(X)
-    ]
-    assert first_loss(other, Y, init, **parameters) < first_loss(other, Y, **parameters)
-
-
-@KINDS
-def test_shared_labels_are_taken_over_by_name(parameters):
-    # "a" is gone and "0" is new, so that every label has another code.
-    init = LinearCRF(**parameters).fit(X, Y)
-    renamed = [["0" if label == "a" else label for label in labels] for labels in Y]
-    assert first_loss(X, renamed, init, **parameters) < first_loss(X, renamed, **parameters)
 
 
 @pytest.mark.parametrize("all_pairs", [False, True])
@@ -105,26 +73,9 @@ def table_of(crf):
     return dict(zip(keys, values.tolist(), strict=True))
 
 
-def test_transitions_are_taken_over():
-    # No attributes at all: everything that can be known is in the transitions.
-    y = [["a", "b"] * 5, ["b", "a"] * 4]
-    items = [[{}] * len(labels) for labels in y]
-    init = LinearCRF(reg_lambda=0.01).fit(items, y)
-    assert first_loss(items, y, init, reg_lambda=0.01) < first_loss(items, y, reg_lambda=0.01) / 2
-    edges = {"transition_attributes": True, "reg_lambda": 0.01}
-    assert first_loss(items, y, init, **edges) < first_loss(items, y, **edges) / 2
-
-
 def test_the_other_model_may_have_nothing_in_common():
     numbers = [[len(label) + ord(label) for label in labels] for labels in Y]
     init = LinearCRF(transition_attributes=True).fit([[{"other": 1}] * 2], [[1, 2]])
     crf = LinearCRF(transition_attributes=True).fit(to_dicts(X), Y, init=init)
     assert crf.loss_ == LinearCRF(transition_attributes=True).fit(to_dicts(X), Y).loss_
     assert LinearCRF().fit(X, numbers, init=crf).loss_ == LinearCRF().fit(X, numbers).loss_
-
-
-def test_a_model_with_transition_attributes_and_one_without():
-    plain, edges = LinearCRF().fit(X, Y), LinearCRF(transition_attributes=True).fit(X, Y)
-    assert first_loss(X, Y, edges) < first_loss(X, Y)
-    more = {"transition_attributes": True}
-    assert first_loss(X, Y, plain, **more) < first_loss(X, Y, **more)

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +42,7 @@ DAYS = [datetime.date(2020, 1, 2), datetime.date(2020, 1, 2), datetime.date(2019
         pl.Series([7, 7, 3]),
         pl.Series(["b", "b", "a"]),
         pl.Series(["b", "b", "a"], dtype=pl.Categorical),
+        pa.chunked_array([[7], [7, 3]]),
     ],
 )
 def test_ids_of_any_kind(groups):

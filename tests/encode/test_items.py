@@ -1,5 +1,8 @@
 """Items: dicts and attribute strings. These tests need the compiled core."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -91,9 +94,10 @@ def test_a_number_that_changes_its_dict_leaves_the_names_before_it():
 
 
 def test_numbers_of_a_dict_are_read_alike():
-    numbers = [1, 1.0, True, np.float32(1), np.float64(1), np.int64(1)]
+    numbers = [1, 1.0, True, np.float32(1), np.float64(1), np.int64(1), np.bool_(True)]
+    numbers += [np.array(1.0), Decimal(1), Fraction(1)]
     index = _core.StringIndex()
     sequences = encode([[{"a": number, "b:c": 2} for number in numbers]], index=index)
-    assert sequences.sparse.values.tolist() == [1, 2] * 6
+    assert sequences.sparse.values.tolist() == [1, 2] * 10
     with pytest.raises(ValueError, match=r"X\[0\]\[0\] has a int as value of 'a'; expected a num"):
         encode([[{"a": 10**400}]], index=index)

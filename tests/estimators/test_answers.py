@@ -1,24 +1,14 @@
 """Every answer of a model, by listing all labellings; labels known beforehand come out again."""
 
 import itertools
-from collections import Counter
 from functools import partial
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.trellis import AutomatonChain
-from reference.estimators import (
-    answers,
-    assert_same,
-    every_prediction,
-    group_ids,
-    refuses,
-    small,
-)
+from reference.estimators import answers, assert_same, every_prediction, group_ids, refuses, small
 from reference.fitted_model import assert_enumerated, read_model
 from reference.linear import hide, keeps_rules, make_data, make_legal_data
 
@@ -138,15 +128,6 @@ def test_the_eval_set_is_measured_as_the_model_is(estimator, parameters):
 # Samples, and labellings by rank.
 
 
-def test_samples_come_as_often_as_they_are_probable(crf):
-    (best,), (drawn,) = crf.predict_k_best(X[2:3], 300), crf.sample(X[2:3], 4000, random_state=0)
-    counts = Counter(map(tuple, drawn.tolist()))
-    for labels, log_prob in best[:5]:
-        prob = np.exp(log_prob)
-        error = np.sqrt(prob * (1 - prob) / 4000)
-        assert abs(counts[tuple(labels.tolist())] / 4000 - prob) < 4 * error
-
-
 def test_a_seed_gives_the_same_samples_and_none_gives_others(make):
     crf = make(order=2, reg_lambda=10).fit(X, Y)
     one, two = (np.hstack(crf.sample(X, 2, random_state=3)) for _ in range(2))
@@ -191,17 +172,6 @@ def test_flat_answers_are_those_of_a_list(some):
     for one, two in zip(itertools.chain(*listed), itertools.chain(*found), strict=True):
         assert (one[0].tolist(), one[1]) == (two[0].tolist(), two[1])
     assert_same([crf.predict(X[0], known=known[0])], crf.predict(X[:1], known=known[:1]))
-
-
-def test_what_is_asked_for_one_at_a_time_is_the_same(make):
-    crf = make(order=3).fit(X, Y)
-    k_best, marginals = crf.predict_k_best(X, 4), crf.predict_pattern_marginals(X)
-    for s, x in enumerate(X):
-        np.testing.assert_array_equal(crf.predict_pattern_marginals([x])[0], marginals[s])
-        for (labels, log_prob), (same, value) in zip(
-            crf.predict_k_best([x], 4)[0], k_best[s], strict=True
-        ):
-            assert (labels.tolist(), log_prob) == (same.tolist(), value)
 
 
 SIZES = {
@@ -256,14 +226,6 @@ def assert_one_hot(probs, expected):
     np.testing.assert_allclose(probs[expected], 1, rtol=1e-12)
 
 
-def test_log_probabilities_are_conditional_on_what_is_known(some):
-    crf, known = some, draw_known(some, 0.6)
-    best = [found[0] for found in crf.predict_k_best(X, 1, known=known)]
-    joint = crf.log_likelihood(X, [labels for labels, _ in best])
-    expected = joint - crf.log_likelihood(X, known)
-    np.testing.assert_allclose([value for _, value in best], expected, rtol=1e-8, atol=1e-11)
-
-
 def test_nothing_known_is_as_if_nothing_were_said(some):
     assert_same(answers(some, X), answers(some, X, known=NOTHING))
     np.testing.assert_array_equal(some.log_likelihood(X, NOTHING), 0)
@@ -303,26 +265,6 @@ def test_what_is_known_changes_what_is_found_beside_it(make):
             assert crf.predict([[{}] * 8], known=[known])[0].tolist() == labels
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda labels: np.array(labels, dtype=object),
-        lambda labels: pd.Series(labels, dtype="string"),
-        lambda labels: pd.Series(labels, dtype="category"),
-        pl.Series,
-        tuple,
-    ],
-    ids=["array", "pandas", "categories", "polars", "tuple"],
-)
-def test_forms_of_known_labels(crf, form):
-    known = hide(Y)
-    expected = crf.predict_proba(X, known=known)
-    np.testing.assert_array_equal(crf.predict_proba(X, known=list(map(form, known))), expected)
-    flat = form([label for labels in known for label in labels])
-    found = crf.predict_proba(ROWS, groups=GROUPS, known=flat)
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_integers_and_a_missing_label_of_their_own(make):
     numbers = [["abc".index(label) for label in labels] for labels in Y]
     crf = make(order=2, missing_label=-1).fit(X, hide(numbers, -1))
@@ -351,15 +293,6 @@ def test_known_labels_that_do_not_fit(crf, known, message, error):
         refuses(error, message, method, [np.ones((3, 3)), np.ones((2, 3))], known=known)
 
 
-def test_flat_known_labels_that_do_not_fit(crf):
-    for known, message in (
-        (["a", None], "known has 2 labels but X has 3 rows; pass one label for every row"),
-        ([["a"], None, None], "known[0] is a list, not a label; X is flat, so known is 1-D"),
-        (["a", None, "z"], "unknown label 'z' at known[2]; known labels: 'a', 'b', 'c'"),
-    ):
-        refuses(ValueError, message, crf.predict, np.ones((3, 3)), known=known)
-
-
 @pytest.mark.parametrize("order", [1, 2])
 def test_known_labels_that_break_a_rule(estimator, order):
     crf, _ = train(estimator, {"order": order, **RULES})
@@ -375,18 +308,3 @@ def test_known_labels_that_break_a_rule(estimator, order):
     ):
         for method in every_prediction(crf):
             refuses(ValueError, message, method, [np.ones((2, 3)), np.ones((3, 3))], known=known)
-
-
-@pytest.mark.parametrize("order", [1, 2])
-def test_known_labels_that_leave_no_path(make, order):
-    x = np.ones((4, 1))
-    crf = make(order=order, allowed=[("a", "b"), ("b", "c"), ("c", "a")]).fit([x], [list("abca")])
-    assert crf.predict([x], known=[["a", None, None, "a"]])[0].tolist() == list("abca")
-    message = (
-        "no labelling of the sequence up to known[0][3] has the labels given there and keeps to "
-        "the parameter allowed; correct the labels or relax the constraints"
-    )
-    for method in (crf.predict, crf.predict_marginals, crf.sample):
-        refuses(ValueError, message, method, [x], known=[["a", None, None, "b"]])
-    message = message.replace("[0][3]", "[3]")
-    refuses(ValueError, message, crf.predict, x, known=["a", None, None, "b"])

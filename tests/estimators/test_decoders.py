@@ -59,22 +59,6 @@ def test_the_better_one_on_the_last_eval_set(make, both, decode, tmp_path):
         assert model.score(OTHERS, both[1][decode]) == 1
 
 
-def test_the_better_one_at_the_step_that_was_kept(estimator):
-    limit = {"n_rounds": 60, "learning_rate": 1.0} if estimator is TreeCRF else {"tol": 0}
-    options = (
-        {"early_stopping_rounds": 3, "min_child_weight": 0.0}
-        if estimator is TreeCRF
-        else {"early_stopping_rounds": 3}
-    )
-    crf = estimator(order=2, reg_lambda=1e-3, n_jobs=1, **limit, **options)
-    crf.fit(X, Y, eval_set=(OTHERS, TRUTH))
-    steps = crf.best_round_ if estimator is TreeCRF else crf.best_iter_
-    assert steps < len(crf.history_["loss"])
-    scores = {decode: crf.score(OTHERS, TRUTH, decode=decode) for decode in DECODERS}
-    assert len(set(scores.values())) == 2
-    assert crf.decode_ == max(scores, key=scores.get)
-
-
 def test_everything_that_labels_uses_it(both):
     crf, labels = both
     for decode, rows in labels.items():

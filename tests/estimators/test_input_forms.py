@@ -157,12 +157,6 @@ def test_a_flat_x_without_groups_is_one_sequence(make):
     assert flat.log_likelihood(ROWS, LABELS).shape == (1,)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.bool_])
-def test_numbers_of_any_kind(make, dtype):
-    given = [(3 * np.abs(x)).astype(dtype) for x in X]
-    assert_same_model(make().fit(given, Y), make().fit([x.astype(np.float64) for x in given], Y))
-
-
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 @pytest.mark.parametrize("n_words", [12, 300], ids=["few", "many"])
 def test_unknown_words_of_a_text_column_are_missing(make, library, n_words):
@@ -178,52 +172,7 @@ def test_unknown_words_of_a_text_column_are_missing(make, library, n_words):
 # Groups.
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        iter,
-        pd.Categorical,
-        lambda ids: ids.astype("M8[D]"),
-        lambda ids: ids.astype(str),
-        lambda ids: [f"sequence {number}" for number in ids],
-        lambda ids: [("book", number) for number in ids.tolist()],
-        lambda ids: pd.Series(ids.max() - ids),
-        lambda ids: pd.Series(ids, index=ids[::-1], dtype="Int8"),
-        pl.Series,
-        lambda ids: pa.chunked_array([ids[:9], ids[9:]]),
-    ],
-)
-def test_groups_by_any_kind_of_id(form):
-    crf = small(LinearCRF).fit(ROWS, LABELS, groups=form(GROUPS))
-    assert crf.loss_ == fit_plain(LinearCRF).loss_
-
-
 # Labels.
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        list,
-        tuple,
-        iter,
-        np.array,
-        lambda labels: np.array(labels, dtype=object),
-        pd.Series,
-        pd.Categorical,
-        pd.Index,
-        lambda labels: pd.Series(labels, dtype="string[pyarrow]"),
-        pl.Series,
-        lambda labels: pl.Series(labels, dtype=pl.Enum(["c", "b", "a"])),
-        lambda labels: pa.chunked_array([labels[:1], labels[1:]]),
-        lambda labels: pa.array(labels).dictionary_encode(),
-    ],
-)
-def test_forms_of_labels(form):
-    crf, plain = small(LinearCRF), fit_plain(LinearCRF)
-    assert_same_model(crf.fit(X, list(map(form, Y))), plain)
-    assert_same_model(crf.fit(X, (form(labels) for labels in Y)), plain)
-    assert_same_model(crf.fit(ROWS, form(LABELS.tolist()), groups=GROUPS), plain)
 
 
 @pytest.mark.parametrize(
@@ -249,11 +198,6 @@ def test_labels_come_back_as_they_were(make, names):
     listed = make(reg_lambda=0.01).fit(X, [labels.tolist() for labels in y])
     assert listed.classes_.tolist() == crf.classes_.tolist()
     assert listed.loss_ == crf.loss_
-
-
-def test_marginal_decoding_takes_the_likeliest_label_of_each_position(plain):
-    expected = plain.classes_[plain.predict_proba(X).argmax(axis=1)]
-    np.testing.assert_array_equal(np.concatenate(plain.predict(X, decode="marginal")), expected)
 
 
 def test_columns_in_another_order(make):

@@ -1,6 +1,5 @@
 """Searches, cross-validation and pipelines of scikit-learn, with lists and with flat tables."""
 
-import itertools
 import pickle
 import warnings
 
@@ -93,20 +92,6 @@ def test_an_integer_cv_deals_out_whole_sequences(crf, form):
     ]
 
 
-def test_cross_validation_with_a_scorer_and_groups_of_sequences(crf):
-    found = cross_validate(
-        crf,
-        X,
-        Y,
-        groups=np.arange(18) // 3,
-        cv=FOLDS,
-        scoring=lambda crf, X, y: crf.log_likelihood(X, y).mean(),
-        return_estimator=True,
-    )
-    assert (found["test_score"] < 0).all()
-    assert all(model.classes_.tolist() == ["a", "b", "c"] for model in found["estimator"])
-
-
 @pytest.mark.parametrize(
     "search",
     [
@@ -126,24 +111,6 @@ def test_searches_over_lists_of_sequences(crf, search):
     assert found.classes_.tolist() == ["a", "b", "c"]
     for labels, same in zip(found.predict(X), best.predict(X), strict=True):
         np.testing.assert_array_equal(labels, same)
-
-
-def test_a_search_finds_what_is_better(crf):
-    search = GridSearchCV(crf, {"reg_lambda": [1.0, 1e4]}, cv=3).fit(X, Y)
-    assert search.best_params_ == {"reg_lambda": 1.0}
-
-
-def test_a_search_over_orders():
-    # Labels that repeat those two positions before; only the first ones are told.
-    starts = itertools.product("xy", repeat=2)
-    y = [list("".join(start) * 5) for start in starts for _ in range(6)]
-    given = [[{"is": k} if t < 2 else {} for t, k in enumerate(labels)] for labels in y]
-    crf, folds = LinearCRF(reg_lambda=0.01), KFold(3, shuffle=True, random_state=0)
-    search = GridSearchCV(crf, {"order": [0, 1, 2]}, cv=folds).fit(given, y)
-    assert search.best_params_ == {"order": 2}
-    assert search.best_score_ == 1.0
-    patterns = {"label_patterns": [None, [("x", "x", "x")]]}
-    assert GridSearchCV(crf, patterns, cv=folds).fit(given, y).score(given, y) > 0.5
 
 
 def test_a_search_in_several_processes():
@@ -167,19 +134,6 @@ def test_a_search_hands_sample_weights_on(crf):
     assert_same_model(found["estimator"][0], clone(crf).fit(X[6:], Y[6:], weights[6:]))
 
 
-def test_halving_by_rounds():
-    search = HalvingGridSearchCV(
-        TreeCRF(n_jobs=1, group_column="sequence"),
-        {"max_depth": [1, 2, 3]},
-        resource="n_rounds",
-        min_resources=2,
-        max_resources=6,
-        cv=FOLDS,
-    ).fit(TABLE, LABELS, groups=GROUPS)
-    assert search.n_resources_ == [2, 6]
-    assert search.best_estimator_.n_rounds_ == 6
-
-
 def test_halving_by_rows_would_tear_sequences_apart():
     search = HalvingGridSearchCV(
         TreeCRF(n_jobs=1, n_rounds=1, group_column="sequence"),
@@ -191,12 +145,6 @@ def test_halving_by_rows_would_tear_sequences_apart():
     )
     with pytest.raises(ValueError, match="the rows of a group must stand together"):
         search.fit(TABLE, LABELS, groups=GROUPS)
-
-
-def test_early_stopping_in_a_search():
-    crf = TreeCRF(n_rounds=20, early_stopping_rounds=2, n_jobs=1)
-    search = GridSearchCV(crf, {"max_depth": [1, 2]}, cv=2).fit(X, Y, eval_set=(X[:4], Y[:4]))
-    assert search.best_estimator_.best_round_ <= 20
 
 
 # Flat tables that carry their groups

@@ -60,14 +60,6 @@ def test_a_long_sequence_and_a_short_one(make):
     assert np.isfinite(crf.log_likelihood([rows], [labels])).all()
 
 
-@pytest.mark.filterwarnings("ignore:y has a single label")
-def test_nothing_to_learn(make):
-    for rows, labels in ((np.ones((4, 2)), ["a", "b", "b", "a"]), (ROWS, ["only"] * len(ROWS))):
-        probs = make().fit(rows, labels).predict_proba(rows)
-        np.testing.assert_allclose(probs.sum(axis=1), 1)
-    assert make().fit(ROWS[:1], ["x"]).predict(ROWS[:1]).tolist() == ["x"]
-
-
 @pytest.mark.parametrize(
     "X",
     [
@@ -149,70 +141,6 @@ def test_equal_numbers_are_one_category(make, trained_on, tmp_path):
             frame = column.to_frame("c")
             np.testing.assert_array_equal(crf.predict_proba(frame), expected)
             np.testing.assert_array_equal(crf.predict_marginals([frame])[0], expected)
-
-
-def test_a_category_is_missing_and_integers_become_floats(make):
-    crf = make().fit(CATEGORIES["int"].to_frame("c"), LABELS)
-    given = pd.Series([None, *KINDS[1:]]).astype("category")
-    assert given.cat.categories.dtype == float
-    expected = crf.predict_proba(pd.DataFrame({"c": [None, *map(str, KINDS[1:])]}))
-    np.testing.assert_array_equal(crf.predict_proba(given.to_frame("c")), expected)
-
-
-@pytest.mark.parametrize(
-    ("trained_on", "given"),
-    [
-        (KINDS, list(map(str, LABELS))),
-        (list(map(str, LABELS)), KINDS),
-        (KINDS, [f"{kind}.0" for kind in KINDS]),
-        ([kind == 1 for kind in KINDS], KINDS),
-        ([kind == 1 for kind in KINDS], [str(kind == 1).lower() for kind in KINDS]),
-        ([kind % 2 for kind in KINDS], [kind == 1 for kind in KINDS]),
-    ],
-)
-def test_categories_of_another_kind_are_warned_of(make, trained_on, given):
-    crf = make().fit(pd.DataFrame({"c": pd.Categorical(trained_on)}), LABELS)
-    example, known = min(map(str, given)), min(map(str, trained_on))
-    message = f"column 'c' holds no category that the model knows, .*: '{example}' for example, "
-    frame = pd.DataFrame({"c": pd.Categorical(given)})
-    for frames in (frame, [frame[:4], frame[4:]]):
-        with pytest.warns(UserWarning, match=f"{message}while it was fitted on '{known}', "):
-            crf.predict(frames)
-    crf.predict(frame.astype(object).assign(c=[trained_on[0], *given[1:]]))  # one is known
-
-
-def test_new_words_are_nothing_to_warn_of(make):
-    words = pd.DataFrame({"c": [f"{label}{label}" for label in LABELS]})
-    crf = make().fit(words, LABELS, groups=GROUPS)
-    for word in ("new", "1987", "True"):
-        assert len(crf.predict(pd.DataFrame({"c": [word]}))) == 1
-    crf = make().fit(CATEGORIES["int"].to_frame("c"), LABELS)
-    assert len(crf.predict(pd.DataFrame({"c": pd.Categorical([9])}))) == 1
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (pd.DataFrame({**COLUMNS, "u": COLUMNS["u"].astype(str)}), "column 'u' was numeric when"),
-        (pd.DataFrame({**COLUMNS, "u": pd.Categorical(GROUPS)}), "column 'u' was numeric when"),
-        (pd.DataFrame({**COLUMNS, "x": 1.0}), "column 'x' of this X is not in the X used to fit"),
-        (pd.DataFrame(COLUMNS)[["u", "v"]], "column 'w' of the X used to fit is missing in this"),
-        (ROWS[:, :2], "X has 2 features, but "),
-        (sparse.csr_array(ROWS[:, :2]), "X has 2 features, but "),
-        (np.array(list(map(tuple, ROWS)), "f8,f8,f8"), "X is 1-D with shape"),
-        (np.array(2.0), "X is 0-D with shape ()"),
-    ],
-)
-def test_columns_unlike_those_of_training(make, given, message):
-    crf = make().fit(pd.DataFrame(COLUMNS), LABELS, groups=GROUPS)
-    refuses((TypeError, ValueError), message, crf.predict, given, groups=GROUPS)
-
-
-def test_columns_with_names_in_another_order(make):
-    frame = pd.DataFrame(COLUMNS)
-    crf = make().fit(frame, LABELS, groups=GROUPS)
-    moved = crf.predict_proba(frame[["v", "u", "w"]], groups=GROUPS)
-    np.testing.assert_array_equal(moved, crf.predict_proba(frame, groups=GROUPS))
 
 
 def test_integers_wider_than_those_of_numpy():

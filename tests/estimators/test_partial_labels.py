@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -24,13 +23,6 @@ MODELS = {
     "order 2 and edges": {"order": 2, "transition_attributes": True},
     "all pairs": {"all_pairs": True, "reg_alpha": 0.1},
 }
-by_estimator_and_model = pytest.mark.parametrize(
-    ("estimator", "model"),
-    [
-        *((LinearCRF, model) for model in MODELS),
-        *((TreeCRF, model) for model in ("order 1", "order 0", "order 2")),
-    ],
-)
 
 
 def flatten(y):
@@ -38,25 +30,6 @@ def flatten(y):
 
 
 # Ways to say that a label is missing.
-
-
-@pytest.mark.parametrize(
-    ("form", "partial"),
-    [
-        (lambda labels: [np.nan if label is None else label for label in labels], PARTIAL),
-        (lambda labels: np.array(labels, dtype=object), PARTIAL),
-        (lambda labels: pd.Series(labels, dtype="category"), PARTIAL),
-        (pl.Series, PARTIAL),
-        (lambda labels: np.array(labels, dtype=float), hide(NUMBERS)),
-        (lambda labels: pl.Series(labels, dtype=pl.Int64), hide(NUMBERS)),
-    ],
-    ids=["NaN", "objects", "categories", "polars", "floats", "polars integers"],
-)
-def test_forms_of_missing_labels(make, form, partial):
-    expected = make(order=2).fit(X, partial)
-    assert_same_training(make(order=2).fit(X, list(map(form, partial))), expected)
-    flat = make(order=2).fit(ROWS, form(flatten(partial)), groups=GROUPS)
-    assert_same_training(flat, expected)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +52,6 @@ def test_a_missing_label_of_the_users_own(make, y, mark):
     np.testing.assert_array_equal(found, expected.log_likelihood(X, hide(y)))
     watched = make(missing_label=mark).fit(X, hide(y, mark), eval_set=(X, hide(y, mark)))
     assert watched.history_["eval_accuracy"][-1] == score
-
-
-def test_a_missing_label_that_does_not_occur_changes_nothing(make):
-    plain = make().fit(X, Y)
-    for mark in ("?", -1):
-        assert_same_training(make(missing_label=mark).fit(X, Y), plain)
 
 
 @pytest.mark.parametrize("mark", [0.5, np.nan, b"?", ["?"], pd.NA], ids=repr)
@@ -150,57 +117,7 @@ def test_attributes_of_unlabelled_positions():
     assert LinearCRF(min_count=2).fit(rare, y).attributes_ == ["p", "q"]
 
 
-def chains(n_sequences, length, seed):
-    """States that mostly stay, seen through noisy numbers."""
-    rng = np.random.default_rng(seed)
-    moves = rng.random((n_sequences, length)) < 0.15
-    states = (rng.integers(2, size=(n_sequences, 1)) + np.cumsum(moves, axis=1)) % 2
-    values = rng.normal(2.0 * states[..., None] - 1, 1.5, size=(n_sequences, length, 2))
-    return list(values), np.array(["lo", "hi"])[states].tolist()
-
-
-def test_labels_that_are_few_teach_more_than_the_pieces_they_leave():
-    # Every third label is there: no pair of neighbours is, which is all that could be told of
-    # transitions if sequences were cut at the gaps.
-    train, test = chains(60, 15, seed=0), chains(40, 15, seed=1)
-    partial = [[label if t % 3 == 0 else None for t, label in enumerate(y)] for y in train[1]]
-    crf = LinearCRF(reg_lambda=0.1).fit(train[0], partial)
-    pieces = [x[::3] for x in train[0]], [y[::3] for y in train[1]]
-    ignoring = LinearCRF(reg_lambda=0.1).fit(
-        [row[None] for x in pieces[0] for row in x], [[label] for y in pieces[1] for label in y]
-    )
-    full = LinearCRF(reg_lambda=0.1).fit(*train)
-    assert ignoring.score(*test) < crf.score(*test) - 0.03
-    assert crf.score(*test) > full.score(*test) - 0.03
-    gain = crf.log_likelihood(*test).sum() - ignoring.log_likelihood(*test).sum()
-    assert gain > 50
-
-
-@by_estimator_and_model
-def test_all_labels_known_is_training_as_ever(estimator, model):
-    with_series = small(estimator, missing_label="?", **MODELS[model])
-    with_series.fit(X, [pd.Series(labels) for labels in Y])
-    assert_same_training(with_series, small(estimator, **MODELS[model]).fit(X, Y))
-
-
 # What is measured.
-
-
-@by_estimator_and_model
-def test_likelihoods_sum_over_what_is_missing(estimator, model):
-    crf = small(estimator, **MODELS[model]).fit(X, Y)
-    x, y = X[0], Y[0]
-    filled = [[y[0], label, *y[2:]] for label in "abc"]
-    expected = np.logaddexp.reduce(crf.log_likelihood([x] * 3, filled))
-    assert crf.log_likelihood([x], [[y[0], None, *y[2:]]])[0] == pytest.approx(expected, rel=1e-9)
-    # One label alone: its marginal.
-    for t, label in enumerate(y):
-        alone = [None] * len(y)
-        alone[t] = label
-        marginal = crf.predict_proba([x])[t, "abc".index(label)]
-        found = crf.log_likelihood([x], [alone])[0]
-        assert found == pytest.approx(np.log(marginal), rel=1e-9)
-    assert crf.log_likelihood([x, x], [[None] * len(y), y])[0] == 0
 
 
 def test_score_is_the_share_of_the_known_labels_that_are_right(make):

@@ -24,8 +24,7 @@ def count_patterns(y, order):
     )
 
 
-@pytest.mark.parametrize("order", [0, 2, 3, 4, 100])
-@pytest.mark.parametrize("min_pattern_count", [0, 1, 2, 4, 10**6])
+@pytest.mark.parametrize(("order", "min_pattern_count"), [(0, 1), (2, 0), (3, 2), (100, 4)])
 def test_patterns_that_occur_often_enough(make, order, min_pattern_count):
     crf = make(order=order, min_pattern_count=min_pattern_count).fit(X, Y)
     counts = count_patterns(Y, order)
@@ -38,14 +37,6 @@ def test_order_1_has_all_pairs_unless_only_some_are_asked_for(make):
     items, y = [[{}] * 3, [{}] * 2], [["a", "b", "c"], ["a", "b"]]
     for count, expected in ((0, PAIRS), (1, [("a", "b"), ("b", "c")]), (2, [("a", "b")]), (3, [])):
         assert make(min_pattern_count=count).fit(items, y).label_patterns_ == expected
-
-
-def test_patterns_do_not_reach_across_a_missing_label(make):
-    items = [[{}] * 5, [{}] * 3]
-    y = [["a", "b", None, "a", "c"], [None, "c", "c"]]
-    assert make(order=2).fit(items, y).label_patterns_ == [("a", "b"), ("a", "c"), ("c", "c")]
-    assert make(order=2, min_pattern_count=2).fit(items, y).label_patterns_ == []
-    assert make().fit(items, y).label_patterns_ == PAIRS
 
 
 def test_the_patterns_given_are_those_that_have_weights(make):

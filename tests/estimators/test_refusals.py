@@ -92,24 +92,6 @@ OF_TREES = [
     ("curvature", CURVATURE, ["none", None]),
     ("transition_step", "expected 'auto', 'bound' or 'exact'", ["long"]),
 ]
-# Those that do more than repeat the value.
-TOLD_OTHERWISE = [
-    ("label_patterns", [()], "label_patterns[0] is empty; a pattern has at least two labels"),
-    (
-        "label_patterns",
-        [("a", "b"), ("a", "z")],
-        "label_patterns[1] has the unknown label 'z'; known labels: 'a', 'b', 'c'",
-    ),
-    ("label_patterns", [("a", 1)], "label_patterns[0] has the unknown label 1; known labels:"),
-    ("label_patterns", [("a", None)], "label_patterns[0] has the unknown label None; known"),
-    ("label_patterns", [(["a"], "b")], "label_patterns[0] has the unknown label ['a']; known"),
-    ("pattern_lambda", [1.0, -1.0], "pattern_lambda[1] is -1.0; expected a finite number of"),
-    ("pattern_lambda", [None], "pattern_lambda[0] is None; expected a finite number of at least"),
-    ("allowed", [], "allowed is empty, which forbids every pair of labels; list the pairs"),
-    ("forbidden", [("a", "z")], "forbidden has the unknown label 'z'; known labels: 'a', 'b'"),
-    ("start_labels", [], "start_labels is empty, which forbids every sequence; name at least"),
-    ("end_labels", ["z"], "end_labels has the unknown label 'z'; known labels: 'a', 'b', 'c'"),
-]
 
 
 @pytest.mark.parametrize(
@@ -126,89 +108,13 @@ def test_bad_parameters(estimator, name, expected, values):
         refuses(ValueError, message, small(estimator, **{name: value}).fit, X, Y)
 
 
-@pytest.mark.parametrize(("name", "value", "message"), TOLD_OTHERWISE)
-def test_bad_parameters_that_need_more_words(name, value, message):
-    refuses(ValueError, message, small(LinearCRF, **{name: value}).fit, X, Y)
-
-
-@pytest.mark.parametrize(
-    ("label_patterns", "message"),
-    [
-        ("ab", "label_patterns is 'ab'; expected a list of tuples of labels, such as [('a', 'b'),"),
-        (5, "label_patterns is 5; expected a list of tuples of labels, such as"),
-        (["ab"], "label_patterns[0] is 'ab'; expected a tuple of labels"),
-        ([("a", "b"), 7], "label_patterns[1] is 7; expected a tuple of labels"),
-    ],
-)
-def test_label_patterns_that_are_no_lists(label_patterns, message):
-    refuses(TypeError, message, small(LinearCRF, label_patterns=label_patterns).fit, X, Y)
-
-
 @pytest.mark.parametrize(("name", "value"), [("order", 0), ("order", 2), ("min_pattern_count", 2)])
 def test_what_label_patterns_take_the_place_of(make, name, value):
     message = f"{name} is {value} and label_patterns are given; these take the place of"
     refuses(ValueError, message, make(label_patterns=[("a", "b")], **{name: value}).fit, X, Y)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "parameters"),
-    [
-        *of_both(
-            {"reg_lambda": np.float32(0.5), "random_state": np.uint8(0)},
-            {"order": np.int64(2), "min_pattern_count": np.uint8(1)},
-            {"class_weight": {"a": np.float64(2), "b": 1}, "missing_label": np.str_("?")},
-            {"n_jobs": np.int64(1)},
-        ),
-        (LinearCRF, {"reg_alpha": np.float16(0.25), "min_count": np.int32(1)}),
-        (LinearCRF, {"max_iter": np.int64(500), "tol": np.float32(2**-20)}),
-        (LinearCRF, {"all_pairs": np.True_, "transition_attributes": np.False_}),
-        (TreeCRF, {"n_rounds": np.int64(3), "max_depth": np.int32(2), "max_leaves": np.uint8(4)}),
-        (TreeCRF, {"learning_rate": np.float32(0.5), "trim": np.float32(0)}),
-        (TreeCRF, {"max_bins": np.int64(10), "window": np.int64(1), "max_step": np.float32(2)}),
-        (TreeCRF, {"newton": np.False_, "stratified": np.True_, "random_state": np.int64(0)}),
-        (TreeCRF, {"subsample": np.float32(0.5), "random_state": np.uint8(1)}),
-    ],
-)
-def test_parameters_may_be_numpy_scalars(estimator, parameters):
-    plain = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in parameters.items()
-    }
-    crf = small(estimator, **parameters).fit(X, Y)
-    assert crf.loss_ == small(estimator, **plain).fit(X, Y).loss_
-    assert type(crf.loss_) is float
-
-
 # Training data.
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        ([], [], "X is empty; expected at least one sequence"),
-        (np.empty((0, 3)), [], "X has no rows (shape (0, 3)); expected at least one"),
-        (np.empty((3, 0)), ["a"] * 3, "X has 0 feature(s) (shape=(3, 0)) while a minimum of 1 is"),
-        ([X[0], X[1][:0]], Y[:2], "X[1] is empty; a sequence needs at least one position"),
-        ([DICTS[0], []], [Y[0], []], "X[1] is empty; a sequence needs at least one position"),
-        ([[[1.0, 2.0], [1.0]]], [["a", "b"]], "X[0] is ragged: position 1 has 1 column but"),
-        ([X[0], X[2][:, :2]], [Y[0], Y[2]], "X[1] has 2 columns but X[0] has 3; every sequence"),
-        (X, Y[:-1], "y has 7 sequences but X has 8; pass one list of labels for every sequence"),
-        (X, None, "fit requires y to be passed, but the target y is None"),
-        (X, UNKNOWN, "y has no label at any of its 16 positions, all are missing (None); training"),
-    ],
-)
-def test_bad_data(make, X, y, message):
-    refuses(ValueError, message, make().fit, X, y)
-
-
-def test_bad_groups(make, fitted):
-    groups = np.repeat([0, 1, 0], [1, 1, len(ROWS) - 2])
-    message = "group 0 comes back at row 2 after it began at row 0"
-    refuses(ValueError, message, make().fit, ROWS, LABELS, groups=groups)
-    refuses(ValueError, message, fitted.predict, ROWS, groups=groups)
-    message = "groups goes with one flat X, but X is a list of sequences"
-    refuses(ValueError, message, make().fit, X, Y, groups=groups)
-    refuses(ValueError, "ids but X has", make().fit, ROWS, LABELS, groups=groups[:-1])
 
 
 NEED = {
@@ -246,24 +152,6 @@ def test_numbers_that_are_not_finite_are_named(estimator, value):
 def test_missing_numbers_are_welcome_to_trees():
     for crf in (small(TreeCRF).fit(spoil(np.nan), Y), small(TreeCRF).fit(X, Y)):
         assert np.isfinite(crf.predict_proba(spoil(np.nan))).all()
-
-
-@pytest.mark.parametrize(
-    ("eval_set", "message"),
-    [
-        ((X, Y, None, None), "; expected (X, y), or (X, y, groups) for a flat X"),
-        ({"X": X, "y": Y}, "; expected (X, y), or (X, y, groups) for a flat X"),
-        ((X, Y[:-1]), "in eval_set: y has 7 sequences but X has 8"),
-        ((DICTS, Y), "in eval_set: X holds dicts or attribute strings, but {} was fitted on 3 col"),
-        (([x[:, :2] for x in X], Y), "in eval_set: X has 2 features, but {} is expecting 3 feat"),
-        (([], []), "in eval_set: X is empty; expected at least one sequence"),
-        ((X, UNKNOWN), "in eval_set: every label of y is missing; at least one is needed"),
-        ((X, [[0] * len(y) for y in Y]), "in eval_set: unknown label 0 at y[0][0]; known lab"),
-    ],
-)
-def test_bad_eval_set(make, estimator, eval_set, message):
-    message = message.format(estimator.__name__)
-    refuses(ValueError, message, make().fit, X, Y, eval_set=eval_set)
 
 
 def test_bad_init(make, estimator):
@@ -305,24 +193,6 @@ def test_the_data_handed_in_stay_as_they_are(make):
 # Questions.
 
 
-def test_other_columns_than_in_training(make, estimator, fitted):
-    name = estimator.__name__
-    for method in every_prediction(fitted):
-        message = f"X has 2 features, but {name} is expecting 3 features as input"
-        refuses(ValueError, message, method, [x[:, :2] for x in X])
-    message = f"X holds dicts or attribute strings, but {name} was fitted on 3 columns"
-    refuses(ValueError, message, fitted.predict, DICTS)
-    message = f"X holds 3 columns (arrays, DataFrames or sparse matrices), but {name} was fitted"
-    refuses(ValueError, message, make().fit(DICTS, Y).predict, X)
-
-
-def test_labels_of_another_kind(fitted):
-    numbers = [[0] * len(labels) for labels in Y]
-    for method in (fitted.score, fitted.log_likelihood):
-        message = "unknown label 0 at y[0][0]; known labels: 'a', 'b', 'c'"
-        refuses(ValueError, message, method, X, numbers)
-
-
 @pytest.mark.parametrize("decode", ["Viterbi", "posterior", 0])
 def test_bad_decode(fitted, decode):
     message = f"decode is {decode!r}; expected 'viterbi', 'marginal' or None"
@@ -345,11 +215,6 @@ def test_bad_numbers_of_labellings(fitted, number):
     refuses(ValueError, message, fitted.sample, X, number)
     assert len(fitted.predict_k_best(X, np.int64(2))[0]) == 2
     assert fitted.sample(X, np.int64(2))[0].shape == (2, 5)
-
-
-def test_a_bad_seed(fitted):
-    message = "random_state is 'seed'; expected an integer from 0 to 2"
-    refuses(ValueError, message, fitted.sample, X, random_state="seed")
 
 
 def test_a_score_for_which_nothing_counts(fitted):

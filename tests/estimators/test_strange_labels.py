@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, log_loss
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from hedgerow import DataWarning, LinearCRF
@@ -78,12 +77,6 @@ def test_scorers(crf, last):
         with warns(message):
             found = scorer(crf, np.concatenate(X), np.concatenate(STRANGE), groups=group_ids(X))
         assert found == pytest.approx(expected)
-
-
-def test_cross_validation(make):
-    with pytest.warns(DataWarning, match="not occur in training: '[de]', at 1 position, first at"):
-        scores = cross_val_score(make(), X, STRANGE, cv=10)
-    assert np.isfinite(scores).all()
 
 
 def test_eval_sets(make):

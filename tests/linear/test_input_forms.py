@@ -7,7 +7,6 @@ import pytest
 
 from hedgerow import LinearCRF
 from hedgerow.shown import with_plain_tables
-from reference.linear import make_data, to_dicts
 
 
 def weights_by_name(crf):
@@ -19,14 +18,6 @@ def weights_by_name(crf):
         weights |= dict(zip(keys, table["weight"].tolist(), strict=True))
     assert len(weights) == crf.n_weights_
     return weights
-
-
-def test_dicts_of_numbers_give_the_same_model():
-    X, y = make_data(n_sequences=12)
-    plain, crf = LinearCRF().fit(X, y), LinearCRF().fit(to_dicts(X), y)
-    assert crf.loss_ == pytest.approx(plain.loss_, rel=1e-9)
-    assert weights_by_name(crf) == pytest.approx(weights_by_name(plain), rel=1e-6, abs=1e-9)
-    np.testing.assert_allclose(crf.predict_proba(to_dicts(X)), plain.predict_proba(X), atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -74,16 +65,6 @@ def test_text_columns_equal_strings_in_dicts(library, edges):
         on_frames.predict(as_frames(library)), on_dicts.predict(as_dicts()), strict=True
     ):
         np.testing.assert_array_equal(found, same)
-
-
-def test_text_columns_alone_and_categories():
-    words = [pd.DataFrame({"word": sequence}) for sequence in WORDS]
-    dicts = [[{"word": word} if word else {} for word in sequence] for sequence in WORDS]
-    expected = weights_by_name(LinearCRF().fit(dicts, TAGS))
-    categories = [frame.astype({"word": "category"}) for frame in words]
-    for frames in (words, categories):
-        found = weights_by_name(LinearCRF().fit(frames, TAGS))
-        assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 def test_text_that_is_not_valid_unicode():

@@ -66,17 +66,6 @@ def test_attributes_with_a_prefix_have_weights_for_pairs_only(parameters):
     assert crf.loss_ == pytest.approx(loss)
 
 
-def test_a_prefix_is_the_same_as_two_kinds_of_attributes():
-    """With a weight of zero in the other place, a model of both kinds gives the same."""
-    crf = LinearCRF(transition_attributes="B", tol=1e-12).fit(PREFIXED, PREFIXED_LABELS)
-    both = LinearCRF(transition_attributes=True, tol=1e-12).fit(PREFIXED, PREFIXED_LABELS)
-    assert both.n_weights_ > crf.n_weights_
-    assert both.loss_ < crf.loss_
-    again = LinearCRF(transition_attributes="B", tol=1e-12)
-    again.fit(PREFIXED, PREFIXED_LABELS, init=both)
-    assert again.loss_ == pytest.approx(crf.loss_, rel=1e-6)
-
-
 def test_a_prefix_that_no_attribute_has():
     with pytest.raises(
         ValueError, match="but no attribute of X has a name that begins so, as 'U1'"
@@ -114,30 +103,6 @@ def test_min_count_of_columns_counts_what_is_not_zero():
     )
 
 
-def switches(n_sequences, length, seed):
-    """Two states; "flip" turns the state over, else it stays. The start is told."""
-    rng = np.random.default_rng(seed)
-    sequences, labels = [], []
-    for _ in range(n_sequences):
-        flips = rng.random(length) < 0.5
-        flips[0] = False
-        start = rng.integers(2)
-        states = (start + np.cumsum(flips)) % 2
-        items = [{"flip": bool(flip)} for flip in flips]
-        items[0]["start"] = str(start)
-        sequences.append(items)
-        labels.append(np.array(["off", "on"])[states].tolist())
-    return sequences, labels
-
-
-def test_transition_attributes_learn_what_the_plain_model_cannot():
-    train, test = switches(30, 10, seed=0), switches(20, 15, seed=1)
-    plain = LinearCRF(reg_lambda=0.1).fit(*train)
-    assert plain.score(*test) < 0.8
-    crf = LinearCRF(reg_lambda=0.1, transition_attributes=True).fit(*train)
-    assert crf.score(*test) == 1.0
-
-
 # What training tells.
 
 
@@ -150,16 +115,6 @@ def test_max_iter_ends_training_with_a_warning(reg_alpha):
     assert caught[0].filename == __file__
     assert crf.n_iter_ == 3
     assert crf.score(X, Y) > 0.5
-
-
-@pytest.mark.parametrize("reg_alpha", [0.0, 0.3])
-def test_a_larger_tol_ends_training_sooner(reg_alpha):
-    coarse, fine = (
-        LinearCRF(reg_lambda=0.01, reg_alpha=reg_alpha, tol=tol).fit(X, Y) for tol in (0.1, 1e-6)
-    )
-    assert coarse.n_iter_ < fine.n_iter_ < 1000
-    assert coarse.loss_ > fine.loss_
-    assert coarse.loss_ == pytest.approx(fine.loss_, rel=0.1)
 
 
 def test_min_count_counts_a_repeated_attribute_once_a_position():

@@ -19,10 +19,7 @@ OFFSETS = np.array([0, 2, 4, 5, 7])
 TRUE = np.array([0, 1, 0, -1, -1, 2, 2], np.int32)
 PREDICTED = np.array([0, 1, 0, 2, 1, 2, 0], np.int32)
 FLAT = ["B-x", "I-x", "B-x", "O", "O"], ["B-x", "I-x", "B-x", "O", "B-x"]
-LISTS = (
-    [["B-x", "I-x"], ["B-x"], ["O", "O"]],
-    [["B-x", "I-x"], ["B-x"], ["O", "B-x"]],
-)
+LISTS = ([["B-x", "I-x"], ["B-x"], ["O", "O"]], [["B-x", "I-x"], ["B-x"], ["O", "B-x"]])
 F1 = f1_score(*FLAT, average="macro")
 
 

@@ -100,21 +100,6 @@ def test_the_eval_set_does_not_change_the_model(kind):
     assert_same(plain, watched)
 
 
-def test_forms_of_the_eval_set(simple):
-    kind = simple
-    expected = kind.make().fit(X, Y, eval_set=OTHERS).history_
-    groups = np.repeat(np.arange(len(OTHERS[0])), list(map(len, OTHERS[0])))
-    flat = np.concatenate(OTHERS[0]), np.concatenate(OTHERS[1]), groups
-    for same in (flat, [flat], [OTHERS]):
-        assert kind.make().fit(X, Y, eval_set=same).history_ == expected
-    items = kind.make().fit(to_dicts(X), Y, eval_set=(to_dicts(OTHERS[0]), OTHERS[1]))
-    right = items.score(to_dicts(OTHERS[0]), OTHERS[1], decode="marginal")
-    assert items.history_["eval_accuracy"][-1] == right
-    new = kind.make().fit(to_dicts(X), Y, eval_set=([[{"new": 1.0}]], [["a"]]))
-    known = kind.make().fit(to_dicts(X), Y, eval_set=([[{}]], [["a"]]))
-    assert new.history_ == known.history_
-
-
 def test_several_eval_sets(simple):
     kind = simple
     one, own = (kind.make().fit(X, Y, eval_set=data).history_ for data in (OTHERS, (X, Y)))
@@ -153,30 +138,6 @@ def test_the_last_of_several_eval_sets_says_when_to_stop(simple):
     expected = watched.fit(X, Y, eval_set=OTHERS).history_["eval_loss"]
     sets = {"own": (X, Y), "dev": OTHERS}
     assert watched.fit(X, Y, eval_set=sets).history_["dev_loss"] == expected
-
-
-def test_patience_that_is_not_used_up(kind):
-    crf = kind.make(3, early_stopping_rounds=50).fit(X, Y, eval_set=(X, Y))
-    assert n_steps(crf) == 3
-    if kind.name != "margin":  # whose loss may rise for a while
-        assert kind.best_of(crf) == 3
-        assert_same(crf, kind.make(3).fit(X, Y))
-
-
-def test_the_best_is_kept_even_if_steps_run_out(kind):
-    found = kind.make(100, late=True, early_stopping_rounds=4).fit(X, Y, eval_set=OTHERS)
-    enough = n_steps(found) - 2
-    crf = kind.make(enough, late=True, early_stopping_rounds=4).fit(X, Y, eval_set=OTHERS)
-    assert n_steps(crf) == enough > kind.best_of(crf) == kind.best_of(found)
-    assert_same(crf, found)
-
-
-def test_training_is_not_stopped_while_it_warms_up():
-    options = {"objective": "accuracy", "early_stopping_rounds": 1, "tol": 0, "reg_lambda": 1e-6}
-    crf = LinearCRF(warm_iter=30, max_iter=40, **options).fit(X, Y, eval_set=OTHERS)
-    likelihood = LinearCRF(max_iter=30, tol=0, reg_lambda=1e-6).fit(X, Y)
-    assert crf.history_["loss"][:30] == likelihood.history_["loss"]
-    assert 30 < crf.n_iter_ < 70
 
 
 @pytest.mark.parametrize("name", ["trees", "linear", "L1"])

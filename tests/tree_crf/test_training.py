@@ -1,12 +1,10 @@
 """What training tells about itself, and when it ends."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from hedgerow import TreeCRF
-from reference.boosting import assert_same_model
-from reference.linear import make_data, to_dicts
+from reference.linear import make_data
 
 X, Y = make_data(n_sequences=30, longest=6)
 OTHER_X, OTHER_Y = make_data(n_sequences=15, seed=1)
@@ -28,14 +26,6 @@ def test_the_history_has_the_share_of_labels_that_are_right():
     assert crf.history_["accuracy"][-1] == likeliest.mean()
 
 
-def test_losses_are_weighted_means():
-    weights = np.linspace(0.5, 2, len(X))
-    crf = make().fit(X, Y, weights)
-    total = (weights * list(map(len, X))).sum()
-    expected = -(weights * crf.log_likelihood(X, Y)).sum() / total
-    assert crf.loss_ == pytest.approx(expected, rel=1e-9)
-
-
 # Stopping early.
 
 
@@ -45,17 +35,6 @@ def test_training_ends_when_nothing_is_left_to_learn():
     assert crf.n_rounds_ < 1000
     assert crf.score(rows, labels) == 1
     assert len(crf.history_["loss"]) == crf.n_rounds_
-
-
-def test_early_stopping_keeps_nothing_of_the_rounds_after_the_best():
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"word": rng.choice(list("uvwxyz"), 200), "n": rng.normal(size=200)})
-    labels = np.where(frame["word"].isin(["u", "w", "y"]) ^ (rng.random(200) < 0.2), "a", "b")
-    other = frame[:50], rng.permutation(labels[:50])
-    options = {"n_rounds": 30, "order": 0, "learning_rate": 1.0}
-    crf = make(early_stopping_rounds=3, **options).fit(frame, labels, eval_set=other)
-    assert crf.n_rounds_ < len(crf.history_["loss"])
-    assert_same_model(crf, make(**options | {"n_rounds": crf.n_rounds_}).fit(frame, labels))
 
 
 # Going on from another model.
@@ -77,13 +56,6 @@ def test_the_history_of_figures_that_began_later():
     crf = make(n_rounds=2, **options).fit(X, Y, init=stopped, **watch)
     assert len(crf.history_["loss"]) == crf.n_rounds_
     assert len(crf.history_["eval_loss"]) == crf.n_rounds_ - 5
-
-
-def test_callbacks_are_told_how_many_rounds_there_are():
-    told = []
-    crf = make(callbacks=[told.append]).fit(X, Y)
-    crf.fit(X, Y, init=crf)
-    assert [now.number for now in told] == list(range(1, 21))
 
 
 def test_accuracy_where_labels_are_equally_probable():
@@ -112,18 +84,3 @@ def test_the_informative_column_is_found():
     assert (np.diff(table["gain"]) <= 0).all()
     sums = [table["gain"][table["feature"] == f"x{j}"].sum() for j in range(5)]
     np.testing.assert_allclose(sums / np.sum(sums), shares)
-
-
-@pytest.mark.parametrize("shift", [-3, -1, 0, 2])
-@pytest.mark.parametrize("form", [list, to_dicts], ids=["arrays", "dicts"])
-def test_the_informative_offset_is_found(shift, form):
-    # The label of a position is told by column 1 `shift` positions further on.
-    rng = np.random.default_rng(1)
-    X = list(rng.normal(size=(20, 20, 3)))
-    y = [np.where(np.roll(x[:, 1], -shift) > 0, "p", "n") for x in X]
-    crf = make(n_rounds=3, window=3, max_depth=2).fit(form(X), y)
-    table = crf.importances()
-    assert (table["feature"][0], table["offset"][0]) == ("x1", shift)
-    assert table["gain"][0] > 0.8 * table["gain"].sum()
-    assert crf.feature_importances_.argmax() == 1
-    assert crf.score(form(X), y) > 0.85

@@ -7,7 +7,7 @@ import pytest
 import hedgerow
 from hedgerow import TreeCRF
 from reference.boosting import assert_same_model
-from reference.estimators import assert_same_training, refuses
+from reference.estimators import assert_same_training
 from reference.linear import hide, make_data, to_dicts
 from reference.model_files import to_chunks
 from reference.trainings import saved
@@ -135,23 +135,3 @@ def test_rounds_that_were_not_kept_are_not_gone_on_from():
     assert crf.n_rounds_ == stopped.n_rounds_ + 2
     assert {len(figures) for figures in crf.history_.values()} == {crf.n_rounds_}
     assert_same_model(crf, make(stopped.n_rounds_ + 2, learning_rate=1.0).fit(X, Y))
-
-
-@pytest.mark.parametrize(
-    ("given", "y", "message"),
-    [
-        (X, [["z"] * len(y) for y in Y], "unknown label 'z' at y[0][0]; known labels: 'a', 'b'"),
-        ([x[:, :2] for x in X], Y, "X has 2 features, but TreeCRF is expecting 3 features"),
-        (to_dicts(X), Y, "X holds dicts or attribute strings, but TreeCRF was"),
-        (X, [[None] * len(labels) for labels in Y], "y has no label at any of its"),
-    ],
-)
-def test_data_that_do_not_fit(given, y, message):
-    refuses(ValueError, message, make(1).fit, given, y, init=make(1).fit(X, Y))
-
-
-def test_columns_of_other_names():
-    framed = make(1).fit(FRAMES, Y)
-    renamed = [frame.rename(columns={"q": "s"}) for frame in FRAMES]
-    message = "column 'q' of the X used to fit is missing"
-    refuses(ValueError, message, make(1).fit, renamed, Y, init=framed)

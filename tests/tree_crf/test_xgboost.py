@@ -93,16 +93,6 @@ def test_parameters_mean_the_same(ours, theirs):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_without_order_sequences_are_rows():
-    rows, labels, _ = make_rows(3, missing=False, seed=5)
-    apart = TreeCRF(n_rounds=10, order=0, trim=0).fit(rows[:, None], labels[:, None])
-    together = TreeCRF(n_rounds=10, order=0, trim=0).fit(rows, labels)
-    np.testing.assert_allclose(
-        together.predict_proba(rows), apart.predict_proba(rows[:, None]), rtol=1e-12
-    )
-    assert together.label_patterns_ == []
-
-
 # Worked by hand: four rows of which the column tells the label, at first all as probable.
 
 ROWS, LABELS = np.array([[1.0], [1.0], [1.0], [5.0]]), np.array(["a", "a", "a", "b"])

@@ -104,10 +104,7 @@ def test_repeated_attributes():
 def test_ones_count_once_and_other_values_are_added_up(repeated, total):
     n = len(repeated)
     rows = SparseRows(
-        np.array([0, n, n + 1]),
-        np.zeros(n + 1, np.int32),
-        np.array([*repeated, 8.0]),
-        1,
+        np.array([0, n, n + 1]), np.zeros(n + 1, np.int32), np.array([*repeated, 8.0]), 1
     )
     schema = Schema("columns", 1, None, (True,))
     sequences = Sequences(np.array([0, 2]), schema, None, rows, (), True)

@@ -58,11 +58,7 @@ def grow_constrained(table, window, labels, rules, column_rules, **more):
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
-    constrained(),
-    windows,
-    rules,
-    st.sampled_from([(1.0, 1.0), (0.5, 0.7)]),
-    st.integers(0, 2**32),
+    constrained(), windows, rules, st.sampled_from([(1.0, 1.0), (0.5, 0.7)]), st.integers(0, 2**32)
 )
 def test_trees_keep_to_the_rules_as_those_of_the_naive_learner(
     constrained, window, rules, shares, seed

@@ -1,7 +1,5 @@
 """Columns: every value in its bin, as NumPy's search would have it."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -102,11 +100,6 @@ def test_missing_constant_and_empty_columns():
     assert columns.bin(encode([[np.nan, -9.0, 4.0]]), 1).dense.tolist() == [[0, 1, 1]]
 
 
-def test_one_row():
-    columns, sequences = learn(np.array([[5.0, np.nan]]))
-    assert columns.bin(sequences, 3).dense.tolist() == [[1, 0]]
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -165,37 +158,6 @@ def test_blocks_and_threads_change_nothing(monkeypatch):
         np.testing.assert_array_equal(columns.bin(sequences, n_threads).dense, whole)
 
 
-def test_list_and_flat_forms_are_equal():
-    X = np.random.default_rng(0).normal(size=(10, 2))
-    flat, sequences = learn(X)
-    parts, part_sequences = learn([X[:4], X[4:]])
-    np.testing.assert_array_equal(flat.cuts, parts.cuts)
-    binned = parts.bin(part_sequences, 1)
-    np.testing.assert_array_equal(binned.dense, flat.bin(sequences, 1).dense)
-    assert binned.offsets.tolist() == [0, 4, 10]
-    assert (binned.indptr, binned.attributes, binned.attribute_bins) == (None, None, None)
-
-
-def test_cuts_lie_between_bins():
-    columns, sequences = learn(np.array([[1.0], [2.0], [4.0]]))
-    assert columns.cuts.tolist() == [1.5, 3.0]
-    bins = columns.bin(sequences, 1).dense[:, 0]
-    assert (sequences.dense[bins <= 2] < columns.cuts[1]).all()
-
-
-@pytest.mark.parametrize("max_bins", [1, 256, 2.0, None, True])
-def test_max_bins_has_limits(max_bins):
-    message = f"max_bins is {max_bins!r}; expected an integer from 2 to 255"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        learn(np.zeros((2, 1)), max_bins)
-
-
-def test_other_columns_are_refused():
-    columns, _ = learn(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="X has 3 features, but CRF is expecting 2 features"):
-        columns.bin(encode(np.zeros((2, 3))), 1)
-
-
 @LIBRARIES
 def test_text_columns_follow_the_numbers(library):
     frame = library.DataFrame({"w": ["b", None, "a"], "n": [1.0, 2.0, 3.0], "v": ["x", "x", "x"]})
@@ -211,16 +173,6 @@ def test_categories_are_matched_by_their_text(library):
     columns, _ = learn(library.DataFrame({"w": ["b", "d", "a"]}))
     new = encode(library.DataFrame({"w": ["d", "c", "e", "", "b", None]}))
     assert columns.bin(new, 1).dense[:, 0].tolist() == [3, 0, 0, 0, 2, 0]
-
-
-def test_categories_of_every_kind_of_frame():
-    columns, _ = learn(pd.DataFrame({"w": ["b", "a"]}))
-    for frame in (
-        pd.DataFrame({"w": pd.Categorical(["b", None, "a"], categories=["b", "a", "z"])}),
-        pl.DataFrame({"w": ["b", None, "a"]}, schema={"w": pl.Categorical}),
-        pl.DataFrame({"w": ["b", None, "a"]}, schema={"w": pl.Enum(["z", "b", "a"])}),
-    ):
-        assert columns.bin(encode(frame), 1).dense[:, 0].tolist() == [2, 0, 1]
 
 
 def test_a_text_column_without_any_text():

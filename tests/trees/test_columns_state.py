@@ -96,10 +96,7 @@ def with_tensors(**changes):
 
 
 def without(name):
-    return lambda tensors, metadata: (
-        tensors.pop(name, None),
-        metadata.pop(name, None),
-    )
+    return lambda tensors, metadata: (tensors.pop(name, None), metadata.pop(name, None))
 
 
 def with_entry(name, number, value):

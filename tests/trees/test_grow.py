@@ -244,16 +244,6 @@ def test_max_leaves(max_leaves):
     assert len(larger) == len(tree) + 2
 
 
-@pytest.mark.parametrize("max_depth", [0, 1, 2, 4])
-def test_max_depth(max_depth):
-    tree = grow_one(BIG, MANY, max_depth=max_depth)
-    depths = [0] * len(tree)
-    for number, node in enumerate(tree):
-        if node.column >= 0:
-            depths[node.left] = depths[node.left + 1] = depths[number] + 1
-    assert max(depths) == max_depth
-
-
 def test_min_child_weight():
     tree = grow_one(BIG, MANY, min_child_weight=10.0)
     assert len(tree) > 10

@@ -58,19 +58,6 @@ def test_long_first_order_chains_equal_the_first_order_kernel(n_positions, scale
     np.testing.assert_allclose(two.marginals, one.marginals, rtol=1e-9, atol=1e-9)
 
 
-def test_first_order_chains_go_over_the_automaton_of_pairs():
-    rng = np.random.default_rng(3)
-    chain = scores_of(rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), np.array([0, 5, 9]))
-    for one, two in zip(k_best(chain, 6), k_best(over_pairs(chain), 6), strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-12)
-    codes, counts, log_probs = k_best(chain, 6)
-    assert counts.tolist() == [6, 6]
-    for rank in range(6):
-        np.testing.assert_allclose(log_likelihood(chain, codes[rank]), log_probs[rank], rtol=1e-12)
-    uniforms = rng.random((4, 9))
-    np.testing.assert_array_equal(sample(chain, uniforms), sample(over_pairs(chain), uniforms))
-
-
 def test_thousands_of_positions_and_hundreds_of_states():
     # More numbers than are kept at a time: the kernels go through the sequence block by block.
     rng = np.random.default_rng(4)
