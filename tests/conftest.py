@@ -1,4 +1,7 @@
-"""What tests of many files share: both estimators, a model, the bytes of its file, and Ctrl-C."""
+"""What tests of many files share: both estimators, a model, the bytes of its file, and Ctrl-C.
+
+The process that starts the others reads this file too: fixtures import what takes time.
+"""
 
 import gc
 import os
@@ -11,11 +14,8 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import pytest
 from hypothesis import HealthCheck, settings
-from sklearn.base import clone
 
-from hedgerow import LinearCRF
-from reference.estimators import ESTIMATORS, small
-from reference.model_files import CHUNKS, FULL, file_of
+import hedgerow
 
 # How long it takes to draw a case depends on what else the machine does.
 settings.register_profile(
@@ -32,28 +32,34 @@ def pytest_collection_finish():
     gc.enable()
 
 
-@pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda estimator: estimator.__name__)
+@pytest.fixture(scope="module", params=["LinearCRF", "TreeCRF"])
 def estimator(request):
     """Each of the estimators in turn."""
-    return request.param
+    return getattr(hedgerow, request.param)
 
 
 @pytest.fixture(scope="module")
 def make(estimator):
     """A maker of estimators that train in no time."""
+    from reference.estimators import small
+
     return partial(small, estimator)
 
 
 @pytest.fixture(scope="module")
 def model():
     """It has everything that a file can hold."""
-    crf, X = FULL[LinearCRF]
-    return clone(crf).fit(X, CHUNKS)
+    from reference.model_files import CHUNKS, FULL
+
+    crf, X = FULL[hedgerow.LinearCRF]
+    return hedgerow.LinearCRF(**crf.get_params()).fit(X, CHUNKS)
 
 
 @pytest.fixture(scope="module")
 def data():
-    return file_of(LinearCRF)
+    from reference.model_files import file_of
+
+    return file_of(hedgerow.LinearCRF)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,12 +2,12 @@
 
 import os
 import signal
-import subprocess
 import sys
 
 import pytest
 
 import hedgerow
+from abuse.children import fork, wait
 from hedgerow.cli import main
 from hedgerow.lock import Lock
 from reference.command_line import SENTENCES, complaint, conll, give, run
@@ -317,17 +317,24 @@ def test_a_checkpoint_of_another_training(chunks, place, capsys, monkeypatch):
     assert "every is 0; expected" in complaint(capsys, *options, "--every", 0)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are sent in another way there")
 def test_ctrl_c_leaves_no_model(chunks, place):
     file = place.with_name("long.txt")
     file.write_text(chunks.read_text().replace("\n\n", "\n") * 60)
-    command = [sys.executable, "-m", "hedgerow", "train", str(file), "-m", str(place)]
     options = ["--order", "4", "--set", "tol=0", "--set", "max_iter=100000"]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
-    assert "loss=" in process.stderr.readline()  # training has begun
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    read, write = os.pipe()
+
+    def train_on():
+        with os.fdopen(write, "w", buffering=1) as sys.stderr:
+            return main(["train", str(file), "-m", str(place), *options])
+
+    child = fork(train_on)  # which need not import anything
+    os.close(write)
+    with os.fdopen(read) as lines:
+        assert "loss=" in lines.readline()  # training has begun
+        os.kill(child, signal.SIGINT)
+        err = lines.read()
+    assert wait(child) == 130
     assert err.splitlines()[-1] == "hedgerow: interrupted; no model was written"
     assert "Traceback" not in err
     assert os.listdir(place.parent) == ["long.txt"]

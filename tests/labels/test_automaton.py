@@ -43,7 +43,7 @@ def check_tables(automaton, naive):
         assert found.tolist() == expected, name
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(patterns_of_labels(), st.integers(0, 2**32 - 1))
 def test_an_automaton_is_what_its_definition_says(given_patterns, seed):
     n_labels, patterns = given_patterns
@@ -125,10 +125,10 @@ def test_long_patterns():
     assert taken[399] == automaton.pattern_arcs[0]
 
 
-def test_tens_of_thousands_of_patterns():
+def test_thousands_of_patterns():
     rng = np.random.default_rng(1)
     n_labels = 40
-    patterns = [tuple(rng.integers(0, n_labels, n).tolist()) for n in rng.integers(2, 6, 30_000)]
+    patterns = [tuple(rng.integers(0, n_labels, n).tolist()) for n in rng.integers(2, 6, 10_000)]
     automaton = Automaton.build(n_labels, patterns)
     check_tables(automaton, NaiveAutomaton(n_labels, patterns))
     assert automaton.program.n_terms >= automaton.n_arcs

@@ -31,7 +31,7 @@ def seen_by_counting(sequences, order, min_count):
     return sorted(found, key=lambda run: (len(run), run))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(
     st.integers(1, 3).flatmap(
         lambda n: st.tuples(st.just(n), st.lists(st.lists(st.integers(-1, n - 1), max_size=12)))
@@ -47,7 +47,7 @@ def test_seen_patterns_are_those_that_a_count_finds(labelled, order, min_count):
     assert (found.offsets.dtype, found.labels.dtype) == (np.int64, np.int32)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.lists(st.integers(-1, 2), max_size=8), st.sampled_from([0, 0.5, 1, 2]))),
     st.integers(2, 4),

@@ -151,7 +151,7 @@ def assert_counts(scores, expected):
     assert [scores.n_true, scores.n_predicted, scores.n_correct] == totals
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(labellings("BILEUS"))
 def test_counts_equal_those_of_the_evaluation_script(both):
     assert_counts(chunk_scores(*both), count_chunks(*both))
@@ -160,7 +160,7 @@ def test_counts_equal_those_of_the_evaluation_script(both):
 @pytest.mark.parametrize(
     ("scheme", "prefixes"), [("IOB2", "BI"), ("IOE2", "IE"), ("IOBES", "BIES"), ("BILOU", "BILU")]
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_strict_counts_equal_those_of_patterns(scheme, prefixes, data):
     both = data.draw(labellings(prefixes))

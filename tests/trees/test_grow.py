@@ -21,7 +21,7 @@ from reference.tables import make_table, windows
 from reference.trees import Rules, Table, from_the_root, grow_tree, read_trees, walk
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(learned(), windows, rules)
 def test_trees_are_those_of_the_naive_learner_however_the_data_are_kept(learned, window, rules):
     # One test, since drawing takes longer than all that is checked.

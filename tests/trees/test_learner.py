@@ -36,7 +36,7 @@ def draw_derivatives(rng, n_outputs=3):
     return rng.normal(size=(N, n_outputs)), rng.random((N, n_outputs)).astype(np.float32)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=20)
 @given(st.integers(0, 2**32), windows, st.booleans())
 def test_any_loss_will_do(seed, window, alike):
     rng = np.random.default_rng(seed)

@@ -83,7 +83,7 @@ def check_forms_agree(dense, dense_weights, sparse, sparse_weights, edges=None):
     return by_table, by_automaton
 
 
-@settings(max_examples=90, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.data(), st.integers(2, 6), st.booleans())
 def test_pairs_over_an_automaton_equal_the_first_order_kernel(data, n_labels, has_edges):
     constraints = data.draw(constraints_of(n_labels))
@@ -97,7 +97,7 @@ def test_pairs_over_an_automaton_equal_the_first_order_kernel(data, n_labels, ha
     check_forms_agree(dense, weights, with_a_longer_pattern(dense), np.append(weights, 0.0), edges)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_few_pairs_of_many_labels(seed, constrained):
     rng = np.random.default_rng(seed)
