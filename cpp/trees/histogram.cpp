@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "simd.hpp"
+#include "trees/window_counter.hpp"
 
 namespace hedgerow {
 namespace {
@@ -103,15 +104,27 @@ void count_slots(const TreeData& data, std::span<const int32_t> positions, const
 }  // namespace
 
 HistogramBuilder::HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop)
-    : data_(data), crew_(crew), stop_(stop), slots_(1) {
+    : data_(data),
+      crew_(crew),
+      stop_(stop),
+      slots_(1),
+      windows_(std::make_unique<WindowCounter>(data, crew, stop)) {
   slots_[0].resize(static_cast<size_t>(data.n_slots()) * data.n_offsets());
 }
 
+HistogramBuilder::~HistogramBuilder() = default;
+
 void HistogramBuilder::fill(const NodeExamples& examples, const Histogram* of_parent,
                             Histogram& histogram) {
-  fill_full(examples, histogram.full);
-  histogram.outside.assign(data_.n_offsets(), Sum{});
-  if (data_.has_sparse()) fill_sparse(examples, histogram.outside);
+  if (windows_->suits(std::ssize(examples.positions))) {
+    windows_->read(examples, histogram.outside);
+    windows_->count_full(histogram.outside, histogram.full);
+    if (data_.has_sparse()) windows_->count_sparse(slots_[0]);
+  } else {
+    fill_full(examples, histogram.full);
+    histogram.outside.assign(data_.n_offsets(), Sum{});
+    if (data_.has_sparse()) fill_sparse(examples, histogram.outside);
+  }
   if (of_parent != nullptr)
     take_slots_of(of_parent->sparse, histogram.sparse);
   else

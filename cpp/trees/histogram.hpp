@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -67,10 +68,13 @@ struct Histogram {
 // counted one are those of its parent; afterwards both have only slots with examples.
 void subtract(Histogram& of_parent, Histogram& counted);
 
+class WindowCounter;
+
 // Counts examples into histograms; each thread has its own builder, and those that are idle help.
 class HistogramBuilder {
  public:
   HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop);
+  ~HistogramBuilder();
 
   // Counts the examples of a node. The slots are those that have examples, or for a child all those
   // of its parent, in order, so that what several have counted can be added up slot by slot.
@@ -87,6 +91,7 @@ class HistogramBuilder {
   Stop& stop_;
   // (n_offsets * n_slots,), all zero between calls: the first of this thread, others for helpers
   std::vector<std::vector<Sum>> slots_;
+  std::unique_ptr<WindowCounter> windows_;
   std::vector<std::vector<Sum>> apart_;  // (n_full_bins,) each: what helpers count
 };
 
