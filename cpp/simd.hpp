@@ -17,6 +17,7 @@
 
 #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && \
     defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define HEDGEROW_HAS_CLONES
 #define HEDGEROW_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -37,6 +38,39 @@ namespace hedgerow {
 
 inline constexpr int kLanes = 4;
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Kernels with a copy for each number of labels are compiled only for processors with registers of
+// four doubles. For others their code is several times as long and takes as long to compile as all
+// other clones together; kernels for any number of labels do the work there.
+#ifdef HEDGEROW_HAS_CLONES
+inline bool has_wide_registers() { return __builtin_cpu_supports("x86-64-v3"); }
+
+template <auto kKernel>
+struct WideClones;
+template <class... Arguments, void (*kKernel)(Arguments...)>
+struct WideClones<kKernel> {
+  __attribute__((target("arch=x86-64-v4"))) static void v4(Arguments... arguments) {
+    kKernel(arguments...);
+  }
+  __attribute__((target("arch=x86-64-v3"))) static void v3(Arguments... arguments) {
+    kKernel(arguments...);
+  }
+};
+
+// The best clone of a kernel, which must be HEDGEROW_INLINE.
+template <auto kKernel>
+auto wide_clone() {
+  using Clones = WideClones<kKernel>;
+  return __builtin_cpu_supports("x86-64-v4") ? &Clones::v4 : &Clones::v3;
+}
+#else
+inline bool has_wide_registers() { return true; }
+
+template <auto kKernel>
+auto wide_clone() {
+  return kKernel;
+}
+#endif
 
 // Smallest multiple of kLanes that holds n doubles.
 HEDGEROW_INLINE constexpr int padded(int n) { return (n + kLanes - 1) / kLanes * kLanes; }

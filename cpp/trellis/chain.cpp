@@ -185,7 +185,7 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
                      int n_threads, Stop& stop) {
   check_arcs(scores.arcs, scores.n_labels);
   const ScaledArcs arcs(scores);
-  if (arcs.usable && scores.n_labels <= kMostLaneLabels)
+  if (arcs.usable && labels_fit_lanes(scores.n_labels))
     return InLanes(scores, arcs, labels, out, stop).fill(n_threads);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);

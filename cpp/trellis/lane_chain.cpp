@@ -15,7 +15,7 @@ namespace {
 //   reached_t[k] = sum_j alpha_{t-1}[j] exp(arcs[j, k]).
 // As alpha and exp(arcs) are 0 or at least kSmallest, reached is 0 only where no path leads.
 template <int kLabels>
-HEDGEROW_CLONES void forward(LaneScratch& scratch, Stop& stop) {
+HEDGEROW_INLINE void forward(LaneScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0);
   Packed* factors = scratch.factors.data();
   Packed* alphas = scratch.alphas.empty() ? nullptr : scratch.alphas.data();
@@ -74,7 +74,7 @@ HEDGEROW_INLINE void add_pairs(const Lanes* before, const Lanes* after, int64_t 
 //   P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] exp(arcs[j, k]) v_t[k] / n_{t-1}.
 // Where no arc is forbidden, beta is never less than the smallest of them.
 template <int kLabels, bool kSums>
-HEDGEROW_CLONES void backward(LaneScratch& scratch, const PairLanes& pairs, Stop& stop) {
+HEDGEROW_INLINE void backward(LaneScratch& scratch, const PairLanes& pairs, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0), lengths = scratch.lengths;
   Lanes alpha[kLabels], beta[kLabels], after[kLabels];  // alpha_t, beta_t, v_{t+1}
   Lanes sums[kSums ? kLabels * kLabels : 1];
@@ -138,8 +138,9 @@ struct ChainKernels {
   void (*backward_with_sums)(LaneScratch&, const PairLanes&, Stop&);
 };
 template <int kLabels>
-constexpr ChainKernels chain_kernels() {
-  return {forward<kLabels>, backward<kLabels, false>, backward<kLabels, true>};
+ChainKernels chain_kernels() {
+  return {wide_clone<forward<kLabels>>(), wide_clone<backward<kLabels, false>>(),
+          wide_clone<backward<kLabels, true>>()};
 }
 
 }  // namespace
@@ -159,7 +160,7 @@ LaneChain::LaneChain(const ChainScores& scores, const LaneArcs& arcs, const Chai
 }
 
 void LaneChain::run(const StrandGroup<kLanes>& group, const int32_t* labels, Stop& stop) {
-  static constexpr ChainKernels kKernels[kMostLaneLabels] = {
+  static const ChainKernels kKernels[kMostLaneLabels] = {
       chain_kernels<1>(), chain_kernels<2>(), chain_kernels<3>(), chain_kernels<4>(),
       chain_kernels<5>(), chain_kernels<6>(), chain_kernels<7>(), chain_kernels<8>()};
   const ChainKernels& kernels = kKernels[scores_.n_labels - 1];

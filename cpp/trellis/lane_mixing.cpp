@@ -10,7 +10,7 @@ constexpr int64_t kSinglePositions = 32;  // curvatures added in single precisio
 // factors = exp(nodes - maximum), at least kFloor, and 0 where a node is -inf. A lane with a node
 // that is NaN or +inf, or a position without any label, gets a `smallest` of 0, others 1.
 template <int kLabels>
-HEDGEROW_CLONES void fill_factors(MixingScratch& scratch) {
+HEDGEROW_INLINE void fill_factors(MixingScratch& scratch) {
   PackedFloats* factors = scratch.factors.data();
   const int64_t size = scratch.longest * kLabels;
   for (int half = 0; half < 2; ++half) {
@@ -73,7 +73,7 @@ HEDGEROW_INLINE Floats step(const float* arcs, const PackedFloats* factors, Floa
 // after_t[i] = exp(nodes[t, i]) sum_j to_next[i, j] after_{t+1}[j], and the messages of Eq. 17,
 //   beta_{t+1->t} = alpha_{t,t+1} (1 + beta_{t+2->t+1}).
 template <int kLabels>
-HEDGEROW_CLONES void fill_afters(MixingScratch& scratch, Stop& stop) {
+HEDGEROW_INLINE void fill_afters(MixingScratch& scratch, Stop& stop) {
   Floats after[kLabels];
   for (Floats& entry : after) entry = broadcast(0.0f);
   const Floats lengths = scratch.lengths;
@@ -131,7 +131,7 @@ HEDGEROW_INLINE void add_singles(Floats* singles, MixingScratch& scratch) {
 //   beta_{t-1->t} = alpha_{t,t-1} (1 + beta_{t-2->t-1}),
 // and with those of fill_afters() the gammas of Theorems 4.1 and 4.2; see mixing.cpp.
 template <int kLabels>
-HEDGEROW_CLONES void fill_gammas(MixingScratch& scratch, Stop& stop) {
+HEDGEROW_INLINE void fill_gammas(MixingScratch& scratch, Stop& stop) {
   const Floats zero = broadcast(0.0f), one = broadcast(1.0f), two = broadcast(2.0f);
   const Floats lengths = scratch.lengths, most = two * (lengths - one);
   Floats before[kLabels], previous[kLabels], singles[kLabels * kLabels];
@@ -173,8 +173,9 @@ struct MixingKernels {
   void (*fill_gammas)(MixingScratch&, Stop&);
 };
 template <int kLabels>
-constexpr MixingKernels mixing_kernels() {
-  return {fill_factors<kLabels>, fill_afters<kLabels>, fill_gammas<kLabels>};
+MixingKernels mixing_kernels() {
+  return {wide_clone<fill_factors<kLabels>>(), wide_clone<fill_afters<kLabels>>(),
+          wide_clone<fill_gammas<kLabels>>()};
 }
 
 void copy_lane(const std::vector<PackedFloats>& rows, int lane, int64_t length, float* out) {
@@ -212,7 +213,7 @@ void LaneMixing::load(const StrandGroup<kFloats>& group) {
 }
 
 void LaneMixing::run(const StrandGroup<kFloats>& group, Stop& stop) {
-  static constexpr MixingKernels kKernels[kMostLaneLabels] = {
+  static const MixingKernels kKernels[kMostLaneLabels] = {
       mixing_kernels<1>(), mixing_kernels<2>(), mixing_kernels<3>(), mixing_kernels<4>(),
       mixing_kernels<5>(), mixing_kernels<6>(), mixing_kernels<7>(), mixing_kernels<8>()};
   const MixingKernels& kernels = kKernels[scores_.n_labels - 1];

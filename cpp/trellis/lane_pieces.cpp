@@ -27,7 +27,7 @@ struct ProductScratch {
 // begins with label i at the position before the piece; without such a position all rows are the
 // same, and begin with any label. A row without a path becomes 0.
 template <int kLabels>
-HEDGEROW_CLONES void multiply_steps(ProductScratch& scratch, Stop& stop) {
+HEDGEROW_INLINE void multiply_steps(ProductScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0), first = scratch.first;
   const double* arcs = scratch.arcs;
   Lanes alphas[kLabels][kLabels], sums[kLabels], exponents[kLabels];
@@ -65,9 +65,14 @@ HEDGEROW_CLONES void multiply_steps(ProductScratch& scratch, Stop& stop) {
 }
 
 using ProductKernel = void (*)(ProductScratch&, Stop&);
-constexpr ProductKernel kProductKernels[kMostLaneLabels] = {
-    multiply_steps<1>, multiply_steps<2>, multiply_steps<3>, multiply_steps<4>,
-    multiply_steps<5>, multiply_steps<6>, multiply_steps<7>, multiply_steps<8>};
+ProductKernel product_kernel(int n_labels) {
+  static const ProductKernel kKernels[kMostLaneLabels] = {
+      wide_clone<multiply_steps<1>>(), wide_clone<multiply_steps<2>>(),
+      wide_clone<multiply_steps<3>>(), wide_clone<multiply_steps<4>>(),
+      wide_clone<multiply_steps<5>>(), wide_clone<multiply_steps<6>>(),
+      wide_clone<multiply_steps<7>>(), wide_clone<multiply_steps<8>>()};
+  return kKernels[n_labels - 1];
+}
 
 }  // namespace
 
@@ -124,7 +129,7 @@ void LanePieces::fill_products(const LaneArcs& arcs, int n_threads, Stop& stop) 
         scratch.exponents[l] = exponents_.data() + p * n_labels;
       }
       load_nodes(scores_, scratch.group, scratch.factors, scratch.lengths);
-      kProductKernels[n_labels - 1](scratch, stop);
+      product_kernel(scores_.n_labels)(scratch, stop);
       for (int l = 0; l < scratch.group.n_strands; ++l)
         bad_products_[index * kLanes + l] = !(scratch.smallest.values[l] >= kSmallest);
     };

@@ -139,7 +139,7 @@ void fill_mixing_in_lanes(const ChainScores& scores, const MixingArcs& arcs,
 void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threads, Stop& stop) {
   check_arcs(scores.arcs, scores.n_labels);
   const MixingArcs arcs(scores);
-  if (arcs.usable && scores.n_labels <= kMostLaneLabels)
+  if (arcs.usable && labels_fit_lanes(scores.n_labels))
     return fill_mixing_in_lanes(scores, arcs, out, n_threads, stop);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);

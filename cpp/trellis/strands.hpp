@@ -15,6 +15,10 @@ namespace hedgerow {
 // Kernels with a lane for each sequence hold all labels of a position in registers: few labels.
 inline constexpr int kMostLaneLabels = 8;
 
+inline bool labels_fit_lanes(int n_labels) {
+  return n_labels <= kMostLaneLabels && has_wide_registers();
+}
+
 // Scratch memory of a lane grows with its sequence: longer ones do not get one.
 inline constexpr int64_t kLongestStrand = 1 << 14;
 
