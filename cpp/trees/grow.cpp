@@ -21,7 +21,7 @@ constexpr int64_t kPieceSize = 1 << 13;  // examples that a thread partitions in
 constexpr uint64_t kTreeColumns = 1, kNodeColumns = 2;  // purposes of random numbers
 
 // Memory for the histograms of nodes whose branches are grown side by side.
-constexpr int64_t kBytesOfBranches = 1 << 25;
+constexpr int64_t kBytesOfBranches = 1 << 24;
 
 // A node that may still be split.
 struct OpenNode {
