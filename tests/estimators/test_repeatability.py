@@ -1,9 +1,6 @@
 """The same data give the same model: on any number of threads, again, after Ctrl-C."""
 
-import os
-import signal
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +8,7 @@ import pandas as pd
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
+from reference.ctrl_c import press_after
 from reference.estimators import (
     ESTIMATORS,
     answers,
@@ -170,9 +168,7 @@ def test_ctrl_c_ends_a_long_fit_and_leaves_the_model_as_it_was(crf, endless):
     crf.fit(rows[:50], labels[:50])
     kept = crf.predict_proba(rows[:50]), *tables(crf).values()
     crf.set_params(**endless)
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    groups = np.arange(len(rows)) // 100
     with pytest.raises(KeyboardInterrupt):
-        crf.fit(rows, labels, groups=np.arange(len(rows)) // 100)
-    timer.join()
+        press_after(0.1, lambda: crf.fit(rows, labels, groups=groups))
     assert_same((crf.predict_proba(rows[:50]), *tables(crf).values()), kept)

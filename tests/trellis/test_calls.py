@@ -1,11 +1,8 @@
 """Calls of the trellis: any batch, any threads, what is wrong with them, Ctrl-C."""
 
 import itertools
-import os
 import re
-import signal
 import sys
-import threading
 from dataclasses import replace
 from functools import partial
 
@@ -27,6 +24,7 @@ from hedgerow.trellis import (
     viterbi,
     weighted_forward_backward,
 )
+from reference.ctrl_c import press_after
 from reference.scores import scores_of, trellis_of
 from reference.trellises import FUNCTIONS, KINDS, all_arcs, random_batch
 
@@ -420,11 +418,8 @@ def test_ctrl_c_ends_a_long_call_before_its_work_is_done(automaton, kernel, n_th
             scores, np.zeros((1, n_positions)), codes, n_threads
         ),
     }[kernel]
-    timer = threading.Timer(0.03, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
-        call()
-    timer.join()
+        press_after(0.03, call)
     assert np.isnan(numbers).any()
     assert np.isnan(out.marginals[:, 0]).any()
     assert (codes < 0).any()
