@@ -24,17 +24,30 @@
 #define HEDGEROW_CLONES
 #endif
 
-#if defined(__GNUC__)
+// Sanitized code is slow to compile: there each helper is compiled once.
+#if defined(__GNUC__) && !defined(HEDGEROW_SANITIZED)
 #define HEDGEROW_INLINE inline __attribute__((always_inline))
+#else
+#define HEDGEROW_INLINE inline
+#endif
+
+#if defined(__GNUC__)
 #define HEDGEROW_RESTRICT __restrict__
 #define HEDGEROW_PREFETCH(address) __builtin_prefetch(address)
 #else
-#define HEDGEROW_INLINE inline
 #define HEDGEROW_RESTRICT __restrict
 #define HEDGEROW_PREFETCH(address) static_cast<void>(address)
 #endif
 
 namespace hedgerow {
+
+// Sanitized code is slow to run, too: limits on sizes are lower, so that short tests go beyond
+// them.
+#ifdef HEDGEROW_SANITIZED
+inline constexpr bool kLowLimits = true;
+#else
+inline constexpr bool kLowLimits = false;
+#endif
 
 inline constexpr int kLanes = 4;
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -152,7 +152,8 @@ TEST(late_fallback_of_automata) {
 
 TEST(block_rows) {
   for (const bool keep_all : {false, true}) {
-    BlockRows rows(3000);
+    const int row_size = BlockRows::kMaxNumbers / 700;
+    BlockRows rows(row_size);
     for (const int64_t n_positions : {0, 1, 500, 1000, 1001}) {
       rows.open(n_positions, keep_all);
       const bool small = keep_all || n_positions <= 500;
@@ -162,9 +163,10 @@ TEST(block_rows) {
         CHECK(rows.begin(block) == next && rows.end(block) > next);
         for (; next < rows.end(block); ++next) {
           CHECK(rows.block_of(next) == block);
-          rows.row(next)[2999] = broadcast(1.0);
+          rows.row(next)[row_size - 1] = broadcast(1.0);
         }
-        rows.boundary(block)[2999] = rows.boundary(block + 1)[2999] = broadcast(1.0);
+        rows.boundary(block)[row_size - 1] = broadcast(1.0);
+        rows.boundary(block + 1)[row_size - 1] = broadcast(1.0);
       }
       CHECK(next == n_positions);
     }
@@ -188,9 +190,9 @@ TEST(blocks) {
     patterns[s] = uniform(-1, 1);
   }
   const Kind kind{1, 0, false};
-  Batch batch({2, patterns}, {2100, 3, 70}, kind);
+  Batch batch({2, patterns}, {140, 3, 70}, kind);
   batch.weights.assign(3, 1.0);
-  CHECK(batch.length(0) * batch.automaton.n_states() > 1 << 21);
+  CHECK(batch.length(0) * batch.automaton.n_states() > BlockRows::kMaxNumbers);
   const Posteriors found = summed_posteriors_of(batch);
   // Weighted and plain likelihoods go different ways, from either end.
   Posteriors weighted =

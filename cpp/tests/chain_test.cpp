@@ -16,6 +16,7 @@
 #include "simd.hpp"
 #include "tests/batch.hpp"
 #include "tests/check.hpp"
+#include "trellis/strands.hpp"
 
 namespace hedgerow::tests {
 namespace {
@@ -118,7 +119,8 @@ TEST(pieces) {
   for (const int n_labels : {2, 3, 8})
     for (const Kind& kind : {Kind{2, 0, false}, Kind{20, 0.2, false}, Kind{150, 0.1, false}}) {
       context = "pieces, " + describe(n_labels, kind);
-      const Batch batch = first_order(n_labels, {16500, 3, 17000}, kind);
+      const Batch batch = first_order(n_labels, {2100, 3, 2500}, kind);
+      CHECK(batch.length(0) > kLongestStrand);
       check_against_automaton(batch, 1e-10 + 1e-11 * kind.spread);
       const Posteriors one = posteriors_of(batch, batch.chain());
       CHECK(posteriors_of(batch, batch.chain(), 3) == one);
@@ -227,7 +229,7 @@ TEST(refusals) {
 }
 
 TEST(interrupts_of_chains) {
-  const Batch batch = first_order(2, {1 << 14}, {1, 0, false});
+  const Batch batch = first_order(2, {kLongestStrand}, {1, 0, false});
   for_both(batch, [&](const auto& scores) {
     Posteriors found = unfilled(batch, scores);
     std::vector<int32_t> best(batch.n_positions());

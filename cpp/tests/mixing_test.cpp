@@ -16,6 +16,7 @@
 #include "tests/check.hpp"
 #include "trellis/mixing_log.hpp"
 #include "trellis/mixing_scaled.hpp"
+#include "trellis/strands.hpp"
 
 namespace hedgerow::tests {
 namespace {
@@ -172,8 +173,8 @@ TEST(refusals_of_mixing) {
 
 TEST(interrupts_of_mixing) {
   for (const double spread : {1.0, 100.0}) {
-    const Batch batch = first_order(2, {1 << 12}, {spread, 0, false});
-    std::vector<float> nodes(1 << 12);
+    const Batch batch = first_order(2, {kLongestStrand}, {spread, 0, false});
+    std::vector<float> nodes(kLongestStrand);
     Stop stop([] { return true; });
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
     CHECK_THROWS(Interrupted,

@@ -14,6 +14,7 @@
 #include "simd.hpp"
 #include "tests/batch.hpp"
 #include "tests/check.hpp"
+#include "trellis/groups.hpp"
 
 namespace hedgerow::tests {
 namespace {
@@ -130,8 +131,8 @@ TEST(chains) {
 TEST(long_groups_and_threads) {
   // Rows of so many states do not all stay: blocks of positions are made again.
   const Kind kind{1, 0, false};
-  const Batch batch(random_grammar(3, 5, 60, kind, false), {1 << 15, 300, 5, 0, 77}, kind);
-  CHECK(batch.automaton.n_states() * int64_t{2} * (1 << 15) > (1 << 21));
+  const Batch batch(random_grammar(3, 5, 60, kind, false), {1 << 11, 300, 5, 0, 77}, kind);
+  CHECK(batch.automaton.n_states() * 2 * batch.length(0) > BlockRows::kMaxNumbers);
   const Moves moves(batch, true);
   const Events found = tangents_of(batch, moves);
   CHECK(tangents_of(batch, moves, 3) == found);

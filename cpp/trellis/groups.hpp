@@ -9,6 +9,7 @@
 
 #include "large_pages.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "trellis/lockstep.hpp"
 
 namespace hedgerow {
@@ -121,6 +122,8 @@ inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_
 // caller recomputes the rows of a block. The block size is about 2 sqrt(n_positions) at most.
 class BlockRows {
  public:
+  static constexpr int64_t kMaxNumbers = kLowLimits ? 1 << 17 : 1 << 21;  // the latter: 64 MiB
+
   explicit BlockRows(int row_size) : row_size_(row_size) {}
 
   // keep_all: a single block in any case
@@ -150,8 +153,6 @@ class BlockRows {
   Packed* boundary(int64_t block) { return boundaries_.get() + block * row_size_; }
 
  private:
-  static constexpr int64_t kMaxNumbers = 1 << 21;  // 64 MiB
-
   // Leaves the memory uninitialised: pages that are never written take no memory.
   static void grow(std::unique_ptr<Packed[]>& numbers, int64_t& capacity, int64_t size) {
     if (size <= capacity) return;
