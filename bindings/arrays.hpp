@@ -133,6 +133,7 @@ void bind_trellis(nb::module_& module);
 void bind_automaton(nb::module_& module);
 void bind_linear(nb::module_& module);
 void bind_items(nb::module_& module);
+void bind_blocks(nb::module_& module);
 void bind_bins(nb::module_& module);
 void bind_trees(nb::module_& module);
 void bind_forest(nb::module_& module);

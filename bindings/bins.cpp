@@ -1,6 +1,11 @@
 #include "trees/bins.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "arrays.hpp"
+#include "trees.hpp"
+#include "usable_numbers.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -17,24 +22,64 @@ Cuts read_cuts(const Offsets& offsets, const Doubles& cuts) {
   return {offsets.data(), cuts.data()};
 }
 
+Cuts read_cuts_of(const Numbers& values, const Offsets& offsets, const Doubles& cuts) {
+  const Cuts read = read_cuts(offsets, cuts);
+  check_shape(offsets, {values.shape(1) + 1},
+              "cut offsets must have an entry more than values has columns");
+  return read;
+}
+
+ColumnValues read_values(const nb::any& given, Offsets cut_offsets, Doubles cuts, Offsets offsets) {
+  const Numbers values = read_numbers(given);
+  read_cuts_of(values, cut_offsets, cuts);
+  visit_numbers(values, [](const auto*) {});
+  check_offsets(offsets, values.shape(0));
+  return {values, cut_offsets, cuts, offsets};
+}
+
+template <class Value>
+int64_t find_unusable_number(Array<const Value, 1> values, double largest, bool may_be_missing,
+                             int n_threads) {
+  const double most = std::min<double>(largest, std::numeric_limits<Value>::max());
+  const auto n = static_cast<int64_t>(values.shape(0));
+  int64_t found = n;
+  run_kernel([&](Stop& stop) {
+    found =
+        find_unusable(values.data(), n, static_cast<Value>(most), may_be_missing, n_threads, stop);
+  });
+  return found;
+}
+
 }  // namespace
 
 void bind_bins(nb::module_& module) {
+  module.def("find_unusable", &find_unusable_number<float>, array("values"), nb::arg("largest"),
+             nb::arg("may_be_missing"), nb::arg("n_threads"),
+             "Index of the first number beyond -largest to largest, or of NaN unless numbers may "
+             "be missing; the number of values if there is none.");
+  module.def("find_unusable", &find_unusable_number<double>, array("values"), nb::arg("largest"),
+             nb::arg("may_be_missing"), nb::arg("n_threads"));
+  nb::class_<ColumnValues>(module, "Values",
+                           "Numbers of the columns at every position, and the cuts of their bins.")
+      .def(nb::new_(&read_values), nb::arg("values"), array("cut_offsets"), array("cuts"),
+           array("offsets"));
   module.def(
       "fill_bins",
-      [](Table values, Offsets cut_offsets, Doubles cuts, Array<uint8_t, 2> bins, int n_threads) {
-        const Cuts read = read_cuts(cut_offsets, cuts);
-        check_shape(cut_offsets, {values.shape(1) + 1},
-                    "cut offsets must have an entry more than values has columns");
+      [](const nb::any& given, Offsets cut_offsets, Doubles cuts, Array<uint8_t, 2> bins,
+         int n_threads) {
+        const Numbers values = read_numbers(given);
+        const Cuts read = read_cuts_of(values, cut_offsets, cuts);
         check(bins.shape(0) == values.shape(0) && bins.shape(1) >= values.shape(1),
               "bins must have the rows of values, and at least its columns");
-        run_kernel([&](Stop& stop) {
-          fill_bins(read, values.data(), static_cast<int64_t>(values.shape(0)),
-                    static_cast<int64_t>(values.shape(1)), bins.data(),
-                    static_cast<int64_t>(bins.shape(1)), n_threads, stop);
+        visit_numbers(values, [&](const auto* numbers) {
+          run_kernel([&](Stop& stop) {
+            fill_bins(read, numbers, static_cast<int64_t>(values.shape(0)),
+                      static_cast<int64_t>(values.shape(1)), bins.data(),
+                      static_cast<int64_t>(bins.shape(1)), n_threads, stop);
+          });
         });
       },
-      array("values"), array("cut_offsets"), array("cuts"), array("bins"), nb::arg("n_threads"));
+      nb::arg("values"), array("cut_offsets"), array("cuts"), array("bins"), nb::arg("n_threads"));
   module.def(
       "fill_entry_bins",
       [](Doubles values, Codes columns, Offsets cut_offsets, Doubles cuts, Array<uint8_t, 1> bins,

@@ -92,16 +92,37 @@ Arrays arrays_of_forest(nb::handle_t<Forest> forest) {
   return arrays;
 }
 
-void add_scores(const Forest& forest, const Bins& bins, Table scores, Array<double, 2> out,
-                int n_threads) {
-  check(bins.table.n_columns() >= forest.n_columns(),
-        "the trees ask about columns that the bins do not have");
-  check_shape(scores, {bins.dense.shape(0), static_cast<size_t>(forest.n_outputs())},
+void check_scores(const Forest& forest, size_t n_positions, size_t n_columns, const Table& scores,
+                  const Array<double, 2>& out) {
+  check(n_columns >= static_cast<size_t>(forest.n_columns()),
+        "the trees ask about columns that are not there");
+  check_shape(scores, {n_positions, static_cast<size_t>(forest.n_outputs())},
               "scores must have a row for each position and a column for each output");
   check_shape(out, {scores.shape(0), scores.shape(1)}, "out must have the shape of scores");
+}
+
+void add_scores(const Forest& forest, const Bins& bins, Table scores, Array<double, 2> out,
+                int n_threads) {
+  check_scores(forest, bins.dense.shape(0), bins.table.n_columns(), scores, out);
   run_kernel([&](Stop& stop) {
     forest.add_scores(bins.table, bins.n_sequences(), bins.offsets.data(), scores.data(),
                       out.data(), n_threads, stop);
+  });
+}
+
+void add_scores_of_values(const Forest& forest, const ColumnValues& values, Table scores,
+                          Array<double, 2> out, int n_threads) {
+  check_scores(forest, values.n_positions(), values.n_columns(), scores, out);
+  check(forest.asks_numbers(), "the trees do not ask about numbers alone");
+  visit_numbers(values.numbers, [&]<class Value>(const Value* numbers) {
+    const ValueTable<Value> table{static_cast<int64_t>(values.n_positions()),
+                                  static_cast<int64_t>(values.n_columns()),
+                                  numbers,
+                                  {values.cut_offsets.data(), values.cuts.data()}};
+    run_kernel([&](Stop& stop) {
+      forest.add_scores(table, values.n_sequences(), values.offsets.data(), scores.data(),
+                        out.data(), n_threads, stop);
+    });
   });
 }
 
@@ -141,6 +162,10 @@ void bind_forest(nb::module_& module) {
       .def("add_scores", &add_scores, nb::arg("bins"), array("scores"), array("out"),
            nb::arg("n_threads"),
            "Fill out (N, n_outputs) with the scores and what all trees add to them.")
+      .def("walks_values", &Forest::walks_values, nb::arg("n_positions"),
+           "Whether so many positions are sooner walked with their values than binned before.")
+      .def("add_scores", &add_scores_of_values, nb::arg("values"), array("scores"), array("out"),
+           nb::arg("n_threads"), "The same from values, for trees that ask about numbers alone.")
       .def("__reduce__", [](nb::handle_t<Forest> self) -> nb::typed<nb::tuple, nb::any, nb::any> {
         return nb::make_tuple(self.type(),
                               nb::make_tuple(arrays_of_forest(self), self.attr("n_outputs")));

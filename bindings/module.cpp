@@ -52,6 +52,7 @@ NB_MODULE(_core, module) {
   hedgerow::bindings::bind_automaton(module);
   hedgerow::bindings::bind_linear(module);
   hedgerow::bindings::bind_items(module);
+  hedgerow::bindings::bind_blocks(module);
   hedgerow::bindings::bind_bins(module);
   hedgerow::bindings::bind_trees(module);
   hedgerow::bindings::bind_forest(module);

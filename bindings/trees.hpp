@@ -1,4 +1,4 @@
-// Bins of some sequences, which trees are grown from and walked with.
+// Bins and values of some sequences, which trees are grown from and walked with.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,41 @@ struct Bins {
   Array<const int64_t, 1> offsets;
   BinTable table;
 
+  int64_t n_sequences() const { return static_cast<int64_t>(offsets.shape(0)) - 1; }
+};
+
+// Numbers (N, n_columns) of one of the types that are binned as they are.
+using Numbers = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+inline Numbers read_numbers(const nb::any& values) {
+  Numbers numbers;
+  check(nb::try_cast(values, numbers, false),
+        "values must be a C-contiguous array (rows, columns)");
+  return numbers;
+}
+
+// Calls visit with a pointer to the numbers.
+template <class Visit>
+void visit_numbers(const Numbers& numbers, Visit visit) {
+  if (numbers.dtype() == nb::dtype<float>())
+    visit(static_cast<const float*>(numbers.data()));
+  else if (numbers.dtype() == nb::dtype<double>())
+    visit(static_cast<const double*>(numbers.data()));
+  else if (numbers.dtype() == nb::dtype<uint8_t>())
+    visit(static_cast<const uint8_t*>(numbers.data()));
+  else
+    throw std::invalid_argument("values must be of dtype float32, float64 or uint8");
+}
+
+// Values that are not binned yet, with the cuts of their columns.
+struct ColumnValues {
+  Numbers numbers;
+  Offsets cut_offsets;
+  Doubles cuts;
+  Offsets offsets;
+
+  size_t n_positions() const { return numbers.shape(0); }
+  size_t n_columns() const { return numbers.shape(1); }
   int64_t n_sequences() const { return static_cast<int64_t>(offsets.shape(0)) - 1; }
 };
 

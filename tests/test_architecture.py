@@ -33,7 +33,7 @@ LAYERS = """
 # Who may use the compiled module.
 USERS_OF_CORE = """
     boosting descent encode estimator fingerprint labels lbfgs linear model objectives persist
-    potentials report training trees trellis
+    potentials report sequences training trees trellis
 """
 UNITS = {name: number for number, row in enumerate(LAYERS.split("/")) for name in row.split()}
 

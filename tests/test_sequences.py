@@ -92,6 +92,15 @@ def test_check_finite_finds_the_last_cell_of_a_big_flat_array(value):
         check_finite(encode(array))
 
 
+def test_numbers_of_unusual_types_are_checked_too():
+    for dtype in (np.float16, np.longdouble):
+        array = np.ones((5, 2), dtype)
+        array[2:, 1] = -np.inf
+        check_not_infinite(encode(array[:2]))
+        with pytest.raises(ValueError, match="X has -inf at row 2, column 1; the model"):
+            check_not_infinite(encode(array), n_threads=2)
+
+
 def test_check_finite_looks_at_sparse_values():
     rows = scipy.sparse.csr_array([[0.0, 1.0], [0.0, 0.0], [np.nan, 2.0]])
     with pytest.raises(ValueError, match=r"X\[1\] has NaN at position 2, column 0; "):

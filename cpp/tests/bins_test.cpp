@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tests/check.hpp"
@@ -23,6 +25,22 @@ double random_value() {
     case 2: return uniform(-2, 2);
     default: return static_cast<double>(below(300)) / 100.0 - 1.5;  // often a cut
   }
+}
+
+// Values of another type have the bins of the doubles that equal them.
+template <class Value>
+void check_type(const Cuts& cuts, const std::vector<double>& doubles, int64_t n_rows,
+                int64_t n_columns, int n_threads) {
+  std::vector<Value> values;
+  for (const double value : doubles)
+    values.push_back(std::is_same_v<Value, uint8_t> ? static_cast<Value>(below(3))
+                                                    : static_cast<Value>(value));
+  const std::vector<double> equal(values.begin(), values.end());
+  std::vector<uint8_t> bins(values.size()), expected(values.size());
+  Stop stop(nullptr);
+  fill_bins(cuts, values.data(), n_rows, n_columns, bins.data(), n_columns, n_threads, stop);
+  fill_bins(cuts, equal.data(), n_rows, n_columns, expected.data(), n_columns, 1, stop);
+  CHECK(bins == expected);
 }
 
 void check_random_columns(int64_t n_rows, int64_t n_columns) {
@@ -53,12 +71,25 @@ void check_random_columns(int64_t n_rows, int64_t n_columns) {
                     n_threads, stop);
     CHECK(bins == expected);
     CHECK(entries == of_entries);
+    check_type<float>(all, values, n_rows, n_columns, n_threads);
+    check_type<uint8_t>(all, values, n_rows, n_columns, n_threads);
   }
+}
+
+TEST(cuts_rounded_up) {
+  for (const double cut : {0.1, -0.1, 0.5, 1e300, -1e300, 1e-300, 3.4028235677973366e38}) {
+    const float rounded = round_up<float>(cut);
+    CHECK(static_cast<double>(rounded) >= cut);
+    CHECK(static_cast<double>(std::nextafter(rounded, -INFINITY)) < cut || cut < -1e38);
+    CHECK(round_up<double>(cut) == cut);
+  }
+  CHECK(round_up<float>(1e300) == INFINITY);
+  CHECK(round_up<float>(-1e300) == std::numeric_limits<float>::lowest());
 }
 
 TEST(bins) {
   for (const int64_t n_rows : {0, 1, 255, 256, 257, 1000, 20000}) {
-    for (const int64_t n_columns : {1, 2, 5}) {
+    for (const int64_t n_columns : {1, 2, 5, 11}) {
       context = std::to_string(n_rows) + " rows, " + std::to_string(n_columns) + " columns";
       check_random_columns(n_rows, n_columns);
     }

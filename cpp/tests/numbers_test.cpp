@@ -1,6 +1,7 @@
 // Lanes of doubles and of floats, and sums that keep every digit.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "simd_float.hpp"
 #include "tests/check.hpp"
 #include "trellis/sums.hpp"
+#include "usable_numbers.hpp"
 
 namespace hedgerow::tests {
 namespace {
@@ -23,6 +25,33 @@ TEST(long_sums) {
   LogProduct product;
   for (int i = 0; i < 1000; ++i) product.multiply(i % 3 == 0 ? 1e149 : 1e-120);
   CHECK_NEAR(product.log(), (334 * 149 - 666 * 120) * std::log(10.0), 1e-8);
+}
+
+template <class Value>
+void check_usable() {
+  const Value largest = std::numeric_limits<Value>::max();
+  for (const int64_t n : {0, 1, 255, 256, 1000, 70000}) {
+    Stop stop(nullptr);
+    std::vector<Value> values(n, largest);
+    const auto find = [&](bool may_be_missing) {
+      return find_unusable(values.data(), n, largest, may_be_missing, 2, stop);
+    };
+    CHECK(find(true) == n && find(false) == n);
+    if (n == 0) continue;
+    const int64_t place = below(n);
+    values[place] = NAN;
+    CHECK(find(true) == n && find(false) == place);
+    for (const double infinite : {INFINITY, -INFINITY}) {
+      values[place] = static_cast<Value>(infinite);
+      values[n - 1] = values[place];
+      CHECK(find(true) == place && find(false) == place);
+    }
+  }
+}
+
+TEST(usable_numbers) {
+  check_usable<float>();
+  check_usable<double>();
 }
 
 TEST(lanes) {

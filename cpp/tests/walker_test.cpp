@@ -1,4 +1,5 @@
 // Walks: whatever columns trees ask about, scores are those of a walk from node to node.
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -58,10 +59,49 @@ struct Bins {
   }
 };
 
-// Trees of up to so many splits that ask anything; of one leaf too.
+// Numbers whose bins these are, for columns with the cuts 0.5, 1.5 and so on.
+template <class Value>
+struct Values {
+  std::vector<int64_t> cut_offsets{0};
+  std::vector<double> cuts;
+  std::vector<Value> values;
+  const Bins& bins;
+
+  explicit Values(const Bins& bins) : bins(bins) {
+    for (const int32_t n_bins : bins.n_bins) {
+      for (int32_t cut = 1; cut < n_bins; ++cut) cuts.push_back(cut - 0.5);
+      cut_offsets.push_back(static_cast<int64_t>(cuts.size()));
+    }
+    for (const uint8_t bin : bins.dense)
+      values.push_back(bin == 0 ? static_cast<Value>(NAN) : static_cast<Value>(bin - 1));
+  }
+  ValueTable<Value> table() const {
+    return {bins.offsets.back(), bins.n_dense, values.data(), {cut_offsets.data(), cuts.data()}};
+  }
+};
+
+// One more tree with the splits of the last one and values of its own.
+void repeat_last(TreeArrays& trees) {
+  const int64_t end = trees.n_nodes(), first = trees.tree_offsets[trees.n_trees() - 1];
+  for (int64_t n = first; n < end; ++n) {
+    trees.values.push_back(static_cast<float>(uniform(-1, 1)));
+    for (auto* numbers : {&trees.columns, &trees.offsets, &trees.sets, &trees.lefts})
+      numbers->push_back(int32_t{(*numbers)[n]});
+    for (auto* bytes : {&trees.cuts, &trees.missing_left}) bytes->push_back(uint8_t{(*bytes)[n]});
+    for (auto* zeros : {&trees.gains, &trees.weights}) zeros->push_back(0.0f);
+  }
+  trees.tree_offsets.push_back(trees.n_nodes());
+  trees.outputs.push_back(static_cast<int32_t>(below(kOutputs)));
+}
+
+// Trees of up to so many splits that ask anything; of one leaf too. Some ask the same as the last.
 TreeArrays random_trees(const Bins& bins, int n_trees, int max_splits, int reach) {
   TreeArrays trees;
   for (int i = 0; i < n_trees; ++i) {
+    if (i > 0 && below(3) == 0) {
+      repeat_last(trees);
+      continue;
+    }
     const auto n_splits = static_cast<int>(i == 0 ? max_splits : below(max_splits + 1));
     const int64_t first = trees.n_nodes(), n_nodes = 2 * n_splits + 1;
     for (int64_t n = 0; n < n_nodes; ++n) {
@@ -103,6 +143,19 @@ float walk(const TreeArrays& trees, int64_t tree, const Bins& bins, int64_t sequ
   return trees.values[n];
 }
 
+// Trees that ask about numbers alone give the same scores from these.
+template <class Value>
+void check_values(const Forest& forest, const Bins& bins, const std::vector<double>& scores,
+                  const std::vector<double>& expected, int n_threads) {
+  if (bins.n_attributes > 0 || !forest.asks_numbers()) return;
+  const Values<Value> values(bins);
+  Stop stop(nullptr);
+  std::vector<double> out(scores.size());
+  forest.add_scores(values.table(), static_cast<int64_t>(bins.offsets.size()) - 1,
+                    bins.offsets.data(), scores.data(), out.data(), n_threads, stop);
+  CHECK(out == expected);
+}
+
 void check_walks(const Bins& bins, int n_trees, int max_splits, int reach) {
   const auto n_sequences = static_cast<int64_t>(bins.offsets.size()) - 1;
   context = std::to_string(bins.n_dense) + "+" + std::to_string(bins.n_attributes) + " columns, " +
@@ -124,12 +177,14 @@ void check_walks(const Bins& bins, int n_trees, int max_splits, int reach) {
     forest.add_scores(bins.table(), n_sequences, bins.offsets.data(), scores.data(), out.data(),
                       n_threads, stop);
     CHECK(out == expected);
+    check_values<float>(forest, bins, scores, expected, n_threads);
+    check_values<double>(forest, bins, scores, expected, n_threads);
   }
 }
 
 TEST(walks) {
   const std::vector<std::vector<int64_t>> all_lengths{{}, {0, 3, 0}, {90, 0, 1, 40, 2}};
-  const std::vector<std::pair<int32_t, int32_t>> all_columns{{4, 0}, {0, 5}, {3, 3}};
+  const std::vector<std::pair<int32_t, int32_t>> all_columns{{4, 0}, {19, 0}, {0, 5}, {3, 3}};
   for (const auto& lengths : all_lengths)
     for (const auto& [n_dense, n_attributes] : all_columns) {
       const Bins bins(lengths, n_dense, n_attributes);

@@ -1,7 +1,10 @@
 // Bins of numbers: which of a column's intervals a value lies in.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "parallel.hpp"
 
@@ -16,14 +19,36 @@ struct Cuts {
 
 inline constexpr int64_t kMaxCuts = 254;
 
+// The smallest T that is not below a cut: a T is at least the one if it is at least the other.
+template <class T>
+T round_up(double cut) {
+  if (cut > std::numeric_limits<T>::max()) return std::numeric_limits<T>::infinity();
+  if (cut < std::numeric_limits<T>::lowest()) return std::numeric_limits<T>::lowest();
+  const auto near = static_cast<T>(cut);
+  if (static_cast<double>(near) >= cut) return near;
+  return std::nextafter(near, std::numeric_limits<T>::infinity());
+}
+
 // The bin of a value is 1 + the number of its column's cuts that are <= the value, and 0 for NaN.
+// Values are floats, doubles or bytes; all that are equal have the same bin.
+
+// What values are compared as.
+template <class Value>
+using Compared = std::conditional_t<std::is_same_v<Value, uint8_t>, float, Value>;
 
 // values: (n_rows, n_columns). Writes the first n_columns of each row of bins: (n_rows, stride).
-void fill_bins(const Cuts& cuts, const double* values, int64_t n_rows, int64_t n_columns,
+template <class Value>
+void fill_bins(const Cuts& cuts, const Value* values, int64_t n_rows, int64_t n_columns,
                uint8_t* bins, int64_t stride, int n_threads, Stop& stop);
 
 // The same for single values, each with its column. values, columns, bins: (n_entries,).
 void fill_entry_bins(const Cuts& cuts, const double* values, const int32_t* columns,
                      int64_t n_entries, uint8_t* bins, int n_threads, Stop& stop);
+
+// The same for n values of one column, by cuts that were rounded up.
+void fill_column_bins(const float* values, int64_t n, const float* cuts, int64_t n_cuts,
+                      uint8_t* bins);
+void fill_column_bins(const double* values, int64_t n, const double* cuts, int64_t n_cuts,
+                      uint8_t* bins);
 
 }  // namespace hedgerow

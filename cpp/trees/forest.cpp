@@ -5,7 +5,8 @@
 
 namespace hedgerow {
 
-Forest::Shared::Shared(TreeArrays arrays) : trees(std::move(arrays)) {
+Forest::Shared::Shared(TreeArrays arrays)
+    : trees(std::move(arrays)), asks_numbers(ValueWalker::suits(trees)) {
   for (const int32_t column : trees.columns) n_columns = std::max(n_columns, column + 1);
 }
 
@@ -42,6 +43,14 @@ const Walker& Forest::walker(const BinTable& bins, std::unique_ptr<const Walker>
   if (found->fits(bins)) return *found;
   if (own == nullptr) own = std::make_unique<const Walker>(shared_->trees, bins);
   return *own;
+}
+
+const ValueWalker& Forest::value_walker() const {
+  const ValueWalker* found = shared_->value_walker.load();
+  if (found != nullptr) return *found;
+  auto own = std::make_unique<const ValueWalker>(shared_->trees);
+  if (shared_->value_walker.compare_exchange_strong(found, own.get())) return *own.release();
+  return *found;
 }
 
 void Forest::add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,

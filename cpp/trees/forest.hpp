@@ -9,6 +9,7 @@
 #include "parallel.hpp"
 #include "trees/data.hpp"
 #include "trees/tree_arrays.hpp"
+#include "trees/value_walker.hpp"
 #include "trees/walker.hpp"
 
 namespace hedgerow {
@@ -38,21 +39,42 @@ class Forest {
   void add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,
                   const double* scores, double* out, int n_threads, Stop& stop) const;
 
+  // Whether the trees can be walked with values.
+  bool asks_numbers() const { return shared_->asks_numbers; }
+  // Whether so many positions are sooner walked with their values than binned before.
+  bool walks_values(int64_t n_positions) const {
+    return asks_numbers() && n_positions >= ValueWalker::kFewest;
+  }
+  // The same scores from values, for trees that ask about numbers alone.
+  template <class Value>
+  void add_scores(const ValueTable<Value>& values, int64_t n_sequences,
+                  const int64_t* sequence_offsets, const double* scores, double* out, int n_threads,
+                  Stop& stop) const {
+    value_walker().add_scores(values, {n_sequences, sequence_offsets, 0, 0},
+                              {n_outputs_, tree_weights_.data(), scores, out}, n_threads, stop);
+  }
+
  private:
   struct Shared {
     explicit Shared(TreeArrays trees);
     Shared(const Shared&) = delete;
     Shared& operator=(const Shared&) = delete;
-    ~Shared() { delete walker.load(); }
+    ~Shared() {
+      delete walker.load();
+      delete value_walker.load();
+    }
 
     TreeArrays trees;
     int32_t n_columns = 0;
+    bool asks_numbers;
     // Made at the first walk, for bins like those; null before.
     std::atomic<const Walker*> walker{nullptr};
+    std::atomic<const ValueWalker*> value_walker{nullptr};
   };
 
   Forest(int n_outputs, std::shared_ptr<Shared> shared, std::vector<double> tree_weights);
   const Walker& walker(const BinTable& bins, std::unique_ptr<const Walker>& own) const;
+  const ValueWalker& value_walker() const;
 
   int n_outputs_;
   std::shared_ptr<Shared> shared_;

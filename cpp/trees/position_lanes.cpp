@@ -22,7 +22,7 @@ bool PositionLanes::suits(const TreeArrays& trees, int32_t n_dense) {
 
 class PositionLanes::Builder {
  public:
-  explicit Builder(PositionLanes& lanes) : lanes_(lanes), arrays_(lanes.arrays_) {}
+  Builder(PositionLanes& lanes, const TreeArrays& trees) : lanes_(lanes), arrays_(trees) {}
 
   void build() {
     for (int64_t i = 0; i < arrays_.n_trees(); ++i) {
@@ -83,36 +83,38 @@ class PositionLanes::Builder {
 };
 
 PositionLanes::PositionLanes(const TreeArrays& trees, int before, int after)
-    : arrays_(trees), before_(before), after_(after) {
-  Builder(*this).build();
+    : before_(before), after_(after) {
+  Builder(*this, trees).build();
 }
 
 PositionLanes::Block::Block(const PositionLanes& lanes)
     : lanes_(lanes),
-      columns_(lanes.columns_.size() * (kWalkBlock + lanes.before_ + lanes.after_)),
+      width_(kWalkBlock + lanes.before_ + lanes.after_),
+      columns_(lanes.columns_.size() * width_),
       features_(lanes.features_.size() * kWalkBlock),
       leaves_((kMaxLaneLeaves + lanes.max_splits_) * kWalkBlock) {
   for (int64_t leaf = 0; leaf < kMaxLaneLeaves; ++leaf)
     std::fill_n(leaves_.data() + leaf * kWalkBlock, kWalkBlock, static_cast<uint8_t>(leaf));
 }
 
-// Bins of what is asked about, column by column and then where in the window it is asked; missing
-// beyond the ends of sequences. Lanes from `end` on hold anything.
-void PositionLanes::Block::fill_features(const BinTable& bins, const Room& room, int64_t begin,
-                                         int64_t end) {
-  const int64_t width = kWalkBlock + lanes_.before_ + lanes_.after_;
-  const int64_t first = std::max<int64_t>(begin - lanes_.before_, 0);
-  const int64_t last = std::min(end + lanes_.after_, bins.n_positions);
+void PositionLanes::Block::read_bins(const BinTable& bins, int64_t begin, int64_t end) {
+  const int64_t first = lanes_.first_around(begin);
+  const int64_t last = lanes_.end_around(end, bins.n_positions);
   const auto n_columns = static_cast<int64_t>(lanes_.columns_.size());
   for (int64_t t = first; t < last; ++t) {
     const uint8_t* row = bins.dense + t * bins.n_dense;
     uint8_t* lane = columns_.data() + t - begin + lanes_.before_;
-    for (int64_t c = 0; c < n_columns; ++c) lane[c * width] = row[lanes_.columns_[c]];
+    for (int64_t c = 0; c < n_columns; ++c) lane[c * width_] = row[lanes_.columns_[c]];
   }
+}
+
+// Bins of what is asked about, column by column and then where in the window it is asked; missing
+// beyond the ends of sequences. Lanes from `end` on hold anything.
+void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_t end) {
   uint8_t* out = features_.data();
   for (const Feature& feature : lanes_.features_) {
     const uint8_t* column =
-        columns_.data() + feature.column * width + feature.offset + lanes_.before_;
+        columns_.data() + feature.column * width_ + feature.offset + lanes_.before_;
     for (int64_t i = 0; i < kWalkBlock; ++i)
       out[i] = static_cast<uint8_t>(column[i] - feature.shift);
     out += kWalkBlock;
@@ -147,14 +149,14 @@ void PositionLanes::add_values(const uint8_t* leaves, const double* table, doubl
   for (int64_t i = 0; i < kWalkBlock; ++i) scores[i] += table[leaves[i]];
 }
 
-void PositionLanes::Block::add_scores(const BinTable& bins, const Room& room,
-                                      const ScoreTable& table, int64_t begin, int64_t end) {
+void PositionLanes::Block::add_scores(const Room& room, const ScoreTable& table, int64_t begin,
+                                      int64_t end) {
   const int64_t n = end - begin, n_outputs = table.n_outputs;
   double* out = table.out + begin * n_outputs;
   scores_.resize(n_outputs * kWalkBlock);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t k = 0; k < n_outputs; ++k) scores_[k * kWalkBlock + i] = out[i * n_outputs + k];
-  fill_features(bins, room, begin, end);
+  fill_features(room, begin, end);
   double products[kMaxLaneLeaves];
   const double* next_weight = table.tree_weights;
   for (const Tree& tree : lanes_.trees_) {

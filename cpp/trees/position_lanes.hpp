@@ -1,6 +1,8 @@
 // Position lanes: a block of positions goes through every split of a tree at once.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,22 +24,38 @@ class PositionLanes {
   // Fewer positions than this are sooner walked one by one.
   static constexpr int64_t kFewest = 24;
 
-  // `trees` outlive this, and look as far as `before` and `after`.
+  // `trees` look as far as `before` and `after`.
   PositionLanes(const TreeArrays& trees, int before, int after);
 
-  // What one thread works with.
+  // Columns that trees ask about, each at its place.
+  const std::vector<int32_t>& columns() const { return columns_; }
+  // Of those that stand around a block of positions, and are looked at too.
+  int64_t first_around(int64_t begin) const { return std::max<int64_t>(begin - before_, 0); }
+  int64_t end_around(int64_t end, int64_t n_positions) const {
+    return std::min(end + after_, n_positions);
+  }
+
+  // What one thread works with: the bins of the positions around a block have to be there before
+  // scores are added to.
   class Block {
    public:
     explicit Block(const PositionLanes& lanes);
+
+    void read_bins(const BinTable& bins, int64_t begin, int64_t end);
+    // Where the bins of the column at a place go, from position first_around(begin) on.
+    uint8_t* bins_around(size_t place, int64_t begin) {
+      return columns_.data() + static_cast<int64_t>(place) * width_ + lanes_.before_ - begin +
+             lanes_.first_around(begin);
+    }
     // Adds to the scores of positions begin to end - 1, kWalkBlock at most.
-    void add_scores(const BinTable& bins, const Room& room, const ScoreTable& table, int64_t begin,
-                    int64_t end);
+    void add_scores(const Room& room, const ScoreTable& table, int64_t begin, int64_t end);
 
    private:
-    void fill_features(const BinTable& bins, const Room& room, int64_t begin, int64_t end);
+    void fill_features(const Room& room, int64_t begin, int64_t end);
 
     const PositionLanes& lanes_;
-    std::vector<uint8_t> columns_;   // (n_columns in use, kWalkBlock + window) bins
+    int64_t width_;                  // kWalkBlock + window
+    std::vector<uint8_t> columns_;   // (n_columns in use, width_) bins
     std::vector<uint8_t> features_;  // (n_features, kWalkBlock)
     std::vector<uint8_t> leaves_;  // (256 + n_splits, kWalkBlock) rows of each leaf, and of splits
     std::vector<double> scores_;   // (n_outputs, kWalkBlock)
@@ -71,7 +89,6 @@ class PositionLanes {
   // Adds table[leaf] to the score of each position of a block.
   static void add_values(const uint8_t* leaves, const double* table, double* scores);
 
-  const TreeArrays& arrays_;
   int before_, after_;
   int32_t max_splits_ = 0;
   std::vector<int32_t> columns_;  // columns in use

@@ -81,7 +81,8 @@ class Walker::Walk {
 
   void operator()(int64_t begin, int64_t end) {
     if (lanes_ && end - begin >= PositionLanes::kFewest) {
-      lanes_->add_scores(bins_, room_, table_, begin, end);
+      lanes_->read_bins(bins_, begin, end);
+      lanes_->add_scores(room_, table_, begin, end);
       return;
     }
     for (int64_t t = begin; t < end; ++t)

@@ -83,13 +83,15 @@ class Model(LazyAttributes):
         """Weights of the label patterns, (P,)."""
         return self.potential(PatternWeights).weights
 
-    def read(self, X: Any, groups: Any, *, group_column: Any, name: str) -> Sequences:
+    def read(
+        self, X: Any, groups: Any, *, group_column: Any, name: str, n_threads: int = 1
+    ) -> Sequences:
         """Encode X and check it against what the model was fitted on; ``name`` is for messages."""
         sequences = encode_alike(
             X, groups, self.schema, self.index, group_column=group_column, name=name
         )
         for potential in self.potentials:
-            potential.check_values(sequences, name)
+            potential.check_values(sequences, name, n_threads=n_threads)
         return sequences
 
     @lazy

@@ -324,7 +324,10 @@ def read_inputs(crf: Predictor, X: Any, groups: Any, known: Any = None) -> Input
     """Encode X, and labels that are known, as a fitted estimator's methods take them."""
     check_fitted(crf)
     name, group_column = type(crf).__name__, crf.group_column
-    sequences = crf.model_.read(X, groups, group_column=group_column, name=name)
+    n_threads = count_threads(crf.n_jobs)
+    sequences = crf.model_.read(
+        X, groups, group_column=group_column, name=name, n_threads=n_threads
+    )
     if (seen := crf.seen_groups_) is not None:
         seen.warn_of_missing_groups(sequences, groups)
         if is_scoring():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hedgerow import _core
 
 __all__ = [
     "MAX_FEATURES",
@@ -24,7 +26,7 @@ __all__ = [
 
 # Most columns that a model can have, and a model file.
 MAX_FEATURES = 10**8
-# Values checked in one go: small enough to stay in the cache.
+# Values converted in one go to be checked: small enough to stay in the cache.
 BLOCK = 1 << 18
 # Numbers beyond this would overflow once they are multiplied by weights and added up.
 LARGEST = 1e100
@@ -299,9 +301,9 @@ def cut_runs(offsets: NDArray[np.int64], n_positions: int) -> Iterator[tuple[int
         first = stop
 
 
-def check_finite(sequences: Sequences, model: str = "the model") -> None:
+def check_finite(sequences: Sequences, model: str = "the model", *, n_threads: int = 1) -> None:
     """Raise ValueError if a number of X is NaN, infinite, or larger than `LARGEST`."""
-    cell = _first_unusable(sequences, _are_finite)
+    cell = _first_unusable(sequences, _Range(float(np.nextafter(LARGEST, 0)), False), n_threads)
     if cell is not None:
         need = "needs finite numbers: impute or drop it"
         if np.isfinite(cell.value):
@@ -309,12 +311,21 @@ def check_finite(sequences: Sequences, model: str = "the model") -> None:
         raise _refused(sequences, cell, f"{model} {need}")
 
 
-def check_not_infinite(sequences: Sequences, model: str = "the model") -> None:
+def check_not_infinite(
+    sequences: Sequences, model: str = "the model", *, n_threads: int = 1
+) -> None:
     """Raise ValueError if a number of X is infinite; NaN, for missing, will do."""
-    cell = _first_unusable(sequences, _are_not_infinite)
+    cell = _first_unusable(sequences, _Range(float(np.finfo(np.float64).max), True), n_threads)
     if cell is not None:
         need = "needs finite numbers, or NaN for missing ones: clip or drop it"
         raise _refused(sequences, cell, f"{model} {need}")
+
+
+class _Range(NamedTuple):
+    """Numbers that are usable: from -largest to largest, and NaN if they may be missing."""
+
+    largest: float
+    may_be_missing: bool
 
 
 class _Cell(NamedTuple):
@@ -323,38 +334,35 @@ class _Cell(NamedTuple):
     value: float
 
 
-def _first_unusable(
-    sequences: Sequences, are_usable: Callable[[NDArray[Any]], NDArray[np.bool_]]
-) -> _Cell | None:
+def _first_unusable(sequences: Sequences, usable: _Range, n_threads: int) -> _Cell | None:
     dense, sparse = sequences.dense, sequences.sparse
     if dense is not None and dense.dtype.kind == "f":
-        step = max(1, BLOCK // dense.shape[1])
-        for start in range(0, len(dense), step):
-            usable = are_usable(dense[start : start + step])
-            if not usable.all():
-                row, column = divmod(int(usable.argmin()), dense.shape[1])
-                row += start
-                number = int(np.flatnonzero(sequences.schema.numeric)[column])
-                return _Cell(row, number, float(dense[row, column]))
+        place = _find_unusable(dense.reshape(-1), usable, n_threads)
+        if place is not None:
+            row, column = divmod(place, dense.shape[1])
+            number = int(np.flatnonzero(sequences.schema.numeric)[column])
+            return _Cell(row, number, float(dense[row, column]))
     if sparse is not None and sparse.values is not None:
-        for start in range(0, len(sparse.values), BLOCK):
-            usable = are_usable(sparse.values[start : start + BLOCK])
-            if not usable.all():
-                entry = start + int(usable.argmin())
-                row = int(np.searchsorted(sparse.indptr, entry, side="right")) - 1
-                return _Cell(row, int(sparse.indices[entry]), float(sparse.values[entry]))
+        entry = _find_unusable(sparse.values, usable, n_threads)
+        if entry is not None:
+            row = int(np.searchsorted(sparse.indptr, entry, side="right")) - 1
+            return _Cell(row, int(sparse.indices[entry]), float(sparse.values[entry]))
     return None
 
 
-def _are_finite(values: NDArray[Any]) -> NDArray[np.bool_]:
-    single = values.dtype.itemsize <= 4  # its range ends before LARGEST
-    finite: NDArray[np.bool_] = np.isfinite(values) if single else np.abs(values) < LARGEST
-    return finite
-
-
-def _are_not_infinite(values: NDArray[Any]) -> NDArray[np.bool_]:
-    usable: NDArray[np.bool_] = ~np.isinf(values)
-    return usable
+def _find_unusable(values: NDArray[Any], usable: _Range, n_threads: int) -> int | None:
+    """Place of the first number that is not usable."""
+    is_read = values.dtype in (np.float32, np.float64)  # others are converted block by block
+    step = len(values) if is_read else BLOCK
+    for start in range(0, len(values), max(step, 1)):
+        block = values[start : start + step]
+        if not is_read:
+            with np.errstate(over="ignore"):
+                block = block.astype(np.float64)
+        found = _core.find_unusable(block, *usable, n_threads)
+        if found < len(block):
+            return start + found
+    return None
 
 
 def _refused(sequences: Sequences, cell: _Cell, why: str) -> ValueError:

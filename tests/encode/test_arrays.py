@@ -27,6 +27,43 @@ def test_a_stack_is_not_copied():
     np.testing.assert_array_equal(sequences.dense, np.concatenate(list(stack)))
 
 
+def test_pieces_of_an_array_are_not_copied():
+    array = np.arange(24.0).reshape(6, 4)
+    sequences = encode(np.split(array, [1, 4]))
+    assert np.shares_memory(sequences.dense, array)
+    assert not sequences.flat
+    assert sequences.offsets.tolist() == [0, 1, 4, 6]
+    assert sequences.dense.flags.c_contiguous
+    np.testing.assert_array_equal(sequences.dense, array)
+
+
+def lists_that_are_no_pieces():
+    array = np.arange(24.0).reshape(6, 4)
+    first, middle, last = np.split(array, [1, 4])
+    yield [last, first]
+    yield [first, last]
+    yield [first, first]
+    yield [array, first]
+    yield [first, middle.astype(np.float32), last]
+    yield [first, middle.copy(), last]
+    yield [array[:3, :2], array[3:, :2]]
+    yield [array[:3, :2].copy(), array[3:, 2:].T.copy().T]
+    yield [array[:1] > 2, array[1:] > 2]
+    yield np.split(array > 2, [1])
+    yield np.split(array.astype(">f4"), [2, 3])
+    yield [first, middle.tolist(), last]
+
+
+@pytest.mark.parametrize("X", list(lists_that_are_no_pieces()))
+def test_rows_stand_in_the_order_of_the_list(X):
+    sequences = encode(X)
+    assert not any(np.shares_memory(sequences.dense, x) for x in X if isinstance(x, np.ndarray))
+    np.testing.assert_array_equal(sequences.dense, np.concatenate(X))
+    assert sequences.dense.dtype.isnative
+    assert sequences.dense.flags.c_contiguous
+    assert sequences.offsets.tolist() == [0, *np.cumsum([len(x) for x in X])]
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("byteorder", ["<", ">"])
 def test_dense_is_contiguous_and_native(order, byteorder):

@@ -14,7 +14,7 @@ from hedgerow.encode import encode
 from hedgerow.trees import cuts
 from hedgerow.trees.columns import Columns
 from reference.columns import column_cuts, learn, midpoints, search, to_dense_bins
-from reference.forests import make_stump
+from reference.forests import make_leaves, make_stump, make_tree
 
 LIBRARIES = pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 
@@ -316,3 +316,61 @@ def test_bins_may_have_more_columns_than_values():
     bins = np.full((2, 3), 9, np.uint8)
     fill(_core.fill_bins, values=np.array([[-1.0, 0.5], [np.nan, np.inf]]), bins=bins)
     assert bins.tolist() == [[1, 2, 9], [0, 3, 9]]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i8", "f2"])
+def test_values_give_the_scores_of_their_bins(dtype):
+    rng = np.random.default_rng(0)
+    X = (10 * rng.normal(size=(90, 11))).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        X[rng.random(X.shape) < 0.1] = np.nan
+    columns, sequences = learn([X[:50], X[50:]])
+    values = columns.values(sequences)
+    assert (values is None) == (dtype in ("i8", "f2"))  # which have to be converted
+    bins = columns.bins(sequences, 1)
+    for c in range(11):
+        for cut in range(1, columns.n_bins[c] + 1, 7):
+            forest = make_stump(columns=c, cuts=cut, offsets=c % 3 - 1, missing_left=cut % 2)
+            assert forest.walks_values(90)
+            assert not forest.walks_values(1)
+            expected, out = np.zeros((90, 1)), np.zeros((90, 1))
+            forest.add_scores(bins, expected, expected, 1)
+            if values is not None:
+                forest.add_scores(values, out, out, 2)
+                np.testing.assert_array_equal(out, expected)
+
+
+def test_values_that_are_not_all_numbers_are_binned():
+    for X in list(every_kind_of_input())[1:]:
+        columns, sequences = learn(X, index=_core.StringIndex())
+        assert columns.values(sequences) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"values": np.zeros((2, 2), np.int64)}, "values must be of dtype float32, float64 or uin"),
+        ({"values": np.zeros((2, 4))[:, ::2]}, r"values must be a C-contiguous array \(rows, col"),
+        ({"cut_offsets": np.array([0, 1])}, "cut offsets must have an entry more"),
+        ({"cut_offsets": np.array([0, 1, 4])}, "nor pass the number of cuts"),
+        ({"offsets": np.array([0, 1])}, "offsets must run from 0 to the number of positions"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(changes, message):
+    good = {
+        "values": np.zeros((2, 2)),
+        "cut_offsets": np.array([0, 1, 3]),
+        "cuts": np.array([0.0, 0.0, 1.0]),
+        "offsets": np.array([0, 2]),
+    }
+    values, out = _core.Values(**good), np.zeros((2, 1))
+    with pytest.raises(ValueError, match=message):
+        _core.Values(**{**good, **changes})
+    with pytest.raises(ValueError, match="the trees ask about columns that are not there"):
+        make_stump(columns=2, cuts=1).add_scores(values, out, out, 1)
+    nodes = make_leaves(3)
+    nodes["columns"][0], nodes["lefts"][0], nodes["sets"][0] = 0, 1, 0
+    with pytest.raises(ValueError, match="the trees do not ask about numbers alone"):
+        make_tree(nodes, np.ones(32, np.uint8)).add_scores(values, out, out, 1)
+    with pytest.raises(ValueError, match="scores must have a row for each position and a column"):
+        make_stump(columns=1, cuts=1).add_scores(values, out[:1], out, 1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.counting import count_of
 from hedgerow.encode.forms import NUMERIC_KINDS, check_two_dimensional, name_of
 from hedgerow.sequences import Schema, Sequences
@@ -32,6 +33,30 @@ def read_arrays(blocks: Sequence[Any], flat: bool) -> Sequences:
         dense = np.concatenate(arrays, out=np.empty((n_positions, n_features), dtype))
     schema = Schema("columns", n_features, None, (True,) * n_features)
     return Sequences(to_offsets(map(len, arrays)), schema, dense, None, (), flat)
+
+
+def read_plain_arrays(blocks: list[Any]) -> Sequences | None:
+    """Read arrays that are alike and C-contiguous at once, not one by one; None for others.
+
+    Pieces of one array that stand in a row in memory, as `numpy.split` gives them, are not copied.
+    """
+    first = blocks[0]
+    if set(map(type, blocks)) != {np.ndarray} or first.dtype.kind not in NUMERIC_KINDS:
+        return None
+    measured = _core.measure_blocks(blocks)
+    if measured is None:
+        return None
+    lengths, are_adjacent = measured
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    shape, dtype = (int(offsets[-1]), first.shape[1]), common_dtype([first.dtype])
+    are_pieces = first.base is not None and all(block.base is first.base for block in blocks)
+    if are_adjacent and are_pieces and first.dtype == dtype:
+        strides = (shape[1] * dtype.itemsize, dtype.itemsize)
+        dense = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+    else:
+        dense = np.concatenate(blocks, out=np.empty(shape, dtype))
+    schema = Schema("columns", shape[1], None, (True,) * shape[1])
+    return Sequences(offsets, schema, dense, None, (), False)
 
 
 def to_offsets(lengths: Iterable[int]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from hedgerow.encode.arrays import read_arrays
+from hedgerow.encode.arrays import read_arrays, read_plain_arrays
 from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.encode.forms import (
     EXPECTED,
@@ -130,6 +130,9 @@ def _read_list(
     sequences: list[Any], index: StringIndex | None, grow: bool, group_column: str | int | None
 ) -> Sequences:
     """Read a list of sequences, all of one form."""
+    plain = read_plain_arrays(sequences) if group_column is None else None
+    if plain is not None:
+        return plain
     first: Form | None = None
     for number, sequence in enumerate(sequences):
         where = f"X[{number}]"

@@ -44,9 +44,9 @@ class AttributeWeights(Potential):
         return self.weights.layout.pairs is not None
 
     @staticmethod
-    def check_values(sequences: Sequences, name: str) -> None:
+    def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
         """Numbers must be finite."""
-        check_finite(sequences, name)
+        check_finite(sequences, name, n_threads=n_threads)
 
     def batch_positions(self, n_labels: int) -> int:
         """As many as have scores that stay in the cache."""

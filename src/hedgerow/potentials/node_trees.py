@@ -43,22 +43,27 @@ class NodeTrees(Potential):
     forest: Forest
 
     @staticmethod
-    def check_values(sequences: Sequences, name: str) -> None:
+    def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
         """NaN is missing; infinite numbers are refused."""
-        check_not_infinite(sequences, name)
+        check_not_infinite(sequences, name, n_threads=n_threads)
 
     def batch_positions(self, n_labels: int) -> int:
         """Bins take more memory than scores."""
         return BATCH
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
-        """Values are binned part by part, so that bins take little memory."""
+        """Values are walked as they are or binned part by part, so that bins take little memory."""
 
         def add(
             first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
         ) -> None:
-            bins = self.columns.bins(sequences.part(first, stop), n_threads)
-            self.forest.add_scores(bins, nodes, nodes, n_threads)
+            part = sequences.part(first, stop)
+            values = self.columns.values(part) if self.forest.walks_values(len(nodes)) else None
+            if values is not None:
+                self.forest.add_scores(values, nodes, nodes, n_threads)
+            else:
+                bins = self.columns.bins(part, n_threads)
+                self.forest.add_scores(bins, nodes, nodes, n_threads)
 
         return add
 

@@ -31,7 +31,7 @@ class Potential:
         return False
 
     @staticmethod
-    def check_values(sequences: Sequences, name: str) -> None:
+    def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
         """Raise ValueError if X holds numbers that it cannot take; ``name`` is the estimator's."""
         return
 

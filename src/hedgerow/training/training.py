@@ -21,6 +21,7 @@ from hedgerow.potentials import Potential
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
+from hedgerow.threads import count_threads
 from hedgerow.training.decoder import choose_decoder
 from hedgerow.training.eval_metrics import ALWAYS, EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
@@ -194,5 +195,6 @@ class Training(Generic[Form, AnyUpdate]):
 
     def _check_values(self, sequences: Sequences) -> None:
         """Raise ValueError if X holds numbers that this kind of model cannot be trained on."""
+        n_threads = count_threads(self.crf.n_jobs)
         for kind in self.crf.learns:
-            kind.check_values(sequences, type(self.crf).__name__)
+            kind.check_values(sequences, type(self.crf).__name__, n_threads=n_threads)

@@ -27,6 +27,8 @@ from hedgerow.trees.entries import (
 
 # A text column of more categories becomes sparse: an attribute for each.
 MAX_CATEGORIES = 254
+# Numbers that kernels read as they are; others become float64 first.
+READ_AS_THEY_ARE = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +174,14 @@ class Columns(LazyAttributes):
             binned.offsets,
         )
 
+    def values(self, sequences: Sequences) -> _core.Values | None:
+        """Numbers that trees can be walked with as they are; None if they have to be binned."""
+        check_schema(self.schema, sequences.schema)
+        dense = _readable(sequences)
+        if dense is None or self.n_numeric < self.n_columns:
+            return None
+        return _core.Values(dense, self.cut_offsets, self.cuts, sequences.offsets)
+
     def of_schema(self) -> NDArray[np.int64]:
         """Column of X, or attribute of items, that each of the C columns comes from, (C,)."""
         if self.index is not None:
@@ -250,8 +260,9 @@ class Columns(LazyAttributes):
 
     def _fill_numeric(self, sequences: Sequences, bins: NDArray[np.uint8], n_threads: int) -> None:
         cut_offsets = self.cut_offsets[: self.n_numeric + 1]
+        dense = _readable(sequences)
         start = 0
-        for block in dense_blocks(sequences):
+        for block in dense_blocks(sequences) if dense is None else [dense]:
             stop = start + len(block)
             _core.fill_bins(block, cut_offsets, self.cuts, bins[start:stop], n_threads)
             start = stop
@@ -282,6 +293,12 @@ def check_max_bins(max_bins: Any) -> None:
 def is_dense(categories: list[str]) -> bool:
     """Whether a text column of these categories is a dense column, not an attribute for each."""
     return len(categories) <= MAX_CATEGORIES
+
+
+def _readable(sequences: Sequences) -> NDArray[Any] | None:
+    """The dense columns, if kernels read their numbers as they are."""
+    dense = sequences.dense
+    return dense if dense is not None and dense.dtype in READ_AS_THEY_ARE else None
 
 
 def place_categories(column: Categorical, known: list[str]) -> NDArray[np.int32]:
