@@ -2,7 +2,8 @@
 
 The peak is measured in the same run by a large matrix product in double precision. A
 forward-backward pass needs 3 K^2 multiply-adds a position: forward, backward and pair sums. The
-tangent pass, which carries a direction along, is given as a multiple of it.
+tangent pass, which carries a direction along, is given as a multiple of it. So are passes with pair
+scores that differ from position to position, whose cost is mostly that of K^2 exponentials each.
 
 ``--threads 1,16`` measures one thing only: how forward-backward gets faster with more threads, for
 one long sequence and for many short ones.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from dataclasses import replace
 from functools import partial
 
 import common
@@ -30,6 +32,8 @@ LONG_LENGTHS = (10**3, 10**4, 10**5, 10**6)
 FEW_LABELS = (2, 3, 5, 8)
 MATRIX_SIZE = 2000
 TANGENT_LABELS = 5  # of the automaton of order 3
+EDGE_LABELS = (3, 9, 26)
+EDGE_BYTES = 1 << 25  # of pair scores at a time
 
 
 def multiply_add_peak(n_threads: int, passes: int) -> float:
@@ -137,6 +141,44 @@ def tangents(n_positions: int, passes: int) -> list[common.Record]:
     return records
 
 
+def pair_scores(passes: int) -> list[common.Record]:
+    """Pair scores at every position: seconds over those of forward-backward without any."""
+    records = []
+    for n_labels in EDGE_LABELS:
+        rng = np.random.default_rng(n_labels)
+        for length, jobs in itertools.product(SEQUENCE_LENGTHS, JOBS):
+            common.log(f"pair scores K={n_labels} T={length} n_jobs={jobs}")
+            offsets = even_offsets(EDGE_BYTES // (8 * n_labels**2), length)
+            nodes, arcs = random_trellis(int(offsets[-1]), n_labels)
+            edges = rng.standard_normal((len(nodes), n_labels, n_labels))
+            without = Scores(nodes, arcs, offsets, Chain(n_labels))
+            scores = replace(without, edges=edges)
+            out, moves = np.empty_like(nodes), rng.standard_normal(nodes.shape)
+            both = partial(forward_backward, out=out, n_threads=jobs)
+            marginals = forward_backward(scores).marginals
+            calls = {
+                "without": partial(both, without),
+                "forward_backward": partial(both, scores),
+                "with_each_pair": partial(both, scores, pairs="each"),
+                "viterbi": partial(viterbi, scores, n_threads=jobs),
+                "tangent": partial(tangent, scores, marginals, moves, out=out, n_threads=jobs),
+                "mixing": partial(scores.trellis.mixing, scores, arcs, None, jobs),
+            }
+            seconds = {name: common.best_seconds(call, passes) for name, call in calls.items()}
+            own = seconds.pop("without")
+            records.append(
+                {
+                    "n_labels": n_labels,
+                    "length": length,
+                    "n_positions": len(nodes),
+                    "n_jobs": jobs,
+                    "without_ns_per_position": 1e9 * own / len(nodes),
+                    **{f"{name}_over_without": time / own for name, time in seconds.items()},
+                }
+            )
+    return records
+
+
 def scaling(n_positions: int, passes: int) -> list[common.Record]:
     """Nanoseconds a position as sequences grow, the number of positions held (one thread)."""
     records = []
@@ -214,6 +256,7 @@ def main() -> None:
             "multiply_adds_per_second_peak": peaks,
             "throughput": throughput(options.positions, peaks, options.passes),
             "tangents": tangents(options.positions, options.passes),
+            "pair_scores": pair_scores(options.passes),
             "scaling": scaling(options.long_positions, options.passes),
             "peak_memory_mib": common.peak_memory_mib(),
             "machine": machine,

@@ -81,6 +81,25 @@ void check_edges(const OptionalArray<T, 3>& edges, size_t n_positions, size_t n_
               "edges and pairs must have shape (positions, labels, labels)");
 }
 
+// Edges over an automaton, of label pairs (N, K, K) or of arcs (N, A), or marginals of these.
+template <class T>
+using EdgesOfAny = std::optional<nb::ndarray<T, nb::c_contig, nb::device::cpu>>;
+
+template <class T>
+bool is_by_arc(const EdgesOfAny<T>& edges) {
+  return edges && edges->ndim() == 2;
+}
+template <class T>
+void check_edges(const EdgesOfAny<T>& edges, size_t n_positions, size_t n_labels, size_t n_arcs) {
+  if (!edges) return;
+  check(edges->ndim() == 2 || edges->ndim() == 3,
+        "edges and pairs must have shape (positions, labels, labels) or (positions, arcs)");
+  const bool by_arc = is_by_arc(edges);
+  check(edges->shape(0) == n_positions && edges->shape(1) == (by_arc ? n_arcs : n_labels) &&
+            (by_arc || edges->shape(2) == n_labels),
+        "edges and pairs must have shape (positions, labels, labels) or (positions, arcs)");
+}
+
 // What a call may ask for about label patterns, (offsets, arcs, marginals): see PatternMarginals.
 using Patterns = std::optional<std::tuple<Offsets, Codes, Array<double, 2>>>;
 

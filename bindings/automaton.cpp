@@ -6,25 +6,27 @@ namespace hedgerow::bindings {
 namespace {
 
 AutomatonScores read_scores(const Automaton& automaton, const Table& nodes, const Doubles& arcs,
-                            const Edges& edges, const Offsets& offsets) {
+                            const EdgesOfAny<const double>& edges, const Offsets& offsets) {
   const size_t n_labels = automaton.n_labels();
   check(nodes.shape(1) == n_labels, "nodes must have a column for each label of the automaton");
   check_shape(arcs, {static_cast<size_t>(automaton.n_arcs())},
               "arcs must have an entry for each arc of the automaton");
-  check_edges(edges, nodes.shape(0), n_labels);
-  check(!edges || automaton.has_all_pairs(),
+  check_edges(edges, nodes.shape(0), n_labels, automaton.n_arcs());
+  const bool by_arc = is_by_arc(edges);
+  check(!edges || by_arc || automaton.has_all_pairs(),
         "edges need an automaton with an arc for every label pair");
   check_offsets(offsets, nodes.shape(0));
   return {automaton,      static_cast<int64_t>(offsets.shape(0)) - 1,
           offsets.data(), nodes.data(),
-          arcs.data(),    data_or_null(edges)};
+          arcs.data(),    data_or_null(edges),
+          by_arc};
 }
 
 AutomatonPosteriors read_outputs(
     const AutomatonScores& scores, const OptionalArray<double, 1>& log_z,
     const OptionalArray<double, 1>& log_likelihoods, const OptionalArray<double, 2>& marginals,
     const OptionalArray<double, 1>& arc_sums, const OptionalArray<double, 2>& arc_marginals,
-    const OptionalArray<double, 3>& pairs, const std::optional<Doubles>& weights) {
+    const EdgesOfAny<double>& pairs, const std::optional<Doubles>& weights) {
   const size_t n_sequences = scores.n_sequences, n_labels = scores.automaton.n_labels();
   const size_t n_positions = scores.offsets[n_sequences], n_arcs = scores.automaton.n_arcs();
   for (const auto* per_sequence : {&log_z, &log_likelihoods})
@@ -34,8 +36,9 @@ AutomatonPosteriors read_outputs(
   check_shape(arc_sums, {n_arcs}, "arc_sums must have the shape of arcs");
   check_shape(arc_marginals, {n_positions, n_arcs},
               "arc_marginals must have shape (positions, arcs)");
-  check_edges(pairs, n_positions, n_labels);
-  check(!pairs || scores.automaton.has_all_pairs(),
+  check_edges(pairs, n_positions, n_labels, n_arcs);
+  check(!pairs || is_by_arc(pairs) == scores.by_arc, "pairs must have the shape of edges");
+  check(!pairs || scores.by_arc || scores.automaton.has_all_pairs(),
         "pairs need an automaton with an arc for every label pair");
   check_shape(weights, {n_sequences}, "weights must have an entry for each sequence");
   return {data_or_null(log_z),    data_or_null(log_likelihoods), data_or_null(marginals),
@@ -90,11 +93,11 @@ void bind_automaton(nb::module_& module) {
       .def("fill_arcs_taken", &fill_arcs_taken, array("labels"), array("offsets"), array("arcs"));
   module.def(
       "fill_automaton_posteriors",
-      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
-         std::optional<Codes> labels, OptionalArray<double, 1> log_z,
+      [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,
+         Offsets offsets, std::optional<Codes> labels, OptionalArray<double, 1> log_z,
          OptionalArray<double, 1> log_likelihoods, OptionalArray<double, 2> marginals,
          OptionalArray<double, 1> arc_sums, OptionalArray<double, 2> arc_marginals,
-         OptionalArray<double, 3> pairs, Patterns patterns, std::optional<Doubles> weights,
+         EdgesOfAny<double> pairs, Patterns patterns, std::optional<Doubles> weights,
          int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         AutomatonPosteriors out = read_outputs(scores, log_z, log_likelihoods, marginals, arc_sums,
@@ -114,10 +117,10 @@ void bind_automaton(nb::module_& module) {
       optional_array("weights"), nb::arg("n_threads"));
   module.def(
       "fill_weighted_automaton_posteriors",
-      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
-         Codes labels, Doubles weights, Array<double, 1> log_likelihoods,
-         Array<double, 2> marginals, OptionalArray<double, 1> arc_sums,
-         OptionalArray<double, 3> pairs, int n_threads) {
+      [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,
+         Offsets offsets, Codes labels, Doubles weights, Array<double, 1> log_likelihoods,
+         Array<double, 2> marginals, OptionalArray<double, 1> arc_sums, EdgesOfAny<double> pairs,
+         int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         const AutomatonPosteriors out =
             read_outputs(scores, {}, log_likelihoods, marginals, arc_sums, {}, pairs, {});
@@ -133,11 +136,11 @@ void bind_automaton(nb::module_& module) {
       nb::arg("n_threads"));
   module.def(
       "fill_automaton_tangents",
-      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
-         Table marginals, Table node_moves, std::optional<Doubles> arc_moves,
+      [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,
+         Offsets offsets, Table marginals, Table node_moves, std::optional<Doubles> arc_moves,
          OptionalArray<const uint8_t, 1> wanted, Array<double, 2> marginal_slopes,
          OptionalArray<double, 1> arc_sum_slopes, OptionalArray<double, 2> arc_slopes,
-         OptionalArray<double, 3> pair_slopes, int n_threads) {
+         EdgesOfAny<double> pair_slopes, int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         check_shape(marginals, {nodes.shape(0), nodes.shape(1)},
                     "marginals must have the shape of nodes");
@@ -160,8 +163,8 @@ void bind_automaton(nb::module_& module) {
       optional_array("arc_slopes"), optional_array("pair_slopes"), nb::arg("n_threads"));
   module.def(
       "fill_automaton_viterbi",
-      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
-         Array<int32_t, 1> labels, int n_threads) {
+      [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,
+         Offsets offsets, Array<int32_t, 1> labels, int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         check_shape(labels, {nodes.shape(0)}, "labels must have an entry for each position");
         run_kernel([&](Stop& stop) { fill_viterbi(scores, labels.data(), n_threads, stop); });
@@ -170,9 +173,9 @@ void bind_automaton(nb::module_& module) {
       array("offsets"), array("labels"), nb::arg("n_threads"));
   module.def(
       "fill_k_best",
-      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
-         Array<int32_t, 2> labels, Array<int64_t, 1> counts, Array<double, 2> losses,
-         int n_threads) {
+      [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,
+         Offsets offsets, Array<int32_t, 2> labels, Array<int64_t, 1> counts,
+         Array<double, 2> losses, int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         const size_t n_sequences = scores.n_sequences;
         check(labels.shape(1) == nodes.shape(0), "labels must have a column for each position");
@@ -188,8 +191,8 @@ void bind_automaton(nb::module_& module) {
       array("offsets"), array("labels"), array("counts"), array("losses"), nb::arg("n_threads"));
   module.def(
       "fill_samples",
-      [](const Automaton& automaton, Table nodes, Doubles arcs, Edges edges, Offsets offsets,
-         Table uniforms, Array<int32_t, 2> labels, int n_threads) {
+      [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,
+         Offsets offsets, Table uniforms, Array<int32_t, 2> labels, int n_threads) {
         const AutomatonScores scores = read_scores(automaton, nodes, arcs, edges, offsets);
         check(labels.shape(1) == nodes.shape(0), "labels must have a column for each position");
         check_shape(uniforms, {labels.shape(0), labels.shape(1)},

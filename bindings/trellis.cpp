@@ -109,11 +109,11 @@ void bind_trellis(nb::module_& module) {
       nb::arg("n_threads"));
   module.def(
       "fill_tangents",
-      [](Table nodes, Table arcs, Offsets offsets, Table marginals, Table node_moves,
+      [](Table nodes, Table arcs, Edges edges, Offsets offsets, Table marginals, Table node_moves,
          std::optional<Table> arc_moves, Array<double, 2> marginal_slopes,
          OptionalArray<double, 2> pair_sum_slopes, OptionalArray<double, 3> pair_slopes,
          Array<uint8_t, 1> refused, int n_threads) {
-        const ChainScores scores = read_scores(nodes, arcs, {}, offsets);
+        const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
         check_shape(marginals, {nodes.shape(0), nodes.shape(1)},
                     "marginals must have the shape of nodes");
         check_shape(node_moves, {nodes.shape(0), nodes.shape(1)},
@@ -130,22 +130,23 @@ void bind_trellis(nb::module_& module) {
                         refused.data(), n_threads, stop);
         });
       },
-      array("nodes"), array("arcs"), array("offsets"), array("marginals"), array("node_moves"),
-      optional_array("arc_moves"), array("marginal_slopes"), optional_array("pair_sum_slopes"),
-      optional_array("pair_slopes"), array("refused"), nb::arg("n_threads"));
+      array("nodes"), array("arcs"), optional_array("edges"), array("offsets"), array("marginals"),
+      array("node_moves"), optional_array("arc_moves"), array("marginal_slopes"),
+      optional_array("pair_sum_slopes"), optional_array("pair_slopes"), array("refused"),
+      nb::arg("n_threads"));
   module.def(
       "fill_mixing",
-      [](Table nodes, Table arcs, Offsets offsets, std::optional<Doubles> weights,
+      [](Table nodes, Table arcs, Edges edges, Offsets offsets, std::optional<Doubles> weights,
          Array<float, 1> node_gammas, OptionalArray<float, 1> edge_gammas,
          OptionalArray<double, 2> pair_curvature, int n_threads) {
-        const ChainScores scores = read_scores(nodes, arcs, {}, offsets);
+        const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
         const MixingBounds out =
             read_bounds(nodes, offsets, weights, node_gammas, edge_gammas, pair_curvature);
         run_kernel([&](Stop& stop) { fill_mixing(scores, out, n_threads, stop); });
       },
-      array("nodes"), array("arcs"), array("offsets"), optional_array("weights"),
-      array("node_gammas"), optional_array("edge_gammas"), optional_array("pair_curvature"),
-      nb::arg("n_threads"));
+      array("nodes"), array("arcs"), optional_array("edges"), array("offsets"),
+      optional_array("weights"), array("node_gammas"), optional_array("edge_gammas"),
+      optional_array("pair_curvature"), nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

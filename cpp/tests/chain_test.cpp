@@ -87,7 +87,11 @@ TEST(first_order) {
   for (const int n_labels : {2, 9, 26}) {
     context = "long, K=" + std::to_string(n_labels);
     check_against_automaton(first_order(n_labels, {900, 1, 200, 0}, {3, 0.05, false}), 1e-10);
+    check_against_automaton(first_order(n_labels, {500, 1, 200, 0}, {3, 0.05, true}), 1e-10);
   }
+  // So many matrices are not all kept for the way back.
+  context = "blocks";
+  check_against_automaton(first_order(41, {700, 3, 600}, {3, 0, true}), 1e-10);
 }
 
 // What is found of a sequence does not depend on those that share the lanes with it.
@@ -145,11 +149,13 @@ TEST(subsets_of_posteriors) {
 // Forward stays in scaled space, while backward runs out of range at position 2, after it has added
 // pairs of later positions to the sums: they must not count twice.
 TEST(late_fallback_of_chains) {
-  Batch batch = first_order(3, {11, 5}, {1, 0, false});
-  batch.arcs = {0, 0, 0, -kInfinity, -kInfinity, -200.0, 0, 0, 0, 0, 0, 0};
-  batch.nodes[2 * 3 + 2] = -200.0;
-  batch.labels.assign(batch.n_positions(), 1);
-  check_against_automaton(batch, 1e-11);
+  for (const bool edges : {false, true}) {
+    Batch batch = first_order(3, {11, 5}, {1, 0, edges});
+    batch.arcs = {0, 0, 0, -kInfinity, -kInfinity, -200.0, 0, 0, 0, 0, 0, 0};
+    batch.nodes[2 * 3 + 2] = -200.0;
+    batch.labels.assign(batch.n_positions(), 1);
+    check_against_automaton(batch, 1e-11);
+  }
 }
 
 TEST(threads_do_not_matter_to_chains) {
@@ -228,17 +234,43 @@ TEST(refusals) {
   }
 }
 
+// Edges that are the same everywhere are arcs; a sequence of huge ones beside others is right too.
+TEST(constant_edges) {
+  for (const int n_labels : {1, 3, 8, 26}) {
+    context = "K=" + std::to_string(n_labels);
+    Batch batch = first_order(n_labels, {30, 1, 12}, {3, 0.1, false});
+    const Posteriors expected = posteriors_of(batch, batch.chain());
+    const int64_t n_pairs = batch.n_arcs() - n_labels;
+    for (const double shift : {0.0, 40.0, -1e5}) {
+      Batch moved = batch;
+      for (int64_t t = 0; t < batch.n_positions(); ++t)
+        for (int64_t i = 0; i < n_pairs; ++i) {
+          const double arc = batch.arcs[n_labels + i];
+          moved.edges.push_back(arc == -kInfinity ? 7.0 : 0.5 * arc + shift);
+        }
+      for (int64_t i = 0; i < n_pairs; ++i) moved.arcs[n_labels + i] *= 0.5;
+      Posteriors found = posteriors_of(moved, moved.chain());
+      for (int64_t s = 0; s < batch.n_sequences(); ++s)
+        found.log_z[s] -= shift * static_cast<double>(batch.length(s) - 1);
+      check_close(found, expected, 1e-8);
+    }
+  }
+}
+
 TEST(interrupts_of_chains) {
-  const Batch batch = first_order(2, {kLongestStrand}, {1, 0, false});
-  for_both(batch, [&](const auto& scores) {
-    Posteriors found = unfilled(batch, scores);
-    std::vector<int32_t> best(batch.n_positions());
-    Stop stop([] { return true; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    CHECK_THROWS(Interrupted, fill_viterbi(scores, best.data(), 1, stop), "interrupted");
-    CHECK_THROWS(Interrupted, fill_posteriors(scores, nullptr, pointers_to(found, scores), 2, stop),
-                 "interrupted");
-  });
+  for (const bool edges : {false, true}) {
+    const Batch batch = first_order(2, {kLongestStrand}, {1, 0, edges});
+    for_both(batch, [&](const auto& scores) {
+      Posteriors found = unfilled(batch, scores);
+      std::vector<int32_t> best(batch.n_positions());
+      Stop stop([] { return true; });
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      CHECK_THROWS(Interrupted, fill_viterbi(scores, best.data(), 1, stop), "interrupted");
+      CHECK_THROWS(Interrupted,
+                   fill_posteriors(scores, nullptr, pointers_to(found, scores), 2, stop),
+                   "interrupted");
+    });
+  }
 }
 
 }  // namespace

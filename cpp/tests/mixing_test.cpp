@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
@@ -58,7 +59,8 @@ void check_kernels(const Batch& batch) {
   const MixingArcs arcs(scores);
   if (!arcs.usable) return;
   Stop stop(nullptr);
-  ScaledMixing fast(scores, arcs, longest, true);
+  EdgeFactors<float> edges(scores);
+  ScaledMixing fast(scores, arcs, edges, longest, true);
   LogMixing slow(scores, longest);
   const std::vector<float> gammas(longest, 2.0f);
   std::vector<double> pairs(n_pairs, 0.0), expected(n_pairs, 0.0);
@@ -68,7 +70,7 @@ void check_kernels(const Batch& batch) {
     slow.fill_rates(s, {exact.data(), exact.data() + longest}, stop);
     for (size_t i = 0; i < found.size(); ++i) CHECK_NEAR(found[i], exact[i], 1e-4);
     fast.add_pairs(batch.length(s), gammas.data(), batch.weights[s]);
-    slow.add_pairs(batch.length(s), gammas.data(), batch.weights[s], expected.data(), stop);
+    slow.add_pairs(s, gammas.data(), batch.weights[s], expected.data(), stop);
   }
   fast.add_pair_curvature(pairs.data());
   CHECK_NEAR(largest_difference(pairs, expected), 0.0, 1e-4);
@@ -95,7 +97,7 @@ void check_bounds(const Batch& batch) {
       const double edge = std::min(2.0 * (length - 1), 6.0 + 2.0 * (previous[t - 1] + next[t]));
       CHECK_NEAR(found.edges[begin + t] / edge, 1.0, 1e-3);
     }
-    slow.add_pairs(length, found.edges.data() + begin, batch.weights[s], expected.data(), stop);
+    slow.add_pairs(s, found.edges.data() + begin, batch.weights[s], expected.data(), stop);
   }
   for (size_t i = 0; i < expected.size(); ++i)
     CHECK_NEAR(found.pairs[i], expected[i], 1e-3 * expected[i] + 1e-30);
@@ -104,8 +106,8 @@ void check_bounds(const Batch& batch) {
 TEST(mixing) {
   for (const int n_labels : {1, 2, 3, 4, 5, 8, 9, 17, 26, 33})
     for (const double spread : {0.0, 2.0, 12.0, 40.0, 1e4})
-      for (const double holes : {0.0, 0.3}) {
-        const Kind kind{spread, holes, false};
+      for (const auto& [holes, edges] : {std::pair(0.0, false), {0.3, false}, {0.1, true}}) {
+        const Kind kind{spread, holes, edges};
         context = describe(n_labels, kind);
         const Batch batch = first_order(n_labels, {6, 1, 0, 40, 2}, kind);
         check_limits(batch);
@@ -148,7 +150,7 @@ TEST(subsets_of_mixing) {
 TEST(mixing_by_threads) {
   for (const int n_labels : {3, 20})
     for (const double spread : {2.0, 50.0}) {
-      const Kind kind{spread, 0.1, false};
+      const Kind kind{spread, 0.1, n_labels == 3 && spread == 2.0};
       context = describe(n_labels, kind);
       const Batch batch = first_order(n_labels, std::vector<int64_t>(300, 13), kind);
       const Bounds one = mixing_of(batch);
@@ -165,6 +167,10 @@ TEST(refusals_of_mixing) {
                  "node score is NaN or +inf at position 1 of sequence 1");
     batch.arcs[3 + 5] = wrong;
     CHECK_THROWS(std::invalid_argument, mixing_of(batch), "from label 1 to label 2");
+    batch = first_order(3, {2, 4}, {1, 0, true});
+    batch.edges[4 * 9 + 2] = wrong;
+    CHECK_THROWS(std::invalid_argument, mixing_of(batch),
+                 "edge score is NaN or +inf at position 2 of sequence 1");
   }
   Batch batch = good;
   std::fill_n(batch.nodes.begin() + 4 * 3, 3, -kInfinity);
@@ -173,7 +179,7 @@ TEST(refusals_of_mixing) {
 
 TEST(interrupts_of_mixing) {
   for (const double spread : {1.0, 100.0}) {
-    const Batch batch = first_order(2, {kLongestStrand}, {spread, 0, false});
+    const Batch batch = first_order(2, {kLongestStrand}, {spread, 0, spread == 1.0});
     std::vector<float> nodes(kLongestStrand);
     Stop stop([] { return true; });
     std::this_thread::sleep_for(std::chrono::milliseconds(60));

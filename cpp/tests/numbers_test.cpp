@@ -62,6 +62,9 @@ TEST(lanes) {
     CHECK_NEAR(got, expected, 5e-16 * expected);
   }
   CHECK(lane(exp_nonpositive(broadcast(-kInfinity)), 3) == 0.0);
+  for (double x = -700.0; x <= 700.0; x += 0.37)
+    CHECK_NEAR(lane(exp_moderate(broadcast(x)), 2) / std::exp(x), 1.0, 5e-16);
+  CHECK(std::isnan(lane(exp_moderate(broadcast(std::nan(""))), 1)));
   const double numbers[] = {3.0, -1.0, 7.0, 2.0, 5.0, 6.0};
   const Lanes lanes = load(numbers);
   CHECK(sum_lanes(lanes) == 11.0 && max_lane(lanes) == 7.0 && min_lane(lanes) == -1.0);

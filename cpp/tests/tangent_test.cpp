@@ -120,7 +120,6 @@ void check_chain(const Batch& batch, bool arcs_move, double tolerance) {
 TEST(chains) {
   for (const int n_labels : {1, 2, 3, 4, 5, 8, 9, 13, 17, 31})
     for (const Kind& kind : kinds_for(n_labels)) {
-      if (kind.edges) continue;
       context = describe(n_labels, kind);
       const Batch batch = first_order(n_labels, {20, 1, 0, 7, 2, 40}, kind);
       for (const bool arcs_move : {false, true})
@@ -145,19 +144,22 @@ TEST(long_groups_and_threads) {
 }
 
 TEST(interrupts_of_tangents) {
-  const Batch batch = first_order(2, {1 << 14}, {1, 0, false});
-  const Moves moves(batch, false);
-  Events found(batch);
-  const ChainTangents out{found.marginals.data(), nullptr, nullptr};
-  uint8_t refused = 0;
-  Stop stop([] { return true; });
-  std::this_thread::sleep_for(std::chrono::milliseconds(60));
-  CHECK_THROWS(Interrupted, fill_tangents(batch.chain(), moves.direction(), out, &refused, 1, stop),
-               "interrupted");
-  CHECK_THROWS(
-      Interrupted,
-      fill_tangents(batch.scores(), moves.direction(), nullptr, pointers_to(found), 2, stop),
-      "interrupted");
+  for (const bool edges : {false, true}) {
+    const Batch batch = first_order(2, {1 << 14}, {1, 0, edges});
+    const Moves moves(batch, false);
+    Events found(batch);
+    const ChainTangents out{found.marginals.data(), nullptr, nullptr};
+    uint8_t refused = 0;
+    Stop stop([] { return true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    CHECK_THROWS(Interrupted,
+                 fill_tangents(batch.chain(), moves.direction(), out, &refused, 1, stop),
+                 "interrupted");
+    CHECK_THROWS(
+        Interrupted,
+        fill_tangents(batch.scores(), moves.direction(), nullptr, pointers_to(found), 2, stop),
+        "interrupted");
+  }
 }
 
 }  // namespace

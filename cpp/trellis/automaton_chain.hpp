@@ -3,7 +3,8 @@
 // With q_t the state of the automaton after the labels y_0 .. y_t, the score of a labelling is
 //   sum_t nodes[t, y_t] + arcs[arc(q_{t-1}, y_t)] + sum_{t>0} edges[t, y_{t-1}, y_t],
 // and its probability is exp(score) / Z. Scores may be any finite number; arcs and nodes may also
-// be -inf (forbidden). Edges need an automaton that has an arc for every pair of labels.
+// be -inf (forbidden). Edges of label pairs need an automaton that has an arc for every pair of
+// labels. There may be edges of arcs instead, edges[t, arc(q_{t-1}, y_t)].
 #pragma once
 
 #include <cstdint>
@@ -23,13 +24,17 @@ struct AutomatonScores {
   const int64_t* offsets;  // (S+1,) first position of each sequence; the last entry is N
   const double* nodes;     // (N, K)
   const double* arcs;      // (A,)
-  const double* edges;     // (N, K, K) or null; a sequence's first position is not read
+  const double* edges;     // (N, M) or null; a sequence's first position is not read
+  bool by_arc = false;     // M is A, edges of arcs; else K * K, edges of label pairs
 
   int64_t length(int64_t sequence) const { return offsets[sequence + 1] - offsets[sequence]; }
   const double* nodes_at(int64_t position) const { return nodes + position * automaton.n_labels(); }
-  const double* edges_at(int64_t position) const {
-    return edges + position * automaton.n_labels() * automaton.n_labels();
+  // M, and where among these an arc has its edge; M for an arc that has none.
+  int64_t n_edges() const {
+    return by_arc ? automaton.n_arcs() : int64_t{automaton.n_labels()} * automaton.n_labels();
   }
+  int32_t edge(int32_t arc) const { return by_arc ? arc : automaton.pair(arc); }
+  const double* edges_at(int64_t position) const { return edges + position * n_edges(); }
 };
 
 // Where forward-backward writes. fill_posteriors: every pointer may be null, which leaves out that
@@ -42,7 +47,8 @@ struct AutomatonPosteriors {
   double* arc_sums;         // (A,) expected number of times each arc is taken
   double* arc_marginals;    // (N, A) P(arc is taken at t)
   double* pairs;            // (N, K, K) P(y_{t-1} = j, y_t = k); 0 at a first position. Like edges,
-                            // they need an automaton that has an arc for every pair of labels
+                            // they need an automaton that has an arc for every pair of labels.
+                            // With edges of arcs (N, A), those of the arcs
   const double* weights;    // (S,) weight of each sequence in arc_sums; null: 1
   const PatternMarginals* patterns = nullptr;
 

@@ -319,7 +319,7 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
                               const double* weights, const AutomatonPosteriors& out, int n_threads,
                               Stop& stop) {
   const Automaton& automaton = scores.automaton;
-  const int64_t n_labels = automaton.n_labels(), n_pairs = n_labels * n_labels;
+  const int64_t n_labels = automaton.n_labels(), n_pairs = scores.n_edges();
   const Groups groups(scores);
   ChunkSums arc_sums(out.arc_sums, automaton.n_arcs(), groups.n_chunks());
   for_each_walk(scores, n_threads, stop, groups, [&](int64_t chunk, auto& walk) {
@@ -365,7 +365,7 @@ void fill_weighted_posteriors(const AutomatonScores& scores, const int32_t* labe
             counts[k] += count;
             measure.next[automaton.target(arc)] += count;
             if (sums) sums[arc] += count;
-            if (pairs && t > 0) pairs[automaton.pair(arc)] += count;
+            if (pairs && t > 0) pairs[scores.edge(arc)] += count;
           }
         }
         measure.observed = observed_next;

@@ -100,8 +100,7 @@ class ForwardBackward {
       const int32_t arc = scores_.automaton.find_arc(path.state, label);
       path.score.add(scores_.nodes_at(position)[label]);
       path.score.add(scores_.arcs[arc]);
-      if (scores_.edges && t > 0)
-        path.score.add(scores_.edges_at(position)[scores_.automaton.pair(arc)]);
+      if (scores_.edges && t > 0) path.score.add(scores_.edges_at(position)[scores_.edge(arc)]);
       path.score.add(-shift);
       path.state = scores_.automaton.target(arc);
     }

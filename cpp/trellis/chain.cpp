@@ -25,14 +25,14 @@ T* at(T* array, int64_t index) {
 // Forward-backward of one sequence after the other, in scaled or in log space.
 class SequencePosteriors {
  public:
-  SequencePosteriors(const ChainScores& scores, const ScaledArcs& arcs, const int32_t* labels,
-                     const ChainPosteriors& out, Stop& stop)
+  SequencePosteriors(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors<double>& edges,
+                     const int32_t* labels, const ChainPosteriors& out, Stop& stop)
       : scores_(scores),
         arcs_(arcs),
         labels_(labels),
         out_(out),
         stop_(stop),
-        fast_(scores, arcs, out.pair_sums != nullptr),
+        fast_(scores, arcs, edges, out.pair_sums != nullptr),
         pairs_(out, scores.n_labels) {}
 
   // sums: (K, K), to which pair posteriors are added, or null. Those of scaled space come with
@@ -92,6 +92,7 @@ class InLanes {
       : scores_(scores),
         scaled_arcs_(arcs),
         arcs_(arcs),
+        no_edges_(scores),
         labels_(labels),
         out_(out),
         stop_(stop),
@@ -107,7 +108,7 @@ class InLanes {
 
  private:
   SequencePosteriors sequence_by_sequence() {
-    return {scores_, scaled_arcs_, labels_, out_, stop_};
+    return {scores_, scaled_arcs_, no_edges_, labels_, out_, stop_};
   }
   std::unique_ptr<LaneChain> make_lanes() const {
     return std::make_unique<LaneChain>(scores_, arcs_, out_);
@@ -172,6 +173,7 @@ class InLanes {
   const ChainScores& scores_;
   const ScaledArcs& scaled_arcs_;
   LaneArcs arcs_;
+  EdgeFactors<double> no_edges_;
   const int32_t* labels_;
   const ChainPosteriors& out_;
   Stop& stop_;
@@ -185,17 +187,18 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
                      int n_threads, Stop& stop) {
   check_arcs(scores.arcs, scores.n_labels);
   const ScaledArcs arcs(scores);
-  if (arcs.usable && labels_fit_lanes(scores.n_labels))
+  if (arcs.usable && scores.edges == nullptr && labels_fit_lanes(scores.n_labels))
     return InLanes(scores, arcs, labels, out, stop).fill(n_threads);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);
   ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1);
-  for_each_chunk(scores, bounds, n_threads, stop, [&](int64_t chunk, int64_t first, int64_t end) {
+  const auto run = [&](EdgeFactors<double>& edges, int64_t chunk, int64_t first, int64_t end) {
     double* sums = pair_sums.open(chunk);
-    SequencePosteriors one(scores, arcs, labels, out, stop);
+    SequencePosteriors one(scores, arcs, edges, labels, out, stop);
     for (int64_t s = first; s < end; ++s) one.fill(s, sums);
     one.add_pair_sums(sums);
-  });
+  };
+  for_each_chunk_with<EdgeFactors<double>>(scores, bounds, n_threads, stop, run);
   pair_sums.finish();
 }
 

@@ -28,6 +28,12 @@ struct ChainScores {
   const double* edges;  // (N, K, K) or null; a sequence's first position is not read
 
   int64_t length(int64_t sequence) const { return offsets[sequence + 1] - offsets[sequence]; }
+  // Of the arc (before, label) into a position of the batch.
+  double arc_score(int64_t position, int64_t before, int64_t label) const {
+    const int64_t arc = before * n_labels + label;
+    const int64_t n_arcs = int64_t{n_labels} * n_labels;
+    return edges == nullptr ? arcs[arc] : arcs[arc] + edges[position * n_arcs + arc];
+  }
 };
 
 // Where forward-backward writes. fill_posteriors: every pointer may be null, which leaves out that

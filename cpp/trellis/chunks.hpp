@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -16,10 +17,10 @@ namespace hedgerow {
 // a chunk, added in chunk order, are the same for any number of threads.
 inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
   constexpr int64_t kMaxChunks = 64;
-  constexpr int64_t kMinChunkWork = 1 << 14;  // positions x labels
-  const int64_t n_positions = scores.offsets[scores.n_sequences];
-  const int64_t target =
-      std::max(n_positions / kMaxChunks + 1, kMinChunkWork / scores.n_labels + 1);
+  constexpr int64_t kMinChunkWork = 1 << 14;  // positions x labels, or x label pairs with edges
+  const int64_t n_positions = scores.offsets[scores.n_sequences], n_labels = scores.n_labels;
+  const int64_t per_position = scores.edges == nullptr ? n_labels : n_labels * n_labels;
+  const int64_t target = std::max(n_positions / kMaxChunks + 1, kMinChunkWork / per_position + 1);
   std::vector<int64_t> bounds{0};
   for (int64_t s = 0; s < scores.n_sequences; ++s)
     if (s + 1 == scores.n_sequences ||
@@ -28,10 +29,11 @@ inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
   return bounds;
 }
 
-// task(chunk, first sequence, end sequence) for every chunk, the longest first.
-template <class Task>
-void for_each_chunk(const ChainScores& scores, const std::vector<int64_t>& bounds, int n_threads,
-                    Stop& stop, Task task) {
+// task(scratch, chunk, first sequence, end sequence) for every chunk, the longest first. Each
+// thread has scratch memory of its own, Scratch(scores).
+template <class Scratch, class Task>
+void for_each_chunk_with(const ChainScores& scores, const std::vector<int64_t>& bounds,
+                         int n_threads, Stop& stop, Task task) {
   std::vector<int64_t> order(bounds.size() - 1);
   std::iota(order.begin(), order.end(), 0);
   const auto size = [&](int64_t c) {
@@ -39,8 +41,24 @@ void for_each_chunk(const ChainScores& scores, const std::vector<int64_t>& bound
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return size(a) > size(b); });
-  parallel_for(static_cast<int64_t>(order.size()), n_threads, stop,
-               [&](int64_t i) { task(order[i], bounds[order[i]], bounds[order[i] + 1]); });
+  const auto make_task = [&] {
+    return [&, scratch = std::make_unique<Scratch>(scores)](int64_t i) {
+      task(*scratch, order[i], bounds[order[i]], bounds[order[i] + 1]);
+    };
+  };
+  parallel_for_each_thread(static_cast<int64_t>(order.size()), n_threads, stop, make_task);
+}
+
+// task(chunk, first sequence, end sequence), without such memory.
+template <class Task>
+void for_each_chunk(const ChainScores& scores, const std::vector<int64_t>& bounds, int n_threads,
+                    Stop& stop, Task task) {
+  struct Nothing {
+    explicit Nothing(const ChainScores&) {}
+  };
+  for_each_chunk_with<Nothing>(
+      scores, bounds, n_threads, stop,
+      [&](Nothing&, int64_t chunk, int64_t first, int64_t end) { task(chunk, first, end); });
 }
 
 // Length of the longest of the sequences first .. end-1.

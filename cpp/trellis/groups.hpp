@@ -95,12 +95,12 @@ inline void copy_lanes(const AutomatonScores& scores, const Group& group, int64_
 }
 
 // Sums values (E,), one per term in the order of to_cells, over the terms of each arc and of each
-// label pair, and writes the sums of each lane to its position t. arcs: (N, A), pairs: (N, K, K);
-// either may be null
+// edge, and writes the sums of each lane to its position t. arcs: (N, A), pairs: (N, M), see
+// AutomatonScores::edges; either may be null
 inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_t t,
                        const Packed* values, double* arcs, double* pairs) {
   const Automaton& automaton = scores.automaton;
-  const int64_t n_pairs = int64_t{automaton.n_labels()} * automaton.n_labels();
+  const int64_t n_pairs = scores.n_edges();
   for (int l = 0; l < kLanes; ++l) {
     if (!group.live[l] || t >= group.lengths[l]) continue;
     const int64_t position = scores.offsets[group.sequences[l]] + t;
@@ -111,8 +111,8 @@ inline void copy_terms(const AutomatonScores& scores, const Group& group, int64_
     for (int e = 0; e < automaton.n_terms(); ++e) {
       const int32_t arc = automaton.to_cells.arcs[e];
       if (by_arc) by_arc[arc] += values[e].values[l];
-      if (by_pair && t > 0 && automaton.pair(arc) < n_pairs)
-        by_pair[automaton.pair(arc)] += values[e].values[l];
+      if (by_pair && t > 0 && scores.edge(arc) < n_pairs)
+        by_pair[scores.edge(arc)] += values[e].values[l];
     }
   }
 }

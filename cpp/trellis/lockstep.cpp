@@ -43,12 +43,9 @@ Lockstep<Semiring>::Lockstep(const AutomatonScores& scores, const TermWeights& w
       cell_alphas_(scores.automaton.n_cells()),
       cell_betas_(scores.automaton.n_cells()),
       reached_(n_states_),
-      nothing_(static_cast<size_t>(scores.automaton.n_labels()) *
-                   (scores.edges == nullptr ? 1 : scores.automaton.n_labels()),
-               -kInfinity) {
-  const size_t n_labels = scaled_factors_.size();
+      nothing_(std::max<int64_t>(scores.automaton.n_labels(), scores.n_edges()), -kInfinity) {
   if (scores.edges != nullptr)
-    pair_factors_.assign(n_labels * n_labels + 1, Packed(broadcast(Semiring::kOne)));
+    edge_factors_.assign(scores.n_edges() + 1, Packed(broadcast(Semiring::kOne)));
 }
 
 template <class Semiring>
@@ -74,11 +71,13 @@ void Lockstep<Semiring>::fill_factors(int64_t t, Packed* factors) {
   fill_factor_rows<Semiring>(rows, n_labels, factors, extent, n_bad);
   add_extent("a node", t, extent, n_bad, shifts, spreads);
   // Edges into a first position are not read: no arc but those from state 0 is taken there.
-  if (!pair_factors_.empty() && t > 0) {
-    const int64_t n_pairs = n_labels * n_labels;
-    for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.edges, n_pairs);
-    fill_factor_rows<Semiring>(rows, n_pairs, pair_factors_.data(), extent, n_bad);
+  if (!edge_factors_.empty() && t > 0) {
+    const int64_t n_edges = scores_.n_edges();
+    for (int l = 0; l < kLanes; ++l) rows[l] = row_of(l, scores_.edges, n_edges);
+    fill_factor_rows<Semiring>(rows, n_edges, edge_factors_.data(), extent, n_bad);
     add_extent("an edge", t, extent, n_bad, shifts, spreads);
+  } else if (scores_.by_arc) {
+    std::fill(edge_factors_.begin(), edge_factors_.end(), Packed(broadcast(Semiring::kOne)));
   }
   shifts_ = load(shifts) + broadcast(weights_.shift);
   if constexpr (!Semiring::kLogarithms)
@@ -118,8 +117,8 @@ void Lockstep<Semiring>::scale_factors(const Packed* factors, Lanes by) {
 
 template <class Semiring>
 void Lockstep<Semiring>::reach() {
-  fill_rows<Semiring>(step_over(scores_.automaton.to_states, weights_.to_states, pair_factors_,
-                                cell_alphas_.data()),
+  fill_rows<Semiring>(step_over(scores_.automaton.to_states, weights_.to_states, edge_factors_,
+                                scores_.by_arc, cell_alphas_.data()),
                       reached_.data());
 }
 
@@ -224,9 +223,9 @@ void Lockstep<Semiring>::reach_with_marginals(int64_t t, const Packed* factors,
 template <class Semiring>
 void Lockstep<Semiring>::backward() {
   const Automaton& automaton = scores_.automaton;
-  fill_rows<Semiring>(
-      step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
-      cell_betas_.data());
+  fill_rows<Semiring>(step_over(automaton.to_cells, weights_.to_cells, edge_factors_,
+                                scores_.by_arc, reached_.data()),
+                      cell_betas_.data());
   spread_cells<Semiring>(automaton, cell_betas_.data());
 }
 
@@ -235,9 +234,9 @@ void Lockstep<Semiring>::backward(const Packed* cell_values, const Packed& share
   requires Semiring::kSums
 {
   const Automaton& automaton = scores_.automaton;
-  fill_rows_and_sums<Semiring>(
-      step_over(automaton.to_cells, weights_.to_cells, pair_factors_, reached_.data()),
-      cell_betas_.data(), {cell_values, shares, sums});
+  fill_rows_and_sums<Semiring>(step_over(automaton.to_cells, weights_.to_cells, edge_factors_,
+                                         scores_.by_arc, reached_.data()),
+                               cell_betas_.data(), {cell_values, shares, sums});
   spread_cells<Semiring>(automaton, cell_betas_.data());
 }
 

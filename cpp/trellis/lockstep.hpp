@@ -57,8 +57,9 @@ inline constexpr double kLargestReached = 1e290;  // bound on beta_t * factor, w
 //   backward   reached[q] = f_t[q] beta_t[q] / norm_{t-1},
 //              beta_{t-1}[p] = sum over the arcs a that p takes of w[a] reached[target of a]
 // from alpha_{-1} = 1 in state 0, and beta = 1 / norm at a sequence's last position. Then alpha_t
-// beta_t is the posterior of the states at t. With edges, w[a] is multiplied by exp(edges[t, pair
-// of a] - maximum over pairs), the edge factor. The maxima that were subtracted at t are shifts().
+// beta_t is the posterior of the states at t. With edges, w[a] is multiplied by exp(edges[t, edge
+// of a] - maximum over all M of them), the edge factor. The maxima that were subtracted at t are
+// shifts().
 //
 // Order of the calls for a group, after open():
 //   forward, t = 0, 1, ...:   fill_factors(t), forward(t). load_alpha(alpha_{t-1}) comes before the
@@ -90,8 +91,8 @@ class Lockstep {
   // The factor of the edge that an arc reads, at the position of the last fill_factors; 1 without
   // edges.
   Lanes edge_factor(int32_t arc) const {
-    return pair_factors_.empty() ? broadcast(Semiring::kOne)
-                                 : static_cast<Lanes>(pair_factors_[scores_.automaton.pair(arc)]);
+    return edge_factors_.empty() ? broadcast(Semiring::kOne)
+                                 : static_cast<Lanes>(edge_factors_[scores_.edge(arc)]);
   }
   // What was subtracted from the score of every path at the position of the last fill_factors.
   Lanes shifts() const { return shifts_; }
@@ -154,7 +155,7 @@ class Lockstep {
   int n_states_;
   Packed rounding_{};       // 1 / sum of the last marginals before they were divided by it
   Numbers scaled_factors_;  // (K,) the last factors times what the step was scaled by
-  Numbers pair_factors_;    // (K * K + 1,) of the edges, 1 at the end; empty without edges
+  Numbers edge_factors_;    // (M + 1,) of the edges, 1 at the end; empty without edges
   Numbers cell_alphas_;     // (C,) sum of the loaded alpha over each cell; first those of states
   Numbers cell_betas_;  // (C,) first beta of the states; for the other cells scratch of backward
   Numbers reached_;     // (S,) see the formulas above
@@ -169,7 +170,7 @@ class Lockstep {
   bool refused_[kLanes] = {};
   Packed shifts_{};
   Packed largest_{};             // max_q beta_t[q] of the last reach_by_largest
-  std::vector<double> nothing_;  // (K,) or (K * K,) -inf: the scores of lanes that have ended
+  std::vector<double> nothing_;  // (K,) or (M,) -inf: the scores of lanes that have ended
 };
 
 }  // namespace hedgerow

@@ -38,9 +38,9 @@ struct Step {
   const TermTable& table;
   const int32_t* rows;         // (n_rows,)
   const int32_t* columns;      // (E,)
-  const int32_t* pairs;        // (E,)
+  const int32_t* edges;        // (E,) which edge each term reads
   const double* weights;       // (E,) weight of each term's arc
-  const Packed* pair_factors;  // (K * K + 1,) factors of the edges, or null
+  const Packed* edge_factors;  // (M + 1,) factors of the edges, or null
   const Packed* values;        // (n_columns,)
   // With kMoves, values[column] + moves[term] * numbers[column] takes the place of values[column].
   const double* moves = nullptr;    // (E,)
@@ -48,13 +48,13 @@ struct Step {
 };
 
 Step step_over(const TermTable& table, const std::vector<double>& weights,
-               const Numbers& pair_factors, const Packed* values) {
+               const Numbers& edge_factors, bool by_arc, const Packed* values) {
   return {table,
           table.rows.data(),
           table.columns.data(),
-          table.pairs.data(),
+          by_arc ? table.arcs.data() : table.pairs.data(),
           weights.data(),
-          pair_factors.empty() ? nullptr : pair_factors.data(),
+          edge_factors.empty() ? nullptr : edge_factors.data(),
           values};
 }
 
@@ -75,7 +75,7 @@ HEDGEROW_INLINE Lanes add_term(const Step& step, int64_t term, Lanes at_row, Lan
     const Lanes number = step.numbers[step.columns[term]];
     value += broadcast(step.moves[term]) * number;
   }
-  if constexpr (kEdges) value = Semiring::multiply(value, step.pair_factors[step.pairs[term]]);
+  if constexpr (kEdges) value = Semiring::multiply(value, step.edge_factors[step.edges[term]]);
   const Lanes weighted = Semiring::multiply(broadcast(step.weights[term]), value);
   sum = Semiring::add(sum, weighted);
   return Semiring::multiply(at_row, Semiring::kLogarithms ? weighted : value);
@@ -126,7 +126,7 @@ HEDGEROW_INLINE void fill_rows(const Step& given, Packed* out, const TermSums* w
 
 template <class Semiring, bool kMoves = false>
 HEDGEROW_CLONES void fill_rows(const Step& step, Packed* out) {
-  if (step.pair_factors == nullptr)
+  if (step.edge_factors == nullptr)
     fill_rows<Semiring, false, false, kMoves>(step, out, nullptr);
   else
     fill_rows<Semiring, true, false, kMoves>(step, out, nullptr);
@@ -134,7 +134,7 @@ HEDGEROW_CLONES void fill_rows(const Step& step, Packed* out) {
 
 template <class Semiring, bool kMoves = false>
 HEDGEROW_CLONES void fill_rows_and_sums(const Step& step, Packed* out, const TermSums& wanted) {
-  if (step.pair_factors == nullptr)
+  if (step.edge_factors == nullptr)
     fill_rows<Semiring, false, true, kMoves>(step, out, &wanted);
   else
     fill_rows<Semiring, true, true, kMoves>(step, out, &wanted);

@@ -43,10 +43,11 @@ void fill_edge_gammas(int64_t length, const MixingRates& messages, float* gammas
 class SequenceMixing {
  public:
   // longest: positions of the longest sequence
-  SequenceMixing(const ChainScores& scores, const MixingArcs& arcs, const MixingBounds& out,
-                 int64_t longest)
+  SequenceMixing(const ChainScores& scores, const MixingArcs& arcs, EdgeFactors<float>& edges,
+                 const MixingBounds& out, int64_t longest)
       : scores_(scores),
         arcs_(arcs),
+        edges_(edges),
         out_(out),
         longest_(longest),
         to_next_(longest),
@@ -57,7 +58,7 @@ class SequenceMixing {
   // with add_pair_curvature.
   void fill(int64_t sequence, double* sums, Stop& stop) {
     if (!arcs_.usable) return fill_in_log_space(sequence, sums, stop);
-    if (!fast_) fast_.emplace(scores_, arcs_, longest_, sums != nullptr);
+    if (!fast_) fast_.emplace(scores_, arcs_, edges_, longest_, sums != nullptr);
     if (!fast_->fill_rates(sequence, rates(), stop)) return fill_in_log_space(sequence, sums, stop);
     const float* edge_gammas = fill_gammas(sequence);
     if (sums != nullptr)
@@ -67,8 +68,7 @@ class SequenceMixing {
     if (!slow_) slow_.emplace(scores_, longest_);
     slow_->fill_rates(sequence, rates(), stop);
     const float* edge_gammas = fill_gammas(sequence);
-    if (sums != nullptr)
-      slow_->add_pairs(scores_.length(sequence), edge_gammas, out_.weight(sequence), sums, stop);
+    if (sums != nullptr) slow_->add_pairs(sequence, edge_gammas, out_.weight(sequence), sums, stop);
   }
   void add_pair_curvature(double* sums) {
     if (fast_ && sums != nullptr) fast_->add_pair_curvature(sums);
@@ -88,6 +88,7 @@ class SequenceMixing {
 
   const ChainScores& scores_;
   const MixingArcs& arcs_;
+  EdgeFactors<float>& edges_;
   const MixingBounds& out_;
   int64_t longest_;
   std::vector<float> to_next_, to_previous_, gammas_;
@@ -103,9 +104,10 @@ void fill_mixing_in_lanes(const ChainScores& scores, const MixingArcs& arcs,
   const auto n_others = static_cast<int64_t>(groups.others.size());
   ChunkSums curvature(out.pair_curvature, int64_t{scores.n_labels} * scores.n_labels,
                       n_chunks + n_others);
+  EdgeFactors<float> no_edges(scores);
   parallel_for(n_others, n_threads, stop, [&](int64_t i) {
     const int64_t s = groups.others[i];
-    SequenceMixing one(scores, arcs, out, scores.length(s));
+    SequenceMixing one(scores, arcs, no_edges, out, scores.length(s));
     double* sums = curvature.open(n_chunks + i);
     one.fill(s, sums, stop);
     one.add_pair_curvature(sums);
@@ -123,7 +125,7 @@ void fill_mixing_in_lanes(const ChainScores& scores, const MixingArcs& arcs,
     for (int l = 0; l < group.n_strands; ++l) {
       const int64_t s = group.sequences[l];
       if (worker.lanes.refused(l)) {
-        if (!worker.one) worker.one.emplace(scores, arcs, out, kLongestStrand);
+        if (!worker.one) worker.one.emplace(scores, arcs, no_edges, out, kLongestStrand);
         worker.one->fill_in_log_space(s, sums, stop);
       } else if (sums) {
         worker.lanes.add_pair_curvature(l, out.weight(s), sums);
@@ -139,17 +141,18 @@ void fill_mixing_in_lanes(const ChainScores& scores, const MixingArcs& arcs,
 void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threads, Stop& stop) {
   check_arcs(scores.arcs, scores.n_labels);
   const MixingArcs arcs(scores);
-  if (arcs.usable && labels_fit_lanes(scores.n_labels))
+  if (arcs.usable && scores.edges == nullptr && labels_fit_lanes(scores.n_labels))
     return fill_mixing_in_lanes(scores, arcs, out, n_threads, stop);
   const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);
   ChunkSums curvature(out.pair_curvature, n_labels * n_labels, bounds.size() - 1);
-  for_each_chunk(scores, bounds, n_threads, stop, [&](int64_t chunk, int64_t first, int64_t end) {
+  const auto run = [&](EdgeFactors<float>& edges, int64_t chunk, int64_t first, int64_t end) {
     double* sums = curvature.open(chunk);
-    SequenceMixing one(scores, arcs, out, longest(scores, first, end));
+    SequenceMixing one(scores, arcs, edges, out, longest(scores, first, end));
     for (int64_t s = first; s < end; ++s) one.fill(s, sums, stop);
     one.add_pair_curvature(sums);
-  });
+  };
+  for_each_chunk_with<EdgeFactors<float>>(scores, bounds, n_threads, stop, run);
   curvature.finish();
 }
 

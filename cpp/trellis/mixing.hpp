@@ -22,7 +22,6 @@ struct MixingBounds {
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };
 
-// scores.edges must be null.
 void fill_mixing(const ChainScores& scores, const MixingBounds& out, int n_threads, Stop& stop);
 
 }  // namespace hedgerow

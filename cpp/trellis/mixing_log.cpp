@@ -50,20 +50,28 @@ double fill_message(const double* nodes, const double* log_sums, int n_labels, d
 
 LogMixing::LogMixing(const ChainScores& scores, int64_t longest)
     : scores_(scores),
-      stride_(padded(scores.n_labels)),
-      to_next_(static_cast<size_t>(scores.n_labels) * stride_, -kInfinity),
-      to_previous_(to_next_),
+      stride_(scores_.stride()),
+      to_previous_(static_cast<size_t>(scores.n_labels) * stride_, -kInfinity),
       befores_(longest * stride_, -kInfinity),
       afters_(longest * stride_, -kInfinity),
       rows_(3 * stride_),
-      pairs_(to_next_.size()) {
-  const int64_t n_labels = scores.n_labels;
+      pairs_(to_previous_.size()) {
+  if (scores.edges == nullptr) transpose(scores_.arcs_at(0));
+}
+
+void LogMixing::transpose(const double* arcs) {
+  const int64_t n_labels = scores_.n_labels();
   for (int64_t j = 0; j < n_labels; ++j)
-    for (int64_t k = 0; k < n_labels; ++k)
-      to_next_[j * stride_ + k] = to_previous_[k * stride_ + j] = scores.arcs[j * n_labels + k];
+    for (int64_t k = 0; k < n_labels; ++k) to_previous_[k * stride_ + j] = arcs[j * stride_ + k];
+}
+
+const double* LogMixing::arcs_back(int64_t position) {
+  if (scores_.has_edges()) transpose(scores_.arcs_at(position));
+  return to_previous_.data();
 }
 
 void LogMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {
+  scores_.check(sequence, stop);
   pass(sequence, true, rates.to_previous, stop);
   pass(sequence, false, rates.to_next, stop);
 }
@@ -71,9 +79,9 @@ void LogMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& sto
 // Forward:   before_t[j] = nodes[t, j] + log sum_i exp(before_{t-1}[i] + arcs[i, j])
 // Backward:  after_t[i] = nodes[t, i] + log sum_j exp(arcs[i, j] + after_{t+1}[j])
 void LogMixing::pass(int64_t sequence, bool forward, float* rates, Stop& stop) {
-  const int n_labels = scores_.n_labels;
-  const int64_t length = scores_.length(sequence), step = forward ? 1 : -1;
-  const PaddedVector& arcs = forward ? to_previous_ : to_next_;
+  const int n_labels = scores_.n_labels();
+  const int64_t begin = scores_.begin(sequence), length = scores_.length(sequence);
+  const int64_t step = forward ? 1 : -1;
   PaddedVector& messages = forward ? befores_ : afters_;
   double* log_sums = rows_.data();
   double* scratch = log_sums + stride_;
@@ -81,28 +89,30 @@ void LogMixing::pass(int64_t sequence, bool forward, float* rates, Stop& stop) {
   for (int64_t i = 0; i < length; ++i) {
     stop.check();
     const int64_t t = forward ? i : length - 1 - i;
-    const double* nodes = scores_.nodes + (scores_.offsets[sequence] + t) * n_labels;
+    const double* nodes = scores_.nodes_at(begin + t);
     double* message = messages.data() + t * stride_;
-    if (!std::all_of(nodes, nodes + n_labels, [](double x) { return x < kInfinity; }))
-      throw_bad_score("a node", t, sequence);
-    rates[t] = i == 0 ? 0.0f
-                      : fill_log_sums(arcs.data(), message - step * stride_, nodes, n_labels,
-                                      stride_, scratch, log_sums);
+    rates[t] = 0.0f;
+    if (i > 0) {
+      const double* arcs = forward ? arcs_back(begin + t) : scores_.arcs_at(begin + t + 1);
+      rates[t] = fill_log_sums(arcs, message - step * stride_, nodes, n_labels, stride_, scratch,
+                               log_sums);
+    }
     if (fill_message(nodes, log_sums, n_labels, message) == -kInfinity) throw_no_path(t, sequence);
   }
 }
 
 // P(y_{t-1} = i, y_t = j) = exp(before_{t-1}[i] + arcs[i, j] + after_t[j]) / their sum
 HEDGEROW_CLONES
-void LogMixing::add_pairs(int64_t length, const float* edge_gammas, double weight, double* sums,
+void LogMixing::add_pairs(int64_t sequence, const float* edge_gammas, double weight, double* sums,
                           Stop& stop) {
-  const int64_t n_labels = scores_.n_labels, stride = stride_;
-  for (int64_t t = 1; t < length; ++t) {
+  const int64_t n_labels = scores_.n_labels(), stride = stride_;
+  for (int64_t t = 1; t < scores_.length(sequence); ++t) {
     stop.check();
+    const double* arcs = scores_.arcs_at(scores_.begin(sequence) + t);
     const double* before = befores_.data() + (t - 1) * stride;
     const double* after = afters_.data() + t * stride;
     for (int64_t i = 0; i < n_labels; ++i)
-      add_rows(to_next_.data() + i * stride, after, before[i], stride_, pairs_.data() + i * stride);
+      add_rows(arcs + i * stride, after, before[i], stride_, pairs_.data() + i * stride);
     const double total = exponentiate(pairs_.data(), n_labels * stride,
                                       row_maximum(pairs_.data(), n_labels * stride));
     // The largest entry is 1. The sum of all others is computed on its own, as the difference

@@ -7,6 +7,7 @@
 #include "simd.hpp"
 #include "trellis/chain.hpp"
 #include "trellis/mixing_scaled.hpp"
+#include "trellis/padded.hpp"
 
 namespace hedgerow {
 
@@ -19,16 +20,22 @@ class LogMixing {
   void fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);
   // Adds sum_t weight edge_gammas[t] P (1 - P) for every label pair, P its probability at t, of the
   // sequence of the last fill_rates. edge_gammas: (T,), the first is not read; sums: (K, K)
-  void add_pairs(int64_t length, const float* edge_gammas, double weight, double* sums, Stop& stop);
+  void add_pairs(int64_t sequence, const float* edge_gammas, double weight, double* sums,
+                 Stop& stop);
 
  private:
   // Fills the messages in one direction, and the rates against it.
   void pass(int64_t sequence, bool forward, float* rates, Stop& stop);
 
-  const ChainScores& scores_;
+  // (K, stride) arcs [label, label before] into a position of the batch, edges added; valid until
+  // the next call.
+  const double* arcs_back(int64_t position);
+  // arcs: (K, stride)
+  void transpose(const double* arcs);
+
+  PaddedScores scores_;
   int stride_;
-  PaddedVector to_next_;      // (K, stride) arcs [label before, label], -inf in the padding
-  PaddedVector to_previous_;  // (K, stride) the same transposed
+  PaddedVector to_previous_;  // (K, stride) see arcs_back; -inf in the padding
   PaddedVector befores_;      // (T, stride) log messages of the labels up to t, largest entry 0
   PaddedVector afters_;       // (T, stride) log messages of the labels from t on, largest entry 0
   PaddedVector rows_;         // (3, stride) scratch

@@ -6,6 +6,29 @@
 #include "trellis/score_errors.hpp"
 
 namespace hedgerow {
+namespace {
+
+// out[j, k] = arcs[j, k] + edges[j, k]. edges: (K, K); arcs, out: (K, stride)
+HEDGEROW_CLONES
+void add_edges(const double* HEDGEROW_RESTRICT arcs, const double* HEDGEROW_RESTRICT edges,
+               int64_t n_labels, int64_t stride, double* HEDGEROW_RESTRICT out) {
+  for (int64_t j = 0; j < n_labels; ++j)
+    for (int64_t k = 0; k < n_labels; ++k)
+      out[j * stride + k] = arcs[j * stride + k] + edges[j * n_labels + k];
+}
+
+// Whether none of n scores is NaN or +inf.
+HEDGEROW_CLONES
+bool all_good(const double* scores, int64_t n) {
+  Lanes n_bad = broadcast(0.0);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) n_bad += one_if_bad(load(scores + i));
+  bool good = sum_lanes(n_bad) == 0.0;
+  for (; i < n; ++i) good = good && scores[i] < kInfinity;
+  return good;
+}
+
+}  // namespace
 
 PaddedScores::PaddedScores(const ChainScores& scores)
     : scores_(scores), stride_(padded(scores.n_labels)) {
@@ -20,18 +43,15 @@ PaddedScores::PaddedScores(const ChainScores& scores)
 const double* PaddedScores::arcs_at(int64_t position) {
   if (scores_.edges == nullptr) return constant_arcs_.data();
   const int64_t n_labels = scores_.n_labels;
-  const double* edges = scores_.edges + position * n_labels * n_labels;
-  for (int64_t j = 0; j < n_labels; ++j)
-    for (int64_t k = 0; k < n_labels; ++k)
-      arcs_[j * stride_ + k] = constant_arcs_[j * stride_ + k] + edges[j * n_labels + k];
+  add_edges(constant_arcs_.data(), scores_.edges + position * n_labels * n_labels, n_labels,
+            stride_, arcs_.data());
   return arcs_.data();
 }
 
 void PaddedScores::check(int64_t sequence, Stop& stop) const {
   const int64_t n_labels = scores_.n_labels, n_pairs = n_labels * n_labels;
   const auto check_row = [&](const char* name, const double* row, int64_t n, int64_t t) {
-    if (std::all_of(row, row + n, [](double x) { return x < kInfinity; })) return;
-    throw_bad_score(name, t, sequence);
+    if (!all_good(row, n)) throw_bad_score(name, t, sequence);
   };
   for (int64_t t = 0; t < length(sequence); ++t) {
     if (t % kCheckEvery == 0) stop.check();

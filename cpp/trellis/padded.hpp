@@ -16,6 +16,7 @@ class PaddedScores {
 
   int n_labels() const { return scores_.n_labels; }
   int stride() const { return stride_; }
+  bool has_edges() const { return scores_.edges != nullptr; }
   int64_t begin(int64_t sequence) const { return scores_.offsets[sequence]; }
   int64_t length(int64_t sequence) const { return scores_.length(sequence); }
 
@@ -25,6 +26,10 @@ class PaddedScores {
   }
   // (K, stride) arcs into a position of the batch, edges added; valid until the next call.
   const double* arcs_at(int64_t position);
+  // One of them.
+  double arc_at(int64_t position, int64_t before, int64_t label) const {
+    return scores_.arc_score(position, before, label);
+  }
 
   // Throws std::invalid_argument for NaN or +inf, naming the place.
   void check(int64_t sequence, Stop& stop) const;

@@ -9,32 +9,31 @@
 
 namespace hedgerow {
 
-ScaledArcs::ScaledArcs(const ChainScores& scores)
-    : stride(padded(scores.n_labels)), usable(scores.edges == nullptr) {
+ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_labels)) {
   const int n_labels = scores.n_labels;
   const int64_t n_arcs = static_cast<int64_t>(n_labels) * n_labels;
   shift = *std::max_element(scores.arcs, scores.arcs + n_arcs);
-  if (!std::isfinite(shift)) usable = false;
-  if (!usable) return;
+  usable = std::isfinite(shift);
+  holes = std::count(scores.arcs, scores.arcs + n_arcs, -kInfinity) > 0;
+  if (!usable || scores.edges != nullptr) return;
   to_next.assign(static_cast<size_t>(n_labels) * stride, 0.0);
   to_previous.assign(static_cast<size_t>(n_labels) * stride, 0.0);
   for (int j = 0; j < n_labels; ++j)
     for (int k = 0; k < n_labels; ++k) {
       const double arc = scores.arcs[static_cast<int64_t>(j) * n_labels + k];
       const double factor = std::exp(arc - shift);
-      if (arc == -kInfinity) {
-        holes = true;
-      } else if (!(factor >= 2 * kSmallest)) {  // twice: without holes, beta never falls below
-        usable = false;
-      }
+      // Twice: without holes, beta never falls below.
+      if (arc > -kInfinity && !(factor >= 2 * kSmallest)) usable = false;
       to_next[static_cast<size_t>(j) * stride + k] = factor;
       to_previous[static_cast<size_t>(k) * stride + j] = factor;
     }
 }
 
-ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, bool pair_sums)
+ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs,
+                         EdgeFactors<double>& edges, bool pair_sums)
     : scores_(scores),
       arcs_(arcs),
+      edges_(edges),
       block_rows_(block_rows(arcs.stride)),
       rows_(static_cast<size_t>(arcs.stride) * 4) {
   if (!arcs.usable) return;
@@ -51,12 +50,15 @@ void ScaledChain::add_pair_sums(double* pair_sums) const {
   if (outer_.empty()) return;
   const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
   for (int64_t j = 0; j < n_labels; ++j)
-    for (int64_t k = 0; k < n_labels; ++k)
-      pair_sums[j * n_labels + k] += arcs_.to_next[j * stride + k] * outer_[j * stride + k];
+    for (int64_t k = 0; k < n_labels; ++k) {
+      const double factor = edges_.given() ? 1.0 : arcs_.to_next[j * stride + k];
+      pair_sums[j * n_labels + k] += factor * outer_[j * stride + k];
+    }
 }
 
 // alpha_t[k] = exp(nodes[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by the sum
-// of the row before; log Z is the sum of the logs of all that was divided out.
+// of the row before; log Z is the sum of the logs of all that was divided out. Where there are
+// edges, here and below, arcs + edges[t] are in place of the arcs.
 HEDGEROW_CLONES
 bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
@@ -70,6 +72,9 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   LogProduct scale;
   ExactSum shifts, path;
   double per_sum = 1.0;
+  const double* matrix = arcs_.to_next.data();
+  double arc_shift = arcs_.shift;
+  edges_.open(sequence, alphas != nullptr);
 
   for (int64_t t = 0; t < length; ++t) {
     const double* nodes = all_nodes + t * n_labels;
@@ -79,8 +84,13 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     const double* factors = block_.data() + in_block * stride;
     const double maximum_node = maxima_[in_block];
     if (!(maximum_node > -kInfinity)) return false;
+    if (edges_.given() && t > 0) {
+      if (!edges_.fill(t)) return false;
+      matrix = edges_.at(t);
+      arc_shift = edges_.shift(t);
+    }
     if (t > 0) {
-      multiply(alpha, arcs_.to_next.data(), n_labels, stride, next);
+      multiply(alpha, matrix, n_labels, stride, next);
     } else {
       std::fill(next, next + stride, 1.0);
     }
@@ -95,19 +105,19 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     const double sum = sum_lanes(sums);
     if (!(sum > 0.0)) return false;
     if (min_lane(smallest) < kSmallest &&
-        lost_path(next, n_labels, stride, t > 0 ? alpha : nullptr, arcs_.to_next.data(), nodes))
+        lost_path(next, n_labels, t > 0 ? alpha : nullptr, {matrix, stride, 1}, nodes))
       return false;
     std::swap(alpha, next);
     if (alphas != nullptr) row.copy_from_padded(alpha, t < n_inner, alphas + t * n_labels);
     per_sum = 1.0 / sum;
     scale.multiply(sum);
     shifts.add(maximum_node);
-    if (t > 0) shifts.add(arcs_.shift);
+    if (t > 0) shifts.add(arc_shift);
     if (labels != nullptr) {
       path.add(nodes[labels[t]] - maximum_node);
       if (t > 0)
-        path.add(scores_.arcs[static_cast<int64_t>(labels[t - 1]) * n_labels + labels[t]] -
-                 arcs_.shift);
+        path.add(scores_.arc_score(scores_.offsets[sequence] + t, labels[t - 1], labels[t]) -
+                 arc_shift);
     }
   }
   log_z_ = shifts.value() + scale.log();
@@ -134,7 +144,8 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
-  const bool pair_sums = !outer_.empty();
+  const bool pair_sums = !outer_.empty(), edges = edges_.given();
+  const double* matrix = arcs_.to_next.data();  // of the arcs into t + 1
   if (!outer_before_.empty()) outer_before_ = outer_;
   int n_waiting = 0;
 
@@ -152,16 +163,19 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     if (t + 1 < length) {
       scale_row(per_norm, alpha, stride, alpha);
       if (pairs.wanted()) {
-        fill_pairs(alpha, arcs_.to_next.data(), after, n_labels, stride, pairs.row(t + 1));
+        fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
         pairs.close(t + 1);
       }
-      if (pair_sums) {
+      if (pair_sums && edges) {
+        scale_row(weight, alpha, stride, alpha);
+        add_pairs(alpha, matrix, after, n_labels, stride, outer_.data());
+      } else if (pair_sums) {
         scale_row(weight, alpha, stride, waiting + n_waiting * stride);
         scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
         ++n_waiting;
       }
     }
-    if (pair_sums && (n_waiting == kWaitingRows || t == 0)) {
+    if (n_waiting == kWaitingRows || (n_waiting > 0 && t == 0)) {
       add_outer(waiting, waiting_after, n_waiting, stride, outer_.data());
       n_waiting = 0;
     }
@@ -173,7 +187,12 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
     const double* factors = block_.data() + in_block * stride;
     const Lanes per_sum = broadcast(1.0 / multiply_rows(factors, beta, stride, product));
-    multiply(product, arcs_.to_previous.data(), n_labels, stride, beta);
+    if (edges) {
+      matrix = edges_.at(t);
+      multiply_by_rows(matrix, product, stride, beta);
+    } else {
+      multiply(product, arcs_.to_previous.data(), n_labels, stride, beta);
+    }
     Lanes smallest = broadcast(1.0);
     for (int k = 0; k < stride; k += kLanes) {
       const Lanes entries = load(beta + k) * per_sum;
@@ -182,7 +201,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
       smallest = minimum(k + kLanes == stride ? entries + padding : entries, smallest);
     }
     if (min_lane(smallest) < kSmallest &&
-        lost_path(beta, n_labels, stride, after, arcs_.to_previous.data(), nullptr)) {
+        lost_path(beta, n_labels, after, {matrix, 1, stride}, nullptr)) {
       if (pair_sums) outer_ = outer_before_;
       return false;
     }

@@ -1,5 +1,4 @@
-// Forward-backward in scaled probability space: the hot kernel, for arcs that are the same at every
-// position.
+// Forward-backward in scaled probability space: the hot kernel.
 //
 // It gives full relative precision or refuses. Every number it keeps is either exactly 0 because no
 // path leads there, or at least kSmallest: sums of positive numbers lose nothing, and products of
@@ -13,28 +12,32 @@
 #include "parallel.hpp"
 #include "simd.hpp"
 #include "trellis/chain.hpp"
+#include "trellis/edge_factors.hpp"
 
 namespace hedgerow {
 
 inline constexpr double kSmallest = 1e-140;
 
-// exp(arcs - shift) and its transpose, rows padded with zeros; computed once per batch.
+// exp(arcs - shift) and its transpose, rows padded with zeros; computed once per batch. Both are
+// empty where there are edges: the arcs are then different at every position, see EdgeFactors.
 struct ScaledArcs {
   explicit ScaledArcs(const ChainScores& scores);
 
   int stride;
   double shift = 0.0;        // the largest arc
-  bool usable;               // false: arcs differ by position, or lie too far apart
+  bool usable;               // false: all are -inf, or they lie too far apart
   bool holes = false;        // some arc is -inf
   PaddedVector to_next;      // (K, stride) [label before, label]
   PaddedVector to_previous;  // (K, stride) [label, label before]
 };
 
 // Scratch memory of one task. The sums of pair posteriors are kept as sums of outer products:
-//   sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k].
+//   sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k];
+// with edges, outer[j, k] is the sum itself.
 class ScaledChain {
  public:
-  ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, bool pair_sums);
+  ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors<double>& edges,
+              bool pair_sums);
 
   // Both return false if the sequence needs log space.
   // Computes log Z, the log-likelihood of labels (T,) if given, and fills alphas (T, K) if given.
@@ -53,6 +56,7 @@ class ScaledChain {
  private:
   const ChainScores& scores_;
   const ScaledArcs& arcs_;
+  EdgeFactors<double>& edges_;
   double log_z_ = 0.0;
   double log_likelihood_ = 0.0;
   int64_t block_rows_;

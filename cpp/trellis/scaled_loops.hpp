@@ -66,6 +66,22 @@ HEDGEROW_INLINE void multiply(const double* x, const double* matrix, int n_rows,
   }
 }
 
+// out[r] = sum_c matrix[r, c] * x[c], for a matrix (stride, stride) with zeros in its padding.
+HEDGEROW_INLINE void multiply_by_rows(const double* matrix, const double* x, int stride,
+                                      double* out) {
+  for (int r = 0; r < stride; r += kLanes) {
+    const double* rows = matrix + static_cast<int64_t>(r) * stride;
+    Lanes sums[kLanes];
+    for (int i = 0; i < kLanes; ++i) sums[i] = broadcast(0.0);
+    for (int c = 0; c < stride; c += kLanes) {
+      const Lanes factors = load(x + c);
+      for (int i = 0; i < kLanes; ++i)
+        sums[i] += factors * load(rows + static_cast<int64_t>(i) * stride + c);
+    }
+    store(out + r, sum_each(sums[0], sums[1], sums[2], sums[3]));
+  }
+}
+
 // out[c] = sum_r x[r] * matrix[r, c] and also[c] = sum_r y[r] * matrix[r, c], the matrix read once.
 template <int kVectors, int kParts>
 HEDGEROW_INLINE void multiply_two_columns(const double* x, const double* y, const double* matrix,
@@ -141,15 +157,21 @@ HEDGEROW_INLINE Lanes padding_ones(int n_labels) {
   return keep_lanes(broadcast(0.0), n_labels - (padded(n_labels) - kLanes), 1.0);
 }
 
+// A matrix [r, i], entry (r, i) at data[r * from + i * to].
+struct ArcTable {
+  const double* data;
+  int64_t from, to;
+};
+
 // Is some row[i] < kSmallest although a path leads to it? The path comes from r with before[r] > 0
-// and matrix[r, i] > 0; nodes, where given, may forbid i.
-inline bool lost_path(const double* row, int n_labels, int stride, const double* before,
-                      const double* matrix, const double* nodes) {
+// and arcs[r, i] > 0; nodes, where given, may forbid i.
+inline bool lost_path(const double* row, int n_labels, const double* before, const ArcTable& arcs,
+                      const double* nodes) {
   for (int i = 0; i < n_labels; ++i) {
     if (row[i] >= kSmallest || (nodes != nullptr && nodes[i] == -kInfinity)) continue;
     if (before == nullptr) return true;
     for (int r = 0; r < n_labels; ++r)
-      if (before[r] > 0 && matrix[static_cast<int64_t>(r) * stride + i] > 0) return true;
+      if (before[r] > 0 && arcs.data[r * arcs.from + i * arcs.to] > 0) return true;
   }
   return false;
 }
@@ -187,8 +209,23 @@ HEDGEROW_INLINE void add_outer(const double* before, const double* after, int n_
 // pairs[j, k] = before[j] * arcs[j, k] * after[k], without padding.
 HEDGEROW_INLINE void fill_pairs(const double* before, const double* arcs, const double* after,
                                 int n_labels, int stride, double* pairs) {
-  for (int j = 0; j < n_labels; ++j, arcs += stride, pairs += n_labels)
-    for (int k = 0; k < n_labels; ++k) pairs[k] = before[j] * arcs[k] * after[k];
+  const Row row(n_labels);
+  const int n_inner = n_labels - row.n_outer_rows();
+  for (int j = 0; j < n_labels; ++j, arcs += stride, pairs += n_labels) {
+    const Lanes factor = broadcast(before[j]);
+    for (int k = 0; k < stride; k += kLanes)
+      row.store_at(pairs, k, j < n_inner, factor * load(arcs + k) * load(after + k));
+  }
+}
+
+// sums[j, k] += before[j] * arcs[j, k] * after[k], over padded rows.
+HEDGEROW_INLINE void add_pairs(const double* before, const double* arcs, const double* after,
+                               int n_labels, int stride, double* sums) {
+  for (int j = 0; j < n_labels; ++j, arcs += stride, sums += stride) {
+    const Lanes factor = broadcast(before[j]);
+    for (int k = 0; k < stride; k += kLanes)
+      store(sums + k, load(sums + k) + factor * load(arcs + k) * load(after + k));
+  }
 }
 
 // out = factor * row, over padded rows.

@@ -104,8 +104,8 @@ void LockstepSlopes<SumProduct>::sum_cell_slopes() {
 // d reached[q] = sum over the terms of q of w (d alpha + move of the arc * alpha) over the cell.
 template <>
 void LockstepSlopes<SumProduct>::reach_slopes() {
-  Step step =
-      step_over(automaton_.to_states, weights_.to_states, pair_factors_, alpha_slopes_.data());
+  Step step = step_over(automaton_.to_states, weights_.to_states, edge_factors_, scores_.by_arc,
+                        alpha_slopes_.data());
   if (arc_moves_ == nullptr) {
     fill_rows<SumProduct>(step, reached_slopes_.data());
   } else {
@@ -155,8 +155,8 @@ void LockstepSlopes<SumProduct>::reach_back_slopes(const Packed* row, const Pack
 template <>
 void LockstepSlopes<SumProduct>::backward_slopes() {
   const Packed ones(broadcast(1.0));
-  Step back =
-      step_over(automaton_.to_cells, weights_.to_cells, pair_factors_, reached_slopes_.data());
+  Step back = step_over(automaton_.to_cells, weights_.to_cells, edge_factors_, scores_.by_arc,
+                        reached_slopes_.data());
   back.moves = moves_to_cells_.data();
   back.numbers = reached_.data();
   if (sums_.empty()) {
@@ -261,8 +261,9 @@ HEDGEROW_INLINE Lanes LockstepSlopes<LogSum>::term_slope(const TermTable& to_cel
 template <>
 void LockstepSlopes<LogSum>::backward_slopes() {
   const TermTable& table = automaton_.to_cells;
-  fill_rows<LogSum>(step_over(table, weights_.to_cells, pair_factors_, reached_.data()),
-                    cell_logs_.data());
+  fill_rows<LogSum>(
+      step_over(table, weights_.to_cells, edge_factors_, scores_.by_arc, reached_.data()),
+      cell_logs_.data());
   std::fill(beta_slopes_.begin(), beta_slopes_.end(), Packed(broadcast(0.0)));
   const Packed *reached = reached_.data(), *reached_slopes = reached_slopes_.data();
   const Packed* logs = cell_logs_.data();

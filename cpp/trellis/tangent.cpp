@@ -15,9 +15,10 @@ void fill_tangents(const ChainScores& scores, const Direction& direction, const 
   const auto bounds = build_chunks(scores);
   ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1);
 
-  for_each_chunk(scores, bounds, n_threads, stop, [&](int64_t chunk, int64_t first, int64_t end) {
+  const auto run = [&](EdgeFactors<double>& edges, int64_t chunk, int64_t first, int64_t end) {
     double* sums = pair_sums.open(chunk);
-    ScaledTangent chain(scores, arcs, direction, longest(scores, first, end), sums != nullptr);
+    ScaledTangent chain(scores, arcs, edges, direction, longest(scores, first, end),
+                        sums != nullptr);
     for (int64_t s = first; s < end; ++s) {
       double* slopes = out.marginals + scores.offsets[s] * n_labels;
       refused[s] = !(arcs.scaled.usable && chain.forward(s, slopes, stop));
@@ -27,7 +28,8 @@ void fill_tangents(const ChainScores& scores, const Direction& direction, const 
                      stop);
     }
     if (sums != nullptr) chain.add_pair_sums(sums);
-  });
+  };
+  for_each_chunk_with<EdgeFactors<double>>(scores, bounds, n_threads, stop, run);
   pair_sums.finish();
 }
 

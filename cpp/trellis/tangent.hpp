@@ -37,7 +37,6 @@ struct ChainTangents {
 };
 
 // Skips sequences of extreme scores, or without any path. refused: (S,) set to 1 for these, else 0.
-// scores.edges must be null.
 void fill_tangents(const ChainScores& scores, const Direction& direction, const ChainTangents& out,
                    uint8_t* refused, int n_threads, Stop& stop);
 

@@ -23,6 +23,23 @@ HEDGEROW_INLINE void fill_pair_slopes(const double* alpha, const double* slopes,
   }
 }
 
+// sums[j, k] += what fill_pair_slopes gives, over padded rows. moved: (K, stride) psi * moves or
+// null
+HEDGEROW_INLINE void add_pair_slopes(const double* alpha, const double* slopes, const double* ratio,
+                                     const double* centred, const double* arcs, const double* moved,
+                                     int n_labels, int stride, double* sums) {
+  for (int j = 0; j < n_labels; ++j, arcs += stride, sums += stride) {
+    const Lanes prob = broadcast(alpha[j]), carried = broadcast(alpha[j] * slopes[j]);
+    for (int k = 0; k < stride; k += kLanes) {
+      // The factor first: where it is 0 the others may be of any size.
+      const Lanes factor = load(arcs + k);
+      Lanes sum = factor * carried * load(ratio + k) + factor * prob * load(centred + k);
+      if (moved != nullptr) sum += load(moved + j * stride + k) * prob * load(ratio + k);
+      store(sums + k, load(sums + k) + sum);
+    }
+  }
+}
+
 // outer += (alpha_{t-1} a_{t-1}) r_t^T + alpha_{t-1} (r_t (v_t + b_t - means))^T over n_rows
 // positions, and plain += alpha_{t-1} r_t^T where given. waiting: (4, kWaitingRows, stride), the
 // rows alpha_{t-1} a_{t-1}, r_t, alpha_{t-1}, r_t (v_t + b_t - means)
@@ -40,7 +57,7 @@ HEDGEROW_INLINE void add_waiting(const double* waiting, int n_rows, int stride, 
 
 MovedArcs::MovedArcs(const ChainScores& scores, const double* given)
     : scaled(scores), moves(given) {
-  if (!scaled.usable || moves == nullptr) return;
+  if (!scaled.usable || moves == nullptr || scores.edges != nullptr) return;
   const int64_t n_labels = scores.n_labels, stride = scaled.stride;
   to_next.assign(n_labels * stride, 0.0);
   to_previous.assign(n_labels * stride, 0.0);
@@ -51,9 +68,11 @@ MovedArcs::MovedArcs(const ChainScores& scores, const double* given)
 }
 
 ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs,
-                             const Direction& direction, int64_t longest, bool pair_sums)
+                             EdgeFactors<double>& edges, const Direction& direction,
+                             int64_t longest, bool pair_sums)
     : scores_(scores),
       arcs_(arcs),
+      edges_(edges),
       direction_(direction),
       block_rows_(block_rows(arcs.scaled.stride)) {
   if (!arcs.scaled.usable) return;
@@ -70,10 +89,11 @@ ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs,
   ratios_ = alphas_ + longest * stride;
   means_.resize(longest);
   rows_.resize(4 * stride);
+  if (edges.given() && arcs.moves != nullptr) moved_.resize(stride * stride);
   if (!pair_sums) return;
   waiting_.resize(4 * kWaitingRows * stride);
   outer_.resize(stride * stride);
-  if (arcs.moves != nullptr) plain_.resize(stride * stride);
+  if (arcs.moves != nullptr && !edges.given()) plain_.resize(stride * stride);
 }
 
 struct ScaledTangent::Rows {
@@ -87,6 +107,35 @@ ScaledTangent::Rows ScaledTangent::rows_of(int64_t sequence) const {
   const int64_t begin = scores_.offsets[sequence] * scores_.n_labels;
   return {scores_.length(sequence), scores_.nodes + begin, direction_.marginals + begin,
           direction_.nodes + begin};
+}
+
+// The factors psi of the arcs into a position of the sequence, and their products with the moves.
+struct ScaledTangent::Arcs {
+  const double* to_next;      // (K, stride) psi
+  const double* to_previous;  // (K, stride) its transpose; null with edges
+  const double* moved;        // (K, stride) psi * moves, null if the arcs do not move
+  const double* moved_back;   // (K, stride) its transpose; null with edges
+
+  // out[j] = sum_k psi[j, k] x[k], or with psi * moves
+  HEDGEROW_INLINE void multiply_back(const double* x, bool moves, int n_labels, int stride,
+                                     double* out) const {
+    if (to_previous == nullptr) return multiply_by_rows(moves ? moved : to_next, x, stride, out);
+    multiply(x, moves ? moved_back : to_previous, n_labels, stride, out);
+  }
+};
+
+ScaledTangent::Arcs ScaledTangent::arcs_into(int64_t t) {
+  if (!edges_.given()) {
+    const bool move = arcs_.moves != nullptr;
+    return {arcs_.scaled.to_next.data(), arcs_.scaled.to_previous.data(),
+            move ? arcs_.to_next.data() : nullptr, move ? arcs_.to_previous.data() : nullptr};
+  }
+  const double* factors = edges_.at(t);
+  const int64_t n_labels = scores_.n_labels, stride = arcs_.scaled.stride;
+  for (int64_t j = 0; j < n_labels && !moved_.empty(); ++j)
+    for (int64_t k = 0; k < n_labels; ++k)
+      moved_[j * stride + k] = factors[j * stride + k] * arcs_.moves[j * n_labels + k];
+  return {factors, nullptr, moved_.empty() ? nullptr : moved_.data(), nullptr};
 }
 
 // alpha as in ScaledChain::forward, and, with m_t[k] = sum_j alpha_{t-1}[j] psi[j, k],
@@ -106,6 +155,8 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
   double* weighted = carried + stride;  // sum_j alpha_{t-1} a_{t-1} psi
   double* moved = weighted + stride;    // sum_j alpha_{t-1} u psi
   double per_sum = 1.0, mean = 0.0;
+  Arcs arcs{};
+  edges_.open(sequence, true);
 
   for (int64_t t = 0; t < length; ++t) {
     const int64_t in_block = t & (block_rows_ - 1), at = t * n_labels;
@@ -118,9 +169,10 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
     double* ratio = ratios_ + t * stride;
     if (t > 0) {
       const double* before = alpha - stride;
-      multiply_two(before, carried, arcs_.scaled.to_next.data(), n_labels, stride, reached,
-                   weighted);
-      if (arcs_move) multiply(before, arcs_.to_next.data(), n_labels, stride, moved);
+      if (edges_.given() && !edges_.fill(t)) return false;
+      arcs = arcs_into(t);
+      multiply_two(before, carried, arcs.to_next, n_labels, stride, reached, weighted);
+      if (arcs_move) multiply(before, arcs.moved, n_labels, stride, moved);
     } else {
       std::fill(reached, reached + stride, 1.0);
       std::fill(weighted, weighted + stride, 0.0);
@@ -153,8 +205,8 @@ bool ScaledTangent::forward(int64_t sequence, double* slopes, Stop& stop) {
     const double sum = sum_lanes(sums);
     if (!(sum > 0.0) || min_lane(smallest_marginal) < kSmallestMarginal) return false;
     if (min_lane(smallest) < kSmallest &&
-        lost_path(alpha, n_labels, stride, t > 0 ? alpha - stride : nullptr,
-                  arcs_.scaled.to_next.data(), nodes + at))
+        lost_path(alpha, n_labels, t > 0 ? alpha - stride : nullptr, {arcs.to_next, stride, 1},
+                  nodes + at))
       return false;
     per_sum = 1.0 / sum;
     mean = means_[t] = sum_lanes(means);
@@ -211,10 +263,14 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
     const double* slopes_before = slopes + at - n_labels;  // still a_{t-1}
     const double* marginals_before = marginals + at - n_labels;
     const bool inner_before = t - 1 < n_inner;
+    const Arcs arcs = arcs_into(t);
     if (pairs != nullptr)
-      fill_pair_slopes(alpha, slopes_before, ratio, centred, arcs_.scaled.to_next.data(),
-                       arcs_.moves, n_labels, stride, pairs + t * n_pairs);
-    if (pair_sums) {
+      fill_pair_slopes(alpha, slopes_before, ratio, centred, arcs.to_next, arcs_.moves, n_labels,
+                       stride, pairs + t * n_pairs);
+    if (pair_sums && edges_.given()) {
+      add_pair_slopes(alpha, slopes_before, ratio, centred, arcs.to_next, arcs.moved, n_labels,
+                      stride, outer_.data());
+    } else if (pair_sums) {
       double* waiting = waiting_.data() + static_cast<int64_t>(n_waiting) * stride;
       for (int k = 0; k < stride; k += kLanes) {
         const Lanes entries = load(alpha + k);
@@ -229,8 +285,8 @@ void ScaledTangent::backward(int64_t sequence, double* slopes, double* pairs, St
         n_waiting = 0;
       }
     }
-    multiply(gains, arcs_.scaled.to_previous.data(), n_labels, stride, after);
-    if (arcs_move) multiply(ratio, arcs_.to_previous.data(), n_labels, stride, moved);
+    arcs.multiply_back(gains, false, n_labels, stride, after);
+    if (arcs_move) arcs.multiply_back(ratio, true, n_labels, stride, moved);
     const Lanes mean_moves = broadcast(means_[t]);
     for (int k = 0; k < stride; k += kLanes) {
       const Lanes marginal = row.load_at(marginals_before, k, inner_before);
@@ -250,10 +306,11 @@ void ScaledTangent::add_pair_sums(double* pair_sums) const {
   for (int64_t j = 0; j < n_labels; ++j)
     for (int64_t k = 0; k < n_labels; ++k) {
       const int64_t at = j * stride + k;
-      const double factor = arcs_.scaled.to_next[at];
+      const double factor = edges_.given() ? 1.0 : arcs_.scaled.to_next[at];
       if (factor == 0.0) continue;
       double sum = outer_[at];
-      if (arcs_.moves != nullptr) sum += arcs_.moves[j * n_labels + k] * plain_[at];
+      if (arcs_.moves != nullptr && !edges_.given())
+        sum += arcs_.moves[j * n_labels + k] * plain_[at];
       pair_sums[j * n_labels + k] += factor * sum;
     }
 }

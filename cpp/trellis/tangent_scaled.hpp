@@ -23,6 +23,7 @@ namespace hedgerow {
 inline constexpr double kSmallestMarginal = 1e-285;
 
 // The arcs' factors, and their products with the direction of the arcs; computed once per batch.
+// With edges they differ from position to position, and are not kept here.
 struct MovedArcs {
   // moves: (K, K) or null
   MovedArcs(const ChainScores& scores, const double* moves);
@@ -36,8 +37,8 @@ struct MovedArcs {
 // Scratch memory of one task, for sequences of at most `longest` positions.
 class ScaledTangent {
  public:
-  ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, const Direction& direction,
-                int64_t longest, bool pair_sums);
+  ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, EdgeFactors<double>& edges,
+                const Direction& direction, int64_t longest, bool pair_sums);
 
   // Fills slopes (T, K) with a_t, up to a constant; false where the sequence needs log space.
   bool forward(int64_t sequence, double* slopes, Stop& stop);
@@ -50,11 +51,14 @@ class ScaledTangent {
 
  private:
   struct Rows;  // of one sequence
+  struct Arcs;  // into one position
 
   Rows rows_of(int64_t sequence) const;
+  Arcs arcs_into(int64_t t);
 
   const ChainScores& scores_;
   const MovedArcs& arcs_;
+  EdgeFactors<double>& edges_;
   const Direction& direction_;
   int64_t block_rows_;
   PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions
@@ -64,6 +68,7 @@ class ScaledTangent {
   double* ratios_ = nullptr;        // (T, stride) p_t / m_t
   std::vector<double> means_;       // (T,) mean of v_t and u at t
   PaddedVector rows_;               // (4, stride) scratch
+  PaddedVector moved_;              // (stride, stride) psi * moves of a position, with edges only
   PaddedVector waiting_;            // (4, kWaitingRows, stride) of outer products not yet added
   PaddedVector outer_;              // (stride, stride) their sums; empty if no pair sums are wanted
   PaddedVector plain_;  // (stride, stride) sums of pair posteriors; empty if the arcs do not move

@@ -79,10 +79,9 @@ void ViterbiChain::decode(int64_t sequence, int32_t* labels) {
     if (t == length - 1) {
       chosen = static_cast<int32_t>(std::max_element(best, best + n_labels) - best);
     } else {
-      const double* arcs = scores_.arcs_at(begin + t + 1) + labels[t + 1];
       double highest = -kInfinity;
       for (int32_t j = 0; j < n_labels; ++j) {
-        const double score = best[j] + arcs[static_cast<int64_t>(j) * stride];
+        const double score = best[j] + scores_.arc_at(begin + t + 1, j, labels[t + 1]);
         if (score > highest) highest = score, chosen = j;
       }
     }

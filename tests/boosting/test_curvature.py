@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hedgerow import _core
 from hedgerow.boosting.curvature import by_length, exact
 from hedgerow.labels.automaton import Automaton, pair_automaton
-from hedgerow.trellis import AutomatonChain, NoPathError, forward_backward
-from hedgerow.trellis.mixing import average_pair_scores
+from hedgerow.trellis import NoPathError, forward_backward
+from hedgerow.trellis.mixing import average_edges, average_pair_scores
 from reference.curvature import (
     Chain,
     absolute_row_sums,
@@ -24,7 +24,7 @@ UNSURE = 1e-6  # H_ii from which on the oracle's differences of probabilities ke
 
 
 @st.composite
-def chains(draw, node_scores, arc_scores):
+def chains(draw, node_scores, arc_scores, edge_scores=None):
     """A short chain whose scores come from the given strategies; label 0 is always possible."""
     n_positions = draw(st.integers(1, 5))
     n_labels = draw(st.integers(1, 4))
@@ -38,7 +38,10 @@ def chains(draw, node_scores, arc_scores):
     nodes[:, 0] = np.where(np.isfinite(nodes[:, 0]), nodes[:, 0], 0.0)
     if not np.isfinite(arcs[0, 0]):
         arcs[0, 0] = 0.0
-    return Chain(nodes, arcs)
+    edges = None
+    if edge_scores is not None:
+        edges = table(n_positions, n_labels, n_labels, of=edge_scores)
+    return Chain(nodes, arcs, edges)
 
 
 moderate = st.floats(-4, 4)
@@ -51,6 +54,8 @@ any_chain = (
     | chains(moderate | forbidden, moderate | forbidden)
     | chains(strong | forbidden, moderate | forbidden)
     | chains(strong | forbidden, strong | forbidden)
+    | chains(moderate, moderate, moderate)
+    | chains(strong | forbidden, moderate | forbidden, strong)
 )
 
 
@@ -59,7 +64,7 @@ def mixing(scores, *, weights=None, n_threads):
 
 
 def potentials_of(chain):
-    return scores_of(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]))
+    return scores_of(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]), chain.edges)
 
 
 def over_pairs(potentials):
@@ -115,20 +120,22 @@ def check_bounds_of_pairs(edges, chain):
     assert (np.repeat(edges[1:], n_labels**2) * diagonal >= sums - 1e-6).all()
 
 
+@pytest.mark.parametrize("edges", [False, True])
 @pytest.mark.parametrize("last_arc", [0.5, -50.0], ids=["single precision", "log space"])
 @pytest.mark.parametrize("lead", [1.0, 3.0, 7.0, 12.0, 18.0, 25.0])
-def test_the_curvature_of_nearly_certain_pairs_keeps_its_digits(lead, last_arc):
+def test_the_curvature_of_nearly_certain_pairs_keeps_its_digits(lead, last_arc, edges):
     # 1 - p must not be a difference: it is as small as exp(-lead) beside 1.
     rng = np.random.default_rng(0)
     nodes, arcs = rng.normal(size=(5, 3)) / 4, rng.normal(size=(3, 3)) / 4
     nodes[np.arange(5), [0, 1, 1, 0, 2]] += lead
     arcs[2, 2] = last_arc
-    chain = Chain(nodes, arcs)
+    chain = Chain(nodes, arcs, rng.normal(size=(5, 3, 3)) / 4 if edges else None)
     labellings, probs = probabilities(chain)
     events = pair_events(labellings, 3)
     curvature = ((probs @ events) * (probs @ (1 - events))).reshape(4, 3, 3)
     expected = (mixing_gammas(chain)[1][1:, None, None] * curvature).sum(axis=0)
-    repeated = scores_of(np.tile(nodes, (300, 1)), arcs, np.arange(301) * 5)
+    many = np.tile(chain.edges, (300, 1, 1)) if edges else None
+    repeated = scores_of(np.tile(nodes, (300, 1)), arcs, np.arange(301) * 5, many)
     found = mixing(repeated, n_threads=1).arc_curvatures
     np.testing.assert_allclose(found, 300 * expected, rtol=1e-5)
 
@@ -188,15 +195,18 @@ def test_single_and_double_precision_agree(n_labels):
     )
 
 
-@pytest.mark.parametrize("scale", [1.0, 60.0])
-def test_threads_and_order_do_not_matter(scale):
-    potentials = random_potentials(11, [30] * 400, scale)
+@pytest.mark.parametrize(("scale", "n_sequences"), [(1.0, 400), (60.0, 400), ("edges", 40)])
+def test_threads_and_order_do_not_matter(scale, n_sequences):
+    potentials = random_potentials(11, [30] * n_sequences, 1.0 if scale == "edges" else scale)
+    if scale == "edges":
+        edges = np.random.default_rng(1).normal(size=(len(potentials.nodes), 11, 11))
+        potentials = replace(potentials, edges=edges)
     one = mixing(potentials, n_threads=1)
     found = mixing(potentials, n_threads=3)
     assert (found.nodes == one.nodes).all()
     assert (found.edges == one.edges).all()
     assert (found.arc_curvatures == one.arc_curvatures).all()
-    last = mixing(potentials.part(slice(399, 400)), n_threads=1)
+    last = mixing(potentials.part(slice(n_sequences - 1, n_sequences)), n_threads=1)
     assert (last.nodes == one.nodes[-30:]).all()
     assert (last.edges == one.edges[-30:]).all()
 
@@ -238,6 +248,30 @@ def test_the_surrogate_of_all_pairs_is_the_chain_itself():
     assert of_automaton.arc_curvatures is None
 
 
+def test_edges_of_an_automaton_are_averages_over_its_arcs():
+    potentials = random_potentials(3, [5, 3])
+    edges = np.random.default_rng(1).normal(size=(8, 3, 3))
+    same, automaton = over_pairs(potentials)
+    by_arc = np.hstack([np.zeros((8, 3)), edges.reshape(8, 9)])
+    forms = [
+        replace(potentials, edges=edges),
+        replace(same, edges=edges),
+        replace(same, edges=by_arc),
+    ]
+    sums = forward_backward(forms[1]).arc_sums
+    found = [scores.trellis.mixing(scores, sums, None, 1) for scores in forms]
+    for other in found[1:]:
+        np.testing.assert_allclose(other.nodes, found[0].nodes, rtol=1e-5)
+        np.testing.assert_allclose(other.edges, found[0].edges, rtol=1e-5)
+    automaton = Automaton.build(2, [(0, 1), (1, 1), (0, 1, 1)])
+    # of the strings 0, 1, 01, 11, 011
+    by_arc = np.array([[1.0, 2.0, 3.0, 4.0, 8.0]])
+    sums = np.array([1.0, 1.0, 1.0, 3.0, 1.0])
+    np.testing.assert_allclose(average_edges(automaton, by_arc, sums), [[[1, 3], [1, 5]]])
+    nothing = average_edges(automaton, by_arc, np.zeros(5))
+    np.testing.assert_allclose(nothing, [[[1, 3], [1, 6]]])
+
+
 def test_the_surrogate_of_longer_patterns():
     automaton = Automaton.build(2, [(0,), (0, 1), (1, 1), (0, 1, 1), (1, 1, 1)])
     arcs = np.arange(automaton.n_arcs, dtype=float)
@@ -260,11 +294,6 @@ def test_by_length():
 
 def test_refusals():
     potentials = random_potentials(2, [3, 2])
-    with_edges = replace(potentials, edges=np.zeros((5, 2, 2)))
-    both = replace(with_edges, arcs=np.zeros(6), trellis=AutomatonChain(pair_automaton(2)))
-    for scores in (with_edges, both):
-        with pytest.raises(ValueError, match="mixing rates are known of chains without edges only"):
-            scores.trellis.mixing(scores, np.zeros(6), None, 1)
     for wrong in (np.nan, np.inf):
         nodes = potentials.nodes.copy()
         nodes[4, 1] = wrong
@@ -296,6 +325,7 @@ def test_the_kernel_checks_shapes(changed, message):
     arguments = {
         "nodes": potentials.nodes,
         "arcs": potentials.arcs,
+        "edges": None,
         "offsets": potentials.offsets,
         "weights": None,
         "node_gammas": np.empty(5, np.float32),

@@ -10,14 +10,17 @@ from reference.automata import PatternChain, enumerate_patterns
 
 @dataclass
 class Chain:
-    """One sequence of first order: nodes (T, K), arcs (K, K)."""
+    """One sequence of first order: nodes (T, K), arcs (K, K), edges (T, K, K) or None."""
 
     nodes: np.ndarray
     arcs: np.ndarray
+    edges: np.ndarray | None = None
 
     def enumerate(self):
         pairs = list(itertools.product(range(len(self.arcs)), repeat=2))
-        return enumerate_patterns(PatternChain(self.nodes, pairs, self.arcs.ravel()))
+        return enumerate_patterns(
+            PatternChain(self.nodes, pairs, self.arcs.ravel(), edges=self.edges)
+        )
 
 
 def probabilities(chain):
@@ -65,10 +68,15 @@ def to_next(chain):
     rates = []
     for t in range(len(chain.nodes) - 1):
         following = weights_after(chain, t + 1)
-        table = np.exp(chain.arcs) * following
+        table = np.exp(arcs_into(chain, t + 1)) * following
         rows = table[np.isfinite(chain.nodes[t]) & (table.sum(axis=1) > 0)]
         rates.append(mixing_rate(rows / rows.sum(axis=1, keepdims=True)))
     return np.array(rates)
+
+
+def arcs_into(chain, t):
+    """(K, K) scores of the label pairs that end at t."""
+    return chain.arcs if chain.edges is None else chain.arcs + chain.edges[t]
 
 
 def weights_after(chain, t):
@@ -77,7 +85,8 @@ def weights_after(chain, t):
     weights = np.zeros(n_labels)
     for labels in itertools.product(range(n_labels), repeat=n_positions - t):
         score = sum(chain.nodes[t + s, k] for s, k in enumerate(labels))
-        score += sum(chain.arcs[j, k] for j, k in itertools.pairwise(labels))
+        pairs = enumerate(itertools.pairwise(labels), start=t + 1)
+        score += sum(arcs_into(chain, s)[j, k] for s, (j, k) in pairs)
         weights[labels[0]] += np.exp(score)
     return weights
 
@@ -86,7 +95,10 @@ def mixing_gammas(chain):
     """Node gammas (T,) and edge gammas (T,), 0 at the first, as sums of products of rates."""
     n_positions = len(chain.nodes)
     ahead = to_next(chain)
-    mirrored = type(chain)(chain.nodes[::-1], chain.arcs.T)
+    turned = None
+    if chain.edges is not None:  # pair (t-1, t) of T positions becomes (T-1-t, T-t)
+        turned = np.roll(chain.edges[::-1].transpose(0, 2, 1), 1, axis=0)
+    mirrored = type(chain)(chain.nodes[::-1], chain.arcs.T, turned)
     behind = to_next(mirrored)[::-1]  # [t]: alpha_{t+1,t}
 
     def reach_ahead(t):

@@ -82,7 +82,7 @@ def _marginals_of_copies(
         sequence,
         nodes=nodes.reshape(-1, n_labels),
         offsets=np.arange(n_copies + 1, dtype=np.int64) * n_positions,
-        edges=None if edges is None else np.tile(edges, (n_copies, 1, 1)),
+        edges=None if edges is None else np.tile(edges, (n_copies, *[1] * (edges.ndim - 1))),
     )
     return forward_backward(copies, pairs=None, n_threads=n_threads).marginals.reshape(nodes.shape)
 
@@ -123,7 +123,8 @@ def measure_curvature(
 
     Labels that do not depend on each other have a gamma of 2, whatever the kind.
     """
-    if not len(grammar.patterns) and grammar.constraints is None:
+    independent = not len(grammar.patterns) and grammar.constraints is None
+    if independent and scores.edges is None:
         twos, nothing = (np.full(scores.n_positions, gamma, np.float32) for gamma in (2.0, 0.0))
         return Mixing(twos, nothing, None)
     assert posteriors.arc_sums is not None

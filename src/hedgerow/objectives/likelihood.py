@@ -130,13 +130,13 @@ class Expectations(Measured):
         if targets.position_weights is None and targets.weights is not None:
             nodes *= targets.weights[:, None]
             if edges is not None:
-                edges *= targets.weights[:, None, None]
+                edges.reshape(len(edges), -1)[...] *= targets.weights[:, None]
         full = targets.full_codes
         _core.subtract_observed(nodes, full, targets.weights, self.n_threads)
         if edges is not None:
-            pair_codes = np.where(full >= 0, targets.pair_codes, np.int32(-1))
-            by_pair = edges.reshape(len(edges), -1)
-            _core.subtract_observed(by_pair, pair_codes, targets.weights, self.n_threads)
+            taken = np.where(full >= 0, targets.edge_codes(edges), np.int32(-1))
+            by_edge = edges.reshape(len(edges), -1)
+            _core.subtract_observed(by_edge, taken, targets.weights, self.n_threads)
         return Slopes(nodes, self.arc_slopes(), edges)
 
 

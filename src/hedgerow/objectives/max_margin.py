@@ -106,8 +106,8 @@ class Margin(Measured):
         for labelled, sign in ((self.worst, 1.0), (self.given, -1.0)):
             _add_counts(nodes, labelled.codes, labelled.weights, sign)
             if edges is not None:
-                pairs = edges.reshape(len(edges), -1)
-                _add_counts(pairs, labelled.pair_codes, labelled.weights, sign)
+                by_edge = edges.reshape(len(edges), -1)
+                _add_counts(by_edge, labelled.edge_codes(edges), labelled.weights, sign)
         return Slopes(nodes, self.arc_slopes(), edges)
 
 
@@ -150,9 +150,10 @@ def _gains(scores: Scores, given: Targets, worst: Targets) -> NDArray[np.float64
     gains += arcs[taken[0]] - arcs[taken[1]]
     if scores.edges is not None:
         edges = scores.edges.reshape(len(positions), -1)
-        inner = positions[given.pair_codes >= 0]
-        gains[inner] += edges[inner, worst.pair_codes[inner]]
-        gains[inner] -= edges[inner, given.pair_codes[inner]]
+        better, known = (each.edge_codes(scores.edges) for each in (worst, given))
+        inner = positions[known >= 0]
+        gains[inner] += edges[inner, better[inner]]
+        gains[inner] -= edges[inner, known[inner]]
     return gains
 
 

@@ -116,6 +116,20 @@ class Targets(LazyAttributes):
         return Chain(self.n_labels).arcs_taken(self.codes, self.offsets)
 
     @lazy
+    def arc_codes(self) -> NDArray[np.int32]:
+        """Arc into each position, (N,), -1 if none that is known, or where a sequence begins."""
+        taken = self.trellis.arcs_taken(self.codes, self.offsets)
+        taken[self.offsets[:-1][np.diff(self.offsets) > 0]] = -1
+        return taken
+
+    def edge_codes(self, edges: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Which edge the labels take into each position, (N,), -1 if none that is known.
+
+        ``edges`` are those of label pairs, (N, K, K), or of arcs, (N, A).
+        """
+        return self.pair_codes if edges.ndim == 3 else self.arc_codes
+
+    @lazy
     def arc_counts(self) -> NDArray[np.float64]:
         """How much each arc counts in all, but for partially labelled sequences."""
         shape = self.trellis.arc_shape

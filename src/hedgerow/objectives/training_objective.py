@@ -30,7 +30,7 @@ class Slopes:
     arcs: NDArray[np.float64]
     """In the shape of the arcs of the trellis."""
     edges: NDArray[np.float64] | None
-    """(N, K, K), if the scores have edges."""
+    """In the shape of the edges, (N, K, K) or (N, A), if the scores have any."""
 
 
 class Measured(ABC):

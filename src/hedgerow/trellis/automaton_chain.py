@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import Automaton, PatternArcs
-from hedgerow.trellis.mixing import average_pair_scores, measure_mixing
+from hedgerow.trellis.mixing import average_edges, average_pair_scores, measure_mixing
 from hedgerow.trellis.reading import kernel_arrays
 from hedgerow.trellis.trellis import Mixing, Outputs, Scores, Trellis
 
@@ -185,5 +185,8 @@ class AutomatonChain(Trellis):
         n_threads: int,
     ) -> Mixing:
         """Estimates, from a first-order chain that resembles this one."""
-        arcs = average_pair_scores(self.automaton, scores.arcs, arc_sums)
-        return replace(measure_mixing(scores, arcs, weights, n_threads), arc_curvatures=None)
+        arcs, edges = average_pair_scores(self.automaton, scores.arcs, arc_sums), scores.edges
+        if edges is not None and edges.ndim == 2:
+            edges = average_edges(self.automaton, edges, arc_sums)
+        similar = replace(scores, edges=edges)
+        return replace(measure_mixing(similar, arcs, weights, n_threads), arc_curvatures=None)

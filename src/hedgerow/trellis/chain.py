@@ -119,39 +119,31 @@ class Chain(Trellis):
         out: Outputs,
         n_threads: int,
     ) -> None:
-        """Fast where that can be; with edges or extreme scores over the automaton of all pairs."""
+        """Fast where that can be; of extreme scores over the automaton of all pairs."""
         assert out.marginals is not None
-        left = np.ones(scores.n_sequences, dtype=np.uint8)
-        if scores.edges is None:
-            node_scores, arc_scores, _, offsets = kernel_arrays(scores)
-            _core.fill_tangents(
-                node_scores,
-                arc_scores,
-                offsets,
-                marginals,
-                nodes,
-                arcs,
-                out.marginals,
-                out.arc_sums,
-                out.pairs,
-                left,
-                n_threads,
-            )
-            if not left.any():
-                return
+        refused = np.empty(scores.n_sequences, dtype=np.uint8)
+        _core.fill_tangents(
+            *kernel_arrays(scores),
+            marginals,
+            nodes,
+            arcs,
+            out.marginals,
+            out.arc_sums,
+            out.pairs,
+            refused,
+            n_threads,
+        )
+        if not refused.any():
+            return
         automaton, over_pairs = pair_automaton(self.n_labels), self._over_automaton(scores)
         sums = None if out.arc_sums is None else np.empty(automaton.n_arcs)
         moves = None if arcs is None else automaton.arc_scores(np.ravel(arcs))
         outputs = replace(out, arc_sums=sums)
         AutomatonChain(automaton).fill_some_tangents(
-            over_pairs, marginals, nodes, moves, left, outputs, n_threads
+            over_pairs, marginals, nodes, moves, refused, outputs, n_threads
         )
         if out.arc_sums is not None and sums is not None:
-            by_pair = automaton.pattern_sums(sums).reshape(self.arc_shape)
-            if scores.edges is None:
-                out.arc_sums[...] += by_pair
-            else:
-                out.arc_sums[...] = by_pair
+            out.arc_sums[...] += automaton.pattern_sums(sums).reshape(self.arc_shape)
 
     def fill_viterbi(self, scores: Scores, codes: NDArray[np.int32], n_threads: int) -> None:
         _core.fill_viterbi(*kernel_arrays(scores), codes, n_threads)

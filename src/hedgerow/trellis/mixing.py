@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from hedgerow import _core
 from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis.reading import kernel_arrays, read_floats
 from hedgerow.trellis.trellis import Mixing, Scores
 
-__all__ = ["average_pair_scores", "measure_mixing"]
+__all__ = ["average_edges", "average_pair_scores", "measure_mixing"]
 
 
 def measure_mixing(
@@ -22,11 +23,10 @@ def measure_mixing(
 ) -> Mixing:
     """Of a first-order chain with the scores ``arcs`` (K, K) of label pairs, in single precision.
 
+    Edges, if the scores have any, are those of label pairs.
     ``weights`` (S,) say how much each sequence counts in the curvatures of the arcs; None is 1.
     """
-    if scores.edges is not None:
-        raise ValueError("mixing rates are known of chains without edges only")
-    nodes, _, _, offsets = kernel_arrays(scores)
+    nodes, _, edges, offsets = kernel_arrays(scores)
     found = Mixing(
         np.empty(len(nodes), dtype=np.float32),
         np.empty(len(nodes), dtype=np.float32),
@@ -35,6 +35,7 @@ def measure_mixing(
     _core.fill_mixing(
         nodes,
         read_floats(arcs),
+        edges,
         offsets,
         None if weights is None else read_floats(weights),
         found.nodes,
@@ -72,6 +73,27 @@ def average_pair_scores(
     of_label = np.tile(scores[:n_labels], n_labels)
     table: NDArray[np.float64] = np.where(seen, averages, of_label).reshape(n_labels, n_labels)
     return table
+
+
+def average_edges(
+    automaton: Automaton, edges: NDArray[np.float64], arc_sums: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Edges of label pairs, (N, K, K), that resemble edges of arcs, (N, A).
+
+    That of a label pair is the average over the arcs whose strings end in it, weighted by their
+    expected counts ``arc_sums`` (A,), or equally where these are all 0. A pair in which no arc ends
+    has the edge of the arc of its second label.
+    """
+    n_labels, n_pairs = automaton.n_labels, automaton.n_labels**2
+    longer, pairs = _last_pairs(automaton)
+    counts = arc_sums[longer].clip(min=0)
+    counts = np.where(np.bincount(pairs, counts, n_pairs)[pairs] > 0, counts, 1.0)
+    totals = np.bincount(pairs, counts, n_pairs)
+    unseen = np.flatnonzero(totals == 0)
+    shares = np.concatenate([counts / totals[pairs], np.ones(len(unseen))])
+    places = np.concatenate([longer, unseen % n_labels]), np.concatenate([pairs, unseen])
+    averages = csr_array((shares, places), shape=(automaton.n_arcs, n_pairs))
+    return np.asarray(edges @ averages).reshape(-1, n_labels, n_labels)
 
 
 def _last_pairs(automaton: Automaton) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

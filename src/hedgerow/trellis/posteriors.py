@@ -36,7 +36,8 @@ class Posteriors:
     arc_sums: NDArray[np.float64] | None
     """Expected number of times each arc is taken, in the shape of the arcs."""
     pairs: NDArray[np.float64] | None
-    """(N, K, K) probability of (label before, label); 0 where a sequence begins."""
+    """(N, K, K) probability of (label before, label), or of what the edges are scores of, in their
+    shape; 0 where a sequence begins."""
     pattern_marginals: NDArray[np.float64] | None
     """(N, P) probability that each label pattern ends at each position."""
     log_likelihoods: NDArray[np.float64] | None
@@ -68,7 +69,7 @@ def forward_backward(
         (N,) codes; when given, their log-likelihoods are computed in the same pass.
     pairs
         "sum" for the expected number of times each arc is taken, "each" also for the marginals of
-        label pairs at every position, None for neither.
+        label pairs at every position (of arcs if there are edges of arcs), None for neither.
     patterns
         Label patterns whose probability at every position to compute, by the arcs that end in them.
     weights
@@ -137,12 +138,13 @@ def allocate(
         raise ValueError(f"pairs is {pairs!r}; expected 'sum', 'each' or None")
     n_positions, n_labels = np.shape(scores.nodes)
     n_patterns = 0 if patterns is None else len(patterns.offsets) - 1
+    each = (n_positions, n_labels, n_labels) if scores.edges is None else np.shape(scores.edges)
     return Outputs(
         log_z=np.empty(scores.n_sequences),
         log_likelihoods=np.empty(scores.n_sequences) if likelihoods else None,
         marginals=np.empty((n_positions, n_labels)) if out is None else out,
         arc_sums=None if pairs is None else np.empty(np.shape(scores.arcs)),
-        pairs=np.empty((n_positions, n_labels, n_labels)) if pairs == "each" else None,
+        pairs=np.empty(each) if pairs == "each" else None,
         pattern_marginals=None if patterns is None else np.empty((n_positions, n_patterns)),
         patterns=patterns,
     )

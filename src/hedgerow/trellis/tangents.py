@@ -23,7 +23,7 @@ class Tangents:
     arc_sums: NDArray[np.float64] | None
     """Of the expected counts of the arcs, in their shape."""
     pairs: NDArray[np.float64] | None
-    """(N, K, K); 0 where a sequence begins."""
+    """(N, K, K), or in the shape of the edges; 0 where a sequence begins."""
 
 
 def tangent(

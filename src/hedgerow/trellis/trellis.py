@@ -34,7 +34,8 @@ class Scores:
     trellis : Trellis
         What the arcs belong to.
     edges : (N, K, K) or None
-        Scores of label pairs that differ from position to position.
+        Scores of label pairs that differ from position to position; those of sequences' first
+        positions are not read. Over an automaton they may be scores of its arcs instead, (N, A).
     """
 
     nodes: NDArray[np.float64]
@@ -86,7 +87,8 @@ class Outputs:
     arc_sums: NDArray[np.float64] | None = None
     """Expected number of times each arc is taken, in the shape of the arcs."""
     pairs: NDArray[np.float64] | None = None
-    """(N, K, K) probability of (label before, label); 0 where a sequence begins."""
+    """(N, K, K) probability of (label before, label), or of what the edges are scores of, in their
+    shape; 0 where a sequence begins."""
     pattern_marginals: NDArray[np.float64] | None = None
     """(N, P) probability that each label pattern ends at each position."""
     patterns: PatternArcs | None = None
