@@ -250,7 +250,7 @@ TEST(random_tables) {
     for (const auto& [n_dense, n_attributes] : all_columns)
       for (const auto& [before, after] : {std::pair(0, 0), std::pair(2, 1), std::pair(0, 3)})
         check_table(lengths, n_dense, n_attributes, before, after);
-  check_table({20000, 15000}, 2, 1, 1, 0);  // examples are counted in batches
+  check_table({20000, 15000}, 2, 1, 1, 0);    // examples are counted in batches
   check_table({40, 1, 9, 600}, 3, 2, 9, 11);  // and more offsets than are added at once
 }
 
