@@ -1,0 +1,39 @@
+// Trees as they are grown, node by node.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/forest.hpp"
+#include "trees/split.hpp"
+
+namespace hedgerow {
+
+// A tree node. Children come after their parent and side by side.
+struct TreeNode {
+  int32_t column = -1;  // -1: a leaf
+  int32_t offset = 0;
+  bool categorical = false;
+  BinSet left_bins{};
+  int32_t left = -1;  // and left + 1 is the right child
+  float value = 0.0f;
+  float gain = 0.0f;
+  float weight = 0.0f;  // sum of curvatures of its examples
+  bool operator==(const TreeNode&) const = default;
+};
+
+using GrownTree = std::vector<TreeNode>;
+
+// Numbers the nodes as if the youngest had always been split first.
+GrownTree renumber(const GrownTree& tree);
+
+// Puts a branch in the place of its root.
+void graft(const GrownTree& branch, int32_t root, GrownTree& tree);
+
+// A tree with the same splits, and values of the opposite sign.
+GrownTree negate(GrownTree tree);
+
+// A forest of one round, whose tree i adds to output i with a weight of 1.
+Forest build_forest(const std::vector<GrownTree>& trees);
+
+}  // namespace hedgerow
