@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "trees.hpp"
+#include "trees/cuts.hpp"
 #include "usable_numbers.hpp"
 
 namespace hedgerow::bindings {
@@ -37,6 +38,11 @@ ColumnValues read_values(const nb::any& given, Offsets cut_offsets, Doubles cuts
   return {values, cut_offsets, cuts, offsets};
 }
 
+void check_column_numbers(const Codes& columns, int64_t n_columns) {
+  for (size_t e = 0; e < columns.shape(0); ++e)
+    check(columns.data()[e] >= 0 && columns.data()[e] < n_columns, "a column is out of range");
+}
+
 template <class Value>
 int64_t find_unusable_number(Array<const Value, 1> values, double largest, bool may_be_missing,
                              int n_threads) {
@@ -50,6 +56,49 @@ int64_t find_unusable_number(Array<const Value, 1> values, double largest, bool 
   return found;
 }
 
+using ReturnedCuts = std::tuple<Returned<int64_t>, Returned<double>>;
+
+ReturnedCuts return_cuts(ColumnCuts&& cuts) {
+  return {to_numpy(std::move(cuts.counts)), to_numpy(std::move(cuts.values))};
+}
+
+void check_max_bins(int max_bins) {
+  check(max_bins >= 2 && max_bins <= kMaxCuts + 1, "max_bins must be from 2 to 255");
+}
+
+ReturnedCuts cut_all_columns(const nb::any& given, std::optional<Offsets> rows, int max_bins,
+                             int n_threads) {
+  const Numbers values = read_numbers(given);
+  check_max_bins(max_bins);
+  for (size_t i = 0; rows && i < rows->shape(0); ++i)
+    check(rows->data()[i] >= 0 && rows->data()[i] < static_cast<int64_t>(values.shape(0)),
+          "a row is out of range");
+  const size_t n_rows = rows ? rows->shape(0) : values.shape(0);
+  check(n_rows < size_t{1} << 32, "at most 2^32 - 1 rows are supported");
+  ColumnCuts cuts;
+  visit_numbers(values, [&](const auto* numbers) {
+    run_kernel([&](Stop& stop) {
+      cuts = cut_columns(numbers, static_cast<int64_t>(values.shape(1)), data_or_null(rows),
+                         static_cast<int64_t>(n_rows), max_bins, n_threads, stop);
+    });
+  });
+  return return_cuts(std::move(cuts));
+}
+
+ReturnedCuts cut_all_attributes(Codes attributes, Doubles values, int64_t n_positions,
+                                int64_t n_attributes, int max_bins, int n_threads) {
+  check_max_bins(max_bins);
+  check_shape(values, {attributes.shape(0)}, "values must have an entry for each attribute");
+  check_column_numbers(attributes, n_attributes);
+  ColumnCuts cuts;
+  run_kernel([&](Stop& stop) {
+    cuts = cut_attributes({n_positions, n_attributes, static_cast<int64_t>(values.shape(0)),
+                           attributes.data(), values.data()},
+                          max_bins, n_threads, stop);
+  });
+  return return_cuts(std::move(cuts));
+}
+
 }  // namespace
 
 void bind_bins(nb::module_& module) {
@@ -59,6 +108,15 @@ void bind_bins(nb::module_& module) {
              "be missing; the number of values if there is none.");
   module.def("find_unusable", &find_unusable_number<double>, array("values"), nb::arg("largest"),
              nb::arg("may_be_missing"), nb::arg("n_threads"));
+  module.def(
+      "cut_columns", &cut_all_columns, nb::arg("values"), optional_array("rows"),
+      nb::arg("max_bins"), nb::arg("n_threads"),
+      "How many cuts each column has, and the cuts, by some rows, or by all if rows is None.");
+  module.def("cut_attributes", &cut_all_attributes, array("attributes"), array("values"),
+             nb::arg("n_positions"), nb::arg("n_attributes"), nb::arg("max_bins"),
+             nb::arg("n_threads"),
+             "The same by the entries of sparse attributes; those with no other value than 0 and 1 "
+             "have no cuts.");
   nb::class_<ColumnValues>(module, "Values",
                            "Numbers of the columns at every position, and the cuts of their bins.")
       .def(nb::new_(&read_values), nb::arg("values"), array("cut_offsets"), array("cuts"),
@@ -88,9 +146,7 @@ void bind_bins(nb::module_& module) {
         const auto n_columns = static_cast<int64_t>(cut_offsets.shape(0)) - 1;
         check(columns.shape(0) == values.shape(0) && bins.shape(0) == values.shape(0),
               "columns and bins must have an entry for each value");
-        for (size_t e = 0; e < columns.shape(0); ++e)
-          check(columns.data()[e] >= 0 && columns.data()[e] < n_columns,
-                "a column is out of range");
+        check_column_numbers(columns, n_columns);
         run_kernel([&](Stop& stop) {
           fill_entry_bins(read, values.data(), columns.data(),
                           static_cast<int64_t>(values.shape(0)), bins.data(), n_threads, stop);

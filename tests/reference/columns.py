@@ -6,9 +6,9 @@ from hedgerow.encode import encode
 from hedgerow.trees.columns import Columns
 
 
-def learn(X, max_bins=255, index=None):
+def learn(X, max_bins=255, index=None, n_threads=1):
     sequences = encode(X, index=index)
-    return Columns.learn(sequences, index, max_bins), sequences
+    return Columns.learn(sequences, index, max_bins, n_threads), sequences
 
 
 def column_cuts(columns, number):

@@ -108,7 +108,7 @@ def test_ones_count_once_and_other_values_are_added_up(repeated, total):
     )
     schema = Schema("columns", 1, None, (True,))
     sequences = Sequences(np.array([0, 2]), schema, None, rows, (), True)
-    columns = Columns.learn(sequences, None, 255)
+    columns = Columns.learn(sequences, None, 255, 1)
     known = np.unique([0.0, total, 8.0])
     assert columns.cuts.tolist() == ((known[:-1] + known[1:]) / 2).tolist()
     table = to_dense_bins(columns, columns.bin(sequences, 1))

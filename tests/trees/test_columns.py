@@ -11,8 +11,6 @@ from hypothesis.extra import numpy as hnp
 
 from hedgerow import _core
 from hedgerow.encode import encode
-from hedgerow.trees import cuts
-from hedgerow.trees.columns import Columns
 from reference.columns import column_cuts, learn, midpoints, search, to_dense_bins
 from reference.forests import make_leaves, make_stump, make_tree
 
@@ -80,17 +78,6 @@ def test_a_frequent_value_has_its_own_bin_and_leaves_bins_to_the_others(max_bins
         assert np.delete(sizes, bins[0] - 1).max() <= 2 * 1000 / (max_bins - 2) + 2
 
 
-@given(
-    st.lists(st.one_of(st.integers(1, 3), st.integers(1, 1000)), max_size=60),
-    st.lists(st.integers(1, 50), min_size=1, max_size=60),
-    st.integers(2, 20),
-)
-def test_gaps_make_as_many_bins_as_there_may_be(below, above, max_bins):
-    counts = np.array([*below, 0, *above])  # an attribute is absent nowhere
-    gaps = cuts._choose_gaps(counts, max_bins)
-    assert gaps.sum() + 1 == min(len(counts), max_bins)
-
-
 def test_missing_constant_and_empty_columns():
     X = np.array([[np.nan, 3.0, np.nan], [1.0, 3.0, np.nan], [2.0, 3.0, np.nan]])
     columns, sequences = learn(X)
@@ -133,27 +120,12 @@ def test_every_dtype_has_the_bins_of_float64(dtype):
     np.testing.assert_array_equal(bins, wide.bin(wide_sequences, 1).dense)
 
 
-def test_many_rows_are_sampled_alike_every_time(monkeypatch):
-    monkeypatch.setattr(cuts, "MAX_ROWS", 1000)
-    X = np.random.default_rng(0).normal(size=(5000, 2))
-    sequences = encode(X)
-    first, again = (Columns.learn(sequences, None, 16) for _ in range(2))
-    np.testing.assert_array_equal(first.cuts, again.cuts)
-    monkeypatch.setattr(cuts, "MAX_ROWS", 5000)
-    assert (first.cuts != Columns.learn(sequences, None, 16).cuts).any()
-    counts = np.bincount(first.bin(sequences, 1).dense[:, 0])[1:]
-    assert counts.min() > 200
-    assert counts.max() < 450
-
-
 def test_blocks_and_threads_change_nothing(monkeypatch):
     X = np.random.default_rng(0).normal(size=(3000, 5))
     X[::7, 2] = np.nan
     columns, sequences = learn(X, 100)
     whole = columns.bin(sequences, 1).dense
     monkeypatch.setattr("hedgerow.trees.entries.BLOCK", 1000)
-    monkeypatch.setattr(cuts, "BLOCK", 1)
-    np.testing.assert_array_equal(learn(X, 100)[0].cuts, columns.cuts)
     for n_threads in (1, 2, 3):
         np.testing.assert_array_equal(columns.bin(sequences, n_threads).dense, whole)
 

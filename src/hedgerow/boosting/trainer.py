@@ -19,6 +19,7 @@ from hedgerow.objectives import TrainingObjective
 from hedgerow.potentials import NodeTrees
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
+from hedgerow.threads import count_threads
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.state import TrainingState
 from hedgerow.training.trainer import Trainer
@@ -62,8 +63,8 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.sequences = labelled.sequences
         self.data = TrainingSet.learn(self.crf, labelled, objective=self.objective)
         if self.base is None:
-            max_bins = int(self.crf.max_bins)
-            self.columns = Columns.learn(labelled.sequences, labelled.index, max_bins)
+            max_bins, n_threads = int(self.crf.max_bins), count_threads(self.crf.n_jobs)
+            self.columns = Columns.learn(labelled.sequences, labelled.index, max_bins, n_threads)
         else:
             self.columns = self.trees.columns
         self.settings = self._read_settings()

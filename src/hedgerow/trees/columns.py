@@ -17,7 +17,13 @@ from hedgerow.encode import check_schema, number_categories
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
-from hedgerow.trees.cuts import MAX_BINS, PRESENCE, ColumnCuts, cut_attributes, cut_dense
+from hedgerow.trees.cuts import (
+    MAX_BINS,
+    READ_AS_THEY_ARE,
+    ColumnCuts,
+    cut_attributes,
+    cut_dense,
+)
 from hedgerow.trees.entries import (
     dense_blocks,
     keep_entries,
@@ -27,8 +33,6 @@ from hedgerow.trees.entries import (
 
 # A text column of more categories becomes sparse: an attribute for each.
 MAX_CATEGORIES = 254
-# Numbers that kernels read as they are; others become float64 first.
-READ_AS_THEY_ARE = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +99,7 @@ class Columns(LazyAttributes):
         sequences: Sequences,
         index: _core.StringIndex | None,
         max_bins: int,
+        n_threads: int,
     ) -> Columns:
         """Choose the cuts of all columns.
 
@@ -106,28 +111,30 @@ class Columns(LazyAttributes):
             Names of the attributes, if X holds items.
         max_bins
             Most bins of a column of numbers, from 2 to 255.
+        n_threads
+            How many threads; the cuts do not depend on it.
         """
         check_max_bins(max_bins)
         index = index if sequences.schema.kind == "items" else None
         categories = tuple(column.categories for column in sequences.categorical)
         parts: list[ColumnCuts] = []
         if sequences.dense is not None:
-            parts.append(cut_dense(sequences.dense, max_bins))
+            parts.append(cut_dense(sequences.dense, max_bins, n_threads))
         n_dense_text = sum(map(is_dense, categories))
         parts.append(ColumnCuts(np.zeros(n_dense_text, np.int64), np.empty(0)))
         if sequences.sparse is not None:
             n_attributes = sequences.sparse.n_columns if index is None else len(index)
             rows = read_entries(sequences, n_attributes)
-            parts.append(cut_attributes(rows, n_attributes, max_bins))
+            parts.append(cut_attributes(rows, n_attributes, max_bins, n_threads))
         n_presence = sum(len(names) for names in categories if not is_dense(names))
-        parts.append(ColumnCuts(np.ones(n_presence, np.int64), np.full(n_presence, PRESENCE)))
-        counts = np.concatenate([part.counts for part in parts])
+        parts.append(ColumnCuts.presence(n_presence))
+        counts, cuts = ColumnCuts.join(parts)
         return cls(
             sequences.schema,
             index,
             sequences.sparse is not None,
             np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
-            np.concatenate([part.values for part in parts]),
+            cuts,
             categories,
         )
 
