@@ -195,22 +195,21 @@ def _count_runs(
     Gives the labels of those that occur at least `min_count` times, (n, length); where runs end
     whose parts do so; and, of these, their numbers among all that occur there.
     """
-    first_of_sequence = np.zeros(len(codes) + 1, dtype=np.bool_)
-    first_of_sequence[offsets] = True
+    can_end = codes >= 0
+    can_end[offsets[offsets < len(codes)]] = False  # no run goes on from one sequence to the next
     # Number of the run of the current length that ends at each position, -1 if none does.
     numbers = codes.astype(np.int64)
     strings = np.arange(n_labels, dtype=np.int32)[:, None]
     while True:
-        before = np.concatenate([np.array([-1]), numbers[:-1]])
-        ends = np.flatnonzero((before >= 0) & (codes >= 0) & ~first_of_sequence[:-1])
-        keys, inverse, counts = number(
-            before[ends] * n_labels + codes[ends], len(strings) * n_labels
-        )
+        ends_here = can_end[1:] & (numbers[:-1] >= 0)
+        runs = (numbers[:-1] * n_labels + codes[1:])[ends_here]
+        keys, inverse, counts = number(runs, len(strings) * n_labels)
+        ends = np.flatnonzero(ends_here) + 1
         kept = counts >= min_count
         if not kept.any():
             return
-        numbers = np.full(len(codes), -1)
-        numbers[ends] = np.where(kept, np.cumsum(kept) - 1, -1)[inverse]
         prefixes, last = np.divmod(keys[kept], n_labels)
         strings = np.column_stack([strings[prefixes], last.astype(np.int32)])
         yield strings, ends, inverse
+        numbers = np.full(len(codes), -1)
+        numbers[ends] = np.where(kept, np.cumsum(kept) - 1, -1)[inverse]

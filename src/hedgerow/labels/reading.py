@@ -114,7 +114,7 @@ def _read_list(y: Any, sequences: Sequences, name: str) -> NDArray[Any]:
             "pass one list of labels for every sequence"
         )
     parts = [
-        part if type(part) is list else _settle(part, f"{name}[{s}]")
+        part if type(part) in (list, np.ndarray) else _settle(part, f"{name}[{s}]")
         for s, part in enumerate(parts)
     ]
     for s, (part, length) in enumerate(zip(parts, sequences.lengths.tolist(), strict=True)):

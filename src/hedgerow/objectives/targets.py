@@ -134,10 +134,9 @@ class Targets(LazyAttributes):
         """How much each arc counts in all, but for partially labelled sequences."""
         shape = self.trellis.arc_shape
         taken = self.trellis.arcs_taken(self.codes, self.offsets)
-        taken = np.where(self.full_codes >= 0, taken, -1)
-        counted = taken >= 0
-        weights = None if self.weights is None else self.weights[counted]
-        counts = np.bincount(taken[counted], weights, int(np.prod(shape)))
+        if self.partial is not None:
+            taken[self.partial.positions] = -1
+        counts = np.bincount(taken + 1, self.weights, 1 + int(np.prod(shape)))[1:]
         return counts.astype(np.float64).reshape(shape)
 
     @lazy

@@ -68,11 +68,12 @@ def suit_training(both: Decoded, targets: Targets) -> Decode:
 
 def share_repeated(targets: Targets) -> float:
     """How often a known label repeats the known label before it."""
-    codes, inner = targets.codes, np.ones(len(targets.codes), np.bool_)
-    inner[targets.offsets[:-1]] = False
-    inner[1:] &= (codes[1:] >= 0) & (codes[:-1] >= 0)
-    places = np.flatnonzero(inner)
-    return float(np.mean(codes[places] == codes[places - 1])) if len(places) else 0.0
+    codes, offsets = targets.codes, targets.offsets
+    inner = (codes[1:] >= 0) & (codes[:-1] >= 0)
+    inner[offsets[(offsets > 0) & (offsets < len(codes))] - 1] = False
+    n_inner = int(np.count_nonzero(inner))
+    n_repeated = int(np.count_nonzero(inner & (codes[1:] == codes[:-1])))
+    return n_repeated / max(n_inner, 1)
 
 
 @dataclass(frozen=True)

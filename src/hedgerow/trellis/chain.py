@@ -62,9 +62,11 @@ class Chain(Trellis):
         return arc_sums.ravel()[self._pattern_codes()]
 
     def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-        arcs = np.full(len(codes), -1, dtype=np.int32)
-        known = (codes[:-1] >= 0) & (codes[1:] >= 0)
-        arcs[1:] = np.where(known, codes[:-1] * self.n_labels + codes[1:], -1)
+        arcs = np.empty(len(codes), np.int32)
+        np.multiply(codes[:-1], self.n_labels, out=arcs[1:])
+        arcs[1:] += codes[1:]
+        unknown = np.flatnonzero(codes < 0)
+        arcs[unknown] = arcs[unknown[unknown + 1 < len(codes)] + 1] = -1
         arcs[offsets[:-1][np.diff(offsets) > 0]] = -1
         return arcs
 
