@@ -39,8 +39,8 @@ ColumnValues read_values(const nb::any& given, Offsets cut_offsets, Doubles cuts
 }
 
 void check_column_numbers(const Codes& columns, int64_t n_columns) {
-  for (size_t e = 0; e < columns.shape(0); ++e)
-    check(columns.data()[e] >= 0 && columns.data()[e] < n_columns, "a column is out of range");
+  check(are_within(columns, 0, static_cast<size_t>(std::max<int64_t>(n_columns, 0))),
+        "a column is out of range");
 }
 
 template <class Value>

@@ -26,7 +26,8 @@ Observed read_observed(size_t n_positions, size_t n_outputs, const Codes& codes,
 // `gammas` are (N,) or (N, K).
 void write_curvatures(Table probabilities,
                       nb::ndarray<const float, nb::c_contig, nb::device::cpu> gammas,
-                      std::optional<Doubles> scales, Array<float, 2> out, int n_threads) {
+                      std::optional<Doubles> scales, float rate, float modest, Array<float, 2> out,
+                      int n_threads) {
   const size_t n_positions = probabilities.shape(0), n_labels = probabilities.shape(1);
   const bool by_label = gammas.ndim() == 2;
   check((gammas.ndim() == 1 || by_label) && gammas.shape(0) == n_positions &&
@@ -39,7 +40,9 @@ void write_curvatures(Table probabilities,
                              probabilities.data(),
                              gammas.data(),
                              by_label,
-                             data_or_null(scales)};
+                             data_or_null(scales),
+                             rate,
+                             modest};
   run_kernel([&](Stop& stop) { fill_curvatures(table, out.data(), n_threads, stop); });
 }
 
@@ -91,7 +94,8 @@ void bind_objectives(nb::module_& module) {
       },
       array("probabilities"), array("codes"), nb::arg("n_threads"));
   module.def("fill_curvatures", &write_curvatures, array("probabilities"), array("gammas"),
-             optional_array("scales"), array("out"), nb::arg("n_threads"));
+             optional_array("scales"), nb::arg("rate"), nb::arg("modest"), array("out"),
+             nb::arg("n_threads"));
 }
 
 }  // namespace hedgerow::bindings

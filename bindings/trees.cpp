@@ -12,13 +12,22 @@ namespace {
 
 using Bytes = Array<const uint8_t, 1>;
 
-void check_dense(const BinTable& table) {
-  for (int64_t t = 0; t < table.n_positions; ++t) {
-    const uint8_t* row = table.dense + t * table.n_dense;
-    bool fits = true;
-    for (int32_t c = 0; c < table.n_dense; ++c) fits &= row[c] <= table.n_bins[c];
-    check(fits, "a bin is larger than its column's number of bins");
-  }
+void check_dense(const BinTable& table, int n_threads, Stop& stop) {
+  constexpr int64_t kRows = 64;  // compared in one go
+  const int64_t n_dense = table.n_dense;
+  std::vector<uint8_t> most;
+  for (int64_t row = 0; row < kRows; ++row)
+    most.insert(most.end(), table.n_bins, table.n_bins + n_dense);
+  const auto check_rows = [&](int64_t first, int64_t end) {
+    uint8_t outside = 0;
+    for (int64_t t = first; t < end; t += kRows) {
+      const uint8_t* rows = table.dense + t * n_dense;
+      const int64_t n = std::min(kRows, end - t) * n_dense;
+      for (int64_t i = 0; i < n; ++i) outside |= static_cast<uint8_t>(rows[i] > most[i]);
+    }
+    check(outside == 0, "a bin is larger than its column's number of bins");
+  };
+  parallel_for_pieces(table.n_positions, kPositionsPerTask, n_threads, stop, check_rows);
 }
 
 void check_entries(const BinTable& table, int64_t n_entries) {
@@ -50,7 +59,8 @@ void check_columns(const BinTable& table) {
 std::unique_ptr<Bins> read_bins(Array<const uint8_t, 2> dense, std::optional<Offsets> entry_offsets,
                                 std::optional<Codes> attributes,
                                 std::optional<Bytes> attribute_bins, Codes n_bins,
-                                Bytes default_bins, Bytes categorical, Offsets offsets) {
+                                Bytes default_bins, Bytes categorical, Offsets offsets,
+                                int n_threads) {
   const size_t n_positions = dense.shape(0);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check_offsets(offsets, n_positions);
@@ -72,7 +82,7 @@ std::unique_ptr<Bins> read_bins(Array<const uint8_t, 2> dense, std::optional<Off
                  default_bins.data(),
                  categorical.data()};
   check_columns(table);
-  check_dense(table);
+  run_kernel([&](Stop& stop) { check_dense(table, n_threads, stop); });
   if (entry_offsets) {
     check(entry_offsets->shape(0) == n_positions + 1 &&
               attributes->shape(0) == attribute_bins->shape(0),
@@ -196,7 +206,7 @@ void bind_trees(nb::module_& module) {
   nb::class_<Bins>(module, "Bins", "Bins of the columns at every position.")
       .def(nb::new_(&read_bins), array("dense"), optional_array("entry_offsets"),
            optional_array("attributes"), optional_array("attribute_bins"), array("n_bins"),
-           array("default_bins"), array("categorical"), array("offsets"));
+           array("default_bins"), array("categorical"), array("offsets"), nb::arg("n_threads") = 1);
   nb::class_<TreeData>(module, "TreeData", "Bins, laid out for growing trees.")
       .def(
           "__init__",

@@ -18,7 +18,9 @@ void fill_curvatures(const CurvatureTable& table, float* out, int n_threads, Sto
           const float* gammas = table.gammas + (table.gammas_by_label ? t * n_labels : t);
           const double scale = table.scales == nullptr ? 1.0 : table.scales[t];
           for (int k = 0; k < n_labels; ++k) {
-            const auto gamma = static_cast<double>(gammas[table.gammas_by_label ? k : 0]);
+            const float full = gammas[table.gammas_by_label ? k : 0];
+            const auto gamma =
+                static_cast<double>(std::min(std::max(table.rate * full, table.modest), full));
             out[t * n_labels + k] = static_cast<float>(
                 scale * std::max(gamma * p[k] * (1.0 - p[k]), kSmallestCurvature));
           }

@@ -15,9 +15,12 @@ struct CurvatureTable {
   const float* gammas;          // (N, K), or (N,) for all labels alike
   bool gammas_by_label;
   const double* scales;  // (N,) how much a position counts; null: all 1
+  float rate;            // how much of each gamma counts,
+  float modest;          // where it is no more than this otherwise
 };
 
-// out (N, K) = scale * max(gamma p (1 - p), 1e-16): what is certain has some curvature too.
+// out (N, K) = scale * max(g p (1 - p), 1e-16) with g = min(max(rate * gamma, modest), gamma): what
+// is certain has some curvature too.
 void fill_curvatures(const CurvatureTable& table, float* out, int n_threads, Stop& stop);
 
 }  // namespace hedgerow

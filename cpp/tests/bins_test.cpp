@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/check.hpp"
+#include "trees/tiles.hpp"
 
 namespace hedgerow::tests {
 namespace {
@@ -85,6 +86,21 @@ TEST(cuts_rounded_up) {
   }
   CHECK(round_up<float>(1e300) == INFINITY);
   CHECK(round_up<float>(-1e300) == std::numeric_limits<float>::lowest());
+}
+
+TEST(columns_of_bytes) {
+  for (const int64_t n_rows : {0, 1, 7, 8, 21})
+    for (const int64_t n_columns : {1, 7, 8, 9, 20}) {
+      context = std::to_string(n_rows) + " rows, " + std::to_string(n_columns) + " columns";
+      const int64_t stride = n_columns + below(3), width = n_rows + below(3);
+      std::vector<uint8_t> rows(n_rows * stride), columns(n_columns * width, 7);  // 7: not written
+      for (uint8_t& value : rows) value = static_cast<uint8_t>(below(256));
+      std::vector<uint8_t> expected = columns;
+      for (int64_t r = 0; r < n_rows; ++r)
+        for (int64_t c = 0; c < n_columns; ++c) expected[c * width + r] = rows[r * stride + c];
+      copy_bytes(rows.data(), stride, n_rows, n_columns, columns.data(), width);
+      CHECK(columns == expected);
+    }
 }
 
 TEST(bins) {

@@ -69,10 +69,13 @@ TEST(curvatures) {
   const std::vector<float> gammas{1, 2, 3, 4};
   Stop stop(nullptr);
   std::vector<float> out(4);
-  fill_curvatures({2, 2, p.data(), gammas.data(), true, scales.data()}, out.data(), 2, stop);
+  fill_curvatures({2, 2, p.data(), gammas.data(), true, scales.data(), 1, 1}, out.data(), 2, stop);
   CHECK(out == std::vector<float>({0.375f, 0.75f, 1e-16f, 1e-16f}));
-  fill_curvatures({2, 2, p.data(), gammas.data(), false, nullptr}, out.data(), 1, stop);
+  fill_curvatures({2, 2, p.data(), gammas.data(), false, nullptr, 1, 1}, out.data(), 1, stop);
   CHECK(out == std::vector<float>({0.1875f, 0.1875f, 1e-16f, 1e-16f}));
+  const std::vector<float> large{16, 8, 8, 8};
+  fill_curvatures({2, 2, p.data(), large.data(), true, nullptr, 0.25, 3}, out.data(), 1, stop);
+  CHECK(out == std::vector<float>({0.75f, 0.5625f, 1e-16f, 1e-16f}));
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "trees/tiles.hpp"
+
 namespace hedgerow {
 namespace {
 
@@ -53,16 +55,14 @@ TreeData::TreeData(const BinTable& bins, const Windows& windows, int n_threads, 
   list_entries(n_threads, stop);
 }
 
-// Tile by tile, so that both sides stay in the cache.
+// Some rows at a time, so that both sides stay in the cache.
 void TreeData::transpose(int n_threads, Stop& stop) {
-  constexpr int64_t kTile = 64;
+  constexpr int64_t kRows = 256;
   const int64_t n_positions = bins_.n_positions, n_dense = bins_.n_dense;
   by_column_.resize(n_positions * n_dense);
-  parallel_for_pieces(n_positions, kTile, n_threads, stop, [&](int64_t begin, int64_t end) {
-    for (int64_t c = 0; c < n_dense; c += kTile)
-      for (int64_t column = c; column < std::min(c + kTile, n_dense); ++column)
-        for (int64_t row = begin; row < end; ++row)
-          by_column_[column * n_positions + row] = bins_.dense[row * n_dense + column];
+  parallel_for_pieces(n_positions, kRows, n_threads, stop, [&](int64_t begin, int64_t end) {
+    copy_bytes(bins_.dense + begin * n_dense, n_dense, end - begin, n_dense,
+               by_column_.data() + begin, n_positions);
   });
 }
 
@@ -141,25 +141,44 @@ void TreeData::list_entries(int n_threads, Stop& stop) {
     for (int64_t e = bins_.entry_offsets[t]; e < bins_.entry_offsets[t + 1]; ++e)
       list(slot_of(bins_.n_dense + bins_.attributes[e], bins_.attribute_bins[e]));
   };
+  // Threads first count the entries of their positions, then write them where they belong.
   constexpr int64_t kTask = 1024;
+  const int64_t n_tasks = (bins_.n_positions + kTask - 1) / kTask;
+  const auto for_pieces = [&](auto task) {
+    parallel_for_pieces(bins_.n_positions, kTask, n_threads, stop, task);
+  };
+  std::vector<int64_t> firsts(n_tasks + 1);  // of a task
   entry_offsets_.resize(bins_.n_positions + 1);
-  parallel_for_pieces(bins_.n_positions, kTask, n_threads, stop, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t)
-      for_entries_at(t, [&](int32_t) { ++entry_offsets_[t + 1]; });
+  entry_offsets_[0] = 0;
+  for_pieces([&](int64_t begin, int64_t end) {
+    int64_t n_before = 0, n_entries = 0;
+    for (int64_t t = begin; t < end; ++t, n_before = n_entries) {
+      for_entries_at(t, [&](int32_t) { ++n_entries; });
+      entry_offsets_[t + 1] = n_entries - n_before;
+    }
+    firsts[begin / kTask + 1] = n_entries;
   });
-  const int64_t n_entries =
-      std::accumulate(entry_offsets_.begin(), entry_offsets_.end(), int64_t{0});
+  const int64_t n_entries = std::accumulate(firsts.begin(), firsts.end(), int64_t{0});
   while (entries_together_ > 1 && n_entries < entries_together_ * bins_.n_positions)
     entries_together_ /= 2;
-  for (int64_t t = 0; t < bins_.n_positions; ++t) {
-    const int64_t n_groups = (entry_offsets_[t + 1] + entries_together_ - 1) / entries_together_;
-    entry_offsets_[t + 1] = entry_offsets_[t] + n_groups * entries_together_;
-  }
-  entries_.assign(entry_offsets_.back(), filler());
-  parallel_for_pieces(bins_.n_positions, kTask, n_threads, stop, [&](int64_t begin, int64_t end) {
+  const auto pad = [&](int64_t n) {
+    return (n + entries_together_ - 1) / entries_together_ * entries_together_;
+  };
+  for_pieces([&](int64_t begin, int64_t end) {
+    int64_t n_padded = 0;
+    for (int64_t t = begin; t < end; ++t) n_padded += pad(entry_offsets_[t + 1]);
+    firsts[begin / kTask + 1] = n_padded;
+  });
+  std::partial_sum(firsts.begin(), firsts.end(), firsts.begin());
+  entries_.resize(firsts.back());
+  for_pieces([&](int64_t begin, int64_t end) {
+    int64_t first = firsts[begin / kTask];
     for (int64_t t = begin; t < end; ++t) {
-      int32_t* next = entries_.data() + entry_offsets_[t];
+      int32_t* next = entries_.data() + first;
+      first += pad(entry_offsets_[t + 1]);
       for_entries_at(t, [&](int32_t slot) { *next++ = slot; });
+      std::fill(next, entries_.data() + first, filler());
+      entry_offsets_[t + 1] = first;
     }
   });
 }

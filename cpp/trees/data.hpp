@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "large_vector.hpp"
 #include "parallel.hpp"
 
 namespace hedgerow {
@@ -166,12 +167,12 @@ class TreeData {
   std::vector<uint8_t> first_bins_;       // by column: 0 if it has missing values, else 1
   std::vector<int32_t> first_slots_;      // (n_columns + 1,)
   std::vector<int32_t> slot_columns_;     // -1 for the filler
-  std::vector<uint8_t> by_column_;        // (n_dense, N), the dense bins again
+  LargeVector<uint8_t> by_column_;        // (n_dense, N), the dense bins again
   std::vector<FullFeature> full_features_;
   std::vector<FullRun> full_runs_;
   int64_t n_full_bins_ = 0;
-  std::vector<int64_t> entry_offsets_;  // (N + 1,)
-  std::vector<int32_t> entries_;        // slots, ascending within a position
+  LargeVector<int64_t> entry_offsets_;  // (N + 1,)
+  LargeVector<int32_t> entries_;        // slots, ascending within a position
   int entries_together_ = 4;            // or 2, or 1
 };
 

@@ -29,6 +29,10 @@ inline void copy_tile(const float* rows, int64_t stride, int64_t n_rows, int64_t
     copy_tile<float, float>(rows, stride, n_rows, n_columns, columns, width);
 }
 
+// The same for bytes, any number of columns.
+void copy_bytes(const uint8_t* rows, int64_t stride, int64_t n_rows, int64_t n_columns,
+                uint8_t* columns, int64_t width);
+
 // The first column of a tile that holds a column, of n_columns.
 inline int64_t first_of_tile(int64_t column, int64_t n_columns) {
   return std::max<int64_t>(std::min(column, n_columns - kTileColumns), 0);

@@ -6,23 +6,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow import _core
+from hedgerow.boosting.curvature import MODEST, temper
 
 
-def fill_curvatures(p, gammas, scales, n_threads=1):
+def fill_curvatures(p, gammas, scales, n_threads=1, rate=1.0):
     out = np.full(p.shape, np.nan, np.float32)
-    _core.fill_curvatures(p, gammas, scales, out, n_threads)
+    _core.fill_curvatures(p, gammas, scales, min(rate, 1.0), MODEST, out, n_threads)
     return out
 
 
-@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.integers(1, 3))
-def test_curvatures_are_those_of_numpy(seed, by_label, scaled, n_threads):
+rates = st.sampled_from([0.1, 0.3, 1.0, 2.0])
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.integers(1, 3), rates)
+def test_curvatures_are_those_of_numpy(seed, by_label, scaled, n_threads, rate):
     rng = np.random.default_rng(seed)
     p = rng.integers(0, 9, (rng.integers(0, 30), rng.integers(1, 5))) / 8  # exact products
-    gammas = (rng.integers(1, 9, p.shape if by_label else len(p)) / 4).astype(np.float32)
+    gammas = (rng.integers(1, 99, p.shape if by_label else len(p)) / 4).astype(np.float32)
+    tempered = temper(gammas, rate)
     scales = 2.0 ** rng.integers(-2, 3, len(p)) if scaled else None
-    expected = np.maximum((gammas if by_label else gammas[:, None]) * p * (1 - p), 1e-16)
+    expected = np.maximum((tempered if by_label else tempered[:, None]) * p * (1 - p), 1e-16)
     expected = expected if scales is None else scales[:, None] * expected
-    found = fill_curvatures(p, gammas, scales, n_threads)
+    found = fill_curvatures(p, gammas, scales, n_threads, rate)
     np.testing.assert_array_equal(found, expected.astype(np.float32))
 
 
@@ -59,6 +64,8 @@ def test_calls_that_make_no_sense(changes, message):
         "probabilities": np.full((3, 2), 0.5),
         "gammas": np.ones((3, 2), np.float32),
         "scales": np.ones(3),
+        "rate": 1.0,
+        "modest": 4.0,
         "out": np.empty((3, 2), np.float32),
         "n_threads": 1,
     }

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.boosting.curvature import measure_curvature, temper
+from hedgerow.boosting.curvature import MODEST, measure_curvature
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
@@ -327,8 +327,10 @@ class Booster(Update[Binned]):
         # The scores of the next step are not there yet: their memory serves till then.
         out = self._next_scores.reshape(-1).view(np.float32)[: self.scores.size]
         out = out.reshape(self.scores.shape)
-        gammas = temper(mixing.nodes, self.settings.learning_rate)
-        _core.fill_curvatures(probabilities, gammas, scales, out, self.n_threads)
+        rate = min(self.settings.learning_rate, 1.0)  # as `temper` does
+        _core.fill_curvatures(
+            probabilities, mixing.nodes, scales, rate, MODEST, out, self.n_threads
+        )
         return out
 
     def _pattern_curvatures(

@@ -179,6 +179,7 @@ class Columns(LazyAttributes):
             self.default_bins,
             self.categorical.astype(np.uint8),
             binned.offsets,
+            n_threads,
         )
 
     def values(self, sequences: Sequences) -> _core.Values | None:
