@@ -8,9 +8,9 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kBlockPositions = 1 << 12;
-constexpr int kRanges = 32;  // of attributes: tasks of the gradient
-constexpr int kAhead = 8;    // attributes and entries whose rows are fetched ahead of their turn
+constexpr int64_t kBlockPositions = kLowLimits ? 1 << 8 : 1 << 12;
+constexpr int kRanges = 32;    // of attributes: tasks of the gradient
+constexpr int kRowsAhead = 8;  // attributes and entries whose rows are fetched ahead of their turn
 
 }  // namespace
 
@@ -88,7 +88,7 @@ struct AttributeBlocks::ScoreBlock {
     Lanes lanes[N > 0 ? N : 1];
     for (int n = 0; n < kWhole; ++n) lanes[n] = load(from + n * kLanes);
     for (int32_t e = begin; e < end; ++e) {
-      prefetch_row(sums(std::min(e + kAhead, n_entries - 1)), n_outputs);
+      prefetch_row(sums(std::min(e + kRowsAhead, n_entries - 1)), n_outputs);
       const double value = block.value(e);
       const Lanes values = broadcast(value);
       double* to = sums(e);
@@ -106,7 +106,7 @@ struct AttributeBlocks::ScoreBlock {
     for (size_t i = 0; i < n_attributes; ++i) {
       const int64_t attribute = block.attributes[i];
       const int64_t w_begin = layout.offsets[attribute], n_weights = layout.n_weights(attribute);
-      const int64_t soon = block.attributes[std::min(i + kAhead, n_attributes - 1)];
+      const int64_t soon = block.attributes[std::min(i + kRowsAhead, n_attributes - 1)];
       prefetch_row(weights + layout.offsets[soon], static_cast<int>(layout.n_weights(soon)));
       const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
       if (layout.is_full(attribute)) {
@@ -195,7 +195,7 @@ struct AttributeBlocks::SumRange {
     for (int32_t i = block.bounds[range]; i <= last; ++i) {
       const int64_t attribute = block.attributes[i];
       const int64_t n_weights = layout.n_weights(attribute);
-      const int64_t soon = block.attributes[std::min(i + kAhead, last)];
+      const int64_t soon = block.attributes[std::min(i + kRowsAhead, last)];
       prefetch_row(gradient + layout.offsets[soon], static_cast<int>(layout.n_weights(soon)));
       double* out = gradient + layout.offsets[attribute];
       const int32_t begin = block.offsets[i], end = block.offsets[i + 1];

@@ -8,7 +8,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kCheckEvery = 4096;  // positions
+constexpr int64_t kPositionsPerCheck = 4096;  // positions
 
 // The probability of the most probable label but `label`; 0 if there is no other.
 double find_rival(const double* p, int n_labels, int label) {
@@ -24,7 +24,7 @@ double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 template <class Visit>
 void for_each_margin(const LabelledMarginals& table, Stop& stop, Visit visit) {
   for (int64_t t = 0; t < table.n_positions; ++t) {
-    if (t % kCheckEvery == 0) stop.check();
+    if (t % kPositionsPerCheck == 0) stop.check();
     const int32_t label = table.labels[t];
     if (label < 0 || table.weights[t] == 0.0) continue;
     const double* p = table.marginals + t * table.n_labels;

@@ -112,7 +112,7 @@ inline constexpr Kind kKinds[] = {{2, 0, false},     {2, 0.3, false},   {2, 0, t
 inline std::vector<Kind> kinds_for(int n_labels) {
   std::vector<Kind> kinds;
   for (size_t i = 0; i < std::size(kKinds); ++i)
-    if (n_labels <= 17 || i % 3 == n_labels % size_t{3}) kinds.push_back(kKinds[i]);
+    if (n_labels <= 8 || i % 3 == n_labels % size_t{3}) kinds.push_back(kKinds[i]);
   return kinds;
 }
 

@@ -86,12 +86,12 @@ TEST(first_order) {
     }
   for (const int n_labels : {2, 9, 26}) {
     context = "long, K=" + std::to_string(n_labels);
-    check_against_automaton(first_order(n_labels, {900, 1, 200, 0}, {3, 0.05, false}), 1e-10);
-    check_against_automaton(first_order(n_labels, {500, 1, 200, 0}, {3, 0.05, true}), 1e-10);
+    check_against_automaton(first_order(n_labels, {600, 1, 200, 0}, {3, 0.05, false}), 1e-10);
+    check_against_automaton(first_order(n_labels, {300, 1, 70, 0}, {3, 0.05, true}), 1e-10);
   }
   // So many matrices are not all kept for the way back.
   context = "blocks";
-  check_against_automaton(first_order(41, {700, 3, 600}, {3, 0, true}), 1e-10);
+  check_against_automaton(first_order(41, {90, 3, 70}, {3, 0, true}), 1e-10);
 }
 
 // What is found of a sequence does not depend on those that share the lanes with it.
@@ -123,7 +123,7 @@ TEST(pieces) {
   for (const int n_labels : {2, 3, 8})
     for (const Kind& kind : {Kind{2, 0, false}, Kind{20, 0.2, false}, Kind{150, 0.1, false}}) {
       context = "pieces, " + describe(n_labels, kind);
-      const Batch batch = first_order(n_labels, {2100, 3, 2500}, kind);
+      const Batch batch = first_order(n_labels, {1100, 3, 700}, kind);
       CHECK(batch.length(0) > kLongestStrand);
       check_against_automaton(batch, 1e-10 + 1e-11 * kind.spread);
       const Posteriors one = posteriors_of(batch, batch.chain());
@@ -159,7 +159,7 @@ TEST(late_fallback_of_chains) {
 }
 
 TEST(threads_do_not_matter_to_chains) {
-  const std::vector<int64_t> lengths(130, 21);
+  const std::vector<int64_t> lengths(30, 21);
   for (const int n_labels : {3, 6, 20}) {
     const Kind kind{3, 0.1, n_labels == 6};
     context = describe(n_labels, kind);

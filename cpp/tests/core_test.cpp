@@ -3,6 +3,9 @@
 
 #include "tests/check.hpp"
 
+// The undefined-behaviour sanitizer stops the program by an illegal instruction: print the stack.
+extern "C" const char* __asan_default_options() { return "handle_sigill=1"; }
+
 int main() {
   using namespace hedgerow::tests;
   for (const Test& test : all_tests()) {

@@ -15,7 +15,7 @@
 namespace hedgerow::tests {
 namespace {
 
-const auto kPool = std::make_shared<MemoryPool>();
+const auto kExamplesPool = std::make_shared<MemoryPool>();
 
 Units units_of(const std::vector<Derivatives>& derivatives) {
   Stop stop(nullptr);
@@ -71,23 +71,23 @@ TEST(which_take_part) {
   const auto is = [](const Derivatives& d, int32_t position, float gradient, float curvature) {
     return d.position == position && d.gradient == gradient && d.curvature == curvature;
   };
-  const Examples all(table, sampling, kPool, 2, stop);
+  const Examples all(table, sampling, kExamplesPool, 2, stop);
   const std::span<const Derivatives> first = all.of_output(0);
   CHECK(all.n_outputs() == 2 && first.size() == 3 && all.of_output(1).size() == 3);
   CHECK(is(first[0], 0, 0.5f, 1.0f) && is(first[1], 1, 0.25f, 3.0f) && is(first[2], 3, 0.0f, 7.0f));
   CHECK(is(all.of_output(1)[1], 1, -0.25f, 4.0f));
   Sampling trimmed = sampling;
   trimmed.trim = 0.25;  // on the edge at position 1, and half of it at position 0
-  CHECK(Examples(table, trimmed, kPool, 1, stop).of_output(0).empty());
+  CHECK(Examples(table, trimmed, kExamplesPool, 1, stop).of_output(0).empty());
   table.is_opposite = true;
-  const Examples one(table, sampling, kPool, 2, stop);
+  const Examples one(table, sampling, kExamplesPool, 2, stop);
   CHECK(one.is_opposite() && !all.is_opposite() && one.of_output(0).empty());
   CHECK(std::ranges::equal(one.of_output(1), all.of_output(1), [&](const auto& a, const auto& b) {
     return is(a, b.position, b.gradient, b.curvature);
   }));
   table.is_opposite = false;
   table.curvatures_by_output = false;
-  const Examples alike(table, {0.25, nullptr, nullptr, 0.0, nullptr, 0}, kPool, 1, stop);
+  const Examples alike(table, {0.25, nullptr, nullptr, 0.0, nullptr, 0}, kExamplesPool, 1, stop);
   CHECK(alike.of_output(0).size() == 3 && is(alike.of_output(0)[2], 4, 3.0f, 5.0f));
 }
 
@@ -102,8 +102,8 @@ TEST(stratified) {
   const DerivativeTable table{kPositions, 1, gradients.data(), curvatures.data(), true};
   Stop stop(nullptr);
   const auto sampled = [&](double ratio) {
-    const Examples examples(table, {-1.0, nullptr, nullptr, ratio, codes.data(), 3}, kPool, 2,
-                            stop);
+    const Examples examples(table, {-1.0, nullptr, nullptr, ratio, codes.data(), 3}, kExamplesPool,
+                            2, stop);
     const std::span<const Derivatives> first = examples.of_output(0);
     return std::vector<Derivatives>(first.begin(), first.end());
   };

@@ -152,7 +152,7 @@ TEST(mixing_by_threads) {
     for (const double spread : {2.0, 50.0}) {
       const Kind kind{spread, 0.1, n_labels == 3 && spread == 2.0};
       context = describe(n_labels, kind);
-      const Batch batch = first_order(n_labels, std::vector<int64_t>(300, 13), kind);
+      const Batch batch = first_order(n_labels, std::vector<int64_t>(60, 13), kind);
       const Bounds one = mixing_of(batch);
       for (const int n_threads : {2, 5}) CHECK(mixing_of(batch, n_threads) == one);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "trellis/chain.hpp"
 
 namespace hedgerow {
@@ -17,7 +18,8 @@ namespace hedgerow {
 // a chunk, added in chunk order, are the same for any number of threads.
 inline std::vector<int64_t> build_chunks(const ChainScores& scores) {
   constexpr int64_t kMaxChunks = 64;
-  constexpr int64_t kMinChunkWork = 1 << 14;  // positions x labels, or x label pairs with edges
+  // Positions x labels, or x label pairs with edges.
+  constexpr int64_t kMinChunkWork = kLowLimits ? 1 << 10 : 1 << 14;
   const int64_t n_positions = scores.offsets[scores.n_sequences], n_labels = scores.n_labels;
   const int64_t per_position = scores.edges == nullptr ? n_labels : n_labels * n_labels;
   const int64_t target = std::max(n_positions / kMaxChunks + 1, kMinChunkWork / per_position + 1);

@@ -10,7 +10,7 @@ namespace hedgerow {
 namespace {
 
 // Bytes of the matrices that are kept at most.
-constexpr int64_t kKeptBytes = 1 << 23;
+constexpr int64_t kKeptBytes = kLowLimits ? 1 << 19 : 1 << 23;
 
 // sums[j, k] = edges[j, k] + arcs[j, k], and the largest and the smallest of them, NaN not counted.
 // The padding repeats column 0. edges: (K, K); arcs, sums: (K, stride); n_inner: rows of the edges

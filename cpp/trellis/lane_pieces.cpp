@@ -9,7 +9,8 @@
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kPieceNumbers = 1 << 11;  // positions x labels: scratch memory stays in the cache
+// Positions x labels: scratch memory stays in the cache.
+constexpr int64_t kPieceNumbers = kLowLimits ? 1 << 9 : 1 << 11;
 
 // What the kernel reads and writes of a group of pieces. T: length of the longest.
 struct ProductScratch {

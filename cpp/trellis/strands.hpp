@@ -20,7 +20,7 @@ inline bool labels_fit_lanes(int n_labels) {
 }
 
 // Scratch memory of a lane grows with its sequence: longer ones do not get one.
-inline constexpr int64_t kLongestStrand = kLowLimits ? 1 << 10 : 1 << 14;
+inline constexpr int64_t kLongestStrand = kLowLimits ? 1 << 9 : 1 << 14;
 
 // What shares the lanes: whole sequences, or pieces of sequences.
 template <int kWidth>
