@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "large_pages.hpp"
+
 namespace hedgerow {
 
 // Blocks of memory that wait for their next use. Threads may share a pool.
@@ -41,7 +43,9 @@ class MemoryPool {
       // One that is too small would only wait.
       if (size >= kLeastKept && !idle_.empty()) idle_.pop_back();
     }
-    return {std::make_unique_for_overwrite<std::byte[]>(size), size};
+    Block block{std::make_unique_for_overwrite<std::byte[]>(size), size};
+    prefer_large_pages(block.bytes.get(), size);
+    return block;
   }
 
   // Small blocks go back to the heap, which knows how to keep them.

@@ -1,7 +1,6 @@
 #include "trees/examples.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -101,18 +100,6 @@ Examples::Examples(const std::vector<std::vector<Derivatives>>& by_output,
     require(examples.front().position >= 0, "a position is negative");
     n_positions_ = std::max<int64_t>(n_positions_, examples.back().position + 1);
   }
-}
-
-Sum Units::round(const Derivatives& derivatives) const {
-  // Adding it leaves the nearest integer in the low bits.
-  constexpr double kRound = 0x1.8p52;
-  const auto nearest = [](double x) {
-    return static_cast<int32_t>(std::bit_cast<int64_t>(x + kRound) & 0xFFFFFFFF);
-  };
-  // Units are powers of two, and so are their inverses.
-  const int32_t of_gradient = nearest(derivatives.gradient * (1.0 / gradient));
-  const int32_t of_curvature = nearest(derivatives.curvature * (1.0 / curvature));
-  return Sum(of_gradient, std::max(of_curvature, 1));
 }
 
 Units choose_units(std::span<const Derivatives> derivatives, Crew& crew) {

@@ -1,6 +1,8 @@
 // Examples: what the trees of a round learn from.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -76,7 +78,17 @@ struct Units {
   double gradient;
   double curvature;
 
-  Sum round(const Derivatives& derivatives) const;
+  Sum round(const Derivatives& derivatives) const {
+    // Adding it leaves the nearest integer in the low bits.
+    constexpr double kRound = 0x1.8p52;
+    const auto nearest = [](double x) {
+      return static_cast<int32_t>(std::bit_cast<int64_t>(x + kRound) & 0xFFFFFFFF);
+    };
+    // Units are powers of two, and so are their inverses.
+    const int32_t of_gradient = nearest(derivatives.gradient * (1.0 / gradient));
+    const int32_t of_curvature = nearest(derivatives.curvature * (1.0 / curvature));
+    return Sum(of_gradient, std::max(of_curvature, 1));
+  }
 };
 // Throws std::invalid_argument if a derivative is not finite or a curvature negative. Idle threads
 // of the crew help.

@@ -120,6 +120,25 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
   return chosen;
 }
 
+// Copies positions to the left or to the right, as the marks say, both in order.
+void copy_sides(std::span<const int32_t> positions, const uint8_t* goes_left, int32_t* left,
+                int32_t* right) {
+  constexpr int64_t kTogether = 1024;
+  int32_t lefts[kTogether], rights[kTogether];
+  const int64_t n = std::ssize(positions);
+  for (int64_t begin = 0; begin < n; begin += kTogether) {
+    const int64_t n_some = std::min(kTogether, n - begin);
+    // Each goes to both sides and is kept on one of them: there is no branch to be guessed wrong.
+    int64_t n_left = 0;
+    for (int64_t i = 0; i < n_some; ++i) {
+      lefts[n_left] = rights[i - n_left] = positions[begin + i];
+      n_left += goes_left[begin + i];
+    }
+    left = std::copy_n(lefts, n_left, left);
+    right = std::copy_n(rights, n_some - n_left, right);
+  }
+}
+
 class Grower;
 
 // Growers that wait for their next use. Threads share it.
@@ -382,13 +401,10 @@ class Grower {
     });
     std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
     crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
-      int64_t left = n_left[begin / kPieceSize];
-      int64_t right = n_left.back() + begin - left;
-      for (int64_t i = begin; i < end; ++i) {
-        parent.spare[goes_left[i] ? left : right] = parent.positions[i];
-        left += goes_left[i];
-        right += !goes_left[i];
-      }
+      const int64_t left = n_left[begin / kPieceSize];
+      const int64_t right = n_left.back() + begin - left;
+      copy_sides(parent.positions.subspan(begin, end - begin), goes_left + begin,
+                 parent.spare.data() + left, parent.spare.data() + right);
     });
     return static_cast<size_t>(n_left.back());
   }
