@@ -48,8 +48,11 @@ void check_random_columns(int64_t n_rows, int64_t n_columns) {
   std::vector<int64_t> offsets{0};
   std::vector<double> values, cuts;
   for (int64_t c = 0; c < n_columns; ++c) {
-    const int64_t n_cuts = c == 0 ? kMaxCuts : below(9);
-    for (int64_t i = 0; i < n_cuts; ++i) cuts.push_back(static_cast<double>(i) / 100.0 - 1.5);
+    // Many in equal distances, many that are close together at one end, or few.
+    const int64_t n_cuts = c == 0 ? kMaxCuts : c == 1 ? 100 : below(9);
+    const double power = c == 1 ? 1.0 + static_cast<double>(below(4)) : 1.0;
+    for (int64_t i = 0; i < n_cuts; ++i)
+      cuts.push_back(std::pow(static_cast<double>(i) / 100.0, power) - 1.5);
     offsets.push_back(static_cast<int64_t>(cuts.size()));
   }
   for (int64_t i = 0; i < n_rows * n_columns; ++i) values.push_back(random_value());

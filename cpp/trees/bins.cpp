@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <limits>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -15,7 +18,8 @@ namespace {
 constexpr int64_t kTaskRows = 256;
 constexpr int64_t kTaskEntries = 1 << 14;
 
-constexpr int kSearches = 8;  // searches in flight
+constexpr int kSearches = 8;            // searches in flight
+constexpr int64_t kIndexedRows = 1000;  // from which an index of the cuts pays
 // Up to so many cuts are sooner all compared than searched.
 constexpr int64_t kMostCompared = 48;
 
@@ -76,7 +80,7 @@ constexpr int kCounted = 8;
 
 template <class T>
 void compare_cuts(const T* values, const T* cuts, int64_t n_cuts, uint8_t* bins) {
-  search_cuts<kCounted<T> >(values, cuts, n_cuts, bins);
+  search_cuts<kCounted<T>>(values, cuts, n_cuts, bins);
 }
 
 #endif
@@ -90,6 +94,88 @@ HEDGEROW_INLINE void find_column_bins(const T* values, int64_t n, const T* cuts,
   for (; i + kSearches <= n; i += kSearches)
     search_cuts<kSearches>(values + i, cuts, n_cuts, bins + i);
   for (; i < n; ++i) search_cuts<1>(values + i, cuts, n_cuts, bins + i);
+}
+
+// Many cuts of a column, in buckets of equal width: most values are soon found in theirs.
+template <class T>
+class CutIndex {
+ public:
+  CutIndex(const T* cuts, int64_t n_cuts) : first_(cuts[0]) {
+    std::copy_n(cuts, n_cuts, cuts_);
+    std::fill(cuts_ + n_cuts, std::end(cuts_), std::numeric_limits<T>::quiet_NaN());  // never <=
+    scale_ = kBuckets / (cuts[n_cuts - 1] - first_);
+    int64_t c = 0;
+    for (int32_t bucket = 0; bucket < kBuckets; ++bucket) {
+      starts_[bucket] = static_cast<uint8_t>(c);
+      while (c < n_cuts && bucket_of(cuts[c]) == bucket) ++c;
+      most_ = std::max(most_, c - starts_[bucket]);
+    }
+  }
+
+  // Cuts in one bucket.
+  int64_t most() const { return most_; }
+
+  // A value that is not below another is in no earlier bucket, so the cuts of earlier ones are <=
+  // it, and those of later ones are not.
+  HEDGEROW_INLINE void find(const T* values, int64_t n, uint8_t* bins) const {
+    int64_t i = 0;
+    for (; i + kTogether <= n; i += kTogether) find_some<kTogether>(values + i, bins + i);
+    for (; i < n; ++i) find_some<1>(values + i, bins + i);
+  }
+
+ private:
+  static constexpr int32_t kBuckets = 1024;
+  static constexpr int kTogether = 16;
+
+  // Also for what is not finite.
+  HEDGEROW_INLINE int32_t bucket_of(T value) const {
+    constexpr T kLast = kBuckets - 1;
+    const T place = (value - first_) * scale_;
+    return static_cast<int32_t>(place > 0 ? (place < kLast ? place : kLast) : T{0});
+  }
+
+  template <int n>
+  HEDGEROW_INLINE void find_some(const T* values, uint8_t* bins) const {
+    int32_t below[n];
+    for (int i = 0; i < n; ++i) below[i] = bucket_of(values[i]);
+    for (int i = 0; i < n; ++i) below[i] = starts_[below[i]];
+    int64_t left = most_;
+    while (left > 0) {
+      const auto half = static_cast<int32_t>((left + 1) / 2);
+      for (int i = 0; i < n; ++i) {
+        const int32_t above = below[i] + half;
+        below[i] = cuts_[above - 1] <= values[i] ? above : below[i];
+      }
+      left -= half;
+    }
+    for (int i = 0; i < n; ++i)
+      bins[i] =
+          static_cast<uint8_t>((1 + below[i]) & -static_cast<int32_t>(values[i] == values[i]));
+  }
+
+  int64_t most_ = 0;
+  T first_, scale_;
+  T cuts_[2 * kMaxCuts];
+  uint8_t starts_[kBuckets];  // how many cuts are in earlier buckets
+};
+
+// Null if it would not help: with values far from all others, most cuts share a bucket.
+template <class T>
+std::unique_ptr<CutIndex<T>> build_index(const T* cuts, int64_t n_cuts) {
+  auto index = std::make_unique<CutIndex<T>>(cuts, n_cuts);
+  return index->most() < 8 ? std::move(index) : nullptr;
+}
+
+HEDGEROW_CLONES
+void find_indexed_bins(const CutIndex<float>& index, const float* values, int64_t n,
+                       uint8_t* bins) {
+  index.find(values, n, bins);
+}
+
+HEDGEROW_CLONES
+void find_indexed_bins(const CutIndex<double>& index, const double* values, int64_t n,
+                       uint8_t* bins) {
+  index.find(values, n, bins);
 }
 
 }  // namespace
@@ -112,19 +198,28 @@ void fill_bins(const Cuts& cuts, const Value* values, int64_t n_rows, int64_t n_
   using Number = Compared<Value>;
   std::vector<Number> rounded(cuts.offsets[n_columns]);
   std::transform(cuts.values, cuts.values + rounded.size(), rounded.begin(), round_up<Number>);
+  const auto n_cuts = [&](int64_t c) { return cuts.offsets[c + 1] - cuts.offsets[c]; };
+  std::vector<std::unique_ptr<CutIndex<Number>>> indices(n_columns);  // where it pays
+  for (int64_t c = 0; c < n_columns && n_rows >= kIndexedRows; ++c)
+    if (n_cuts(c) > kMostCompared)
+      indices[c] = build_index(rounded.data() + cuts.offsets[c], n_cuts(c));
   parallel_for_pieces(n_rows, kTaskRows, n_threads, stop, [&](int64_t first, int64_t end) {
     Number tile[kTileColumns * kTaskRows];
-    uint8_t column_bins[kTaskRows];
+    uint8_t tile_bins[kTileColumns * kTaskRows];
     const int64_t n = end - first;
     for (int64_t begin = 0; begin < n_columns; begin += kTileColumns) {
       const int64_t n_tile = std::min(kTileColumns, n_columns - begin);
       copy_tile(values + first * n_columns + begin, n_columns, n, n_tile, tile, kTaskRows);
-      for (int64_t c = begin; c < begin + n_tile; ++c) {
-        fill_column_bins(tile + (c - begin) * kTaskRows, n, rounded.data() + cuts.offsets[c],
-                         cuts.offsets[c + 1] - cuts.offsets[c], column_bins);
-        uint8_t* out = bins + first * stride + c;
-        for (int64_t i = 0; i < n; ++i) out[i * stride] = column_bins[i];
+      for (int64_t i = 0; i < n_tile; ++i) {
+        const int64_t c = begin + i;
+        const Number* column = tile + i * kTaskRows;
+        uint8_t* column_bins = tile_bins + i * kTaskRows;
+        if (indices[c] != nullptr)
+          find_indexed_bins(*indices[c], column, n, column_bins);
+        else
+          fill_column_bins(column, n, rounded.data() + cuts.offsets[c], n_cuts(c), column_bins);
       }
+      copy_bytes(tile_bins, kTaskRows, n_tile, n, bins + first * stride + begin, stride);
     }
   });
 }

@@ -416,9 +416,9 @@ class Grower {
     for (int bin = 0; bin < 256; ++bin)
       is_left[bin] = contains(split.left_bins, static_cast<uint8_t>(bin));
     const auto mark = [&](auto bin_of) {
+      const int32_t* positions = parent.positions.data();
       int64_t n_left = 0;
-      for (int64_t i = begin; i < end; ++i)
-        n_left += marks[i] = is_left[bin_of(parent.positions[i])];
+      for (int64_t i = begin; i < end; ++i) n_left += marks[i] = is_left[bin_of(positions[i])];
       return n_left;
     };
     const int offset = split.offset;
