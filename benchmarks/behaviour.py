@@ -75,7 +75,8 @@ def learnt(crf: Any) -> Answers:
         "classes": crf.classes_,
         "decode": crf.decode_,
         "patterns": crf.patterns(),
-        "transitions": crf.transitions(),
+        # Earlier versions call it transitions.
+        "transitions": getattr(crf, "transition_weights", getattr(crf, "transitions", None))(),
     }
     if isinstance(crf, TreeCRF):
         return answers | {

@@ -8,6 +8,7 @@
 
 #include "arrays.hpp"
 #include "trees.hpp"
+#include "trees/context_forest.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -126,9 +127,45 @@ void add_scores_of_values(const Forest& forest, const ColumnValues& values, Tabl
   });
 }
 
+ContextForest read_context_forest(const Forest& forest, const Contexts& contexts,
+                                  int32_t first_label_column) {
+  check(forest.n_outputs() == contexts.n_outputs(), "contexts are of other labels");
+  check(forest.n_columns() <= first_label_column + contexts.n_lags(),
+        "a split asks about a label that no context has");
+  return ContextForest(forest, contexts, first_label_column);
+}
+
+void add_context_scores(const ContextForest& forest, const Bins& bins, Table nodes,
+                        Array<const float, 2> edges, Array<double, 2> out_nodes,
+                        Array<float, 2> out_edges, int n_threads) {
+  check(forest.n_columns() <= bins.table.n_columns(), "the trees ask about more columns");
+  const size_t n_positions = bins.dense.shape(0);
+  const auto n_labels = static_cast<size_t>(forest.n_outputs());
+  const auto n_edges = static_cast<size_t>(forest.n_edges());
+  const char* of_nodes = "nodes must have a row for each position and a column for each label";
+  const char* of_edges = "edges must have a row for each position and a column for each edge";
+  check_shape(nodes, {n_positions, n_labels}, of_nodes);
+  check_shape(out_nodes, {n_positions, n_labels}, of_nodes);
+  check_shape(edges, {n_positions, n_edges}, of_edges);
+  check_shape(out_edges, {n_positions, n_edges}, of_edges);
+  run_kernel([&](Stop& stop) {
+    forest.add_scores(bins.table, bins.n_sequences(), bins.offsets.data(),
+                      {nodes.data(), edges.data(), out_nodes.data(), out_edges.data()}, n_threads,
+                      stop);
+  });
+}
+
 }  // namespace
 
 void bind_forest(nb::module_& module) {
+  nb::class_<ContextForest>(module, "ContextForest",
+                            "Trees that ask about labels before a position, ready to be walked.")
+      .def(nb::new_(&read_context_forest), nb::arg("forest"), nb::arg("contexts"),
+           nb::arg("first_label_column"))
+      .def("add_scores", &add_context_scores, nb::arg("bins"), array("nodes"), array("edges"),
+           array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
+           "Fill the outputs with the scores of labels, (N, K), and of edges, (N, E) float32, and\n"
+           "what all trees add to them; at first positions they add to labels alone.");
   nb::class_<Forest> forest(
       module, "Forest",
       "All trees of a model: T trees, grown in R rounds, as flat arrays.\n\n"

@@ -143,6 +143,50 @@ std::unique_ptr<Examples> list_examples(Offsets offsets, Codes positions,
   return std::make_unique<Examples>(by_output, std::make_shared<MemoryPool>());
 }
 
+Contexts read_contexts(int n_labels, Codes labels, Array<const uint8_t, 2> before) {
+  check(n_labels >= 1 && labels.shape(0) == before.shape(0),
+        "every edge needs a label and labels before it");
+  return Contexts(n_labels, {labels.data(), labels.shape(0)}, static_cast<int>(before.shape(1)),
+                  {before.data(), before.size()});
+}
+
+void add_context_examples(ContextExamples& examples, int64_t first_position, Offsets offsets,
+                          Table gradients, OptionalArray<const float, 2> probabilities,
+                          Array<const float, 1> curvatures, double trim,
+                          std::optional<Doubles> scales, OptionalArray<const uint8_t, 1> selected,
+                          int n_threads) {
+  const size_t n_positions = gradients.shape(0);
+  const auto n_edges = static_cast<size_t>(examples.contexts().n_edges());
+  check_offsets(offsets, n_positions);
+  check(first_position >= 0 && first_position >= examples.n_positions(),
+        "positions must come in order");
+  const size_t end = static_cast<size_t>(first_position) + n_positions;
+  check(end < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
+  check(gradients.shape(1) == n_edges, "gradients must have one for each position and edge");
+  check_shape(probabilities, {n_positions, n_edges},
+              "probabilities must have one for each position and edge");
+  check_shape(curvatures, {n_positions}, "curvatures must have one for each position");
+  check(!scales || scales->shape(0) >= end, "scales must have one for each position");
+  check(!selected || selected->shape(0) >= end, "selected must have one for each position");
+  const EdgeDerivatives derivatives{first_position,
+                                    static_cast<int64_t>(n_positions),
+                                    static_cast<int64_t>(offsets.shape(0)) - 1,
+                                    offsets.data(),
+                                    gradients.data(),
+                                    data_or_null(probabilities),
+                                    curvatures.data()};
+  const Sampling sampling{trim, data_or_null(scales), data_or_null(selected), 0.0, nullptr, 0};
+  run_kernel([&](Stop& stop) { examples.add(derivatives, sampling, n_threads, stop); });
+}
+
+void stratify_context_examples(ContextExamples& examples, Codes codes, double negative_ratio,
+                               uint64_t key, int n_threads) {
+  check(static_cast<int64_t>(codes.shape(0)) >= examples.n_positions() && negative_ratio > 0.0,
+        "sampling by label needs a code for each position, and a ratio above 0");
+  const Sampling sampling{0.0, nullptr, nullptr, negative_ratio, codes.data(), key};
+  run_kernel([&](Stop& stop) { examples.stratify(sampling, n_threads, stop); });
+}
+
 std::tuple<Returned<int32_t>, Returned<float>, Returned<float>> arrays_of_output(
     const Examples& examples, int output) {
   check(output >= 0 && output < examples.n_outputs(), "the output is out of range");
@@ -159,11 +203,12 @@ std::tuple<Returned<int32_t>, Returned<float>, Returned<float>> arrays_of_output
 
 GrowthRules read_rules(int max_leaves, int max_depth, double min_child_weight,
                        double min_split_gain, double reg_lambda, double max_step,
-                       double learning_rate, double colsample_bytree, double colsample_bynode) {
+                       double learning_rate, double colsample_bytree, double colsample_bynode,
+                       double label_lambda) {
   check(max_leaves >= 1 && max_leaves <= kMaxTreeNodes / 2, "max_leaves is out of range");
   check(max_depth >= 0, "max_depth is negative");
-  return {max_leaves, max_depth,     min_child_weight, min_split_gain,  reg_lambda,
-          max_step,   learning_rate, colsample_bytree, colsample_bynode};
+  return {max_leaves, max_depth,     min_child_weight, min_split_gain,   reg_lambda,
+          max_step,   learning_rate, colsample_bytree, colsample_bynode, label_lambda};
 }
 
 std::unique_ptr<ColumnRules> read_column_rules(int32_t n_columns,
@@ -190,8 +235,10 @@ std::unique_ptr<ColumnRules> read_column_rules(int32_t n_columns,
                                        max_columns);
 }
 
-Forest grow(const TreeData& data, const Examples& examples, const GrowthRules& rules, uint64_t key,
-            int n_threads, const ColumnRules* column_rules, std::shared_ptr<MemoryPool> pool) {
+template <class AnyExamples>
+Forest grow(const TreeData& data, const AnyExamples& examples, const GrowthRules& rules,
+            uint64_t key, int n_threads, const ColumnRules* column_rules,
+            std::shared_ptr<MemoryPool> pool) {
   check(examples.n_positions() <= data.bins().n_positions, "an example has no position");
   std::vector<GrownTree> trees;
   run_kernel([&](Stop& stop) {
@@ -230,11 +277,29 @@ void bind_trees(nb::module_& module) {
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
                   array("gradients"), array("curvatures"))
       .def("of_output", &arrays_of_output, nb::arg("output"));
+  nb::class_<Contexts>(module, "Contexts",
+                       "Labels before a position, as far as trees may ask about them.")
+      .def(nb::new_(&read_contexts), nb::arg("n_labels"), array("labels"), array("before"),
+           "Edge e of a position leads to the label ``labels[e]``, -1 if it is never taken, and\n"
+           "``before[e]`` are 1 + the labels one, two ... positions before, 0 if not known.")
+      .def_prop_ro("n_edges", &Contexts::n_edges)
+      .def_prop_ro("n_lags", &Contexts::n_lags);
+  nb::class_<ContextExamples>(module, "ContextExamples",
+                              "What the trees of a round learn from, context by context.")
+      .def(nb::init<Contexts, int64_t>(), nb::arg("contexts"), nb::arg("n_positions"))
+      .def("clear", &ContextExamples::clear)
+      .def("add", &add_context_examples, nb::arg("first_position"), array("offsets"),
+           array("gradients"), optional_array("probabilities"), array("curvatures"), nb::kw_only(),
+           nb::arg("trim"), optional_array("scales") = nb::none(),
+           optional_array("selected") = nb::none(), nb::arg("n_threads"))
+      .def("stratify", &stratify_context_examples, array("codes"), nb::arg("negative_ratio"),
+           nb::arg("key"), nb::arg("n_threads"))
+      .def("n_rows", &ContextExamples::n_rows, nb::arg("output"));
   nb::class_<GrowthRules>(module, "GrowthRules", "What a tree may be, and how far it may go.")
       .def(nb::new_(&read_rules), nb::kw_only(), nb::arg("max_leaves"), nb::arg("max_depth"),
            nb::arg("min_child_weight"), nb::arg("min_split_gain"), nb::arg("reg_lambda"),
            nb::arg("max_step"), nb::arg("learning_rate"), nb::arg("colsample_bytree") = 1.0,
-           nb::arg("colsample_bynode") = 1.0);
+           nb::arg("colsample_bynode") = 1.0, nb::arg("label_lambda") = 0.0);
   nb::class_<ColumnRules>(module, "ColumnRules",
                           "Which way scores go with a column, and which columns may meet.")
       .def(nb::new_(&read_column_rules), nb::kw_only(), nb::arg("n_columns"),
@@ -244,14 +309,17 @@ void bind_trees(nb::module_& module) {
           "are_kept",
           [](const ColumnRules& rules, const Forest& forest) {
             const bool fits = rules.n_outputs() < 0 || rules.n_outputs() == forest.n_outputs();
-            check(fits && forest.n_columns() <= rules.n_columns(),
-                  "column rules are for other outputs or columns");
+            check(fits, "column rules are for other outputs");
             return rules.are_kept(forest.trees());
           },
           nb::arg("forest"));
-  module.def("grow_trees", &grow, nb::arg("data"), nb::arg("examples"), nb::arg("rules"),
-             nb::arg("key"), nb::arg("n_threads"), nb::arg("column_rules").none() = nb::none(),
-             nb::arg("pool").none() = nb::none());
+  const auto define_grow = [&](auto* function) {
+    module.def("grow_trees", function, nb::arg("data"), nb::arg("examples"), nb::arg("rules"),
+               nb::arg("key"), nb::arg("n_threads"), nb::arg("column_rules").none() = nb::none(),
+               nb::arg("pool").none() = nb::none());
+  };
+  define_grow(&grow<Examples>);
+  define_grow(&grow<ContextExamples>);
 }
 
 }  // namespace hedgerow::bindings

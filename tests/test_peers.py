@@ -103,7 +103,7 @@ def test_linear_crf_finds_the_minimum_that_crfsuite_finds(crfsuite):
     for name, label, weight in zip(*table.values(), strict=True):
         theirs = info.state_features.get((name.replace("(bias)", "bias"), label), 0.0)
         assert weight == pytest.approx(theirs, abs=1e-3)
-    for before, label, weight in zip(*fine.transitions().values(), strict=True):
+    for before, label, weight in zip(*fine.transition_weights().values(), strict=True):
         assert weight == pytest.approx(info.transitions[before, label], abs=1e-3)
 
 

@@ -341,7 +341,7 @@ def test_a_file_of_format_4_keeps_how_its_data_were_read():
     loaded = load_kept("linear_crf_format_4")
     assert loaded.recipe_ == {"format": "conll", "label": -1}
     assert loaded.transition_attributes == "B"
-    assert {"", "B:old"} <= set(loaded.transitions()["attribute"])
+    assert {"", "B:old"} <= set(loaded.transition_weights()["attribute"])
 
 
 def test_a_file_of_format_5_keeps_the_weights_of_its_trees():

@@ -40,7 +40,7 @@ def fitted(estimator, form, **parameters):
 
 def all_tables(crf, x):
     explanation = crf.explain(x, 1)
-    tables = [crf.patterns(), crf.transitions()]
+    tables = [crf.patterns(), crf.transition_weights()]
     tables += [crf.trees(), crf.importances()] if isinstance(crf, TreeCRF) else [crf.weights()]
     return [*tables, explanation.features, explanation.transitions, explanation.to_table()]
 
@@ -112,7 +112,7 @@ def test_a_form_that_is_not_known():
 def test_empty_tables(form):
     crf = fitted(LinearCRF, form, order=0)
     assert isinstance(crf.patterns(), TYPES[form])
-    assert len(crf.transitions()["weight"]) == 0
+    assert len(crf.transition_weights()["weight"]) == 0
 
 
 def test_a_table_is_a_dict_of_arrays_that_shows_itself():

@@ -50,7 +50,7 @@ def assert_same(first, second, factor=1):
         np.testing.assert_allclose(first.predict_proba(X), second.predict_proba(X), atol=1e-6)
         return
     assert first.loss_ == pytest.approx(factor * second.loss_, rel=1e-9)
-    for table in ("weights", "transitions", "patterns"):
+    for table in ("weights", "transition_weights", "patterns"):
         one, two = getattr(first, table)(), getattr(second, table)()
         for name in set(one) - {"weight"}:
             np.testing.assert_array_equal(one[name], two[name])

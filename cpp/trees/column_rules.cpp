@@ -71,9 +71,13 @@ bool ColumnRules::allow_columns(const TreeArrays& trees, int64_t tree) const {
     const int32_t column = trees.columns[n];
     if (column < 0) continue;
     const std::vector<int32_t>& branch = branches[n - first];
+    const int32_t left = trees.lefts[n];
+    if (column >= n_columns_) {  // labels before a position
+      branches[left + 1] = branches[left] = std::vector<int32_t>(branch);
+      continue;
+    }
     if (!directions_.empty() && directions(trees.outputs[tree])[column] == kUnused) return false;
     if (!branch.empty() && limits_interactions() && !allowed_below(branch)[column]) return false;
-    const int32_t left = trees.lefts[n];
     branches[left] = branches[left + 1] = extend(branch, column);
   }
   return true;
@@ -90,7 +94,7 @@ bool ColumnRules::allow_values(const TreeArrays& trees, int64_t tree) const {
     const int32_t column = trees.columns[first + n];
     if (column < 0) continue;
     const int32_t left = trees.lefts[first + n], right = left + 1;
-    const int8_t direction = directions(output)[column];
+    const int8_t direction = column < n_columns_ ? directions(output)[column] : int8_t{kAnyWay};
     if (direction == kRising && most[left] > least[right]) return false;
     if (direction == kFalling && least[left] < most[right]) return false;
     least[n] = std::min(least[left], least[right]);

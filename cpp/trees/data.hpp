@@ -27,6 +27,14 @@ struct BinTable {
   const uint8_t* categorical;     // (n_dense + n_attributes,) 1 if the order of bins means nothing
 
   int32_t n_columns() const { return n_dense + n_attributes; }
+  // Those of n positions from `first` on.
+  BinTable from(int64_t first, int64_t n) const {
+    BinTable part = *this;
+    part.n_positions = n;
+    part.dense += first * n_dense;
+    if (entry_offsets != nullptr) part.entry_offsets += first;
+    return part;
+  }
 };
 
 // Sequences, and how far a feature may look to either side of a position.

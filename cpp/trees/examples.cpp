@@ -26,29 +26,37 @@ void for_examples_at(const DerivativeTable& table, const Sampling& sampling, int
 // Keeps all examples of an output where its label was observed, and a share of the others, which
 // count for as much as all of them in the mean; returns how many are left.
 int64_t stratify(std::span<Derivatives> examples, int output, const Sampling& sampling) {
-  const int32_t* codes = sampling.codes;
   int64_t n_positive = 0;
-  for (const Derivatives& example : examples) n_positive += codes[example.position] == output;
-  const int64_t n_negative = static_cast<int64_t>(examples.size()) - n_positive;
-  const double share = sampling.negative_ratio *
-                       static_cast<double>(std::max<int64_t>(n_positive, 1)) /
-                       static_cast<double>(std::max<int64_t>(n_negative, 1));
-  if (share >= 1.0) return static_cast<int64_t>(examples.size());
-  const uint64_t key = derive_key(sampling.key, static_cast<uint64_t>(output));
-  const auto upscale = static_cast<float>(1.0 / share);
+  for (const Derivatives& example : examples)
+    n_positive += sampling.codes[example.position] == output;
+  const Negatives negatives(sampling, output, n_positive, std::ssize(examples));
   int64_t n_kept = 0;
   for (Derivatives example : examples) {
-    if (codes[example.position] != output) {
-      if (draw_uniform(key, static_cast<uint64_t>(example.position)) >= share) continue;
-      example.gradient *= upscale;
-      example.curvature *= upscale;
-    }
+    const float weight = negatives.weigh(example.position);
+    if (weight == 0.0f) continue;
+    example.gradient *= weight;
+    example.curvature *= weight;
     examples[n_kept++] = example;
   }
   return n_kept;
 }
 
 }  // namespace
+
+Negatives::Negatives(const Sampling& sampling, int output, int64_t n_positive, int64_t n_examples)
+    : codes_(sampling.codes),
+      output_(output),
+      key_(derive_key(sampling.key, static_cast<uint64_t>(output))) {
+  const int64_t n_negative = n_examples - n_positive;
+  share_ = sampling.negative_ratio * static_cast<double>(std::max<int64_t>(n_positive, 1)) /
+           static_cast<double>(std::max<int64_t>(n_negative, 1));
+}
+
+float Negatives::weigh(int32_t position) const {
+  if (share_ >= 1.0 || codes_[position] == output_) return 1.0f;
+  const bool is_drawn = draw_uniform(key_, static_cast<uint64_t>(position)) < share_;
+  return is_drawn ? static_cast<float>(1.0 / share_) : 0.0f;
+}
 
 // Threads first count the examples of their positions, then write them where they belong.
 Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
@@ -103,23 +111,20 @@ Examples::Examples(const std::vector<std::vector<Derivatives>>& by_output,
 }
 
 Units choose_units(std::span<const Derivatives> derivatives, Crew& crew) {
-  struct Sums {
-    double gradients = 0.0, curvatures = 0.0;
-    bool has_negative = false;
-  };
   const auto n = static_cast<int64_t>(derivatives.size());
-  std::vector<Sums> by_piece((n + kPositionsPerTask - 1) / kPositionsPerTask);
+  std::vector<Magnitudes> by_piece((n + kPositionsPerTask - 1) / kPositionsPerTask);
   crew.share_pieces(n, kPositionsPerTask, [&](int64_t begin, int64_t end) {
-    Sums sums;
-    for (const Derivatives& d : derivatives.subspan(begin, end - begin)) {
-      sums.gradients += std::abs(d.gradient);
-      sums.curvatures += d.curvature;
-      sums.has_negative |= d.curvature < 0.0f;
-    }
+    Magnitudes sums;
+    for (const Derivatives& d : derivatives.subspan(begin, end - begin))
+      sums.add(d.gradient, d.curvature);
     by_piece[begin / kPositionsPerTask] = sums;
   });
-  Sums all;
-  for (const Sums& sums : by_piece) {
+  return choose_units(by_piece);
+}
+
+Units choose_units(std::span<const Magnitudes> by_piece) {
+  Magnitudes all;
+  for (const Magnitudes& sums : by_piece) {
     all.gradients += sums.gradients;
     all.curvatures += sums.curvatures;
     all.has_negative |= sums.has_negative;

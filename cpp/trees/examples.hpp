@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -43,6 +44,21 @@ struct Sampling {
   double negative_ratio;    // examples of labels not observed for each one that was; 0: all
   const int32_t* codes;     // (N,) the observed label, -1 if unknown; null if the ratio is 0
   uint64_t key;
+};
+
+// Which examples of an output are drawn where its label was not observed.
+class Negatives {
+ public:
+  Negatives(const Sampling& sampling, int output, int64_t n_positive, int64_t n_examples);
+
+  // How much an example counts; 0: it is left out.
+  float weigh(int32_t position) const;
+
+ private:
+  const int32_t* codes_;
+  int output_;
+  uint64_t key_;
+  double share_;
 };
 
 // The examples of every output, by position.
@@ -90,8 +106,22 @@ struct Units {
     return Sum(of_gradient, std::max(of_curvature, 1));
   }
 };
+
+// How large some derivatives are together.
+struct Magnitudes {
+  double gradients = 0.0, curvatures = 0.0;
+  bool has_negative = false;  // a curvature
+
+  void add(float gradient, float curvature) {
+    gradients += std::abs(gradient);
+    curvatures += curvature;
+    has_negative |= curvature < 0.0f;
+  }
+};
+
 // Throws std::invalid_argument if a derivative is not finite or a curvature negative. Idle threads
 // of the crew help.
 Units choose_units(std::span<const Derivatives> derivatives, Crew& crew);
+Units choose_units(std::span<const Magnitudes> by_piece);
 
 }  // namespace hedgerow

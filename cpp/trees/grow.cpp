@@ -7,12 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
-#include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "random.hpp"
 #include "require.hpp"
+#include "trees/growing_tree.hpp"
 
 namespace hedgerow {
 namespace {
@@ -22,88 +23,6 @@ constexpr uint64_t kTreeColumns = 1, kNodeColumns = 2;  // purposes of random nu
 
 // Memory for the histograms of nodes whose branches are grown side by side.
 constexpr int64_t kBytesOfBranches = 1 << 24;
-
-// A node that may still be split.
-struct OpenNode {
-  int32_t node;
-  int depth;
-  int64_t first;                 // place of its examples among those of the tree
-  std::span<int32_t> positions;  // of its examples
-  std::span<int32_t> spare;      // room for as many
-  Sum total;
-  StepBounds bounds{};
-  std::vector<int32_t> branch{};  // columns split on above it, if that limits what it may use
-  Split split{};
-  std::unique_ptr<Histogram> histogram{};
-
-  int64_t n_examples() const { return std::ssize(positions); }
-};
-
-// The nodes whose splits are known, and which of them is split next. Best first, that of the
-// largest gain, among equals the oldest. If all will be split in the end, the youngest: then few
-// histograms are open at a time.
-class Frontier {
- public:
-  explicit Frontier(bool best_first) : comes_later_{best_first} {}
-
-  bool empty() const { return nodes_.empty(); }
-  void push(OpenNode node) {
-    nodes_.push_back(std::move(node));
-    std::push_heap(nodes_.begin(), nodes_.end(), comes_later_);
-  }
-  OpenNode pop() {
-    std::pop_heap(nodes_.begin(), nodes_.end(), comes_later_);
-    OpenNode node = std::move(nodes_.back());
-    nodes_.pop_back();
-    return node;
-  }
-
- private:
-  struct ComesLater {
-    bool best_first;
-
-    bool operator()(const OpenNode& a, const OpenNode& b) const {
-      if (!best_first) return a.node < b.node;
-      if (a.split.gain != b.split.gain) return a.split.gain < b.split.gain;
-      return a.node > b.node;
-    }
-  };
-  ComesLater comes_later_;
-  std::vector<OpenNode> nodes_;  // a heap
-};
-
-// Arrays for the examples of a tree.
-struct Space {
-  // Those of a node stand together in one of the two, in order, and it has the same places in the
-  // other.
-  PooledArray<int32_t> positions, spare;
-  PooledArray<uint8_t> goes_left;  // by example of the nodes that are partitioned
-  PooledArray<Sum> sums;           // (N,) by position
-
-  Space(const std::shared_ptr<MemoryPool>& pool, int64_t n_examples, int64_t n_positions)
-      : positions(pool, n_examples),
-        spare(pool, n_examples),
-        goes_left(pool, n_examples),
-        sums(pool, n_positions) {}
-};
-
-// A tree, or a branch of it that grows apart.
-struct GrowingTree {
-  uint64_t key;
-  SplitRules rules;
-  std::shared_ptr<Space> space;
-  std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
-  const int8_t* directions;       // by column, of type ColumnDirection; null: any way
-  GrownTree nodes{};
-  int n_leaves = 1;
-};
-
-// The nodes whose splits are wanted next: a root, or two siblings.
-struct Pending {
-  OpenNode counted;                        // its histogram is made from its examples,
-  std::optional<OpenNode> sibling{};       // that of its sibling, which has as many or more, from
-  std::unique_ptr<Histogram> of_parent{};  // their parent's by subtraction
-};
 
 // Marks a share of the n features, or of those that are marked already; at least one.
 std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& among, double share,
@@ -172,15 +91,37 @@ class Grower {
         stop_(stop),
         builder_(data, crew, stop) {}
 
-  GrownTree grow(std::span<const Derivatives> derivatives, int output, uint64_t key) {
-    GrowingTree tree = plant(derivatives, output, key);
-    Frontier frontier(is_best_first());
-    open(tree, open_root(tree, derivatives), frontier);
-    const bool has_branches = grow_from(tree, std::ssize(derivatives), frontier);
-    return has_branches ? renumber(tree.nodes) : std::move(tree.nodes);
+  GrownTree grow(const Examples& examples, int output, uint64_t key) {
+    const std::span<const Derivatives> derivatives = examples.of_output(output);
+    const Units units = choose_units(derivatives, crew_);
+    GrowingTree tree = plant(units, output, key);
+    return complete(tree, open_root(tree, std::ssize(derivatives), [&](int64_t i) {
+                      return std::pair(derivatives[i].position, units.round(derivatives[i]));
+                    }));
+  }
+
+  GrownTree grow(const ContextExamples& examples, int output, uint64_t key) {
+    const auto rows = std::make_shared<const ContextRows>(examples, output, pool_,
+                                                          data_.bins().n_positions, crew_);
+    GrowingTree tree = plant(rows->units(), output, key);
+    tree.rows = rows;
+    std::vector<int32_t> all(rows->n_contexts());
+    std::iota(all.begin(), all.end(), 0);
+    return complete(tree, open_root(tree, rows->n_rows(), [&](int64_t row) {
+                      const int32_t position = rows->position(row);
+                      return std::pair(position, rows->sum(position, all));
+                    }));
   }
 
  private:
+  GrownTree complete(GrowingTree& tree, Pending root) {
+    Frontier frontier(is_best_first());
+    const int64_t n_examples = root.counted.n_examples();
+    open(tree, std::move(root), frontier);
+    const bool has_branches = grow_from(tree, n_examples, frontier);
+    return has_branches ? renumber(tree.nodes) : std::move(tree.nodes);
+  }
+
   bool is_best_first() const {
     return rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth;
   }
@@ -231,7 +172,7 @@ class Grower {
     crew_.share(std::ssize(branches), [&](int64_t i) {
       const Crew::AtWork at_work(crew_);
       OpenNode& node = branches[i];
-      GrowingTree branch{tree.key, tree.rules, tree.space, tree.features, tree.directions};
+      GrowingTree branch{tree.key, tree.rules, tree.rows, tree.features, tree.directions};
       branch.nodes = {tree.nodes[node.node]};
       const int64_t n_examples = node.n_examples();
       Frontier frontier(false);
@@ -246,16 +187,10 @@ class Grower {
     for (size_t i = 0; i < branches.size(); ++i) graft(grown[i], branches[i].node, tree.nodes);
   }
 
-  GrowingTree plant(std::span<const Derivatives> derivatives, int output, uint64_t key) const {
-    const Units units = choose_units(derivatives, crew_);
+  GrowingTree plant(const Units& units, int output, uint64_t key) const {
     const SplitRules rules{rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
                            units.gradient, units.curvature};
-    GrowingTree tree{
-        key,
-        rules,
-        std::make_shared<Space>(pool_, std::ssize(derivatives), data_.bins().n_positions),
-        {},
-        nullptr};
+    GrowingTree tree{key, rules, nullptr, {}, nullptr};
     if (column_rules_ != nullptr && column_rules_->has_monotone(output))
       tree.directions = column_rules_->directions(output);
     if (column_rules_ != nullptr && column_rules_->has_unused(output))
@@ -273,31 +208,57 @@ class Grower {
     return features;
   }
 
-  Pending open_root(GrowingTree& tree, std::span<const Derivatives> derivatives) {
-    const auto n = static_cast<int64_t>(derivatives.size());
-    const Units units{tree.rules.gradient_unit, tree.rules.curvature_unit};
-    Space& space = *tree.space;
+  // example(i) is the position of an example and its sum.
+  template <class Example>
+  Pending open_root(GrowingTree& tree, int64_t n, Example example) {
+    const auto space = std::make_shared<Space>(pool_, n, data_.bins().n_positions, is_joint(tree));
     std::vector<Sum> totals((n + kPieceSize - 1) / kPieceSize);
     crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
       Sum total;
       for (int64_t i = begin; i < end; ++i) {
-        const int32_t position = derivatives[i].position;
-        space.positions[i] = position;
-        total += space.sums[position] = units.round(derivatives[i]);
+        const auto [position, sum] = example(i);
+        space->positions[i] = position;
+        total += space->sums[position] = sum;
       }
       totals[begin / kPieceSize] = total;
     });
-    const Sum total = std::accumulate(totals.begin(), totals.end(), Sum{});
-    const std::span positions(space.positions.data(), n), spare(space.spare.data(), n);
-    return {add_node(tree, 0, 0, positions, spare, total, {})};
+    OpenNode root{.node = 0,
+                  .depth = 0,
+                  .first = 0,
+                  .positions = {space->positions.data(), static_cast<size_t>(n)},
+                  .spare = {space->spare.data(), static_cast<size_t>(n)},
+                  .total = std::accumulate(totals.begin(), totals.end(), Sum{}),
+                  .space = space};
+    if (tree.rows != nullptr) {
+      root.contexts.resize(tree.rows->n_contexts());
+      std::iota(root.contexts.begin(), root.contexts.end(), 0);
+    }
+    if (is_joint(tree)) fill_joint(*tree.rows, root);
+    add_leaf(tree, root);
+    return {std::move(root)};
   }
 
   void count(const GrowingTree& tree, Pending& pending) {
     OpenNode& node = pending.counted;
     if (!may_split(tree, node) && !(pending.sibling && may_split(tree, *pending.sibling))) return;
     node.histogram = take_histogram();
-    builder_.fill({node.positions, tree.space->sums.data()}, pending.of_parent.get(),
+    builder_.fill({node.positions, node.space->sums.data()}, pending.of_parent.get(),
                   *node.histogram);
+    if (tree.rows != nullptr) count_contexts(*tree.rows, node);
+  }
+
+  void count_contexts(const ContextRows& rows, OpenNode& node) {
+    const int64_t n_pieces = crew_.n_pieces(node.n_examples() / kPieceSize);
+    std::vector<std::vector<Sum>> by_piece(n_pieces, std::vector<Sum>(rows.n_contexts()));
+    crew_.share(n_pieces, [&](int64_t piece) {
+      const int64_t begin = node.n_examples() * piece / n_pieces;
+      const int64_t end = node.n_examples() * (piece + 1) / n_pieces;
+      rows.add_to(node.positions.subspan(begin, end - begin), node.contexts,
+                  by_piece[piece].data());
+    });
+    for (int64_t piece = 1; piece < n_pieces; ++piece)
+      for (int c = 0; c < rows.n_contexts(); ++c) by_piece[0][c] += by_piece[piece][c];
+    node.histogram->contexts = std::move(by_piece[0]);
   }
 
   void subtract_sibling(Pending& pending) {
@@ -310,9 +271,11 @@ class Grower {
   void find_split_of(const GrowingTree& tree, OpenNode& node, Frontier& frontier) {
     if (may_split(tree, node)) {
       const uint8_t* features = choose_node_features(tree, node);
-      const MonotoneRules monotone{tree.directions, node.bounds};
+      const MonotoneRules monotone{tree.directions, data_.bins().n_columns(), node.bounds};
+      const NodeContexts contexts{tree.rows.get(), node.contexts, rules_.label_lambda};
       node.split = find_split(data_, *node.histogram, node.total, tree.rules, features,
-                              tree.directions == nullptr ? nullptr : &monotone, crew_);
+                              tree.directions == nullptr ? nullptr : &monotone,
+                              tree.rows == nullptr ? nullptr : &contexts, crew_);
     }
     if (node.split.exists())
       frontier.push(std::move(node));
@@ -322,7 +285,6 @@ class Grower {
 
   Pending split(GrowingTree& tree, OpenNode parent) {
     const Split& split = parent.split;
-    const size_t n_left = partition(*tree.space, parent);
     TreeNode& node = tree.nodes[parent.node];
     node.column = split.column;
     node.offset = split.offset;
@@ -331,18 +293,106 @@ class Grower {
     node.left = static_cast<int32_t>(tree.nodes.size());
     node.gain = static_cast<float>(split.gain);
     ++tree.n_leaves;
-    const int depth = parent.depth + 1;
-    const auto [bounds_left, bounds_right] = bounds_of_children(tree, parent);
-    // Partitioned examples are where there was room.
-    OpenNode left = add_node(tree, depth, parent.first, parent.spare.first(n_left),
-                             parent.positions.first(n_left), split.left, bounds_left);
-    OpenNode right = add_node(tree, depth, parent.first + static_cast<int64_t>(n_left),
-                              parent.spare.subspan(n_left), parent.positions.subspan(n_left),
-                              parent.total - split.left, bounds_right);
+    auto [left, right] = asks_labels(split) ? part_contexts(tree, parent) : part_positions(parent);
+    left.depth = right.depth = parent.depth + 1;
+    left.total = split.left;
+    right.total = parent.total - split.left;
+    std::tie(left.bounds, right.bounds) = bounds_of_children(tree, parent);
     if (column_rules_ != nullptr && column_rules_->limits_interactions())
-      left.branch = right.branch = extend(std::move(parent.branch), split.column);
+      left.branch = right.branch = asks_labels(split)
+                                       ? std::move(parent.branch)
+                                       : extend(std::move(parent.branch), split.column);
+    add_leaf(tree, left);
+    add_leaf(tree, right);
     if (left.n_examples() > right.n_examples()) std::swap(left, right);
     return {std::move(left), std::move(right), std::move(parent.histogram)};
+  }
+
+  // A step of all contexts of a leaf is less of a risk than their curvatures add up to.
+  static bool is_joint(const GrowingTree& tree) {
+    return tree.rows != nullptr && tree.rows->has_probabilities();
+  }
+
+  void fill_joint(const ContextRows& rows, const OpenNode& node) {
+    float* joint = node.space->joint.data();
+    crew_.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+      for (const int32_t t : node.positions.subspan(begin, end - begin))
+        joint[t] = rows.joint_curvature(t, node.contexts);
+    });
+  }
+
+  // Columns behind those of X are the labels before a position.
+  bool asks_labels(const Split& split) const { return split.column >= data_.bins().n_columns(); }
+
+  // The children of a node by a question about a column. Partitioned examples are where there was
+  // room.
+  std::pair<OpenNode, OpenNode> part_positions(const OpenNode& parent) {
+    const size_t n_left = partition(parent);
+    OpenNode left{.first = parent.first,
+                  .positions = parent.spare.first(n_left),
+                  .spare = parent.positions.first(n_left),
+                  .space = parent.space,
+                  .contexts = parent.contexts};
+    OpenNode right{.first = parent.first + static_cast<int64_t>(n_left),
+                   .positions = parent.spare.subspan(n_left),
+                   .spare = parent.positions.subspan(n_left),
+                   .space = parent.space,
+                   .contexts = parent.contexts};
+    return {std::move(left), std::move(right)};
+  }
+
+  // The children of a node by a question about a label before. Both may have examples at a
+  // position, of different contexts: those on the left get arrays of their own.
+  std::pair<OpenNode, OpenNode> part_contexts(const GrowingTree& tree, const OpenNode& parent) {
+    const ContextRows& rows = *tree.rows;
+    const std::array<uint8_t, 256> is_left = mark_bins(parent.split.left_bins);
+    const int lag = parent.split.column - data_.bins().n_columns();
+    const auto n = static_cast<size_t>(parent.n_examples());
+    const auto space = std::make_shared<Space>(pool_, parent.n_examples(), data_.bins().n_positions,
+                                               is_joint(tree));
+    OpenNode left{.first = 0,
+                  .space = space,
+                  .contexts = rows.select(parent.contexts, lag, is_left.data(), true)};
+    OpenNode right{.first = parent.first,
+                   .space = parent.space,
+                   .contexts = rows.select(parent.contexts, lag, is_left.data(), false)};
+    struct Counts {
+      int64_t left = 0, right = 0;
+    };
+    std::vector<Counts> before((n + kPieceSize - 1) / kPieceSize + 1);
+    Sum* sums = parent.space->sums.data();
+    crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+      stop_.check();
+      Counts& counts = before[begin / kPieceSize + 1];
+      for (int64_t i = begin; i < end; ++i) {
+        const int32_t t = parent.positions[i];
+        space->sums[t] = rows.sum(t, left.contexts);
+        sums[t] -= space->sums[t];
+        counts.left += !space->sums[t].is_empty();
+        counts.right += !sums[t].is_empty();
+      }
+    });
+    for (size_t i = 1; i < before.size(); ++i) {
+      before[i].left += before[i - 1].left;
+      before[i].right += before[i - 1].right;
+    }
+    crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+      Counts next = before[begin / kPieceSize];
+      for (int64_t i = begin; i < end; ++i) {
+        const int32_t t = parent.positions[i];
+        if (!space->sums[t].is_empty()) space->positions[next.left++] = t;
+        if (!sums[t].is_empty()) parent.spare[next.right++] = t;
+      }
+    });
+    const auto n_left = static_cast<size_t>(before.back().left);
+    const auto n_right = static_cast<size_t>(before.back().right);
+    left.positions = {space->positions.data(), n_left};
+    left.spare = {space->spare.data(), n_left};
+    right.positions = parent.spare.first(n_right);
+    right.spare = parent.positions.first(n_right);
+    if (is_joint(tree))
+      for (const OpenNode* child : {&left, &right}) fill_joint(rows, *child);
+    return {std::move(left), std::move(right)};
   }
 
   // What is on one side of a split on a monotone column must stay there, however it is split again:
@@ -351,20 +401,22 @@ class Grower {
                                                        const OpenNode& parent) const {
     StepBounds left = parent.bounds, right = parent.bounds;
     const Split& split = parent.split;
-    if (tree.directions == nullptr) return {left, right};
+    if (tree.directions == nullptr || asks_labels(split)) return {left, right};
     const int8_t direction = tree.directions[split.column];
     if (direction == kAnyWay) return {left, right};
-    const double middle = std::midpoint(step(tree, split.left, parent.bounds),
-                                        step(tree, parent.total - split.left, parent.bounds));
+    const auto step_of = [&](const Sum& sum) {
+      return step(tree, sum, curvature(tree, sum), parent.bounds);
+    };
+    const double middle = std::midpoint(step_of(split.left), step_of(parent.total - split.left));
     (direction == kRising ? left.upper : left.lower) = middle;
     (direction == kRising ? right.lower : right.upper) = middle;
     return {left, right};
   }
 
   bool may_split(const GrowingTree& tree, const OpenNode& node) const {
-    const double weight = static_cast<double>(node.total.curvature()) * tree.rules.curvature_unit;
     return tree.n_leaves < rules_.max_leaves && node.depth < rules_.max_depth &&
-           node.n_examples() >= 2 && weight >= 2.0 * rules_.min_child_weight;
+           node.n_examples() * std::max<int64_t>(std::ssize(node.contexts), 1) >= 2 &&
+           curvature(tree, node.total) >= 2.0 * rules_.min_child_weight;
   }
 
   // Null if the node may use all features.
@@ -391,9 +443,9 @@ class Grower {
 
   // Copies a node's positions to its spare room, those that go left first, both sides in order;
   // returns how many go left.
-  size_t partition(Space& space, const OpenNode& parent) {
+  size_t partition(const OpenNode& parent) {
     const int64_t n = parent.n_examples();
-    uint8_t* goes_left = space.goes_left.data() + parent.first;
+    uint8_t* goes_left = parent.space->goes_left.data() + parent.first;
     std::vector<int64_t> n_left((n + kPieceSize - 1) / kPieceSize + 1);  // before each piece
     crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
       stop_.check();
@@ -409,12 +461,16 @@ class Grower {
     return static_cast<size_t>(n_left.back());
   }
 
+  static std::array<uint8_t, 256> mark_bins(const BinSet& set) {
+    std::array<uint8_t, 256> marks;
+    for (int bin = 0; bin < 256; ++bin) marks[bin] = contains(set, static_cast<uint8_t>(bin));
+    return marks;
+  }
+
   // Returns how many of these examples go left.
   int64_t mark_left(const OpenNode& parent, int64_t begin, int64_t end, uint8_t* marks) const {
     const Split& split = parent.split;
-    std::array<uint8_t, 256> is_left;
-    for (int bin = 0; bin < 256; ++bin)
-      is_left[bin] = contains(split.left_bins, static_cast<uint8_t>(bin));
+    const std::array<uint8_t, 256> is_left = mark_bins(split.left_bins);
     const auto mark = [&](auto bin_of) {
       const int32_t* positions = parent.positions.data();
       int64_t n_left = 0;
@@ -430,22 +486,30 @@ class Grower {
         [&](int32_t t) { return data_.room().holds(t, offset) ? column[t + offset] : uint8_t{0}; });
   }
 
-  // A leaf, which may be split later.
-  OpenNode add_node(GrowingTree& tree, int depth, int64_t first, std::span<int32_t> positions,
-                    std::span<int32_t> spare, Sum total, const StepBounds& bounds) const {
-    TreeNode node;
-    node.value = static_cast<float>(step(tree, total, bounds) * rules_.learning_rate);
-    node.weight =
-        static_cast<float>(static_cast<double>(total.curvature()) * tree.rules.curvature_unit);
-    tree.nodes.push_back(node);
-    const auto number = static_cast<int32_t>(tree.nodes.size()) - 1;
-    return {number, depth, first, positions, spare, total, bounds};
+  // Adds a node to the tree: a leaf, which may be split later.
+  void add_leaf(GrowingTree& tree, OpenNode& node) const {
+    double weight = curvature(tree, node.total);
+    if (is_joint(tree)) {
+      const float* joint = node.space->joint.data();
+      weight = 0.0;
+      for (const int32_t t : node.positions) weight += joint[t];
+    }
+    TreeNode leaf;
+    leaf.value =
+        static_cast<float>(step(tree, node.total, weight, node.bounds) * rules_.learning_rate);
+    leaf.weight = static_cast<float>(weight);
+    node.node = static_cast<int32_t>(tree.nodes.size());
+    tree.nodes.push_back(leaf);
+  }
+
+  double curvature(const GrowingTree& tree, const Sum& sum) const {
+    return static_cast<double>(sum.curvature()) * tree.rules.curvature_unit;
   }
 
   // How far a leaf with these examples moves a score, before the learning rate.
-  double step(const GrowingTree& tree, const Sum& total, const StepBounds& bounds) const {
+  double step(const GrowingTree& tree, const Sum& total, double weight,
+              const StepBounds& bounds) const {
     const double gradient = static_cast<double>(total.gradient()) * tree.rules.gradient_unit;
-    const double weight = static_cast<double>(total.curvature()) * tree.rules.curvature_unit;
     const double divisor = weight + rules_.reg_lambda;
     const double step = bounds.clamp(divisor > 0.0 ? -gradient / divisor : 0.0);
     return std::clamp(step, -rules_.max_step, rules_.max_step);
@@ -504,29 +568,33 @@ void check_column_rules(const TreeData& data, const ColumnRules& rules, int n_ou
     }
 }
 
+int64_t n_rows(const Examples& examples, int output) {
+  return std::ssize(examples.of_output(output));
+}
+int64_t n_rows(const ContextExamples& examples, int output) { return examples.n_rows(output); }
+
 // As many threads as have something to do: to start one takes as long as some additions.
-int limit_threads(const TreeData& data, const Examples& examples, int n_threads) {
+template <class AnyExamples>
+int limit_threads(const TreeData& data, const AnyExamples& examples, int n_threads) {
   constexpr int64_t kAdditions = 1 << 15;
   int64_t n_examples = 0;
-  for (int k = 0; k < examples.n_outputs(); ++k) n_examples += std::ssize(examples.of_output(k));
+  for (int k = 0; k < examples.n_outputs(); ++k) n_examples += n_rows(examples, k);
   const int64_t per_example = 1 + data.n_full_additions() + data.n_sparse_additions();
   return static_cast<int>(std::min<int64_t>(n_threads, 1 + n_examples * per_example / kAdditions));
 }
 
-}  // namespace
-
-std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
-                                  const GrowthRules& rules, const ColumnRules* column_rules,
-                                  uint64_t key, const std::shared_ptr<MemoryPool>& pool,
-                                  int n_threads, Stop& stop) {
+// Trees of the outputs from `first` on.
+template <class AnyExamples>
+std::vector<GrownTree> grow_all(const TreeData& data, const AnyExamples& examples, int first,
+                                const GrowthRules& rules, const ColumnRules* column_rules,
+                                uint64_t key, const std::shared_ptr<MemoryPool>& pool,
+                                int n_threads, Stop& stop) {
   if (column_rules != nullptr) check_column_rules(data, *column_rules, examples.n_outputs());
   // The largest first, so that no thread is left with a long one at the end.
-  const int first = examples.is_opposite() ? 1 : 0;
   std::vector<int> order(examples.n_outputs() - first);
   std::iota(order.begin(), order.end(), first);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return examples.of_output(a).size() > examples.of_output(b).size();
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return n_rows(examples, a) > n_rows(examples, b); });
   std::vector<GrownTree> trees(examples.n_outputs());
   Crew crew(limit_threads(data, examples, n_threads), stop);
   GrowerPool growers([&] {
@@ -536,13 +604,32 @@ std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples
     return [&](int64_t i) {
       const int output = order[i];
       std::unique_ptr<Grower> grower = growers.take();
-      trees[output] = grower->grow(examples.of_output(output), output,
-                                   derive_key(key, static_cast<uint64_t>(output)));
+      trees[output] =
+          grower->grow(examples, output, derive_key(key, static_cast<uint64_t>(output)));
       growers.give_back(std::move(grower));
     };
   });
+  return trees;
+}
+
+}  // namespace
+
+std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
+                                  const GrowthRules& rules, const ColumnRules* column_rules,
+                                  uint64_t key, const std::shared_ptr<MemoryPool>& pool,
+                                  int n_threads, Stop& stop) {
+  const int first = examples.is_opposite() ? 1 : 0;
+  std::vector<GrownTree> trees =
+      grow_all(data, examples, first, rules, column_rules, key, pool, n_threads, stop);
   if (examples.is_opposite()) trees[0] = negate(trees[1]);
   return trees;
+}
+
+std::vector<GrownTree> grow_trees(const TreeData& data, const ContextExamples& examples,
+                                  const GrowthRules& rules, const ColumnRules* column_rules,
+                                  uint64_t key, const std::shared_ptr<MemoryPool>& pool,
+                                  int n_threads, Stop& stop) {
+  return grow_all(data, examples, 0, rules, column_rules, key, pool, n_threads, stop);
 }
 
 }  // namespace hedgerow

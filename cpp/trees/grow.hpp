@@ -8,6 +8,7 @@
 #include "memory_pool.hpp"
 #include "parallel.hpp"
 #include "trees/column_rules.hpp"
+#include "trees/context_examples.hpp"
 #include "trees/data.hpp"
 #include "trees/examples.hpp"
 #include "trees/grown_tree.hpp"
@@ -25,12 +26,21 @@ struct GrowthRules {
   double learning_rate;  // every value is multiplied by it
   double colsample_bytree;
   double colsample_bynode;
+  double label_lambda = 0.0;  // added to reg_lambda where splits on labels are compared with others
 };
 
 // A tree for the examples of each output, of the same splits for two that are opposite; all
 // randomness comes from `key`. Columns may be used as `column_rules` says, or in any way if it is
 // null.
 std::vector<GrownTree> grow_trees(const TreeData& data, const Examples& examples,
+                                  const GrowthRules& rules, const ColumnRules* column_rules,
+                                  uint64_t key, const std::shared_ptr<MemoryPool>& pool,
+                                  int n_threads, Stop& stop);
+
+// The same with questions about the labels before a position: columns n_columns, n_columns + 1 and
+// so on are the labels one position before, two positions before and so on, as categories of K
+// bins, and bin 0 where they are not known. Such a question may always be asked.
+std::vector<GrownTree> grow_trees(const TreeData& data, const ContextExamples& examples,
                                   const GrowthRules& rules, const ColumnRules* column_rules,
                                   uint64_t key, const std::shared_ptr<MemoryPool>& pool,
                                   int n_threads, Stop& stop);

@@ -222,6 +222,7 @@ void HistogramBuilder::take_slots_of(const std::vector<SlotSum>& parent,
 void subtract(Histogram& of_parent, Histogram& counted) {
   for (size_t i = 0; i < counted.full.size(); ++i) of_parent.full[i] -= counted.full[i];
   for (size_t o = 0; o < counted.outside.size(); ++o) of_parent.outside[o] -= counted.outside[o];
+  for (size_t c = 0; c < counted.contexts.size(); ++c) of_parent.contexts[c] -= counted.contexts[c];
   size_t n_counted = 0, n_rest = 0;
   for (size_t i = 0; i < counted.sparse.size(); ++i) {
     const SlotSum slot = counted.sparse[i];

@@ -61,6 +61,7 @@ struct Histogram {
   std::vector<Sum> full;        // (n_full_bins,) of TreeData
   std::vector<SlotSum> sparse;  // of the slots that have examples, by place
   std::vector<Sum> outside;     // (n_offsets,) examples whose window ends before that offset
+  std::vector<Sum> contexts;    // (n_contexts,) if the tree asks about them, filled by the grower
   bool operator==(const Histogram&) const = default;
 };
 

@@ -98,7 +98,7 @@ class Search {
 
   // Are the steps of the children in the order that the column asks for?
   bool keeps_order(const Sum& left, const Sum& right) const {
-    const int8_t direction = monotone_->directions[column_];
+    const int8_t direction = monotone_->direction(column_);
     if (direction == kAnyWay) return true;
     const double on_left = step(left), on_right = step(right);
     return direction == kRising ? on_left <= on_right : on_left >= on_right;
@@ -233,13 +233,15 @@ template <bool is_monotone>
 class NodeSearch {
  public:
   NodeSearch(const TreeData& data, const Histogram& histogram, const Sum& total,
-             const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone)
+             const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
+             const NodeContexts* contexts)
       : data_(data),
         histogram_(histogram),
         total_(total),
         rules_(rules),
         features_(features),
-        monotone_(monotone) {}
+        monotone_(monotone),
+        contexts_(contexts) {}
 
   // Idle threads take some of the full features each.
   Split find(Crew& crew) const {
@@ -253,6 +255,7 @@ class NodeSearch {
         look_at_edges(search);
         look_at_sparse(search);
       }
+      if (part == 0 && contexts_ != nullptr) look_at_labels(search);
       found[part] = search.take();
     });
     Search<is_monotone> best(total_, rules_, monotone_);
@@ -334,22 +337,37 @@ class NodeSearch {
     }
   }
 
+  void look_at_labels(Search<is_monotone>& search) const {
+    const ContextRows& rows_of_node = *contexts_->rows;
+    std::array<Sum, 256> bins;
+    SplitRules rules = rules_;
+    rules.reg_lambda += contexts_->more_lambda;
+    Search<is_monotone> own(total_, rules, monotone_);
+    for (int lag = 0; lag < rows_of_node.n_lags(); ++lag) {
+      rows_of_node.fill_bins(contexts_->contexts, histogram_.contexts.data(), lag,
+                             std::span(bins).first(rows_of_node.n_labels() + 1));
+      own.look_at(data_.bins().n_columns() + lag, 0, true, bins.data(), rows_of_node.n_labels());
+    }
+    search.look_at(own.take());
+  }
+
   const TreeData& data_;
   const Histogram& histogram_;
   Sum total_;
   const SplitRules& rules_;
   const uint8_t* features_;
   const MonotoneRules* monotone_;
+  const NodeContexts* contexts_;
 };
 
 }  // namespace
 
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
                  const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
-                 Crew& crew) {
+                 const NodeContexts* contexts, Crew& crew) {
   if (monotone == nullptr)
-    return NodeSearch<false>(data, histogram, total, rules, features, nullptr).find(crew);
-  return NodeSearch<true>(data, histogram, total, rules, features, monotone).find(crew);
+    return NodeSearch<false>(data, histogram, total, rules, features, nullptr, contexts).find(crew);
+  return NodeSearch<true>(data, histogram, total, rules, features, monotone, contexts).find(crew);
 }
 
 }  // namespace hedgerow

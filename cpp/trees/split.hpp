@@ -5,8 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "trees/column_rules.hpp"
+#include "trees/context_examples.hpp"
 #include "trees/histogram.hpp"
 
 namespace hedgerow {
@@ -34,6 +36,13 @@ struct SplitRules {
   double curvature_unit;  // and its curvature
 };
 
+// The contexts of a node's examples, for trees that ask about them.
+struct NodeContexts {
+  const ContextRows* rows;
+  std::span<const int32_t> contexts;
+  double more_lambda;  // for splits on labels: their many ways to cut overfit
+};
+
 // Steps that the leaves below a node may take.
 struct StepBounds {
   double lower = -std::numeric_limits<double>::infinity();
@@ -45,7 +54,13 @@ struct StepBounds {
 // What keeps a tree monotone: steps of a node within bounds, and children in order.
 struct MonotoneRules {
   const int8_t* directions;  // (n_columns,) of type ColumnDirection
+  int32_t n_columns;
   StepBounds bounds;
+
+  // Labels before a position are no columns of X.
+  int8_t direction(int32_t column) const {
+    return column < n_columns ? directions[column] : int8_t{kAnyWay};
+  }
 };
 
 // The split of the largest gain, G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H +
@@ -55,9 +70,10 @@ struct MonotoneRules {
 //
 // With monotone rules a step w that is out of bounds counts as the nearest one within, which gains
 // -w (2 G + (H + lambda) w), and splits whose children would be in the wrong order are left out.
-// Idle threads of the crew help.
+// `contexts` are null if labels before a position may not be asked for. Idle threads of the crew
+// help.
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,
                  const SplitRules& rules, const uint8_t* features, const MonotoneRules* monotone,
-                 Crew& crew);
+                 const NodeContexts* contexts, Crew& crew);
 
 }  // namespace hedgerow

@@ -210,8 +210,8 @@ class Estimator(NamedParameters, Predictor, Trainable):
         }
         tensors = persist.pack_index(self.model_.index) | pack_grammar(self.model_.grammar)
         state = State(tensors, metadata)
-        for kind in self.learns:
-            state |= self.model_.potential(kind).pack()
+        for potential in self.model_.potentials[: len(self.learns)]:  # those given come after
+            state |= potential.pack()
         if hasattr(self, "recipe_"):
             state.metadata["recipe"] = self.recipe_
         return state

@@ -209,13 +209,13 @@ class LinearCRF(Estimator):
         check_fitted(self)
         return self._give(attribute_table(self._weights, self.model_.index, self.classes_))
 
-    def transitions(self) -> Any:
+    def transition_weights(self) -> Any:
         """Weights of label pairs, as a table: from, to, weight.
 
         With ``transition_attributes`` a column ``attribute`` comes first; it is empty for the pairs
         themselves.
         """
-        return super().transitions()
+        return super().transition_weights()
 
     def _transition_table(self) -> Table:
         plain = super()._transition_table()

@@ -197,10 +197,11 @@ class Model(LazyAttributes):
     ) -> Explanation:
         """Why a position of one sequence has its label, see `hedgerow.TreeCRF.explain`."""
         (part,) = self._answer(inputs, n_threads, lambda part: part)
+        predicted = self.predict(inputs, decode, n_threads=n_threads)
         place = Place(
             part,
             position,
-            self.predict(inputs, decode, n_threads=n_threads),
+            predicted,
             self.grammar,
             self.pattern_weights,
             self.labels,
@@ -208,21 +209,13 @@ class Model(LazyAttributes):
         codes = place.choose(label, against)
         signs = np.zeros(len(self.labels.classes), np.int64)
         signs[codes[0]], signs[codes[1]] = 1, -1
-        bias, features = self._contributions(inputs.sequences, position, signs)
-        return place.explain(codes, bias, features)
-
-    def _contributions(
-        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
-    ) -> tuple[float, Table]:
-        """Those of all potentials."""
-        every = (part.contributions(sequences, position, signs) for part in self.potentials)
-        found = [part for part in every if part is not None]
-        tables = [table for _, table in found]
-        columns = {
-            name: np.concatenate([np.empty(0, dtype), *(table[name] for table in tables)])
-            for name, dtype in CONTRIBUTIONS.items()
-        }
-        return sum(bias for bias, _ in found), Table(columns)
+        every = (
+            part.contributions(inputs.sequences, position, signs, predicted)
+            for part in self.potentials
+        )
+        bias, features = _join_contributions([part for part in every if part is not None])
+        explains_arcs = any(part.scores_arcs for part in self.potentials)
+        return place.explain(codes, bias, features, explains_arcs=explains_arcs)
 
     def _answer(
         self, inputs: Inputs, n_threads: int, answer: Callable[[Scores], Answer]
@@ -262,3 +255,12 @@ class Model(LazyAttributes):
 def _join(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Rows of consecutive runs of sequences, one after the other."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _join_contributions(found: list[tuple[float, Table]]) -> tuple[float, Table]:
+    """Those of all potentials: what is there without any feature, and what features add."""
+    columns = {
+        name: np.concatenate([np.empty(0, dtype), *(table[name] for _, table in found)])
+        for name, dtype in CONTRIBUTIONS.items()
+    }
+    return sum(bias for bias, _ in found), Table(columns)

@@ -85,7 +85,7 @@ class Predictor(Shown):
         model = self.model_
         return self._give(pattern_table(model.grammar, model.pattern_weights, self.classes_))
 
-    def transitions(self) -> Any:
+    def transition_weights(self) -> Any:
         """Weights of label pairs, as a table: from, to, weight."""
         check_fitted(self)
         return self._give(self._transition_table())

@@ -29,7 +29,7 @@ class Shown(BaseEstimator):  # type: ignore[misc]
     def set_output(self: AnyShown, *, transform: Output | None = None) -> AnyShown:
         """Set the form in which tables are returned, as scikit-learn's transformers have it.
 
-        This holds for `patterns`, `transitions` and the like, and for tables of explanations.
+        This holds for `patterns`, `transition_weights` and so on, and for tables of explanations.
         Without it they are frames of the library whose frames the model was fitted on, or of the
         one that ``sklearn.set_config(transform_output="pandas")`` names.
 

@@ -15,6 +15,7 @@ from hedgerow.boosting.column_rules import (
 )
 from hedgerow.boosting.settings import (
     CurvatureKind,
+    Transitions,
     TransitionStep,
     check_tree_parameters,
 )
@@ -23,7 +24,7 @@ from hedgerow.decoding import DecodeParameter
 from hedgerow.estimator import Estimator
 from hedgerow.objectives import Objective, read_objective
 from hedgerow.parameters import check_number
-from hedgerow.potentials import NodeTrees, PatternWeights
+from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
 from hedgerow.predictor import check_fitted
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count, require
@@ -102,6 +103,14 @@ class TreeCRF(Estimator):
         How far the labels of a sequence depend on each other: by the mixing rates of neighbouring
         labels; by brute force, in time that grows with the square of a sequence's length; or as
         much as can be.
+    transitions : {"weights", "trees"}, default "weights"
+        What scores the way from label to label. "weights": a weight for each label pattern,
+        whatever the input. "trees": these, and trees that ask about the input and the labels before
+        a position in turn: after B a column may mean C, after D it may mean E. They may ask about
+        as many labels as `order` says. It takes longer, and more memory: about 16 bytes for each
+        position and pair of labels (each arc of the label automaton, above order 1). Up to 255
+        labels. ``label_patterns=[]`` leaves trees alone; with ``newton=False`` and ``trim=0`` that
+        is TreeCRF as Dietterich et al. (2008) define it.
     transition_step : {"auto", "bound", "exact"}, default "auto"
         How the weights of label patterns move: by the same bound as the trees; or, every eighth
         round, by some iterations of L-BFGS too, which takes longer. "auto": label pairs by the
@@ -172,7 +181,7 @@ class TreeCRF(Estimator):
     [['low', 'high', 'low'], ['high', 'low']]
     """
 
-    learns = (NodeTrees, PatternWeights)
+    learns = (ContextTrees, PatternWeights)
     step_name = "round"
     best_round_: int | None
     n_warm_rounds_: int
@@ -196,6 +205,7 @@ class TreeCRF(Estimator):
         interaction_constraints: InteractionConstraints = None,
         newton: bool = True,
         curvature: CurvatureKind = "mixing",
+        transitions: Transitions = "weights",
         transition_step: TransitionStep = "auto",
         pattern_lambda: PatternLambda = "auto",
         trim: float | None = None,
@@ -242,6 +252,7 @@ class TreeCRF(Estimator):
         self.interaction_constraints = interaction_constraints
         self.newton = newton
         self.curvature = curvature
+        self.transitions = transitions
         self.transition_step = transition_step
         self.pattern_lambda = pattern_lambda
         self.trim = trim
@@ -288,10 +299,12 @@ class TreeCRF(Estimator):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of all gain that the splits on each column have, (number of columns,).
 
-        Columns are those of X, or ``attributes`` of dicts. `importances` has them by offset.
+        Columns are those of X, or ``attributes`` of dicts. `importances` has them by offset, and
+        the labels before a position too, where trees ask about them.
         """
         check_fitted(self)
-        origins, gains = self._trees.columns.of_schema(), self._gains()[1].sum(axis=0)
+        origins = self._trees.columns.of_schema()
+        gains = self._gains()[1].sum(axis=0)[: len(origins)]
         schema = self.model_.schema
         n_features = len(origins) if schema.kind == "items" else schema.n_features
         sums = np.zeros(n_features)
@@ -309,7 +322,7 @@ class TreeCRF(Estimator):
         offsets, gains = self._gains()
         rows, columns = np.nonzero(gains)
         order = np.argsort(-gains[rows, columns], kind="stable")
-        names = np.array(self._trees.columns.column_names(), dtype=np.object_)
+        names = np.array(self._trees.columns.asked_names(), dtype=np.object_)
         return self._give(
             Table(
                 {
@@ -365,7 +378,7 @@ class TreeCRF(Estimator):
         return self.model_.potential(NodeTrees)
 
     def _gains(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        return importances(self._trees.forest, self._trees.columns.n_columns)
+        return importances(self._trees.forest, self._trees.columns.n_asked)
 
     @property
     def _n_kept(self) -> int:

@@ -212,7 +212,7 @@ def use(model: LinearCRF | TreeCRF, training: Training) -> None:
         lambda: model.log_likelihood(X, y, **groups),
         lambda: model.explain(sequence, 0),
         model.patterns,
-        model.transitions,
+        model.transition_weights,
         model.weights if isinstance(model, LinearCRF) else model.trees,
         lambda: repr(model),
     ]

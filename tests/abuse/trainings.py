@@ -96,6 +96,8 @@ def trainings(
     }
     if is_tree:
         parameters |= draw(_tree_parameters())
+        if parameters.get("order") == 0:  # no label before is asked about
+            parameters["transitions"] = "weights"
         case |= draw(_column_rules())
     else:
         parameters |= draw(_linear_parameters(objective, form))
@@ -159,6 +161,7 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "window": draw(st.sampled_from([0, 1, 3, [2, 0]])),
         "newton": draw(st.booleans()),
         "curvature": draw(st.sampled_from(["mixing", "exact", "length"])),
+        "transitions": draw(st.sampled_from(["weights", "weights", "trees"])),
         "transition_step": draw(st.sampled_from(["auto", "bound", "exact"])),
         "trim": draw(st.sampled_from([None, 0.0])),
         "subsample": draw(st.sampled_from([1.0, 0.6])),

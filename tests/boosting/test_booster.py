@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
-from hedgerow.boosting.booster import MAX_TRIALS, PATTERN_TRIALS, Binned
+from hedgerow.boosting.booster import MAX_TRIALS, PATTERN_TRIALS
 from hedgerow.boosting.curvature import measure_curvature, temper
 from hedgerow.boosting.rounds import Rounds
+from hedgerow.boosting.running_scores import Binned
 from hedgerow.boosting.settings import Settings
 from hedgerow.trees.forest import Forest
-from hedgerow.trellis import Scores
 from reference.boosting import advance, assert_same_forest, make_booster
 from reference.linear import hide, make_data
 from reference.model_files import to_chunks
@@ -56,19 +56,27 @@ def make_case(name, **parameters):
 def stir(booster, seed=0):
     """Give a booster scores and weights that are nothing special."""
     rng = np.random.default_rng(seed)
-    booster.scores += rng.normal(size=booster.scores.shape)
+    nodes_of(booster)[...] += rng.normal(size=nodes_of(booster).shape)
     booster.weights = rng.normal(size=booster.weights.shape)
-    booster.measured = booster._measure(booster.scores, booster.weights)
+    measure_again(booster)
     return booster
+
+
+def nodes_of(booster):
+    """Scores of the nodes of the training sequences, which may be changed."""
+    return booster.trees.scores.nodes
+
+
+def measure_again(booster):
+    booster.measured = booster._measure(booster.trees.scores, booster.weights, booster.n_done)
 
 
 def loss_of(booster):
     """Its loss and penalty, from its scores and weights as they are now."""
-    trellis, targets = booster.trellis, booster.targets
-    arcs = trellis.arc_scores(booster.weights)
-    scores = Scores(booster.scores, arcs, targets.offsets, trellis)
+    (scores,) = booster.score_training()
     penalty = (booster._penalties * booster.weights**2).sum() / 2
-    return booster.objective.measure(scores, targets, n_threads=1).loss + booster._unit * penalty
+    loss = booster.objective.measure(scores, booster.targets, n_threads=1).loss
+    return loss + booster._unit * penalty
 
 
 def slopes_of(booster, array):
@@ -81,7 +89,7 @@ def examples_of(booster, monkeypatch):
 
     The booster does its round.
     """
-    slopes, curvatures = np.zeros((2, *booster.scores.shape))
+    slopes, curvatures = np.zeros((2, *nodes_of(booster).shape))
     grow = _core.grow_trees
 
     def spy(data, examples, *rest):
@@ -89,7 +97,7 @@ def examples_of(booster, monkeypatch):
             positions, gradients, bounds = examples.of_output(label)
             slopes[positions, label] = gradients
             curvatures[positions, label] = bounds
-        if booster.learner.opposite:
+        if booster.trees.learner.opposite:
             slopes[:, 0], curvatures[:, 0] = -slopes[:, 1], curvatures[:, 1]
         return grow(data, examples, *rest)
 
@@ -103,7 +111,7 @@ def examples_of(booster, monkeypatch):
 @pytest.mark.parametrize("name", [*CASES, *NO_WEIGHT])
 def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
     booster = stir(make_case(name, order=order, trim=0))
-    expected = slopes_of(booster, booster.scores)
+    expected = slopes_of(booster, nodes_of(booster))
     slopes, _ = examples_of(booster, monkeypatch)
     np.testing.assert_allclose(slopes, expected, atol=1e-6)
 
@@ -111,8 +119,9 @@ def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
 @pytest.mark.parametrize(("name", "objective", "order"), spread([0, 1, 2], CASES, OBJECTIVES[1:]))
 def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order, monkeypatch):
     booster = stir(make_case(name, objective=objective, order=order, trim=0))
-    expected = slopes_of(booster, booster.scores)
-    steps = booster._measure_slopes()[1]
+    expected = slopes_of(booster, nodes_of(booster))
+    found = booster.trees.derive(booster.measured, booster.objective)
+    steps, booster._unit = found.slopes + booster._penalties * booster.weights, found.unit
     by_pattern = slopes_of(booster, booster.weights)
     slopes, _ = examples_of(booster, monkeypatch)
     units = booster.targets.weights
@@ -126,7 +135,7 @@ def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order
 @pytest.mark.parametrize(("name", "objective", "order"), spread([0, 1, 2, 3], CASES, OBJECTIVES))
 def test_slopes_of_pattern_weights_are_those_of_the_loss(name, objective, order):
     booster = stir(make_case(name, objective=objective, order=order))
-    booster._next_scores[:] = booster.scores
+    booster.trees.proposed.nodes[...] = nodes_of(booster)
     expected = slopes_of(booster, booster.weights)
     _, loss, slopes = booster._measure_weights(booster.weights)
     np.testing.assert_allclose(slopes, expected, atol=1e-6)
@@ -136,7 +145,7 @@ def test_slopes_of_pattern_weights_are_those_of_the_loss(name, objective, order)
 @pytest.mark.parametrize("name", ["plain", "sequence weights"])
 def test_independent_positions_curve_as_in_logitboost(name, monkeypatch):
     booster = stir(make_case(name, order=0, trim=0))
-    odds = np.exp(booster.scores)
+    odds = np.exp(nodes_of(booster))
     p = odds / odds.sum(axis=1, keepdims=True)
     weights = booster.targets.weights
     by_position = np.ones(len(p)) if weights is None else weights
@@ -196,6 +205,7 @@ OPTIONS = st.fixed_dictionaries(
         "subsample": st.sampled_from([0.5, 1.0]),
         "stratified": st.booleans(),
         "window": st.sampled_from([0, 1]),
+        "transitions": st.sampled_from(["weights", "trees"]),
     }
 )
 
@@ -203,6 +213,8 @@ OPTIONS = st.fixed_dictionaries(
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(list(CASES)), OPTIONS)
 def test_no_round_raises_the_loss(name, options):
+    if options["transitions"] == "trees":
+        options |= {"order": max(1, options["order"])}
     booster = make_case(name, random_state=0, **options)
     for _ in range(6):
         loss, weights = booster.measured.loss, booster.weights
@@ -244,12 +256,12 @@ def test_steps_that_are_too_long_are_halved(transition_step):
 
 def pattern_curvatures(booster):
     """Those of the weights, and how often each pattern is the longest one that ends."""
-    grammar, measured = booster.grammar, booster.measured
-    scores = booster._all_scores(booster.scores, booster.weights)
+    (scores,) = booster.score_training()
     options = {"weights": booster.targets.mean_weights, "n_threads": 1}
-    mixing = measure_curvature("mixing", scores, grammar, measured.posteriors, **options)
-    found = booster._pattern_curvatures(mixing, measured.probabilities())
+    posteriors = booster.measured.posteriors
+    mixing = measure_curvature("mixing", scores, booster.grammar, posteriors, **options)
     counts = booster._bound.tree.own(booster._expected_counts())
+    found = booster.trees.derive(booster.measured, booster.objective).curvatures
     return found / mixing.edge_gamma(booster.targets.weights), counts
 
 
@@ -258,8 +270,8 @@ def test_patterns_curve_as_far_as_their_labels_are_uncertain(name):
     booster = make_case(name, order=2, learning_rate=1.0)
     curvatures, counts = pattern_curvatures(booster)
     np.testing.assert_allclose(curvatures, counts * 2 / 3)  # of three labels, all as probable
-    booster.scores += 30.0 * np.eye(3)[np.arange(len(booster.scores)) % 3]
-    booster.measured = booster._measure(booster.scores, booster.weights)
+    nodes_of(booster)[...] += 30.0 * np.eye(3)[np.arange(len(nodes_of(booster))) % 3]
+    measure_again(booster)
     curvatures, counts = pattern_curvatures(booster)
     assert counts.sum() > 1
     assert (curvatures < 1e-9).all()
@@ -271,19 +283,19 @@ TREE_HALVINGS = MAX_TRIALS - PATTERN_TRIALS
 
 def grow(booster):
     """The trees of a round of first-order boosting."""
-    gradients, _ = booster._measure_slopes()
-    return booster.learner.grow(gradients, np.ones((len(gradients), 1), np.float32), 0)
+    gradients = booster.measured.slopes().nodes
+    return booster.trees.learner.grow(gradients, np.ones((len(gradients), 1), np.float32), 0)
 
 
 def test_a_round_that_cannot_help_changes_nothing():
     booster = stir(make_case("plain", trim=0))
-    scores, weights, loss = booster.scores.copy(), booster.weights.copy(), booster.measured.loss
+    scores, weights, loss = nodes_of(booster).copy(), booster.weights.copy(), booster.measured.loss
     marginals = booster.measured.posteriors.marginals.copy()
     worse = grow(booster).scaled(-1.0)
     still = np.zeros_like(weights)
     assert booster._move(worse, still, still) is None
     assert booster.measured.loss == loss
-    np.testing.assert_array_equal(booster.scores, scores)
+    np.testing.assert_array_equal(nodes_of(booster), scores)
     np.testing.assert_array_equal(booster.weights, weights)
     np.testing.assert_array_equal(booster.measured.posteriors.marginals, marginals)
 
@@ -292,14 +304,14 @@ def test_the_shortest_step_that_is_tried():
     # The first step is 2^n times too long: it is found as long as there are halvings left.
     booster = stir(make_case("plain", trim=0, learning_rate=0.01))
     trees, still = grow(booster), np.zeros_like(booster.weights)
-    state = booster.scores.copy(), booster.measured.loss
+    state = nodes_of(booster).copy(), booster.measured.loss
     for n, found in ((TREE_HALVINGS - 1, True), (TREE_HALVINGS + 12, False)):
         moved = booster._move(trees.scaled(2.0**n), still, still)
         assert (moved is not None) == found
         if found:
             assert booster.measured.loss < state[1]
-            booster.scores = state[0].copy()
-            booster.measured = booster._measure(booster.scores, booster.weights)
+            nodes_of(booster)[...] = state[0]
+            measure_again(booster)
 
 
 @pytest.mark.filterwarnings("ignore:y has a single label")
@@ -322,21 +334,26 @@ def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
     assert trees.n_rounds == 1
 
 
+def others_like(booster):
+    """The training sequences as if they were others."""
+    return Binned(booster.trees.scores.bins, booster.targets.offsets, [])
+
+
 def test_training_goes_on_from_the_sums_of_the_trees():
     booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
     forest = Forest.join(3, [advance(booster) for _ in range(5)])
     rounds = Rounds.begin(forest, booster.weights, booster.settings.sampling.seed)
     again = type(booster)(
-        booster.columns,
-        Binned(booster._bins, booster.targets.offsets, []),
-        booster.learner.data,
+        booster.scoring,
+        others_like(booster),
+        booster.trees.learner.data,
         booster.training,
         booster.settings,
         booster.schedule,
         rounds,
         99,
     )
-    np.testing.assert_array_equal(again.scores, booster.scores)
+    np.testing.assert_array_equal(nodes_of(again), nodes_of(booster))
     assert again.measured.loss == booster.measured.loss
     assert again.n_done == 5
     for _ in range(3):
@@ -345,12 +362,12 @@ def test_training_goes_on_from_the_sums_of_the_trees():
 
 def test_other_sequences_are_scored_round_by_round():
     booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
-    others = Binned(booster._bins, booster.targets.offsets, [])
+    others = others_like(booster)
     for n_rounds in (0, 1, 3):
         for _ in range(n_rounds):
             assert booster.advance()
         (scores,) = booster.score(others)
-        np.testing.assert_array_equal(scores.nodes, booster.scores)
+        np.testing.assert_array_equal(scores.nodes, nodes_of(booster))
         np.testing.assert_array_equal(scores.arcs, booster.trellis.arc_scores(booster.weights))
 
 

@@ -90,7 +90,7 @@ def test_pair_lines_of_a_template_need_weights(chunks, place, tmp_path, capsys):
     template = tmp_path / "template"
     template.write_text("U00:%x[0,1]\nB01:%x[0,0]\n")
     model = train(capsys, chunks, place, "--template", template)
-    assert "B01:dog" in model.transitions()["attribute"].tolist()
+    assert "B01:dog" in model.transition_weights()["attribute"].tolist()
     message = complaint(
         capsys, "train", chunks, "-m", place, "--template", template, "--model", "trees"
     )
@@ -191,6 +191,7 @@ def test_warnings_are_lines(chunks, place, capsys):
         (["--set", "group_column=1"], "that tells sequences apart is named by --group"),
         (["--order", "2", "--set", "order=1"], "order is given twice; give it once"),
         (["--learning-rate", "0.1"], "--learning-rate is for --model trees; a linear model finds"),
+        (["--transitions", "trees"], "--transitions is for --model trees; in a linear model"),
         (["--rounds", "5", "--set", "max_iter=6"], "max_iter is given twice; give it once"),
         (["--dev", "x", "--dev", "x"], "--dev x is given twice; give it once"),
         (["--every", "5"], "--every says how often to write the file of --checkpoint; name one"),

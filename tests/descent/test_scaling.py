@@ -82,7 +82,7 @@ def test_a_column_of_any_size_does_not_hide_the_others(column, parameters):
 
 def test_weights_are_those_of_the_columns_as_they_are():
     crf = fit(beside("seconds"), transition_attributes=True)
-    penalty = np.sum(crf.weights()["weight"] ** 2) + np.sum(crf.transitions()["weight"] ** 2)
+    penalty = np.sum(crf.weights()["weight"] ** 2) + np.sum(crf.transition_weights()["weight"] ** 2)
     loss = penalty / 2 - crf.log_likelihood(beside("seconds"), Y, groups=GROUPS).sum()
     assert crf.loss_ == pytest.approx(loss, rel=1e-9)
 
@@ -239,6 +239,6 @@ def test_with_penalties_in_the_same_units_they_do_not_matter(solve, problem):
         attributes, patterns = loss.split(weights_of(found.weights))
         offsets, trellis = loss.targets.offsets, loss.targets.trellis
         adders, arcs = [attributes.adder(rows, offsets, 1)], trellis.arc_scores(patterns)
-        (scores,) = add_up(adders, offsets, arcs, trellis, has_edges=False)
+        (scores,) = add_up(adders, offsets, arcs, trellis, edge_shape=None)
         marginals.append(forward_backward(scores, pairs=None).marginals)
     np.testing.assert_allclose(*marginals, atol=1e-6)

@@ -64,7 +64,7 @@ def test_every_weight_that_both_models_have_is_copied(all_pairs):
 
 def table_of(crf):
     """All weights, by the names of what they belong to."""
-    weights, transitions = crf.weights(), crf.transitions()
+    weights, transitions = crf.weights(), crf.transition_weights()
     keys = [
         *zip(weights["attribute"], weights["label"], strict=True),
         *zip(*(transitions[name] for name in ("attribute", "from", "to")), strict=True),

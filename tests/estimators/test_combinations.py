@@ -42,6 +42,7 @@ OWN = {
         "objective": ["likelihood", "pointwise", "accuracy", "expected_accuracy"],
         "monotone": [False, True],
         "interactions": [None, "groups", "pairwise", "no_interactions"],
+        "transitions": ["weights", "trees"],
         "transition_step": ["auto", "bound", "exact"],
         "newton": [True, False],
         "curvature": ["mixing", "length"],
@@ -64,6 +65,7 @@ def is_allowed(row):
         or (row.get("watched") == "nothing" and (row.get("eval_metric") or row.get("stops")))
         or (row.get("watched") == "held out" and row.get("stops") is False)
         or (row.get("gaps") and row.get("form") == "items")
+        or (row.get("transitions") == "trees" and row.get("patterns") == "order 0")
         or (row.get("constrained") == "scheme" and row.get("missing") == "missing_label")
     )
 
@@ -171,7 +173,9 @@ def check_answers(crf, training):
         xs = [x for x, _ in training.sequences()]
         model = read_model(crf, xs)
         expected = np.concatenate([model.enumerate(x, None).marginals for x in xs])
-        np.testing.assert_allclose(marginals, expected, atol=1e-9)
+        # Scores of label pairs position by position are float32.
+        atol = 1e-6 if getattr(crf, "transitions", "") == "trees" else 1e-9
+        np.testing.assert_allclose(marginals, expected, rtol=100 * atol, atol=atol)
 
 
 def check_output(crf, output):

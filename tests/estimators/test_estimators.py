@@ -35,7 +35,7 @@ OWN_ATTRIBUTES = {
         ("log_likelihood", (X, Y)),
         ("score", (X, Y)),
         ("save", ("nowhere",)),
-        ("transitions", ()),
+        ("transition_weights", ()),
         ("patterns", ()),
         ("own table", ()),
     ],

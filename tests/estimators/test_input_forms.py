@@ -193,7 +193,7 @@ def test_labels_come_back_as_they_were(make, names):
     assert crf.classes_.tolist() == sorted(names.tolist())
     for decode in ("viterbi", "marginal"):
         assert all(labels.dtype == names.dtype for labels in crf.predict(X, decode=decode))
-    assert crf.transitions()["from"].dtype == names.dtype
+    assert crf.transition_weights()["from"].dtype == names.dtype
     assert crf.score(X, y) > 0.6
     listed = make(reg_lambda=0.01).fit(X, [labels.tolist() for labels in y])
     assert listed.classes_.tolist() == crf.classes_.tolist()

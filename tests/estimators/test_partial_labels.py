@@ -111,7 +111,7 @@ def test_attributes_of_unlabelled_positions():
     assert pairs == [("p", "a"), ("p", "b"), ("(bias)", "a"), ("(bias)", "b")]
     assert LinearCRF(all_pairs=True).fit(items, y).n_weights_ == 3 * 2 + 2 + 4
     edges = LinearCRF(transition_attributes=True).fit(items, y)
-    assert len(edges.transitions()["weight"]) == 4
+    assert len(edges.transition_weights()["weight"]) == 4
     # They count as occurrences.
     rare = [[{"p": 1}, {"q": 1}], [{"q": 1}, {"p": 1}]]
     assert LinearCRF(min_count=2).fit(rare, y).attributes_ == ["p", "q"]

@@ -66,7 +66,7 @@ def test_patterns_of_labels_that_are_not_text(make, names, kind):
 @pytest.mark.parametrize("order", [1, 2])
 def test_the_tables_of_patterns(make, order):
     crf = make(order=order).fit(X, Y)
-    table, pairs = crf.patterns(), crf.transitions()
+    table, pairs = crf.patterns(), crf.transition_weights()
     assert list(table) == ["pattern", "weight"]
     assert list(pairs) == ["from", "to", "weight"]
     assert table["pattern"].tolist() == crf.label_patterns_
@@ -87,7 +87,7 @@ def test_without_patterns_positions_do_not_influence_each_other(make):
     crf = make(order=0).fit(X, Y)
     assert crf.label_patterns_ == []
     assert [len(column) for column in crf.patterns().values()] == [0, 0]
-    assert [len(column) for column in crf.transitions().values()] == [0, 0, 0]
+    assert [len(column) for column in crf.transition_weights().values()] == [0, 0, 0]
     assert [part.shape for part in crf.predict_pattern_marginals(X)] == [(len(x), 0) for x in X]
     one_by_one = crf.predict_proba([row[None] for row in ROWS])
     np.testing.assert_allclose(crf.predict_proba(X), one_by_one, rtol=1e-12)

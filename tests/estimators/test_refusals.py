@@ -91,6 +91,7 @@ OF_TREES = [
     ("stratified", BOOL, [2]),
     ("curvature", CURVATURE, ["none", None]),
     ("transition_step", "expected 'auto', 'bound' or 'exact'", ["long"]),
+    ("transitions", "expected 'weights' or 'trees'", ["pairs", None]),
 ]
 
 
@@ -246,6 +247,7 @@ def test_trainings_in_which_nothing_counts(by):
         (TreeCRF, {"newton": False}),
         (TreeCRF, {"subsample": 0.5}),
         (TreeCRF, {"transition_step": "exact"}),
+        (TreeCRF, {"transitions": "trees"}),
         (TreeCRF, {"curvature": "exact"}),
     ],
 )

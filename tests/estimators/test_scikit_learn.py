@@ -75,6 +75,7 @@ PARAMETERS = {
         "interaction_constraints": [{0}],
         "newton": True,
         "curvature": "length",
+        "transitions": "trees",
         "transition_step": "exact",
         "trim": 0.001,
         "subsample": 0.9,

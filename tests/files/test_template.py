@@ -90,7 +90,7 @@ def test_a_model_with_a_template(tmp_path):
     batch = read_file(tmp_path / "train.txt", recipe)
     crf = LinearCRF(**recipe.parameters()).fit(batch.X, batch.y)
     assert set(crf.weights()["attribute"]) == {"U00:a", "U00:b", "(bias)"}
-    assert set(crf.transitions()["attribute"]) == {"B01:y"}
+    assert set(crf.transition_weights()["attribute"]) == {"B01:y"}
     assert make_template(tmp_path, "U00:%x[0,0]\nB\n").parameters() == {"order": 1}
     assert make_recipe(tmp_path / "train.txt").parameters() == {}
 

@@ -19,7 +19,7 @@ def fit(X, y=Y):
 def assert_same(first, second):
     """Both models have the same weights, but for rounding."""
     assert first.attributes_ == second.attributes_
-    for table in ("weights", "transitions"):
+    for table in ("weights", "transition_weights"):
         one, two = getattr(first, table)(), getattr(second, table)()
         np.testing.assert_allclose(one["weight"], two["weight"], atol=1e-9)
 

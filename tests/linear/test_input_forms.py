@@ -13,7 +13,7 @@ def weights_by_name(crf):
     """All weights, by everything else that the tables say about them."""
     weights = {}
     plain = with_plain_tables(crf)
-    for table in (plain.weights(), plain.transitions()):
+    for table in (plain.weights(), plain.transition_weights()):
         keys = zip(*(table[name].tolist() for name in table if name != "weight"), strict=True)
         weights |= dict(zip(keys, table["weight"].tolist(), strict=True))
     assert len(weights) == crf.n_weights_

@@ -19,7 +19,7 @@ def test_weights_exist_for_what_occurs():
         *[("p", "a"), ("q", "a"), ("q", "b"), ("r", "c")],
         *[("(bias)", "a"), ("(bias)", "b"), ("(bias)", "c")],
     ]
-    table = crf.transitions()
+    table = crf.transition_weights()
     assert list(table) == ["from", "to", "weight"]
     pairs = list(zip(table["from"], table["to"], strict=True))
     assert pairs == [(before, label) for before in "abc" for label in "abc"]
@@ -33,14 +33,14 @@ def test_all_pairs_gives_every_attribute_every_label():
     assert len(crf.weights()["weight"]) == 3 * 3 + 3
     both = LinearCRF(all_pairs=True, transition_attributes=True).fit(items, [["a", "b"], ["c"]])
     assert both.n_weights_ == 3 * 3 + 3 * 9 + 3 + 3 * 3
-    assert len(both.transitions()["weight"]) == 3 * 9 + 9
+    assert len(both.transition_weights()["weight"]) == 3 * 9 + 9
     assert both.loss_ < crf.loss_ < LinearCRF().fit(items, [["a", "b"], ["c"]]).loss_
 
 
 def test_transition_attributes_have_weights_for_the_pairs_they_occur_with():
     items = [[{"p": 1}, {"q": 1}, {"p": 1, "q": 1}], [{"r": 2}]]
     crf = LinearCRF(transition_attributes=True).fit(items, [["a", "b", "b"], ["c"]])
-    table = crf.transitions()
+    table = crf.transition_weights()
     assert list(table) == ["attribute", "from", "to", "weight"]
     rows = list(zip(table["attribute"], table["from"], table["to"], strict=True))
     assert rows[:9] == [("", before, label) for before in "abc" for label in "abc"]
@@ -55,7 +55,7 @@ PREFIXED_LABELS = [["a", "b", "b"], ["a", "b"]]
 def test_attributes_with_a_prefix_have_weights_for_pairs_only(parameters):
     crf = LinearCRF(transition_attributes="B", **parameters).fit(PREFIXED, PREFIXED_LABELS)
     assert set(crf.weights()["attribute"]) == {"U1", "U2", "(bias)"}
-    assert set(crf.transitions()["attribute"]) - {""} == {"B1"}
+    assert set(crf.transition_weights()["attribute"]) - {""} == {"B1"}
     naive = NaiveModel(crf)
     for x, labels, marginals in zip(
         PREFIXED, PREFIXED_LABELS, crf.predict_marginals(PREFIXED), strict=True

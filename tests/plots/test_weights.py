@@ -25,7 +25,7 @@ def test_transitions_stand_where_their_labels_are(kind, request):
     ax = plots.transitions(crf)
     rows, columns, matrix = shown(ax)
     assert rows == columns == crf.classes_.tolist()
-    table = crf.transitions()
+    table = crf.transition_weights()
     for before, after, weight in zip(table["from"], table["to"], table["weight"], strict=True):
         assert matrix[rows.index(before), columns.index(after)] == weight
     low, high = ax.images[0].get_clim()
@@ -53,7 +53,7 @@ def test_weights_of_pairs_with_attributes_are_not_mixed_in():
     X, y = [[["u"], ["v"], ["u"]]], [["a", "b", "a"]]
     crf = LinearCRF(transition_attributes=True, n_jobs=1).fit(X, y)
     _, _, matrix = shown(plots.transitions(crf))
-    table = crf.transitions()
+    table = crf.transition_weights()
     plain = table["weight"][table["attribute"] == ""]
     assert matrix.ravel().tolist() == plain.tolist()
     assert {text.get_text() for text in plots.transitions(crf).texts} == {

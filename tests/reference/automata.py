@@ -26,6 +26,7 @@ class PatternChain:
     start: frozenset | None = None
     end: frozenset | None = None
     known: tuple | None = None
+    more: np.ndarray | None = None  # (K**T,) what labellings score besides
 
     @property
     def labellings(self):
@@ -76,6 +77,8 @@ class PatternChain:
                 total += by_window[self.windows(t, length)]
         if self.edges is not None:
             total += self.edges[positions[1:], every[:, :-1], every[:, 1:]].sum(axis=1)
+        if self.more is not None:
+            total += self.more
         return np.where(self.allowed, total, -np.inf)
 
 

@@ -43,7 +43,7 @@ def group_ids(X):
 
 def tables(crf):
     """All columns of the tables of a model."""
-    names = ("weights", "importances", "trees", "transitions", "patterns")
+    names = ("weights", "importances", "trees", "transition_weights", "patterns")
     return {
         (name, column): values
         for name in names

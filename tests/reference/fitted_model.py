@@ -6,6 +6,7 @@ definition.
 """
 
 import itertools
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,6 +95,7 @@ class TreeModel(NaiveModel):
 
     def read_scores(self, crf):
         self.trees = split_trees(crf.trees())
+        self._values = {}
         self.n_rounds = crf.n_rounds_
 
     def scores(self, x):
@@ -101,9 +103,54 @@ class TreeModel(NaiveModel):
         look = self._looker(x)
         for (_, label), tree in self.trees.items():
             code = self.classes.index(label)
-            for t in range(len(nodes)):
+            for t in range(0 if asks_labels(tree) else len(nodes)):
                 nodes[t, code] += walk(tree, x, t, look)[-1]["value"]
         return nodes, None
+
+    def chain(self, x, known=None):
+        """One sequence; trees that ask about labels before a position score whole labellings."""
+        chain = super().chain(x, known)
+        if any(map(asks_labels, self.trees.values())):
+            chain.more = np.array([self._score_labels(x, codes) for codes in chain.labellings])
+        return chain
+
+    def _score_labels(self, x, codes):
+        """What trees that ask about labels give to a labelling."""
+        labels = [self.classes[k] for k in codes]
+        return sum(
+            self._value_of(x, t, label, self.context(labels[:t], label))
+            for t, label in enumerate(labels)
+        )
+
+    def _value_of(self, x, t, label, context):
+        key = id(x), t, label, context
+        if key not in self._values:
+            looks = self._looker(x)
+
+            def look(x, t, feature):
+                lag = re.fullmatch(r"label\[-(\d+)\]", feature)
+                if lag is None:
+                    return looks(x, t, feature)
+                return context[-int(lag[1])] if int(lag[1]) <= len(context) else MISSING
+
+            self._values[key] = sum(
+                walk(tree, x, t, look)[-1]["value"]
+                for (_, name), tree in self.trees.items()
+                if name == label and asks_labels(tree)
+            )
+        return self._values[key]
+
+    def context(self, before, label):
+        """What a model knows of the labels before a position, as texts.
+
+        They and the label are the longest end of a labelling that is a label pair, or how a label
+        pattern begins.
+        """
+        patterns = [pattern for (pattern,) in self.pattern_weights]
+        strings = {pattern[:n] for pattern in patterns for n in range(1, len(pattern) + 1)}
+        strings |= {*itertools.product(self.classes, repeat=2), (label,)}
+        ends = ((*before[first:], label) for first in range(len(before) + 1))
+        return tuple(map(str, next(end for end in ends if end in strings)[:-1]))
 
     def magnitude(self, x):
         """At most what the terms of the score of a labelling add up to, signs left out."""
@@ -144,6 +191,11 @@ class TreeModel(NaiveModel):
             return found[t, feature]
 
         return look
+
+
+def asks_labels(tree):
+    """Whether a tree asks about labels before a position."""
+    return any(row["feature"].startswith("label[-") for row in tree)
 
 
 def assert_enumerated(crf, model, X, known=None):

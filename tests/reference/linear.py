@@ -106,7 +106,7 @@ class NaiveModel:
     def read_scores(self, crf):
         """Read the tables that the scores of positions come from."""
         self.node_weights = _by_key(crf.weights(), "attribute", "label")
-        transitions = crf.transitions()
+        transitions = crf.transition_weights()
         self.has_edges = "attribute" in transitions
         self.edge_weights = {}
         if self.has_edges:

@@ -172,9 +172,11 @@ def test_batches_make_no_difference(write, monkeypatch):
 def test_pairs_and_patterns(write):
     crf = LinearCRF(order=2).fit(WORDS, CHUNKS)
     page = write(crf)
-    assert page.data["pairs"]["weight"] == pytest.approx(crf.transitions()["weight"], abs=1e-5)
+    assert page.data["pairs"]["weight"] == pytest.approx(
+        crf.transition_weights()["weight"], abs=1e-5
+    )
     names = np.array(page.data["model"]["labels"])
-    assert names[page.data["pairs"]["from"]].tolist() == crf.transitions()["from"].tolist()
+    assert names[page.data["pairs"]["from"]].tolist() == crf.transition_weights()["from"].tolist()
     weight_of = dict(zip(*crf.patterns().values(), strict=True))
     patterns = page.data["patterns"]
     assert len(patterns["weight"]) == len(weight_of)

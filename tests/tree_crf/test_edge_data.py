@@ -64,7 +64,7 @@ def test_three_hundred_labels(order):
 def test_sequences_of_one_position_have_no_transitions_to_learn():
     rows, labels = np.concatenate(X)[:, None], np.concatenate(Y)[:, None]
     crf, order_0 = make().fit(rows, labels), make(order=0).fit(rows, labels)
-    assert not crf.transitions()["weight"].any()
+    assert not crf.transition_weights()["weight"].any()
     expected = order_0.predict_proba(rows)
     np.testing.assert_allclose(crf.predict_proba(rows), expected, rtol=1e-12)
 

@@ -132,7 +132,7 @@ def test_the_first_step_of_transitions_in_first_order_boosting():
         max_step=None,
     ).fit([[{}] * 3, [{}] * 2], [["a", "b", "a"], ["a", "b"]])
     expected = {("a", "a"): -0.75, ("a", "b"): 2 - 0.75, ("b", "a"): 1 - 0.75, ("b", "b"): -0.75}
-    table = crf.transitions()
+    table = crf.transition_weights()
     found = dict(zip(zip(table["from"], table["to"], strict=True), table["weight"], strict=True))
     assert found == pytest.approx(
         {pair: step / ((2 + 4 + 4) * 3 / 16 + 1) for pair, step in expected.items()}

@@ -93,7 +93,7 @@ class Rounds:
         assert isinstance(seed, int)
         names = ("kept", "later")
         return cls(
-            [unpack_forest(state, n_labels, columns.n_columns, name) for name in names],
+            [unpack_forest(state, n_labels, columns.n_asked, name) for name in names],
             read_weights(state, "weights", (n_patterns,)),
             read_weights(state, "kept_weights", (n_patterns,)),
             seed,

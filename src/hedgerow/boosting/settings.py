@@ -25,6 +25,7 @@ __all__ = [
     "CurvatureKind",
     "Settings",
     "TransitionStep",
+    "Transitions",
     "TreeParameters",
     "check_tree_parameters",
     "read_window",
@@ -32,6 +33,7 @@ __all__ = [
 
 CurvatureKind = Literal["mixing", "exact", "length"]
 TransitionStep = Literal["auto", "bound", "exact"]
+Transitions = Literal["weights", "trees"]
 
 # With patterns of so many labels or more, steps of their weights are exact. See `TreeCRF`.
 EXACT_FROM: dict[TransitionStep, int] = {"auto": 3, "bound": sys.maxsize, "exact": 2}
@@ -43,6 +45,9 @@ USUAL_LEAVES = 31
 LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
+# Labels before a position can be cut in two in so many ways that some fit by chance. Of 0, 3, 10, 30
+# and 100 the ends were worse on one fold of the letters, or on protein.
+LABEL_LAMBDA = 20.0
 LARGEST_RATE = 1e6  # times a leaf it is a number still
 
 
@@ -65,6 +70,7 @@ class TreeParameters(LabelParameters, Protocol):
     interaction_constraints: InteractionConstraints
     newton: bool
     curvature: CurvatureKind
+    transitions: Transitions
     transition_step: TransitionStep
     trim: float | None
     subsample: float
@@ -133,6 +139,7 @@ class Settings:
                 min_split_gain=float(crf.min_split_gain),
                 colsample_bytree=float(crf.colsample_bytree),
                 colsample_bynode=float(crf.colsample_bynode),
+                label_lambda=LABEL_LAMBDA if crf.newton else 0.0,
             ),
             sampling=Sampling(
                 float(trim),
@@ -170,6 +177,12 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     for name in ("newton", "stratified"):
         check_choice(name, getattr(crf, name), (True, False))
     check_choice("curvature", crf.curvature, ("mixing", "exact", "length"))
+    check_choice("transitions", crf.transitions, ("weights", "trees"))
+    if crf.transitions == "trees" and crf.order == 0:
+        raise ValueError(
+            "order is 0 and transitions is 'trees', which ask about the labels before a position; "
+            "pass an order of 1 or more, or transitions='weights'"
+        )
     check_choice("transition_step", crf.transition_step, tuple(EXACT_FROM))
     if crf.warm_rounds is not None:
         check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.boosting.booster import Binned, Booster
+from hedgerow.boosting.booster import Booster
 from hedgerow.boosting.column_rules import read_column_rules
 from hedgerow.boosting.rounds import Rounds
+from hedgerow.boosting.running_scores import Binned, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings, TreeParameters, read_window
+from hedgerow.counting import count_of
 from hedgerow.history import History
 from hedgerow.model import Model
 from hedgerow.objectives import TrainingObjective
 from hedgerow.potentials import NodeTrees
+from hedgerow.potentials.scoring import sum_arcs
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
@@ -28,6 +32,9 @@ from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 
 __all__ = ["BoostingTrainer"]
+
+# Labels that questions about those before a position can tell apart: they are bins.
+MAX_LABELS = 255
 
 
 class TrainedTrees(Protocol):
@@ -61,13 +68,22 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     def learn(self, labelled: Labelled) -> TrainingSet:
         """Label patterns, and the bins of columns unless a model has them already."""
         self.sequences = labelled.sequences
-        self.data = TrainingSet.learn(self.crf, labelled, objective=self.objective)
+        asks_labels = self.crf.transitions == "trees"
+        self.data = TrainingSet.learn(
+            self.crf, labelled, objective=self.objective, has_edges=asks_labels
+        )
         if self.base is None:
             max_bins, n_threads = int(self.crf.max_bins), count_threads(self.crf.n_jobs)
             self.columns = Columns.learn(labelled.sequences, labelled.index, max_bins, n_threads)
         else:
             self.columns = self.trees.columns
+        if asks_labels and self.base is None:
+            self.columns = add_labels(self.columns, self.data)
         self.settings = self._read_settings()
+        arcs = sum_arcs(self.given, self.data.trellis)
+        self.scoring = TreeScoring(
+            self.columns, self.data.trellis, self.given, arcs, self.settings.n_threads
+        )
         return self.data
 
     def learnt_from(self) -> tuple[Any, ...]:
@@ -76,7 +92,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def prepare(self, sequences: Sequences) -> Binned:
         """In bins."""
-        return Binned.of(sequences, self.columns, self.given, self.settings.n_threads)
+        return self.scoring.bin(sequences)
 
     def begin(self) -> Booster:
         """Before the first round, or after those of another model."""
@@ -104,7 +120,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         binned = self.prepare(self.sequences)
         del self.sequences  # trees need the bins alone
         return Booster(
-            self.columns,
+            self.scoring,
             binned,
             _core.TreeData(binned.bins, *read_window(self.crf.window), self.settings.n_threads),
             self.data,
@@ -112,7 +128,6 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             self.schedule,
             rounds,
             self.n_before + self.n_steps,
-            self.given,
         )
 
     def _read_settings(self) -> Settings:
@@ -135,6 +150,40 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         if warm_rounds is None:
             warm_rounds = self.n_steps // 5 if self.base is None else 0
         return Schedule(max(int(warm_rounds), n_warm_before), self.objective.stages())
+
+
+def add_labels(columns: Columns, data: TrainingSet) -> Columns:
+    """The columns, and the labels before a position as more of them."""
+    names = tuple(map(str, data.labels.classes.tolist()))
+    if len(names) > MAX_LABELS:
+        raise ValueError(
+            f"y has {len(names)} labels; transitions='trees' takes up to {MAX_LABELS}: use "
+            "transitions='weights'"
+        )
+    contexts = data.trellis.edge_contexts()
+    check_memory(len(data.targets.codes), len(contexts.labels))
+    return replace(columns, labels=names, n_lags=contexts.before.shape[1])
+
+
+def check_memory(n_positions: int, n_edges: int) -> None:
+    """Raise ValueError if trees on label pairs, or longer contexts, would not fit into memory."""
+    # Scores before and after a step, float32; of each example a gradient and a probability.
+    needed, there = 16 * n_positions * n_edges, machine_memory()
+    if there is not None and needed > there:
+        raise ValueError(
+            f"transitions='trees' would take about {needed / 2**30:,.1f} GiB for "
+            f"{count_of(n_positions, 'position')} and {count_of(n_edges, 'arc')} between labels, "
+            f"and this machine has {there / 2**30:,.1f} GiB; use transitions='weights', fewer "
+            "sequences, or a smaller order"
+        )
+
+
+def machine_memory() -> int | None:
+    """Bytes of memory of this machine; None if it does not say."""
+    names = getattr(os, "sysconf_names", {})
+    if not {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(names):  # Windows
+        return None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _cut_history(history: History, n_rounds: int) -> dict[str, list[float]]:

@@ -73,6 +73,8 @@ class PatternBound:
         expected : (P,)
             How often each pattern occurs, by its probabilities.
         """
+        if not len(self.patterns):
+            return np.zeros(0)
         if mixing.arc_curvatures is not None:
             return self.trellis.pattern_sums(mixing.arc_curvatures)
         counts = self.tree.own(expected).clip(min=0)  # weighted by position, they may be negative

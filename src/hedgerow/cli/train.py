@@ -115,6 +115,12 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         help="trees: positions to look at on each side, or before and after; 0",
     )
     add(
+        "--transitions",
+        choices=("weights", "trees"),
+        help="trees: whether trees may ask about the labels before a position, or a weight for "
+        "each label pattern says all; weights",
+    )
+    add(
         "--constraints",
         metavar="SCHEME",
         help="allow only labellings of this scheme: BIO, IOB1, BILOU or BIOES",
@@ -230,6 +236,11 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         raise CommandError(
             "--learning-rate is for --model trees; a linear model finds the length of its steps"
         )
+    if kind == "linear" and options.transitions is not None:
+        raise CommandError(
+            "--transitions is for --model trees; in a linear model attributes may score label "
+            "pairs: --set transition_attributes=True"
+        )
     from_template = recipe.parameters()
     if not set(from_template) <= set(estimator().get_params()):
         raise CommandError(
@@ -243,6 +254,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         "early_stopping_rounds": options.early_stopping,
         "order": options.order,
         "window": options.window,
+        "transitions": options.transitions,
         "constraints": options.constraints,
         "decode": options.decode,
         "random_state": options.seed,

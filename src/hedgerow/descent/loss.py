@@ -135,10 +135,10 @@ class LinearLoss:
             loss, sums = 0.0, _Sums(self, gradient)
             arcs = self._arcs(patterns)
             parts = [_PartScores(self, part, weights, arcs) for part in self.parts]
-            for found in objective.measure_parts(parts, self.targets, n_threads=self.n_threads):
-                scored, part_loss, slopes = found
-                sums.add(scored.part, slopes, self.n_threads)
-                loss += part_loss
+            measured = objective.measure_parts(parts, self.targets, n_threads=self.n_threads)
+            for scored, found in measured:
+                sums.add(scored.part, found.slopes(scored.empty_slopes()), self.n_threads)
+                loss += found.loss
             sums.finish()
             return penalty + loss, gradient
 

@@ -186,7 +186,7 @@ class Solver(Update[Attributed]):
             offsets,
             sum_arcs([patterns, *self.given], targets.trellis),
             targets.trellis,
-            has_edges=self.loss_function.has_edges,
+            edge_shape=(targets.n_labels,) * 2 if self.loss_function.has_edges else None,
             batch=attributes.batch_positions(targets.n_labels),
         )
 

@@ -71,15 +71,22 @@ class Place:
             self._check_possible(rival)
         return code, rival
 
-    def explain(self, pair: tuple[int, int], bias: float, features: Table) -> Explanation:
-        """Put everything together; `bias` and `features` make up the position's own scores."""
+    def explain(
+        self, pair: tuple[int, int], bias: float, features: Table, *, explains_arcs: bool
+    ) -> Explanation:
+        """Put everything together; `bias` and `features` make up the position's own scores.
+
+        If they explain arcs, those into the position are among them.
+        """
         label, against = pair
         part, position = self.part, self.position
         so_far = replace(self, part=_cut_after(part, position))
         log_odds = self._log_z(label) - self._log_z(against)
         odds_so_far = so_far._log_z(label) - so_far._log_z(against)
         scores = part.nodes[position, label] - part.nodes[position, against]
-        transitions = self._weigh_transitions(pair)
+        if explains_arcs:
+            scores = bias + float(features["contribution"].sum())
+        transitions = self._weigh_transitions(pair, first_edge=1 if explains_arcs else 0)
         is_before = transitions["offset"] == 0
         before = odds_so_far - scores - transitions["contribution"][is_before].sum()
         after = log_odds - odds_so_far - transitions["contribution"][~is_before].sum()
@@ -135,8 +142,11 @@ class Place:
             )
         return int(others[figures.argmax()])
 
-    def _weigh_transitions(self, pair: tuple[int, int]) -> Table:
-        """Weights of the patterns through the position, by where they end."""
+    def _weigh_transitions(self, pair: tuple[int, int], first_edge: int) -> Table:
+        """Weights of the patterns through the position, by where they end.
+
+        Edges count from the offset ``first_edge`` on.
+        """
         position, edges = self.position, self.part.edges
         reach = max(self.grammar.patterns.longest - 1, 0 if edges is None else 1)
         begin, end = max(0, position - reach), min(len(self.predicted), position + reach + 1)
@@ -147,7 +157,7 @@ class Place:
             window[position - begin] = code
             scores = self.part.trellis.pattern_scores(window, self.weights)
             if edges is not None:
-                scores[1:] += edges[np.arange(begin + 1, end), window[:-1], window[1:]]
+                scores += self._edges_taken(edges, window, begin, position + first_edge)
             weights.append(scores[ends - begin])
         strings = [
             window[max(0, stop - reach) : stop + 1].tolist() for stop in (ends - begin).tolist()
@@ -163,6 +173,17 @@ class Place:
                 "contribution": weights[1] - weights[0],
             }
         )
+
+    def _edges_taken(
+        self, edges: NDArray[np.float64], window: NDArray[np.int32], begin: int, first: int
+    ) -> NDArray[np.float64]:
+        """Scores of the edges that labels from `begin` on take, those before `first` left out."""
+        by_arc = edges.ndim == 2
+        chain = self.part.trellis if by_arc else trellis.Chain(self.part.n_labels)
+        taken = chain.arcs_taken(window, np.array([0, len(window)]))
+        taken[: max(1, first - begin)] = -1
+        found = edges[begin : begin + len(window)].reshape(len(window), -1)
+        return np.where(taken >= 0, found[np.arange(len(window)), taken], 0.0)
 
 
 def _cut_after(part: Scores, position: int) -> Scores:

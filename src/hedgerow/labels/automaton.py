@@ -182,6 +182,20 @@ class Automaton(LazyAttributes):
         places = np.arange(offsets[-1]) + np.repeat(ends[wanted] - offsets[1:], counts)
         return PatternArcs(offsets, by_suffix[places])
 
+    def labels_before(self) -> NDArray[np.int32]:
+        """Labels of each arc's string but the last one, the latest first, (A, L - 1); -1: none."""
+        # Of all arcs that lead to a state the first, and so the shortest, stands for its string.
+        own_arcs = np.zeros(self.n_states, dtype=np.int64)
+        reached, first = np.unique(self.targets, return_index=True)
+        own_arcs[reached] = first
+        shorter = self.sources[own_arcs]  # state of a state's string without its last label
+        shorter[0] = 0
+        columns, states = [], self.sources
+        for _ in range(len(self.arc_offsets) - 2):
+            columns.append(self.last_labels[states])
+            states = shorter[states]
+        return np.stack(columns, axis=1) if columns else np.empty((self.n_arcs, 0), np.int32)
+
     def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
         """Arc into each position of labelled sequences, (N,); -1 where a label is not known."""
         arcs = np.empty(len(codes), dtype=np.int32)

@@ -107,6 +107,15 @@ class Expectations(Measured):
             return self.posteriors.marginals
         return forward_backward(self.scores, pairs=None, n_threads=self.n_threads).marginals
 
+    def edge_probabilities(self) -> NDArray[np.float64]:
+        """Marginals of the edges, likewise."""
+        posteriors = self.posteriors
+        if self.targets.position_weights is not None:
+            posteriors = forward_backward(self.scores, pairs="each", n_threads=self.n_threads)
+        assert not self.is_used, "the slopes have taken the place of the marginals"
+        assert posteriors.pairs is not None
+        return posteriors.pairs
+
     def arc_slopes(self) -> NDArray[np.float64]:
         """Expected minus observed counts."""
         assert self.posteriors.arc_sums is not None

@@ -62,7 +62,7 @@ class OfMarginals(TrainingObjective):
 
     def measure_parts(
         self, parts: Sequence[Part], targets: Targets, *, n_threads: int
-    ) -> Iterator[tuple[Part, float, Slopes]]:
+    ) -> Iterator[tuple[Part, Measured]]:
         """It may be any function of all marginals, so all have to be known before any slope is."""
         marginals = np.empty((len(targets.codes), targets.n_labels))
         ends = accumulate((len(part.targets.codes) for part in parts), initial=0)
@@ -75,9 +75,12 @@ class OfMarginals(TrainingObjective):
         for part, place in zip(parts, places, strict=True):
             if len(parts) > 1:  # those of a lone part are still there
                 scores = part.scores()
-            out = part.empty_slopes()
-            slopes = _find_slopes(scores, marginals[place], direction[place], out, n_threads)
-            yield part, loss, slopes
+            yield (
+                part,
+                MarginalsOfPart(
+                    loss, scores, marginals[place], direction[place], part.targets, n_threads
+                ),
+            )
             loss = 0.0  # it has been counted
 
     @property
@@ -116,6 +119,10 @@ class Marginals(Measured):
         """The marginals."""
         return self.posteriors.marginals
 
+    def edge_probabilities(self) -> NDArray[np.float64]:
+        """Marginals of the edges, found in a pass of their own."""
+        return _find_pairs(self.scores, self.n_threads)
+
     def arc_slopes(self) -> NDArray[np.float64]:
         """The derivative of the arcs' expected counts along the gradient."""
         return self.slopes().arcs
@@ -125,6 +132,55 @@ class Marginals(Measured):
         marginals = self.posteriors.marginals
         direction = find_direction(self.objective, marginals, self.targets)
         return _find_slopes(self.scores, marginals, direction, out, self.n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalsOfPart(Measured):
+    """Marginals of some of the sequences, and what the gradient of a function of all says to them.
+
+    Attributes
+    ----------
+    loss : float
+        That of all parts, with the first of them; 0 with the others.
+    marginals, direction : (N, K)
+        Of these sequences.
+    """
+
+    loss: float
+    scores: Scores
+    marginals: NDArray[np.float64]
+    direction: NDArray[np.float64]
+    targets: Targets
+    n_threads: int
+
+    @property
+    def posteriors(self) -> Posteriors:  # type: ignore[override]
+        """Those of the scores, found in a pass of their own."""
+        weights = self.targets.mean_weights
+        return forward_backward(self.scores, weights=weights, n_threads=self.n_threads)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """The marginals."""
+        return self.marginals
+
+    def edge_probabilities(self) -> NDArray[np.float64]:
+        """Marginals of the edges, found in a pass of their own."""
+        return _find_pairs(self.scores, self.n_threads)
+
+    def arc_slopes(self) -> NDArray[np.float64]:
+        """The derivative of the arcs' expected counts along the gradient."""
+        return self.slopes().arcs
+
+    def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
+        """The derivative of the marginals along the gradient by the marginals."""
+        return _find_slopes(self.scores, self.marginals, self.direction, out, self.n_threads)
+
+
+def _find_pairs(scores: Scores, n_threads: int) -> NDArray[np.float64]:
+    """Marginals of the edges, in their shape."""
+    pairs = forward_backward(scores, pairs="each", n_threads=n_threads).pairs
+    assert pairs is not None
+    return pairs
 
 
 def _find_slopes(

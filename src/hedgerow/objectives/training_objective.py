@@ -48,6 +48,17 @@ class Measured(ABC):
     def probabilities(self) -> NDArray[np.float64]:
         """Marginals of the labels, (N, K); not to be asked for after `slopes`."""
 
+    @property
+    def arc_sums(self) -> NDArray[np.float64]:
+        """Expected number of times each arc is taken."""
+        sums = self.posteriors.arc_sums
+        assert sums is not None
+        return sums
+
+    def edge_probabilities(self) -> NDArray[np.float64]:
+        """Marginals of what the edges are scores of, in their shape; not after `slopes`."""
+        raise NotImplementedError(f"{type(self).__name__} knows no marginals of edges")
+
     @abstractmethod
     def arc_slopes(self) -> NDArray[np.float64]:
         """How the loss changes with the scores of the arcs."""
@@ -122,15 +133,14 @@ class TrainingObjective(ABC):
 
     def measure_parts(
         self, parts: Sequence[Part], targets: Targets, *, n_threads: int
-    ) -> Iterator[tuple[Part, float, Slopes]]:
-        """Loss and slopes of a training set, part by part; the losses add up.
+    ) -> Iterator[tuple[Part, Measured]]:
+        """What is measured of a training set, part by part; the losses add up.
 
-        ``targets`` are those of all parts. The slopes are to be used before the next part.
+        ``targets`` are those of all parts. All of it is to be used before the next part.
         """
         for part in parts:
             out = part.empty_slopes()
-            found = self.measure(part.scores(), part.targets, n_threads=n_threads, out=out)
-            yield part, found.loss, found.slopes(out)
+            yield part, self.measure(part.scores(), part.targets, n_threads=n_threads, out=out)
 
     def stages(self) -> list[TrainingObjective]:
         """What to train for in turn: smoother objectives first, this one last."""

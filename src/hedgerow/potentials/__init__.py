@@ -4,8 +4,17 @@ Each is one file: it scores sequences, and explains what it adds.
 """
 
 from hedgerow.potentials.attribute_weights import AttributeWeights
+from hedgerow.potentials.context_trees import ContextTrees, core_contexts
 from hedgerow.potentials.node_trees import NodeTrees
 from hedgerow.potentials.pattern_weights import PatternWeights
 from hedgerow.potentials.potential import AddScores, Potential
 
-__all__ = ["AddScores", "AttributeWeights", "NodeTrees", "PatternWeights", "Potential"]
+__all__ = [
+    "AddScores",
+    "AttributeWeights",
+    "ContextTrees",
+    "NodeTrees",
+    "PatternWeights",
+    "Potential",
+    "core_contexts",
+]

@@ -58,7 +58,11 @@ class AttributeWeights(Potential):
         return self.weights.adder(rows, sequences.offsets, n_threads)
 
     def contributions(
-        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
+        self,
+        sequences: Sequences,
+        position: int,
+        signs: NDArray[np.int64],
+        codes: NDArray[np.int32],
     ) -> tuple[float, Table]:
         """Weights times values."""
         rows = attribute_rows(sequences, self.index)

@@ -68,7 +68,11 @@ class NodeTrees(Potential):
         return add
 
     def contributions(
-        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
+        self,
+        sequences: Sequences,
+        position: int,
+        signs: NDArray[np.int64],
+        codes: NDArray[np.int32],
     ) -> tuple[float, Table]:
         """Changes of value on the way from the roots to the leaves."""
         return path_contributions(self.forest, self.columns, sequences, position, signs)

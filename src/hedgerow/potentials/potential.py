@@ -18,7 +18,8 @@ from hedgerow.trellis import Trellis
 __all__ = ["AddScores", "Potential"]
 
 # Given the numbers of the first sequence and of the one after the last, adds to the scores of their
-# nodes, (N, K), and to those of their edges, (N, K, K), if the model has any.
+# nodes, (N, K), and of their edges, if the model has any: (N, K, K), or in the shape of the arcs
+# for what `scores_arcs`.
 AddScores = Callable[[int, int, NDArray[np.float64], NDArray[np.float64] | None], None]
 
 
@@ -28,6 +29,14 @@ class Potential:
     @property
     def has_edges(self) -> bool:
         """Whether it scores label pairs position by position."""
+        return False
+
+    @property
+    def scores_arcs(self) -> bool:
+        """Whether what it scores position by position are all arcs of the trellis.
+
+        Then edges have the shape of the arcs, (N, *arc_shape), and `contributions` explains them.
+        """
         return False
 
     @staticmethod
@@ -48,12 +57,18 @@ class Potential:
         return
 
     def contributions(
-        self, sequences: Sequences, position: int, signs: NDArray[np.int64]
+        self,
+        sequences: Sequences,
+        position: int,
+        signs: NDArray[np.int64],
+        codes: NDArray[np.int32],
     ) -> tuple[float, Table] | None:
         """What makes up a sum of node scores at a position of one sequence; None if nothing does.
 
-        ``signs`` (K,) says how often the score of each label counts. Returns what is there without
-        any feature, and the columns feature, offset, value, contribution.
+        ``signs`` (K,) says how often the score of each label counts. If it `scores_arcs`, so do the
+        scores of the arcs into the position, its predecessors having the labels ``codes`` (T,).
+        Returns what is there without any feature, and the columns feature, offset, value,
+        contribution.
         """
         return None
 

@@ -11,7 +11,7 @@ from hedgerow.potentials.potential import AddScores, Potential
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.trellis import Scores, Trellis
 
-__all__ = ["add_up", "score", "score_at_once", "sum_arcs"]
+__all__ = ["add_up", "edge_shape", "prepare", "score", "score_at_once", "sum_arcs"]
 
 
 def sum_arcs(potentials: Sequence[Potential], trellis: Trellis) -> NDArray[np.float64]:
@@ -20,6 +20,50 @@ def sum_arcs(potentials: Sequence[Potential], trellis: Trellis) -> NDArray[np.fl
     for potential in potentials:
         potential.add_arcs(trellis, arcs)
     return arcs
+
+
+def edge_shape(potentials: Sequence[Potential], trellis: Trellis) -> tuple[int, ...] | None:
+    """Shape of the edges of a position: of label pairs, or of arcs; None if there are none."""
+    if any(potential.scores_arcs for potential in potentials):
+        return trellis.arc_shape
+    if any(potential.has_edges for potential in potentials):
+        return trellis.n_labels, trellis.n_labels
+    return None
+
+
+def prepare(
+    potentials: Sequence[Potential],
+    sequences: Sequences,
+    trellis: Trellis,
+    shape: tuple[int, ...] | None,
+    n_threads: int,
+) -> list[AddScores | None]:
+    """What adds the scores of each potential; ``shape`` is that of the edges of a position."""
+    adders = []
+    for potential in potentials:
+        add = potential.prepare(sequences, n_threads)
+        has_pairs = potential.has_edges and not potential.scores_arcs
+        if add is not None and has_pairs and shape is not None and len(shape) == 1:
+            add = _spread_pairs(add, trellis)
+        adders.append(add)
+    return adders
+
+
+def _spread_pairs(add: AddScores, trellis: Trellis) -> AddScores:
+    """Add scores of label pairs to all arcs that end in them."""
+    contexts, n_labels = trellis.edge_contexts(), trellis.n_labels
+    arcs = np.flatnonzero(contexts.labels >= 0)
+    pairs = (contexts.before[arcs, 0].astype(np.int64) - 1) * n_labels + contexts.labels[arcs]
+
+    def add_to_arcs(
+        first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+    ) -> None:
+        assert edges is not None
+        of_pairs = np.zeros((len(nodes), n_labels, n_labels))
+        add(first, stop, nodes, of_pairs)
+        edges[:, arcs] += of_pairs.reshape(len(nodes), -1)[:, pairs]
+
+    return add_to_arcs
 
 
 def score(
@@ -31,12 +75,13 @@ def score(
 ) -> Iterator[Scores]:
     """Scores of all sequences, in runs of consecutive ones; ``arcs`` are their `sum_arcs`."""
     sizes = [potential.batch_positions(trellis.n_labels) for potential in potentials]
+    shape = edge_shape(potentials, trellis)
     yield from add_up(
-        [potential.prepare(sequences, n_threads) for potential in potentials],
+        prepare(potentials, sequences, trellis, shape, n_threads),
         sequences.offsets,
         arcs,
         trellis,
-        has_edges=any(potential.has_edges for potential in potentials),
+        edge_shape=shape,
         batch=min((size for size in sizes if size is not None), default=None),
     )
 
@@ -45,12 +90,13 @@ def score_at_once(
     potentials: Sequence[Potential], sequences: Sequences, trellis: Trellis, n_threads: int
 ) -> Scores:
     """Scores of all sequences together."""
+    shape = edge_shape(potentials, trellis)
     (scores,) = add_up(
-        [potential.prepare(sequences, n_threads) for potential in potentials],
+        prepare(potentials, sequences, trellis, shape, n_threads),
         sequences.offsets,
         sum_arcs(potentials, trellis),
         trellis,
-        has_edges=any(potential.has_edges for potential in potentials),
+        edge_shape=shape,
     )
     return scores
 
@@ -61,7 +107,7 @@ def add_up(
     arcs: NDArray[np.float64],
     trellis: Trellis,
     *,
-    has_edges: bool,
+    edge_shape: tuple[int, ...] | None,
     batch: int | None = None,
 ) -> Iterator[Scores]:
     """Scores of sequences in runs of about `batch` positions, or all at once.
@@ -74,12 +120,14 @@ def add_up(
         Where the sequences begin and end.
     arcs
         Scores of the arcs.
+    edge_shape
+        Shape of the edges of a position; None if there are none.
     """
     for first, stop in cut_runs(offsets, int(offsets[-1]) if batch is None else batch):
         own = offsets[first : stop + 1] - offsets[first]
         nodes = np.zeros((int(own[-1]), trellis.n_labels))
         trellis.restrict(nodes, own)
-        edges = np.zeros((len(nodes), trellis.n_labels, trellis.n_labels)) if has_edges else None
+        edges = None if edge_shape is None else np.zeros((len(nodes), *edge_shape))
         for add in adders:
             if add is not None:
                 add(first, stop, nodes, edges)

@@ -21,7 +21,7 @@ MAX_WEIGHTS = 30
 
 def describe_pairs(model: Estimator) -> dict[str, Any] | None:
     """Weights of label pairs by number of label; None if the model has none."""
-    table = model.transitions()
+    table = model.transition_weights()
     if "attribute" in table:
         plain = table["attribute"] == ""
         table = {name: column[plain] for name, column in table.items()}

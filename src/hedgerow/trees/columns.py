@@ -84,6 +84,12 @@ class Columns(LazyAttributes):
     categories : tuple of lists of str
         For each text column of X its categories, sorted. Category k has bin k + 1 if the column
         is dense.
+    labels : tuple of str
+        Names of the labels, if trees ask about those before a position.
+    n_lags : int
+        How many positions before they look; 0 if they do not. Behind the C columns come so many
+        more, of categories that are the labels: one position before, two positions before and so
+        on. They have no bins of X.
     """
 
     schema: Schema
@@ -92,6 +98,8 @@ class Columns(LazyAttributes):
     cut_offsets: NDArray[np.int64]
     cuts: NDArray[np.float64]
     categories: tuple[list[str], ...]
+    labels: tuple[str, ...] = ()
+    n_lags: int = 0
 
     @classmethod
     def learn(
@@ -182,6 +190,10 @@ class Columns(LazyAttributes):
             n_threads,
         )
 
+    def cuts_of(self, column: int) -> NDArray[np.float64]:
+        """The cuts of one of the C columns."""
+        return self.cuts[self.cut_offsets[column] : self.cut_offsets[column + 1]]
+
     def values(self, sequences: Sequences) -> _core.Values | None:
         """Numbers that trees can be walked with as they are; None if they have to be binned."""
         check_schema(self.schema, sequences.schema)
@@ -210,6 +222,15 @@ class Columns(LazyAttributes):
     def n_columns(self) -> int:
         """Number of columns, C."""
         return len(self.cut_offsets) - 1
+
+    @property
+    def n_asked(self) -> int:
+        """Number of columns that trees ask about, labels before a position included."""
+        return self.n_columns + self.n_lags
+
+    def asked_names(self) -> list[str]:
+        """Name of each of them."""
+        return self.column_names() + [f"label[-{lag}]" for lag in range(1, self.n_lags + 1)]
 
     @property
     def n_numeric(self) -> int:

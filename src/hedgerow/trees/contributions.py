@@ -21,16 +21,23 @@ from hedgerow.trees.forest import Forest, goes_left
 
 __all__ = ["path_contributions"]
 
+NOTHING_BEFORE = np.empty(0, np.uint8)
+
 
 def path_contributions(
-    forest: Forest, columns: Columns, sequences: Sequences, position: int, signs: NDArray[np.int64]
+    forest: Forest,
+    columns: Columns,
+    sequences: Sequences,
+    position: int,
+    signs: NDArray[np.int64],
+    before: NDArray[np.uint8] = NOTHING_BEFORE,
 ) -> tuple[float, Table]:
     """What makes up a sum of scores of labels at one position, see `Potential.contributions`.
 
     Without any feature there are the values of the roots; features are all that the trees asked
-    about.
+    about. ``before`` (n_lags,) are 1 + the labels before the position, 0 where there is none.
     """
-    window = _Window.cut(forest, columns, sequences, position)
+    window = _Window.cut(forest, columns, sequences, position, before)
     trees = np.flatnonzero(signs[forest.outputs])
     weights = signs[forest.outputs[trees]] * forest.tree_weights[trees]
     firsts = forest.tree_offsets[:-1][trees]
@@ -46,14 +53,14 @@ def path_contributions(
         rows, asked = forest.offsets[nodes] - window.first_offset, forest.columns[nodes]
         is_left = goes_left(forest, nodes, window.bins[rows, asked])
         children = firsts + forest.lefts[nodes] + ~is_left
-        keys.append(rows.astype(np.int64) * columns.n_columns + asked)
+        keys.append(rows.astype(np.int64) * columns.n_asked + asked)
         changes.append(
             weights * (forest.values[children].astype(np.float64) - forest.values[nodes])
         )
         nodes = children
     found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-    places, columns_asked = np.divmod(found, columns.n_columns)
-    names = np.array(columns.column_names(), dtype=np.object_)
+    places, columns_asked = np.divmod(found, columns.n_asked)
+    names = np.array(columns.asked_names(), dtype=np.object_)
     return bias, Table(
         {
             "feature": names[columns_asked],
@@ -78,8 +85,8 @@ class _Window:
         Which of them stands at each offset; -1 beyond the ends of the sequence.
     first_offset : int
         Offset of the first row.
-    bins : (W, C) uint8
-        Bins of all columns, 0 where a value is missing.
+    bins : (W, C + n_lags) uint8
+        Bins of all columns, 0 where a value is missing, and of the labels before the position.
     """
 
     columns: Columns
@@ -89,7 +96,14 @@ class _Window:
     bins: NDArray[np.uint8]
 
     @classmethod
-    def cut(cls, forest: Forest, columns: Columns, sequences: Sequences, position: int) -> _Window:
+    def cut(
+        cls,
+        forest: Forest,
+        columns: Columns,
+        sequences: Sequences,
+        position: int,
+        before: NDArray[np.uint8],
+    ) -> _Window:
         splits = forest.columns >= 0
         offsets = forest.offsets[splits]
         first, last = int(offsets.min(initial=0)), int(offsets.max(initial=0))
@@ -99,16 +113,27 @@ class _Window:
         near = replace(sequences, offsets=bounds).part(1, 2)
         rows = np.arange(position + first, position + last + 1) - begin
         rows[(rows < 0) | (rows >= end - begin)] = -1
-        return cls(columns, near, rows, first, _bins_of(columns, near)[rows])
+        bins = _bins_of(columns, near)[rows]
+        bins = np.hstack([bins, np.tile(before, (len(bins), 1))])
+        return cls(columns, near, rows, first, bins)
 
     def values(self, rows: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[Any]:
         """What stands at some rows and columns: numbers, text, or None for what is missing."""
         read = _Reader(self.columns, self.sequences).read
         found = [
-            None if row < 0 else read(row, column)
+            self._label(column)
+            if column >= self.columns.n_columns
+            else None
+            if row < 0
+            else read(row, column)
             for row, column in zip(self.rows[rows].tolist(), asked.tolist(), strict=True)
         ]
         return np.fromiter(found, np.object_, len(found))
+
+    def _label(self, column: int) -> str | None:
+        """The label before the position that a column stands for."""
+        number = int(self.bins[0, column])
+        return self.columns.labels[number - 1] if number else None
 
 
 def _bins_of(columns: Columns, sequences: Sequences) -> NDArray[np.uint8]:

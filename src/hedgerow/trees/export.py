@@ -53,17 +53,17 @@ def _describe_features(columns: Columns) -> list[dict[str, Any]]:
         for category in () if is_dense(known) else known:
             features[place] |= {"kind": "indicator", "column": column, "category": category}
             place += 1
-    return features
+    labels = {"kind": "label", "categories": list(columns.labels)}
+    return features + [{"name": name, **labels} for name in columns.asked_names()[len(names) :]]
 
 
 def _describe_split(arrays: SimpleNamespace, questions: Questions, place: int) -> dict[str, Any]:
     """What a split asks, and where its answers lead."""
     question, columns = questions.ask(place), questions.columns
     column, cut = int(arrays.columns[place]), int(arrays.cuts[place])
-    cuts = columns.cuts[columns.cut_offsets[column] : columns.cut_offsets[column + 1]]
     if question.categories is not None:
         test: dict[str, Any] = {"in": list(question.categories)}
-    elif 1 <= cut <= len(cuts):
+    elif 1 <= cut <= len(cuts := columns.cuts_of(column)):
         test = {"below": float(cuts[cut - 1])}
     else:
         test = {"present": "left" if cut else "right"}

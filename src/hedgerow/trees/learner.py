@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,10 +12,10 @@ from hedgerow._core import GrowthRules
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_positions
 
-__all__ = ["GrowthRules", "TreeLearner"]
+__all__ = ["ContextLearner", "GrowthRules", "TreeLearner"]
 
 
-class TreeLearner:
+class Learner:
     """Grows a tree for each of K outputs, round after round, from the same N positions.
 
     It knows nothing of the loss but its derivatives with respect to the scores.
@@ -35,9 +37,6 @@ class TreeLearner:
         How much each position counts; those of 0 take no part. None is 1.
     column_rules : ColumnRules, optional
         What the columns may do in the trees of each output. None is anything.
-    opposite
-        Whether there are two outputs whose gradients are always each other's opposite, with the
-        same curvatures. Then one tree is grown, and that of output 0 is its negative.
     n_threads
         Number of threads; the trees do not depend on it.
     """
@@ -52,7 +51,6 @@ class TreeLearner:
         codes: NDArray[np.int32] | None = None,
         scales: NDArray[np.float64] | None = None,
         column_rules: _core.ColumnRules | None = None,
-        opposite: bool = False,
         n_threads: int,
     ) -> None:
         self.data = data
@@ -62,10 +60,46 @@ class TreeLearner:
         self.codes = codes
         self.scales = scales
         self.column_rules = column_rules
-        # Examples that are drawn by label differ from output to output.
-        self.opposite = opposite and not sampling.negative_ratio > 0
         self.n_threads = n_threads
         self._pool = _core.MemoryPool()
+
+    def _select(self, round_number: int) -> NDArray[np.uint8] | None:
+        """The positions of a round, (N,)."""
+        key = self._key(round_number, Purpose.SEQUENCES)
+        return select_positions(self.offsets, self.sampling.subsample, key)
+
+    def _grow(self, examples: _core.Examples | _core.ContextExamples, round_number: int) -> Forest:
+        key = self._key(round_number, Purpose.COLUMNS)
+        return _core.grow_trees(
+            self.data, examples, self.rules, key, self.n_threads, self.column_rules, self._pool
+        )
+
+    def _key(self, round_number: int, purpose: Purpose) -> int:
+        return draw_key(self.sampling.seed, round_number, purpose)
+
+
+class TreeLearner(Learner):
+    """Of trees on the input, see `Learner`.
+
+    Parameters
+    ----------
+    opposite
+        Whether there are two outputs whose gradients are always each other's opposite, with the
+        same curvatures. Then one tree is grown, and that of output 0 is its negative.
+    """
+
+    def __init__(
+        self,
+        data: _core.TreeData,
+        rules: GrowthRules,
+        sampling: Sampling,
+        *,
+        opposite: bool = False,
+        **more: Any,
+    ) -> None:
+        super().__init__(data, rules, sampling, **more)
+        # Examples that are drawn by label differ from output to output.
+        self.opposite = opposite and not sampling.negative_ratio > 0
 
     def grow(
         self,
@@ -90,9 +124,7 @@ class TreeLearner:
             curvatures,
             trim=sampling.trim,
             scales=self.scales,
-            selected=select_positions(
-                self.offsets, sampling.subsample, self._key(round_number, Purpose.SEQUENCES)
-            ),
+            selected=self._select(round_number),
             negative_ratio=sampling.negative_ratio,
             codes=self.codes,
             key=self._key(round_number, Purpose.EXAMPLES),
@@ -100,10 +132,75 @@ class TreeLearner:
             n_threads=self.n_threads,
             pool=self._pool,
         )
-        key = self._key(round_number, Purpose.COLUMNS)
-        return _core.grow_trees(
-            self.data, examples, self.rules, key, self.n_threads, self.column_rules, self._pool
+        return self._grow(examples, round_number)
+
+
+class ContextLearner(Learner):
+    """Of trees that ask about labels before a position, see `Learner`.
+
+    Parameters
+    ----------
+    contexts
+        What they may know of these labels.
+    """
+
+    def __init__(
+        self,
+        data: _core.TreeData,
+        contexts: _core.Contexts,
+        rules: GrowthRules,
+        sampling: Sampling,
+        **more: Any,
+    ) -> None:
+        super().__init__(data, rules, sampling, **more)
+        self._examples = _core.ContextExamples(contexts, int(self.offsets[-1]))
+        self._selected: NDArray[np.uint8] | None = None
+
+    def begin(self, round_number: int) -> None:
+        """Forget what was added, and get ready for the examples of a round."""
+        self._examples.clear()
+        self._selected = self._select(round_number)
+
+    def add(
+        self,
+        first_position: int,
+        offsets: NDArray[np.int64],
+        gradients: NDArray[np.float64],
+        probabilities: NDArray[np.float32] | None,
+        curvatures: NDArray[np.float32],
+    ) -> None:
+        """Add the examples of some more sequences, n positions from ``first_position`` on.
+
+        Parameters
+        ----------
+        offsets
+            Where these sequences begin and end, from 0.
+        gradients : (n, E)
+            How the loss changes with the score of each edge, by as much as the position counts; at
+            first positions with the scores of the K outputs, in the place of the first K edges.
+        probabilities : (n, E) or None
+            Of the same: the curvature of an edge is that of the position times p (1 - p), and of
+            several together likewise; None: just that of the position.
+        curvatures : (n,)
+            Curvature of each position, by as much as it counts; not negative.
+        """
+        self._examples.add(
+            first_position,
+            offsets,
+            gradients,
+            probabilities,
+            curvatures,
+            trim=self.sampling.trim,
+            scales=self.scales,
+            selected=self._selected,
+            n_threads=self.n_threads,
         )
 
-    def _key(self, round_number: int, purpose: Purpose) -> int:
-        return draw_key(self.sampling.seed, round_number, purpose)
+    def grow(self, round_number: int) -> Forest:
+        """The trees of the round that the examples were added for; tree k adds to output k."""
+        ratio = self.sampling.negative_ratio
+        if ratio > 0:
+            assert self.codes is not None
+            key = self._key(round_number, Purpose.EXAMPLES)
+            self._examples.stratify(self.codes, ratio, key, self.n_threads)
+        return self._grow(self._examples, round_number)

@@ -1,8 +1,8 @@
 """Questions: what the splits of trees ask, in words.
 
 Trees know bins; a question names values: ``speed[-1] < 3.5``, ``word in {a, the}``,
-``has 'w=the'``. What lies beyond the end of a sequence is missing, and so is a category that was
-not there in training.
+``has 'w=the'``, ``label[-1] in {B, I}``. What lies beyond the end of a sequence is missing, and so
+is a category that was not there in training.
 """
 
 from __future__ import annotations
@@ -54,17 +54,20 @@ class Questions:
     def __init__(self, forest: Forest, columns: Columns) -> None:
         self._nodes = SimpleNamespace(**forest.arrays())  # a forest makes new views at each access
         self.columns = columns
-        self.names = columns.column_names()
-        self._categories = [names for names in columns.categories if is_dense(names)]
+        self.names = columns.asked_names()
+        text = [names for names in columns.categories if is_dense(names)]
+        self._categories = dict(enumerate(text, columns.n_numeric))
+        for column in range(columns.n_columns, columns.n_asked):
+            self._categories[column] = list(columns.labels)
 
     def ask(self, node: int) -> Question:
         """The question of a split, given by its place in the forest's arrays."""
         nodes, columns = self._nodes, self.columns
         column, cut = int(nodes.columns[node]), int(nodes.cuts[node])
         missing_left = self._missing_left(node)
-        if columns.categorical[column]:
+        if column in self._categories:
             return self._ask_categories(node, missing_left)
-        cuts = columns.cuts[columns.cut_offsets[column] : columns.cut_offsets[column + 1]]
+        cuts = columns.cuts_of(column)
         if cut == 0:
             return Question(f"{self._name(node)} is missing", True, missing_left)
         if cut > len(cuts):
@@ -77,7 +80,7 @@ class Questions:
 
     def _ask_categories(self, node: int, missing_left: bool) -> Question:
         nodes = self._nodes
-        known = self._categories[int(nodes.columns[node]) - self.columns.n_numeric]
+        known = self._categories[int(nodes.columns[node])]
         bins = np.arange(1, len(known) + 1)
         row = int(nodes.sets[node])
         if row >= 0:

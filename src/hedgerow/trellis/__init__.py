@@ -26,11 +26,12 @@ from hedgerow.trellis.posteriors import (
     weighted_forward_backward,
 )
 from hedgerow.trellis.tangents import Tangents, tangent
-from hedgerow.trellis.trellis import Mixing, Outputs, Scores, Trellis
+from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
 
 __all__ = [
     "AutomatonChain",
     "Chain",
+    "EdgeContexts",
     "Mixing",
     "NoPathError",
     "Outputs",

@@ -12,7 +12,7 @@ from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import Automaton, PatternArcs
 from hedgerow.trellis.mixing import average_edges, average_pair_scores, measure_mixing
 from hedgerow.trellis.reading import kernel_arrays
-from hedgerow.trellis.trellis import Mixing, Outputs, Scores, Trellis
+from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
 
 __all__ = ["AutomatonChain"]
 
@@ -66,6 +66,11 @@ class AutomatonChain(Trellis):
 
     def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
         return self.automaton.arcs_taken(codes, offsets)
+
+    def edge_contexts(self) -> EdgeContexts:
+        automaton = self.automaton
+        before = (1 + automaton.labels_before()).astype(np.uint8)
+        return EdgeContexts(np.where(automaton.sources > 0, automaton.labels, -1), before)
 
     def fill_posteriors(
         self,

@@ -13,7 +13,7 @@ from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis.automaton_chain import AutomatonChain
 from hedgerow.trellis.mixing import measure_mixing
 from hedgerow.trellis.reading import kernel_arrays
-from hedgerow.trellis.trellis import Mixing, Outputs, Scores, Trellis
+from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
 
 __all__ = ["Chain"]
 
@@ -69,6 +69,10 @@ class Chain(Trellis):
         arcs[unknown] = arcs[unknown[unknown + 1 < len(codes)] + 1] = -1
         arcs[offsets[:-1][np.diff(offsets) > 0]] = -1
         return arcs
+
+    def edge_contexts(self) -> EdgeContexts:
+        before, labels = np.divmod(np.arange(self.n_labels**2), self.n_labels)
+        return EdgeContexts(labels.astype(np.int32), (1 + before[:, None]).astype(np.uint8))
 
     def fill_posteriors(
         self,

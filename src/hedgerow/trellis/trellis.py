@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import PatternArcs
 
-__all__ = ["Mixing", "Outputs", "Scores", "Trellis"]
+__all__ = ["EdgeContexts", "Mixing", "Outputs", "Scores", "Trellis"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +124,17 @@ class Mixing:
         return float(np.einsum("n,n", self.edges, counts)) / total if total > 0 else 2.0
 
 
+@dataclass(frozen=True, eq=False)
+class EdgeContexts:
+    """The labels before a position that the E arcs of a trellis stand for."""
+
+    labels: NDArray[np.int32]
+    """(E,) the label that an arc leads to; -1 if it is only taken where a sequence begins."""
+    before: NDArray[np.uint8]
+    """(E, L) 1 + the label one position before, two positions before and so on; 0 if an arc does
+    not say."""
+
+
 class Trellis(ABC):
     """How the labels of a sequence depend on each other: arcs, and what to find out about them.
 
@@ -189,6 +200,13 @@ class Trellis(ABC):
 
         -1 where there is none, or where a label is not known.
         """
+
+    def edge_contexts(self) -> EdgeContexts:
+        """What the arcs, in a row, say of the labels before a position."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say which labels its arcs come from: it lacks the "
+            "method edge_contexts, so that trees cannot ask about them"
+        )
 
     @abstractmethod
     def fill_posteriors(

@@ -1,0 +1,131 @@
+// Examples of trees that may ask about labels before a position.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "crew.hpp"
+#include "large_vector.hpp"
+#include "memory_pool.hpp"
+#include "parallel.hpp"
+#include "trees/contexts.hpp"
+#include "trees/examples.hpp"
+
+namespace hedgerow {
+
+// Derivatives of the loss with respect to the scores of E edges, of some consecutive sequences.
+struct EdgeDerivatives {
+  int64_t first_position;  // of all positions
+  int64_t n_positions;
+  int64_t n_sequences;
+  const int64_t* offsets;      // (n_sequences + 1,) from 0
+  const double* gradients;     // (N, E)
+  const float* probabilities;  // (N, E); null: every example has the curvature of its position
+  const float* curvatures;     // (N,) that of an edge is this times p (1 - p)
+};
+
+// An example of an output is a row: a position, with what is known of each context.
+struct ContextRow {
+  int32_t position;
+  float curvature;
+};
+struct ContextEntry {
+  float gradient;
+  float probability;
+};
+
+// The rows of every output, by position. Parts of the positions are added one after the other.
+class ContextExamples {
+ public:
+  // There is room for the rows of so many positions, which takes memory as it is filled.
+  ContextExamples(Contexts contexts, int64_t n_positions);
+
+  const Contexts& contexts() const { return contexts_; }
+  int n_outputs() const { return contexts_.n_outputs(); }
+  int64_t n_rows(int output) const { return std::ssize(by_output_[output].rows); }
+  std::span<const ContextRow> rows(int output) const { return by_output_[output].rows; }
+  // (n_rows, n_contexts)
+  std::span<const ContextEntry> entries(int output) const { return by_output_[output].entries; }
+  // Whether curvatures are to be multiplied by p (1 - p).
+  bool has_probabilities() const { return has_probabilities_; }
+  // All positions are below.
+  int64_t n_positions() const { return n_positions_; }
+
+  void clear();
+  // Rows whose gradients sum to no more than the trim, signs apart, are left out. The sampling is
+  // that of all positions.
+  void add(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads, Stop& stop);
+  // Draws among the rows of labels that were not observed.
+  void stratify(const Sampling& sampling, int n_threads, Stop& stop);
+
+ private:
+  struct OfOutput {
+    LargeVector<ContextRow> rows;
+    LargeVector<ContextEntry> entries;
+  };
+  void mark_rows(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads,
+                 Stop& stop);
+  void write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end, int64_t* next);
+
+  Contexts contexts_;
+  std::vector<OfOutput> by_output_;
+  std::vector<uint8_t> is_row_;  // (N, K) of the part that is being added
+  bool has_probabilities_ = false;
+  int64_t n_positions_ = 0;
+};
+
+// The examples of one tree in whole units, for sets of contexts, which are ascending numbers.
+class ContextRows {
+ public:
+  ContextRows(const ContextExamples& examples, int output, const std::shared_ptr<MemoryPool>& pool,
+              int64_t n_positions, Crew& crew);
+
+  const Units& units() const { return units_; }
+  int64_t n_rows() const { return std::ssize(rows_); }
+  int n_contexts() const { return n_contexts_; }
+  int n_lags() const { return contexts_.n_lags(); }
+  int n_labels() const { return contexts_.n_outputs(); }
+  bool has_probabilities() const { return has_probabilities_; }
+  int32_t position(int64_t row) const { return rows_[row].position; }
+
+  // What a position has in some contexts.
+  Sum sum(int32_t position, std::span<const int32_t> contexts) const {
+    Sum total;
+    const Sum* sums = sums_.data() + static_cast<int64_t>(row_of_[position]) * n_contexts_;
+    for (const int32_t c : contexts) total += sums[c];
+    return total;
+  }
+  // Adds what positions have in each of some contexts to by_context (n_contexts,).
+  void add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
+              Sum* by_context) const;
+  // The curvature of a position where a step is the same in some contexts: those of probability
+  // p_1 ... p_n together have the probability p = p_1 + ... + p_n, and the position's curvature
+  // times p (1 - p). That is less than the sum of what each of them has.
+  float joint_curvature(int32_t position, std::span<const int32_t> contexts) const;
+  // Adds up the sums of contexts by the label that is lag + 1 positions before: bins (K + 1,).
+  void fill_bins(std::span<const int32_t> contexts, const Sum* by_context, int lag,
+                 std::span<Sum> bins) const;
+  // Of some contexts those whose label of a lag is among the bins; `is_left` (256,).
+  std::vector<int32_t> select(std::span<const int32_t> contexts, int lag, const uint8_t* is_left,
+                              bool wanted) const;
+
+ private:
+  float curvature(int64_t row, float p) const {
+    return has_probabilities_ ? rows_[row].curvature * (p * (1.0f - p)) : rows_[row].curvature;
+  }
+  Units choose(Crew& crew) const;
+
+  const Contexts& contexts_;
+  int output_;
+  int n_contexts_;
+  bool has_probabilities_;
+  std::span<const ContextRow> rows_;
+  std::span<const ContextEntry> entries_;
+  PooledArray<int32_t> row_of_;  // (N,) by position; not filled where there is none
+  Units units_;
+  PooledArray<Sum> sums_;  // (n_rows, n_contexts); empty where there is no gradient
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,237 @@
+#include "trees/context_forest.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "large_vector.hpp"
+#include "simd.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr int64_t kRun = 1 << 13;  // positions that are scored in one go, in whole sequences
+constexpr int64_t kPiece = 256;    // of these, by one thread
+
+bool goes_left(const TreeArrays& trees, int64_t node, uint8_t bin) {
+  const int64_t row = trees.sets[node];
+  if (row < 0) return bin_test(trees, node).goes_left(bin);
+  return (trees.left_sets[row * kSetBytes + (bin >> 3)] >> (bin & 7)) & 1;
+}
+
+// out[e] = edges[e] + added[of_edges[e]]; `out` may be the edges.
+HEDGEROW_CLONES void add_to_edges(const int32_t* of_edges, const float* added, int64_t n_edges,
+                                  const float* edges, float* out) {
+#pragma GCC ivdep
+  for (int64_t e = 0; e < n_edges; ++e) out[e] = edges[e] + added[of_edges[e]];
+}
+
+// A tree, seen by the contexts of its output.
+class TreeOfContexts {
+ public:
+  TreeOfContexts(const TreeArrays& trees, int64_t tree, const Contexts& contexts,
+                 int32_t first_label_column)
+      : trees_(trees),
+        first_(trees.tree_offsets[tree]),
+        output_(trees.outputs[tree]),
+        contexts_(contexts),
+        first_label_column_(first_label_column) {}
+
+  // What a context answers to the questions that it comes to.
+  std::vector<bool> answers(int context) const {
+    std::vector<bool> found;
+    std::vector<int64_t> open{0};
+    while (!open.empty()) {
+      const int64_t node = first_ + open.back();
+      open.pop_back();
+      if (trees_.columns[node] < 0) continue;
+      if (asks_label(node)) {
+        found.push_back(is_left(node, context));
+        open.push_back(trees_.lefts[node] + !found.back());
+      } else {
+        open.push_back(trees_.lefts[node] + 1);
+        open.push_back(trees_.lefts[node]);
+      }
+    }
+    return found;
+  }
+
+  // Appends what is left of the tree for a context.
+  void append_rest(int context, TreeArrays& out) const {
+    const int64_t first = out.n_nodes();
+    std::vector<int64_t> nodes{resolve(0, context)};
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const int64_t node = first_ + nodes[i];
+      int32_t left = -1;
+      if (trees_.columns[node] >= 0) {
+        left = static_cast<int32_t>(nodes.size());
+        nodes.push_back(resolve(trees_.lefts[node], context));
+        nodes.push_back(resolve(trees_.lefts[node] + 1, context));
+      }
+      append_node(node, left, out);
+    }
+    out.outputs.push_back(static_cast<int32_t>(out.outputs.size()));
+    out.tree_offsets.push_back(first + std::ssize(nodes));
+  }
+
+ private:
+  bool asks_label(int64_t node) const { return trees_.columns[node] >= first_label_column_; }
+  bool is_left(int64_t node, int context) const {
+    const int lag = trees_.columns[node] - first_label_column_;
+    return goes_left(trees_, node, contexts_.label(output_, context, lag));
+  }
+  // The node that a context comes to by questions about labels.
+  int64_t resolve(int64_t node, int context) const {
+    while (asks_label(first_ + node))
+      node = trees_.lefts[first_ + node] + !is_left(first_ + node, context);
+    return node;
+  }
+  void append_node(int64_t node, int32_t left, TreeArrays& out) const {
+    const int64_t set = trees_.sets[node];
+    out.columns.push_back(trees_.columns[node]);
+    out.offsets.push_back(trees_.offsets[node]);
+    out.cuts.push_back(trees_.cuts[node]);
+    out.missing_left.push_back(trees_.missing_left[node]);
+    out.sets.push_back(set < 0 ? -1 : static_cast<int32_t>(out.n_sets()));
+    out.lefts.push_back(left);
+    out.values.push_back(trees_.values[node]);
+    out.gains.push_back(trees_.gains[node]);
+    out.weights.push_back(trees_.weights[node]);
+    if (set >= 0)
+      out.left_sets.insert(out.left_sets.end(), trees_.left_sets.begin() + set * kSetBytes,
+                           trees_.left_sets.begin() + (set + 1) * kSetBytes);
+  }
+
+  const TreeArrays& trees_;
+  int64_t first_;
+  int output_;
+  const Contexts& contexts_;
+  int32_t first_label_column_;
+};
+
+}  // namespace
+
+class ContextForest::LayerBuilder {
+ public:
+  explicit LayerBuilder(const Contexts& contexts)
+      : contexts_(contexts),
+        of_edges_(contexts.n_edges(), kNone),
+        of_nodes_(contexts.n_outputs(), kNone),
+        of_firsts_(contexts.n_outputs(), kNone) {}
+
+  bool has(int output) const { return of_nodes_[output] >= 0 || of_firsts_[output] >= 0; }
+
+  void add(const TreeOfContexts& tree, int output, double weight) {
+    std::map<std::vector<bool>, int32_t> classes;
+    std::vector<int32_t> of_contexts;
+    for (int c = 0; c < contexts_.n_contexts(output); ++c) {
+      const auto number = static_cast<int32_t>(arrays_.n_trees());
+      const auto [found, is_new] = classes.try_emplace(tree.answers(c), number);
+      of_contexts.push_back(found->second);
+      if (!is_new) continue;
+      tree.append_rest(c, arrays_);
+      weights_.push_back(weight);
+    }
+    if (classes.size() == 1) {
+      of_nodes_[output] = of_contexts[0];
+      return;
+    }
+    has_edges_ = true;
+    of_firsts_[output] = of_contexts.back();
+    for (size_t c = 0; c + 1 < of_contexts.size(); ++c)
+      of_edges_[contexts_.edges(output)[c]] = of_contexts[c];
+  }
+
+  Layer build() && {
+    arrays_.round_offsets.push_back(arrays_.n_trees());
+    const auto n_classes = static_cast<int>(arrays_.n_trees());
+    std::replace(of_edges_.begin(), of_edges_.end(), kNone, n_classes);
+    return {Forest(n_classes, std::move(arrays_), std::move(weights_)), std::move(of_edges_),
+            std::move(of_nodes_), std::move(of_firsts_), has_edges_};
+  }
+
+ private:
+  const Contexts& contexts_;
+  TreeArrays arrays_;
+  std::vector<double> weights_;
+  std::vector<int32_t> of_edges_, of_nodes_, of_firsts_;
+  bool has_edges_ = false;
+};
+
+ContextForest::ContextForest(const Forest& forest, const Contexts& contexts,
+                             int32_t first_label_column)
+    : n_outputs_(forest.n_outputs()), n_edges_(contexts.n_edges()) {
+  const TreeArrays& trees = forest.trees();
+  for (size_t r = 1; r < trees.round_offsets.size(); ++r) {
+    std::optional<LayerBuilder> layer;
+    for (int64_t i = trees.round_offsets[r - 1]; i < trees.round_offsets[r]; ++i) {
+      const int output = trees.outputs[i];
+      if (layer && layer->has(output)) {
+        layers_.push_back(std::move(*layer).build());
+        layer.reset();
+      }
+      if (!layer) layer.emplace(contexts);
+      layer->add(TreeOfContexts(trees, i, contexts, first_label_column), output,
+                 forest.tree_weights()[i]);
+    }
+    if (layer) layers_.push_back(std::move(*layer).build());
+  }
+  for (const Layer& layer : layers_) n_columns_ = std::max(n_columns_, layer.classes.n_columns());
+}
+
+void ContextForest::add_layer(const Layer& layer, const double* values, int64_t begin, int64_t end,
+                              const uint8_t* is_first, const Scores& scores) const {
+  const int n_classes = layer.classes.n_outputs();
+  std::vector<float> added(n_classes + 1);  // by class, and nothing
+  for (int64_t t = begin; t < end; ++t) {
+    const double* of_class = values + t * n_classes;
+    const std::vector<int32_t>& more = is_first[t] ? layer.of_firsts : layer.of_nodes;
+    for (int k = 0; k < n_outputs_; ++k) {
+      const int32_t own = layer.of_nodes[k] >= 0 ? layer.of_nodes[k] : more[k];
+      const double score = scores.nodes[t * n_outputs_ + k];
+      scores.out_nodes[t * n_outputs_ + k] = own < 0 ? score : score + of_class[own];
+    }
+    if (is_first[t] || (!layer.has_edges && scores.edges == scores.out_edges)) continue;
+    std::copy(of_class, of_class + n_classes, added.begin());
+    add_to_edges(layer.of_edges.data(), added.data(), n_edges_, scores.edges + t * n_edges_,
+                 scores.out_edges + t * n_edges_);
+  }
+}
+
+void ContextForest::add_scores(const BinTable& bins, int64_t n_sequences,
+                               const int64_t* sequence_offsets, const Scores& scores, int n_threads,
+                               Stop& stop) const {
+  LargeVector<double> values;
+  std::vector<uint8_t> is_first;
+  for (int64_t s = 0; s < n_sequences;) {
+    const int64_t first = sequence_offsets[s];
+    std::vector<int64_t> offsets{0};
+    is_first.clear();
+    while (s < n_sequences && (offsets.size() == 1 || sequence_offsets[s + 1] - first <= kRun)) {
+      is_first.resize(sequence_offsets[s + 1] - first, 0);
+      if (sequence_offsets[s + 1] > sequence_offsets[s]) is_first[sequence_offsets[s] - first] = 1;
+      offsets.push_back(sequence_offsets[++s] - first);
+    }
+    const int64_t n = offsets.back();
+    const BinTable part = bins.from(first, n);
+    Scores of_part = scores.from(first, n_outputs_, n_edges_);
+    for (const Layer& layer : layers_) {
+      values.assign(n * layer.classes.n_outputs(), 0.0);
+      layer.classes.add_scores(part, std::ssize(offsets) - 1, offsets.data(), values.data(),
+                               values.data(), n_threads, stop);
+      parallel_for_pieces(n, kPiece, n_threads, stop, [&](int64_t begin, int64_t end) {
+        add_layer(layer, values.data(), begin, end, is_first.data(), of_part);
+      });
+      of_part.nodes = of_part.out_nodes;  // for the next layer
+      of_part.edges = of_part.out_edges;
+    }
+    if (!layers_.empty()) continue;
+    if (scores.nodes != scores.out_nodes)
+      std::copy_n(of_part.nodes, n * n_outputs_, of_part.out_nodes);
+    if (scores.edges != scores.out_edges)
+      std::copy_n(of_part.edges, n * n_edges_, of_part.out_edges);
+  }
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,71 @@
+// Trees that ask about labels before a position, made ready to score all contexts of a position.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "parallel.hpp"
+#include "trees/contexts.hpp"
+#include "trees/forest.hpp"
+
+namespace hedgerow {
+
+// Contexts that give the same answers to all questions of a tree make up a class, and what is left
+// of the tree, once these are answered, asks about columns alone: it is walked like any other. A
+// tree that does not ask about labels has one class, and adds to its label's node.
+//
+// Immutable; any number of threads may use it.
+class ContextForest {
+ public:
+  // Splits on columns from `first_label_column` on ask about labels before a position: see
+  // grow_trees. The contexts are for as many outputs as the forest has.
+  ContextForest(const Forest& forest, const Contexts& contexts, int32_t first_label_column);
+
+  // What positions are scored for: labels (N, K), and labels in their contexts (N, E).
+  struct Scores {
+    const double* nodes;
+    const float* edges;
+    // Receive these and what is added; they may be the same arrays. The edges of first positions
+    // may hold anything.
+    double* out_nodes;
+    float* out_edges;
+
+    // Those of positions from `first` on.
+    Scores from(int64_t first, int n_outputs, int64_t n_edges) const {
+      return {nodes + first * n_outputs, edges + first * n_edges, out_nodes + first * n_outputs,
+              out_edges + first * n_edges};
+    }
+  };
+  // Adds the values of all trees, layer by layer.
+  void add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,
+                  const Scores& scores, int n_threads, Stop& stop) const;
+
+  int64_t n_edges() const { return n_edges_; }
+  int n_outputs() const { return n_outputs_; }
+  // Walks ask about columns below this only.
+  int32_t n_columns() const { return n_columns_; }
+
+ private:
+  static constexpr int32_t kNone = -1;
+
+  // Trees of different outputs.
+  struct Layer {
+    Forest classes;                  // a tree for each class, with an output of its own
+    std::vector<int32_t> of_edges;   // (E,) class of an edge; the one behind the last adds nothing
+    std::vector<int32_t> of_nodes;   // (K,) class of a tree that has only one, else kNone
+    std::vector<int32_t> of_firsts;  // (K,) class of the beginning where there are more, or kNone
+    bool has_edges;
+  };
+  class LayerBuilder;
+
+  void add_layer(const Layer& layer, const double* values, int64_t begin, int64_t end,
+                 const uint8_t* is_first, const Scores& scores) const;
+
+  int n_outputs_;
+  int64_t n_edges_;
+  int32_t n_columns_ = 0;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,45 @@
+// Contexts: the labels before a position, as far as trees may ask about them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hedgerow {
+
+// A position has E edges, each of which leads to a label from some labels before it, its context.
+// The first position of a sequence has one context alone, the beginning, and what there is to say
+// of label k in it stands in the place of edge k.
+//
+// The contexts of an output, its label, are numbered from 0; the beginning is the last one.
+class Contexts {
+ public:
+  // `outputs` (E,): the label that an edge leads to, -1 if it is never taken. `labels` (E, n_lags):
+  // 1 + the label one position before, two positions before and so on, 0 where it is not known.
+  Contexts(int n_outputs, std::span<const int32_t> outputs, int n_lags,
+           std::span<const uint8_t> labels);
+
+  int n_outputs() const { return n_outputs_; }
+  int64_t n_edges() const { return n_edges_; }
+  int n_lags() const { return n_lags_; }
+  // The beginning included.
+  int n_contexts(int output) const { return static_cast<int>(edges_[output].size()); }
+  // The edge of each context of an output, of the beginning too.
+  std::span<const int32_t> edges(int output) const { return edges_[output]; }
+  // What a context says of the label lag + 1 positions before, as a bin.
+  uint8_t label(int output, int context, int lag) const {
+    return labels_[output][context * n_lags_ + lag];
+  }
+  // Sum of the absolute values of a position's edges for each output, (K,).
+  void sum_sizes(const double* edges, std::span<double> sums) const;
+
+ private:
+  int n_outputs_;
+  int n_lags_;
+  int64_t n_edges_;
+  bool are_pairs_;                            // edge e leads to output e % K, for all of them
+  std::vector<std::vector<int32_t>> edges_;   // by output and context
+  std::vector<std::vector<uint8_t>> labels_;  // by output, context and lag
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,108 @@
+// Trees while they grow: their nodes, and where the examples of each are.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "memory_pool.hpp"
+#include "trees/context_examples.hpp"
+#include "trees/grown_tree.hpp"
+#include "trees/histogram.hpp"
+#include "trees/split.hpp"
+
+namespace hedgerow {
+
+// Arrays for examples of a tree: for all of them, or for those of the nodes below a question about
+// contexts, which have positions in common with other nodes.
+struct Space {
+  // Those of a node stand together in one of the two, in order, and it has the same places in the
+  // other.
+  PooledArray<int32_t> positions, spare;
+  PooledArray<uint8_t> goes_left;  // by example of the nodes that are partitioned
+  PooledArray<Sum> sums;           // (N,) by position
+  PooledArray<float> joint;        // (N,) by position: ContextRows::joint_curvature, where needed
+
+  Space(const std::shared_ptr<MemoryPool>& pool, int64_t n_examples, int64_t n_positions,
+        bool has_joint)
+      : positions(pool, n_examples),
+        spare(pool, n_examples),
+        goes_left(pool, n_examples),
+        sums(pool, n_positions),
+        joint(pool, has_joint ? n_positions : 0) {}
+};
+
+// A node that may still be split.
+struct OpenNode {
+  int32_t node = 0;
+  int depth = 0;
+  int64_t first = 0;               // place of its examples among those of the space
+  std::span<int32_t> positions{};  // of its examples
+  std::span<int32_t> spare{};      // room for as many
+  Sum total{};
+  std::shared_ptr<Space> space{};   // where its examples are
+  std::vector<int32_t> contexts{};  // of its examples, if the tree asks about them
+  StepBounds bounds{};
+  std::vector<int32_t> branch{};  // columns split on above it, if that limits what it may use
+  Split split{};
+  std::unique_ptr<Histogram> histogram{};
+
+  int64_t n_examples() const { return std::ssize(positions); }
+};
+
+// The nodes whose splits are known, and which of them is split next. Best first, that of the
+// largest gain, among equals the oldest. If all will be split in the end, the youngest: then few
+// histograms are open at a time.
+class Frontier {
+ public:
+  explicit Frontier(bool best_first) : comes_later_{best_first} {}
+
+  bool empty() const { return nodes_.empty(); }
+  void push(OpenNode node) {
+    nodes_.push_back(std::move(node));
+    std::push_heap(nodes_.begin(), nodes_.end(), comes_later_);
+  }
+  OpenNode pop() {
+    std::pop_heap(nodes_.begin(), nodes_.end(), comes_later_);
+    OpenNode node = std::move(nodes_.back());
+    nodes_.pop_back();
+    return node;
+  }
+
+ private:
+  struct ComesLater {
+    bool best_first;
+
+    bool operator()(const OpenNode& a, const OpenNode& b) const {
+      if (!best_first) return a.node < b.node;
+      if (a.split.gain != b.split.gain) return a.split.gain < b.split.gain;
+      return a.node > b.node;
+    }
+  };
+  ComesLater comes_later_;
+  std::vector<OpenNode> nodes_;  // a heap
+};
+
+// A tree, or a branch of it that grows apart.
+struct GrowingTree {
+  uint64_t key;
+  SplitRules rules;
+  std::shared_ptr<const ContextRows> rows;  // null: it does not ask about contexts
+  std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
+  const int8_t* directions;       // by column, of type ColumnDirection; null: any way
+  GrownTree nodes{};
+  int n_leaves = 1;
+};
+
+// The nodes whose splits are wanted next: a root, or two siblings.
+struct Pending {
+  OpenNode counted;                        // its histogram is made from its examples,
+  std::optional<OpenNode> sibling{};       // that of its sibling, which has as many or more, from
+  std::unique_ptr<Histogram> of_parent{};  // their parent's by subtraction
+};
+
+}  // namespace hedgerow

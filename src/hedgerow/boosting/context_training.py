@@ -1,0 +1,228 @@
+"""Training of trees that ask about labels before a position.
+
+Scores of edges are many: a number for each arc of the trellis at every position. So sequences are
+measured in runs whose edges stay in the cache, and of each run only what trees learn from is kept:
+`hedgerow._core.ContextExamples`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.boosting.curvature import temper
+from hedgerow.boosting.running_scores import ContextScores, NodeScores, RunningScores
+from hedgerow.boosting.settings import Settings
+from hedgerow.boosting.transitions import PatternBound
+from hedgerow.boosting.tree_training import NodeTraining, PatternSlopes, TreeTraining, steepest
+from hedgerow.objectives import Measured, Targets, TrainingObjective
+from hedgerow.sequences import cut_runs
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.trees.forest import Forest
+from hedgerow.trees.learner import ContextLearner
+from hedgerow.trellis import Mixing, Scores
+
+__all__ = ["ContextTraining", "train_trees"]
+
+
+def train_trees(
+    training: TrainingSet,
+    settings: Settings,
+    bound: PatternBound,
+    scores: RunningScores,
+    data: _core.TreeData,
+) -> TreeTraining[Any, Any]:
+    """The training of trees that score as these do."""
+    if isinstance(scores, ContextScores):
+        return ContextTraining(training, settings, bound, scores, data)
+    assert isinstance(scores, NodeScores)
+    return NodeTraining(training, settings, bound, scores, data)
+
+
+@dataclass(eq=False)
+class Sums:
+    """What was measured of all sequences; but for the examples that trees learn from."""
+
+    loss: float
+    arc_sums: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    """Of the arcs."""
+    marginals: NDArray[np.float64]
+    """(N, K)"""
+    mixing: Mixing
+    """`Mixing.arc_curvatures` is None where it is not known arc by arc."""
+    unit: float
+    """What a slope of 1 is in the unit of the objective."""
+
+    def add_mixing(self, part: Mixing, positions: slice) -> None:
+        """Add what a run has."""
+        self.mixing.nodes[positions] = part.nodes.reshape(len(part.nodes), -1).max(axis=1)
+        self.mixing.edges[positions] = part.edges
+        known, more = self.mixing.arc_curvatures, part.arc_curvatures
+        if known is None or more is None:
+            self.mixing = replace(self.mixing, arc_curvatures=more)
+        else:
+            known += more
+
+    def arc_slopes(self) -> NDArray[np.float64]:
+        """How the loss changes with the scores of the arcs."""
+        return self.slopes
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Marginals of the labels."""
+        return self.marginals
+
+
+@dataclass(eq=False)
+class _Run:
+    """Some consecutive sequences, as an objective takes them: see `ScoredPart`."""
+
+    targets: Targets
+    first: int
+    stop: int
+    running: ContextScores
+    arcs: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    """(N, K) of all sequences"""
+    latest: Scores | None = None
+    """What `scores` gave last."""
+
+    @property
+    def positions(self) -> slice:
+        offsets = self.running.start.offsets
+        return slice(int(offsets[self.first]), int(offsets[self.stop]))
+
+    def scores(self) -> Scores:
+        self.latest = self.running.run(self.first, self.stop, self.arcs)
+        return self.latest
+
+    def empty_slopes(self) -> NDArray[np.float64]:
+        return self.slopes[self.positions]
+
+
+class ContextTraining(TreeTraining[ContextScores, Sums]):
+    """Of trees that ask about labels before a position."""
+
+    def __init__(
+        self,
+        training: TrainingSet,
+        settings: Settings,
+        bound: PatternBound,
+        scores: ContextScores,
+        data: _core.TreeData,
+    ) -> None:
+        super().__init__(training, settings, bound, scores)
+        targets = self.targets
+        self.learner = ContextLearner(
+            data,
+            scores.scoring.contexts,
+            settings.growth_rules,
+            settings.sampling,
+            offsets=targets.offsets,
+            codes=targets.codes,
+            scales=self.curvature_weights,
+            column_rules=settings.column_rules,
+            n_threads=settings.n_threads,
+        )
+        self._slopes = np.empty_like(scores.nodes)
+
+    def measure(
+        self,
+        objective: TrainingObjective,
+        scores: ContextScores,
+        arcs: NDArray[np.float64],
+        round_number: int | None,
+    ) -> Sums:
+        """Run by run, and what the trees of the round learn from, if there is one."""
+        unit = 1.0
+        if round_number is not None:
+            if not objective.has_unit_slopes:
+                unit = self._find_unit(objective, scores, arcs) or 1.0
+            self.learner.begin(round_number)
+        n_positions, shape = len(scores.nodes), self.trellis.arc_shape
+        sums = Sums(
+            0.0,
+            np.zeros(shape),
+            np.zeros(shape),
+            np.empty_like(scores.nodes),
+            Mixing(np.empty(n_positions, np.float32), np.empty(n_positions, np.float32), None),
+            unit,
+        )
+        for run, found in self._measure_runs(objective, scores, arcs):
+            sums.loss += found.loss
+            sums.arc_sums += found.arc_sums
+            if round_number is None:
+                sums.slopes += found.arc_slopes()
+                sums.marginals[run.positions] = found.probabilities()
+            else:
+                self._learn(run, found, sums)
+        return sums
+
+    def _measure_runs(
+        self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
+    ) -> Iterator[tuple[_Run, Measured]]:
+        runs = [
+            _Run(self.targets.part(slice(first, stop)), first, stop, scores, arcs, self._slopes)
+            for first, stop in cut_runs(self.targets.offsets, scores.run_size)
+        ]
+        return objective.measure_parts(runs, self.targets, n_threads=self.settings.n_threads)
+
+    def _find_unit(
+        self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
+    ) -> float:
+        """The steepest slope."""
+        found, weights = 0.0, self.curvature_weights
+        for run, measured in self._measure_runs(objective, scores, arcs):
+            own = None if weights is None else weights[run.positions]
+            slopes = measured.slopes(run.empty_slopes())
+            assert slopes.edges is not None
+            by_edge = slopes.edges.reshape(len(slopes.edges), -1)
+            found = max(found, steepest(slopes.nodes, own), steepest(by_edge, own))
+        return found
+
+    def _learn(self, run: _Run, found: Measured, sums: Sums) -> None:
+        """Add what the trees learn from a run."""
+        scores, n_labels = run.latest, self.targets.n_labels
+        assert scores is not None
+        positions, offsets = run.positions, scores.offsets
+        firsts = offsets[:-1][np.diff(offsets) > 0]
+        mixing = self.measure_mixing(scores, run.targets, found)
+        sums.add_mixing(mixing, positions)
+        marginals = found.probabilities()
+        sums.marginals[positions] = marginals
+        gammas = np.ones(len(marginals), np.float32)
+        probabilities: NDArray[np.float32] | None = None
+        if self.settings.newton:
+            gammas = mixing.edges.copy()
+            gammas[firsts] = mixing.nodes[firsts].reshape(len(firsts), -1).max(axis=1)
+            gammas = temper(gammas, self.settings.learning_rate)
+            by_edge = found.edge_probabilities().reshape(len(marginals), -1)
+            probabilities = by_edge.astype(np.float32)
+            probabilities[firsts, :n_labels] = marginals[firsts]
+        if self.curvature_weights is not None:
+            gammas = gammas * self.curvature_weights[positions].astype(np.float32)
+        slopes = found.slopes(run.empty_slopes())
+        sums.slopes += slopes.arcs
+        assert slopes.edges is not None
+        gradients = slopes.edges.reshape(len(marginals), -1)
+        gradients[firsts, :n_labels] = slopes.nodes[firsts]
+        if sums.unit != 1.0:
+            gradients /= sums.unit
+        self.learner.add(positions.start, offsets, gradients, probabilities, gammas)
+
+    def derive(self, found: Sums, objective: TrainingObjective) -> PatternSlopes:
+        """Of the weights of label patterns; the trees' own are in the examples already."""
+        expected = self.trellis.pattern_sums(found.arc_sums)
+        curvatures = self.bound.curvatures(found.mixing, found.marginals, expected)
+        return PatternSlopes(
+            self.trellis.pattern_sums(found.slopes) / found.unit, curvatures, found.unit
+        )
+
+    def grow(self, round_number: int) -> Forest:
+        """From the examples of what was measured last."""
+        return self.learner.grow(round_number)

@@ -1,0 +1,205 @@
+"""Running scores: what the rounds so far give to some sequences, kept while trees are added."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.potentials import AddScores, ContextTrees, NodeTrees, Potential, core_contexts
+from hedgerow.potentials.scoring import add_up, edge_shape, prepare
+from hedgerow.sequences import Sequences, cut_runs
+from hedgerow.trees.columns import Columns
+from hedgerow.trees.forest import Forest
+from hedgerow.trellis import Scores, Trellis
+
+__all__ = ["Binned", "ContextScores", "NodeScores", "RunningScores", "TreeScoring"]
+
+AnyScores = TypeVar("AnyScores", bound="RunningScores")
+
+# Edges of label pairs or arcs, as numbers of 8 bytes, that are in use at a time: they stay in a
+# cache of usual size.
+BYTES_OF_RUN = 1 << 23
+
+
+@dataclass(eq=False)
+class Binned:
+    """Sequences that trees in training score.
+
+    Attributes
+    ----------
+    bins : Bins
+        Bins of X's columns at all positions.
+    offsets : (S + 1,)
+        Where the sequences begin and end.
+    given : sequence of AddScores
+        What adds the scores of potentials that are not learnt.
+    running : RunningScores or None
+        Scores of the first `n_parts` parts of the rounds, and of those potentials.
+    """
+
+    bins: _core.Bins
+    offsets: NDArray[np.int64]
+    given: Sequence[AddScores | None]
+    running: RunningScores | None = None
+    n_parts: int = 0
+
+
+class RunningScores(ABC):
+    """Scores of sequences but for their arcs."""
+
+    nodes: NDArray[np.float64]
+    """(N, K)"""
+
+    @abstractmethod
+    def twin(self: AnyScores) -> AnyScores:
+        """Others of the same sequences, not filled yet."""
+
+    @abstractmethod
+    def add(self, trees: Forest, out: RunningScores) -> None:
+        """Fill ``out``, which may be these, with the scores and what trees add to them."""
+
+    @abstractmethod
+    def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
+        """All of them, with scores of the arcs; each run is to be used before the next."""
+
+
+class NodeScores(RunningScores):
+    """Those of trees on the input."""
+
+    def __init__(self, start: Scores, bins: _core.Bins, n_threads: int) -> None:
+        self.start, self.bins, self.n_threads = start, bins, n_threads
+        self.nodes = start.nodes
+
+    def twin(self) -> NodeScores:
+        """With the same edges, which trees leave as they are."""
+        nodes = np.empty_like(self.nodes)
+        return NodeScores(replace(self.start, nodes=nodes), self.bins, self.n_threads)
+
+    def add(self, trees: Forest, out: RunningScores) -> None:
+        """To the scores of nodes."""
+        trees.add_scores(self.bins, self.nodes, out.nodes, self.n_threads)
+
+    def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
+        """All at once."""
+        yield replace(self.start, nodes=self.nodes, arcs=arcs)
+
+
+class ContextScores(RunningScores):
+    """Those of trees that ask about labels before a position; what these add is float32."""
+
+    def __init__(
+        self, start: Scores, scoring: TreeScoring, bins: _core.Bins, edges: NDArray[np.float32]
+    ) -> None:
+        self.start, self.scoring, self.bins, self.edges = start, scoring, bins, edges
+        self.nodes = start.nodes
+
+    def twin(self) -> ContextScores:
+        """With the same edges of other potentials."""
+        start = replace(self.start, nodes=np.empty_like(self.nodes))
+        return ContextScores(start, self.scoring, self.bins, np.zeros_like(self.edges))
+
+    def add(self, trees: Forest, out: RunningScores) -> None:
+        """To the scores of nodes and of edges."""
+        assert isinstance(out, ContextScores)
+        ready = _core.ContextForest(trees, self.scoring.contexts, self.scoring.columns.n_columns)
+        ready.add_scores(
+            self.bins, self.nodes, self.edges, out.nodes, out.edges, self.scoring.n_threads
+        )
+
+    def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
+        """As many sequences at a time as have edges that stay in the cache."""
+        for first, stop in cut_runs(self.start.offsets, self.run_size):
+            yield self.run(first, stop, arcs)
+
+    @property
+    def run_size(self) -> int:
+        """About how many positions a run has."""
+        return max(1, BYTES_OF_RUN // (8 * int(self.edges.shape[1])))
+
+    def run(self, first: int, stop: int, arcs: NDArray[np.float64]) -> Scores:
+        """Scores of some sequences; the edges may be overwritten by the next call."""
+        part = replace(self.start, nodes=self.nodes, arcs=arcs).part(slice(first, stop))
+        begin = int(self.start.offsets[first])
+        edges = self.scoring.borrow(part.n_positions)
+        edges[...] = self.edges[begin : begin + part.n_positions]
+        edges = edges.reshape(-1, *self.scoring.trellis.arc_shape)
+        if part.edges is not None:
+            edges += part.edges
+        return replace(part, edges=edges)
+
+
+class TreeScoring:
+    """How trees of one training score sequences.
+
+    Parameters
+    ----------
+    columns
+        The columns that trees ask about; `Columns.n_lags` says whether labels are among them.
+    trellis
+        What the arcs belong to.
+    given
+        Potentials that are not learnt.
+    arcs
+        Their scores of the arcs.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        trellis: Trellis,
+        given: Sequence[Potential],
+        arcs: NDArray[np.float64],
+        n_threads: int,
+    ) -> None:
+        self.columns, self.trellis, self.given, self.arcs = columns, trellis, given, arcs
+        self.n_threads = n_threads
+        self._shape = edge_shape(given, trellis)
+        self._edges = np.empty(0)
+        if columns.n_lags:
+            self.contexts = core_contexts(trellis)
+            if self._shape is not None:
+                self._shape = trellis.arc_shape
+
+    def bin(self, sequences: Sequences) -> Binned:
+        """Get ready to score sequences."""
+        adders = prepare(self.given, sequences, self.trellis, self._shape, self.n_threads)
+        return Binned(self.columns.bins(sequences, self.n_threads), sequences.offsets, adders)
+
+    def start(self, sequences: Binned) -> RunningScores:
+        """Scores before the first round: those of other potentials."""
+        (scores,) = add_up(
+            sequences.given, sequences.offsets, self.arcs, self.trellis, edge_shape=self._shape
+        )
+        if not self.columns.n_lags:
+            return NodeScores(scores, sequences.bins, self.n_threads)
+        edges = np.zeros((len(scores.nodes), self.contexts.n_edges), np.float32)
+        return ContextScores(scores, self, sequences.bins, edges)
+
+    def catch_up(self, sequences: Binned, parts: Sequence[Forest]) -> RunningScores:
+        """Add what the rounds since the last call have learnt; ``parts`` are all of them."""
+        if sequences.running is None:
+            sequences.running = self.start(sequences)
+        for trees in parts[sequences.n_parts :]:
+            if trees.n_trees:
+                sequences.running.add(trees, sequences.running)
+        sequences.n_parts = len(parts)
+        return sequences.running
+
+    def potential(self, forest: Forest) -> NodeTrees:
+        """What scores new sequences by some trees."""
+        if self.columns.n_lags:
+            return ContextTrees(self.columns, forest, self.trellis)
+        return NodeTrees(self.columns, forest)
+
+    def borrow(self, n_positions: int) -> NDArray[np.float64]:
+        """Memory for the edges of a run, (n_positions, E), the same one each time."""
+        size = n_positions * self.contexts.n_edges
+        if len(self._edges) < size:
+            self._edges = np.empty(size)
+        return self._edges[:size].reshape(n_positions, -1)

@@ -1,0 +1,232 @@
+"""Tree training: from the scores of a round to the trees of the next, for one kind of trees."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.boosting.curvature import MODEST, measure_curvature
+from hedgerow.boosting.running_scores import NodeScores, RunningScores
+from hedgerow.boosting.settings import Settings
+from hedgerow.boosting.transitions import PatternBound
+from hedgerow.objectives import Measured, Targets, TrainingObjective
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.trees.forest import Forest
+from hedgerow.trees.learner import TreeLearner
+from hedgerow.trellis import Mixing, Scores
+
+__all__ = ["Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
+
+
+class Found(Protocol):
+    """What was measured of some scores."""
+
+    loss: float
+    """Of all positions, weights included."""
+
+    @property
+    def arc_sums(self) -> NDArray[np.float64]:
+        """Expected number of times each arc is taken."""
+        ...
+
+    def arc_slopes(self) -> NDArray[np.float64]:
+        """How the loss changes with the scores of the arcs."""
+        ...
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Marginals of the labels, (N, K)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PatternSlopes:
+    """How the loss changes with the weights of label patterns.
+
+    Slopes that have a scale of their own are scaled so that the steepest is 1, as it is for the
+    likelihood, whose curvature is taken for theirs.
+    """
+
+    slopes: NDArray[np.float64]
+    """(P,)"""
+    curvatures: NDArray[np.float64]
+    """(P,) how the slopes change, see `PatternBound.curvatures`."""
+    unit: float
+    """What a slope of 1 is in the unit of the objective."""
+
+
+AnyScores = TypeVar("AnyScores", bound=RunningScores)
+AnyFound = TypeVar("AnyFound", bound=Found)
+
+
+class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
+    """Scores of the training sequences, what is measured of them, and trees that follow from it.
+
+    Parameters
+    ----------
+    training
+        The training labels, and how they depend on each other.
+    settings
+        How to go about it.
+    bound
+        What the curvatures of label patterns come from.
+    scores
+        Of the training sequences, by the rounds so far.
+    """
+
+    def __init__(
+        self, training: TrainingSet, settings: Settings, bound: PatternBound, scores: AnyScores
+    ) -> None:
+        self.training, self.settings, self.bound = training, settings, bound
+        self.targets, self.trellis = training.targets, training.targets.trellis
+        self.scores = scores
+        self.proposed = scores.twin()
+        self.curvature_weights = _weigh_curvature(self.targets)
+
+    def propose(self, trees: Forest) -> None:
+        """Scores with more trees, which can be measured."""
+        self.scores.add(trees, self.proposed)
+
+    def accept(self) -> None:
+        """Go on with the scores that were proposed."""
+        self.scores, self.proposed = self.proposed, self.scores
+
+    @abstractmethod
+    def measure(
+        self,
+        objective: TrainingObjective,
+        scores: AnyScores,
+        arcs: NDArray[np.float64],
+        round_number: int | None,
+    ) -> AnyFound:
+        """What an objective says to scores, for a round to learn from; None: for none."""
+
+    @abstractmethod
+    def derive(self, found: AnyFound, objective: TrainingObjective) -> PatternSlopes:
+        """Slopes and curvatures of what was measured last, which trees may then be grown from."""
+
+    @abstractmethod
+    def grow(self, round_number: int) -> Forest:
+        """A tree for each label, from what was derived last."""
+
+    def score(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
+        """Scores by the rounds so far, in runs."""
+        return self.scores.runs(arcs)
+
+    def measure_mixing(self, scores: Scores, targets: Targets, found: Measured) -> Mixing:
+        """How far labels depend on each other."""
+        settings = self.settings
+        return measure_curvature(
+            settings.curvature if settings.newton else "mixing",  # then of patterns alone
+            scores,
+            self.training.grammar,
+            found.posteriors,
+            weights=targets.mean_weights,
+            n_threads=settings.n_threads,
+        )
+
+
+class NodeTraining(TreeTraining[NodeScores, Measured]):
+    """Of trees on the input."""
+
+    def __init__(
+        self,
+        training: TrainingSet,
+        settings: Settings,
+        bound: PatternBound,
+        scores: NodeScores,
+        data: _core.TreeData,
+    ) -> None:
+        super().__init__(training, settings, bound, scores)
+        targets = self.targets
+        self.learner = TreeLearner(
+            data,
+            settings.growth_rules,
+            settings.sampling,
+            offsets=targets.offsets,
+            codes=targets.codes,
+            scales=self.curvature_weights,
+            column_rules=settings.column_rules,
+            # What is added to all scores of a position changes nothing: their slopes sum to 0.
+            opposite=targets.n_labels == 2,
+            n_threads=settings.n_threads,
+        )
+        self._marginals = np.empty_like(scores.nodes)
+        self._gradients: NDArray[np.float64] | None = None
+
+    def measure(
+        self,
+        objective: TrainingObjective,
+        scores: NodeScores,
+        arcs: NDArray[np.float64],
+        round_number: int | None,
+    ) -> Measured:
+        """All at once."""
+        (self._measured,) = scores.runs(arcs)
+        return objective.measure(
+            self._measured, self.targets, n_threads=self.settings.n_threads, out=self._marginals
+        )
+
+    def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
+        """Slopes take the place of the marginals."""
+        mixing = self.measure_mixing(self._measured, self.targets, found)
+        probabilities = found.probabilities()
+        self._curvatures = self._find_curvatures(mixing, probabilities)
+        expected = self.trellis.pattern_sums(found.arc_sums)
+        pattern_curvatures = self.bound.curvatures(mixing, probabilities, expected)
+        if not objective.has_unit_slopes and self._gradients is None:
+            self._gradients = np.empty_like(self._marginals)
+        slopes = found.slopes(self._gradients)
+        nodes, patterns, unit = slopes.nodes, self.trellis.pattern_sums(slopes.arcs), 1.0
+        if not objective.has_unit_slopes:
+            unit = steepest(nodes, self.curvature_weights)
+            if unit > 0:
+                for part in (nodes, patterns):
+                    np.divide(part, unit, out=part)
+        self._slopes = nodes
+        return PatternSlopes(patterns, pattern_curvatures, unit)
+
+    def grow(self, round_number: int) -> Forest:
+        """From slopes and curvatures of the nodes."""
+        return self.learner.grow(self._slopes, self._curvatures, round_number)
+
+    def _find_curvatures(
+        self, mixing: Mixing, probabilities: NDArray[np.float64]
+    ) -> NDArray[np.float32]:
+        """How the gradients change: (N, K), or (N, 1) for first-order boosting."""
+        scales, nodes = self.curvature_weights, self.scores.nodes
+        if not self.settings.newton:
+            ones = np.ones(len(nodes)) if scales is None else scales
+            return ones.astype(np.float32)[:, None]
+        # The scores of the next step are not there yet: their memory serves till then.
+        out = self.proposed.nodes.reshape(-1).view(np.float32)[: nodes.size].reshape(nodes.shape)
+        rate = min(self.settings.learning_rate, 1.0)  # as `temper` does
+        _core.fill_curvatures(
+            probabilities, mixing.nodes, scales, rate, MODEST, out, self.settings.n_threads
+        )
+        return out
+
+
+def steepest(slopes: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    """The largest slope of a position, (N, n), for each unit that the position counts, (N,)."""
+    if weights is None:
+        return max(float(slopes.max()), -float(slopes.min()))
+    largest = np.maximum(slopes.max(axis=1), -slopes.min(axis=1))
+    return float(np.max(np.divide(largest, weights, where=weights > 0, out=np.zeros_like(weights))))
+
+
+def _weigh_curvature(targets: Targets) -> NDArray[np.float64] | None:
+    """How much the curvature of each position counts, (N,).
+
+    As much as the position; but where that is nothing, scores still matter to its neighbours.
+    """
+    if targets.position_weights is None:
+        return targets.weights
+    assert targets.mean_weights is not None
+    means = np.repeat(targets.mean_weights, np.diff(targets.offsets))
+    return np.where(targets.position_weights > 0, targets.position_weights, means)

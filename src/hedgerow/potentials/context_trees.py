@@ -1,0 +1,124 @@
+"""ContextTrees: trees that ask about the input and about the labels before a position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.labels import Grammar
+from hedgerow.lazy import LazyAttributes, lazy
+from hedgerow.potentials.node_trees import NodeTrees
+from hedgerow.potentials.potential import AddScores
+from hedgerow.sequences import Schema, Sequences
+from hedgerow.state import State, read_array, require
+from hedgerow.tables import Table
+from hedgerow.trees.columns_state import unpack_columns
+from hedgerow.trees.contributions import path_contributions
+from hedgerow.trees.forest_state import unpack_forest
+from hedgerow.trellis import Trellis, build_trellis
+
+__all__ = ["ContextTrees", "core_contexts"]
+
+# Scores of edges that are computed at one go.
+BATCH_BYTES = 1 << 25
+
+
+def core_contexts(trellis: Trellis) -> _core.Contexts:
+    """The labels before a position that the arcs of a trellis stand for, as kernels want them."""
+    contexts = trellis.edge_contexts()
+    return _core.Contexts(trellis.n_labels, contexts.labels, contexts.before)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextTrees(NodeTrees, LazyAttributes):
+    """Sums of trees, each of which adds to the scores of the arcs that lead to a label.
+
+    Attributes
+    ----------
+    columns : Columns
+        The columns of X, and the labels before a position.
+    forest : Forest
+        The trees, which ask about these columns.
+    trellis : Trellis
+        What the arcs belong to.
+    """
+
+    trellis: Trellis
+
+    @property
+    def has_edges(self) -> bool:
+        """Arcs score differently from position to position."""
+        return True
+
+    @property
+    def scores_arcs(self) -> bool:
+        """All of them."""
+        return True
+
+    @lazy
+    def ready(self) -> _core.ContextForest:
+        """The trees, ready to be walked."""
+        contexts = core_contexts(self.trellis)
+        return _core.ContextForest(self.forest, contexts, self.columns.n_columns)
+
+    def batch_positions(self, n_labels: int) -> int:
+        """As many as have edges that take little memory."""
+        return max(1, BATCH_BYTES // (8 * int(np.prod(self.trellis.arc_shape))))
+
+    def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
+        """Values are binned part by part."""
+
+        def add(
+            first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+        ) -> None:
+            assert edges is not None
+            bins = self.columns.bins(sequences.part(first, stop), n_threads)
+            added = np.zeros((len(nodes), int(np.prod(edges.shape[1:]))), np.float32)
+            self.ready.add_scores(bins, nodes, added, nodes, added, n_threads)
+            edges += added.reshape(edges.shape)
+
+        return add
+
+    def contributions(
+        self,
+        sequences: Sequences,
+        position: int,
+        signs: NDArray[np.int64],
+        codes: NDArray[np.int32],
+    ) -> tuple[float, Table]:
+        """Changes of value on the way from the roots to the leaves, given the labels before."""
+        before = np.zeros(self.columns.n_lags, np.uint8)
+        if position > 0:
+            taken = self.trellis.arcs_taken(codes, np.array([0, len(codes)]))
+            before = self.trellis.edge_contexts().before[taken[position]]
+        return path_contributions(self.forest, self.columns, sequences, position, signs, before)
+
+    def pack(self) -> State:
+        """The columns, how many labels before a position are asked about, and the trees."""
+        lags = State(
+            {"edges.lags": np.array([self.columns.n_lags])},
+            {"label_names": list(self.columns.labels)},
+        )
+        return super().pack() | lags
+
+    @classmethod
+    def unpack(
+        cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
+    ) -> NodeTrees:
+        """Read what `pack` wrote; `NodeTrees` if the trees do not ask about labels."""
+        if "edges.lags" not in state.tensors:
+            return NodeTrees.unpack(state, schema=schema, index=index, grammar=grammar)
+        trellis, names = build_trellis(grammar), state.metadata.get("label_names")
+        lags = read_array(state, "edges.lags", np.int64).tolist()
+        require(
+            lags == [trellis.edge_contexts().before.shape[1]], "labels that its trees ask about"
+        )
+        are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        require(are_names and len(names or ()) == grammar.n_labels, "names of its labels")
+        columns = unpack_columns(state, schema, index)
+        columns = replace(columns, labels=tuple(names or ()), n_lags=lags[0])
+        forest = unpack_forest(state, grammar.n_labels, columns.n_asked)
+        return cls(columns, forest, trellis)

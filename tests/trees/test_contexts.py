@@ -1,0 +1,178 @@
+"""Trees that ask about labels before a position: grown and walked as if all were copied out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow import _core
+from reference.contexts import grow_contexts, naive_tree, pair_contexts
+from reference.growing import assert_equal_arrays, rules, splits
+from reference.tables import make_table, tables, windows
+from reference.trees import Rules, read_trees
+
+# Two labels, and what is known of two labels before: arcs 0 and 1 are taken at the beginning only.
+LONGER = (
+    np.array([-1, -1, 0, 1, 0, 1, 0, 1], np.int32),
+    np.array([[0, 0], [0, 0], [1, 0], [1, 0], [2, 0], [2, 0], [1, 2], [1, 2]], np.uint8),
+)
+CONTEXTS = {"one label": pair_contexts(1), "pairs": pair_contexts(3), "longer": LONGER}
+
+
+def make_derivatives(table, contexts, rng, steps=None, zeros=0.0):
+    """Gradients, probabilities and curvatures of all positions and edges.
+
+    Gradients have few different values with `steps`; a share of them is 0.
+    """
+    shape = table.n_positions, len(contexts[0])
+    gradients, curvatures = rng.normal(size=shape), rng.random(shape[0])
+    probabilities = rng.dirichlet(np.ones(shape[1]), shape[0]) if shape[1] else np.empty(shape)
+    if steps:
+        gradients = 2.0 * rng.integers(-steps, steps + 1, shape) + 1.0
+        curvatures = rng.integers(0, 3, shape[0])
+    gradients[rng.random(shape) < zeros] = 0.0
+    return gradients, probabilities.astype(np.float32), curvatures.astype(np.float32)
+
+
+def core_contexts(contexts):
+    labels, before = contexts
+    return _core.Contexts(int(labels.max()) + 1, labels, before)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    tables(),
+    windows,
+    st.sampled_from(list(CONTEXTS)),
+    rules,
+    st.integers(0, 2**32),
+    st.sampled_from([(None, 0.0), (2, 4.0)]),
+    st.booleans(),
+)
+def test_trees_are_those_of_the_naive_learner(table, window, name, rules, seed, kind, newton):
+    contexts, (steps, trim) = CONTEXTS[name], kind
+    rng = np.random.default_rng(seed)
+    derivatives = make_derivatives(table, contexts, rng, steps, 0.0 if newton else 0.2)
+    if not newton:
+        derivatives = (derivatives[0], None, derivatives[2])
+    options = {"trim": trim, "label_lambda": 3.0 * (seed % 2)}
+    forest = grow_contexts(table, window, core_contexts(contexts), *derivatives, rules, **options)
+    found = read_trees(forest.arrays())
+    for label, tree in enumerate(found):
+        naive = naive_tree(table, window, label, contexts, *derivatives, rules, **options)
+        assert [row[:4] for row in splits(tree)] == [row[:4] for row in splits(naive)]
+        for ours, theirs in zip(splits(tree), splits(naive), strict=True):
+            np.testing.assert_allclose(ours[4:], theirs[4:], rtol=1e-6, atol=1e-9)
+    check_scores(forest, table, contexts, found)
+
+
+def check_scores(forest, table, contexts, trees):
+    """Every edge has the value of the leaf that its position and its labels before come to."""
+    labels, before = contexts
+    n_columns, n_labels = table.bins.shape[1], forest.n_outputs
+    ready = _core.ContextForest(forest, core_contexts(contexts), n_columns)
+    nodes = np.zeros((table.n_positions, n_labels))
+    edges = np.zeros((table.n_positions, len(labels)), np.float32)
+    sums, more = np.empty_like(nodes), np.zeros_like(edges)
+    ready.add_scores(table.to_kernel(), nodes, edges, sums, more, 1)
+    firsts = set(table.offsets[:-1][np.diff(table.offsets) > 0].tolist())
+    for t in range(table.n_positions):
+        for k in range(n_labels):
+            if t in firsts:
+                value = leaf_value(trees[k], table, t, np.zeros(before.shape[1], int))
+                assert sums[t, k] == pytest.approx(value, abs=1e-6)
+        for e in np.flatnonzero(labels >= 0) if t not in firsts else ():
+            value = leaf_value(trees[labels[e]], table, t, before[e])
+            assert sums[t, labels[e]] + more[t, e] == pytest.approx(value, abs=1e-6)
+
+
+def leaf_value(nodes, table, position, before):
+    at, n_columns = 0, table.bins.shape[1]
+    while nodes[at].column >= 0:
+        column, offset = nodes[at].column, nodes[at].offset
+        if column >= n_columns:
+            seen = before[column - n_columns]
+        else:
+            seen = look(table, position, column, offset)
+        at = nodes[at].left + (int(seen) not in nodes[at].left_bins)
+    return float(nodes[at].value)
+
+
+def look(table, position, column, offset):
+    sequence = np.searchsorted(table.offsets, position, side="right") - 1
+    begin, end = table.offsets[sequence], table.offsets[sequence + 1]
+    there = begin <= position + offset < end
+    return table.bins[position + offset, column] if there else 0
+
+
+def test_the_same_trees_with_any_number_of_threads_and_in_any_parts():
+    rng = np.random.default_rng(0)
+    table = make_table(["few", "categories"], ["there or not"], [700] * 30, rng)
+    contexts, rules = pair_contexts(2), Rules(max_leaves=12)
+    derivatives = make_derivatives(table, contexts, rng)
+    core = core_contexts(contexts)
+    arrays = grow_contexts(table, (1, 0), core, *derivatives, rules).arrays()
+    assert (arrays["columns"] >= table.bins.shape[1]).any()
+    cuts = [slice(0, 7), slice(7, 8), slice(8, 30)]
+    for n_threads in (2, 3, 7):
+        again = grow_contexts(
+            table, (1, 0), core, *derivatives, rules, n_threads=n_threads, cuts=cuts
+        )
+        assert_equal_arrays(again.arrays(), arrays)
+
+
+def test_rows_of_labels_that_were_not_observed_are_drawn():
+    rng, contexts = np.random.default_rng(1), pair_contexts(2)
+    table = make_table(["few"], [], [50] * 20, rng)
+    gradients, probabilities, curvatures = make_derivatives(table, contexts, rng)
+    examples = _core.ContextExamples(core_contexts(contexts), 1000)
+    added = (gradients, probabilities, curvatures)
+    examples.add(0, table.offsets, *added, trim=0.0, n_threads=1)
+    assert examples.n_rows(0) == examples.n_rows(1) == 1000
+    codes = (rng.random(1000) < 0.1).astype(np.int32)
+    examples.stratify(codes, 1.0, 5, 2)
+    assert abs(examples.n_rows(1) - 2 * codes.sum()) < 40
+    assert examples.n_rows(0) == 1000
+    examples.clear()
+    assert examples.n_rows(0) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gradients": np.zeros((2, 3))}, "gradients must have one for each position and edge"),
+        ({"probabilities": np.zeros((2, 3), np.float32)}, "probabilities must have one for each"),
+        ({"curvatures": np.zeros(3, np.float32)}, "curvatures must have one for each position"),
+        ({"offsets": np.array([0, 3])}, "offsets must run from 0"),
+        ({"first_position": -1}, "positions must come in order"),
+        ({"scales": np.ones(1)}, "scales must have one for each position"),
+        ({"selected": np.ones(1, np.uint8)}, "selected must have one for each position"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    arguments = {
+        "first_position": 0,
+        "offsets": np.array([0, 2]),
+        "gradients": np.zeros((2, 4)),
+        "probabilities": np.zeros((2, 4), np.float32),
+        "curvatures": np.zeros(2, np.float32),
+        "trim": 0.0,
+        "n_threads": 1,
+    }
+    examples = _core.ContextExamples(core_contexts(pair_contexts(2)), 2)
+    with pytest.raises(ValueError, match=message):
+        examples.add(**arguments | change)
+
+
+@pytest.mark.parametrize(
+    ("labels", "before", "message"),
+    [
+        ([0], [[1]], "fewer edges than labels"),
+        ([0, 2], [[1], [1]], "leads to no label"),
+        ([0, 1], [[1], [3]], "label of a context is out of range"),
+        ([0, 1], [[1]], "every edge needs a label"),
+    ],
+)
+def test_contexts_that_make_no_sense_are_refused(labels, before, message):
+    with pytest.raises(ValueError, match=message):
+        _core.Contexts(2, np.array(labels, np.int32), np.array(before, np.uint8))
