@@ -1,6 +1,6 @@
 """Trees that ask about the labels before a position, beside trees on the input and linear weights.
 
-    python benchmarks/context_trees.py --data DIR --tasks protein hyphenation --orders 1 3 > out.jsonl
+    context_trees.py --data DIR [--tasks NAME ...] [--models NAME ...] [--orders 1 3] [--draws N]
 
 Each line: a task, a model, an order; labels right in % by marginals and by Viterbi, log-likelihood
 per position, seconds per training, peak memory so far. "original" is the model and the boosting of

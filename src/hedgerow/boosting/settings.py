@@ -45,8 +45,8 @@ USUAL_LEAVES = 31
 LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
-# Labels before a position can be cut in two in so many ways that some fit by chance. Of 0, 3, 10, 30
-# and 100 the ends were worse on one fold of the letters, or on protein.
+# Labels before a position can be cut in two in so many ways that some fit by chance. Of 0, 3, 10,
+# 30 and 100 the ends were worse on one fold of the letters, or on protein.
 LABEL_LAMBDA = 20.0
 LARGEST_RATE = 1e6  # times a leaf it is a number still
 
