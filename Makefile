@@ -14,7 +14,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 # Python compiles a module when it is first imported and keeps the result: most of what is installed
 # never is, and no process compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
@@ -46,7 +46,10 @@ test:
 	@echo "style and types, the Python tests and the core under sanitizers: side by side"
 	@$(MAKE) $(SIDE_BY_SIDE) lint sanitize test-python
 
+# Modules that are not compiled yet are compiled by one process, not by each that runs tests.
 test-python: $(VENV)/.test-tools $(VENV)/.chromium
+	@$(BIN)/python -c "import hypothesis.strategies, matplotlib.pyplot, pandas, polars, pytest, \
+		sklearn.utils.estimator_checks, xgboost"
 	@$(BIN)/python -m pytest --quiet -n $(JOBS) --dist worksteal
 
 # The thread sanitizer of GCC 12 does not start where addresses are drawn at random too freely.
@@ -119,9 +122,15 @@ clean:
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache src/hedgerow/_core.pyi
 	find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
 
+# To install a pip takes seconds: that of $(PYTHON) does the work where it can, from 22.3 on.
 $(VENV)/.made:
 	@echo "making $(VENV) with $(PYTHON)"
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv --without-pip $(VENV)
+	@if $(PYTHON) -m pip --python $(BIN)/python --version >/dev/null 2>&1; then \
+		printf '#!/bin/sh\nexec "%s" -m pip --python "%s" "$$@"\n' \
+			"$$($(PYTHON) -c 'import sys; print(sys.executable)')" "$(abspath $(BIN))/python" \
+			>$(BIN)/pip && chmod +x $(BIN)/pip; \
+	else $(BIN)/python -m ensurepip --default-pip >/dev/null; fi
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.cmake $(BUILD_INPUTS)
