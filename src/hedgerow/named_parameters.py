@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
@@ -18,6 +18,12 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+@cache
+def read_parameters(init: Callable[..., None]) -> list[Parameter]:
+    """The parameters of an ``__init__``, without ``self``."""
+    return list(signature(init).parameters.values())[1:]
+
+
 class NamedParameters(BaseEstimator):  # type: ignore[misc]
     """An estimator as scikit-learn has it, with an answer for parameters that are not known."""
 
@@ -26,7 +32,7 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
 
         ``__init__``, which is called next, lists the parameters.
         """
-        listed = list(signature(cls.__init__).parameters.values())[1:]
+        listed = read_parameters(cls.__init__)
         if values and listed and listed[0].kind is Parameter.KEYWORD_ONLY:
             name = cls.__name__
             raise TypeError(
@@ -37,6 +43,13 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
             cls._check_names(parameters, TypeError)
         crf: Self = super().__new__(cls)
         return crf
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """The names that scikit-learn reads, for each class once."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     def set_params(self: Self, **params: Any) -> Self:
         """Set parameters of this estimator.
