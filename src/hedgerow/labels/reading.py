@@ -165,6 +165,8 @@ def _to_column(
     """Find the missing labels; the others must be of one kind."""
     if values.dtype.kind == "T":
         values = values.astype(np.object_)
+    if len(values) and values.dtype.kind in "Uiub" and missing_label is None:
+        return LabelColumn(values)  # all of one kind, and none is missing
     families = _families(values)
     missing = families == Family.MISSING
     if missing_label is not None:
