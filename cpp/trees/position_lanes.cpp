@@ -1,10 +1,12 @@
 #include "trees/position_lanes.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 
 #include "simd.hpp"
+#include "trees/tiles.hpp"
 
 namespace hedgerow {
 namespace {
@@ -85,12 +87,17 @@ class PositionLanes::Builder {
 PositionLanes::PositionLanes(const TreeArrays& trees, int before, int after)
     : before_(before), after_(after) {
   Builder(*this, trees).build();
+  places_.resize(columns_.size());
+  std::iota(places_.begin(), places_.end(), size_t{0});
+  std::sort(places_.begin(), places_.end(),
+            [&](size_t a, size_t b) { return columns_[a] < columns_[b]; });
 }
 
 PositionLanes::Block::Block(const PositionLanes& lanes)
     : lanes_(lanes),
       width_(kWalkBlock + lanes.before_ + lanes.after_),
       columns_(lanes.columns_.size() * width_),
+      tile_(kTileColumns * width_),
       features_(lanes.features_.size() * kWalkBlock),
       leaves_((kMaxLaneLeaves + lanes.max_splits_) * kWalkBlock) {
   for (int64_t leaf = 0; leaf < kMaxLaneLeaves; ++leaf)
@@ -100,11 +107,24 @@ PositionLanes::Block::Block(const PositionLanes& lanes)
 void PositionLanes::Block::read_bins(const BinTable& bins, int64_t begin, int64_t end) {
   const int64_t first = lanes_.first_around(begin);
   const int64_t last = lanes_.end_around(end, bins.n_positions);
-  const auto n_columns = static_cast<int64_t>(lanes_.columns_.size());
-  for (int64_t t = first; t < last; ++t) {
-    const uint8_t* row = bins.dense + t * bins.n_dense;
-    uint8_t* lane = columns_.data() + t - begin + lanes_.before_;
-    for (int64_t c = 0; c < n_columns; ++c) lane[c * width_] = row[lanes_.columns_[c]];
+  const int64_t n = last - first, n_dense = bins.n_dense;
+  const uint8_t* rows = bins.dense + first * n_dense;
+  const auto& places = lanes_.places_;
+  for (size_t i = 0, next = 0; i < places.size(); i = next) {
+    // Columns in use that stand close together are copied in one tile, with those between them.
+    const int64_t tile = first_of_tile(lanes_.columns_[places[i]], n_dense);
+    const int64_t end_tile = std::min(tile + kTileColumns, n_dense);
+    while (next < places.size() && lanes_.columns_[places[next]] < end_tile) ++next;
+    const bool is_tile = next - i > 1;
+    if (is_tile) copy_bytes(rows + tile, n_dense, n, end_tile - tile, tile_.data(), width_);
+    for (size_t place = i; place < next; ++place) {
+      const int64_t column = lanes_.columns_[places[place]];
+      uint8_t* out = bins_around(places[place], begin);
+      if (is_tile)
+        std::copy_n(tile_.data() + (column - tile) * width_, n, out);
+      else
+        for (int64_t t = 0; t < n; ++t) out[t] = rows[t * n_dense + column];
+    }
   }
 }
 

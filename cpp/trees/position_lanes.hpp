@@ -56,6 +56,7 @@ class PositionLanes {
     const PositionLanes& lanes_;
     int64_t width_;                  // kWalkBlock + window
     std::vector<uint8_t> columns_;   // (n_columns in use, width_) bins
+    std::vector<uint8_t> tile_;      // (kTileColumns, width_) of the table
     std::vector<uint8_t> features_;  // (n_features, kWalkBlock)
     std::vector<uint8_t> leaves_;  // (256 + n_splits, kWalkBlock) rows of each leaf, and of splits
     std::vector<double> scores_;   // (n_outputs, kWalkBlock)
@@ -92,6 +93,7 @@ class PositionLanes {
   int before_, after_;
   int32_t max_splits_ = 0;
   std::vector<int32_t> columns_;  // columns in use
+  std::vector<size_t> places_;    // of these, from the first column to the last
   std::vector<Feature> features_;
   std::vector<Split> splits_;
   std::vector<Tree> trees_;
