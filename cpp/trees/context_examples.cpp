@@ -1,8 +1,11 @@
 #include "trees/context_examples.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
+
+#include "simd.hpp"
 
 namespace hedgerow {
 namespace {
@@ -21,6 +24,26 @@ void for_positions(const EdgeDerivatives& derivatives, int64_t begin, int64_t en
   }
 }
 
+// Whole units of some examples of a position; empty where there is no gradient.
+HEDGEROW_CLONES void round_entries(const ContextEntry* entries, int n, float curvature,
+                                   bool has_probabilities, Units units, Sum* sums) {
+  for (int c = 0; c < n; ++c) {
+    const auto [gradient, p] = entries[c];
+    const float own = has_probabilities ? curvature * (p * (1.0f - p)) : curvature;
+    const Sum sum = units.round({0, gradient, own});
+    sums[c] = gradient == 0.0f ? Sum{} : sum;
+  }
+}
+
+// by_context[c] += sums[row_of[t] * n + c] for all positions t.
+HEDGEROW_CLONES void add_rows(std::span<const int32_t> positions, const int32_t* row_of,
+                              const Sum* sums, int n, Sum* by_context) {
+  for (const int32_t t : positions) {
+    const Sum* row = sums + static_cast<int64_t>(row_of[t]) * n;
+    for (int c = 0; c < n; ++c) by_context[c] += row[c];
+  }
+}
+
 }  // namespace
 
 ContextExamples::ContextExamples(Contexts contexts, int64_t n_positions)
@@ -35,6 +58,7 @@ void ContextExamples::clear() {
   for (OfOutput& examples : by_output_) {
     examples.rows.clear();
     examples.entries.clear();
+    examples.magnitudes.clear();
   }
   n_positions_ = 0;
 }
@@ -64,9 +88,34 @@ void ContextExamples::mark_rows(const EdgeDerivatives& derivatives, const Sampli
       });
 }
 
+void ContextExamples::sum_up(int output, int64_t row, Magnitudes& magnitudes) {
+  const int n_contexts = contexts_.n_contexts(output);
+  ContextRow& own = by_output_[output].rows[row];
+  const ContextEntry* entries = by_output_[output].entries.data() + row * n_contexts;
+  // Side by side, so that no sum waits for the last one.
+  std::array<double, 4> gradients{}, spreads{};
+  std::array<float, 4> probabilities{};
+  int n_examples = 0;
+  for (int c = 0; c < n_contexts; ++c) {
+    const auto [gradient, p] = entries[c];
+    const bool is_example = gradient != 0.0f;
+    gradients[c & 3] += std::abs(gradient);
+    spreads[c & 3] += is_example ? p * (1.0f - p) : 0.0f;
+    probabilities[c & 3] += p;
+    n_examples += is_example;
+  }
+  const auto total = [](const auto& parts) {
+    return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+  };
+  own.probability = std::min(total(probabilities), 1.0f);
+  const double spread = has_probabilities_ ? total(spreads) : n_examples;
+  magnitudes.add({total(gradients), own.curvature * spread, own.curvature < 0.0f});
+}
+
 void ContextExamples::write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end,
                                  int64_t* next) {
   const int n_outputs = contexts_.n_outputs();
+  std::vector<Magnitudes> magnitudes(n_outputs);
   for_positions(derivatives, begin, end, [&](int64_t t, bool is_first) {
     const double* gradients = derivatives.gradients + t * contexts_.n_edges();
     const float* probabilities =
@@ -82,15 +131,19 @@ void ContextExamples::write_rows(const EdgeDerivatives& derivatives, int64_t beg
       const int32_t* edges = contexts_.edges(k).data();
       ContextEntry* entries = by_output_[k].entries.data() + row * n_contexts;
       by_output_[k].rows[row] = {static_cast<int32_t>(derivatives.first_position + t),
-                                 derivatives.curvatures[t]};
+                                 derivatives.curvatures[t], 0.0f};
       const int last = n_contexts - 1;
       if (is_first)
         std::fill_n(entries, last, ContextEntry{});
       else
         for (int c = 0; c < last; ++c) entries[c] = entry_of(edges[c]);
       entries[last] = is_first ? entry_of(edges[last]) : ContextEntry{};
+      sum_up(k, row, magnitudes[k]);
     }
   });
+  const int64_t n_chunks = (derivatives.n_positions + kRowsPerTask - 1) / kRowsPerTask;
+  for (int k = 0; k < n_outputs; ++k)
+    *(by_output_[k].magnitudes.end() - n_chunks + begin / kRowsPerTask) = magnitudes[k];
 }
 
 // Threads first mark the rows of their positions, then write them where they belong.
@@ -111,6 +164,7 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
     const int64_t n = firsts[n_chunks * n_outputs + k];
     by_output_[k].rows.resize(n);
     by_output_[k].entries.resize(n * contexts_.n_contexts(k));
+    by_output_[k].magnitudes.resize(by_output_[k].magnitudes.size() + n_chunks);
   }
   parallel_for_pieces(
       derivatives.n_positions, kRowsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
@@ -122,19 +176,20 @@ void ContextExamples::stratify(const Sampling& sampling, int n_threads, Stop& st
   parallel_for(n_outputs(), n_threads, stop, [&](int64_t k) {
     stop.check();
     const int output = static_cast<int>(k), n_contexts = contexts_.n_contexts(output);
-    auto& [rows, entries] = by_output_[k];
+    auto& [rows, entries, magnitudes] = by_output_[k];
+    magnitudes.assign(1, {});
     int64_t n_positive = 0, n_kept = 0;
     for (const ContextRow& row : rows) n_positive += sampling.codes[row.position] == output;
     const Negatives negatives(sampling, output, n_positive, std::ssize(rows));
     for (int64_t i = 0; i < std::ssize(rows); ++i) {
       const float weight = negatives.weigh(rows[i].position);
       if (weight == 0.0f) continue;
-      rows[n_kept] = {rows[i].position, rows[i].curvature * weight};
+      rows[n_kept] = {rows[i].position, rows[i].curvature * weight, 0.0f};
       for (int c = 0; c < n_contexts; ++c) {
         const ContextEntry entry = entries[i * n_contexts + c];
         entries[n_kept * n_contexts + c] = {entry.gradient * weight, entry.probability};
       }
-      ++n_kept;
+      sum_up(output, n_kept++, magnitudes[0]);
     }
     rows.resize(n_kept);
     entries.resize(n_kept * n_contexts);
@@ -150,60 +205,33 @@ ContextRows::ContextRows(const ContextExamples& examples, int output,
       rows_(examples.rows(output)),
       entries_(examples.entries(output)),
       row_of_(pool, n_positions),
-      units_(choose(crew)),
+      units_(choose_units(examples.magnitudes(output))),
       sums_(pool, entries_.size()) {
   crew.share_pieces(n_rows(), kRowsPerTask, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       row_of_[position(row)] = static_cast<int32_t>(row);
-      const ContextEntry* entries = entries_.data() + row * n_contexts_;
-      Sum* sums = sums_.data() + row * n_contexts_;
-      for (int c = 0; c < n_contexts_; ++c) {
-        const auto [gradient, p] = entries[c];
-        const Sum sum = units_.round({0, gradient, curvature(row, p)});
-        sums[c] = gradient == 0.0f ? Sum{} : sum;
-      }
+      round_entries(entries_.data() + row * n_contexts_, n_contexts_, rows_[row].curvature,
+                    has_probabilities_, units_, sums_.data() + row * n_contexts_);
     }
   });
-}
-
-Units ContextRows::choose(Crew& crew) const {
-  std::vector<Magnitudes> by_piece((n_rows() + kRowsPerTask - 1) / kRowsPerTask);
-  crew.share_pieces(n_rows(), kRowsPerTask, [&](int64_t begin, int64_t end) {
-    Magnitudes sums;
-    for (int64_t row = begin; row < end; ++row)
-      for (int c = 0; c < n_contexts_; ++c) {
-        const ContextEntry& entry = entries_[row * n_contexts_ + c];
-        if (entry.gradient != 0.0f) sums.add(entry.gradient, curvature(row, entry.probability));
-      }
-    by_piece[begin / kRowsPerTask] = sums;
-  });
-  return choose_units(by_piece);
 }
 
 void ContextRows::add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
                          Sum* by_context) const {
-  const auto add = [&](auto for_contexts) {
-    for (const int32_t position : positions) {
-      const Sum* sums = sums_.data() + static_cast<int64_t>(row_of_[position]) * n_contexts_;
-      for_contexts([&](int c) { by_context[c] += sums[c]; });
-    }
-  };
   if (std::ssize(contexts) == n_contexts_)
-    add([this](auto visit) {
-      for (int c = 0; c < n_contexts_; ++c) visit(c);
-    });
-  else
-    add([contexts](auto visit) {
-      for (const int32_t c : contexts) visit(c);
-    });
+    return add_rows(positions, row_of_.data(), sums_.data(), n_contexts_, by_context);
+  for (const int32_t position : positions) {
+    const Sum* sums = sums_.data() + static_cast<int64_t>(row_of_[position]) * n_contexts_;
+    for (const int32_t c : contexts) by_context[c] += sums[c];
+  }
 }
 
 float ContextRows::joint_curvature(int32_t position, std::span<const int32_t> contexts) const {
   const int64_t row = row_of_[position];
   const ContextEntry* entries = entries_.data() + row * n_contexts_;
-  float p = 0.0f;
-  for (const int32_t c : contexts) p += entries[c].probability;
-  p = std::min(p, 1.0f);
+  std::array<float, 4> parts{};  // side by side, so that no sum waits for the last one
+  for (size_t i = 0; i < contexts.size(); ++i) parts[i & 3] += entries[contexts[i]].probability;
+  const float p = std::min((parts[0] + parts[1]) + (parts[2] + parts[3]), 1.0f);
   return rows_[row].curvature * (p * (1.0f - p));
 }
 

@@ -30,6 +30,7 @@ struct EdgeDerivatives {
 struct ContextRow {
   int32_t position;
   float curvature;
+  float probability;  // of all contexts together
 };
 struct ContextEntry {
   float gradient;
@@ -48,6 +49,8 @@ class ContextExamples {
   std::span<const ContextRow> rows(int output) const { return by_output_[output].rows; }
   // (n_rows, n_contexts)
   std::span<const ContextEntry> entries(int output) const { return by_output_[output].entries; }
+  // How large gradients and curvatures are together, in parts that depend on the data alone.
+  std::span<const Magnitudes> magnitudes(int output) const { return by_output_[output].magnitudes; }
   // Whether curvatures are to be multiplied by p (1 - p).
   bool has_probabilities() const { return has_probabilities_; }
   // All positions are below.
@@ -64,10 +67,13 @@ class ContextExamples {
   struct OfOutput {
     LargeVector<ContextRow> rows;
     LargeVector<ContextEntry> entries;
+    std::vector<Magnitudes> magnitudes;
   };
   void mark_rows(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads,
                  Stop& stop);
   void write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end, int64_t* next);
+  // Fills in what is known of an output's row once its entries are.
+  void sum_up(int output, int64_t row, Magnitudes& magnitudes);
 
   Contexts contexts_;
   std::vector<OfOutput> by_output_;
@@ -104,6 +110,11 @@ class ContextRows {
   // p_1 ... p_n together have the probability p = p_1 + ... + p_n, and the position's curvature
   // times p (1 - p). That is less than the sum of what each of them has.
   float joint_curvature(int32_t position, std::span<const int32_t> contexts) const;
+  // The same of all contexts.
+  float joint_curvature(int32_t position) const {
+    const auto [_, curvature, p] = rows_[row_of_[position]];
+    return curvature * (p * (1.0f - p));
+  }
   // Adds up the sums of contexts by the label that is lag + 1 positions before: bins (K + 1,).
   void fill_bins(std::span<const int32_t> contexts, const Sum* by_context, int lag,
                  std::span<Sum> bins) const;
@@ -112,11 +123,6 @@ class ContextRows {
                               bool wanted) const;
 
  private:
-  float curvature(int64_t row, float p) const {
-    return has_probabilities_ ? rows_[row].curvature * (p * (1.0f - p)) : rows_[row].curvature;
-  }
-  Units choose(Crew& crew) const;
-
   const Contexts& contexts_;
   int output_;
   int n_contexts_;

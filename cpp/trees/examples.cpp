@@ -124,11 +124,7 @@ Units choose_units(std::span<const Derivatives> derivatives, Crew& crew) {
 
 Units choose_units(std::span<const Magnitudes> by_piece) {
   Magnitudes all;
-  for (const Magnitudes& sums : by_piece) {
-    all.gradients += sums.gradients;
-    all.curvatures += sums.curvatures;
-    all.has_negative |= sums.has_negative;
-  }
+  for (const Magnitudes& sums : by_piece) all.add(sums);
   if (all.has_negative || !std::isfinite(all.gradients) || !std::isfinite(all.curvatures))
     throw std::invalid_argument("derivatives must be finite, and curvatures not negative");
   // Powers of two, so that it is exact to go from one to the other.

@@ -117,6 +117,11 @@ struct Magnitudes {
     curvatures += curvature;
     has_negative |= curvature < 0.0f;
   }
+  void add(const Magnitudes& other) {
+    gradients += other.gradients;
+    curvatures += other.curvatures;
+    has_negative |= other.has_negative;
+  }
 };
 
 // Throws std::invalid_argument if a derivative is not finite or a curvature negative. Idle threads

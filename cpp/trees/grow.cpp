@@ -316,8 +316,9 @@ class Grower {
   void fill_joint(const ContextRows& rows, const OpenNode& node) {
     float* joint = node.space->joint.data();
     crew_.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+      const bool has_all = std::ssize(node.contexts) == rows.n_contexts();
       for (const int32_t t : node.positions.subspan(begin, end - begin))
-        joint[t] = rows.joint_curvature(t, node.contexts);
+        joint[t] = has_all ? rows.joint_curvature(t) : rows.joint_curvature(t, node.contexts);
     });
   }
 

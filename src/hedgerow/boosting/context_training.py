@@ -78,13 +78,21 @@ class Sums:
         return self.marginals
 
 
-@dataclass(eq=False)
-class _Run:
-    """Some consecutive sequences, as an objective takes them: see `ScoredPart`."""
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some consecutive sequences: their numbers, positions and targets."""
 
-    targets: Targets
     first: int
     stop: int
+    positions: slice
+    targets: Targets
+
+
+@dataclass(eq=False)
+class _Run:
+    """A part with scores, as an objective takes it: see `ScoredPart`."""
+
+    part: _Part
     running: ContextScores
     arcs: NDArray[np.float64]
     slopes: NDArray[np.float64]
@@ -93,12 +101,15 @@ class _Run:
     """What `scores` gave last."""
 
     @property
+    def targets(self) -> Targets:
+        return self.part.targets
+
+    @property
     def positions(self) -> slice:
-        offsets = self.running.start.offsets
-        return slice(int(offsets[self.first]), int(offsets[self.stop]))
+        return self.part.positions
 
     def scores(self) -> Scores:
-        self.latest = self.running.run(self.first, self.stop, self.arcs)
+        self.latest = self.running.run(self.part.first, self.part.stop, self.arcs)
         return self.latest
 
     def empty_slopes(self) -> NDArray[np.float64]:
@@ -130,6 +141,16 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             n_threads=settings.n_threads,
         )
         self._slopes = np.empty_like(scores.nodes)
+        offsets = targets.offsets
+        self._parts = [
+            _Part(
+                first,
+                stop,
+                slice(int(offsets[first]), int(offsets[stop])),
+                targets.part(slice(first, stop)),
+            )
+            for first, stop in cut_runs(offsets, scores.run_size)
+        ]
 
     def measure(
         self,
@@ -166,10 +187,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     def _measure_runs(
         self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
     ) -> Iterator[tuple[_Run, Measured]]:
-        runs = [
-            _Run(self.targets.part(slice(first, stop)), first, stop, scores, arcs, self._slopes)
-            for first, stop in cut_runs(self.targets.offsets, scores.run_size)
-        ]
+        runs = [_Run(part, scores, arcs, self._slopes) for part in self._parts]
         return objective.measure_parts(runs, self.targets, n_threads=self.settings.n_threads)
 
     def _find_unit(
