@@ -56,6 +56,8 @@ CASES = [
     (TreeCRF, X, Y, {"objective": "expected_accuracy", "warm_rounds": 1}),
     (TreeCRF, X, Y, DRAWS),
     (TreeCRF, X, Y, {"newton": False, "transition_step": "exact"}),
+    (TreeCRF, X, Y, {"transitions": "trees", "order": 2}),
+    (TreeCRF, X, Y, DRAWS | {"transitions": "trees"}),
     (TreeCRF, DICTS, Y, {"window": (1, 0)}),
     (TreeCRF, FRAMES, Y[:60], {}),
 ]
