@@ -29,6 +29,8 @@ KINDS_OF_MODEL = {
     "pair attributes": {"transition_attributes": True},
     "pair attributes, second order": {"transition_attributes": True, "order": 2},
     "pair attributes by prefix": {"transition_attributes": "x1"},
+    "pattern attributes": {"pattern_attributes": True},
+    "pattern attributes, third order": {"pattern_attributes": True, "order": 3},
     "BIO": {"constraints": "BIO"},
     "BIO, second order": {"constraints": "BIO", "order": 2},
     "for accuracy": {"objective": "accuracy"},

@@ -62,12 +62,23 @@ def test_trees(guide, kind):
     assert kinds == expected.get(kind, {"attribute"})
 
 
-@pytest.mark.parametrize("more", [{}, {"order": 2}, {"transition_attributes": True}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"order": 2},
+        {"transition_attributes": True},
+        {"pattern_attributes": True},
+        {"pattern_attributes": "w", "order": 2},
+    ],
+)
 def test_linear_weights(guide, more):
     crf = small(LinearCRF, **more).fit(WORDS, Y)
     for x in WORDS:
         check_scores(guide, crf, x)
-    assert ("pair_attributes" in json.loads(crf.to_json())) == ("transition_attributes" in more)
+    document = json.loads(crf.to_json())
+    assert ("pair_attributes" in document) == ("transition_attributes" in more)
+    assert ("pattern_attributes" in document) == ("pattern_attributes" in more)
 
 
 def test_columns_of_a_linear_model(guide):

@@ -73,6 +73,12 @@ OWN = {
         "edges by a prefix": (ITEMS, Y, {"transition_attributes": "nested"}),
         "edges of dicts": (ITEMS, Y, {"transition_attributes": True, "all_pairs": True}),
         "order 3 and edges": (ITEMS, Y, {"order": 3, "transition_attributes": True}),
+        "attributes on patterns": (ITEMS, Y, {"order": 3, "pattern_attributes": "nested"}),
+        "a scheme and attributes on patterns": (
+            X,
+            CHUNKS,
+            {"constraints": "BIO", "pattern_attributes": True, "all_pairs": True},
+        ),
         "a scheme and edges": (
             ITEMS,
             CHUNKS,

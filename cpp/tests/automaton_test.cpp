@@ -16,6 +16,7 @@
 #include "trellis/automaton_chain.hpp"
 #include "trellis/groups.hpp"
 #include "trellis/lockstep.hpp"
+#include "trellis/row_sums.hpp"
 #include "trellis/semiring.hpp"
 
 namespace hedgerow::tests {
@@ -113,6 +114,25 @@ void check_against_enumeration(const Batch& batch, double spread) {
   check_best(batch, exact, tolerance);
   check_samples(batch);
   check_weighted(batch, exact, tolerance);
+}
+
+TEST(row_sums) {
+  const std::vector<int64_t> offsets{0, 2, 2, 3};
+  const std::vector<int32_t> places{0, 3, 1};
+  constexpr int64_t kRows = 50000;
+  std::vector<double> values(4 * kRows), expected;
+  for (int64_t n = 0; n < 4 * kRows; ++n) values[n] = static_cast<double>(n % 11);
+  for (int64_t n = 0; n < kRows; ++n) {
+    const double* row = values.data() + 4 * n;
+    expected.insert(expected.end(), {row[0] + row[3], 0.0, row[1]});
+  }
+  Stop stop(nullptr);
+  for (const int n_threads : {1, 3}) {
+    std::vector<double> sums(3 * kRows, -1.0);
+    fill_row_sums({4, 3, offsets.data(), places.data()}, kRows, values.data(), sums.data(),
+                  n_threads, stop);
+    CHECK(sums == expected);
+  }
 }
 
 TEST(small_automata) {

@@ -234,7 +234,9 @@ class Estimator(NamedParameters, Predictor, Trainable):
         if "recipe" in state.metadata:
             crf.recipe_ = state.metadata["recipe"]
             require(isinstance(crf.recipe_, dict), "its recipe")
-        grammar = unpack_grammar(state, len(labels.classes))
+        given = crf.given_potentials()
+        scores_pairs = any(potential.has_edges for potential in given)
+        grammar = unpack_grammar(state, len(labels.classes), has_edges=scores_pairs)
         potentials = [
             kind.unpack(state, schema=schema, index=index, grammar=grammar) for kind in cls.learns
         ]
@@ -244,7 +246,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             index,
             grammar,
             crf.build_trellis(grammar),
-            (*potentials, *crf.given_potentials()),
+            (*potentials, *given),
             decode,
         )
         crf.loss_ = read_loss(state.metadata)

@@ -9,7 +9,7 @@ from hedgerow.decoding import DecodeParameter
 from hedgerow.descent.parameters import check_linear_parameters
 from hedgerow.descent.trainer import DescentTrainer
 from hedgerow.estimator import Estimator
-from hedgerow.linear.tables import attribute_table, transition_table
+from hedgerow.linear.tables import attribute_table, pattern_attribute_table, transition_table
 from hedgerow.linear.weights import LinearWeights
 from hedgerow.objectives import Objective, read_objective
 from hedgerow.potentials import AttributeWeights, PatternWeights
@@ -79,6 +79,14 @@ class LinearCRF(Estimator):
         can depend on the input. A string is a prefix: attributes whose names begin with it have
         weights for pairs of labels only, all others for labels only ("B" and "U" lines of CRF++
         templates).
+    pattern_attributes : bool or str, default False
+        Give attributes weights for label patterns too, of any length: for those of the model's
+        patterns (see `order`) that end at a position where the attribute occurs in training; for
+        all of them with `all_pairs`. A string is a prefix, as for `transition_attributes`, which
+        this is the same as where all patterns are pairs. Every arc of the automaton of the patterns
+        has a score of its own at every position then, so that time grows with their number A, and
+        memory with it for one batch of sequences: up to 32 A bytes for each position of the longest
+        one, or 16 MiB.
     random_state : int, RandomState or None, default None
         Seed of which sequences early stopping holds out (`validation_fraction`); nothing else is
         random.
@@ -135,6 +143,7 @@ class LinearCRF(Estimator):
         min_count: int = 0,
         all_pairs: bool = False,
         transition_attributes: bool | str = False,
+        pattern_attributes: bool | str = False,
         random_state: Any = None,
         decode: DecodeParameter = "auto",
         early_stopping_rounds: int | None = None,
@@ -167,6 +176,7 @@ class LinearCRF(Estimator):
         self.min_count = min_count
         self.all_pairs = all_pairs
         self.transition_attributes = transition_attributes
+        self.pattern_attributes = pattern_attributes
         self.random_state = random_state
         self.decode = decode
         self.early_stopping_rounds = early_stopping_rounds
@@ -212,14 +222,28 @@ class LinearCRF(Estimator):
     def transition_weights(self) -> Any:
         """Weights of label pairs, as a table: from, to, weight.
 
-        With ``transition_attributes`` a column ``attribute`` comes first; it is empty for the pairs
-        themselves.
+        With ``transition_attributes`` or ``pattern_attributes`` a column ``attribute`` comes first;
+        it is empty for the pairs themselves.
         """
         return super().transition_weights()
 
+    def patterns(self) -> Any:
+        """Weights of label patterns, as a table: pattern, weight.
+
+        With ``pattern_attributes`` a column ``attribute`` comes first; it is empty for the patterns
+        themselves.
+        """
+        return super().patterns()
+
     def _transition_table(self) -> Table:
-        plain = super()._transition_table()
-        return transition_table(plain, self._weights, self.model_.index, self.classes_)
+        plain, model = super()._transition_table(), self.model_
+        patterns = model.grammar.patterns
+        return transition_table(plain, self._weights, model.index, patterns, self.classes_)
+
+    def _pattern_table(self) -> Table:
+        plain, model = super()._pattern_table(), self.model_
+        patterns = model.grammar.patterns
+        return pattern_attribute_table(plain, self._weights, model.index, patterns, self.classes_)
 
     @property
     def _n_kept(self) -> int:

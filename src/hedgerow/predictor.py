@@ -82,8 +82,10 @@ class Predictor(Shown):
     def patterns(self) -> Any:
         """Weights of label patterns, as a table: pattern, weight."""
         check_fitted(self)
-        model = self.model_
-        return self._give(pattern_table(model.grammar, model.pattern_weights, self.classes_))
+        return self._give(self._pattern_table())
+
+    def _pattern_table(self) -> Table:
+        return pattern_table(self.model_.grammar, self.model_.pattern_weights, self.classes_)
 
     def transition_weights(self) -> Any:
         """Weights of label pairs, as a table: from, to, weight."""

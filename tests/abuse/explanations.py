@@ -93,7 +93,7 @@ def check_transitions(
             labels = (*codes[:position], code, *codes[position + 1 :])
             weight = sum(
                 weight
-                for pattern, weight in zip(chain.patterns, chain.weights, strict=True)
+                for pattern, weight in zip(chain.patterns, chain.weights_at(end), strict=True)
                 if labels[: end + 1][-len(pattern) :] == pattern
             )
             if chain.edges is not None:
@@ -118,6 +118,7 @@ def cut(chain: PatternChain, length: int) -> PatternChain:
     return replace(
         chain,
         nodes=chain.nodes[:length],
+        weights=chain.weights if np.ndim(chain.weights) == 1 else chain.weights[:length],
         edges=None if chain.edges is None else chain.edges[:length],
         end=chain.end if length == len(chain.nodes) else None,
         known=None if chain.known is None else chain.known[:length],

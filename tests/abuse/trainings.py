@@ -101,6 +101,8 @@ def trainings(
         case |= draw(_column_rules())
     else:
         parameters |= draw(_linear_parameters(objective, form))
+        if parameters.get("order") == 0:  # there are no patterns
+            parameters["pattern_attributes"] = False
     # The best iteration for another objective may be of an earlier stage, which had another loss.
     stops = is_tree or objective == "likelihood"
     can_hold_out = len(data["lengths"]) > 1 and class_weights is None
@@ -130,10 +132,10 @@ def _metrics(draw: st.DrawFn, labels: str) -> dict[str, Any]:
 @st.composite
 def _linear_parameters(draw: st.DrawFn, objective: str, form: str) -> dict[str, Any]:
     margin = objective == "max_margin"
-    transition_attributes: list[bool | str] = [False, True]
+    on_labels_before: list[bool | str] = [False, True]
     min_count = draw(st.integers(0, 2))
     if form != "items" and min_count < 2:  # the column is sure to be an attribute
-        transition_attributes.append("x1" if form in ("dense", "sparse") else "cou")
+        on_labels_before.append("x1" if form in ("dense", "sparse") else "cou")
     return {
         "reg_lambda": draw(st.sampled_from([1.0, 0.1, 10.0])),
         "reg_alpha": 0.0 if margin else draw(st.sampled_from([0.0, 0.0, 0.1])),
@@ -142,7 +144,11 @@ def _linear_parameters(draw: st.DrawFn, objective: str, form: str) -> dict[str, 
         "tol": 0.0,
         "min_count": min_count,
         "all_pairs": draw(st.booleans()),
-        "transition_attributes": draw(st.sampled_from(transition_attributes)),
+        "transition_attributes": False,
+        "pattern_attributes": False,
+        draw(st.sampled_from(["transition_attributes", "pattern_attributes"])): draw(
+            st.sampled_from(on_labels_before)
+        ),
     }
 
 

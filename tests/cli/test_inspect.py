@@ -50,6 +50,19 @@ def test_trees(chunks, tmp_path, capsys):
     assert abs(float(weight)) == pytest.approx(max(map(abs, weights.values())), abs=1e-3)
 
 
+def test_attributes_on_label_patterns(chunks, tmp_path, capsys):
+    settings = ["--set", "pattern_attributes=True", "--set", "max_iter=3", "--set", "tol=0"]
+    path = train(chunks, tmp_path / "model", "--order", 2, *settings)
+    lines = run(capsys, "inspect", path, "--top", 40).split("label patterns", 1)[1].splitlines()
+    assert lines[0].split() == ["attribute", "weight"]
+    table = hedgerow.load(path).patterns()
+    place = abs(table["weight"]).argmax()
+    attribute = [table["attribute"][place]] if table["attribute"][place] else []
+    weight = f"{table['weight'][place]:+.3f}"
+    assert lines[1].split() == [*table["pattern"][place], *attribute, weight]
+    assert {len(line.split()) for line in lines[1:]} > {3, 4}
+
+
 def test_a_model_of_python_without_transitions(tmp_path, capsys):
     path = tmp_path / "model"
     hedgerow.LinearCRF(order=0).fit([[("a",), ("b",)]], [[1, 2]]).save(path)

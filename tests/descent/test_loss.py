@@ -10,6 +10,7 @@ from reference.linear import NaiveModel, hide, make_data, strength_by_length, to
 
 TRIPLES = [("a", "b"), ("c", "c"), ("a", "b", "c"), ("b", "b", "b"), ("a", "c", "a", "b")]
 EDGES, ORDER_2 = {"transition_attributes": True}, {"order": 2}
+PATTERNS = {"pattern_attributes": True}
 FORBIDDEN = {"forbidden": [("a", "a"), ("c", "b")]}
 BY_CLASS, BALANCED = {"class_weight": {"a": 3.0, "c": 0.5}}, {"class_weight": "balanced"}
 # Parameters; of partial labels some are missing.
@@ -27,6 +28,13 @@ ALL_KINDS = {
     "label_patterns": {"label_patterns": TRIPLES},
     "min_pattern_count": {"min_pattern_count": 1},
     "order-2-edges": {**ORDER_2, **EDGES},
+    "patterns": PATTERNS,
+    "order-2-patterns": {**ORDER_2, **PATTERNS},
+    "order-3-patterns-all_pairs": {"order": 3, **PATTERNS, "all_pairs": True},
+    "label_patterns-patterns": {"label_patterns": TRIPLES, **PATTERNS},
+    "order-2-forbidden-patterns": {**ORDER_2, **FORBIDDEN, **PATTERNS},
+    "order-2-patterns-class_weight": {**ORDER_2, **PATTERNS, **BALANCED},
+    "partial-order-3-patterns": {"order": 3, **PATTERNS},
     "order-2-class_weight": {**ORDER_2, **BY_CLASS},
     "order-2-edges-class_weight": {**ORDER_2, **EDGES, **BALANCED},
     "forbidden": FORBIDDEN,

@@ -68,6 +68,7 @@ def make_loss(X, y, *, scaled, **parameters):
         ("year", {"objective": "max_margin"}),
         ("huge", {"objective": "max_margin", "warm_iter": 0, "tol": 1e-4}),
         ("uniform", {"transition_attributes": True}),
+        ("uniform", {"order": 2, "pattern_attributes": True}),
     ],
     ids=str,
 )

@@ -15,7 +15,14 @@ from reference.linear import make_data, to_dicts
 X, Y = make_data(n_sequences=15)
 KINDS = pytest.mark.parametrize(
     "parameters",
-    [{}, {"transition_attributes": True}, {"reg_alpha": 0.2}, {"all_pairs": True}, {"order": 2}],
+    [
+        {},
+        {"transition_attributes": True},
+        {"reg_alpha": 0.2},
+        {"all_pairs": True},
+        {"order": 2},
+        {"order": 2, "pattern_attributes": True},
+    ],
     ids=lambda parameters: "".join(parameters) or "plain",
 )
 

@@ -34,6 +34,13 @@ OWN = {
         "edges": {"transition_attributes": True},
         "edges alone": {"order": 0, "transition_attributes": True},
         "order 2 and edges": {"order": 2, "transition_attributes": True},
+        "attributes on patterns": {"order": 3, "pattern_attributes": True},
+        "attributes on pairs as patterns": {"pattern_attributes": "x1", "min_pattern_count": 2},
+        "attributes on some patterns": {
+            "label_patterns": [("a", "b"), ("b", "b", "b"), ("a", "c", "a", "b")],
+            "pattern_attributes": True,
+            **RULES,
+        },
     },
     TreeCRF: {"window": {"order": 2, "window": 1}, "all at once": {"max_step": None, "trim": 0}},
 }
@@ -174,10 +181,7 @@ def test_flat_answers_are_those_of_a_list(some):
     assert_same([crf.predict(X[0], known=known[0])], crf.predict(X[:1], known=known[:1]))
 
 
-SIZES = {
-    LinearCRF: ["linear.weights.BATCH_BYTES", "potentials.attribute_weights.BATCH_BYTES"],
-    TreeCRF: ["potentials.node_trees.BATCH"],
-}
+SIZES = {LinearCRF: "linear.weights.BATCH_BYTES", TreeCRF: "potentials.node_trees.BATCH"}
 
 
 @pytest.mark.parametrize(
@@ -185,6 +189,7 @@ SIZES = {
     [
         (LinearCRF, {"class_weight": {"a": 2.0}}, 1),
         (LinearCRF, {"order": 2, "transition_attributes": True}, 1),
+        (LinearCRF, {"order": 2, "pattern_attributes": True}, 1),
         *((TreeCRF, {"order": 2, "window": 2}, size) for size in (1, 7)),
     ],
 )
@@ -203,8 +208,7 @@ def test_batches_of_scores_do_not_matter(monkeypatch, estimator, parameters, siz
         return *figures, *answers(crf, X, 1), *answers(crf, X, 1, known=known)
 
     whole = ask()
-    for place in SIZES[estimator]:
-        monkeypatch.setattr(f"hedgerow.{place}", size)
+    monkeypatch.setattr(f"hedgerow.{SIZES[estimator]}", size)
     assert_same(ask(), whole)
     apart = fit()
     assert apart.loss_ == pytest.approx(crf.loss_, rel=1e-10)

@@ -37,6 +37,7 @@ OWN = {
         "all_pairs": [False, True],
         "min_count": [0, 2],
         "transition_attributes": [False, True],
+        "pattern_attributes": [False, True],
     },
     TreeCRF: {
         "objective": ["likelihood", "pointwise", "accuracy", "expected_accuracy"],
@@ -66,6 +67,8 @@ def is_allowed(row):
         or (row.get("watched") == "held out" and row.get("stops") is False)
         or (row.get("gaps") and row.get("form") == "items")
         or (row.get("transitions") == "trees" and row.get("patterns") == "order 0")
+        or (row.get("pattern_attributes") and row.get("transition_attributes"))
+        or (row.get("pattern_attributes") and row.get("patterns") == "order 0")
         or (row.get("constrained") == "scheme" and row.get("missing") == "missing_label")
     )
 

@@ -63,6 +63,7 @@ OWN = {
     LinearCRF: {
         "edges": {"transition_attributes": True},
         "order 2 and edges": {"order": 2, "transition_attributes": True},
+        "attributes on patterns": {"order": 3, "pattern_attributes": True},
     },
     TreeCRF: {"order 3": {"order": 3}},
 }

@@ -21,6 +21,7 @@ MODELS = {
     "order 2": {"order": 2},
     "edges": {"transition_attributes": True},
     "order 2 and edges": {"order": 2, "transition_attributes": True},
+    "attributes on patterns": {"order": 3, "pattern_attributes": True},
     "all pairs": {"all_pairs": True, "reg_alpha": 0.1},
 }
 

@@ -70,6 +70,7 @@ OF_LINEAR = [
     ("min_count", COUNT, [-1, 1.5]),
     ("all_pairs", BOOL, ["yes", None]),
     ("transition_attributes", PREFIX, [2, ""]),
+    ("pattern_attributes", PREFIX, [None, ""]),
 ]
 OF_TREES = [
     ("n_rounds", COUNT_FROM_1, [0, 10.0, None, True]),
@@ -244,6 +245,7 @@ def test_trainings_in_which_nothing_counts(by):
         (LinearCRF, {"reg_alpha": 0.5}),
         (LinearCRF, {"transition_attributes": True}),
         (LinearCRF, {"order": 2, "transition_attributes": True}),
+        (LinearCRF, {"order": 2, "pattern_attributes": True}),
         (TreeCRF, {"newton": False}),
         (TreeCRF, {"subsample": 0.5}),
         (TreeCRF, {"transition_step": "exact"}),

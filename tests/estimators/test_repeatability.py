@@ -51,6 +51,7 @@ CASES = [
     (LinearCRF, X, Y, {"order": 2, "class_weight": "balanced"}),
     (LinearCRF, X[:100], Y[:100], {"order": 3, **EDGES}),
     (LinearCRF, X[:100], PARTIAL[:100], EDGES),
+    (LinearCRF, X[:100], Y[:100], {"order": 2, "pattern_attributes": True}),
     (TreeCRF, X, PARTIAL, {}),
     (TreeCRF, X, Y, {"window": 1, "class_weight": "balanced"}),
     (TreeCRF, X, Y, {"objective": "expected_accuracy", "warm_rounds": 1}),

@@ -57,6 +57,7 @@ PARAMETERS = {
         "min_count": 2,
         "all_pairs": True,
         "transition_attributes": True,
+        "pattern_attributes": False,
     },
     TreeCRF: SHARED
     | {

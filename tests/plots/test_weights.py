@@ -49,9 +49,10 @@ def test_pairs_that_are_forbidden_are_left_open():
     assert np.isfinite(matrix[rows.index("O"), columns.index("B-X")])
 
 
-def test_weights_of_pairs_with_attributes_are_not_mixed_in():
+@pytest.mark.parametrize("parameter", ["transition_attributes", "pattern_attributes"])
+def test_weights_of_pairs_with_attributes_are_not_mixed_in(parameter):
     X, y = [[["u"], ["v"], ["u"]]], [["a", "b", "a"]]
-    crf = LinearCRF(transition_attributes=True, n_jobs=1).fit(X, y)
+    crf = LinearCRF(**{parameter: True}, n_jobs=1).fit(X, y)
     _, _, matrix = shown(plots.transitions(crf))
     table = crf.transition_weights()
     plain = table["weight"][table["attribute"] == ""]

@@ -13,9 +13,9 @@ import numpy as np
 class PatternChain:
     """One sequence of T positions over K labels.
 
-    nodes (T, K), patterns as P tuples of labels, weights (P,), edges (T, K, K) or None. Forbidden
-    are some pairs; labels not in `start` and `end`, if given, at both ends; and, where `known` (T,)
-    is not -1, all labels but the known one.
+    nodes (T, K), patterns as P tuples of labels, weights (P,) or by the position where a pattern
+    ends (T, P), edges (T, K, K) or None. Forbidden are some pairs; labels not in `start` and `end`,
+    if given, at both ends; and, where `known` (T,) is not -1, all labels but the known one.
     """
 
     nodes: np.ndarray
@@ -37,6 +37,10 @@ class PatternChain:
         """The labels up to t, so many of them, as a number in base K for each labelling: (K**T,)"""
         digits = self.nodes.shape[1] ** np.arange(length)[::-1]
         return self.labellings[:, t + 1 - length : t + 1] @ digits
+
+    def weights_at(self, t):
+        """Of the patterns that end at t, (P,)."""
+        return self.weights if np.ndim(self.weights) == 1 else self.weights[t]
 
     @cached_property
     def pattern_windows(self):
@@ -69,11 +73,10 @@ class PatternChain:
         positions = np.arange(n_positions)
         total = self.nodes[positions, every].sum(axis=1)
         for length in set(map(len, self.patterns)):
-            by_window = np.zeros(n_labels**length)
-            for (size, window), weight in zip(self.pattern_windows, self.weights, strict=True):
-                if size == length:
-                    by_window[window] += weight
+            lengths, windows = self.pattern_windows.T
+            own = lengths == length
             for t in range(length - 1, n_positions):
+                by_window = np.bincount(windows[own], self.weights_at(t)[own], n_labels**length)
                 total += by_window[self.windows(t, length)]
         if self.edges is not None:
             total += self.edges[positions[1:], every[:, :-1], every[:, 1:]].sum(axis=1)

@@ -56,9 +56,12 @@ class LinearModel(NaiveModel):
     def scores(self, x):
         return super().scores(to_positions(x, self.group_column))
 
+    def weights_of_patterns(self, x):
+        return super().weights_of_patterns(to_positions(x, self.group_column))
+
     def magnitude(self, x):
         """At most what the terms of the score of a labelling add up to, signs left out."""
-        tables = self.node_weights, self.edge_weights, self.pattern_weights
+        tables = self.node_weights, self.edge_weights, self.pattern_weights, self.pattern_attributes
         largest = max(abs(weight) for table in tables for weight in table.values())
         positions = to_positions(x, self.group_column)
         terms = sum(1.0 + 2.0 * sum(map(abs, position.values())) for position in positions)

@@ -99,19 +99,17 @@ class NaiveModel:
     def __init__(self, crf):
         crf = with_plain_tables(crf)
         self.classes = crf.classes_.tolist()
-        self.pattern_weights = _by_key(crf.patterns(), "pattern")
+        self.pattern_weights, self.pattern_attributes = _split(crf.patterns(), "pattern")
         self.rules = rules_of(crf, self.classes)
         self.read_scores(crf)
 
     def read_scores(self, crf):
         """Read the tables that the scores of positions come from."""
         self.node_weights = _by_key(crf.weights(), "attribute", "label")
-        transitions = crf.transition_weights()
-        self.has_edges = "attribute" in transitions
         self.edge_weights = {}
-        if self.has_edges:
-            pairs = _by_key(transitions, "attribute", "from", "to")
-            self.edge_weights = {key: weight for key, weight in pairs.items() if key[0]}
+        if not self.pattern_attributes:  # which pairs are among
+            _, self.edge_weights = _split(crf.transition_weights(), "from", "to")
+        self.has_edges = bool(self.edge_weights)
 
     def scores(self, positions):
         """Scores of nodes (T, K) and of edges (T, K, K), None if there are none."""
@@ -132,11 +130,25 @@ class NaiveModel:
         return PatternChain(
             nodes,
             [self.codes(pattern) for (pattern,) in self.pattern_weights],
-            np.array(list(self.pattern_weights.values())),
+            self.weights_of_patterns(positions),
             edges,
             known=None if known is None else self.codes(known),
             **self.rules,
         )
+
+    def weights_of_patterns(self, positions):
+        """The same everywhere, (P,), or with what attributes add, (T, P)."""
+        own = np.array(list(self.pattern_weights.values()))
+        if not self.pattern_attributes:
+            return own
+        added = [
+            [
+                _sum(self.pattern_attributes, position, pattern)
+                for (pattern,) in self.pattern_weights
+            ]
+            for position in positions
+        ]
+        return own + added
 
     def enumerate(self, positions, known=None):
         """All there is to know about one sequence; None if it has no labelling."""
@@ -163,7 +175,7 @@ class NaiveModel:
 
     def penalty(self, reg_lambda, reg_alpha, strength_of=None):
         """Of all weights; patterns may have another L2 penalty, by their length."""
-        tables = self.node_weights, self.edge_weights, self.pattern_weights
+        tables = self.node_weights, self.edge_weights, self.pattern_weights, self.pattern_attributes
         weights = np.array([weight for table in tables for weight in table.values()])
         squares = reg_lambda * (weights**2).sum()
         if strength_of is not None:
@@ -221,6 +233,15 @@ def rules_of(crf, classes):
 
 def _sum(weights, values, *outputs):
     return sum(value * weights.get((name, *outputs), 0.0) for name, value in values.items())
+
+
+def _split(table, *names):
+    """Weights without an attribute, and with one, by its name and the others."""
+    if "attribute" not in table:
+        return _by_key(table, *names), {}
+    every = _by_key(table, "attribute", *names)
+    plain = {key[1:]: weight for key, weight in every.items() if not key[0]}
+    return plain, {key: weight for key, weight in every.items() if key[0]}
 
 
 def _by_key(table, *names):

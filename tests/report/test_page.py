@@ -190,6 +190,10 @@ def test_pairs_and_patterns(write):
 def test_pairs_of_transition_attributes(write):
     crf = LinearCRF(transition_attributes=True).fit(WORDS, CHUNKS)
     assert len(write(crf).data["pairs"]["weight"]) == 9
+    of_patterns = write(LinearCRF(pattern_attributes=True, order=2).fit(WORDS, CHUNKS)).data
+    plain = write(LinearCRF(order=2).fit(WORDS, CHUNKS)).data
+    for part in ("pairs", "patterns"):
+        assert len(of_patterns[part]["weight"]) == len(plain[part]["weight"])
 
 
 def test_few_patterns_of_many(write, monkeypatch):

@@ -31,6 +31,7 @@ KINDS = {
             "pattern_lambda": [2.0],
         },
         "order 2": {"order": 2, "transition_attributes": True, "class_weight": "balanced"},
+        "attributes on patterns": {"order": 2, "pattern_attributes": True, "reg_alpha": 0.1},
     },
     TreeCRF: {
         "likelihood": {},

@@ -142,6 +142,13 @@ def largest_transitions(model: Estimator, top: int) -> str:
     if not patterns:
         return "labels do not depend on each other (order 0)"
     names = model.classes_.tolist()
+    if "attribute" in table:
+        attributes = table["attribute"].tolist()
+        rows = [
+            [" ".join(map(str, patterns[place])), attributes[place], f"{weight:+.3f}"]
+            for place, weight in largest(weights, top)
+        ]
+        return format_table(["label patterns", "attribute", "weight"], rows)
     if len(names) <= FEW_LABELS and all(len(pattern) == 2 for pattern in patterns):
         cells = dict(zip(patterns, weights.tolist(), strict=True))
         rows = [

@@ -18,7 +18,7 @@ from hedgerow.linear.attributes import attribute_blocks
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
 from hedgerow.objectives import Slopes, Targets, TrainingObjective
 from hedgerow.sequences import SparseRows
-from hedgerow.trellis import Scores
+from hedgerow.trellis import OutputEdges, PairEdges, PatternEdges, Scores, Trellis
 
 Vector = NDArray[np.float64]
 
@@ -74,7 +74,8 @@ class LinearLoss:
     scaling
         Units of the weights that it is a function of.
     given
-        Scores that are there without the weights, if there are any.
+        Scores that are there without the weights, if there are any; their edges, if they have any,
+        in the shape of those that the weights give.
     n_threads
         Number of threads; the result does not depend on it.
     """
@@ -96,18 +97,21 @@ class LinearLoss:
         self.reg_lambda = reg_lambda
         self.scaling = scaling
         self.n_threads = n_threads
-        self.has_edges = layout.pairs is not None
+        self.edges_of = output_edges(layout, targets.trellis)
+        self.edge_shape = None if layout.edges is None else self.edges_of.shape
         self.bare_arcs = targets.trellis.bare_arcs()
         if given is not None:
-            self.has_edges |= given.edges is not None
             self.bare_arcs = given.arcs
+            if given.edges is not None:
+                self.edge_shape = given.edges.shape[1:]
+        n_scores = targets.n_labels if self.edge_shape is None else int(np.prod(self.edge_shape))
         self.parts = [
             Part(
                 targets.part(batch.sequences),
                 attribute_blocks(scaling.scale_rows(batch.rows)),
                 None if given is None else given.part(batch.sequences),
             )
-            for batch in batches(rows, targets.offsets, targets.n_labels, edges=self.has_edges)
+            for batch in batches(rows, targets.offsets, n_scores)
         ]
         largest = max(part.n_positions for part in self.parts)
         self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
@@ -164,7 +168,7 @@ class LinearLoss:
         )
         trellis, offsets = self.targets.trellis, part.targets.offsets
         trellis.restrict(nodes, offsets)
-        edges = self._score_edges(part, weights) if self.has_edges else None
+        edges = self._score_edges(part, weights)
         if part.given is not None:
             nodes += part.given.nodes
             if part.given.edges is not None:
@@ -172,13 +176,21 @@ class LinearLoss:
                 edges += part.given.edges
         return Scores(nodes, arcs, offsets, trellis, edges)
 
-    def _score_edges(self, part: Part, weights: LinearWeights) -> NDArray[np.float64]:
-        n_labels = self.layout.n_labels
-        if self.layout.pairs is None:
-            return np.zeros((part.n_positions, n_labels, n_labels))
-        out = np.empty((part.n_positions, n_labels * n_labels))
-        part.fill_scores(self.layout.pairs, weights.edges, None, out, self.n_threads)
-        return out.reshape(-1, n_labels, n_labels)
+    def _score_edges(self, part: Part, weights: LinearWeights) -> NDArray[np.float64] | None:
+        layout = self.layout.edges
+        if layout is None:
+            shape = self.edge_shape
+            return None if shape is None else np.zeros((part.n_positions, *shape))
+        sums = np.empty((part.n_positions, layout.n_outputs))
+        part.fill_scores(layout, weights.edges, None, sums, self.n_threads)
+        return self.edges_of.spread(sums, self.n_threads)
+
+
+def output_edges(layout: LinearLayout, trellis: Trellis) -> OutputEdges:
+    """How what a layout scores becomes edges."""
+    if layout.patterns is None:
+        return PairEdges(layout.n_labels)
+    return PatternEdges(trellis)
 
 
 def _multiply(strength: float | Vector, weights: Vector, n_threads: int) -> Vector:
@@ -213,7 +225,7 @@ class _Sums:
     """The gradient with respect to the weights, summed over the parts."""
 
     def __init__(self, loss: LinearLoss, gradient: Vector) -> None:
-        self._layout = loss.layout
+        self._layout, self._edges_of = loss.layout, loss.edges_of
         self._trellis = loss.targets.trellis
         self._sums, self._pattern_sums = loss.split(gradient)
         self._arc_sums = np.zeros(self._trellis.arc_shape)
@@ -223,10 +235,10 @@ class _Sums:
         self._sums.biases[:] += slopes.nodes.sum(axis=0)
         self._arc_sums += slopes.arcs
         part.add_gradient(self._layout.labels, slopes.nodes, self._sums.attributes, n_threads)
-        if self._layout.pairs is not None:
+        if self._layout.edges is not None:
             assert slopes.edges is not None
-            by_pair = slopes.edges.reshape(part.n_positions, -1)
-            part.add_gradient(self._layout.pairs, by_pair, self._sums.edges, n_threads)
+            by_output = self._edges_of.collect(slopes.edges, n_threads)
+            part.add_gradient(self._layout.edges, by_output, self._sums.edges, n_threads)
 
     def finish(self) -> None:
         """Share out the sums over arcs to the label patterns."""

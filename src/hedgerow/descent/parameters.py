@@ -31,6 +31,7 @@ class LinearParameters(LabelParameters, Protocol):
     min_count: int
     all_pairs: bool
     transition_attributes: bool | str
+    pattern_attributes: bool | str
     n_jobs: int | None
     random_state: Any
 
@@ -47,9 +48,27 @@ def check_linear_parameters(crf: LinearParameters, objective: TrainingObjective)
     check_number("min_count", crf.min_count, minimum=0, integer=True)
     check_choice("all_pairs", crf.all_pairs, (True, False))
     check_prefix("transition_attributes", crf.transition_attributes)
+    check_prefix("pattern_attributes", crf.pattern_attributes)
+    if crf.pattern_attributes:
+        _check_pattern_attributes(crf)
     read_random_state(crf.random_state)
     if not objective.is_smooth:
         _check_margin_parameters(crf)
+
+
+def _check_pattern_attributes(crf: LinearParameters) -> None:
+    if crf.transition_attributes:
+        raise ValueError(
+            f"pattern_attributes is {crf.pattern_attributes!r} and transition_attributes is "
+            f"{crf.transition_attributes!r}; label pairs are among the label patterns: leave out "
+            "transition_attributes"
+        )
+    if crf.order == 0 and crf.label_patterns is None:
+        raise ValueError(
+            f"pattern_attributes is {crf.pattern_attributes!r} and order is 0, so there are no "
+            "label patterns for attributes to have weights for; pass an order of at least 1, or "
+            "transition_attributes for weights on label pairs alone"
+        )
 
 
 def _check_margin_parameters(crf: LinearParameters) -> None:

@@ -68,9 +68,9 @@ class Scaling:
         if (scales == 1).all():
             return UNSCALED
         of_labels = scales[layout.labels.attribute_of_weight()]
-        of_pairs = scales[[] if layout.pairs is None else layout.pairs.attribute_of_weight()]
+        of_edges = scales[[] if layout.edges is None else layout.edges.attribute_of_weight()]
         others = np.ones(layout.n_labels + n_patterns)
-        return cls(scales, np.concatenate([of_labels, of_pairs, others]))
+        return cls(scales, np.concatenate([of_labels, of_edges, others]))
 
     def scale_rows(self, rows: SparseRows) -> SparseRows:
         """Attributes by their scale."""

@@ -14,11 +14,10 @@ from hedgerow.descent.loss import LinearLoss
 from hedgerow.descent.owlqn import minimize_l1
 from hedgerow.descent.solver_state import SolverState
 from hedgerow.lbfgs import Descent, Iterations, Minimum, minimize
-from hedgerow.linear.attributes import attribute_rows
 from hedgerow.objectives import Likelihood, TrainingObjective
 from hedgerow.potentials import AddScores, AttributeWeights, PatternWeights, Potential
-from hedgerow.potentials.scoring import add_up, sum_arcs
-from hedgerow.sequences import Sequences, SparseRows
+from hedgerow.potentials.scoring import add_up, fit_edges, sum_arcs
+from hedgerow.sequences import SparseRows
 from hedgerow.state import State
 from hedgerow.training.update import Update
 from hedgerow.trellis import Scores
@@ -89,18 +88,6 @@ class Attributed:
     rows: SparseRows
     offsets: NDArray[np.int64]
     given: Sequence[AddScores | None]
-
-    @classmethod
-    def of(
-        cls,
-        sequences: Sequences,
-        index: _core.StringIndex,
-        given: Sequence[Potential],
-        n_threads: int,
-    ) -> Attributed:
-        """Find the attributes of sequences, which other potentials score too."""
-        adders = [potential.prepare(sequences, n_threads) for potential in given]
-        return cls(attribute_rows(sequences, index), sequences.offsets, adders)
 
 
 class Solver(Update[Attributed]):
@@ -180,14 +167,16 @@ class Solver(Update[Attributed]):
 
     def _score(self, sequences: Attributed, weights: Vector) -> Iterator[Scores]:
         attributes, patterns = self._potentials(weights)
-        targets, offsets, rows = self.loss_function.targets, sequences.offsets, sequences.rows
+        trellis, shape = self.loss_function.targets.trellis, self.loss_function.edge_shape
+        offsets = sequences.offsets
+        add = attributes.weights.adder(sequences.rows, offsets, self.n_threads)
         return add_up(
-            [attributes.weights.adder(rows, offsets, self.n_threads), *sequences.given],
+            [fit_edges(add, attributes, trellis, shape, self.n_threads), *sequences.given],
             offsets,
-            sum_arcs([patterns, *self.given], targets.trellis),
-            targets.trellis,
-            edge_shape=(targets.n_labels,) * 2 if self.loss_function.has_edges else None,
-            batch=attributes.batch_positions(targets.n_labels),
+            sum_arcs([patterns, *self.given], trellis),
+            trellis,
+            edge_shape=shape,
+            batch=attributes.batch_positions(trellis),
         )
 
     def score_kept(self, sequences: Attributed) -> Iterator[Scores]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from hedgerow.linear.tables import describe_weight
 from hedgerow.linear.weights import LinearLayout, WeightLayout
 from hedgerow.model import Model
 from hedgerow.objectives import TrainingObjective
-from hedgerow.potentials.scoring import score_at_once
+from hedgerow.potentials.scoring import edge_shape, prepare, score_at_once
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
@@ -28,6 +29,7 @@ from hedgerow.training.labelled import Labelled
 from hedgerow.training.state import TrainingState
 from hedgerow.training.trainer import Trainer
 from hedgerow.training.training_set import TrainingSet
+from hedgerow.trellis import PatternEdges
 
 __all__ = ["DescentTrainer"]
 
@@ -57,9 +59,14 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         data = TrainingSet.learn(
             crf, labelled, objective=self.objective, has_edges=bool(crf.transition_attributes)
         )
+        self.shape = edge_shape(self.given, data.trellis)
+        if self.shape is not None and crf.pattern_attributes:
+            self.shape = data.trellis.arc_shape
         self.scores = None
         if self.given:
-            self.scores = score_at_once(self.given, sequences, data.trellis, self.n_threads)
+            self.scores = score_at_once(
+                self.given, sequences, data.trellis, self.shape, self.n_threads
+            )
         rows = attribute_rows(sequences, labelled.index, grow=True)
         self.rows, index = drop_rare(rows, labelled.index, crf.min_count)
         self.data = data = replace(data, index=index)
@@ -78,7 +85,9 @@ class DescentTrainer(Trainer[Attributed, Solver]):
 
     def prepare(self, sequences: Sequences) -> Attributed:
         """As rows of attributes."""
-        return Attributed.of(sequences, self.data.index, self.given, self.n_threads)
+        rows = attribute_rows(sequences, self.data.index)
+        adders = prepare(self.given, sequences, self.data.trellis, self.shape, self.n_threads)
+        return Attributed(rows, sequences.offsets, adders)
 
     def begin(self) -> Solver:
         """At zero, or at the weights of another model."""
@@ -159,23 +168,37 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         )
 
     def _layout(self) -> LinearLayout:
-        """Which weights there are, for labels and label pairs."""
-        data, prefix = self.data, self.crf.transition_attributes
-        n_labels = data.targets.n_labels
+        """Which weights there are, for labels, and for label pairs or label patterns."""
+        crf, targets = self.crf, self.data.targets
+        labels = self._layout_of([targets.codes], targets.n_labels)
+        if crf.pattern_attributes:
+            ending = PatternEdges(targets.trellis).ending(targets.codes, targets.offsets)
+            patterns = self._layout_of(ending, targets.trellis.n_patterns)
+            labels, patterns = self._share_out("pattern_attributes", labels, patterns)
+            return LinearLayout(labels, None, patterns)
+        if crf.transition_attributes:
+            pairs = self._layout_of([targets.pair_codes], targets.n_labels**2)
+            return LinearLayout(*self._share_out("transition_attributes", labels, pairs))
+        return LinearLayout(labels, None)
 
-        def layout_of(outputs: NDArray[np.int32], n_outputs: int) -> WeightLayout:
-            if self.crf.all_pairs:
-                return WeightLayout.full(len(data.index), n_outputs)
-            return WeightLayout.seen(self.rows, outputs, n_outputs)
+    def _layout_of(self, outputs: Iterable[NDArray[np.int32]], n_outputs: int) -> WeightLayout:
+        """All weights, or those of attributes and outputs that occur together."""
+        if self.crf.all_pairs:
+            return WeightLayout.full(len(self.data.index), n_outputs)
+        return WeightLayout.seen_with_any(self.rows, outputs, n_outputs)
 
-        labels, pairs = layout_of(data.targets.codes, n_labels), None
-        if prefix:
-            pairs = layout_of(data.targets.pair_codes, n_labels * n_labels)
-        if isinstance(prefix, str):
-            assert pairs is not None
-            of_pairs = begin_with(prefix, data.index)
-            labels, pairs = labels.of_attributes(~of_pairs), pairs.of_attributes(of_pairs)
-        return LinearLayout(labels, pairs)
+    def _share_out(
+        self, parameter: str, labels: WeightLayout, edges: WeightLayout
+    ) -> tuple[WeightLayout, WeightLayout]:
+        """Weights for labels and for edges: of each attribute those for one of them, by a prefix.
+
+        ``parameter`` is the name of what says which attributes are for edges.
+        """
+        prefix = getattr(self.crf, parameter)
+        if not isinstance(prefix, str):
+            return labels, edges
+        of_edges = begin_with(prefix, self.data.index, parameter)
+        return labels.of_attributes(~of_edges), edges.of_attributes(of_edges)
 
     def _penalties(self) -> float | NDArray[np.float64]:
         """Strength of the L2 penalty, of all weights or of each, (W,)."""

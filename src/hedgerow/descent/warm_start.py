@@ -28,21 +28,18 @@ def start_from(model: Model, data: TrainingSet, layout: LinearLayout) -> NDArray
     start = LinearWeights.from_vector(own, layout)
     attributes = np.fromiter(map(model.index.find, data.index.names()), np.int64, len(data.index))
     classes = data.labels.find(model.labels.classes).astype(np.int64)  # -1 if a label is gone
-    n_old, n_new = len(classes), len(data.labels.classes)
     known = classes >= 0
     start.biases[classes[known]] = weights.biases[known]
     old = model.grammar.patterns.map_labels(classes)
     of_patterns[:] = patterns.carry_over(old, model.pattern_weights)
     old_layout, new_layout = weights.layout.labels, start.layout.labels
     _copy(old_layout, weights.attributes, new_layout, start.attributes, attributes, classes)
-    if weights.layout.pairs is None or start.layout.pairs is None:
+    if weights.layout.edges is None or start.layout.edges is None:
         return vector
-    before, after = np.divmod(np.arange(n_old * n_old), n_old)
-    pairs = np.where(
-        known[before] & known[after], classes[before] * n_new + classes[after], -1
-    ).astype(np.int64)
-    old_layout, new_layout = weights.layout.pairs, start.layout.pairs
-    _copy(old_layout, weights.edges, new_layout, start.edges, attributes, pairs)
+    strings = weights.layout.edge_patterns(model.grammar.patterns).map_labels(classes)
+    numbers = layout.edge_patterns(patterns).find(strings)
+    old_layout, new_layout = weights.layout.edges, start.layout.edges
+    _copy(old_layout, weights.edges, new_layout, start.edges, attributes, numbers)
     return vector
 
 

@@ -153,6 +153,11 @@ class Patterns:
 
         return np.fromiter(map(find, self), np.int64, len(self))
 
+    def find(self, others: Patterns) -> NDArray[np.int64]:
+        """Number of each of some other patterns among these, or -1."""
+        numbers = {pattern: number for number, pattern in enumerate(self)}
+        return np.fromiter((numbers.get(other, -1) for other in others), np.int64, len(others))
+
     def carry_over(self, others: Patterns, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weights of these patterns, (P,), from those of other ones, and 0 where they have none."""
         known = dict(zip(others, weights.tolist(), strict=True))

@@ -12,6 +12,9 @@ from hedgerow.labels.grammar import Grammar
 from hedgerow.labels.patterns import Patterns
 from hedgerow.state import State, read_array, require
 
+# Of a model that has it, edges are scores of label patterns, and ask for no other label pairs.
+EDGE_PATTERNS = "edges.patterns"
+
 
 def pack_grammar(grammar: Grammar) -> dict[str, NDArray[Any]]:
     """Arrays of a model file."""
@@ -26,9 +29,13 @@ def pack_grammar(grammar: Grammar) -> dict[str, NDArray[Any]]:
     return tensors
 
 
-def unpack_grammar(state: State, n_labels: int) -> Grammar:
-    """Read what `pack_grammar` wrote, checking every array; raises ModelFileError."""
-    has_edges = any(name.startswith("edges.") for name in state.tensors)
+def unpack_grammar(state: State, n_labels: int, *, has_edges: bool = False) -> Grammar:
+    """Read what `pack_grammar` wrote, checking every array; raises ModelFileError.
+
+    ``has_edges`` says whether something that is not in the file scores label pairs.
+    """
+    if EDGE_PATTERNS not in state.tensors:
+        has_edges |= any(name.startswith("edges.") for name in state.tensors)
     patterns, constraints = _patterns(state, n_labels), _constraints(state, n_labels)
     return Grammar(n_labels, patterns, constraints, has_edges)
 

@@ -77,13 +77,16 @@ def drop_rare(
     return rows.renumber(ids, len(kept)), kept
 
 
-def begin_with(prefix: str, index: _core.StringIndex) -> NDArray[np.bool_]:
-    """Which attributes have names that begin so, (A,); ValueError if none has."""
+def begin_with(prefix: str, index: _core.StringIndex, parameter: str) -> NDArray[np.bool_]:
+    """Which attributes have names that begin so, (A,); ValueError if none has.
+
+    ``parameter`` is the name of what asks for them.
+    """
     names = index.names()
     found = np.fromiter((name.startswith(prefix) for name in names), np.bool_, len(names))
     if not found.any():
         raise ValueError(
-            f"transition_attributes is {prefix!r}, but no attribute of X has a name that begins "
+            f"{parameter} is {prefix!r}, but no attribute of X has a name that begins "
             f"so{f', as {names[0]!r} does not' if names else ''}; pass another prefix, or False"
         )
     return found

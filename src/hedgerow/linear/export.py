@@ -15,7 +15,7 @@ __all__ = ["export_weights"]
 
 
 def export_weights(weights: LinearWeights, index: _core.StringIndex) -> dict[str, Any]:
-    """Weights of labels by attribute, those of label pairs, and the labels' own weights."""
+    """Weights of labels by attribute, of label pairs or patterns, and the labels' own."""
     layout, names = weights.layout, index.names()
     n_labels = layout.n_labels
     found: dict[str, Any] = {
@@ -25,6 +25,11 @@ def export_weights(weights: LinearWeights, index: _core.StringIndex) -> dict[str
             for name, own in _by_attribute(layout.labels, weights.attributes, names)
         },
     }
+    if layout.patterns is not None:
+        found["pattern_attributes"] = {
+            name: [[output, weight] for output, weight in own]
+            for name, own in _by_attribute(layout.patterns, weights.edges, names)
+        }
     if layout.pairs is not None:
         found["pair_attributes"] = {
             name: [[*divmod(output, n_labels), weight] for output, weight in own]

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.labels.state import EDGE_PATTERNS
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout
 from hedgerow.state import State, read_array, read_weights, require
+
+# Label pairs that edges have weights for, in files.
+PAIRS = "edges.pairs"
 
 
 def pack_weights(weights: LinearWeights) -> dict[str, NDArray[Any]]:
@@ -20,24 +24,31 @@ def pack_weights(weights: LinearWeights) -> dict[str, NDArray[Any]]:
         "attributes.weights": weights.attributes,
         "labels.weights": weights.biases,
     }
-    if layout.pairs is not None:
-        tensors["edges.offsets"] = layout.pairs.offsets
-        tensors["edges.pairs"] = layout.pairs.outputs
+    if layout.edges is not None:
+        name = PAIRS if layout.patterns is None else EDGE_PATTERNS
+        tensors["edges.offsets"] = layout.edges.offsets
+        tensors[name] = layout.edges.outputs
         tensors["edges.weights"] = weights.edges
     return tensors
 
 
-def unpack_weights(state: State, n_attributes: int, n_labels: int) -> LinearWeights:
+def unpack_weights(
+    state: State, n_attributes: int, n_labels: int, n_patterns: int
+) -> LinearWeights:
     """Read what `pack_weights` wrote, checking every array; raises ModelFileError."""
     labels = _layout(state, "attributes.offsets", "attributes.labels", n_attributes, n_labels)
-    pairs = None
+    layout = LinearLayout(labels, None)
     edges: NDArray[np.float64] = np.empty(0)
-    if any(name.startswith("edges.") for name in state.tensors):
-        n_pairs = n_labels * n_labels
-        pairs = _layout(state, "edges.offsets", "edges.pairs", n_attributes, n_pairs)
-        edges = read_weights(state, "edges.weights", (pairs.n_weights,))
+    if EDGE_PATTERNS in state.tensors:
+        patterns = _layout(state, "edges.offsets", EDGE_PATTERNS, n_attributes, n_patterns)
+        layout = LinearLayout(labels, None, patterns)
+    elif any(name.startswith("edges.") for name in state.tensors):
+        pairs = _layout(state, "edges.offsets", PAIRS, n_attributes, n_labels * n_labels)
+        layout = LinearLayout(labels, pairs)
+    if layout.edges is not None:
+        edges = read_weights(state, "edges.weights", (layout.edges.n_weights,))
     return LinearWeights(
-        LinearLayout(labels, pairs),
+        layout,
         read_weights(state, "attributes.weights", (labels.n_weights,)),
         edges,
         read_weights(state, "labels.weights", (n_labels,)),

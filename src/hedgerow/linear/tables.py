@@ -41,13 +41,13 @@ def describe_weight(
 
     Weights of label patterns come after all others.
     """
-    n_labels, n_pairs, n_biases = layout.sizes
-    if number < n_labels + n_pairs:
+    n_labels, n_edges, n_biases = layout.sizes
+    if number < n_labels + n_edges:
         attributes = layout.labels.attribute_of_weight()
-        if layout.pairs is not None:
-            attributes = np.concatenate([attributes, layout.pairs.attribute_of_weight()])
+        if layout.edges is not None:
+            attributes = np.concatenate([attributes, layout.edges.attribute_of_weight()])
         return f"attribute {index.names()[attributes[number]]!r}", "that column"
-    number -= n_labels + n_pairs
+    number -= n_labels + n_edges
     if number < n_biases:
         return f"label {classes.tolist()[number]!r}", "all columns"
     pattern = name_patterns(patterns, classes)[number - n_biases]
@@ -55,23 +55,58 @@ def describe_weight(
 
 
 def transition_table(
-    plain: Table, weights: LinearWeights, index: _core.StringIndex, classes: NDArray[Any]
+    plain: Table,
+    weights: LinearWeights,
+    index: _core.StringIndex,
+    patterns: Patterns,
+    classes: NDArray[Any],
 ) -> Table:
     """Columns from, to, weight; before them attribute, if transitions have attributes.
 
-    ``plain`` are those of the label pairs themselves.
+    ``plain`` are those of the label pairs themselves, ``patterns`` all that have a weight.
     """
-    layout = weights.layout.pairs
+    layout = weights.layout.edges
     if layout is None:
         return plain
-    names = np.array([*index.names(), ""], dtype=np.object_)
-    no_attribute = np.full(len(plain["weight"]), len(names) - 1)
-    before, after = np.divmod(layout.outputs, len(classes))
-    return Table(
+    strings = weights.layout.edge_patterns(patterns)
+    outputs = layout.outputs
+    is_pair = strings.lengths[outputs] == 2
+    begin = strings.offsets[outputs[is_pair]]
+    pairs = Table(
         {
-            "attribute": names[np.concatenate([no_attribute, layout.attribute_of_weight()])],
-            "from": np.concatenate([plain["from"], classes[before]]),
-            "to": np.concatenate([plain["to"], classes[after]]),
-            "weight": np.concatenate([plain["weight"], weights.edges]),
+            "from": classes[strings.labels[begin]],
+            "to": classes[strings.labels[begin + 1]],
+            "weight": weights.edges[is_pair],
         }
     )
+    return _join(plain, pairs, index, layout.attribute_of_weight()[is_pair])
+
+
+def pattern_attribute_table(
+    plain: Table,
+    weights: LinearWeights,
+    index: _core.StringIndex,
+    patterns: Patterns,
+    classes: NDArray[Any],
+) -> Table:
+    """Columns pattern, weight; before them attribute, if label patterns have attributes.
+
+    ``plain`` are those of the patterns themselves.
+    """
+    layout = weights.layout.patterns
+    if layout is None:
+        return plain
+    names = name_patterns(patterns, classes)
+    own = np.fromiter((names[p] for p in layout.outputs.tolist()), np.object_, layout.n_weights)
+    table = Table({"pattern": own, "weight": weights.edges})
+    return _join(plain, table, index, layout.attribute_of_weight())
+
+
+def _join(
+    plain: Table, table: Table, index: _core.StringIndex, attributes: NDArray[np.int64]
+) -> Table:
+    """Rows without an attribute, then those that have one."""
+    names = np.array([*index.names(), ""], dtype=np.object_)
+    none = np.full(len(plain["weight"]), len(names) - 1)
+    joined = {name: np.concatenate([plain[name], table[name]]) for name in plain}
+    return Table({"attribute": names[np.concatenate([none, attributes])]} | joined)

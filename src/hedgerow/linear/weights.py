@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.labels import Patterns
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.sequences import SparseRows, cut_runs
 
@@ -25,8 +26,8 @@ class WeightLayout:
     offsets : (A + 1,) int64
         Attribute a has the weights ``offsets[a]`` to ``offsets[a + 1]``.
     listed_outputs : (W,) or (0,) int32
-        Output of each weight, ascending within an attribute: a label, or a pair of labels
-        (j, k) as j * K + k. Empty if every attribute has all.
+        Output of each weight, ascending within an attribute: a label, a pair of labels (j, k) as
+        j * K + k, or the number of a label pattern. Empty if every attribute has all.
     n_outputs : int
         Number of outputs.
     """
@@ -42,6 +43,20 @@ class WeightLayout:
             rows.indptr, rows.indices, rows.n_columns, outputs, n_outputs
         )
         return cls(*arrays, n_outputs)
+
+    @classmethod
+    def seen_with_any(
+        cls, rows: SparseRows, outputs: Iterable[NDArray[np.int32]], n_outputs: int
+    ) -> WeightLayout:
+        """Likewise, where positions may have several outputs: arrays (N,), one after another."""
+        parts = [cls.seen(rows, some, n_outputs) for some in outputs]
+        if len(parts) == 1:
+            return parts[0]
+        keys = [part.attribute_of_weight() * n_outputs + part.outputs for part in parts]
+        found = np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
+        attributes, listed = np.divmod(found, max(1, n_outputs))
+        offsets = np.searchsorted(attributes, np.arange(rows.n_columns + 1)).astype(np.int64)
+        return cls(offsets, listed.astype(np.int32), n_outputs)
 
     @classmethod
     def full(cls, n_attributes: int, n_outputs: int) -> WeightLayout:
@@ -83,10 +98,22 @@ class LinearLayout:
         Pairs (attribute, label).
     pairs : WeightLayout or None
         Pairs (attribute, label pair), if transitions have attributes.
+    patterns : WeightLayout or None
+        Pairs (attribute, label pattern), if label patterns have attributes; then `pairs` is None.
     """
 
     labels: WeightLayout
     pairs: WeightLayout | None
+    patterns: WeightLayout | None = None
+
+    @property
+    def edges(self) -> WeightLayout | None:
+        """What scores edges: label pairs or label patterns."""
+        return self.pairs if self.patterns is None else self.patterns
+
+    def edge_patterns(self, patterns: Patterns) -> Patterns:
+        """What the outputs of `edges` are numbers of; ``patterns`` are those of the model."""
+        return Patterns.pairs(self.n_labels) if self.patterns is None else patterns
 
     @property
     def n_labels(self) -> int:
@@ -96,7 +123,7 @@ class LinearLayout:
     @property
     def sizes(self) -> list[int]:
         """How many weights of each kind there are: attributes, edges, biases."""
-        n_edges = 0 if self.pairs is None else self.pairs.n_weights
+        n_edges = 0 if self.edges is None else self.edges.n_weights
         return [self.labels.n_weights, n_edges, self.n_labels]
 
     @property
@@ -116,7 +143,7 @@ class LinearWeights(LazyAttributes):
     layout : LinearLayout
         Which weights there are.
     attributes : (W,), edges : (E,)
-        Weights of pairs (attribute, label) and (attribute, label pair).
+        Weights of pairs (attribute, label), and (attribute, label pair or pattern).
     biases : (K,)
         Weights of the labels themselves.
     """
@@ -143,7 +170,7 @@ class LinearWeights(LazyAttributes):
 
     @lazy
     def _edge_scorer(self) -> _core.Scorer | None:
-        layout = self.layout.pairs
+        layout = self.layout.edges
         if layout is None:
             return None
         return _core.Scorer(
@@ -153,7 +180,10 @@ class LinearWeights(LazyAttributes):
     def adder(
         self, rows: SparseRows, offsets: NDArray[np.int64], n_threads: int
     ) -> Callable[[int, int, NDArray[np.float64], NDArray[np.float64] | None], None]:
-        """What adds the scores of sequences with these attributes, see `hedgerow.potentials`."""
+        """What adds the scores of sequences with these attributes, see `hedgerow.potentials`.
+
+        Edges are those of label pairs, (N, K, K), or of label patterns, (N, P).
+        """
 
         def add(
             first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
@@ -162,10 +192,15 @@ class LinearWeights(LazyAttributes):
             attributes = part.indptr, part.indices, part.values
             self._node_scorer.add_scores(*attributes, nodes, n_threads)
             if edges is not None and self._edge_scorer is not None:
-                pairs = edges.reshape(len(edges), -1)
-                self._edge_scorer.add_scores(*attributes, pairs, n_threads)
+                outputs = edges.reshape(len(edges), -1)
+                self._edge_scorer.add_scores(*attributes, outputs, n_threads)
 
         return add
+
+
+def batch_size(n_scores: int) -> int:
+    """How many positions have scores that fit into `BATCH_BYTES`, each so many."""
+    return max(1, BATCH_BYTES // (8 * n_scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,12 +212,12 @@ class Batch:
     rows: SparseRows
 
 
-def batches(
-    rows: SparseRows, offsets: NDArray[np.int64], n_labels: int, *, edges: bool
-) -> Iterator[Batch]:
-    """Runs of whole sequences whose scores fit into `BATCH_BYTES`, or single long sequences."""
-    per_position = 8 * n_labels * (n_labels if edges else 1)
-    for first, last in cut_runs(offsets, max(1, BATCH_BYTES // per_position)):
+def batches(rows: SparseRows, offsets: NDArray[np.int64], n_scores: int) -> Iterator[Batch]:
+    """Runs of whole sequences whose scores fit into `BATCH_BYTES`, or single long sequences.
+
+    ``n_scores`` is how many there are at each position.
+    """
+    for first, last in cut_runs(offsets, batch_size(n_scores)):
         start, stop = int(offsets[first]), int(offsets[last])
         yield Batch(
             slice(first, last),

@@ -1,4 +1,4 @@
-"""AttributeWeights: linear weights of attributes, for labels and for label pairs."""
+"""AttributeWeights: linear weights of attributes, for labels, label pairs and label patterns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from hedgerow.linear.attributes import attribute_rows
 from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.export import export_weights
 from hedgerow.linear.state import pack_weights, unpack_weights
-from hedgerow.linear.weights import BATCH_BYTES, LinearWeights
+from hedgerow.linear.weights import LinearWeights, batch_size
 from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.potentials.scoring import edge_shape
 from hedgerow.sequences import Schema, Sequences, check_finite
 from hedgerow.state import State
 from hedgerow.tables import Table
+from hedgerow.trellis import Trellis
 
 __all__ = ["AttributeWeights"]
 
@@ -40,17 +42,23 @@ class AttributeWeights(Potential):
 
     @property
     def has_edges(self) -> bool:
-        """Whether label pairs have attributes."""
-        return self.weights.layout.pairs is not None
+        """Whether label pairs or label patterns have attributes."""
+        return self.weights.layout.edges is not None
+
+    @property
+    def scores_patterns(self) -> bool:
+        """Whether label patterns have."""
+        return self.weights.layout.patterns is not None
 
     @staticmethod
     def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
         """Numbers must be finite."""
         check_finite(sequences, name, n_threads=n_threads)
 
-    def batch_positions(self, n_labels: int) -> int:
+    def batch_positions(self, trellis: Trellis) -> int:
         """As many as have scores that stay in the cache."""
-        return max(1, BATCH_BYTES // (8 * n_labels * (n_labels if self.has_edges else 1)))
+        shape = edge_shape([self], trellis)
+        return batch_size(trellis.n_labels if shape is None else int(np.prod(shape)))
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
         """Find the attributes of all positions."""
@@ -81,4 +89,5 @@ class AttributeWeights(Potential):
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> AttributeWeights:
         """Read what `pack` wrote."""
-        return cls(unpack_weights(state, len(index), grammar.n_labels), index)
+        n_patterns = len(grammar.patterns)
+        return cls(unpack_weights(state, len(index), grammar.n_labels, n_patterns), index)

@@ -64,7 +64,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
         contexts = core_contexts(self.trellis)
         return _core.ContextForest(self.forest, contexts, self.columns.n_columns)
 
-    def batch_positions(self, n_labels: int) -> int:
+    def batch_positions(self, trellis: Trellis) -> int:
         """As many as have edges that take little memory."""
         return max(1, BATCH_BYTES // (8 * int(np.prod(self.trellis.arc_shape))))
 

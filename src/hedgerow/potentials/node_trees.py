@@ -20,6 +20,7 @@ from hedgerow.trees.contributions import path_contributions
 from hedgerow.trees.export import export_trees
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
+from hedgerow.trellis import Trellis
 
 __all__ = ["NodeTrees"]
 
@@ -47,7 +48,7 @@ class NodeTrees(Potential):
         """NaN is missing; infinite numbers are refused."""
         check_not_infinite(sequences, name, n_threads=n_threads)
 
-    def batch_positions(self, n_labels: int) -> int:
+    def batch_positions(self, trellis: Trellis) -> int:
         """Bins take more memory than scores."""
         return BATCH
 

@@ -18,8 +18,8 @@ from hedgerow.trellis import Trellis
 __all__ = ["AddScores", "Potential"]
 
 # Given the numbers of the first sequence and of the one after the last, adds to the scores of their
-# nodes, (N, K), and of their edges, if the model has any: (N, K, K), or in the shape of the arcs
-# for what `scores_arcs`.
+# nodes, (N, K), and of their edges, if the model has any: (N, K, K), (N, P) for what
+# `scores_patterns`, or in the shape of the arcs for what `scores_arcs`.
 AddScores = Callable[[int, int, NDArray[np.float64], NDArray[np.float64] | None], None]
 
 
@@ -28,7 +28,12 @@ class Potential:
 
     @property
     def has_edges(self) -> bool:
-        """Whether it scores label pairs position by position."""
+        """Whether it scores label pairs, or what they are part of, position by position."""
+        return False
+
+    @property
+    def scores_patterns(self) -> bool:
+        """Whether what it scores position by position are all label patterns of the trellis."""
         return False
 
     @property
@@ -44,7 +49,7 @@ class Potential:
         """Raise ValueError if X holds numbers that it cannot take; ``name`` is the estimator's."""
         return
 
-    def batch_positions(self, n_labels: int) -> int | None:
+    def batch_positions(self, trellis: Trellis) -> int | None:
         """How many positions to score at one go; None if that does not matter."""
         return None
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from hedgerow.potentials.potential import AddScores, Potential
 from hedgerow.sequences import Sequences, cut_runs
-from hedgerow.trellis import Scores, Trellis
+from hedgerow.trellis import PatternEdges, Scores, Trellis
 
-__all__ = ["add_up", "edge_shape", "prepare", "score", "score_at_once", "sum_arcs"]
+__all__ = ["add_up", "edge_shape", "fit_edges", "prepare", "score", "score_at_once", "sum_arcs"]
 
 
 def sum_arcs(potentials: Sequence[Potential], trellis: Trellis) -> NDArray[np.float64]:
@@ -24,7 +24,7 @@ def sum_arcs(potentials: Sequence[Potential], trellis: Trellis) -> NDArray[np.fl
 
 def edge_shape(potentials: Sequence[Potential], trellis: Trellis) -> tuple[int, ...] | None:
     """Shape of the edges of a position: of label pairs, or of arcs; None if there are none."""
-    if any(potential.scores_arcs for potential in potentials):
+    if any(potential.scores_arcs or potential.scores_patterns for potential in potentials):
         return trellis.arc_shape
     if any(potential.has_edges for potential in potentials):
         return trellis.n_labels, trellis.n_labels
@@ -39,14 +39,40 @@ def prepare(
     n_threads: int,
 ) -> list[AddScores | None]:
     """What adds the scores of each potential; ``shape`` is that of the edges of a position."""
-    adders = []
-    for potential in potentials:
-        add = potential.prepare(sequences, n_threads)
-        has_pairs = potential.has_edges and not potential.scores_arcs
-        if add is not None and has_pairs and shape is not None and len(shape) == 1:
-            add = _spread_pairs(add, trellis)
-        adders.append(add)
-    return adders
+    prepared = [(potential, potential.prepare(sequences, n_threads)) for potential in potentials]
+    return [
+        add and fit_edges(add, potential, trellis, shape, n_threads) for potential, add in prepared
+    ]
+
+
+def fit_edges(
+    add: AddScores,
+    potential: Potential,
+    trellis: Trellis,
+    shape: tuple[int, ...] | None,
+    n_threads: int,
+) -> AddScores:
+    """Make what adds the scores of a potential add to edges of this shape."""
+    if potential.scores_patterns:
+        return _spread_patterns(add, trellis, n_threads)
+    if potential.has_edges and not potential.scores_arcs and shape is not None and len(shape) == 1:
+        return _spread_pairs(add, trellis)
+    return add
+
+
+def _spread_patterns(add: AddScores, trellis: Trellis, n_threads: int) -> AddScores:
+    """Add scores of label patterns to all arcs that end in them."""
+    outputs = PatternEdges(trellis)
+
+    def add_to_arcs(
+        first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+    ) -> None:
+        assert edges is not None
+        of_patterns = np.zeros((len(nodes), trellis.n_patterns))
+        add(first, stop, nodes, of_patterns)
+        edges += outputs.spread(of_patterns, n_threads)
+
+    return add_to_arcs
 
 
 def _spread_pairs(add: AddScores, trellis: Trellis) -> AddScores:
@@ -74,7 +100,7 @@ def score(
     n_threads: int,
 ) -> Iterator[Scores]:
     """Scores of all sequences, in runs of consecutive ones; ``arcs`` are their `sum_arcs`."""
-    sizes = [potential.batch_positions(trellis.n_labels) for potential in potentials]
+    sizes = [potential.batch_positions(trellis) for potential in potentials]
     shape = edge_shape(potentials, trellis)
     yield from add_up(
         prepare(potentials, sequences, trellis, shape, n_threads),
@@ -87,10 +113,13 @@ def score(
 
 
 def score_at_once(
-    potentials: Sequence[Potential], sequences: Sequences, trellis: Trellis, n_threads: int
+    potentials: Sequence[Potential],
+    sequences: Sequences,
+    trellis: Trellis,
+    shape: tuple[int, ...] | None,
+    n_threads: int,
 ) -> Scores:
-    """Scores of all sequences together."""
-    shape = edge_shape(potentials, trellis)
+    """Scores of all sequences together; ``shape`` is that of the edges of a position."""
     (scores,) = add_up(
         prepare(potentials, sequences, trellis, shape, n_threads),
         sequences.offsets,

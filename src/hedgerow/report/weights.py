@@ -11,6 +11,7 @@ from hedgerow.estimator import Estimator
 from hedgerow.linear_crf import LinearCRF
 from hedgerow.pivot import pivot
 from hedgerow.report.blob import round_off
+from hedgerow.tables import Table
 from hedgerow.tree_crf import TreeCRF
 
 MAX_PATTERNS = 2000
@@ -21,10 +22,7 @@ MAX_WEIGHTS = 30
 
 def describe_pairs(model: Estimator) -> dict[str, Any] | None:
     """Weights of label pairs by number of label; None if the model has none."""
-    table = model.transition_weights()
-    if "attribute" in table:
-        plain = table["attribute"] == ""
-        table = {name: column[plain] for name, column in table.items()}
+    table = _without_attributes(model.transition_weights())
     if not len(table["weight"]):
         return None
     return {
@@ -36,7 +34,7 @@ def describe_pairs(model: Estimator) -> dict[str, Any] | None:
 
 def describe_patterns(model: Estimator, notes: list[str]) -> dict[str, Any] | None:
     """The heaviest label patterns; None if there are only pairs, which have their own map."""
-    table = model.patterns()
+    table = _without_attributes(model.patterns())
     patterns, weights = table["pattern"].tolist(), table["weight"]
     if all(len(pattern) == 2 for pattern in patterns):
         return None
@@ -48,6 +46,14 @@ def describe_patterns(model: Estimator, notes: list[str]) -> dict[str, Any] | No
         "patterns": [[code_of[label] for label in patterns[i]] for i in kept.tolist()],
         "weight": round_off(weights[kept]),
     }
+
+
+def _without_attributes(table: Table) -> Table:
+    """Only the weights that label pairs or patterns have whatever the attributes."""
+    if "attribute" not in table:
+        return table
+    plain = table["attribute"] == ""
+    return Table({name: column[plain] for name, column in table.items()})
 
 
 def describe_features(model: Estimator, notes: list[str]) -> dict[str, Any] | None:

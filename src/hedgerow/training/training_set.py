@@ -67,8 +67,10 @@ class TrainingSet:
     ) -> TrainingSet:
         """Learn which patterns the labels form.
 
-        ``has_edges`` says whether label pairs have scores that differ from position to position.
+        ``has_edges`` says whether label pairs have scores that differ from position to position; so
+        they do if potentials that are given score them.
         """
+        given = crf.given_potentials()
         grammar = Grammar.learn(
             labelled.labels,
             labelled.codes,
@@ -77,7 +79,7 @@ class TrainingSet:
             min_pattern_count=int(crf.min_pattern_count),
             label_patterns=plain_value("label_patterns", crf.label_patterns),
             constraints=labelled.constraints,
-            has_edges=has_edges,
+            has_edges=has_edges or any(potential.has_edges for potential in given),
         )
         trellis = crf.build_trellis(grammar)
         targets = labelled.targets(trellis)

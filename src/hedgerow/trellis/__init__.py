@@ -16,6 +16,7 @@ from hedgerow._core import NoPathError
 from hedgerow.trellis.automaton_chain import AutomatonChain
 from hedgerow.trellis.build import build_trellis
 from hedgerow.trellis.chain import Chain
+from hedgerow.trellis.output_edges import OutputEdges, PairEdges, PatternEdges
 from hedgerow.trellis.paths import k_best, sample, viterbi
 from hedgerow.trellis.posteriors import (
     Pairs,
@@ -34,8 +35,11 @@ __all__ = [
     "EdgeContexts",
     "Mixing",
     "NoPathError",
+    "OutputEdges",
     "Outputs",
+    "PairEdges",
     "Pairs",
+    "PatternEdges",
     "Posteriors",
     "Scores",
     "Tangents",

@@ -147,6 +147,7 @@ def scaled_trainings(draw: st.DrawFn) -> Case:
         "min_count": 0,
         "all_pairs": True,
         "transition_attributes": False,
+        "pattern_attributes": False,
     }
     case["parameters"].pop("class_weight", None)
     case["data"] |= {"unknown": 0.0, "scale": 1.0, "form": "dense"}

@@ -68,8 +68,9 @@ def changed_forms(draw: st.DrawFn) -> Case:
     """Trainings on numbers, and another form of them."""
     case = draw(trainings().filter(lambda case: case["weights"] != "positions"))
     case["data"]["form"] = "dense"
-    if isinstance(case["parameters"].get("transition_attributes"), str):
-        case["parameters"]["transition_attributes"] = True  # names are of a form
+    for name in ("transition_attributes", "pattern_attributes"):
+        if isinstance(case["parameters"].get(name), str):
+            case["parameters"][name] = True  # names are of a form
     case["form"] = draw(st.sampled_from(["dense", *OF_A_SEQUENCE]))
     case["whole"] = draw(st.sampled_from(OF_ALL))
     if case["form"] in SPARSE and case["estimator"] == "TreeCRF":
