@@ -46,10 +46,7 @@ test:
 	@echo "style and types, the Python tests and the core under sanitizers: side by side"
 	@$(MAKE) $(SIDE_BY_SIDE) lint sanitize test-python
 
-# Modules that are not compiled yet are compiled by one process, not by each that runs tests.
 test-python: $(VENV)/.test-tools $(VENV)/.chromium
-	@$(BIN)/python -c "import hypothesis.strategies, matplotlib.pyplot, pandas, polars, pytest, \
-		sklearn.utils.estimator_checks, xgboost"
 	@$(BIN)/python -m pytest --quiet -n $(JOBS) --dist worksteal
 
 # The thread sanitizer of GCC 12 does not start where addresses are drawn at random too freely.
