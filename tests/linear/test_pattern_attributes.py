@@ -16,6 +16,7 @@ from hedgerow.sequences import SparseRows
 from hedgerow.trellis import PairEdges, PatternEdges, build_trellis
 from reference.descents import build_loss
 from reference.linear import NaiveModel, make_data, to_dicts
+from reference.model_files import INVALID, refuses_file, take_apart
 from reference.trainings import saved
 
 X, Y = make_data(n_sequences=12, longest=6, seed=7)
@@ -209,9 +210,26 @@ def test_no_pattern_is_there():
     assert crf.predict([[{"p": 1}]])[0].tolist() == ["a"]
 
 
-def test_other_names_than_those_of_a_file(tmp_path):
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
     crf = LinearCRF(order=2, pattern_attributes=True).fit(ITEMS, LABELS)
-    loaded = load(saved(crf, tmp_path))
+    return crf, saved(crf, tmp_path_factory.mktemp("model"))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [([1, 2, 0, 1, 3, 1], "out of range"), ([2, 1, 0, 1, 2, 1], "not in order")],
+)
+def test_a_file_with_wrong_numbers_of_patterns(file, tmp_path, numbers, message):
+    kind, state = take_apart(file[1])
+    state.tensors["edges.patterns"] = np.array(numbers, np.int32)
+    persist.write(tmp_path / "model", kind, state)
+    refuses_file(tmp_path / "model", f"{INVALID}edges.patterns is {message}")
+
+
+def test_what_a_file_keeps(file):
+    crf, data = file
+    loaded = load(data)
     assert loaded.pattern_attributes is True
     for name, column in crf.patterns().items():
         assert loaded.patterns()[name].tolist() == column.tolist()

@@ -78,7 +78,7 @@ class Explanation:
         Its neighbours have the labels that `predict` gives them: ``offset`` of the position where
         the patterns end, ``labels`` up to there, ``weight`` of all patterns, ``weight_against``
         with the other label in this position, and ``contribution``, the difference. Weights of
-        attributes for label pairs are in it.
+        attributes for label pairs and patterns are in it.
         """
         return self.transition_table.to(self.output)
 
