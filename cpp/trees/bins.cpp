@@ -96,6 +96,8 @@ HEDGEROW_INLINE void find_column_bins(const T* values, int64_t n, const T* cuts,
   for (; i < n; ++i) search_cuts<1>(values + i, cuts, n_cuts, bins + i);
 }
 
+}  // namespace
+
 // Many cuts of a column, in buckets of equal width: most values are soon found in theirs.
 template <class T>
 class CutIndex {
@@ -158,6 +160,8 @@ class CutIndex {
   T cuts_[2 * kMaxCuts];
   uint8_t starts_[kBuckets];  // how many cuts are in earlier buckets
 };
+
+namespace {
 
 // Null if it would not help: with values far from all others, most cuts share a bucket.
 template <class T>

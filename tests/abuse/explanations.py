@@ -7,7 +7,7 @@ import numpy as np
 
 from abuse.differential import Question, questions
 from abuse.kind import Case, Kind
-from reference.automata import Enumeration, PatternChain, enumerate_patterns
+from reference.automata import Enumeration, PatternChain, enumerate_patterns, list_labellings
 from reference.fitted_model import count_positions
 from reference.linear import NaiveModel
 
@@ -50,8 +50,8 @@ def check_explanation(
     np.testing.assert_allclose(probs, expected, rtol=0, atol=slack)
     table = explanation.to_table()
     np.testing.assert_allclose(table["contribution"].sum(), log_odds, rtol=0, atol=slack)
-    check_features(model, x, explanation, slack)
-    check_transitions(model, exact, codes, explanation, slack)
+    check_features(model, x, codes, explanation, slack)
+    check_transitions(model, exact, x, codes, explanation, slack)
 
 
 def log_odds_of(exact: Enumeration, position: int, label: int, against: int) -> float:
@@ -61,11 +61,15 @@ def log_odds_of(exact: Enumeration, position: int, label: int, against: int) -> 
     return sums[0] - sums[1]
 
 
-def check_features(model: NaiveModel, x: Any, explanation: Any, slack: float) -> None:
+def check_features(
+    model: NaiveModel, x: Any, codes: tuple[int, ...], explanation: Any, slack: float
+) -> None:
     """What each feature adds; those that add nothing may be listed or not."""
+    before = [model.classes[code] for code in codes[: explanation.position]]
     bias, added = model.contributions(
-        x, explanation.position, explanation.label, explanation.against
+        x, explanation.position, explanation.label, explanation.against, before
     )
+    context = model.context(before, explanation.label)
     np.testing.assert_allclose(explanation.bias, bias, rtol=0, atol=slack)
     features = explanation.feature_table
     keys = list(zip(features["feature"], features["offset"].tolist(), strict=True))
@@ -74,12 +78,17 @@ def check_features(model: NaiveModel, x: Any, explanation: Any, slack: float) ->
     for key in found.keys() | added.keys():
         np.testing.assert_allclose(found.get(key, 0.0), added.get(key, 0.0), rtol=0, atol=slack)
     for (feature, offset), value in zip(keys, features["value"], strict=True):
-        assert value == model.value(x, explanation.position + offset, feature)
+        assert value == model.value(x, explanation.position + offset, feature, context)
     assert (np.diff(np.abs(features["contribution"])) <= 0).all()
 
 
 def check_transitions(
-    model: NaiveModel, exact: Enumeration, codes: tuple[int, ...], explanation: Any, slack: float
+    model: NaiveModel,
+    exact: Enumeration,
+    x: Any,
+    codes: tuple[int, ...],
+    explanation: Any,
+    slack: float,
 ) -> None:
     """Weights of the patterns that end at each position, and what the labels before add."""
     chain, position = exact.chain, explanation.position
@@ -98,6 +107,8 @@ def check_transitions(
             )
             if chain.edges is not None:
                 weight += chain.edges[end, labels[end - 1], labels[end]]
+            if chain.more is not None and offset > 0:  # those that end here are features
+                weight += model.edge_score(x, [model.classes[code] for code in labels], end)
             weights.append(weight)
         found = transitions["weight"][row], transitions["weight_against"][row]
         np.testing.assert_allclose(found, weights, rtol=0, atol=slack)
@@ -105,16 +116,21 @@ def check_transitions(
         labels = (*codes[:position], label, *codes[position + 1 :])
         assert model.codes(names) == labels[end + 1 - len(names) : end + 1]
         sums[offset > 0] += weights[0] - weights[1]
-    so_far = enumerate_patterns(cut(chain, position + 1))
+    so_far = enumerate_patterns(cut(chain, position + 1, model, x))
     odds_so_far = log_odds_of(so_far, position, label, against)
     own = chain.nodes[position, label] - chain.nodes[position, against]
+    if chain.more is not None:
+        for code, sign in ((label, 1), (against, -1)):
+            labels = [model.classes[each] for each in (*codes[:position], code)]
+            own += sign * model.edge_score(x, labels, position)
     after = log_odds_of(exact, position, label, against) - odds_so_far
     np.testing.assert_allclose(explanation.before, odds_so_far - own - sums[0], atol=slack)
     np.testing.assert_allclose(explanation.after, after - sums[1], atol=slack)
 
 
-def cut(chain: PatternChain, length: int) -> PatternChain:
+def cut(chain: PatternChain, length: int, model: NaiveModel, x: Any) -> PatternChain:
     """The beginning of a sequence; it may end with any label unless it is the whole."""
+    labellings = list_labellings(length, chain.nodes.shape[1])
     return replace(
         chain,
         nodes=chain.nodes[:length],
@@ -122,6 +138,7 @@ def cut(chain: PatternChain, length: int) -> PatternChain:
         edges=None if chain.edges is None else chain.edges[:length],
         end=chain.end if length == len(chain.nodes) else None,
         known=None if chain.known is None else chain.known[:length],
+        more=None if chain.more is None else model.prefix_scores(x, labellings),
     )
 
 

@@ -67,7 +67,7 @@ class LinearModel(NaiveModel):
         terms = sum(1.0 + 2.0 * sum(map(abs, position.values())) for position in positions)
         return largest * (terms + len(positions) * len(self.pattern_weights))
 
-    def contributions(self, x, position, label, against):
+    def contributions(self, x, position, label, against, before=()):
         """What there is without features, and what each adds: {(feature, offset): number}."""
         values = to_positions(x, self.group_column)[position]
 
@@ -79,7 +79,7 @@ class LinearModel(NaiveModel):
         added = {(name, 0): value * weight(name) for name, value in values.items()}
         return weight("(bias)"), added
 
-    def value(self, x, position, feature):
+    def value(self, x, position, feature, context=()):
         """What a position has of an attribute."""
         return to_positions(x, self.group_column)[position][feature]
 
@@ -113,35 +113,46 @@ class TreeModel(NaiveModel):
     def chain(self, x, known=None):
         """One sequence; trees that ask about labels before a position score whole labellings."""
         chain = super().chain(x, known)
-        if any(map(asks_labels, self.trees.values())):
-            chain.more = np.array([self._score_labels(x, codes) for codes in chain.labellings])
+        chain.more = self.prefix_scores(x, chain.labellings)
         return chain
 
     def _score_labels(self, x, codes):
         """What trees that ask about labels give to a labelling."""
         labels = [self.classes[k] for k in codes]
-        return sum(
-            self._value_of(x, t, label, self.context(labels[:t], label))
-            for t, label in enumerate(labels)
-        )
+        return sum(self.edge_score(x, labels, t) for t in range(len(labels)))
 
     def _value_of(self, x, t, label, context):
         key = id(x), t, label, context
         if key not in self._values:
-            looks = self._looker(x)
-
-            def look(x, t, feature):
-                lag = re.fullmatch(r"label\[-(\d+)\]", feature)
-                if lag is None:
-                    return looks(x, t, feature)
-                return context[-int(lag[1])] if int(lag[1]) <= len(context) else MISSING
-
+            look = self._label_looker(x, context)
             self._values[key] = sum(
                 walk(tree, x, t, look)[-1]["value"]
                 for (_, name), tree in self.trees.items()
                 if name == label and asks_labels(tree)
             )
         return self._values[key]
+
+    def _label_looker(self, x, context):
+        """`look_up` that knows labels before a position."""
+        looks = self._looker(x)
+
+        def look(x, t, feature):
+            lag = LABEL_BEFORE.fullmatch(feature)
+            if lag is None:
+                return looks(x, t, feature)
+            return context[-int(lag[1])] if int(lag[1]) <= len(context) else MISSING
+
+        return look
+
+    def edge_score(self, x, labels, t):
+        """What trees that ask about labels give to the label of a position."""
+        return self._value_of(x, t, labels[t], self.context(labels[:t], labels[t]))
+
+    def prefix_scores(self, x, labellings):
+        """What they give to labellings of the beginning of a sequence; None if there are none."""
+        if not any(map(asks_labels, self.trees.values())):
+            return None
+        return np.array([self._score_labels(x, codes) for codes in labellings])
 
     def context(self, before, label):
         """What a model knows of the labels before a position, as texts.
@@ -162,13 +173,14 @@ class TreeModel(NaiveModel):
         largest = self.n_rounds * max(values, default=0.0) + sum(weights)
         return count_positions(x) * largest
 
-    def contributions(self, x, position, label, against):
+    def contributions(self, x, position, label, against, before=()):
         """What there is without features, and what each adds: {(feature, offset): number}."""
-        bias, added, look = 0.0, {}, self._looker(x)
+        bias, added = 0.0, {}
         for (_, name), tree in self.trees.items():
             sign = (name == label) - (name == against)
             if not sign:
                 continue
+            look = self._label_looker(x, self.context(before[:position], name))
             path = walk(tree, x, position, look)
             bias += sign * path[0]["value"]
             for row, child in itertools.pairwise(path):
@@ -176,9 +188,9 @@ class TreeModel(NaiveModel):
                 added[key] = added.get(key, 0.0) + sign * (child["value"] - row["value"])
         return bias, added
 
-    def value(self, x, position, feature):
+    def value(self, x, position, feature, context=()):
         """What a position has in a column, None if that is missing."""
-        value = look_up(x, position, feature)
+        value = self._label_looker(x, context)(x, position, feature)
         return None if value is MISSING else value
 
     def _looker(self, x):
@@ -194,6 +206,9 @@ class TreeModel(NaiveModel):
             return found[t, feature]
 
         return look
+
+
+LABEL_BEFORE = re.compile(r"label\[-(\d+)\]")
 
 
 def asks_labels(tree):

@@ -124,6 +124,10 @@ class NaiveModel:
                     edges[t, j, k] = _sum(self.edge_weights, position, before, label)
         return nodes, edges if self.has_edges else None
 
+    def context(self, before, label):
+        """What scores know of the labels before a position: nothing."""
+        return ()
+
     def chain(self, positions, known=None):
         """One sequence; ``known`` are labels, None where any will do."""
         nodes, edges = self.scores(positions)

@@ -90,10 +90,12 @@ class ContextTrees(NodeTrees, LazyAttributes):
         codes: NDArray[np.int32],
     ) -> tuple[float, Table]:
         """Changes of value on the way from the roots to the leaves, given the labels before."""
-        before = np.zeros(self.columns.n_lags, np.uint8)
-        if position > 0:
-            taken = self.trellis.arcs_taken(codes, np.array([0, len(codes)]))
-            before = self.trellis.edge_contexts().before[taken[position]]
+        before = np.zeros((len(signs), self.columns.n_lags), np.uint8)
+        contexts, changed = self.trellis.edge_contexts(), codes.copy()
+        for label in np.flatnonzero(signs) if position > 0 else ():
+            changed[position] = label
+            taken = self.trellis.arcs_taken(changed, np.array([0, len(codes)]))
+            before[label] = contexts.before[taken[position]]
         return path_contributions(self.forest, self.columns, sequences, position, signs, before)
 
     def pack(self) -> State:

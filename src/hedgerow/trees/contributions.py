@@ -21,7 +21,7 @@ from hedgerow.trees.forest import Forest, goes_left
 
 __all__ = ["path_contributions"]
 
-NOTHING_BEFORE = np.empty(0, np.uint8)
+NOTHING_BEFORE = np.empty((1, 0), np.uint8)
 
 
 def path_contributions(
@@ -35,10 +35,13 @@ def path_contributions(
     """What makes up a sum of scores of labels at one position, see `Potential.contributions`.
 
     Without any feature there are the values of the roots; features are all that the trees asked
-    about. ``before`` (n_lags,) are 1 + the labels before the position, 0 where there is none.
+    about. ``before`` (K, n_lags) are 1 + the labels before the position, 0 where there is none, as
+    the trees of each label know them; those of the labels that count most are shown.
     """
-    window = _Window.cut(forest, columns, sequences, position, before)
+    window = _Window.cut(forest, columns, sequences, position)
+    shown = before[signs.argmax() if len(before) > 1 else 0]
     trees = np.flatnonzero(signs[forest.outputs])
+    outputs = forest.outputs[trees] if len(before) > 1 else np.zeros(len(trees), np.int64)
     weights = signs[forest.outputs[trees]] * forest.tree_weights[trees]
     firsts = forest.tree_offsets[:-1][trees]
     bias = float(np.einsum("t,t", weights, forest.values[firsts].astype(np.float64)))
@@ -47,11 +50,16 @@ def path_contributions(
     nodes = firsts
     while True:
         inner = forest.columns[nodes] >= 0
-        nodes, firsts, weights = nodes[inner], firsts[inner], weights[inner]
+        nodes, firsts, weights, outputs = (
+            nodes[inner],
+            firsts[inner],
+            weights[inner],
+            outputs[inner],
+        )
         if not len(nodes):
             break
         rows, asked = forest.offsets[nodes] - window.first_offset, forest.columns[nodes]
-        is_left = goes_left(forest, nodes, window.bins[rows, asked])
+        is_left = goes_left(forest, nodes, window.look(rows, asked, before[outputs]))
         children = firsts + forest.lefts[nodes] + ~is_left
         keys.append(rows.astype(np.int64) * columns.n_asked + asked)
         changes.append(
@@ -65,7 +73,7 @@ def path_contributions(
         {
             "feature": names[columns_asked],
             "offset": places + window.first_offset,
-            "value": window.values(places, columns_asked),
+            "value": window.values(places, columns_asked, shown),
             "contribution": np.bincount(inverse, np.concatenate(changes), minlength=len(found)),
         }
     )
@@ -85,8 +93,8 @@ class _Window:
         Which of them stands at each offset; -1 beyond the ends of the sequence.
     first_offset : int
         Offset of the first row.
-    bins : (W, C + n_lags) uint8
-        Bins of all columns, 0 where a value is missing, and of the labels before the position.
+    bins : (W, C) uint8
+        Bins of all columns, 0 where a value is missing.
     """
 
     columns: Columns
@@ -96,14 +104,7 @@ class _Window:
     bins: NDArray[np.uint8]
 
     @classmethod
-    def cut(
-        cls,
-        forest: Forest,
-        columns: Columns,
-        sequences: Sequences,
-        position: int,
-        before: NDArray[np.uint8],
-    ) -> _Window:
+    def cut(cls, forest: Forest, columns: Columns, sequences: Sequences, position: int) -> _Window:
         splits = forest.columns >= 0
         offsets = forest.offsets[splits]
         first, last = int(offsets.min(initial=0)), int(offsets.max(initial=0))
@@ -113,15 +114,25 @@ class _Window:
         near = replace(sequences, offsets=bounds).part(1, 2)
         rows = np.arange(position + first, position + last + 1) - begin
         rows[(rows < 0) | (rows >= end - begin)] = -1
-        bins = _bins_of(columns, near)[rows]
-        bins = np.hstack([bins, np.tile(before, (len(bins), 1))])
-        return cls(columns, near, rows, first, bins)
+        return cls(columns, near, rows, first, _bins_of(columns, near)[rows])
 
-    def values(self, rows: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[Any]:
+    def look(
+        self, rows: NDArray[np.int32], asked: NDArray[np.int32], before: NDArray[np.uint8]
+    ) -> NDArray[np.uint8]:
+        """The bins of n questions, (n,); ``before`` (n, n_lags) for those about labels."""
+        n_columns, found = self.columns.n_columns, np.empty(len(rows), np.uint8)
+        is_label = asked >= n_columns
+        found[~is_label] = self.bins[rows[~is_label], asked[~is_label]]
+        found[is_label] = before[np.flatnonzero(is_label), asked[is_label] - n_columns]
+        return found
+
+    def values(
+        self, rows: NDArray[np.int64], asked: NDArray[np.int64], before: NDArray[np.uint8]
+    ) -> NDArray[Any]:
         """What stands at some rows and columns: numbers, text, or None for what is missing."""
         read = _Reader(self.columns, self.sequences).read
         found = [
-            self._label(column)
+            self._label(int(before[column - self.columns.n_columns]))
             if column >= self.columns.n_columns
             else None
             if row < 0
@@ -130,9 +141,8 @@ class _Window:
         ]
         return np.fromiter(found, np.object_, len(found))
 
-    def _label(self, column: int) -> str | None:
-        """The label before the position that a column stands for."""
-        number = int(self.bins[0, column])
+    def _label(self, number: int) -> str | None:
+        """A label before the position."""
         return self.columns.labels[number - 1] if number else None
 
 
