@@ -128,20 +128,15 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         data: _core.TreeData,
     ) -> None:
         super().__init__(training, settings, bound, scores)
-        targets = self.targets
         self.learner = ContextLearner(
             data,
             scores.scoring.contexts,
             settings.growth_rules,
             settings.sampling,
-            offsets=targets.offsets,
-            codes=targets.codes,
-            scales=self.curvature_weights,
-            column_rules=settings.column_rules,
-            n_threads=settings.n_threads,
+            **self.learner_options(),
         )
         self._slopes = np.empty_like(scores.nodes)
-        offsets = targets.offsets
+        targets, offsets = self.targets, self.targets.offsets
         self._parts = [
             _Part(
                 first,

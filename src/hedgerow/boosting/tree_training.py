@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,16 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     def grow(self, round_number: int) -> Forest:
         """A tree for each label, from what was derived last."""
 
+    def learner_options(self) -> dict[str, Any]:
+        """What a learner of any kind of trees is told of the training set."""
+        return {
+            "offsets": self.targets.offsets,
+            "codes": self.targets.codes,
+            "scales": self.curvature_weights,
+            "column_rules": self.settings.column_rules,
+            "n_threads": self.settings.n_threads,
+        }
+
     def score(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
         """Scores by the rounds so far, in runs."""
         return self.scores.runs(arcs)
@@ -143,18 +153,13 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         data: _core.TreeData,
     ) -> None:
         super().__init__(training, settings, bound, scores)
-        targets = self.targets
         self.learner = TreeLearner(
             data,
             settings.growth_rules,
             settings.sampling,
-            offsets=targets.offsets,
-            codes=targets.codes,
-            scales=self.curvature_weights,
-            column_rules=settings.column_rules,
+            **self.learner_options(),
             # What is added to all scores of a position changes nothing: their slopes sum to 0.
-            opposite=targets.n_labels == 2,
-            n_threads=settings.n_threads,
+            opposite=self.targets.n_labels == 2,
         )
         self._marginals = np.empty_like(scores.nodes)
         self._gradients: NDArray[np.float64] | None = None
