@@ -1,4 +1,4 @@
-"""Training: what a call of `fit` does, from X and y to a model."""
+"""Training: what a call of `fit` does, from X and y to a model, and its loop of steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from hedgerow.training.eval_metrics import ALWAYS, EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
 from hedgerow.training.label_parameters import LabelParameters
 from hedgerow.training.labelled import Labelled, read_labelled
-from hedgerow.training.loop import train
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Stopping, StoppingParameters
 from hedgerow.training.trainer import Trainer
@@ -35,7 +34,7 @@ from hedgerow.training.training_set import TrainingSet
 from hedgerow.training.update import Update
 from hedgerow.training.validation import hold_out, validation_set
 
-__all__ = ["Trainable", "Training"]
+__all__ = ["Trainable", "Training", "train"]
 
 Form = TypeVar("Form")
 AnyUpdate = TypeVar("AnyUpdate", bound=Update[Any])
@@ -198,3 +197,54 @@ class Training(Generic[Form, AnyUpdate]):
         n_threads = count_threads(self.crf.n_jobs)
         for kind in self.crf.learns:
             kind.check_values(sequences, type(self.crf).__name__, n_threads=n_threads)
+
+
+def train(
+    update: Update[Form],
+    state: TrainingState,
+    eval_sets: Sequence[EvalSet[Form]],
+    stopping: Stopping,
+    progress: Progress,
+    record: Record | None,
+) -> None:
+    """Advance until there is no step left, or someone says that it is enough.
+
+    With patience the best step by the last eval set is kept, else the last. The training state is
+    written to `record` from time to time.
+    """
+
+    def evaluate() -> dict[str, float]:
+        """Figures of the eval sets; the last one says which step is the best."""
+        figures: dict[str, float] = {}
+        for eval_set in eval_sets:
+            scores = update.score(eval_set.sequences)
+            figures |= eval_set.measure(scores, update.n_threads)
+        if eval_sets:
+            figure = figures[f"{eval_sets[-1].name}_{stopping.metric}"]
+            state.compare(update.n_done, figure if stopping.metric == "loss" else -figure)
+        return figures
+
+    if update.has_learnt and state.best_step is None:  # by a model to go on from
+        evaluate()
+    is_over = False
+    while not (is_over or state.ended):
+        is_over = not update.advance()
+        if not is_over:
+            figures = update.figures() | evaluate()
+            state.note(figures)
+            progress.update(figures)
+            is_enough = _is_enough(state, update, stopping.patience)
+            state.ended = stopping.call_back(update.n_done, figures) or is_enough
+        if stopping.patience is None or state.best_step in (None, update.n_done):
+            # Also if the step came to nothing: it may have been the first for another objective.
+            update.keep()
+        if record is not None:
+            last = is_over or state.ended
+            record.note(update.n_done, lambda: state.pack() | update.pack(), last=last)
+
+
+def _is_enough(state: TrainingState, update: Update[Form], patience: int | None) -> bool:
+    """Whether too many steps have passed since the best one."""
+    if patience is None or state.best_step is None:
+        return False
+    return update.n_done - max(state.best_step, update.n_warm) >= patience

@@ -6,9 +6,9 @@ import pytest
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.progress import Progress
 from hedgerow.state import State
-from hedgerow.training.loop import train
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Step, Stopping
+from hedgerow.training.training import train
 from hedgerow.training.update import Update
 
 
