@@ -30,9 +30,9 @@ from tasks import TASKS, Task, known_only, spread_windows
 from hedgerow import LinearCRF, TreeCRF
 
 ROUNDS = {"n_rounds": 60, "learning_rate": 0.3, "max_depth": 6, "subsample": 0.5}
-# TreeCRF takes "bound" at order 1 and "exact" above.
 SETTINGS: dict[type, dict[str, dict[str, Any]]] = {
     TreeCRF: {
+        "default": {},
         "bound": {"transition_step": "bound"},
         "exact": {"transition_step": "exact"},
         "bound, no penalty": {"transition_step": "bound", "pattern_lambda": None},

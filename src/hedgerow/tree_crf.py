@@ -112,10 +112,11 @@ class TreeCRF(Estimator):
         labels. ``label_patterns=[]`` leaves trees alone; with ``newton=False`` and ``trim=0`` that
         is TreeCRF as Dietterich et al. (2008) define it.
     transition_step : {"auto", "bound", "exact"}, default "auto"
-        How the weights of label patterns move: by the same bound as the trees; or, every eighth
-        round, by some iterations of L-BFGS too, which takes longer. "auto": label pairs by the
-        bound, as weights that run ahead of the trees take the credit that belongs to the trees;
-        longer patterns, whose weights depend on each other more than the bound knows, exactly.
+        How the weights of label patterns move. "bound": by the same bound as the trees. "exact":
+        every eighth round by some iterations of L-BFGS too, which takes longer. "auto": label pairs
+        by the bound; with longer patterns, whose weights depend on each other more than the bound
+        knows, L-BFGS in every eighth round from the 32nd on, since weights that run ahead of weak
+        trees take the credit that belongs to the trees.
     pattern_lambda : float, list of float, "auto" or None, default "auto"
         Strength of an L2 penalty of the weights of label patterns: of all of them; of those with 2,
         3, ... labels, the last number for all that are longer; or "auto", which holds back patterns

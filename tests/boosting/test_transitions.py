@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from hedgerow.boosting.settings import EXACT_ROUNDS
 from hedgerow.boosting.transitions import EXACT_ITERATIONS, PatternBound, exact_step
 from hedgerow.labels import Patterns
 
@@ -120,3 +121,18 @@ def test_no_patterns_no_step():
     empty = np.zeros(0)
     assert exact_step(lambda point: 1 / 0, empty, empty, reg_lambda=1.0, n_threads=1).shape == (0,)
     assert step_by_bound([], []).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("step", "longest", "expected"),
+    [
+        ("auto", 2, []),
+        ("auto", 3, [32, 40, 48]),
+        ("bound", 5, []),
+        ("exact", 2, [8, 16, 24, 32, 40, 48]),
+        ("exact", 1, []),
+    ],
+)
+def test_weights_are_fitted_in_every_eighth_round_once_trees_have_learnt(step, longest, expected):
+    rounds = [number for number in range(1, 50) if EXACT_ROUNDS[step].include(number, longest)]
+    assert rounds == expected

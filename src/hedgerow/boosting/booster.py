@@ -18,7 +18,7 @@ from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
-from hedgerow.boosting.transitions import EXACT_EVERY, PatternBound, exact_step
+from hedgerow.boosting.transitions import PatternBound, exact_step
 from hedgerow.boosting.tree_training import Found
 from hedgerow.objectives import TrainingObjective
 from hedgerow.potentials import PatternWeights, Potential
@@ -216,8 +216,8 @@ class Booster(Update[Binned]):
         """
         loss = self.measured.loss + self._penalty(self.weights)
         promise = self._unit * float(np.einsum("p,p", slopes, step))
-        is_due = (self.n_done + 1) % EXACT_EVERY == 0
-        exact = is_due and self.grammar.patterns.longest >= self.settings.exact_from
+        longest = self.grammar.patterns.longest
+        exact = self.settings.exact_rounds.include(self.n_done + 1, longest)
         first = 0 if step.any() else PATTERN_TRIALS
         most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
         for trial in range(first, most):

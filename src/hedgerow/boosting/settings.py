@@ -35,8 +35,37 @@ CurvatureKind = Literal["mixing", "exact", "length"]
 TransitionStep = Literal["auto", "bound", "exact"]
 Transitions = Literal["weights", "trees"]
 
-# With patterns of so many labels or more, steps of their weights are exact. See `TreeCRF`.
-EXACT_FROM: dict[TransitionStep, int] = {"auto": 3, "bound": sys.maxsize, "exact": 2}
+# Weights of label patterns are fitted in one of so many rounds: in between trees change little.
+EXACT_EVERY = 8
+
+
+@dataclass(frozen=True)
+class ExactRounds:
+    """Which rounds fit the weights of label patterns, where they else move by the bound.
+
+    Attributes
+    ----------
+    n_labels : int
+        Only if the longest pattern has so many labels.
+    first : int
+        The first round that may, counted from 1. Weights that are fitted while trees are still weak
+        take over what trees should learn.
+    """
+
+    n_labels: int
+    first: int
+
+    def include(self, number: int, longest: int) -> bool:
+        """Whether a round does, with patterns of at most so many labels."""
+        return longest >= self.n_labels and number >= self.first and number % EXACT_EVERY == 0
+
+
+# See `TreeCRF`; `benchmarks/pattern_weights.py` compares them.
+EXACT_ROUNDS: dict[TransitionStep, ExactRounds] = {
+    "auto": ExactRounds(n_labels=3, first=32),
+    "bound": ExactRounds(n_labels=sys.maxsize, first=1),
+    "exact": ExactRounds(n_labels=2, first=1),
+}
 
 # Trees of which nothing is said. The best of some thirty shapes and rates on thirteen tasks: see
 # `benchmarks/defaults.py`.
@@ -90,8 +119,8 @@ class Settings:
     max_step: float
     newton: bool
     curvature: CurvatureKind
-    exact_from: int
-    """Steps of pattern weights are exact where the longest pattern has so many labels."""
+    exact_rounds: ExactRounds
+    """Which rounds fit the weights of label patterns."""
     growth_rules: GrowthRules
     """What a tree may be."""
     sampling: Sampling
@@ -130,7 +159,7 @@ class Settings:
             **of_all,
             newton=bool(crf.newton),
             curvature=crf.curvature,
-            exact_from=EXACT_FROM[crf.transition_step],
+            exact_rounds=EXACT_ROUNDS[crf.transition_step],
             growth_rules=GrowthRules(
                 **of_all,
                 max_leaves=int(max_leaves),
@@ -183,7 +212,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
             "order is 0 and transitions is 'trees', which ask about the labels before a position; "
             "pass an order of 1 or more, or transitions='weights'"
         )
-    check_choice("transition_step", crf.transition_step, tuple(EXACT_FROM))
+    check_choice("transition_step", crf.transition_step, tuple(EXACT_ROUNDS))
     if crf.warm_rounds is not None:
         check_number("warm_rounds", crf.warm_rounds, minimum=0, integer=True)
     read_random_state(crf.random_state)

@@ -14,11 +14,9 @@ from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
 from hedgerow.objectives import Targets
 from hedgerow.trellis import Mixing
 
-__all__ = ["EXACT_EVERY", "PatternBound", "exact_step"]
+__all__ = ["PatternBound", "exact_step"]
 
-# Weights that are to be exact are so in one of so many rounds: between them trees change little,
-# and every iteration of L-BFGS takes about as long as a round's own inference.
-EXACT_EVERY = 8
+# Every iteration of L-BFGS takes about as long as a round's own inference.
 EXACT_ITERATIONS = 3
 # Patterns that occur less often than this share of the most frequent one count as if they did.
 RAREST = 1e-4
