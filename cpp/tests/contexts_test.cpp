@@ -71,7 +71,7 @@ struct Problem {
     examples.add({0, offsets.back(), n_sequences(), offsets.data(), gradients.data(),
                   newton ? probabilities.data() : nullptr, curvatures.data()},
                  sampling, n_threads, stop);
-    examples.stratify(sampling, n_threads, stop);
+    examples.draw(sampling, n_threads, stop);
     const GrowthRules rules{12, 6, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0};
     return grow_trees(data, examples, rules, nullptr, 3, kPoolOfContexts, n_threads, stop);
   }
