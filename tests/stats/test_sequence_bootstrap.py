@@ -17,6 +17,7 @@ from hedgerow.metrics import (
 )
 from hedgerow.scorers import make_position_scorer
 from hedgerow.stats import bootstrap
+from hedgerow.stats.tallies import ChunkMetric
 
 RNG = np.random.default_rng(0)
 LABELS = ["O", "B-NP", "I-NP", "B-VP"]
@@ -38,6 +39,7 @@ SAME = {
     "accuracy": ("accuracy", lambda t, p: label_scores(t, p).accuracy),
     "sequence accuracy": ("sequence_accuracy", lambda t, p: label_scores(t, p).sequence_accuracy),
     "chunk F1": ("chunk_f1", lambda t, p: chunk_scores(t, p).f1),
+    "strict chunks": (ChunkMetric("f1", "IOB2"), lambda t, p: chunk_scores(t, p, "IOB2").f1),
     "chunk recall": ("chunk_recall", lambda t, p: chunk_scores(t, p).recall),
     "a scorer's name": ("f1_macro", lambda t, p: flat_f1_score(t, p, average="macro")),
     "a scorer": (make_position_scorer(f1_score, **F1), lambda t, p: flat_f1_score(t, p, **F1)),

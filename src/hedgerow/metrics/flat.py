@@ -76,11 +76,7 @@ def flat(metric: Callable[..., Any]) -> Callable[..., Any]:
             options["sample_weight"] = weights[given]
         return metric(np.array(truth[given].tolist()), predicted[given], **options)
 
-    return (
-        of_positions(flat_metric)
-        if "sample_weight" in signature(metric).parameters
-        else flat_metric
-    )
+    return of_positions(flat_metric) if _takes_weights(metric) else flat_metric
 
 
 def of_positions(metric: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,6 +86,13 @@ def of_positions(metric: Callable[..., Any]) -> Callable[..., Any]:
     """
     metric.is_of_positions = True  # type: ignore[attr-defined]
     return metric
+
+
+def _takes_weights(metric: Callable[..., Any]) -> bool:
+    try:
+        return "sample_weight" in signature(metric).parameters
+    except ValueError:  # of some functions that are written in C nothing is known
+        return False
 
 
 def is_of_positions(metric: Any) -> bool:

@@ -19,13 +19,12 @@ from hedgerow.encode.groups import read_groups
 from hedgerow.metrics.pairs import pair_sequences
 from hedgerow.parameters import check_choice, check_number, read_random_state
 from hedgerow.scorers import PositionScorer, make_position_scorer
-from hedgerow.stats.tallies import CHUNK_FIGURES, LabelLists, tally_metric
+from hedgerow.stats.tallies import OWN, ChunkMetric, LabelLists, tally_metric
 from hedgerow.suggestions import suggest
 
-__all__ = ["Bootstrap", "bootstrap"]
+__all__ = ["Bootstrap", "bootstrap", "resample"]
 
 Method = Literal["percentile", "basic", "BCa"]
-OWN_NAMES = ("accuracy", "sequence_accuracy", *CHUNK_FIGURES)
 # Numbers of resampled sequences that are in memory at a time.
 BATCH = 1 << 22
 
@@ -124,7 +123,7 @@ def bootstrap(
     check_number("n_resamples", n_resamples, minimum=1, integer=True)
     check_number("confidence_level", confidence_level, above=0, below=1)
     check_choice("method", method, ("percentile", "basic", "BCa"))
-    random = np.random.default_rng(read_random_state(random_state).randint(np.iinfo(np.int32).max))
+    random = read_random_state(random_state)
     metric = _read_metric(metric)
     if groups is not None:
         offsets = read_groups(groups, len(y_true))
@@ -140,28 +139,31 @@ def bootstrap(
     weights = None if weights is None else weights[kept]
     measures = [_prepare(metric, truth, side, weights) for side in predictions]
 
+    return resample(
+        measures,
+        len(truth),
+        n_resamples=int(n_resamples),
+        confidence_level=float(confidence_level),
+        method=method,
+        seed=random.randint(np.iinfo(np.int32).max),
+    )
+
+
+def resample(
+    measures: list[Measure],
+    n_sequences: int,
+    *,
+    n_resamples: int = 1000,
+    confidence_level: float = 0.95,
+    method: Method = "percentile",
+    seed: int = 0,
+) -> Bootstrap:
+    """Draw sequences, and measure; of two measures the difference."""
+    from scipy import stats
+
     def measure(counts: NDArray[np.float64]) -> float:
         scores = [each(counts) for each in measures]
         return scores[0] if len(scores) == 1 else scores[0] - scores[1]
-
-    interval, distribution, error = _resample(
-        measure, len(truth), int(n_resamples), float(confidence_level), method, random
-    )
-    value = measure(np.ones(len(truth)))
-    p_value = None if y_pred_b is None else _test(distribution)
-    return Bootstrap(value, *interval, error, p_value, distribution)
-
-
-def _resample(
-    measure: Measure,
-    n_sequences: int,
-    n_resamples: int,
-    confidence_level: float,
-    method: Method,
-    random: np.random.Generator,
-) -> tuple[tuple[float, float], NDArray[np.float64], float]:
-    """Interval, scores of the resamples, and their standard deviation."""
-    from scipy import stats
 
     def score(drawn: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
         rows = drawn.reshape(-1, drawn.shape[-1])
@@ -180,13 +182,16 @@ def _resample(
             batch=max(1, BATCH // n_sequences),
             confidence_level=confidence_level,
             method=method,
-            random_state=random,
+            random_state=np.random.default_rng(seed),
         )
     distribution: NDArray[np.float64] = found.bootstrap_distribution
-    if np.ptp(distribution) == 0:
-        return (float(distribution[0]), float(distribution[0])), distribution, 0.0
     low, high = map(float, found.confidence_interval)
-    return (low, high), distribution, float(found.standard_error) if n_resamples > 1 else math.nan
+    error = float(found.standard_error) if n_resamples > 1 else math.nan
+    if np.ptp(distribution) == 0:
+        low = high = float(distribution[0])
+    value = measure(np.ones(n_sequences))
+    p_value = None if len(measures) == 1 else _test(distribution)
+    return Bootstrap(value, low, high, error, p_value, distribution)
 
 
 def _test(differences: NDArray[np.float64]) -> float:
@@ -197,9 +202,11 @@ def _test(differences: NDArray[np.float64]) -> float:
 
 
 def _read_metric(metric: Any) -> Any:
-    """A name of ours, a scorer of positions, or a function."""
+    """A metric of ours, a scorer of positions, or a function."""
+    if isinstance(metric, ChunkMetric):
+        return metric
     if isinstance(metric, str):
-        return metric if metric in OWN_NAMES else _find_scorer(metric)
+        return OWN[metric] if metric in OWN else _find_scorer(metric)
     if isinstance(metric, PositionScorer):
         return _check_scorer(metric, metric.score_func)
     if not callable(metric) or isinstance(metric, type):
@@ -216,7 +223,7 @@ def _find_scorer(name: str) -> PositionScorer:
     known = get_scorer_names()
     if name not in known:
         expected = "; expected a name such as 'accuracy', 'chunk_f1' or 'f1_macro', or a function"
-        raise ValueError(f"metric is {name!r}{suggest(name, [*OWN_NAMES, *known]) or expected}")
+        raise ValueError(f"metric is {name!r}{suggest(name, [*OWN, *known]) or expected}")
     return _check_scorer(make_position_scorer(name), name)
 
 

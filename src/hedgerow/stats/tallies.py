@@ -18,10 +18,9 @@ from hedgerow.metrics.flat import is_of_positions
 from hedgerow.metrics.scores import Scores
 from hedgerow.scorers import PositionScorer
 
-__all__ = ["CHUNK_FIGURES", "Tally", "tally_chunks", "tally_metric"]
+__all__ = ["OWN", "ChunkMetric", "Tally", "tally_metric", "tally_shares"]
 
 LabelLists = list[list[Any]]
-CHUNK_FIGURES = {f"chunk_{what}": what for what in ("f1", "precision", "recall")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,25 +37,54 @@ class Tally:
         return float(self.score(weights @ self.counts))
 
 
+@dataclass(frozen=True)
+class ChunkMetric:
+    """A figure of `chunk_scores`, with its options."""
+
+    figure: str
+    """f1, precision or recall"""
+    scheme: str | None = None
+
+    def tally(self, y_true: LabelLists, y_pred: LabelLists) -> Tally:
+        """Numbers of true, predicted and correct chunks."""
+        counts = np.array(count_chunks(y_true, y_pred, self.scheme), np.float64)
+        return Tally(counts, self._score)
+
+    def _score(self, sums: NDArray[np.float64]) -> float:
+        return float(getattr(Scores.from_counts(*sums.tolist()), self.figure))
+
+
+# Metrics that have a name here.
+OWN: dict[str, Any] = {
+    "accuracy": "accuracy",
+    "sequence_accuracy": "sequence_accuracy",
+    **{f"chunk_{figure}": ChunkMetric(figure) for figure in ("f1", "precision", "recall")},
+}
+
+
 def tally_metric(metric: Any, y_true: LabelLists, y_pred: LabelLists) -> Tally | None:
     """Counts for a metric; None if it is a function of which nothing is known.
 
     Parameters
     ----------
     metric
-        "accuracy", "sequence_accuracy", one of `CHUNK_FIGURES`, or a metric that depends only on
-        how often a label was predicted for another.
+        "accuracy", "sequence_accuracy", a `ChunkMetric`, or a metric that depends only on how often
+        a label was predicted for another.
     y_true, y_pred
         Labels of each sequence, all of them known.
     """
-    if isinstance(metric, str) and metric in CHUNK_FIGURES:
-        return tally_chunks(CHUNK_FIGURES[metric], y_true, y_pred)
+    if isinstance(metric, ChunkMetric):
+        return metric.tally(y_true, y_pred)
     if metric in ("accuracy", "sequence_accuracy"):
-        right = [sum(map(_equal, true, guess)) for true, guess in zip(y_true, y_pred, strict=True)]
-        counts = np.array([right, list(map(len, y_true))], np.float64).T
-        if metric == "sequence_accuracy":
-            counts = np.stack([counts[:, 0] == counts[:, 1], np.ones(len(counts))], axis=1)
-        return Tally(counts, lambda sums: float(sums[0] / sums[1]))
+        pairs = zip(y_true, y_pred, strict=True)
+        right = np.array([sum(map(_equal, *pair)) for pair in pairs])
+        known = np.array(list(map(len, y_true)))
+        whole = metric == "sequence_accuracy"
+        return (
+            tally_shares(right == known, np.ones(len(known)))
+            if whole
+            else tally_shares(right, known)
+        )
     if isinstance(metric, PositionScorer):
         sign, options = (1 if metric.greater_is_better else -1), metric.kwargs or {}
         return _tally_pairs(
@@ -69,12 +97,10 @@ def tally_metric(metric: Any, y_true: LabelLists, y_pred: LabelLists) -> Tally |
     return _tally_pairs(metric, y_true, y_pred) if is_of_positions(metric) else None
 
 
-def tally_chunks(
-    figure: str, y_true: LabelLists, y_pred: LabelLists, scheme: str | None = None
-) -> Tally:
-    """Counts of chunks, for their "f1", "precision" or "recall"."""
-    counts = np.array(count_chunks(y_true, y_pred, scheme), np.float64).reshape(-1, 3)
-    return Tally(counts, lambda sums: float(getattr(Scores.from_counts(*sums.tolist()), figure)))
+def tally_shares(right: NDArray[Any], total: NDArray[Any]) -> Tally:
+    """How much of what there is was right, in each sequence, (S,)."""
+    counts = np.stack([right, total], axis=1).astype(np.float64)
+    return Tally(counts, lambda sums: float(sums[0] / sums[1]))
 
 
 def _equal(a: Any, b: Any) -> bool:
