@@ -60,7 +60,7 @@ function scoreCard({ name, value, kind, interval }) {
       : make(
           "small",
           { title: "95 % confidence interval: whole sequences were resampled" },
-          `${share(interval[0])} to ${share(interval[1])}`,
+          `95 %: ${share(interval[0])} to ${share(interval[1])}`,
         ),
   );
 }
