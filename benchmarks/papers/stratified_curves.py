@@ -52,7 +52,8 @@ SAMPLINGS: dict[str, tuple[str, dict[str, Any]]] = {
         {"subsample": SHARE, "sampling_method": "gradient_based"},
     ),
 }
-# How steps are made. Each is combined with each way of sampling.
+# How steps are made, each combined with each way of sampling: a name, which ends that of a part,
+# what a legend calls it, and its parameters.
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {"fixed": ("", {})}
 TASKS = ("phonemes", "letters")
 PARTS = tuple(

@@ -207,3 +207,5 @@ def test_what_is_no_metric():
         bootstrap(3, Y, GOOD)
     with pytest.raises(TypeError, match="sequence 0 is a string; expected lists of labels"):
         bootstrap("accuracy", ["O", "B"], ["O", "B"])
+    with pytest.raises(TypeError, match="sequence 0 is 1; expected lists of labels: wrap flat"):
+        bootstrap("accuracy", np.array([1, 2]), np.array([1, 2]))

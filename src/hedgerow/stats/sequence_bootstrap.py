@@ -251,15 +251,15 @@ def _cut(y: Any, offsets: NDArray[np.int64]) -> list[Any] | None:
 
 def _keep_known(y_true: Any, *predictions: Any) -> list[LabelLists]:
     """True and predicted labels where the true one is known."""
-    truth = [_plain(labels) for labels in y_true]
+    given = [side for side in (y_true, *predictions) if side is not None]
+    truth, *others = ([_plain(labels) for labels in side] for side in given)
+    for side in others:
+        pair_sequences(truth, side)
     known = [[not is_missing(label) for label in labels] for labels in truth]
-    sides = [truth]
-    for side in predictions:
-        if side is not None:
-            lists = [_plain(labels) for labels in side]
-            pair_sequences(truth, lists)
-            sides.append(lists)
-    return [[list(compress(*pair)) for pair in zip(side, known, strict=True)] for side in sides]
+    return [
+        [list(compress(*pair)) for pair in zip(side, known, strict=True)]
+        for side in (truth, *others)
+    ]
 
 
 def _plain(labels: Any) -> Any:
