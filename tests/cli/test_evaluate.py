@@ -154,7 +154,7 @@ def test_resamples_that_cannot_be(chunk_model, test_set, tmp_path, capsys):
     file = tmp_path / "one.txt"
     file.write_text(conll(SENTENCES[:1]))
     message = complaint(capsys, "eval", chunk_model, file, "--bootstrap", 10)
-    assert message.startswith("y_true has 1 sequences with labels; a bootstrap draws among two")
+    assert message.startswith("y_true has 1 sequence with labels; a bootstrap draws among two")
 
 
 def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from hedgerow.counting import count_of
 from hedgerow.encode.codes import is_missing
 from hedgerow.encode.groups import read_groups
 from hedgerow.metrics.pairs import pair_sequences
@@ -133,12 +134,12 @@ def bootstrap(
     kept = np.array([len(labels) > 0 for labels in truth], np.bool_)
     if kept.sum() < 2:
         raise ValueError(
-            f"y_true has {kept.sum()} sequences with labels; a bootstrap draws among two or more"
+            f"y_true has {count_of(int(kept.sum()), 'sequence')} with labels; a bootstrap draws "
+            "among two or more"
         )
     truth, *predictions = (list(compress(side, kept)) for side in (truth, *predictions))
     weights = None if weights is None else weights[kept]
     measures = [_prepare(metric, truth, side, weights) for side in predictions]
-
     return resample(
         measures,
         len(truth),
@@ -195,7 +196,10 @@ def resample(
 
 
 def _test(differences: NDArray[np.float64]) -> float:
-    """Two-sided p-value: what share of an interval by percentiles would just reach 0."""
+    """Two-sided p-value: twice the share of differences that are on the other side of 0.
+
+    An interval by percentiles, of level 1 - p, just reaches 0.
+    """
     n = len(differences)
     tails = [(np.sum(side) + 1) / (n + 1) for side in (differences <= 0, differences >= 0)]
     return float(min(2 * min(tails), 1.0))

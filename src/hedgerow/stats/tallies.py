@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.labels.classes import shorten
 from hedgerow.metrics.chunks import count_chunks
 from hedgerow.metrics.flat import is_of_positions
+from hedgerow.metrics.known_chunks import look_like_chunks
 from hedgerow.metrics.scores import Scores
 from hedgerow.scorers import PositionScorer
 
@@ -47,6 +49,12 @@ class ChunkMetric:
 
     def tally(self, y_true: LabelLists, y_pred: LabelLists) -> Tally:
         """Numbers of true, predicted and correct chunks."""
+        labels = {*chain.from_iterable(y_true), *chain.from_iterable(y_pred)}
+        if self.scheme is None and labels != {"O"} and not look_like_chunks(labels):
+            raise ValueError(
+                f"{self.figure} of chunks needs labels such as B-NP, I-NP and O, got "
+                f"{shorten(sorted(map(str, labels)))}"
+            )
         counts = np.array(count_chunks(y_true, y_pred, self.scheme), np.float64)
         return Tally(counts, self._score)
 
