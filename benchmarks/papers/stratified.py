@@ -1,4 +1,4 @@
-"""Experiments of Gutmann and Kersting (2006), "Stratified Gradient Boosting for Fast Training of
+"""Experiments of Gutmann and Kersting, "Stratified Gradient Boosting for Fast Training of
 Conditional Random Fields", with TreeCRF.
 
     stratified.py EXPERIMENT [--only PART ...] [--jobs N] [--quick] [...]
@@ -20,5 +20,5 @@ import experiments
 EXPERIMENTS = ("curves",)
 
 if __name__ == "__main__":
-    title = "Gutmann and Kersting (2006), stratified gradient boosting"
+    title = "Gutmann and Kersting, stratified gradient boosting"
     experiments.run_paper("stratified", EXPERIMENTS, title, __doc__)

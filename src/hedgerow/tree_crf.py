@@ -136,7 +136,7 @@ class TreeCRF(Estimator):
         counting for 1 / probability, so that sums stay right on average (importance sampling).
     stratified : bool, default False
         Whether to keep all examples of the labels that were observed and only some of the others
-        (Gutmann and Kersting 2006): with many labels most examples are of labels that were not.
+        (after Gutmann and Kersting): with many labels most examples are of labels that were not.
     negative_ratio : float, default 3.0
         How many of the others, for each one that was observed.
     negative_weight : {"unbiased", "none", "balanced"}, default "unbiased"
