@@ -99,10 +99,10 @@ std::shared_ptr<MemoryPool> or_new(const std::shared_ptr<MemoryPool>& pool) {
 
 std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> curvatures,
                                         double trim, std::optional<Doubles> scales,
-                                        OptionalArray<const uint8_t, 1> selected,
-                                        double negative_ratio, std::optional<Codes> codes,
-                                        uint64_t key, bool opposite, int n_threads,
-                                        std::shared_ptr<MemoryPool> pool) {
+                                        OptionalArray<const uint8_t, 1> selected, double share,
+                                        double negative_ratio, NegativeWeight negative_weight,
+                                        std::optional<Codes> codes, uint64_t key, bool opposite,
+                                        int n_threads, std::shared_ptr<MemoryPool> pool) {
   const size_t n_positions = gradients.shape(0), n_outputs = gradients.shape(1);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check(curvatures.shape(0) == n_positions &&
@@ -110,6 +110,7 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
         "curvatures must have one for each position and output, or one for each position");
   check_shape(scales, {n_positions}, "scales must have one for each position");
   check_shape(selected, {n_positions}, "selected must have one for each position");
+  check(share > 0.0, "a share of the examples must be above 0");
   check(codes || !(negative_ratio > 0.0), "a negative ratio needs codes");
   if (codes) check_codes(*codes, n_positions, n_outputs);
   check(!opposite || (n_outputs == 2 && !(negative_ratio > 0.0)),
@@ -120,8 +121,14 @@ std::unique_ptr<Examples> read_examples(Table gradients, Array<const float, 2> c
                               curvatures.data(),
                               curvatures.shape(1) == n_outputs,
                               opposite};
-  const Sampling sampling{trim,           data_or_null(scales), data_or_null(selected),
-                          negative_ratio, data_or_null(codes),  key};
+  const Sampling sampling{trim,
+                          data_or_null(scales),
+                          data_or_null(selected),
+                          negative_ratio,
+                          data_or_null(codes),
+                          key,
+                          negative_weight,
+                          share};
   std::unique_ptr<Examples> examples;
   run_kernel([&](Stop& stop) {
     examples = std::make_unique<Examples>(table, sampling, or_new(pool), n_threads, stop);
@@ -179,12 +186,16 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
   run_kernel([&](Stop& stop) { examples.add(derivatives, sampling, n_threads, stop); });
 }
 
-void stratify_context_examples(ContextExamples& examples, Codes codes, double negative_ratio,
-                               uint64_t key, int n_threads) {
-  check(static_cast<int64_t>(codes.shape(0)) >= examples.n_positions() && negative_ratio > 0.0,
-        "sampling by label needs a code for each position, and a ratio above 0");
-  const Sampling sampling{0.0, nullptr, nullptr, negative_ratio, codes.data(), key};
-  run_kernel([&](Stop& stop) { examples.stratify(sampling, n_threads, stop); });
+void draw_context_examples(ContextExamples& examples, double share, double negative_ratio,
+                           NegativeWeight negative_weight, std::optional<Codes> codes, uint64_t key,
+                           int n_threads) {
+  check(share > 0.0, "a share of the examples must be above 0");
+  check(!(negative_ratio > 0.0) ||
+            (codes && static_cast<int64_t>(codes->shape(0)) >= examples.n_positions()),
+        "sampling by label needs a code for each position");
+  const Sampling sampling{0.0, nullptr,         nullptr, negative_ratio, data_or_null(codes),
+                          key, negative_weight, share};
+  run_kernel([&](Stop& stop) { examples.draw(sampling, n_threads, stop); });
 }
 
 std::tuple<Returned<int32_t>, Returned<float>, Returned<float>> arrays_of_output(
@@ -268,10 +279,16 @@ void bind_trees(nb::module_& module) {
           nb::arg("n_threads") = 1);
   nb::class_<MemoryPool>(module, "MemoryPool", "Memory of a round, kept for the next one.")
       .def(nb::init<>());
+  nb::enum_<NegativeWeight>(module, "NegativeWeight",
+                            "How much examples of labels not observed count that are drawn.")
+      .value("UNBIASED", NegativeWeight::kUnbiased)
+      .value("NONE", NegativeWeight::kNone)
+      .value("BALANCED", NegativeWeight::kBalanced);
   nb::class_<Examples>(module, "Examples", "What the trees of a round learn from.")
       .def(nb::new_(&read_examples), array("gradients"), array("curvatures"), nb::kw_only(),
            nb::arg("trim"), optional_array("scales") = nb::none(),
-           optional_array("selected") = nb::none(), nb::arg("negative_ratio") = 0.0,
+           optional_array("selected") = nb::none(), nb::arg("share") = 1.0,
+           nb::arg("negative_ratio") = 0.0, nb::arg("negative_weight") = NegativeWeight::kUnbiased,
            optional_array("codes") = nb::none(), nb::arg("key") = 0, nb::arg("opposite") = false,
            nb::arg("n_threads"), nb::arg("pool").none() = nb::none())
       .def_static("of_lists", &list_examples, array("offsets"), array("positions"),
@@ -292,8 +309,9 @@ void bind_trees(nb::module_& module) {
            array("gradients"), optional_array("probabilities"), array("curvatures"), nb::kw_only(),
            nb::arg("trim"), optional_array("scales") = nb::none(),
            optional_array("selected") = nb::none(), nb::arg("n_threads"))
-      .def("stratify", &stratify_context_examples, array("codes"), nb::arg("negative_ratio"),
-           nb::arg("key"), nb::arg("n_threads"))
+      .def("draw", &draw_context_examples, nb::kw_only(), nb::arg("share") = 1.0,
+           nb::arg("negative_ratio") = 0.0, nb::arg("negative_weight") = NegativeWeight::kUnbiased,
+           optional_array("codes") = nb::none(), nb::arg("key"), nb::arg("n_threads"))
       .def("n_rows", &ContextExamples::n_rows, nb::arg("output"));
   nb::class_<GrowthRules>(module, "GrowthRules", "What a tree may be, and how far it may go.")
       .def(nb::new_(&read_rules), nb::kw_only(), nb::arg("max_leaves"), nb::arg("max_depth"),

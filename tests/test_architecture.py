@@ -13,11 +13,11 @@ ROOT = Path(hedgerow.__file__).parent
 LAYERS = """
     counting notebook shared_parameters
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
-    sequences state stats suggestions tables threads version
+    sequences state suggestions tables threads version
   / description encode lbfgs lock named_parameters pivot seen_groups
   / files labels metrics trees
   / linear preprocessing scorers trellis weighting
-  / decoding explain inspection model_selection
+  / decoding explain inspection model_selection stats
   / objectives persist potentials
   / checkpoint model
   / model_json training

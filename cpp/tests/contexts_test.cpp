@@ -67,11 +67,12 @@ struct Problem {
     Stop stop(nullptr);
     const TreeData data(bins(), {n_sequences(), offsets.data(), 1, 1}, n_threads, stop);
     ContextExamples examples(make_pairs(), offsets.back());
-    const Sampling sampling{0.5, nullptr, nullptr, 1.0, codes.data(), 7};
+    Sampling sampling{0.5, nullptr, nullptr, 1.0, codes.data(), 7};
+    sampling.share = 0.9;
     examples.add({0, offsets.back(), n_sequences(), offsets.data(), gradients.data(),
                   newton ? probabilities.data() : nullptr, curvatures.data()},
                  sampling, n_threads, stop);
-    examples.stratify(sampling, n_threads, stop);
+    examples.draw(sampling, n_threads, stop);
     const GrowthRules rules{12, 6, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0};
     return grow_trees(data, examples, rules, nullptr, 3, kPoolOfContexts, n_threads, stop);
   }

@@ -114,6 +114,57 @@ TEST(stratified) {
   CHECK(sampled(9.0).size() == kPositions);
 }
 
+// How much examples count that are drawn among the others.
+TEST(weights_of_negatives) {
+  constexpr int64_t kPositions = 1000;
+  const std::vector<double> gradients(kPositions, 0.5);
+  const std::vector<float> curvatures(kPositions, 0.25f);
+  std::vector<int32_t> codes(kPositions, -1);
+  std::fill_n(codes.begin(), 100, 0);
+  const DerivativeTable table{kPositions, 1, gradients.data(), curvatures.data(), true};
+  Stop stop(nullptr);
+  const auto check = [&](double ratio, NegativeWeight weight, double expected) {
+    Sampling sampling{-1.0, nullptr, nullptr, ratio, codes.data(), 3};
+    sampling.negative_weight = weight;
+    const Examples examples(table, sampling, kExamplesPool, 1, stop);
+    for (const Derivatives& d : examples.of_output(0)) {
+      CHECK_NEAR(d.gradient / 0.5, codes[d.position] == 0 ? 1.0 : expected, 1e-6);
+      CHECK_NEAR(d.curvature / 0.25, codes[d.position] == 0 ? 1.0 : expected, 1e-6);
+    }
+  };
+  check(3.0, NegativeWeight::kUnbiased, 3.0);
+  check(3.0, NegativeWeight::kNone, 1.0);
+  check(3.0, NegativeWeight::kBalanced, 1.0 / 3.0);
+  check(100.0, NegativeWeight::kUnbiased, 1.0);
+  check(100.0, NegativeWeight::kBalanced, 1.0 / 9.0);
+}
+
+// About the share that is asked for, the large ones for sure, and sums that stay nearly the same.
+TEST(drawn_by_size) {
+  constexpr int64_t kPositions = 10000;
+  std::vector<double> gradients(kPositions);
+  for (double& gradient : gradients) gradient = uniform(-1, 1) * uniform(0, 1) * uniform(0, 1);
+  const std::vector<float> curvatures(kPositions, 0.0f);
+  const DerivativeTable table{kPositions, 1, gradients.data(), curvatures.data(), true};
+  Stop stop(nullptr);
+  double total = 0.0;
+  for (const double gradient : gradients) total += std::abs(gradient);
+  for (const double share : {0.8, 0.3, 0.05}) {
+    context = "share " + std::to_string(share);
+    Sampling sampling{-1.0, nullptr, nullptr, 0.0, nullptr, 3};
+    sampling.share = share;
+    const Examples examples(table, sampling, kExamplesPool, 2, stop);
+    const std::span<const Derivatives> found = examples.of_output(0);
+    CHECK_NEAR(static_cast<double>(found.size()), share * kPositions, 5 * std::sqrt(kPositions));
+    double sum = 0.0;
+    for (const Derivatives& d : found) {
+      sum += std::abs(d.gradient);
+      CHECK(std::abs(d.gradient) >= 0.999 * std::abs(gradients[d.position]));
+    }
+    CHECK_NEAR(sum / total, 1.0, 0.1);
+  }
+}
+
 TEST(derivatives_that_make_no_sense) {
   for (const Derivatives& d : {Derivatives{0, NAN, 1.0f}, {0, 1.0f, INFINITY}, {0, 1.0f, -1.0f}})
     CHECK_THROWS(std::invalid_argument, units_of({d}), "derivatives must be finite");

@@ -172,27 +172,57 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
       });
 }
 
-void ContextExamples::stratify(const Sampling& sampling, int n_threads, Stop& stop) {
+template <class Weigh>
+void ContextExamples::keep(int output, Weigh weigh) {
+  const int n_contexts = contexts_.n_contexts(output);
+  auto& [rows, entries, magnitudes] = by_output_[output];
+  magnitudes.assign(1, {});
+  int64_t n_kept = 0;
+  for (int64_t i = 0; i < std::ssize(rows); ++i) {
+    const float weight = weigh(i);
+    if (weight == 0.0f) continue;
+    rows[n_kept] = {rows[i].position, rows[i].curvature * weight, 0.0f};
+    for (int c = 0; c < n_contexts; ++c) {
+      const ContextEntry entry = entries[i * n_contexts + c];
+      entries[n_kept * n_contexts + c] = {entry.gradient * weight, entry.probability};
+    }
+    sum_up(output, n_kept++, magnitudes[0]);
+  }
+  rows.resize(n_kept);
+  entries.resize(n_kept * n_contexts);
+}
+
+void ContextExamples::draw_by_size(int output, const Sampling& sampling) {
+  const int n_contexts = contexts_.n_contexts(output);
+  const auto& [rows, entries, _] = by_output_[output];
+  std::vector<float> sizes;
+  sizes.reserve(rows.size());
+  for (int64_t i = 0; i < std::ssize(rows); ++i) {
+    float gradients = 0.0f;
+    for (int c = 0; c < n_contexts; ++c)
+      gradients += std::abs(entries[i * n_contexts + c].gradient);
+    const float p = rows[i].probability;
+    sizes.push_back(
+        example_size(gradients, rows[i].curvature * (has_probabilities_ ? p * (1.0f - p) : 1.0f)));
+  }
+  const DrawnBySize drawn(sizes, sampling, output);
+  keep(output, [&](int64_t i) { return drawn.weigh(rows[i].position, sizes[i]); });
+}
+
+void ContextExamples::stratify(int output, const Sampling& sampling) {
+  const LargeVector<ContextRow>& rows = by_output_[output].rows;
+  int64_t n_positive = 0;
+  for (const ContextRow& row : rows) n_positive += sampling.codes[row.position] == output;
+  const Negatives negatives(sampling, output, n_positive, std::ssize(rows));
+  keep(output, [&](int64_t i) { return negatives.weigh(rows[i].position); });
+}
+
+void ContextExamples::draw(const Sampling& sampling, int n_threads, Stop& stop) {
   parallel_for(n_outputs(), n_threads, stop, [&](int64_t k) {
     stop.check();
-    const int output = static_cast<int>(k), n_contexts = contexts_.n_contexts(output);
-    auto& [rows, entries, magnitudes] = by_output_[k];
-    magnitudes.assign(1, {});
-    int64_t n_positive = 0, n_kept = 0;
-    for (const ContextRow& row : rows) n_positive += sampling.codes[row.position] == output;
-    const Negatives negatives(sampling, output, n_positive, std::ssize(rows));
-    for (int64_t i = 0; i < std::ssize(rows); ++i) {
-      const float weight = negatives.weigh(rows[i].position);
-      if (weight == 0.0f) continue;
-      rows[n_kept] = {rows[i].position, rows[i].curvature * weight, 0.0f};
-      for (int c = 0; c < n_contexts; ++c) {
-        const ContextEntry entry = entries[i * n_contexts + c];
-        entries[n_kept * n_contexts + c] = {entry.gradient * weight, entry.probability};
-      }
-      sum_up(output, n_kept++, magnitudes[0]);
-    }
-    rows.resize(n_kept);
-    entries.resize(n_kept * n_contexts);
+    const int output = static_cast<int>(k);
+    if (sampling.share < 1.0) draw_by_size(output, sampling);
+    if (sampling.negative_ratio > 0.0) stratify(output, sampling);
   });
 }
 

@@ -60,8 +60,8 @@ class ContextExamples {
   // Rows whose gradients sum to no more than the trim, signs apart, are left out. The sampling is
   // that of all positions.
   void add(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads, Stop& stop);
-  // Draws among the rows of labels that were not observed.
-  void stratify(const Sampling& sampling, int n_threads, Stop& stop);
+  // Draws among the rows, by their sizes and then among those of labels that were not observed.
+  void draw(const Sampling& sampling, int n_threads, Stop& stop);
 
  private:
   struct OfOutput {
@@ -72,6 +72,11 @@ class ContextExamples {
   void mark_rows(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads,
                  Stop& stop);
   void write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end, int64_t* next);
+  void draw_by_size(int output, const Sampling& sampling);
+  void stratify(int output, const Sampling& sampling);
+  // Keeps rows that weigh(row) finds to count for something, by how much they do.
+  template <class Weigh>
+  void keep(int output, Weigh weigh);
   // Fills in what is known of an output's row once its entries are.
   void sum_up(int output, int64_t row, Magnitudes& magnitudes);
 

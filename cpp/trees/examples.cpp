@@ -23,39 +23,101 @@ void for_examples_at(const DerivativeTable& table, const Sampling& sampling, int
     if (!(std::abs(gradients[k]) <= limit)) take(k, gradients[k]);  // NaN too, which is refused
 }
 
-// Keeps all examples of an output where its label was observed, and a share of the others, which
-// count for as much as all of them in the mean; returns how many are left.
+// Keeps examples that weigh(i) finds to count for something, by how much they do; returns how many
+// are left.
+template <class Weigh>
+int64_t keep(std::span<Derivatives> examples, Weigh weigh) {
+  int64_t n_kept = 0;
+  for (int64_t i = 0; i < std::ssize(examples); ++i) {
+    const float weight = weigh(i);
+    if (weight == 0.0f) continue;
+    const auto [position, gradient, curvature] = examples[i];
+    examples[n_kept++] = {position, gradient * weight, curvature * weight};
+  }
+  return n_kept;
+}
+
+int64_t draw_by_size(std::span<Derivatives> examples, int output, const Sampling& sampling) {
+  std::vector<float> sizes;
+  sizes.reserve(examples.size());
+  for (const Derivatives& e : examples) sizes.push_back(example_size(e.gradient, e.curvature));
+  const DrawnBySize drawn(sizes, sampling, output);
+  return keep(examples, [&](int64_t i) { return drawn.weigh(examples[i].position, sizes[i]); });
+}
+
+// Keeps all examples of an output where its label was observed, and a share of the others.
 int64_t stratify(std::span<Derivatives> examples, int output, const Sampling& sampling) {
   int64_t n_positive = 0;
   for (const Derivatives& example : examples)
     n_positive += sampling.codes[example.position] == output;
   const Negatives negatives(sampling, output, n_positive, std::ssize(examples));
-  int64_t n_kept = 0;
-  for (Derivatives example : examples) {
-    const float weight = negatives.weigh(example.position);
-    if (weight == 0.0f) continue;
-    example.gradient *= weight;
-    example.curvature *= weight;
-    examples[n_kept++] = example;
-  }
-  return n_kept;
+  return keep(examples, [&](int64_t i) { return negatives.weigh(examples[i].position); });
 }
 
+int64_t draw(std::span<Derivatives> examples, int output, const Sampling& sampling) {
+  if (sampling.share < 1.0) examples = examples.first(draw_by_size(examples, output, sampling));
+  if (sampling.negative_ratio > 0.0) return stratify(examples, output, sampling);
+  return std::ssize(examples);
+}
+
+// The c of sum_i min(1, c size_i) = n_wanted, by Newton's method: the sum is concave in c, so that
+// it comes from below, and a c that is still too small draws fewer examples, which count for more.
+double find_rate(std::span<const float> sizes, double n_wanted) {
+  constexpr int kMaxIterations = 50;
+  double rate = 0.0;
+  int64_t n_sure = -1;
+  for (int i = 0; i < kMaxIterations; ++i) {
+    double rest = 0.0;
+    int64_t n = 0;
+    for (const float size : sizes) {
+      const bool is_sure = rate * size >= 1.0;
+      n += is_sure;
+      rest += is_sure ? 0.0 : size;
+    }
+    if (n == n_sure || rest == 0.0) break;
+    n_sure = n;
+    rate = (n_wanted - static_cast<double>(n)) / rest;
+  }
+  return rate;
+}
+
+// Draws by size have keys of their own.
+constexpr uint64_t kBySize = uint64_t{1} << 32;
+
 }  // namespace
+
+DrawnBySize::DrawnBySize(std::span<const float> sizes, const Sampling& sampling, int output)
+    : key_(derive_key(sampling.key, kBySize + static_cast<uint64_t>(output))),
+      rate_(find_rate(sizes, sampling.share * static_cast<double>(sizes.size()))) {}
+
+float DrawnBySize::weigh(int32_t position, float size) const {
+  const double probability = rate_ * size;
+  if (probability >= 1.0) return 1.0f;
+  const bool is_left_out = draw_uniform(key_, static_cast<uint64_t>(position)) >= probability;
+  return is_left_out ? 0.0f : static_cast<float>(1.0 / probability);
+}
 
 Negatives::Negatives(const Sampling& sampling, int output, int64_t n_positive, int64_t n_examples)
     : codes_(sampling.codes),
       output_(output),
       key_(derive_key(sampling.key, static_cast<uint64_t>(output))) {
-  const int64_t n_negative = n_examples - n_positive;
-  share_ = sampling.negative_ratio * static_cast<double>(std::max<int64_t>(n_positive, 1)) /
-           static_cast<double>(std::max<int64_t>(n_negative, 1));
+  const auto n_positives = static_cast<double>(std::max<int64_t>(n_positive, 1));
+  const auto n_negatives = static_cast<double>(std::max<int64_t>(n_examples - n_positive, 1));
+  share_ = std::min(sampling.negative_ratio * n_positives / n_negatives, 1.0);
+  switch (sampling.negative_weight) {
+    case NegativeWeight::kUnbiased: weight_ = static_cast<float>(1.0 / share_); break;
+    case NegativeWeight::kNone: weight_ = 1.0f; break;
+    case NegativeWeight::kBalanced:
+      weight_ = static_cast<float>(n_positives / (share_ * n_negatives));
+      break;
+  }
 }
 
 float Negatives::weigh(int32_t position) const {
-  if (share_ >= 1.0 || codes_[position] == output_) return 1.0f;
-  const bool is_drawn = draw_uniform(key_, static_cast<uint64_t>(position)) < share_;
-  return is_drawn ? static_cast<float>(1.0 / share_) : 0.0f;
+  if (codes_[position] == output_) return 1.0f;
+  const bool is_drawn =
+      share_ >= 1.0 || draw_uniform(key_, static_cast<uint64_t>(position)) < share_;
+  return is_drawn ? weight_ : 0.0f;
 }
 
 // Threads first count the examples of their positions, then write them where they belong.
@@ -84,11 +146,11 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
                                         table.curvatures[at]};
           });
       });
-  if (!(sampling.negative_ratio > 0.0)) return;
+  if (!sampling.draws_examples()) return;
   parallel_for(n_outputs, n_threads, stop, [&](int64_t k) {
     stop.check();
     const std::span all(by_output_[k].data(), static_cast<size_t>(sizes_[k]));
-    sizes_[k] = stratify(all, static_cast<int>(k), sampling);
+    sizes_[k] = draw(all, static_cast<int>(k), sampling);
   });
 }
 

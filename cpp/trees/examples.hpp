@@ -35,8 +35,12 @@ struct DerivativeTable {
   bool is_opposite = false;
 };
 
-// Which examples take part. Those that move the loss least can be left out, and so can a share of
-// those of labels that were not observed, the others counting for more in their place.
+// How much examples count that are drawn among those of labels not observed: for all of them in the
+// mean; as much as any other; or together as much as those of the observed label.
+enum class NegativeWeight { kUnbiased, kNone, kBalanced };
+
+// Which examples take part. Those that move the loss least can be left out. Of the others a share
+// can be drawn by their sizes, and then a share of those of labels that were not observed.
 struct Sampling {
   double trim;              // leave out |gradient| <= trim * scale
   const double* scales;     // (N,) how much a position counts, 0: it is left out; null: all 1
@@ -44,6 +48,34 @@ struct Sampling {
   double negative_ratio;    // examples of labels not observed for each one that was; 0: all
   const int32_t* codes;     // (N,) the observed label, -1 if unknown; null if the ratio is 0
   uint64_t key;
+  NegativeWeight negative_weight = NegativeWeight::kUnbiased;
+  double share = 1.0;  // of the examples that are drawn by size; 1: all
+
+  bool draws_examples() const { return share < 1.0 || negative_ratio > 0.0; }
+};
+
+// How much an example matters to the trees. A leaf's value v = -sum g / sum h varies least if
+// examples are drawn in proportion to |g + v h|, see Ibragimov and Gusev (2019), Minimal Variance
+// Sampling in Stochastic Gradient Boosting; v is not known yet, but for its order.
+inline float example_size(float gradient, float curvature) {
+  constexpr double kValue = 0.1;
+  const double g = gradient, vh = kValue * curvature;
+  return static_cast<float>(std::sqrt(g * g + vh * vh));
+}
+
+// Which examples of an output are drawn by their sizes: each with the probability min(1, c size),
+// so that their mean number is the share that is asked for. They count for 1 / probability.
+class DrawnBySize {
+ public:
+  // Sizes of all examples.
+  DrawnBySize(std::span<const float> sizes, const Sampling& sampling, int output);
+
+  // How much an example counts; 0: it is left out. NaN stays NaN, which is refused later.
+  float weigh(int32_t position, float size) const;
+
+ private:
+  uint64_t key_;
+  double rate_;
 };
 
 // Which examples of an output are drawn where its label was not observed.
@@ -59,6 +91,7 @@ class Negatives {
   int output_;
   uint64_t key_;
   double share_;
+  float weight_;
 };
 
 // The examples of every output, by position.

@@ -30,6 +30,7 @@ MEANT = {
     ("monotone_constraints",): "monotonic_cst monotone_cst monotonic_constraints mc",
     ("interaction_constraints",): "interaction_cst",
     ("subsample",): "bagging_fraction sample_rate",
+    ("sampling_method",): "data_sample_strategy bootstrap_type",
     ("reg_lambda",): "lambda lambda_ lambda_l2 l2 l2_regularization l2_leaf_reg reg_l2",
     ("reg_alpha",): "alpha lambda_l1 l1 l1_regularization reg_l1 c1",
     ("early_stopping_rounds",): (

@@ -15,6 +15,7 @@ from hedgerow.boosting.column_rules import (
 )
 from hedgerow.boosting.settings import (
     CurvatureKind,
+    SamplingMethod,
     Transitions,
     TransitionStep,
     check_tree_parameters,
@@ -33,6 +34,7 @@ from hedgerow.training.eval_metrics import MetricOrName
 from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.stopping import Callback
 from hedgerow.trees.forest import importances, tree_rounds
+from hedgerow.trees.sampling import NegativeWeight
 from hedgerow.trees.table import tree_table
 
 
@@ -129,11 +131,19 @@ class TreeCRF(Estimator):
     subsample : float, default 1.0
         Share of the sequences that a round learns from, drawn anew every time. Half of them often
         give a better model in less time.
+    sampling_method : {"uniform", "gradient_based"}, default "uniform"
+        What `subsample` is a share of: of the sequences, each as likely as any other; or of the
+        examples, a position and a label, each with a probability in proportion to its gradient and
+        counting for 1 / probability, so that sums stay right on average (importance sampling).
     stratified : bool, default False
-        Whether to keep all examples of the labels that were observed and only some of the others,
-        which then count for more: with many labels most examples are of labels that were not.
+        Whether to keep all examples of the labels that were observed and only some of the others
+        (after Gutmann and Kersting): with many labels most examples are of labels that were not.
     negative_ratio : float, default 3.0
         How many of the others, for each one that was observed.
+    negative_weight : {"unbiased", "none", "balanced"}, default "unbiased"
+        How much those of the others count that are kept: for all of them, so that sums stay right
+        on average; just as they are, which favours observed labels; or together as much as the
+        examples of the observed label.
     objective : str or object, default "likelihood"
         What the model is trained for: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
@@ -211,8 +221,10 @@ class TreeCRF(Estimator):
         pattern_lambda: PatternLambda = "auto",
         trim: float | None = None,
         subsample: float = 1.0,
+        sampling_method: SamplingMethod = "uniform",
         stratified: bool = False,
         negative_ratio: float = 3.0,
+        negative_weight: NegativeWeight = "unbiased",
         objective: str | Objective = "likelihood",
         sharpness: float = 5.0,
         warm_rounds: int | None = None,
@@ -258,8 +270,10 @@ class TreeCRF(Estimator):
         self.pattern_lambda = pattern_lambda
         self.trim = trim
         self.subsample = subsample
+        self.sampling_method = sampling_method
         self.stratified = stratified
         self.negative_ratio = negative_ratio
+        self.negative_weight = negative_weight
         self.objective = objective
         self.sharpness = sharpness
         self.warm_rounds = warm_rounds

@@ -21,6 +21,7 @@ from reference.fitted_model import Losses, count_positions, read_model
 from reference.linear import NaiveModel, strength_by_length
 
 EPSILON = np.finfo(np.float64).eps
+SINGLE_EPSILON = np.finfo(np.float32).eps
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,15 @@ class Question:
 
         Every addition rounds by at most half of EPSILON times the magnitude of all terms; a score
         and log Z take fewer than 128 of them. The oracle adds up as many probabilities as there
-        are labellings.
+        are labellings. Scores of trees that ask about labels are kept in single precision, and
+        rounded in every round.
         """
         n_labellings = max(len(exact.probs) for exact in self.exact)
-        return EPSILON * (n_labellings + 64 * max(map(self.model.magnitude, self.xs)))
+        magnitude = max(map(self.model.magnitude, self.xs))
+        slack = EPSILON * (n_labellings + 64 * magnitude)
+        if isinstance(self.crf, TreeCRF) and self.crf.transitions == "trees":
+            slack += SINGLE_EPSILON * (self.crf.n_rounds_ + 1) * magnitude
+        return float(slack)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -203,7 +203,9 @@ OPTIONS = st.fixed_dictionaries(
         "reg_lambda": st.sampled_from([0.0, 1.0]),
         "max_step": st.sampled_from([None, 0.5]),
         "subsample": st.sampled_from([0.5, 1.0]),
+        "sampling_method": st.sampled_from(["uniform", "gradient_based"]),
         "stratified": st.booleans(),
+        "negative_weight": st.sampled_from(["unbiased", "none", "balanced"]),
         "window": st.sampled_from([0, 1]),
         "transitions": st.sampled_from(["weights", "trees"]),
     }

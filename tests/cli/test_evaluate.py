@@ -8,7 +8,7 @@ import pytest
 import hedgerow
 from hedgerow.files import Recipe, read_file
 from hedgerow.metrics import chunk_scores, label_scores
-from hedgerow.stats import mcnemar
+from hedgerow.stats import bootstrap, mcnemar
 from reference.command_line import SENTENCES, complaint, conll, give, run, train
 
 HARD = [
@@ -121,6 +121,40 @@ def test_two_models(chunk_model, other_model, test_set, capsys):
     rows = {line.split(" ")[0]: line.split()[1:] for line in out.splitlines() if line}
     for name, test in (("positions", by_position), ("sequences", by_sequence)):
         assert rows[name] == [str(test.n_only_a), str(test.n_only_b), f"{test.p_value:.3g}"]
+
+
+def test_confidence_intervals(chunk_model, other_model, test_set, capsys):
+    answered = [answers(path, test_set) for path in (chunk_model, other_model)]
+    y, guesses = answered[0][1].y, [guess for _, _, guess in answered]
+    draws = {"n_resamples": 50, "random_state": 0}
+    options = "--bootstrap", 50
+    for models, sides in ([[chunk_model], guesses[:1]], [[chunk_model, other_model], guesses]):
+        asked = "eval", models[0], test_set, *models[1:], *options
+        found = json.loads(run(capsys, *asked, "--json"))["bootstrap"]
+        out = " ".join(run(capsys, *asked).split())
+        assert set(found) == {"accuracy", "sequence_accuracy", "chunk_f1"}
+        for name, figures in found.items():
+            expected = bootstrap(name, y, *sides, **draws)
+            assert figures == {key: getattr(expected, key) for key in figures}
+            interval = f"{100 * expected.low:.2f} % {100 * expected.high:.2f} %"
+            assert interval in out
+            if len(models) == 2:
+                assert f"{interval} {expected.p_value:.3g}" in out
+        assert "by 50 resamples of whole sequences" in out
+    strict = json.loads(
+        run(capsys, "eval", chunk_model, test_set, "--strict", "IOB2", *options, "--json")
+    )
+    assert strict["bootstrap"]["chunk_f1"]["value"] == strict["chunks"]["f1"]
+    assert "bootstrap" not in json.loads(run(capsys, "eval", chunk_model, test_set, "--json"))
+
+
+def test_resamples_that_cannot_be(chunk_model, test_set, tmp_path, capsys):
+    message = complaint(capsys, "eval", chunk_model, test_set, "--bootstrap", 0)
+    assert message == "n_resamples is 0; expected an integer of at least 1"
+    file = tmp_path / "one.txt"
+    file.write_text(conll(SENTENCES[:1]))
+    message = complaint(capsys, "eval", chunk_model, file, "--bootstrap", 10)
+    assert message.startswith("y_true has 1 sequence with labels; a bootstrap draws among two")
 
 
 def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):

@@ -48,7 +48,7 @@ OWN = {
         "newton": [True, False],
         "curvature": ["mixing", "length"],
         "window": [0, 2],
-        "sampled": [False, True],
+        "sampled": ["no", "by label", "by gradient"],
         "max_leaves": [None, 3],
         "gaps": [False, True],
     },
@@ -98,9 +98,11 @@ def case_of(estimator, row):
         parameters |= {"max_iter": 3, "tol": 0.0, "warm_iter": 2}
     else:
         parameters |= {"n_rounds": 3, "min_child_weight": 0.0, "warm_rounds": 1}
-        if row["sampled"]:
+        if row["sampled"] != "no":
             share = dict.fromkeys(("subsample", "colsample_bytree", "colsample_bynode"), 0.6)
             parameters |= share | {"stratified": True}
+        if row["sampled"] == "by gradient":
+            parameters |= {"sampling_method": "gradient_based", "negative_weight": "balanced"}
         if interactions in ("pairwise", "no_interactions"):
             parameters["interaction_constraints"] = interactions
     case = {

@@ -90,6 +90,8 @@ OF_TREES = [
     ),
     ("newton", BOOL, ["yes", None]),
     ("stratified", BOOL, [2]),
+    ("sampling_method", "expected 'uniform' or 'gradient_based'", ["goss", None]),
+    ("negative_weight", "expected 'unbiased', 'none' or 'balanced'", [None, 1.0]),
     ("curvature", CURVATURE, ["none", None]),
     ("transition_step", "expected 'auto', 'bound' or 'exact'", ["long"]),
     ("transitions", "expected 'weights' or 'trees'", ["pairs", None]),

@@ -40,6 +40,7 @@ DRAWS = {
     "colsample_bynode": 0.8,
     "random_state": 3,
 }
+BY_GRADIENT = DRAWS | {"sampling_method": "gradient_based", "negative_weight": "none"}
 EDGES = {"transition_attributes": True}
 CASES = [
     *((estimator, X, Y, {}) for estimator in ESTIMATORS),
@@ -56,6 +57,8 @@ CASES = [
     (TreeCRF, X, Y, {"window": 1, "class_weight": "balanced"}),
     (TreeCRF, X, Y, {"objective": "expected_accuracy", "warm_rounds": 1}),
     (TreeCRF, X, Y, DRAWS),
+    (TreeCRF, X, Y, BY_GRADIENT),
+    (TreeCRF, X[:100], Y[:100], BY_GRADIENT | {"transitions": "trees"}),
     (TreeCRF, X, Y, {"newton": False, "transition_step": "exact"}),
     (TreeCRF, X, Y, {"transitions": "trees", "order": 2}),
     (TreeCRF, X, Y, DRAWS | {"transitions": "trees"}),

@@ -80,8 +80,10 @@ PARAMETERS = {
         "transition_step": "exact",
         "trim": 0.001,
         "subsample": 0.9,
+        "sampling_method": "gradient_based",
         "stratified": True,
         "negative_ratio": 2.0,
+        "negative_weight": "balanced",
         "warm_rounds": 1,
     },
 }

@@ -75,3 +75,7 @@ def test_labels_that_do_not_go_together(true, predicted, message):
 def test_weights_that_do_not_fit():
     with pytest.raises(ValueError, match=r"shape \(2,\) but there are 3 sequences; pass one"):
         metrics.flat_accuracy_score(TRUE, PREDICTED, sample_weight=[1, 2])
+
+
+def test_a_metric_of_which_nothing_is_known():
+    assert flat(max)([["a"]], [["b"]]).tolist() == ["b"]  # it has no signature

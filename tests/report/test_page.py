@@ -13,6 +13,8 @@ from hedgerow import DataWarning, LinearCRF, TreeCRF, load
 from hedgerow.metrics import chunk_scores, label_scores
 from hedgerow.metrics.known_chunks import score_known_chunks
 from hedgerow.report import browser, calibration, features, trees, weights, write_report
+from hedgerow.stats.sequence_bootstrap import resample
+from hedgerow.stats.tallies import ChunkMetric, tally_metric
 from reference.report_page import Page, network_addresses
 
 RANDOM = np.random.default_rng(5)
@@ -124,6 +126,26 @@ def test_scores(write):
     confusion[cells["truth"], cells["predicted"]] = cells["count"]
     assert confusion.tolist() == expected.confusion.tolist()
     assert "Chunk F1" not in scores
+
+
+def test_intervals_of_scores(write):
+    partly = [[None, *labels[1:]] for labels in CHUNKS]
+    partly[1] = [None, None]  # nothing to draw
+    predicted = [labels.tolist() for labels in LINEAR.predict(WORDS)]
+    kept = [0, 2, 3]
+    sides = [[side[s][1:] for s in kept] for side in (partly, predicted)]
+    scores = write(LINEAR, WORDS, partly).data["scores"]
+    found = {score["name"]: score["interval"] for score in scores if score["interval"]}
+    for name, metric in (
+        ("Accuracy", "accuracy"),
+        ("Sequences without an error", "sequence_accuracy"),
+        ("Chunk F1", ChunkMetric("f1")),
+    ):
+        expected = resample([tally_metric(metric, *sides).measure], 3)
+        assert found.pop(name) == [expected.low, expected.high]
+    assert not found
+    alone = write(LINEAR, WORDS[:1], CHUNKS[:1]).data["scores"]
+    assert all(score["interval"] is None for score in alone)
 
 
 def test_chunk_scores(write):

@@ -36,6 +36,7 @@ KINDS = {
     TreeCRF: {
         "likelihood": {},
         "sampled": {"subsample": 0.6, "stratified": True, "colsample_bytree": 0.7},
+        "sampled by gradients": {"subsample": 0.4, "sampling_method": "gradient_based"},
         "pointwise": {"objective": "pointwise"},
         "accuracy": {"objective": "accuracy", "n_rounds": 45, "warm_rounds": 3},
         "own objective": {"objective": Brier()},

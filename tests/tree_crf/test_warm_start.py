@@ -26,6 +26,12 @@ STRATIFIED = {"stratified": True, "negative_ratio": 0.7, "random_state": 7}
 CASES = {
     "plain": (X, Y, {}),
     "all draws": (X, Y, COLUMNS | STRATIFIED | {"subsample": 0.6}),
+    "by gradients": (
+        X,
+        Y,
+        STRATIFIED
+        | {"subsample": 0.5, "sampling_method": "gradient_based", "negative_weight": "balanced"},
+    ),
     "first-order": (X, Y, {"newton": False, "class_weight": "balanced"}),
     "exact steps": (X, Y, {"transition_step": "exact", "order": 2}),
     "exact curvature": (X, Y, {"curvature": "exact", "window": (1, 2)}),

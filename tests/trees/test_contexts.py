@@ -130,11 +130,75 @@ def test_rows_of_labels_that_were_not_observed_are_drawn():
     examples.add(0, table.offsets, *added, trim=0.0, n_threads=1)
     assert examples.n_rows(0) == examples.n_rows(1) == 1000
     codes = (rng.random(1000) < 0.1).astype(np.int32)
-    examples.stratify(codes, 1.0, 5, 2)
+    examples.draw(negative_ratio=1.0, codes=codes, key=5, n_threads=2)
     assert abs(examples.n_rows(1) - 2 * codes.sum()) < 40
     assert examples.n_rows(0) == 1000
     examples.clear()
     assert examples.n_rows(0) == 0
+
+
+def sum_gradients(table, contexts, derivatives, **draws):
+    """Sum of the gradients of each output's rows, (K,), which a single leaf shows."""
+    examples = _core.ContextExamples(core_contexts(contexts), table.n_positions)
+    examples.add(0, table.offsets, *derivatives, trim=0.0, n_threads=1)
+    if draws:
+        examples.draw(**draws, n_threads=2)
+    data, scale = _core.TreeData(table.to_kernel(), 0, 0), 2.0**30
+    rules = _core.GrowthRules(**vars(Rules(max_leaves=1, reg_lambda=scale, learning_rate=1.0)))
+    forest = _core.grow_trees(data, examples, rules, 0, 1)
+    return np.array([-float(tree[0].value) * scale for tree in read_trees(forest.arrays())])
+
+
+def test_draws_of_rows_are_right_in_the_mean():
+    rng, contexts = np.random.default_rng(1), pair_contexts(2)
+    table = make_table(["few"], [], [10] * 20, rng)
+    derivatives = make_derivatives(table, contexts, rng)
+    codes = (rng.random(200) < 0.2).astype(np.int32)
+    expected = sum_gradients(table, contexts, derivatives)
+    for draws in (
+        {"share": 0.3},
+        {"negative_ratio": 0.15, "codes": codes},
+        {"share": 0.6, "negative_ratio": 0.15, "codes": codes},
+    ):
+        sums = np.array(
+            [sum_gradients(table, contexts, derivatives, key=key, **draws) for key in range(200)]
+        )
+        errors = sums.std(axis=0, ddof=1) / np.sqrt(len(sums))
+        assert (errors > 0).all()
+        assert (np.abs(sums.mean(axis=0) - expected) <= 4 * errors).all()
+        assert len(np.unique(sums[:, 0])) > 100
+
+
+def test_rows_without_weights_and_with_a_large_ratio_are_all_there():
+    rng, contexts = np.random.default_rng(1), pair_contexts(2)
+    table = make_table(["few"], [], [10] * 20, rng)
+    derivatives = make_derivatives(table, contexts, rng)
+    codes = (rng.random(200) < 0.2).astype(np.int32)
+    given = {"codes": codes, "key": 1, "negative_ratio": 1e6}
+    none, balanced = (
+        sum_gradients(table, contexts, derivatives, negative_weight=weight, **given)
+        for weight in (_core.NegativeWeight.NONE, _core.NegativeWeight.BALANCED)
+    )
+    expected = sum_gradients(table, contexts, derivatives)
+    np.testing.assert_array_equal(none, expected)
+    # All rows are there, those of the others by the ratio of their number.
+    gradients = derivatives[0].copy()
+    for k in range(2):
+        others = codes != k
+        ratio = (codes == k).sum() / others.sum()
+        weights = np.where(others, ratio, 1.0)
+        by_output = [gradients[:, edge] for edge in np.flatnonzero(contexts[0] == k)]
+        first = np.isin(np.arange(200), table.offsets)  # only the first K edges count there
+        sums = np.where(first, gradients[:, k], sum(by_output))
+        assert balanced[k] == pytest.approx((weights * sums).sum(), rel=1e-4)
+
+
+def test_draws_that_make_no_sense_are_refused():
+    examples = _core.ContextExamples(core_contexts(pair_contexts(2)), 2)
+    with pytest.raises(ValueError, match="sampling by label needs a code for each position"):
+        examples.draw(negative_ratio=1.0, key=0, n_threads=1)
+    with pytest.raises(ValueError, match="a share of the examples must be above 0"):
+        examples.draw(share=0.0, key=0, n_threads=1)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow import _core
+from reference.drawing import draw_by_gradient, draw_negatives
+
+WEIGHTS = _core.NegativeWeight
 
 
 @dataclass
@@ -19,7 +22,9 @@ class Derivatives:
     trim: float = -1.0
     scales: np.ndarray | None = None
     selected: np.ndarray | None = None
+    share: float = 1.0
     negative_ratio: float = 0.0
+    negative_weight: _core.NegativeWeight = WEIGHTS.UNBIASED
     codes: np.ndarray | None = None
     key: int = 0
 
@@ -81,7 +86,15 @@ def random_derivatives(n_positions=9000, n_outputs=4, seed=0, **changes):
     return Derivatives(gradients, curvatures, codes=codes, **changes)
 
 
-@pytest.mark.parametrize("changes", [{}, {"negative_ratio": 2.0, "key": 5}, {"trim": 0.05}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"negative_ratio": 2.0, "key": 5},
+        {"trim": 0.05},
+        {"share": 0.2, "negative_ratio": 2.0},
+    ],
+)
 def test_threads_change_nothing(changes):
     made = random_derivatives(**changes)  # three tasks
     one = made.examples(1)
@@ -115,16 +128,89 @@ def test_all_examples_of_observed_labels_are_kept_and_a_share_of_the_others():
         assert (np.diff(positions) > 0).all()
 
 
-def test_sampling_is_right_in_the_mean():
+@given(
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([1.0, 0.7, 0.2]),
+    st.sampled_from([0.0, 0.5, 3.0, 1e9]),
+    st.sampled_from(["UNBIASED", "NONE", "BALANCED"]),
+)
+def test_a_slow_twin_draws_the_same(key, share, ratio, kind):
+    made = random_derivatives(80, seed=key % 5, trim=0.02)
+    drawn = replace(
+        made, share=share, negative_ratio=ratio, negative_weight=WEIGHTS[kind], key=key
+    ).examples()
+    for k, (everything, kept) in enumerate(zip(made.examples(), drawn, strict=True)):
+        positions, g, h = everything
+        weights = np.ones(len(positions))
+        if share < 1:
+            weights = draw_by_gradient(positions, g, h, k, share, key)
+        if ratio > 0:
+            left = weights > 0
+            is_positive = made.codes[positions[left]] == k
+            weights[left] *= draw_negatives(positions[left], is_positive, k, ratio, kind, key)
+        there = weights > 0
+        np.testing.assert_array_equal(kept[0], positions[there])
+        np.testing.assert_allclose(kept[1], (g * weights)[there], rtol=1e-5)
+        np.testing.assert_allclose(kept[2], (h * weights)[there], rtol=1e-5)
+
+
+def test_without_weights_and_with_a_large_ratio_nothing_is_sampled():
+    full = random_derivatives(500, negative_weight=WEIGHTS.NONE)
+    for everything, kept in zip(
+        full.examples(), replace(full, negative_ratio=1e6).examples(), strict=True
+    ):
+        for a, b in zip(everything, kept, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_balanced_examples_weigh_the_same_on_both_sides():
+    made = random_derivatives(negative_ratio=0.5, negative_weight=WEIGHTS.BALANCED)
+    made.curvatures[:] = 1
+    for ratio in (0.5, 1e6):  # a part of the others, all of them
+        for k, (positions, _, h) in enumerate(replace(made, negative_ratio=ratio).examples()):
+            positive = made.codes[positions] == k
+            assert (h[positive] == 1).all()
+            n = positive.sum()
+            assert h[~positive].sum() == pytest.approx(n, rel=1e-3 if ratio > 1 else 5 / n**0.5)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.3, 0.05])
+def test_a_share_of_the_examples_is_drawn_and_mostly_those_of_large_gradients(share):
+    made = random_derivatives(share=share, key=1)
+    n = len(made.gradients)
+    for k, (positions, g, _) in enumerate(made.examples()):
+        assert abs(len(positions) - share * n) <= 4 * np.sqrt(share * n)
+        sizes = np.abs(made.gradients[:, k])
+        largest = np.argsort(-sizes)[: int(0.2 * share * n)]
+        assert np.isin(largest, positions).mean() > 0.95 * np.isin(np.arange(n), positions).mean()
+        assert sizes[positions].mean() > sizes.mean()
+        assert np.abs(g).sum() == pytest.approx(sizes.sum(), rel=0.1)
+
+
+def test_gradients_that_are_not_numbers_are_not_lost():
+    made = random_derivatives(50, share=0.2)
+    made.gradients[7] = np.nan
+    assert all(np.isnan(g).any() for _, g, _ in made.examples())
+
+
+@pytest.mark.parametrize(
+    "changes", [{"negative_ratio": 1.0}, {"share": 0.2}, {"share": 0.5, "negative_ratio": 1.0}]
+)
+def test_sampling_is_right_in_the_mean(changes):
     full = random_derivatives(300, seed=2)
-    rounds = [replace(full, negative_ratio=1.0, key=key).examples() for key in range(400)]
+    rounds = [replace(full, key=key, **changes).examples() for key in range(400)]
     for k, everything in enumerate(full.examples()):
         for which in (1, 2):
             sums = np.array([kept[k][which].sum(dtype=np.float64) for kept in rounds])
             error = sums.std(ddof=1) / np.sqrt(len(sums))
             expected = everything[which].sum(dtype=np.float64)
             assert abs(sums.mean() - expected) <= 4 * error + 1e-4 * abs(expected)
-        # Each example by itself: kept as often as any other of its kind.
+
+
+def test_examples_of_a_kind_are_drawn_equally_often():
+    full = random_derivatives(300, seed=2)
+    rounds = [replace(full, negative_ratio=1.0, key=key).examples() for key in range(400)]
+    for k in range(4):
         times = np.bincount(np.concatenate([kept[k][0] for kept in rounds]), minlength=300)
         n_positive = (full.codes == k).sum()
         share = min(1.0, max(1, n_positive) / (300 - n_positive))

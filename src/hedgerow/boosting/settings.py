@@ -19,10 +19,11 @@ from hedgerow.threads import count_threads
 from hedgerow.training.label_parameters import LabelParameters
 from hedgerow.trees.columns import check_max_bins
 from hedgerow.trees.learner import GrowthRules
-from hedgerow.trees.sampling import Sampling
+from hedgerow.trees.sampling import NegativeWeight, Sampling
 
 __all__ = [
     "CurvatureKind",
+    "SamplingMethod",
     "Settings",
     "TransitionStep",
     "Transitions",
@@ -34,6 +35,7 @@ __all__ = [
 CurvatureKind = Literal["mixing", "exact", "length"]
 TransitionStep = Literal["auto", "bound", "exact"]
 Transitions = Literal["weights", "trees"]
+SamplingMethod = Literal["uniform", "gradient_based"]
 
 # Weights of label patterns are fitted in one of so many rounds: in between trees change little.
 EXACT_EVERY = 8
@@ -103,8 +105,10 @@ class TreeParameters(LabelParameters, Protocol):
     transition_step: TransitionStep
     trim: float | None
     subsample: float
+    sampling_method: SamplingMethod
     stratified: bool
     negative_ratio: float
+    negative_weight: NegativeWeight
     warm_rounds: int | None
     n_jobs: int | None
     random_state: Any
@@ -154,6 +158,7 @@ class Settings:
             "reg_lambda": float(crf.reg_lambda),
             "max_step": np.inf if crf.max_step is None else float(crf.max_step),
         }
+        is_by_gradient = crf.sampling_method == "gradient_based"
         least_share = min(crf.subsample, crf.colsample_bytree, crf.colsample_bynode)
         return cls(
             **of_all,
@@ -172,9 +177,11 @@ class Settings:
             ),
             sampling=Sampling(
                 float(trim),
-                float(crf.subsample),
+                1.0 if is_by_gradient else float(crf.subsample),
                 float(crf.negative_ratio) if crf.stratified else 0.0,
                 int(seed),
+                float(crf.subsample) if is_by_gradient else 1.0,
+                crf.negative_weight,
             ),
             draws=bool(crf.stratified or least_share < 1),
             n_threads=count_threads(crf.n_jobs),
@@ -199,7 +206,9 @@ def check_tree_parameters(crf: TreeParameters) -> None:
         check_number("learning_rate", crf.learning_rate, above=0, maximum=LARGEST_RATE)
     if crf.max_step is not None:
         check_number("max_step", crf.max_step, above=0)
+    check_choice("sampling_method", crf.sampling_method, ("uniform", "gradient_based"))
     check_number("negative_ratio", crf.negative_ratio, above=0)
+    check_choice("negative_weight", crf.negative_weight, ("unbiased", "none", "balanced"))
     check_column_parameters(crf.monotone_constraints, crf.interaction_constraints)
     check_max_bins(crf.max_bins)
     read_window(crf.window)

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import CommandError, telling
+from hedgerow.cli.intervals import Intervals
 from hedgerow.cli.models import DECODERS, load_model, recipe_of
 from hedgerow.cli.options import Commands, add_decode, add_jobs, add_model, begin_command
 from hedgerow.cli.text import FEW_LABELS, format_share, format_table
@@ -35,11 +36,15 @@ the log-likelihood. All but the first are by the model's own decoder, or by
 Where labels look like chunks (B-NP, I-NP, O) also the scores of chunks, those
 of the CoNLL evaluation script. A label that the model does not know counts as
 a mistake. With two models McNemar's test says whether one is better.
+
+--bootstrap draws whole sequences with replacement, N times, and prints the 95 %
+confidence intervals of the main scores; with two models those of the
+differences, and how probable these are by chance.
 """
 EXAMPLES = """\
   hedgerow eval chunks.hedgerow test.txt
   hedgerow eval chunks.hedgerow test.txt --strict IOB2
-  hedgerow eval chunks.hedgerow test.txt other.hedgerow
+  hedgerow eval chunks.hedgerow test.txt other.hedgerow --bootstrap 1000
   hedgerow eval chunks.hedgerow test.txt.gz --json > scores.json
 """
 N_CONFUSIONS = 10
@@ -58,6 +63,7 @@ def add_command(commands: Commands) -> None:
         help="count only chunks that keep to a scheme, IOB2, IOE2, IOBES or BILOU, as the strict "
         "mode of seqeval does",
     )
+    add("--bootstrap", type=int, metavar="N", help="print confidence intervals, by N resamples")
     add("--json", action="store_true", help="write one JSON object for programs to read")
     add_decode(parser)
     add_jobs(parser)
@@ -144,10 +150,7 @@ def run(options: argparse.Namespace) -> None:
     first = label_file(options.model, options)
     result = score(options.model, first, options.strict)
     if options.other is None:
-        if options.json:
-            print(json.dumps({"file": options.file, **result.to_json()}, indent=2))
-        else:
-            print_result(result, options)
+        print_result(result, find_intervals([result], [first], options), options)
         return
     second = label_file(options.other, options)
     if second.y_true != first.y_true:
@@ -196,19 +199,38 @@ def score(path: str, comparison: Comparison, scheme: str | None) -> Result:
     )
 
 
+def find_intervals(
+    results: list[Result], comparisons: list[Comparison], options: argparse.Namespace
+) -> Intervals:
+    """Confidence intervals of the main scores, or of their differences, if they are asked for."""
+    with telling():
+        return Intervals.find(
+            comparisons[0].y_true,
+            [comparison.y_pred for comparison in comparisons],
+            options.bootstrap,
+            have_chunks=all(result.chunks is not None for result in results),
+            scheme=options.strict,
+        )
+
+
 def describe_size(result: Result) -> str:
     """How much a model was tried on."""
     positions = count_of(result.labels.n_positions, "position")
     return f"{count_of(result.n_sequences, 'sequence')}, {positions}"
 
 
-def print_result(result: Result, options: argparse.Namespace) -> None:
+def print_result(result: Result, intervals: Intervals, options: argparse.Namespace) -> None:
     """The scores of a model."""
     from hedgerow.files import display_name
 
+    if options.json:
+        scores = {"file": options.file, **result.to_json(), **intervals.to_json()}
+        print(json.dumps(scores, indent=2))
+        return
     labels, chunks, file = result.labels, result.chunks, display_name(options.file)
     print(f"{file}: {describe_size(result)}\n")
     print(format_table(*totals([result])))
+    intervals.print()
     if result.n_unknown:
         print(
             "\nlabels of the file that the model does not know, which count as mistakes and are "
@@ -232,13 +254,16 @@ def print_two(
         "positions": mcnemar(*(list(chain.from_iterable(side)) for side in sides)),
         "sequences": mcnemar(*(list(map(all, side)) for side in sides)),
     }
+    intervals = find_intervals(results, [first, second], options)
     if options.json:
         models = [result.to_json() for result in results]
         answers = {name: asdict(test) for name, test in tests.items()}
-        print(json.dumps({"file": options.file, "models": models, "mcnemar": answers}, indent=2))
+        scores = {"file": options.file, "models": models, "mcnemar": answers}
+        print(json.dumps(scores | intervals.to_json(), indent=2))
         return
     print(f"{display_name(options.file)}: {describe_size(results[0])}\n")
     print(format_table(*totals(results)))
+    intervals.print()
     rows = [
         [name, f"{test.n_only_a:,}", f"{test.n_only_b:,}", f"{test.p_value:.3g}"]
         for name, test in tests.items()

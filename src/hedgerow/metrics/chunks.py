@@ -83,6 +83,15 @@ def chunk_scores(
     return ChunkScores(**vars(Scores.from_counts(*totals)), by_type=by_type)
 
 
+def count_chunks(
+    y_true: Iterable[Sequence[str]], y_pred: Iterable[Sequence[str]], scheme: str | None = None
+) -> list[tuple[int, int, int]]:
+    """Numbers of true, predicted and correct chunks of each sequence, see `chunk_scores`."""
+    find = _choose_reader(scheme)
+    found = ((find(true), find(predicted)) for true, predicted in pair_sequences(y_true, y_pred))
+    return [(len(true), len(predicted), len(true & predicted)) for true, predicted in found]
+
+
 def _choose_reader(scheme: str | None) -> Callable[[Sequence[str]], set[Chunk]]:
     if scheme is None:
         return _find_leniently

@@ -8,7 +8,8 @@ names of their own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -75,9 +76,32 @@ def flat(metric: Callable[..., Any]) -> Callable[..., Any]:
             options["sample_weight"] = weights[given]
         return metric(np.array(truth[given].tolist()), predicted[given], **options)
 
-    return flat_metric
+    return of_positions(flat_metric) if _takes_weights(metric) else flat_metric
 
 
+def of_positions(metric: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a metric that depends only on how often a label was predicted for another.
+
+    It may then be computed from each pair of labels once, with how often as `sample_weight`.
+    """
+    metric.is_of_positions = True  # type: ignore[attr-defined]
+    return metric
+
+
+def _takes_weights(metric: Callable[..., Any]) -> bool:
+    try:
+        return "sample_weight" in signature(metric).parameters
+    except ValueError:  # of some functions that are written in C nothing is known
+        return False
+
+
+def is_of_positions(metric: Any) -> bool:
+    """Whether a metric, perhaps with some options bound to it, is marked so."""
+    function = metric.func if isinstance(metric, partial) else metric
+    return bool(getattr(function, "is_of_positions", False))
+
+
+@of_positions
 def flat_accuracy_score(y_true: Any, y_pred: Any, **options: Any) -> float:
     """Share of positions that are labelled right, by `sklearn.metrics.accuracy_score`.
 
@@ -92,6 +116,7 @@ def flat_accuracy_score(y_true: Any, y_pred: Any, **options: Any) -> float:
     return float(flat(accuracy_score)(y_true, y_pred, **options))
 
 
+@of_positions
 def flat_precision_score(y_true: Any, y_pred: Any, **options: Any) -> Any:
     """Precision of labels, by `sklearn.metrics.precision_score`; pass ``average=``."""
     from sklearn.metrics import precision_score
@@ -99,6 +124,7 @@ def flat_precision_score(y_true: Any, y_pred: Any, **options: Any) -> Any:
     return flat(precision_score)(y_true, y_pred, **options)
 
 
+@of_positions
 def flat_recall_score(y_true: Any, y_pred: Any, **options: Any) -> Any:
     """Recall of labels, by `sklearn.metrics.recall_score`; pass ``average=``."""
     from sklearn.metrics import recall_score
@@ -106,6 +132,7 @@ def flat_recall_score(y_true: Any, y_pred: Any, **options: Any) -> Any:
     return flat(recall_score)(y_true, y_pred, **options)
 
 
+@of_positions
 def flat_f1_score(y_true: Any, y_pred: Any, **options: Any) -> Any:
     """F1 of labels, by `sklearn.metrics.f1_score`; pass ``average=``.
 
@@ -121,6 +148,7 @@ def flat_f1_score(y_true: Any, y_pred: Any, **options: Any) -> Any:
     return flat(f1_score)(y_true, y_pred, **options)
 
 
+@of_positions
 def flat_fbeta_score(y_true: Any, y_pred: Any, *, beta: float, **options: Any) -> Any:
     """F-beta of labels, by `sklearn.metrics.fbeta_score`; pass ``average=``."""
     from sklearn.metrics import fbeta_score

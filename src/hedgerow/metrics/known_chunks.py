@@ -20,9 +20,14 @@ def look_like_chunks(labels: Iterable[Any]) -> bool:
 
 def score_known_chunks(y_true: Any, y_pred: Any, scheme: str | None = None) -> ChunkScores:
     """Scores of chunks, without the positions that have no label."""
+    return chunk_scores(*keep_known(y_true, y_pred), scheme)
+
+
+def keep_known(y_true: Any, y_pred: Any) -> tuple[list[list[Any]], list[list[Any]]]:
+    """True and predicted labels of the positions that have a label."""
     has_label = [[label is not None for label in labels] for labels in y_true]
     true, predicted = (
         [list(compress(labels, keep)) for labels, keep in zip(side, has_label, strict=True)]
         for side in (y_true, y_pred)
     )
-    return chunk_scores(true, predicted, scheme)
+    return true, predicted

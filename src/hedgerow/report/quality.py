@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.metrics.known_chunks import look_like_chunks, score_known_chunks
+from hedgerow.metrics import chunk_scores
+from hedgerow.metrics.known_chunks import keep_known, look_like_chunks
 from hedgerow.report.blob import as_number
 from hedgerow.report.reading import Reading
+from hedgerow.stats.sequence_bootstrap import resample
+from hedgerow.stats.tallies import ChunkMetric, Tally, tally_shares
 
 
 def count_confusion(reading: Reading) -> dict[str, list[int]]:
@@ -24,7 +28,7 @@ def count_confusion(reading: Reading) -> dict[str, list[int]]:
 
 
 def measure(reading: Reading) -> list[dict[str, Any]]:
-    """Scores that sum a reading up: name, value, and what kind of number it is."""
+    """Scores that sum a reading up: name, value, what kind of number it is, and its interval."""
     known, wrong = reading.known, reading.wrong
     if not known.any():
         return []
@@ -41,14 +45,35 @@ def measure(reading: Reading) -> list[dict[str, Any]]:
         ("Log-likelihood per position", likelihood, "number"),
         ("Calibration error", reading.calibration.errors()[0], "share"),
     ]
+    n_right = reading.by_sequence(known & ~wrong)[has_label]
+    tallies = {
+        "Accuracy": tally_shares(n_right, n_known[has_label]),
+        "Sequences without an error": tally_shares(~has_error[has_label], np.ones(len(n_right))),
+    }
     if look_like_chunks(reading.labels):
-        chunks = score_known_chunks(*_by_sequence(reading))
+        sides = keep_known(*_by_sequence(reading))
+        true, predicted = (list(compress(side, has_label.tolist())) for side in sides)
+        chunks = chunk_scores(true, predicted)
+        tallies["Chunk F1"] = ChunkMetric("f1").tally(true, predicted)
         figures[2:2] = [
             ("Chunk F1", chunks.f1, "share"),
             ("Chunk precision", chunks.precision, "share"),
             ("Chunk recall", chunks.recall, "share"),
         ]
-    return [{"name": n, "value": as_number(value), "kind": kind} for n, value, kind in figures]
+    intervals = {name: _find_interval(tally) for name, tally in tallies.items()}
+    return [
+        {"name": n, "value": as_number(value), "kind": kind, "interval": intervals.get(n)}
+        for n, value, kind in figures
+    ]
+
+
+def _find_interval(tally: Tally) -> list[float] | None:
+    """Confidence interval of a score, of 95 %, by resampled sequences; None of a single one."""
+    n_sequences = len(tally.counts)
+    if n_sequences < 2:
+        return None
+    found = resample([tally.measure], n_sequences)
+    return [found.low, found.high]
 
 
 def _by_sequence(reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:

@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow._core import GrowthRules
 from hedgerow.trees.forest import Forest
-from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_positions
+from hedgerow.trees.sampling import NegativeWeight, Purpose, Sampling, draw_key, select_positions
 
 __all__ = ["ContextLearner", "GrowthRules", "TreeLearner"]
+
+NEGATIVE_WEIGHTS: dict[NegativeWeight, _core.NegativeWeight] = {
+    "unbiased": _core.NegativeWeight.UNBIASED,
+    "none": _core.NegativeWeight.NONE,
+    "balanced": _core.NegativeWeight.BALANCED,
+}
 
 
 class Learner:
@@ -68,6 +74,16 @@ class Learner:
         key = self._key(round_number, Purpose.SEQUENCES)
         return select_positions(self.offsets, self.sampling.subsample, key)
 
+    def _draws(self, round_number: int) -> dict[str, Any]:
+        """Which examples of a round are drawn."""
+        return {
+            "share": self.sampling.share,
+            "negative_ratio": self.sampling.negative_ratio,
+            "negative_weight": NEGATIVE_WEIGHTS[self.sampling.negative_weight],
+            "codes": self.codes,
+            "key": self._key(round_number, Purpose.EXAMPLES),
+        }
+
     def _grow(self, examples: _core.Examples | _core.ContextExamples, round_number: int) -> Forest:
         key = self._key(round_number, Purpose.COLUMNS)
         return _core.grow_trees(
@@ -118,16 +134,13 @@ class TreeLearner(Learner):
         round_number
             Random numbers are drawn for this round, from 0, and depend on nothing else.
         """
-        sampling = self.sampling
         examples = _core.Examples(
             gradients,
             curvatures,
-            trim=sampling.trim,
+            trim=self.sampling.trim,
             scales=self.scales,
             selected=self._select(round_number),
-            negative_ratio=sampling.negative_ratio,
-            codes=self.codes,
-            key=self._key(round_number, Purpose.EXAMPLES),
+            **self._draws(round_number),
             opposite=self.opposite,
             n_threads=self.n_threads,
             pool=self._pool,
@@ -198,9 +211,6 @@ class ContextLearner(Learner):
 
     def grow(self, round_number: int) -> Forest:
         """The trees of the round that the examples were added for; tree k adds to output k."""
-        ratio = self.sampling.negative_ratio
-        if ratio > 0:
-            assert self.codes is not None
-            key = self._key(round_number, Purpose.EXAMPLES)
-            self._examples.stratify(self.codes, ratio, key, self.n_threads)
+        if self.sampling.share < 1 or self.sampling.negative_ratio > 0:
+            self._examples.draw(**self._draws(round_number), n_threads=self.n_threads)
         return self._grow(self._examples, round_number)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Purpose", "Sampling", "draw_key", "select_positions"]
+__all__ = ["NegativeWeight", "Purpose", "Sampling", "draw_key", "select_positions"]
+
+NegativeWeight = Literal["unbiased", "none", "balanced"]
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,14 @@ class Sampling:
     subsample: float = 1.0
     """Share of the sequences, drawn in every round."""
     negative_ratio: float = 0.0
-    """Examples of labels not observed for each one that was, the others counting for more in their
-    place; 0: all."""
+    """Examples of labels not observed for each one that was; 0: all."""
     seed: int = 0
+    share: float = 1.0
+    """Share of the examples, drawn in every round in proportion to their gradients, and counting
+    for as much more as they were unlikely to be."""
+    negative_weight: NegativeWeight = "unbiased"
+    """How much drawn examples of labels not observed count: for all of them in the mean, as any
+    other, or together as much as those of the observed label."""
 
 
 class Purpose(IntEnum):

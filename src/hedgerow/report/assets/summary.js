@@ -48,9 +48,21 @@ const DECODING = {
   marginal: "The most probable label of each position, by its marginals.",
 };
 
-function scoreCard({ name, value, kind }) {
+function scoreCard({ name, value, kind, interval }) {
   const text = kind === "share" ? share(value) : value === null ? "−∞" : figure(value);
-  return make("div", { class: "card" }, make("b", {}, text), make("span", {}, name));
+  return make(
+    "div",
+    { class: "card" },
+    make("b", {}, text),
+    make("span", {}, name),
+    interval === null
+      ? null
+      : make(
+          "small",
+          { title: "95 % confidence interval: whole sequences were resampled" },
+          `95 %: ${share(interval[0])} to ${share(interval[1])}`,
+        ),
+  );
 }
 
 /** Precision, recall and F1 of each label, from the confusion. */

@@ -1,4 +1,4 @@
-"""Whether a difference between two models may be chance."""
+"""McNemar's test: whether two models are right equally often."""
 
 from __future__ import annotations
 

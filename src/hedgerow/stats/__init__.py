@@ -1,0 +1,7 @@
+"""Whether a difference between models may be chance, and how sure a score is."""
+
+from hedgerow.stats.deviance_analysis import Deviance, deviance
+from hedgerow.stats.mcnemars_test import McNemar, mcnemar
+from hedgerow.stats.sequence_bootstrap import Bootstrap, bootstrap
+
+__all__ = ["Bootstrap", "Deviance", "McNemar", "bootstrap", "deviance", "mcnemar"]

@@ -1,0 +1,196 @@
+"""Logistic regression of counts, by maximum likelihood, where some coefficients may be infinite.
+
+Where some cells are all right or all wrong, the likelihood may rise for ever in some direction of
+the coefficients: such cells are separated. In the limit they fit perfectly, and what remains is an
+ordinary regression of the other cells. Deviances are those of that limit, so that tests of them are
+as good as any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LogisticFit", "fit_logistic"]
+
+MAX_ITERATIONS = 25
+# A relative change of the deviance that is no progress.
+TOLERANCE = 1e-12
+# Coefficients of linear programs and of null spaces below are 0 but for rounding.
+ZERO = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFit:
+    """A logistic regression with P coefficients.
+
+    Attributes
+    ----------
+    coefficients : (P,)
+        By maximum likelihood; infinite where that is, NaN where nothing determines them.
+    standard_errors : (P,)
+        NaN where the coefficient is not finite.
+    deviance : float
+        Twice the log-likelihood that is missing to a perfect fit.
+    pearson : float
+        Pearson's X^2: squared differences of counts, each divided by its variance.
+    df : int
+        Residual degrees of freedom: cells that are not separated, less coefficients that they
+        determine.
+    """
+
+    coefficients: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    deviance: float
+    pearson: float
+    df: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Counts of right answers with the variables that explain them."""
+
+    design: NDArray[np.float64]
+    """(n, P)"""
+    right: NDArray[np.float64]
+    """(n,)"""
+    total: NDArray[np.float64]
+    """(n,) above 0"""
+
+    def only(self, chosen: NDArray[np.bool_]) -> _Cells:
+        return _Cells(self.design[chosen], self.right[chosen], self.total[chosen])
+
+
+def fit_logistic(
+    design: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]
+) -> LogisticFit:
+    """Fit ``logit P(right) = design @ coefficients`` to ``right`` of ``total`` answers per cell.
+
+    Parameters
+    ----------
+    design : (n, P)
+        Variables of each cell.
+    right, total : (n,)
+        Counts; no total is 0.
+    """
+    cells = _Cells(design, right, total)
+    rest = cells.only(~_find_separated(cells))
+    coefficients, deviance = _iterate(rest)
+    rates = _rates(rest.design @ coefficients)
+    variances = rest.total * rates * (1 - rates)
+    errors = (rest.right - rest.total * rates) ** 2
+    # Rows of `axes` span the coefficients; the cells determine the first `rank` of these.
+    _, sizes, axes = np.linalg.svd(rest.design, full_matrices=True)
+    rank = int(np.sum(sizes > ZERO * max(sizes, default=0.0)))
+    is_known = np.all(np.abs(axes[rank:]) < ZERO, axis=0)
+    seen = axes[:rank]
+    precision = (rest.design @ seen.T).T @ (variances[:, None] * (rest.design @ seen.T))
+    covariance = seen.T @ np.linalg.inv(precision) @ seen
+    standard_errors = np.sqrt(np.diagonal(covariance)).copy()
+    standard_errors[~is_known] = np.nan
+    for place in np.flatnonzero(~is_known):
+        coefficients[place] = _find_limit(cells, int(place))
+    return LogisticFit(
+        coefficients,
+        standard_errors,
+        deviance,
+        pearson=float(np.sum(errors / variances)),
+        df=len(rest.right) - rank,
+    )
+
+
+def _rates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 / (1 + np.exp(-scores))
+
+
+def _measure_deviance(cells: _Cells, coefficients: NDArray[np.float64]) -> float:
+    """2 sum_i [r_i log(r_i / (n_i p_i)) + w_i log(w_i / (n_i (1 - p_i)))], w_i = n_i - r_i."""
+    from scipy.special import xlogy
+
+    scores, wrong = cells.design @ coefficients, cells.total - cells.right
+    of_right = cells.right * np.logaddexp(0, -scores) + xlogy(
+        cells.right, cells.right / cells.total
+    )
+    of_wrong = wrong * np.logaddexp(0, scores) + xlogy(wrong, wrong / cells.total)
+    return max(2 * float(np.sum(of_right + of_wrong)), 0.0)
+
+
+def _iterate(cells: _Cells) -> tuple[NDArray[np.float64], float]:
+    """Iteratively reweighted least squares, halving steps that raise the deviance.
+
+    Each iteration fits scores s + (r - n p) / v by least squares with the weights v = n p (1 - p).
+    Of coefficients that fit alike, those of the least norm.
+    """
+    coefficients: NDArray[np.float64] = np.zeros(cells.design.shape[1])
+    scores = np.log((cells.right + 0.5) / (cells.total - cells.right + 0.5))
+    deviance = np.inf
+    for _ in range(MAX_ITERATIONS):
+        rates = _rates(scores)
+        weights = np.sqrt(cells.total * rates * (1 - rates))
+        aims = weights * scores + (cells.right - cells.total * rates) / weights
+        solution = np.linalg.lstsq(weights[:, None] * cells.design, aims, rcond=None)
+        found = solution[0].astype(np.float64)
+        better = _measure_deviance(cells, found)
+        while better > deviance * (1 + TOLERANCE) + TOLERANCE:
+            found = (found + coefficients) / 2
+            better = _measure_deviance(cells, found)
+        is_done = abs(deviance - better) <= TOLERANCE * (better + 1)
+        coefficients, deviance, scores = found, better, cells.design @ found
+        if is_done:
+            break
+    return coefficients, deviance
+
+
+def _find_separated(cells: _Cells) -> NDArray[np.bool_]:
+    """Which cells fit perfectly in the limit, (n,).
+
+    A direction d separates if x_i d >= 0 in cells that are all right, <= 0 in those that are all
+    wrong, 0 in all others, and not 0 everywhere. What it separates has no say in what is left.
+    """
+    found = np.zeros(len(cells.right), dtype=np.bool_)
+    while True:
+        rest = np.flatnonzero(~found)
+        signs, part = _signs(cells)[rest], cells.design[rest]
+        direction = _solve(part, signs, (signs[:, None] * part).sum(axis=0))
+        more = signs * (part @ direction) > ZERO
+        if not more.any():
+            return found
+        found[rest[more]] = True
+
+
+def _signs(cells: _Cells) -> NDArray[np.float64]:
+    """1 for cells that are all right, -1 for those that are all wrong, 0 for others."""
+    return np.where(cells.right == cells.total, 1.0, np.where(cells.right == 0, -1.0, 0.0))
+
+
+def _solve(
+    design: NDArray[np.float64], signs: NDArray[np.float64], objective: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The direction, within bounds, along which the likelihood never falls, of the most use."""
+    from scipy.optimize import linprog
+
+    if not signs.any():
+        return np.zeros(design.shape[1])
+    free, extreme = design[signs == 0], (signs[:, None] * design)[signs != 0]
+    solution = linprog(
+        -objective,
+        A_ub=-extreme,
+        b_ub=np.zeros(len(extreme)),
+        A_eq=free if len(free) else None,
+        b_eq=np.zeros(len(free)) if len(free) else None,
+        bounds=(-1, 1),
+    )
+    direction: NDArray[np.float64] = solution.x
+    return direction
+
+
+def _find_limit(cells: _Cells, place: int) -> float:
+    """Where a coefficient goes that cells do not determine: to infinity, or nobody knows."""
+    axis = np.zeros(cells.design.shape[1])
+    axis[place] = 1
+    up, down = (_solve(cells.design, _signs(cells), sign * axis)[place] for sign in (1, -1))
+    if up > ZERO and down > -ZERO:
+        return np.inf
+    return -np.inf if down < -ZERO and up < ZERO else np.nan
