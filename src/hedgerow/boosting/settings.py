@@ -23,6 +23,7 @@ from hedgerow.trees.sampling import Sampling
 
 __all__ = [
     "CurvatureKind",
+    "DirectionKind",
     "Settings",
     "TransitionStep",
     "Transitions",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 CurvatureKind = Literal["mixing", "exact", "length"]
+DirectionKind = Literal["steepest", "conjugate"]
 TransitionStep = Literal["auto", "bound", "exact"]
 Transitions = Literal["weights", "trees"]
 
@@ -70,6 +72,8 @@ class TreeParameters(LabelParameters, Protocol):
     interaction_constraints: InteractionConstraints
     newton: bool
     curvature: CurvatureKind
+    direction: DirectionKind
+    line_search: bool | None
     transitions: Transitions
     transition_step: TransitionStep
     trim: float | None
@@ -90,6 +94,8 @@ class Settings:
     max_step: float
     newton: bool
     curvature: CurvatureKind
+    direction: DirectionKind
+    line_search: bool
     exact_from: int
     """Steps of pattern weights are exact where the longest pattern has so many labels."""
     growth_rules: GrowthRules
@@ -102,14 +108,22 @@ class Settings:
     column_rules: _core.ColumnRules | None = None
     """Monotone and interaction constraints; None: there are none."""
 
+    @property
+    def have_directions(self) -> bool:
+        """Whether rounds have directions of their own, or else just add trees: see `Rounds`."""
+        return self.line_search or self.direction == "conjugate"
+
     @classmethod
     def read(
         cls, crf: TreeParameters, n_labels: int, column_rules: _core.ColumnRules | None = None
     ) -> Settings:
         """Fill in what the parameters, which have been checked, leave open."""
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
+        is_conjugate = crf.direction == "conjugate"
+        line_search = is_conjugate if crf.line_search is None else bool(crf.line_search)
         if rate is None:
-            rate = 0.3 if crf.newton else 1.0
+            # Directions are conjugate where each step goes to the lowest point along its own.
+            rate = 0.3 if crf.newton and not (is_conjugate and line_search) else 1.0
         if trim is None:
             trim = min(0.01, 0.25 / n_labels)
         if not isinstance(seed, (int, np.integer)):
@@ -130,6 +144,8 @@ class Settings:
             **of_all,
             newton=bool(crf.newton),
             curvature=crf.curvature,
+            direction=crf.direction,
+            line_search=line_search,
             exact_from=EXACT_FROM[crf.transition_step],
             growth_rules=GrowthRules(
                 **of_all,
@@ -177,6 +193,8 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     for name in ("newton", "stratified"):
         check_choice(name, getattr(crf, name), (True, False))
     check_choice("curvature", crf.curvature, ("mixing", "exact", "length"))
+    check_choice("direction", crf.direction, ("steepest", "conjugate"))
+    check_choice("line_search", crf.line_search, (None, True, False))
     check_choice("transitions", crf.transitions, ("weights", "trees"))
     if crf.transitions == "trees" and crf.order == 0:
         raise ValueError(
