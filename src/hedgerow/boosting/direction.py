@@ -14,7 +14,7 @@ from hedgerow.boosting.rounds import Part
 from hedgerow.boosting.running_scores import RunningScores
 from hedgerow.boosting.tree_training import PatternSlopes
 from hedgerow.objectives import TrainingObjective
-from hedgerow.state import State, read_optional_count, read_weights, require
+from hedgerow.state import State, read_optional_count, read_weights
 from hedgerow.trees.forest import Forest
 
 __all__ = ["ConjugateDirection", "Direction", "SearchDirection", "TreeDirection"]
@@ -245,9 +245,8 @@ class ConjugateDirection(SearchDirection):
         if n_rounds is None:
             return
         iterate, shape = self.iterate, self.weights.shape
-        require(iterate.rounds.n_rounds > 0, "its conjugate rounds")
         before = read_weights(state, "direction.weights_before", shape)
         product = read_weights(state, "direction.product", (1,))
-        iterate.start(before, objective, iterate.rounds.n_rounds - 1)
+        iterate.start(before, objective, max(iterate.rounds.n_rounds - 1, 0))
         self.weights = read_weights(state, "direction.weights", shape)
         self._remember(iterate.derive(), float(product[0]), n_rounds)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.state import State, read_array, read_weights, require
+from hedgerow.state import LARGEST_WEIGHT, State, read_array, read_weights, require
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest, split_rounds
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
@@ -171,11 +171,13 @@ def coefficients(parts: Sequence[Part]) -> list[float]:
 def _read_directions(state: State, forest: Forest) -> list[Part]:
     """A part for each round that has a step and a carry, after one for those before."""
     steps = read_array(state, "steps", np.float64)
+    require(len(steps) <= forest.n_rounds, "its steps")
     read_weights(state, "steps", steps.shape)
     carries = read_weights(state, "carries", steps.shape)
-    require(len(steps) <= forest.n_rounds, "its steps")
     rounds = split_rounds(forest)
     n_before = len(rounds) - len(steps)
-    own = zip(rounds[n_before:], steps.tolist(), carries.tolist(), strict=True)
-    before = Forest.join(forest.n_outputs, rounds[:n_before])
-    return [Part(before), *(Part(trees, step, carry) for trees, step, carry in own)]
+    parts = [Part(Forest.join(forest.n_outputs, rounds[:n_before]))]
+    parts += map(Part, rounds[n_before:], steps.tolist(), carries.tolist())
+    largest = np.abs(coefficients(parts)).max()
+    require(largest <= LARGEST_WEIGHT, "its carries")
+    return parts

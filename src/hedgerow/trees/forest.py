@@ -31,11 +31,7 @@ ARRAYS: dict[str, type[np.generic]] = {
     "weights": np.float32,
     "left_sets": np.uint8,
 }
-# Those with an entry for each node.
-OF_NODES = (
-    *("columns", "offsets", "cuts", "missing_left", "sets"),
-    *("lefts", "values", "gains", "weights"),
-)
+OF_NODES = tuple(ARRAYS)[4:-1]  # those with an entry for each node
 SET_BYTES = 32  # of a set of bins, a bit each
 
 
