@@ -54,8 +54,8 @@ class TreeCRF(Estimator):
     n_rounds : int, default 200
         Number of rounds.
     learning_rate : float or None, default None
-        Every step is multiplied by this factor. None: 0.3, or 1 for first-order boosting and along
-        conjugate directions that are searched.
+        Every step is multiplied by this factor. None: 0.3, or 1 for first-order boosting; with a
+        line search 0.1, or 1 along conjugate directions.
         Backtracking: a step that would raise the training loss is shortened until it does not.
     max_depth : int or None, default None
         Maximum depth of a tree: the number of splits between its root and a leaf. None: 10 if

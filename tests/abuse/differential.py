@@ -77,11 +77,14 @@ class Question:
         """How much a log probability may differ.
 
         Every addition rounds by at most half of EPSILON times the magnitude of all terms; a score
-        and log Z take fewer than 128 of them. The oracle adds up as many probabilities as there
-        are labellings.
+        and log Z take fewer than 128 of them. What trees that ask about labels add up is float32.
+        The oracle adds up as many probabilities as there are labellings.
         """
         n_labellings = max(len(exact.probs) for exact in self.exact)
-        return EPSILON * (n_labellings + 64 * max(map(self.model.magnitude, self.xs)))
+        asks_labels = getattr(self.crf, "transitions", "weights") == "trees"
+        epsilon = float(np.finfo(np.float32).eps) if asks_labels else EPSILON
+        magnitude = max(map(self.model.magnitude, self.xs))
+        return EPSILON * n_labellings + 64 * epsilon * magnitude
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -196,7 +196,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
     ) -> Along[Sums]:
         """Slopes of all edges are kept until the next call."""
         found = self.measure(objective, scores, arcs, round_number)
-        return Along(found, found.unit * direction.inner(self.slopes()), found.slopes)
+        return Along(found, found.unit * direction.slope_by(self.slopes()), found.slopes)
 
     def slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """Those of nodes and edges; of edges at first positions, which are in no score, 0."""

@@ -150,7 +150,7 @@ class SearchDirection(Direction):
         self.scores.turn(trees, self.carry)
         self.weights = step + self.carry * self.weights
         self.promise = slopes.unit * float(np.einsum("p,p", slopes.slopes, self.weights))
-        self.slope = slopes.unit * self.scores.inner(self.iterate.trees.slopes()) + self.promise
+        self.slope = slopes.unit * self.scores.slope_by(self.iterate.trees.slopes()) + self.promise
 
     def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:
         """How much of the direction before is carried on."""
@@ -226,7 +226,7 @@ class ConjugateDirection(SearchDirection):
     ) -> float:
         """How the loss changes along scores and pattern weights, by its slopes."""
         by_weights = float(np.einsum("p,p", pattern_slopes, weights))
-        return unit * (scores.inner(slopes) + by_weights)
+        return unit * (scores.slope_by(slopes) + by_weights)
 
     def pack(self) -> State:
         """What is remembered but for the slopes, which can be measured again."""

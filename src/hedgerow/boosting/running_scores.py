@@ -98,7 +98,7 @@ class RunningScores(ABC):
         for array, along, moved in zip(self.arrays, direction.arrays, out.arrays, strict=True):
             np.add(array, step * along, out=moved)
 
-    def inner(self, slopes: tuple[NDArray[Any], ...]) -> float:
+    def slope_by(self, slopes: tuple[NDArray[Any], ...]) -> float:
         """How a loss with these slopes, one for each of the arrays, changes along a direction."""
         pairs = zip(self.arrays, slopes, strict=True)
         return sum(float(np.einsum("ti,ti", *pair, dtype=np.float64)) for pair in pairs)

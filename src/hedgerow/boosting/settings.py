@@ -50,6 +50,9 @@ MAX_REACH = 255
 # Labels before a position can be cut in two in so many ways that some fit by chance. Of 0, 3, 10,
 # 30 and 100 the ends were worse on one fold of the letters, or on protein.
 LABEL_LAMBDA = 20.0
+# Of steps that a line search finds. Of 0.1, 0.3 and 1 it had the lowest test loss on letters,
+# phonemes, stress marks and protein: see `benchmarks/search_directions.py`.
+SEARCHED_RATE = 0.1
 LARGEST_RATE = 1e6  # times a leaf it is a number still
 
 
@@ -121,9 +124,11 @@ class Settings:
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
         is_conjugate = crf.direction == "conjugate"
         line_search = is_conjugate if crf.line_search is None else bool(crf.line_search)
-        if rate is None:
-            # Directions are conjugate where each step goes to the lowest point along its own.
-            rate = 0.3 if crf.newton and not (is_conjugate and line_search) else 1.0
+        if rate is None and line_search:
+            # Directions are conjugate only where each step goes to the lowest point along its own.
+            rate = 1.0 if is_conjugate else SEARCHED_RATE
+        elif rate is None:
+            rate = 0.3 if crf.newton else 1.0
         if trim is None:
             trim = min(0.01, 0.25 / n_labels)
         if not isinstance(seed, (int, np.integer)):

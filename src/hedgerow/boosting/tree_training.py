@@ -219,7 +219,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         """All at once; `derive` has no need to find the slopes again."""
         found = self.measure(objective, scores, arcs, round_number)
         self._known = found.slopes(self._own_gradients())
-        return Along(found, direction.inner((self._known.nodes,)), self._known.arcs)
+        return Along(found, direction.slope_by((self._known.nodes,)), self._known.arcs)
 
     def slopes(self) -> tuple[NDArray[np.float64]]:
         """Those of the nodes."""
