@@ -183,7 +183,7 @@ class ConjugateDirection(SearchDirection):
         D_m = h_m + b_m D_{m-1},    b_m = max(0, < G_m - G_{m-1}, h_m > / < G_{m-1}, h_{m-1} >).
 
     h takes the place of the gradient that has been multiplied by an approximate inverse Hessian.
-    Kersting & Gutmann (2006) have h in both factors; with G, b_m is 0 wherever the trees still find
+    Gutmann & Kersting have h in both factors; with G, b_m is 0 wherever the trees still find
     what the last step should have brought, and the loss falls along D_m even if h is coarse.
     Powell's test, to restart where G_m and G_{m-1} are far from orthogonal, would restart in every
     round: a few trees leave most of the gradient as it is.
