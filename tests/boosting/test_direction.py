@@ -191,6 +191,24 @@ def test_exact_weights_and_other_objectives_begin_anew():
     assert carries[4] == 0
 
 
+def test_where_a_conjugate_direction_fails_the_trees_alone_are_tried(monkeypatch):
+    booster = make_case("weights", direction="conjugate", max_depth=1)
+    take, failed = booster.step_rule.take, []
+
+    def fail_if_carried(iterate, way, **more):
+        if way.carry > 0:
+            failed.append(way.carry)
+            return None
+        return take(iterate, way, **more)
+
+    monkeypatch.setattr(booster.step_rule, "take", fail_if_carried)
+    assert not carries_of(booster, 8).any()
+    steepest = make_case("weights", line_search=True, learning_rate=1.0, max_depth=1)
+    carries_of(steepest, 8)
+    assert failed
+    assert booster.iterate.loss == steepest.iterate.loss
+
+
 def test_scores_in_training_are_those_of_the_model():
     booster = make_case("weights", direction="conjugate", max_depth=1)
     assert carries_of(booster, 8).any()

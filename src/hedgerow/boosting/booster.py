@@ -190,14 +190,17 @@ class Booster(Update[Binned]):
         direction.turn(trees, step, slopes)
         exact = self._is_exact(number)
         size = self.step_rule.take(iterate, direction, exact=exact)
+        if size is None and direction.carry > 0:
+            direction.forget()
+            iterate.measure_again(number)
+            return self._learn()  # once more, along the trees alone
         if size is None:
             iterate.measure_again(number + 1)
-            if not may_improve:
-                return None
-            size = 0.0
-        if exact or self.step_rule.is_short(size):
+        if size is None or exact or self.step_rule.is_short(size):
             direction.forget()
-        return direction.part(size)
+        if size is None and not may_improve:
+            return None
+        return direction.part(size or 0.0)
 
     def _pattern_step(self, slopes: PatternSlopes) -> NDArray[np.float64]:
         """How far to move the weights of label patterns, (P,)."""

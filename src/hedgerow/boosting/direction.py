@@ -62,12 +62,15 @@ class Direction(ABC):
         How the weights of label patterns change with a step of 1.
     promise : float
         How the loss changes with them, by its slope where the round begins.
+    carry : float
+        How much of the direction before is carried on.
     memory : Memory or None
         What the next direction has to know of this one; None: nothing.
     """
 
     weights: Vector
     promise: float
+    carry: float = 0.0
     memory: Memory | None = None
 
     def __init__(self, iterate: Iterate) -> None:
@@ -163,6 +166,7 @@ class SearchDirection(Direction):
 
     def try_size(self, size: float) -> Candidate:
         """Measure a step of some size, and the slope there."""
+        self.propose(size)
         return self.iterate.try_along(self.scores, self.weights, size)
 
     def largest(self) -> float:

@@ -51,7 +51,7 @@ class StepRule(ABC, Generic[AnyDirection]):
 
     def is_short(self, size: float) -> bool:
         """Whether a step was so short that its direction is not to be trusted."""
-        return size <= 0
+        return False
 
     def fit(self, iterate: Iterate, weights: NDArray[np.float64]) -> Candidate:
         """The proposed scores, and the best weights of label patterns for them."""
