@@ -240,6 +240,17 @@ TREES: list[tuple[str, dict[str, Any]]] = [
             ("weighted_rows", {}),
         )
     ),
+    *(
+        (data, {**way, **more})
+        for way in ({"line_search": True}, {"direction": "conjugate"})
+        for data, more in (
+            ("numbers", {}),
+            ("partial", {"order": 3, "pattern_lambda": [0.5, 2.0]}),
+            ("weighted_rows", {"objective": "accuracy", "warm_rounds": 3}),
+            ("chunks", {"constraints": "BIO", "transitions": "trees", "subsample": 0.5}),
+            ("watched", {"n_rounds": 20, "early_stopping_rounds": 2, "newton": False}),
+        )
+    ),
     ("numbers", {"subsample": 0.5}),
     ("numbers", {"subsample": 0.5, "random_state": 5, "objective": "accuracy"}),
     ("weighted", {"subsample": 0.5, "order": 2}),
@@ -352,6 +363,8 @@ STAGED: list[tuple[Callable[[Any, Data], Any], type, str, dict[str, Any]]] = [
     (resume, TreeCRF, "chunks", {"constraints": "BIO", "objective": Brier(), "warm_rounds": 2}),
     (resume, TreeCRF, "weighted", {"transition_step": "exact"}),
     (resume, TreeCRF, "dicts", {"early_stopping_rounds": 9, "validation_fraction": 0.3}),
+    (resume, TreeCRF, "weighted", {"direction": "conjugate", "transitions": "trees"}),
+    (fit_on, TreeCRF, "numbers", {"direction": "conjugate"}),
     (resume, LinearCRF, "numbers", {}),
     (resume, LinearCRF, "watched", {"order": 2}),
     (resume, LinearCRF, "dicts", {"reg_alpha": 0.5}),

@@ -175,6 +175,10 @@ WEIGHTS = {"reg_lambda": 0.1, "max_iter": 9, "warm_iter": 1, "tol": 0, "n_jobs":
 TRAININGS = {
     "another": (small(), {"eval_set": EVAL_SET}),
     "trees": (small(n_rounds=9, early_stopping_rounds=8), {"eval_set": (FLAT, Y)}),
+    "conjugate": (
+        small(n_rounds=9, early_stopping_rounds=8, direction="conjugate"),
+        {"eval_set": (FLAT, Y)},
+    ),
     "likelihood": (LinearCRF(**WEIGHTS), {}),
     "max_margin": (LinearCRF(objective="max_margin", **WEIGHTS), {}),
 }
@@ -196,6 +200,17 @@ FORGED = {
         ("best", np.array([]), "its best step"),
         ("kept.columns", 99, r"ValueError\('tree 0: .*"),
         ("later.lefts", 99, r"ValueError\('tree 0: .*"),
+    ],
+    "conjugate": [
+        ("steps", np.ones(99), "its steps"),
+        ("steps", np.nan, "steps is not finite"),
+        ("steps", np.ones(1), "carries has the wrong shape"),
+        ("carries", 1e30, "its carries"),
+        ("conjugate_rounds", -1, "its conjugate rounds"),
+        ("direction.weights", np.zeros(1), "direction.weights has the wrong shape"),
+        ("direction.weights_before", np.inf, "direction.weights_before is not finite"),
+        ("direction.product", np.nan, "direction.product is not finite"),
+        ("direction.product", np.ones(2), "direction.product has the wrong shape"),
     ],
     "likelihood": [
         ("done", ["1"], "its stages"),

@@ -81,3 +81,27 @@ def test_no_step_lowers_the_loss():
 
 def test_the_loss_falls_for_ever():
     assert search(Counted(lambda s: -s, lambda s: -1.0), Trial(0.0, 0.0, -1.0), 1.0) is None
+
+
+@given(st.floats(0.01, 0.5), st.floats(-3, 3))
+def test_as_flat_as_is_asked_for(curvature, first):
+    function = Counted(lambda s: s**4 / 4 - s, lambda s: s**3 - 1)
+    start = Trial(0.0, 0.0, -1.0)
+    found = search(function, start, 10.0**first, curvature=curvature)
+    assert found is not None
+    assert abs(function.slope(found)) <= curvature
+
+
+def test_no_step_is_larger_than_is_allowed():
+    function = Counted(lambda s: -s, lambda s: -1.0)
+    assert search(function, Trial(0.0, 0.0, -1.0), 1.0, largest=5.0) == 5.0
+    assert function.n_calls == 4  # 1, 2, 4 and 5
+
+
+def test_no_more_trials_than_are_allowed():
+    function = Counted(lambda s: -s, lambda s: -1.0)
+    assert search(function, Trial(0.0, 0.0, -1.0), 1.0, max_trials=3) is None
+    assert function.n_calls == 3
+    wrong = Counted(lambda s: s, lambda s: -1.0)
+    assert search(wrong, Trial(0.0, 0.0, -1.0), 1.0, max_trials=3) is None
+    assert wrong.n_calls == 4

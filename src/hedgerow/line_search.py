@@ -21,7 +21,6 @@ __all__ = ["Trial", "search"]
 DECREASE = 1e-4
 CURVATURE = 0.9
 
-# Steps that are tried at most, in each of the two parts of the search.
 MAX_TRIALS = 20
 # A cut nearer to an end of its interval than this share of it is not made; it is halved instead.
 MARGIN = 0.1
@@ -36,8 +35,18 @@ class Trial:
     slope: float
 
 
-def search(try_step: Callable[[float], Trial], start: Trial, step: float) -> float | None:
+def search(
+    try_step: Callable[[float], Trial],
+    start: Trial,
+    step: float,
+    *,
+    curvature: float = CURVATURE,
+    largest: float = math.inf,
+    max_trials: int = MAX_TRIALS,
+) -> float | None:
     """A step that meets the strong Wolfe conditions, or None if none is found.
+
+    It is the last one that was tried.
 
     Parameters
     ----------
@@ -47,30 +56,43 @@ def search(try_step: Callable[[float], Trial], start: Trial, step: float) -> flo
         Step 0, where the slope is below 0.
     step
         The first one to try.
+    curvature
+        What takes the place of `CURVATURE`.
+    largest
+        No step is larger; this one will do if the loss still falls there.
+    max_trials
+        Steps that are tried at most, in each of the two parts of the search.
     """
     low = start
-    for _ in range(MAX_TRIALS):
+    for _ in range(max_trials):
         trial = try_step(step)
         if not _falls_enough(trial, start) or (low is not start and trial.value >= low.value):
-            return _narrow_down(try_step, start, low, trial)
-        if _is_flat_enough(trial, start):
+            return _narrow_down(try_step, start, low, trial, curvature, max_trials)
+        if _is_flat_enough(trial, start, curvature):
             return trial.step
         if trial.slope >= 0:
-            return _narrow_down(try_step, start, trial, low)
-        low, step = trial, 2 * step
+            return _narrow_down(try_step, start, trial, low, curvature, max_trials)
+        if trial.step >= largest:
+            return trial.step
+        low, step = trial, min(2 * step, largest)
     return None
 
 
 def _narrow_down(
-    try_step: Callable[[float], Trial], start: Trial, low: Trial, high: Trial
+    try_step: Callable[[float], Trial],
+    start: Trial,
+    low: Trial,
+    high: Trial,
+    curvature: float,
+    max_trials: int,
 ) -> float | None:
     """A good step between two: at `low` the loss is lowest so far, and falls towards `high`."""
-    for _ in range(MAX_TRIALS):
+    for _ in range(max_trials):
         trial = try_step(_cut(low, high))
         if not _falls_enough(trial, start) or trial.value >= low.value:
             high = trial
             continue
-        if _is_flat_enough(trial, start):
+        if _is_flat_enough(trial, start, curvature):
             return trial.step
         if trial.slope * (high.step - low.step) >= 0:
             high = low
@@ -82,8 +104,8 @@ def _falls_enough(trial: Trial, start: Trial) -> bool:
     return trial.value <= start.value + DECREASE * trial.step * start.slope  # not if it is NaN
 
 
-def _is_flat_enough(trial: Trial, start: Trial) -> bool:
-    return abs(trial.slope) <= -CURVATURE * start.slope
+def _is_flat_enough(trial: Trial, start: Trial, curvature: float) -> bool:
+    return abs(trial.slope) <= -curvature * start.slope
 
 
 def _cut(low: Trial, high: Trial) -> float:

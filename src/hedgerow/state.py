@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "LARGEST_WEIGHT",
     "ModelFileError",
     "State",
     "expecting",

@@ -167,6 +167,8 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "window": draw(st.sampled_from([0, 1, 3, [2, 0]])),
         "newton": draw(st.booleans()),
         "curvature": draw(st.sampled_from(["mixing", "exact", "length"])),
+        "direction": draw(st.sampled_from(["steepest", "steepest", "conjugate"])),
+        "line_search": draw(st.sampled_from([None, None, True, False])),
         "transitions": draw(st.sampled_from(["weights", "weights", "trees"])),
         "transition_step": draw(st.sampled_from(["auto", "bound", "exact"])),
         "trim": draw(st.sampled_from([None, 0.0])),

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
-from hedgerow.boosting.booster import MAX_TRIALS, PATTERN_TRIALS
 from hedgerow.boosting.curvature import measure_curvature, temper
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.running_scores import Binned
 from hedgerow.boosting.settings import Settings
+from hedgerow.boosting.step_rule import MAX_TRIALS, PATTERN_TRIALS
+from hedgerow.boosting.tree_training import PatternSlopes
 from hedgerow.trees.forest import Forest
 from reference.boosting import advance, assert_same_forest, make_booster
 from reference.linear import hide, make_data
@@ -57,7 +58,7 @@ def stir(booster, seed=0):
     """Give a booster scores and weights that are nothing special."""
     rng = np.random.default_rng(seed)
     nodes_of(booster)[...] += rng.normal(size=nodes_of(booster).shape)
-    booster.weights = rng.normal(size=booster.weights.shape)
+    booster.iterate.weights = rng.normal(size=booster.iterate.weights.shape)
     measure_again(booster)
     return booster
 
@@ -68,15 +69,15 @@ def nodes_of(booster):
 
 
 def measure_again(booster):
-    booster.measured = booster._measure(booster.trees.scores, booster.weights, booster.n_done)
+    booster.iterate.measure_again(booster.n_done)
 
 
 def loss_of(booster):
     """Its loss and penalty, from its scores and weights as they are now."""
     (scores,) = booster.score_training()
-    penalty = (booster._penalties * booster.weights**2).sum() / 2
-    loss = booster.objective.measure(scores, booster.targets, n_threads=1).loss
-    return loss + booster._unit * penalty
+    penalty = (booster.iterate.penalties * booster.iterate.weights**2).sum() / 2
+    loss = booster.iterate.objective.measure(scores, booster.targets, n_threads=1).loss
+    return loss + booster.iterate.unit * penalty
 
 
 def slopes_of(booster, array):
@@ -120,9 +121,8 @@ def test_trees_are_grown_from_the_slopes_of_the_loss(name, order, monkeypatch):
 def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order, monkeypatch):
     booster = stir(make_case(name, objective=objective, order=order, trim=0))
     expected = slopes_of(booster, nodes_of(booster))
-    found = booster.trees.derive(booster.measured, booster.objective)
-    steps, booster._unit = found.slopes + booster._penalties * booster.weights, found.unit
-    by_pattern = slopes_of(booster, booster.weights)
+    steps = booster.iterate.derive().slopes
+    by_pattern = slopes_of(booster, booster.iterate.weights)
     slopes, _ = examples_of(booster, monkeypatch)
     units = booster.targets.weights
     by_unit = slopes if units is None else slopes / units[:, None]
@@ -136,10 +136,10 @@ def test_trees_are_grown_from_the_slopes_of_any_objective(name, objective, order
 def test_slopes_of_pattern_weights_are_those_of_the_loss(name, objective, order):
     booster = stir(make_case(name, objective=objective, order=order))
     booster.trees.proposed.nodes[...] = nodes_of(booster)
-    expected = slopes_of(booster, booster.weights)
-    _, loss, slopes = booster._measure_weights(booster.weights)
+    expected = slopes_of(booster, booster.iterate.weights)
+    candidate, slopes = booster.iterate.try_weights(booster.iterate.weights)
     np.testing.assert_allclose(slopes, expected, atol=1e-6)
-    assert loss == pytest.approx(loss_of(booster), rel=1e-12)
+    assert candidate.loss == pytest.approx(loss_of(booster), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["plain", "sequence weights"])
@@ -157,7 +157,7 @@ def test_independent_positions_curve_as_in_logitboost(name, monkeypatch):
 @pytest.mark.parametrize("kind", ["mixing", "exact", "length"])
 def test_dependent_positions_curve_more(kind, monkeypatch):
     booster = stir(make_case("plain", curvature=kind, learning_rate=1.0, trim=0))
-    p = booster.measured.posteriors.marginals.copy()
+    p = booster.iterate.measured.posteriors.marginals.copy()
     _, curvatures = examples_of(booster, monkeypatch)
     gammas = curvatures / (p * (1 - p))
     lengths = np.diff(booster.targets.offsets)
@@ -208,6 +208,8 @@ OPTIONS = st.fixed_dictionaries(
         "negative_weight": st.sampled_from(["unbiased", "none", "balanced"]),
         "window": st.sampled_from([0, 1]),
         "transitions": st.sampled_from(["weights", "trees"]),
+        "direction": st.sampled_from(["steepest", "conjugate"]),
+        "line_search": st.sampled_from([None, True, False]),
     }
 )
 
@@ -219,11 +221,11 @@ def test_no_round_raises_the_loss(name, options):
         options |= {"order": max(1, options["order"])}
     booster = make_case(name, random_state=0, **options)
     for _ in range(6):
-        loss, weights = booster.measured.loss, booster.weights
+        loss, weights = booster.iterate.measured.loss, booster.iterate.weights
         if advance(booster) is None:
             break
-        after = booster.measured.loss + booster._penalty(booster.weights)
-        assert after <= loss + booster._penalty(weights) < np.inf
+        after = booster.iterate.loss
+        assert after <= loss + booster.iterate.penalty(weights) < np.inf
         assert after == pytest.approx(loss_of(booster), rel=1e-9, abs=1e-12)
 
 
@@ -245,8 +247,8 @@ def test_no_round_raises_the_loss_by_default(order, newton, learning_rate):
 def test_steps_that_are_too_long_are_halved(transition_step):
     options = {"transition_step": transition_step, "trim": 0, "max_step": None}
     booster = make_case("plain", learning_rate=256.0, **options)
-    before, trees = booster.measured.loss, advance(booster)
-    assert booster.measured.loss < before
+    before, trees = booster.iterate.measured.loss, advance(booster)
+    assert booster.iterate.measured.loss < before
     once = advance(make_case("plain", learning_rate=1.0, **options))
     np.testing.assert_array_equal(trees.columns, once.columns)
     moves = once.values != 0
@@ -260,10 +262,11 @@ def pattern_curvatures(booster):
     """Those of the weights, and how often each pattern is the longest one that ends."""
     (scores,) = booster.score_training()
     options = {"weights": booster.targets.mean_weights, "n_threads": 1}
-    posteriors = booster.measured.posteriors
+    posteriors = booster.iterate.measured.posteriors
     mixing = measure_curvature("mixing", scores, booster.grammar, posteriors, **options)
-    counts = booster._bound.tree.own(booster._expected_counts())
-    found = booster.trees.derive(booster.measured, booster.objective).curvatures
+    expected = booster.trellis.pattern_sums(booster.iterate.measured.arc_sums)
+    counts = booster._bound.tree.own(expected)
+    found = booster.iterate.derive().curvatures
     return found / mixing.edge_gamma(booster.targets.weights), counts
 
 
@@ -285,33 +288,42 @@ TREE_HALVINGS = MAX_TRIALS - PATTERN_TRIALS
 
 def grow(booster):
     """The trees of a round of first-order boosting."""
-    gradients = booster.measured.slopes().nodes
+    gradients = booster.iterate.measured.slopes().nodes
     return booster.trees.learner.grow(gradients, np.ones((len(gradients), 1), np.float32), 0)
+
+
+def move(booster, trees):
+    """Take a step along trees alone; returns its size, or None if no step was short enough."""
+    still = np.zeros_like(booster.iterate.weights)
+    booster.direction.turn(trees, still, PatternSlopes(still, still, 1.0))
+    size = booster.step_rule.take(booster.iterate, booster.direction, exact=False)
+    if size is None:
+        booster.iterate.measure_again(booster.n_done + 1)
+    return size
 
 
 def test_a_round_that_cannot_help_changes_nothing():
     booster = stir(make_case("plain", trim=0))
-    scores, weights, loss = nodes_of(booster).copy(), booster.weights.copy(), booster.measured.loss
-    marginals = booster.measured.posteriors.marginals.copy()
+    scores, weights = nodes_of(booster).copy(), booster.iterate.weights.copy()
+    loss = booster.iterate.measured.loss
+    marginals = booster.iterate.measured.posteriors.marginals.copy()
     worse = grow(booster).scaled(-1.0)
-    still = np.zeros_like(weights)
-    assert booster._move(worse, still, still) is None
-    assert booster.measured.loss == loss
+    assert move(booster, worse) is None
+    assert booster.iterate.measured.loss == loss
     np.testing.assert_array_equal(nodes_of(booster), scores)
-    np.testing.assert_array_equal(booster.weights, weights)
-    np.testing.assert_array_equal(booster.measured.posteriors.marginals, marginals)
+    np.testing.assert_array_equal(booster.iterate.weights, weights)
+    np.testing.assert_array_equal(booster.iterate.measured.posteriors.marginals, marginals)
 
 
 def test_the_shortest_step_that_is_tried():
     # The first step is 2^n times too long: it is found as long as there are halvings left.
     booster = stir(make_case("plain", trim=0, learning_rate=0.01))
-    trees, still = grow(booster), np.zeros_like(booster.weights)
-    state = nodes_of(booster).copy(), booster.measured.loss
+    trees = grow(booster)
+    state = nodes_of(booster).copy(), booster.iterate.measured.loss
     for n, found in ((TREE_HALVINGS - 1, True), (TREE_HALVINGS + 12, False)):
-        moved = booster._move(trees.scaled(2.0**n), still, still)
-        assert (moved is not None) == found
+        assert (move(booster, trees.scaled(2.0**n)) is not None) == found
         if found:
-            assert booster.measured.loss < state[1]
+            assert booster.iterate.measured.loss < state[1]
             nodes_of(booster)[...] = state[0]
             measure_again(booster)
 
@@ -344,7 +356,7 @@ def others_like(booster):
 def test_training_goes_on_from_the_sums_of_the_trees():
     booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
     forest = Forest.join(3, [advance(booster) for _ in range(5)])
-    rounds = Rounds.begin(forest, booster.weights, booster.settings.sampling.seed)
+    rounds = Rounds.begin(forest, booster.iterate.weights, booster.settings.sampling.seed)
     again = type(booster)(
         booster.scoring,
         others_like(booster),
@@ -356,7 +368,7 @@ def test_training_goes_on_from_the_sums_of_the_trees():
         99,
     )
     np.testing.assert_array_equal(nodes_of(again), nodes_of(booster))
-    assert again.measured.loss == booster.measured.loss
+    assert again.iterate.measured.loss == booster.iterate.measured.loss
     assert again.n_done == 5
     for _ in range(3):
         assert_same_forest(advance(again), advance(booster))
@@ -370,7 +382,8 @@ def test_other_sequences_are_scored_round_by_round():
             assert booster.advance()
         (scores,) = booster.score(others)
         np.testing.assert_array_equal(scores.nodes, nodes_of(booster))
-        np.testing.assert_array_equal(scores.arcs, booster.trellis.arc_scores(booster.weights))
+        arcs = booster.trellis.arc_scores(booster.iterate.weights)
+        np.testing.assert_array_equal(scores.arcs, arcs)
 
 
 def count_right(booster):
@@ -379,7 +392,7 @@ def count_right(booster):
 
 def test_how_many_are_right():
     booster = stir(make_case("plain"))
-    marginals = booster.measured.posteriors.marginals
+    marginals = booster.iterate.measured.posteriors.marginals
     right = (marginals.argmax(axis=1) == booster.targets.codes).sum()
     assert count_right(booster) == pytest.approx(right)
     weighted = stir(make_case("class weights"))
@@ -388,7 +401,7 @@ def test_how_many_are_right():
     partial = stir(make_case("some known"))
     codes = partial.targets.codes
     known = codes >= 0
-    right = partial.measured.posteriors.marginals.argmax(axis=1) == codes
+    right = partial.iterate.measured.posteriors.marginals.argmax(axis=1) == codes
     assert count_right(partial) == pytest.approx(right[known].sum())
 
 

@@ -47,6 +47,8 @@ OWN = {
         "transition_step": ["auto", "bound", "exact"],
         "newton": [True, False],
         "curvature": ["mixing", "length"],
+        "direction": ["steepest", "conjugate"],
+        "line_search": [None, True, False],
         "window": [0, 2],
         "sampled": ["no", "by label", "by gradient"],
         "max_leaves": [None, 3],

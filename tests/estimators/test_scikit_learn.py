@@ -76,6 +76,8 @@ PARAMETERS = {
         "interaction_constraints": [{0}],
         "newton": True,
         "curvature": "length",
+        "direction": "conjugate",
+        "line_search": True,
         "transitions": "trees",
         "transition_step": "exact",
         "trim": 0.001,

@@ -15,7 +15,7 @@ def make_booster(crf, X, y, sample_weight=None):
 
 def advance(booster):
     """Do a round; returns its trees, or None if there was nothing to learn."""
-    return booster.rounds.parts[-1] if booster.advance() else None
+    return booster.rounds.parts[-1].trees if booster.advance() else None
 
 
 def assert_same_forest(first, second):

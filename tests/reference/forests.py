@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from hedgerow.trees.forest import ARRAYS, Forest
+from hedgerow.trees.forest import ARRAYS, OF_NODES, Forest
 
-# Those that have an entry for each node.
-NODE_ARRAYS = {name: ARRAYS[name] for name in list(ARRAYS)[4:-1]}
+NODE_ARRAYS = {name: ARRAYS[name] for name in OF_NODES}
 
 
 def make_leaves(n_nodes):

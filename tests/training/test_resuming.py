@@ -42,6 +42,21 @@ KINDS = {
         "own objective": {"objective": Brier()},
         "order 2, exact steps": {"order": 2, "transition_step": "exact", "newton": False},
         "weights": {"class_weight": "balanced", "window": 1},
+        "line search": {"line_search": True, "order": 3, "pattern_lambda": 0.5},
+        "conjugate": {"direction": "conjugate", "n_rounds": 26},
+        "conjugate, sampled": {"direction": "conjugate", "subsample": 0.6, "stratified": True},
+        "conjugate, accuracy": {
+            "direction": "conjugate",
+            "objective": "accuracy",
+            "n_rounds": 27,
+            "warm_rounds": 3,
+        },
+        "conjugate, labels asked about": {
+            "direction": "conjugate",
+            "transitions": "trees",
+            "objective": "pointwise",
+            "order": 2,
+        },
     },
 }
 # The parameter that limits the number of steps.

@@ -72,13 +72,14 @@ def test_trees_are_grown_from_the_slopes_of_the_loss(kind, objective, order, mon
         add(*arguments)
 
     monkeypatch.setattr(booster.trees.learner, "add", spy)
-    found = booster._measure(running, booster.weights, 0)
+    booster.iterate.measure_again(0)
+    found = booster.iterate.measured
     ((first, offsets, gradients, probabilities, _),) = learned
     assert first == 0
 
     def loss():
         (scores,) = booster.score_training()
-        return booster.objective.measure(scores, booster.targets, n_threads=1).loss
+        return booster.iterate.objective.measure(scores, booster.targets, n_threads=1).loss
 
     nodes = central_differences(loss, running.nodes, 1e-5)
     edges = central_differences(loss, running.start.edges, 1e-5).reshape(gradients.shape)

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abuse.threads import run_at_once
-from hedgerow.trees.forest import ARRAYS, Forest, goes_left, importances, tree_rounds
+from hedgerow.trees.forest import (
+    ARRAYS,
+    Forest,
+    goes_left,
+    importances,
+    split_rounds,
+    tree_rounds,
+)
 from reference.boosting import assert_same_forest
 from reference.forests import NODE_ARRAYS, make_leaves, make_stump, make_tree, random_forest
 from reference.tables import ATTRIBUTES, COLUMNS, make_table, tables, windows
@@ -233,6 +240,19 @@ def test_joining_adds_up_scores_in_order(made, seed):
     assert np.diff(joined.round_offsets).tolist() == sizes
     assert_same_forest(Forest.join(first.n_outputs, [first]), first)
     assert_same_forest(Forest(joined.arrays(), first.n_outputs), joined)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(forests())
+def test_rounds_that_are_split_can_be_joined_again(made):
+    forest, table, scores = made
+    rounds = split_rounds(forest)
+    assert [each.n_rounds for each in rounds] == [1] * forest.n_rounds
+    joined = Forest.join(forest.n_outputs, rounds)
+    for name in set(ARRAYS) - {"sets", "left_sets"}:  # sets may be in another order
+        np.testing.assert_array_equal(getattr(joined, name), getattr(forest, name))
+    expected = add_scores(forest, table, scores)
+    np.testing.assert_array_equal(add_scores(joined, table, scores), expected)
 
 
 def test_forests_of_other_outputs_are_not_joined():

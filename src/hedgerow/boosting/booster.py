@@ -1,45 +1,42 @@
 """Booster: one round of boosting after another.
 
 A round measures what the model expects of the training labels, grows a tree for each label from the
-difference to what was observed, moves the weights of label patterns, and makes sure that the loss
-did not rise.
+difference to what was observed, and a step for the weights of label patterns. These make up a
+direction, along which it goes so far that the loss does not rise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.boosting.context_training import train_trees
-from hedgerow.boosting.rounds import Rounds
-from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
+from hedgerow.boosting.direction import (
+    ConjugateDirection,
+    Direction,
+    SearchDirection,
+    TreeDirection,
+)
+from hedgerow.boosting.iterate import Iterate
+from hedgerow.boosting.rounds import Part, Rounds
+from hedgerow.boosting.running_scores import Binned, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
-from hedgerow.boosting.transitions import PatternBound, exact_step
-from hedgerow.boosting.tree_training import Found
-from hedgerow.objectives import TrainingObjective
+from hedgerow.boosting.step_rule import Backtracking, LineSearch, StepRule
+from hedgerow.boosting.transitions import PatternBound
+from hedgerow.boosting.tree_training import PatternSlopes
 from hedgerow.potentials import PatternWeights, Potential
 from hedgerow.state import State
 from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.training.update import Update
-from hedgerow.trees.forest import Forest
 from hedgerow.trellis import Scores
 
 __all__ = ["Booster"]
-
-# A step that raises the loss is shortened and tried again, so often before it is given up; less
-# often if the next round learns from another sample, and may fare better.
-MAX_TRIALS = 16
-SAMPLED_TRIALS = 6
-# Each time the step of the pattern weights is divided by four. The first times it alone is, while
-# it lowers the loss by less than this share of what its slopes promise; then that of the trees is
-# halved too.
-PATTERN_TRIALS = 4
-LEAST_SHARE = 0.25
 
 
 class Booster(Update[Binned]):
@@ -61,6 +58,8 @@ class Booster(Update[Binned]):
         The rounds so far, none or those of a model to go on from.
     max_rounds
         How many there will be, those included.
+    state
+        What `pack` wrote after these rounds; None if they are those of a model.
     """
 
     def __init__(
@@ -73,6 +72,7 @@ class Booster(Update[Binned]):
         schedule: Schedule,
         rounds: Rounds,
         max_rounds: int,
+        state: State | None = None,
     ) -> None:
         self.scoring = scoring
         self.training = training
@@ -84,16 +84,17 @@ class Booster(Update[Binned]):
         self.rounds = rounds
         self.max_rounds = max_rounds
         self.n_threads = settings.n_threads
-        self.weights = rounds.weights
-        self._unit = 1.0  # what a slope of 1 is in the unit of the objective
-        penalties = training.pattern_penalties
-        self._penalties = np.zeros(len(self.weights)) if penalties is None else penalties
         self._bound = PatternBound(self.grammar.patterns, targets, settings.learning_rate)
-        scores = scoring.catch_up(binned, rounds.parts)
+        scores = scoring.catch_up(binned, rounds.parts[:-1])
         self.trees = train_trees(training, settings, self._bound, scores, data)
-        # Where no round is left, that of the last one.
-        self.objective = schedule.objective_of(min(self.n_done, max_rounds - 1))
-        self.measured = self._measure(self.trees.scores, self.weights, self.n_done)
+        self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
+        self.direction, self.step_rule = self._choose(binned)
+        if state is not None:
+            self.direction.recall(state, schedule.objective_of(max(self.n_done - 1, 0)))
+        scoring.catch_up(binned, rounds.parts)
+        # Where no round is left, the objective of the last one.
+        objective = schedule.objective_of(min(self.n_done, max_rounds - 1))
+        self.iterate.start(rounds.weights, objective)
         if np.isnan(rounds.loss):
             self.keep()
 
@@ -124,13 +125,15 @@ class Booster(Update[Binned]):
     def _n_right(self) -> int:
         targets, n_threads, decode = self.targets, self.n_threads, self.training.decode
         if decode == "marginal" and self.trellis.constraints is None:
-            return _core.count_right(self.measured.probabilities(), targets.codes, n_threads)
+            return _core.count_right(
+                self.iterate.measured.probabilities(), targets.codes, n_threads
+            )
         return count_right(self.score_training(), targets, decode, n_threads=n_threads)
 
     def score(self, sequences: Binned) -> Iterator[Scores]:
         """By the rounds so far."""
         running = self.scoring.catch_up(sequences, self.rounds.parts)
-        return running.runs(self._arcs(self.weights))
+        return running.runs(self.iterate.arcs(self.iterate.weights))
 
     def score_kept(self, sequences: Binned) -> Iterator[Scores]:
         """By the rounds that are kept."""
@@ -138,15 +141,11 @@ class Booster(Update[Binned]):
             return self.score(sequences)
         running = self.scoring.start(sequences)
         running.add(self.rounds.kept_forest(), running)
-        return running.runs(self._arcs(self.rounds.kept_weights))
+        return running.runs(self.iterate.arcs(self.rounds.kept_weights))
 
     def score_training(self) -> Iterator[Scores]:
         """By the rounds so far."""
-        return self.trees.score(self._arcs(self.weights))
-
-    def _arcs(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores of the arcs with some weights of the label patterns, (P,)."""
-        return self.scoring.arcs + self.trellis.arc_scores(weights, forbidden=0.0)
+        return self.trees.score(self.iterate.arcs(self.iterate.weights))
 
     def keep(self) -> None:
         """Keep the rounds so far."""
@@ -158,123 +157,68 @@ class Booster(Update[Binned]):
         return trees, PatternWeights(self.rounds.kept_weights)
 
     def pack(self) -> State:
-        """The rounds so far: all else follows from them."""
-        return self.rounds.pack()
+        """The rounds so far, and what the next direction needs: all else follows from them."""
+        return self.rounds.pack() | self.direction.pack()
 
     def _mean_loss(self) -> float:
         """What the last round had to lower, as a mean over the training positions."""
         total = self.targets.total_weight
-        return self.measured.loss * (1.0 / total if total > 0 else 0.0)
+        return self.iterate.measured.loss * (1.0 / total if total > 0 else 0.0)
 
     def advance(self) -> bool:
         """Do one round."""
         if self.n_done >= self.max_rounds:
             return False
-        trees = self._grow()
-        if trees is not None:
-            self.rounds.add(trees, self.weights)
-        return trees is not None
+        part = self._learn()
+        if part is not None:
+            self.rounds.add(part, self.iterate.weights)
+        return part is not None
 
-    def _grow(self) -> Forest | None:
-        """Grow trees and move weights; returns the trees, or None if nothing is left to learn."""
-        settings, number = self.settings, self.n_done
-        self._turn_to(self.schedule.objective_of(number))
-        patterns = self.trees.derive(self.measured, self.objective)
-        self._unit = patterns.unit
+    def _learn(self) -> Part | None:
+        """Do a round; returns what it has learnt, or None if nothing is left to learn."""
+        number, iterate, direction = self.n_done, self.iterate, self.direction
+        may_improve = self.settings.draws or self.schedule.changes_after(number)
+        iterate.turn_to(self.schedule.objective_of(number))
+        if self.schedule.changes_at(number):
+            direction.forget()
+        slopes = iterate.derive()
         trees = self.trees.grow(number)
-        slopes = patterns.slopes + self._penalties * self.weights
-        resistances = self._penalties + settings.reg_lambda
-        step = self._bound.step(slopes, patterns.curvatures, resistances, settings.max_step)
-        stuck = not (trees.values.any() or step.any())
-        if stuck and not (settings.draws or self.schedule.changes_after(number)):
-            # Its marginals are slopes now.
-            self.measured = self._measure(self.trees.scores, self.weights, None)
+        step = self._pattern_step(slopes)
+        if not (may_improve or trees.values.any() or step.any()):
+            iterate.measure_again(None)  # its marginals are slopes now
             return None
-        accepted = self._move(trees, settings.learning_rate * step, slopes)
-        if accepted is None and not (settings.draws or self.schedule.changes_after(number)):
+        direction.turn(trees, step, slopes)
+        exact = self._is_exact(number)
+        size = self.step_rule.take(iterate, direction, exact=exact)
+        if size is None and direction.carry > 0:
+            direction.forget()
+            iterate.measure_again(number)
+            return self._learn()  # once more, along the trees alone
+        if size is None:
+            iterate.measure_again(number + 1)
+        if size is None or exact or self.step_rule.is_short(size):
+            direction.forget()
+        if size is None and not may_improve:
             return None
-        return accepted if accepted is not None else trees.scaled(0.0)
+        return direction.part(size or 0.0)
 
-    def _turn_to(self, objective: TrainingObjective) -> None:
-        """Go on with another objective, where it is another."""
-        if objective is not self.objective:
-            self.objective, self._unit = objective, 1.0
-            self.measured = self._measure(self.trees.scores, self.weights, self.n_done)
+    def _pattern_step(self, slopes: PatternSlopes) -> NDArray[np.float64]:
+        """How far to move the weights of label patterns, (P,)."""
+        settings = self.settings
+        resistances = self.iterate.penalties + settings.reg_lambda
+        step = self._bound.step(slopes.slopes, slopes.curvatures, resistances, settings.max_step)
+        return settings.learning_rate * step
 
-    def _expected_counts(self) -> NDArray[np.float64]:
-        """How often each pattern occurs, by its probabilities, (P,)."""
-        return self.trellis.pattern_sums(self.measured.arc_sums)
+    def _is_exact(self, number: int) -> bool:
+        """Whether a round moves the weights of label patterns to where they are best."""
+        return self.settings.exact_rounds.include(number + 1, self.grammar.patterns.longest)
 
-    def _move(
-        self, trees: Forest, step: NDArray[np.float64], slopes: NDArray[np.float64]
-    ) -> Forest | None:
-        """Go the way of trees and weights, or a part of it, such that the loss is no higher.
-
-        A step of the weights (P,) must also lower the loss by a share of what its slopes promise,
-        or is shortened by itself at first: where labels begin to depend on each other, the bound
-        may be too low. Returns the trees as they were added, or None if no step was short enough.
-        """
-        loss = self.measured.loss + self._penalty(self.weights)
-        promise = self._unit * float(np.einsum("p,p", slopes, step))
-        longest = self.grammar.patterns.longest
-        exact = self.settings.exact_rounds.include(self.n_done + 1, longest)
-        first = 0 if step.any() else PATTERN_TRIALS
-        most = SAMPLED_TRIALS if self.settings.draws else MAX_TRIALS
-        for trial in range(first, most):
-            shorter = trees.scaled(0.5 ** max(trial - PATTERN_TRIALS, 0))
-            self.trees.propose(shorter)
-            weights = self.weights + 0.25**trial * step
-            if exact and trial == first:
-                weights, measured = self._fit_weights(weights)
-            else:
-                measured = self._measure(self.trees.proposed, weights, self.n_done + 1)
-            share = LEAST_SHARE * 0.25**trial if trial < PATTERN_TRIALS else 0.0
-            if measured.loss + self._penalty(weights) <= loss + share * min(promise, 0.0):
-                self.trees.accept()
-                self.weights, self.measured = weights, measured
-                return shorter
-        self.measured = self._measure(self.trees.scores, self.weights, self.n_done + 1)
-        return None
-
-    def _fit_weights(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], Found]:
-        """Go on to the best weights for the scores that are being tried, and measure them."""
-        last: tuple[NDArray[np.float64], Found] | None = None
-
-        def measure(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            nonlocal last
-            measured, loss, slopes = self._measure_weights(point)
-            last = point, measured
-            return loss, slopes
-
-        weights = weights + exact_step(
-            measure,
-            weights,
-            self._expected_counts() + self._unit * self._penalties,
-            reg_lambda=self.settings.reg_lambda,
-            n_threads=self.settings.n_threads,
-        )
-        if last is not None and np.array_equal(last[0], weights):  # mostly so: no need to repeat it
-            return last
-        return weights, self._measure(self.trees.proposed, weights, self.n_done + 1)
-
-    def _measure_weights(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[Found, float, NDArray[np.float64]]:
-        """Loss, penalty included, and its slopes, with the scores that are being tried."""
-        measured = self._measure(self.trees.proposed, weights, self.n_done + 1)
-        slopes = self.trellis.pattern_sums(measured.arc_slopes())
-        pull = self._unit * self._penalties * weights
-        return measured, measured.loss + self._penalty(weights), slopes + pull
-
-    def _penalty(self, weights: NDArray[np.float64]) -> float:
-        """Penalty of weights of label patterns, in the unit of the loss."""
-        return self._unit / 2 * float(np.einsum("p,p,p", self._penalties, weights, weights))
-
-    def _measure(
-        self, scores: RunningScores, weights: NDArray[np.float64], number: int | None
-    ) -> Found:
-        """What the objective says to scores, for the round of a number to learn from, if any."""
-        if number is not None and number >= self.max_rounds:
-            number = None
-        found: Found = self.trees.measure(self.objective, scores, self._arcs(weights), number)
-        return found
+    def _choose(self, binned: Binned) -> tuple[Direction, StepRule[Any]]:
+        """Which way to go in a round, and how far."""
+        settings, iterate = self.settings, self.iterate
+        direction: Direction = TreeDirection(iterate)
+        if binned.direction is not None:
+            is_conjugate = settings.direction == "conjugate"
+            kind = ConjugateDirection if is_conjugate else SearchDirection
+            direction = kind(iterate, binned.direction)
+        return direction, (LineSearch if settings.line_search else Backtracking)(settings)

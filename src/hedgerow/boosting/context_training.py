@@ -19,7 +19,13 @@ from hedgerow.boosting.curvature import temper
 from hedgerow.boosting.running_scores import ContextScores, NodeScores, RunningScores
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import PatternBound
-from hedgerow.boosting.tree_training import NodeTraining, PatternSlopes, TreeTraining, steepest
+from hedgerow.boosting.tree_training import (
+    Along,
+    NodeTraining,
+    PatternSlopes,
+    TreeTraining,
+    steepest,
+)
 from hedgerow.objectives import Measured, Targets, TrainingObjective
 from hedgerow.sequences import cut_runs
 from hedgerow.training.training_set import TrainingSet
@@ -136,6 +142,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             **self.learner_options(),
         )
         self._slopes = np.empty_like(scores.nodes)
+        self._edge_slopes = np.zeros_like(scores.edges) if settings.have_directions else None
         targets, offsets = self.targets, self.targets.offsets
         self._parts = [
             _Part(
@@ -178,6 +185,23 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             else:
                 self._learn(run, found, sums)
         return sums
+
+    def measure_along(
+        self,
+        objective: TrainingObjective,
+        scores: ContextScores,
+        arcs: NDArray[np.float64],
+        round_number: int,
+        direction: ContextScores,
+    ) -> Along[Sums]:
+        """Slopes of all edges are kept until the next call."""
+        found = self.measure(objective, scores, arcs, round_number)
+        return Along(found, found.unit * direction.slope_by(self.slopes()), found.slopes)
+
+    def slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """Those of nodes and edges; of edges at first positions, which are in no score, 0."""
+        assert self._edge_slopes is not None
+        return self._slopes, self._edge_slopes
 
     def _measure_runs(
         self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
@@ -226,6 +250,10 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         gradients[firsts, :n_labels] = slopes.nodes[firsts]
         if sums.unit != 1.0:
             gradients /= sums.unit
+        if self._edge_slopes is not None:
+            slopes.nodes[...] /= sums.unit
+            self._edge_slopes[positions] = gradients
+            self._edge_slopes[positions][firsts] = 0
         self.learner.add(positions.start, offsets, gradients, probabilities, gammas)
 
     def derive(self, found: Sums, objective: TrainingObjective) -> PatternSlopes:

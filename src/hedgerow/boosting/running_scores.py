@@ -1,16 +1,20 @@
-"""Running scores: what the rounds so far give to some sequences, kept while trees are added."""
+"""Running scores: what the rounds so far give to some sequences, kept while trees are added.
+
+A direction, too, is scores: what a step of 1 along it adds to them.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.boosting.rounds import Part
 from hedgerow.potentials import AddScores, ContextTrees, NodeTrees, Potential, core_contexts
 from hedgerow.potentials.scoring import add_up, edge_shape, prepare
 from hedgerow.sequences import Sequences, cut_runs
@@ -41,12 +45,15 @@ class Binned:
         What adds the scores of potentials that are not learnt.
     running : RunningScores or None
         Scores of the first `n_parts` parts of the rounds, and of those potentials.
+    direction : RunningScores or None
+        The direction of the last of these parts, where rounds have directions.
     """
 
     bins: _core.Bins
     offsets: NDArray[np.int64]
     given: Sequence[AddScores | None]
     running: RunningScores | None = None
+    direction: RunningScores | None = None
     n_parts: int = 0
 
 
@@ -60,9 +67,45 @@ class RunningScores(ABC):
     def twin(self: AnyScores) -> AnyScores:
         """Others of the same sequences, not filled yet."""
 
+    def zeros(self: AnyScores) -> AnyScores:
+        """A direction that leads nowhere."""
+        found = self.twin()
+        found.clear()
+        return found
+
+    def clear(self) -> None:
+        """Set all to 0."""
+        for array in self.arrays:
+            array[...] = 0
+
+    @property
+    @abstractmethod
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All that trees add to: nodes, and edges where there are any."""
+
     @abstractmethod
     def add(self, trees: Forest, out: RunningScores) -> None:
         """Fill ``out``, which may be these, with the scores and what trees add to them."""
+
+    def turn(self, trees: Forest, carry: float) -> None:
+        """Make a direction that of some trees and ``carry`` times the one before."""
+        for array in self.arrays:
+            array *= carry
+        self.add(trees, self)
+
+    def move(self, step: float, direction: RunningScores, out: RunningScores) -> None:
+        """Fill ``out``, which may be these, with the scores a step further along a direction."""
+        for array, along, moved in zip(self.arrays, direction.arrays, out.arrays, strict=True):
+            np.add(array, step * along, out=moved)
+
+    def slope_by(self, slopes: tuple[NDArray[Any], ...]) -> float:
+        """How a loss with these slopes, one for each of the arrays, changes along a direction."""
+        pairs = zip(self.arrays, slopes, strict=True)
+        return sum(float(np.einsum("ti,ti", *pair, dtype=np.float64)) for pair in pairs)
+
+    def largest(self) -> float:
+        """How far any score goes along a direction."""
+        return max(float(np.abs(array).max(initial=0.0)) for array in self.arrays)
 
     @abstractmethod
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
@@ -80,6 +123,11 @@ class NodeScores(RunningScores):
         """With the same edges, which trees leave as they are."""
         nodes = np.empty_like(self.nodes)
         return NodeScores(replace(self.start, nodes=nodes), self.bins, self.n_threads)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.float64]]:
+        """The nodes alone."""
+        return (self.nodes,)
 
     def add(self, trees: Forest, out: RunningScores) -> None:
         """To the scores of nodes."""
@@ -103,6 +151,11 @@ class ContextScores(RunningScores):
         """With the same edges of other potentials."""
         start = replace(self.start, nodes=np.empty_like(self.nodes))
         return ContextScores(start, self.scoring, self.bins, np.zeros_like(self.edges))
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """Nodes and edges."""
+        return self.nodes, self.edges
 
     def add(self, trees: Forest, out: RunningScores) -> None:
         """To the scores of nodes and of edges."""
@@ -147,6 +200,8 @@ class TreeScoring:
         Potentials that are not learnt.
     arcs
         Their scores of the arcs.
+    have_directions
+        Whether rounds have directions: see `Rounds`.
     """
 
     def __init__(
@@ -156,9 +211,11 @@ class TreeScoring:
         given: Sequence[Potential],
         arcs: NDArray[np.float64],
         n_threads: int,
+        *,
+        have_directions: bool = False,
     ) -> None:
         self.columns, self.trellis, self.given, self.arcs = columns, trellis, given, arcs
-        self.n_threads = n_threads
+        self.n_threads, self.have_directions = n_threads, have_directions
         self._shape = edge_shape(given, trellis)
         self._edges = np.empty(0)
         if columns.n_lags:
@@ -181,15 +238,21 @@ class TreeScoring:
         edges = np.zeros((len(scores.nodes), self.contexts.n_edges), np.float32)
         return ContextScores(scores, self, sequences.bins, edges)
 
-    def catch_up(self, sequences: Binned, parts: Sequence[Forest]) -> RunningScores:
+    def catch_up(self, sequences: Binned, parts: Sequence[Part]) -> RunningScores:
         """Add what the rounds since the last call have learnt; ``parts`` are all of them."""
         if sequences.running is None:
             sequences.running = self.start(sequences)
-        for trees in parts[sequences.n_parts :]:
-            if trees.n_trees:
-                sequences.running.add(trees, sequences.running)
+            if self.have_directions:
+                sequences.direction = sequences.running.zeros()
+        running, direction = sequences.running, sequences.direction
+        for part in parts[sequences.n_parts :]:
+            if direction is not None:
+                direction.turn(part.trees, part.carry)
+                running.move(part.step, direction, running)
+            elif part.trees.n_trees:
+                running.add(part.trees, running)
         sequences.n_parts = len(parts)
-        return sequences.running
+        return running
 
     def potential(self, forest: Forest) -> NodeTrees:
         """What scores new sequences by some trees."""

@@ -39,6 +39,10 @@ class Schedule:
         stage = (number - self.warm_rounds) // ROUNDS_PER_STAGE
         return self.stages[min(stage, len(self.stages) - 1)]
 
+    def changes_at(self, number: int) -> bool:
+        """Whether the round after `number` rounds is for something else than the one before."""
+        return number > 0 and self.objective_of(number) is not self.objective_of(number - 1)
+
     def changes_after(self, number: int) -> bool:
         """Whether a later round is for something else."""
         return bool(self.stages) and self.objective_of(number) is not self.stages[-1]

@@ -23,6 +23,7 @@ from hedgerow.trees.sampling import NegativeWeight, Sampling
 
 __all__ = [
     "CurvatureKind",
+    "DirectionKind",
     "SamplingMethod",
     "Settings",
     "TransitionStep",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 CurvatureKind = Literal["mixing", "exact", "length"]
+DirectionKind = Literal["steepest", "conjugate"]
 TransitionStep = Literal["auto", "bound", "exact"]
 Transitions = Literal["weights", "trees"]
 SamplingMethod = Literal["uniform", "gradient_based"]
@@ -79,6 +81,9 @@ MAX_REACH = 255
 # Labels before a position can be cut in two in so many ways that some fit by chance. Of 0, 3, 10,
 # 30 and 100 the ends were worse on one fold of the letters, or on protein.
 LABEL_LAMBDA = 20.0
+# Of steps that a line search finds. Of 0.1, 0.3 and 1 it had the lowest test loss on letters,
+# phonemes, stress marks and protein: see `benchmarks/search_directions.py`.
+SEARCHED_RATE = 0.1
 LARGEST_RATE = 1e6  # times a leaf it is a number still
 
 
@@ -101,6 +106,8 @@ class TreeParameters(LabelParameters, Protocol):
     interaction_constraints: InteractionConstraints
     newton: bool
     curvature: CurvatureKind
+    direction: DirectionKind
+    line_search: bool | None
     transitions: Transitions
     transition_step: TransitionStep
     trim: float | None
@@ -123,6 +130,8 @@ class Settings:
     max_step: float
     newton: bool
     curvature: CurvatureKind
+    direction: DirectionKind
+    line_search: bool
     exact_rounds: ExactRounds
     """Which rounds fit the weights of label patterns."""
     growth_rules: GrowthRules
@@ -135,13 +144,23 @@ class Settings:
     column_rules: _core.ColumnRules | None = None
     """Monotone and interaction constraints; None: there are none."""
 
+    @property
+    def have_directions(self) -> bool:
+        """Whether rounds have directions of their own, or else just add trees: see `Rounds`."""
+        return self.line_search or self.direction == "conjugate"
+
     @classmethod
     def read(
         cls, crf: TreeParameters, n_labels: int, column_rules: _core.ColumnRules | None = None
     ) -> Settings:
         """Fill in what the parameters, which have been checked, leave open."""
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
-        if rate is None:
+        is_conjugate = crf.direction == "conjugate"
+        line_search = is_conjugate if crf.line_search is None else bool(crf.line_search)
+        if rate is None and line_search:
+            # Directions are conjugate only where each step goes to the lowest point along its own.
+            rate = 1.0 if is_conjugate else SEARCHED_RATE
+        elif rate is None:
             rate = 0.3 if crf.newton else 1.0
         if trim is None:
             trim = min(0.01, 0.25 / n_labels)
@@ -164,6 +183,8 @@ class Settings:
             **of_all,
             newton=bool(crf.newton),
             curvature=crf.curvature,
+            direction=crf.direction,
+            line_search=line_search,
             exact_rounds=EXACT_ROUNDS[crf.transition_step],
             growth_rules=GrowthRules(
                 **of_all,
@@ -215,6 +236,8 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     for name in ("newton", "stratified"):
         check_choice(name, getattr(crf, name), (True, False))
     check_choice("curvature", crf.curvature, ("mixing", "exact", "length"))
+    check_choice("direction", crf.direction, ("steepest", "conjugate"))
+    check_choice("line_search", crf.line_search, (None, True, False))
     check_choice("transitions", crf.transitions, ("weights", "trees"))
     if crf.transitions == "trees" and crf.order == 0:
         raise ValueError(

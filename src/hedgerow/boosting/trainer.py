@@ -82,7 +82,12 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.settings = self._read_settings()
         arcs = sum_arcs(self.given, self.data.trellis)
         self.scoring = TreeScoring(
-            self.columns, self.data.trellis, self.given, arcs, self.settings.n_threads
+            self.columns,
+            self.data.trellis,
+            self.given,
+            arcs,
+            self.settings.n_threads,
+            have_directions=self.settings.have_directions,
         )
         return self.data
 
@@ -102,12 +107,17 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         if base is not None:
             forest = self.trees.forest
             weights = patterns.carry_over(base.grammar.patterns, base.pattern_weights)
-        return self._boost(Rounds.begin(forest, weights, self.settings.sampling.seed))
+        seed, have_directions = self.settings.sampling.seed, self.settings.have_directions
+        return self._boost(Rounds.begin(forest, weights, seed, have_directions=have_directions))
 
     def resume(self, state: State) -> Booster:
         """After the rounds of a checkpoint."""
         n_labels, n_patterns = self.data.targets.n_labels, len(self.data.grammar.patterns)
-        return self._boost(Rounds.unpack(state, n_labels, n_patterns, self.columns))
+        have_directions = self.settings.have_directions
+        rounds = Rounds.unpack(
+            state, n_labels, n_patterns, self.columns, have_directions=have_directions
+        )
+        return self._boost(rounds, state)
 
     def attributes(self, update: Booster, state: TrainingState) -> dict[str, Any]:
         """The best round, and how many are for the likelihood."""
@@ -115,7 +125,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         n_warm = min(self.schedule.warm_rounds, n_rounds) if self.schedule.stages else n_rounds
         return {"best_round_": state.best_step, "n_warm_rounds_": n_warm}
 
-    def _boost(self, rounds: Rounds) -> Booster:
+    def _boost(self, rounds: Rounds, state: State | None = None) -> Booster:
         sampling = replace(self.settings.sampling, seed=rounds.seed)
         binned = self.prepare(self.sequences)
         del self.sequences  # trees need the bins alone
@@ -128,6 +138,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             self.schedule,
             rounds,
             self.n_before + self.n_steps,
+            state,
         )
 
     def _read_settings(self) -> Settings:

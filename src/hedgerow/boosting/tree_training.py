@@ -15,13 +15,13 @@ from hedgerow.boosting.curvature import MODEST, measure_curvature
 from hedgerow.boosting.running_scores import NodeScores, RunningScores
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import PatternBound
-from hedgerow.objectives import Measured, Targets, TrainingObjective
+from hedgerow.objectives import Measured, Slopes, Targets, TrainingObjective
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import TreeLearner
 from hedgerow.trellis import Mixing, Scores
 
-__all__ = ["Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
+__all__ = ["Along", "Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
 
 
 class Found(Protocol):
@@ -44,6 +44,10 @@ class Found(Protocol):
         ...
 
 
+AnyScores = TypeVar("AnyScores", bound=RunningScores)
+AnyFound = TypeVar("AnyFound", bound=Found)
+
+
 @dataclass(frozen=True, eq=False)
 class PatternSlopes:
     """How the loss changes with the weights of label patterns.
@@ -60,8 +64,15 @@ class PatternSlopes:
     """What a slope of 1 is in the unit of the objective."""
 
 
-AnyScores = TypeVar("AnyScores", bound=RunningScores)
-AnyFound = TypeVar("AnyFound", bound=Found)
+@dataclass(frozen=True, eq=False)
+class Along(Generic[AnyFound]):
+    """What was measured of some scores on the way along a direction."""
+
+    found: AnyFound
+    slope: float
+    """How the loss changes with the step, as far as it depends on the trees."""
+    arc_slopes: NDArray[np.float64]
+    """How it changes with the scores of the arcs."""
 
 
 class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
@@ -105,6 +116,24 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         round_number: int | None,
     ) -> AnyFound:
         """What an objective says to scores, for a round to learn from; None: for none."""
+
+    @abstractmethod
+    def measure_along(
+        self,
+        objective: TrainingObjective,
+        scores: AnyScores,
+        arcs: NDArray[np.float64],
+        round_number: int,
+        direction: AnyScores,
+    ) -> Along[AnyFound]:
+        """The same, and how it changes along a direction: `Settings.have_directions`."""
+
+    @abstractmethod
+    def slopes(self) -> tuple[NDArray[Any], ...]:
+        """What was derived last, for each of `RunningScores.arrays`; not after `measure`.
+
+        It is for where rounds have directions, and in the unit of `PatternSlopes`.
+        """
 
     @abstractmethod
     def derive(self, found: AnyFound, objective: TrainingObjective) -> PatternSlopes:
@@ -163,6 +192,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         )
         self._marginals = np.empty_like(scores.nodes)
         self._gradients: NDArray[np.float64] | None = None
+        self._known: Slopes | None = None  # those of what was measured last
 
     def measure(
         self,
@@ -173,20 +203,39 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
     ) -> Measured:
         """All at once."""
         (self._measured,) = scores.runs(arcs)
+        self._known = None
         return objective.measure(
             self._measured, self.targets, n_threads=self.settings.n_threads, out=self._marginals
         )
 
+    def measure_along(
+        self,
+        objective: TrainingObjective,
+        scores: NodeScores,
+        arcs: NDArray[np.float64],
+        round_number: int,
+        direction: NodeScores,
+    ) -> Along[Measured]:
+        """All at once; `derive` has no need to find the slopes again."""
+        found = self.measure(objective, scores, arcs, round_number)
+        self._known = found.slopes(self._own_gradients())
+        return Along(found, direction.slope_by((self._known.nodes,)), self._known.arcs)
+
+    def slopes(self) -> tuple[NDArray[np.float64]]:
+        """Those of the nodes."""
+        return (self._slopes,)
+
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
-        """Slopes take the place of the marginals."""
+        """Slopes take the place of the marginals, unless they have one of their own."""
         mixing = self.measure_mixing(self._measured, self.targets, found)
         probabilities = found.probabilities()
         self._curvatures = self._find_curvatures(mixing, probabilities)
         expected = self.trellis.pattern_sums(found.arc_sums)
         pattern_curvatures = self.bound.curvatures(mixing, probabilities, expected)
-        if not objective.has_unit_slopes and self._gradients is None:
-            self._gradients = np.empty_like(self._marginals)
-        slopes = found.slopes(self._gradients)
+        slopes = self._known
+        if slopes is None:
+            own = None if objective.has_unit_slopes else self._own_gradients()
+            slopes = found.slopes(own)
         nodes, patterns, unit = slopes.nodes, self.trellis.pattern_sums(slopes.arcs), 1.0
         if not objective.has_unit_slopes:
             unit = steepest(nodes, self.curvature_weights)
@@ -195,6 +244,12 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
                     np.divide(part, unit, out=part)
         self._slopes = nodes
         return PatternSlopes(patterns, pattern_curvatures, unit)
+
+    def _own_gradients(self) -> NDArray[np.float64]:
+        """An array for slopes beside the marginals, the same one each time."""
+        if self._gradients is None:
+            self._gradients = np.empty_like(self._marginals)
+        return self._gradients
 
     def grow(self, round_number: int) -> Forest:
         """From slopes and curvatures of the nodes."""

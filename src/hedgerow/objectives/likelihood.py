@@ -97,13 +97,15 @@ class Expectations(Measured):
     scores: Scores
     targets: Targets
     n_threads: int
-    is_used: bool = False
-    """Whether the slopes have taken the place of the marginals."""
+    has_marginals: bool = True
+    """Whether slopes of the nodes have not taken their place."""
+    has_pairs: bool = True
+    """Whether slopes of the edges have not taken the place of the pairs."""
 
     def probabilities(self) -> NDArray[np.float64]:
         """The marginals, which with position weights are found in a pass of their own."""
         if self.targets.position_weights is None:
-            assert not self.is_used, "the slopes have taken the place of the marginals"
+            assert self.has_marginals, "the slopes have taken the place of the marginals"
             return self.posteriors.marginals
         return forward_backward(self.scores, pairs=None, n_threads=self.n_threads).marginals
 
@@ -112,7 +114,7 @@ class Expectations(Measured):
         posteriors = self.posteriors
         if self.targets.position_weights is not None:
             posteriors = forward_backward(self.scores, pairs="each", n_threads=self.n_threads)
-        assert not self.is_used, "the slopes have taken the place of the marginals"
+        assert self.has_pairs, "the slopes have taken the place of the marginals"
         assert posteriors.pairs is not None
         return posteriors.pairs
 
@@ -126,10 +128,15 @@ class Expectations(Measured):
         return slopes
 
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
-        """Expected minus observed counts, in place of the marginals."""
-        assert not self.is_used, "the slopes were taken before"
-        self.is_used = True
+        """Expected minus observed counts, in place of the marginals, or in ``out``."""
+        assert self.has_pairs, "the slopes were taken before"
         nodes, edges, targets = self.posteriors.marginals, self.posteriors.pairs, self.targets
+        if out is None or np.may_share_memory(nodes, out):
+            self.has_marginals = False
+        else:
+            np.copyto(out, nodes)
+            nodes = out
+        self.has_pairs = False
         if targets.partial is not None:
             assert self.given is not None
             positions = targets.partial.positions

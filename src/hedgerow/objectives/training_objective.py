@@ -67,8 +67,8 @@ class Measured(ABC):
     def slopes(self, out: NDArray[np.float64] | None = None) -> Slopes:
         """How the loss changes with all scores; may be called once.
 
-        It may overwrite the marginals. ``out`` (N, K) receives the slopes of the nodes if they need
-        an array of their own.
+        ``out`` (N, K) receives the slopes of the nodes. Without it they may overwrite the
+        marginals; those of the edges always may.
         """
 
 

@@ -22,6 +22,8 @@ def continued_trainings(draw: st.DrawFn) -> Case:
         case["saved"] = draw(st.booleans())
         # Else the number of rounds for the likelihood depends on n_rounds, and with init on it.
         parameters["warm_rounds"] = draw(st.integers(0, 3))
+        # A model does not know the last direction, nor the step that the next search begins with.
+        parameters |= {"direction": "steepest", "line_search": False}
         return case
     # A convex loss: it has one minimum.
     parameters |= {"objective": "likelihood", "max_iter": 2000, "reg_lambda": 1.0}

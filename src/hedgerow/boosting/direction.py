@@ -1,0 +1,256 @@
+"""Directions: which way a round goes, in scores by its trees and in weights of label patterns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.boosting.iterate import Candidate, Iterate
+from hedgerow.boosting.rounds import Part
+from hedgerow.boosting.running_scores import RunningScores
+from hedgerow.boosting.tree_training import PatternSlopes
+from hedgerow.objectives import TrainingObjective
+from hedgerow.state import State, read_optional_count, read_weights
+from hedgerow.trees.forest import Forest
+
+__all__ = ["ConjugateDirection", "Direction", "SearchDirection", "TreeDirection"]
+
+Vector = NDArray[np.float64]
+
+# A conjugate direction is given up for that of the trees alone after so many rounds, and where the
+# loss falls by less than this share of what it does along the trees.
+MAX_CONJUGATE_ROUNDS = 20
+LEAST_DESCENT = 0.1
+
+
+@dataclass(eq=False)
+class Memory:
+    """What the next conjugate direction has to know of a round.
+
+    Attributes
+    ----------
+    slopes : arrays
+        How the loss changed with the scores where the round began; (P,) with the pattern weights.
+    unit : float
+        What a slope of 1 is in the unit of the objective.
+    product : float
+        How it changed along the round's own trees and steps: < G, h >.
+    weights : (P,)
+        Weights of the label patterns where the round began.
+    n_rounds : int
+        How many rounds the direction carries on.
+    """
+
+    slopes: tuple[NDArray[Any], ...]
+    pattern_slopes: Vector
+    unit: float
+    product: float
+    weights: Vector
+    n_rounds: int
+
+
+class Direction(ABC):
+    """The way of a round.
+
+    Attributes
+    ----------
+    weights : (P,)
+        How the weights of label patterns change with a step of 1.
+    promise : float
+        How the loss changes with them, by its slope where the round begins.
+    carry : float
+        How much of the direction before is carried on.
+    memory : Memory or None
+        What the next direction has to know of this one; None: nothing.
+    """
+
+    weights: Vector
+    promise: float
+    carry: float = 0.0
+    memory: Memory | None = None
+
+    def __init__(self, iterate: Iterate) -> None:
+        self.iterate = iterate
+
+    @abstractmethod
+    def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
+        """Take the direction of a round from its trees and the step of its weights, (P,)."""
+
+    @abstractmethod
+    def propose(self, size: float) -> None:
+        """Propose the scores after a step of some size."""
+
+    @abstractmethod
+    def part(self, size: float) -> Part:
+        """What a round has learnt that took such a step."""
+
+    def forget(self) -> None:
+        """Let the next direction not depend on this one."""
+        self.memory = None
+
+    def pack(self) -> State:
+        """What the next direction depends on, for a checkpoint, but for the rounds."""
+        return State({}, {})
+
+    def recall(self, state: State, objective: TrainingObjective) -> None:
+        """Read what `pack` wrote; the scores are those before the last round, with its objective.
+
+        Raises ModelFileError.
+        """
+        self.forget()
+
+
+class TreeDirection(Direction):
+    """The trees and steps of the round alone; it takes no memory."""
+
+    def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
+        """As they are."""
+        self.trees, self.weights = trees, step
+        self.promise = slopes.unit * float(np.einsum("p,p", slopes.slopes, step))
+
+    def propose(self, size: float) -> None:
+        """By walking the trees."""
+        self.iterate.trees.propose(self.trees.scaled(size))
+
+    def part(self, size: float) -> Part:
+        """Trees that count as much as the step was long."""
+        return Part(self.trees.scaled(size))
+
+
+class SearchDirection(Direction):
+    """One whose scores are kept, so that the loss can be searched along it.
+
+    Here, too, it is that of the round's trees and steps alone.
+
+    Parameters
+    ----------
+    iterate
+        Where training is.
+    scores
+        The direction of the last round, in scores of the training sequences.
+
+    Attributes
+    ----------
+    slope : float
+        How the loss changes along the direction, where the round begins.
+    """
+
+    slope: float
+
+    def __init__(self, iterate: Iterate, scores: RunningScores) -> None:
+        super().__init__(iterate)
+        self.scores = scores
+        self.weights = np.zeros_like(iterate.weights)
+
+    def turn(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> None:
+        """These, and what is carried on of the direction before."""
+        self.trees = trees
+        self.carry = self._find_carry(trees, step, slopes)
+        self.scores.turn(trees, self.carry)
+        self.weights = step + self.carry * self.weights
+        self.promise = slopes.unit * float(np.einsum("p,p", slopes.slopes, self.weights))
+        self.slope = slopes.unit * self.scores.slope_by(self.iterate.trees.slopes()) + self.promise
+
+    def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:
+        """How much of the direction before is carried on."""
+        return 0.0
+
+    def propose(self, size: float) -> None:
+        """By adding its scores."""
+        training = self.iterate.trees
+        training.scores.move(size, self.scores, training.proposed)
+
+    def try_size(self, size: float) -> Candidate:
+        """Measure a step of some size, and the slope there."""
+        self.propose(size)
+        return self.iterate.try_along(self.scores, self.weights, size)
+
+    def largest(self) -> float:
+        """How far a step of 1 moves any score of the trees."""
+        return self.scores.largest()
+
+    def part(self, size: float) -> Part:
+        """Trees, step and carry."""
+        return Part(self.trees, size, self.carry)
+
+
+class ConjugateDirection(SearchDirection):
+    """Nonlinear conjugate gradients (Polak & Ribiere 1969), with the trees as a preconditioner.
+
+    With G the slopes of the loss by all scores and pattern weights where round m begins, and h the
+    trees and steps that follow from them, the direction is
+
+        D_m = h_m + b_m D_{m-1},    b_m = max(0, < G_m - G_{m-1}, h_m > / < G_{m-1}, h_{m-1} >).
+
+    h takes the place of the gradient that has been multiplied by an approximate inverse Hessian.
+    Gutmann & Kersting have h in both factors; with G, b_m is 0 wherever the trees still find
+    what the last step should have brought, and the loss falls along D_m even if h is coarse.
+    Powell's test, to restart where G_m and G_{m-1} are far from orthogonal, would restart in every
+    round: a few trees leave most of the gradient as it is.
+    """
+
+    def _find_carry(self, trees: Forest, step: Vector, slopes: PatternSlopes) -> float:
+        training = self.iterate.trees
+        own = training.proposed  # not in use at this time
+        own.clear()
+        own.add(trees, own)
+        here = training.slopes()
+        product = self._product(own, step, here, slopes.slopes, slopes.unit)
+        carry, last = 0.0, self.memory
+        if last is not None and last.n_rounds < MAX_CONJUGATE_ROUNDS and last.product < 0:
+            before = self._product(own, step, last.slopes, last.pattern_slopes, last.unit)
+            carry = max(0.0, (product - before) / last.product)
+            # How much steeper the direction before makes that of the trees.
+            more = self._product(self.scores, self.weights, here, slopes.slopes, slopes.unit)
+            if not product + carry * more <= LEAST_DESCENT * product:
+                carry = 0.0
+        self._remember(slopes, product, last.n_rounds + 1 if last is not None and carry else 0)
+        return carry
+
+    def _remember(self, slopes: PatternSlopes, product: float, n_rounds: int) -> None:
+        """Of where the round begins, for the next one."""
+        here = self.iterate.trees.slopes()
+        kept = tuple(map(np.empty_like, here)) if self.memory is None else self.memory.slopes
+        for array, values in zip(kept, here, strict=True):
+            np.copyto(array, values)
+        weights = self.iterate.weights
+        self.memory = Memory(kept, slopes.slopes, slopes.unit, product, weights, n_rounds)
+
+    @staticmethod
+    def _product(
+        scores: RunningScores,
+        weights: Vector,
+        slopes: tuple[NDArray[Any], ...],
+        pattern_slopes: Vector,
+        unit: float,
+    ) -> float:
+        """How the loss changes along scores and pattern weights, by its slopes."""
+        by_weights = float(np.einsum("p,p", pattern_slopes, weights))
+        return unit * (scores.slope_by(slopes) + by_weights)
+
+    def pack(self) -> State:
+        """What is remembered but for the slopes, which can be measured again."""
+        if self.memory is None:
+            return State({}, {"conjugate_rounds": None})
+        tensors = {
+            "direction.weights": self.weights,
+            "direction.weights_before": self.memory.weights,
+            "direction.product": np.array([self.memory.product]),
+        }
+        return State(tensors, {"conjugate_rounds": self.memory.n_rounds})
+
+    def recall(self, state: State, objective: TrainingObjective) -> None:
+        """The last round: where it began is measured once more."""
+        n_rounds = read_optional_count(state.metadata, "conjugate_rounds")
+        if n_rounds is None:
+            return
+        iterate, shape = self.iterate, self.weights.shape
+        before = read_weights(state, "direction.weights_before", shape)
+        product = read_weights(state, "direction.product", (1,))
+        iterate.start(before, objective, max(iterate.rounds.n_rounds - 1, 0))
+        self.weights = read_weights(state, "direction.weights", shape)
+        self._remember(iterate.derive(), float(product[0]), n_rounds)

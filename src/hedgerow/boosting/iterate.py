@@ -1,0 +1,191 @@
+"""Iterate: where a training of trees is, and what was measured there and at points near it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.boosting.rounds import Rounds
+from hedgerow.boosting.running_scores import RunningScores, TreeScoring
+from hedgerow.boosting.transitions import exact_step
+from hedgerow.boosting.tree_training import Found, PatternSlopes, TreeTraining
+from hedgerow.objectives import TrainingObjective
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.trellis import Trellis
+
+__all__ = ["Candidate", "Iterate"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A point that was tried: the proposed scores, and weights of the label patterns, (P,)."""
+
+    weights: Vector
+    measured: Found
+    loss: float
+    """With the penalty of the weights."""
+    slope: float = np.nan
+    """How that changes along a direction, if one was given."""
+
+
+class Iterate:
+    """Scores of the training sequences, weights of the label patterns, and the loss there.
+
+    It is not to be used before `start`.
+
+    Parameters
+    ----------
+    trees
+        The scores, and what is measured of them.
+    training
+        Penalties of label patterns.
+    scoring
+        Scores of arcs that are not learnt.
+    rounds
+        The rounds so far, which say which one is next.
+    max_rounds
+        How many there will be.
+
+    Attributes
+    ----------
+    objective : TrainingObjective
+        What is measured.
+    weights : (P,)
+        Those of the label patterns.
+    measured : Found
+        What the objective says to these scores and weights.
+    unit : float
+        What a slope of 1 is in the unit of the objective, as `derive` found it last.
+    """
+
+    objective: TrainingObjective
+    weights: Vector
+    measured: Found
+
+    def __init__(
+        self,
+        trees: TreeTraining[Any, Any],
+        training: TrainingSet,
+        scoring: TreeScoring,
+        rounds: Rounds,
+        max_rounds: int,
+    ) -> None:
+        self.trees, self.scoring, self.rounds, self.max_rounds = trees, scoring, rounds, max_rounds
+        self.trellis: Trellis = training.targets.trellis
+        self.weights, self.unit = rounds.weights, 1.0
+        penalties = training.pattern_penalties
+        self.penalties = np.zeros(len(rounds.weights)) if penalties is None else penalties
+
+    def start(
+        self, weights: Vector, objective: TrainingObjective, number: int | None = None
+    ) -> None:
+        """Measure the scores, for a round of some number to learn from; None: the next, if any."""
+        self.weights, self.objective = weights, objective
+        if number is None:
+            number = self._limit(self.rounds.n_rounds)
+        arcs = self.arcs(weights)
+        self.measured = self.trees.measure(objective, self.trees.scores, arcs, number)
+
+    @property
+    def loss(self) -> float:
+        """The loss with the penalty of the weights."""
+        return self.measured.loss + self.penalty(self.weights)
+
+    def arcs(self, weights: Vector) -> Vector:
+        """Scores of the arcs with some weights of the label patterns, (P,)."""
+        return self.scoring.arcs + self.trellis.arc_scores(weights, forbidden=0.0)
+
+    def penalty(self, weights: Vector) -> float:
+        """Penalty of weights of label patterns, in the unit of the loss."""
+        return self.unit / 2 * float(np.einsum("p,p,p", self.penalties, weights, weights))
+
+    def turn_to(self, objective: TrainingObjective) -> None:
+        """Go on with another objective, where it is another."""
+        if objective is not self.objective:
+            self.unit = 1.0
+            self.start(self.weights, objective)
+
+    def derive(self) -> PatternSlopes:
+        """Slopes, with those of the penalty, and curvatures, for the trees to be grown from."""
+        found: PatternSlopes = self.trees.derive(self.measured, self.objective)
+        self.unit = found.unit
+        return replace(found, slopes=found.slopes + self.penalties * self.weights)
+
+    def measure_again(self, number: int | None) -> None:
+        """After other points were tried, or slopes took the place of the marginals."""
+        self.measured = self._measure(self.trees.scores, self.weights, number)
+
+    def _measure(self, scores: RunningScores, weights: Vector, number: int | None) -> Found:
+        """What the objective says to scores, for the round of a number to learn from, if any."""
+        found: Found = self.trees.measure(
+            self.objective, scores, self.arcs(weights), self._limit(number)
+        )
+        return found
+
+    def _limit(self, number: int | None) -> int | None:
+        """The number of a round, or None if there is no such round."""
+        return None if number is None or number >= self.max_rounds else number
+
+    def try_proposed(self, weights: Vector) -> Candidate:
+        """Measure the proposed scores, with some weights."""
+        measured = self._measure(self.trees.proposed, weights, self.rounds.n_rounds + 1)
+        return Candidate(weights, measured, measured.loss + self.penalty(weights))
+
+    def try_along(self, scores: RunningScores, weights: Vector, size: float) -> Candidate:
+        """Measure a step of some size along directions of the scores and the weights."""
+        trees = self.trees
+        trees.scores.move(size, scores, trees.proposed)
+        moved = self.weights + size * weights
+        number = self.rounds.n_rounds + 1
+        along = trees.measure_along(
+            self.objective, trees.proposed, self.arcs(moved), number, scores
+        )
+        slopes = self._add_pull(self.trellis.pattern_sums(along.arc_slopes), moved)
+        return Candidate(
+            moved,
+            along.found,
+            along.found.loss + self.penalty(moved),
+            along.slope + float(np.einsum("p,p", slopes, weights)),
+        )
+
+    def fit_proposed(self, weights: Vector, *, reg_lambda: float, n_threads: int) -> Candidate:
+        """Go on to the best weights for the proposed scores."""
+        last: Candidate | None = None
+
+        def measure(point: Vector) -> tuple[float, Vector]:
+            nonlocal last
+            last, slopes = self.try_weights(point)
+            return last.loss, slopes
+
+        expected = self.trellis.pattern_sums(self.measured.arc_sums)
+        weights = weights + exact_step(
+            measure,
+            weights,
+            expected + self.unit * self.penalties,
+            reg_lambda=reg_lambda,
+            n_threads=n_threads,
+        )
+        if last is not None and np.array_equal(last.weights, weights):  # mostly: no need to repeat
+            return last
+        return self.try_proposed(weights)
+
+    def try_weights(self, weights: Vector) -> tuple[Candidate, Vector]:
+        """Measure the proposed scores; also returns the slopes of the loss by the weights, (P,)."""
+        candidate = self.try_proposed(weights)
+        slopes = self.trellis.pattern_sums(candidate.measured.arc_slopes())
+        return candidate, self._add_pull(slopes, weights)
+
+    def _add_pull(self, slopes: Vector, weights: Vector) -> Vector:
+        """Slopes of the loss by the weights, and those of the penalty."""
+        pull: Vector = self.unit * self.penalties * weights
+        return slopes + pull
+
+    def accept(self, candidate: Candidate) -> None:
+        """Go on from the proposed scores."""
+        self.trees.accept()
+        self.weights, self.measured = candidate.weights, candidate.measured
