@@ -141,7 +141,7 @@ class Booster(Update[Binned]):
         return running.runs(self._arcs(self.rounds.kept_weights))
 
     def score_training(self) -> Iterator[Scores]:
-        """By the rounds so far."""
+        """Scores of the training sequences, in runs, each to be used before the next."""
         return self.trees.score(self._arcs(self.weights))
 
     def _arcs(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:

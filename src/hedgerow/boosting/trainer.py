@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from copy import copy
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -108,6 +109,13 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         """After the rounds of a checkpoint."""
         n_labels, n_patterns = self.data.targets.n_labels, len(self.data.grammar.patterns)
         return self._boost(Rounds.unpack(state, n_labels, n_patterns, self.columns))
+
+    def renew(self, seed: int, share: float) -> BoostingTrainer:
+        """With as many rounds as there will be in all, those of `init` included."""
+        crf = copy(self.crf)
+        crf.random_state, crf.n_rounds = seed, self.n_before + self.n_steps
+        crf.min_pattern_count = round(share * crf.min_pattern_count)
+        return BoostingTrainer(crf, self.objective)
 
     def attributes(self, update: Booster, state: TrainingState) -> dict[str, Any]:
         """The best round, and how many are for the likelihood."""

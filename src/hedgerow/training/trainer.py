@@ -73,6 +73,13 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
         """The update as a checkpoint has it; raises ModelFileError."""
 
     @abstractmethod
+    def renew(self, seed: int, share: float) -> Trainer[Form, AnyUpdate]:
+        """A trainer that begins anew on a share of the data, and draws random numbers from a seed.
+
+        All other parameters stay, but for least counts, which are those of all data.
+        """
+
+    @abstractmethod
     def attributes(self, update: AnyUpdate, state: TrainingState) -> dict[str, Any]:
         """Attributes that only estimators of this kind have after training."""
 
