@@ -36,6 +36,9 @@ __all__ = ["BoostingTrainer"]
 
 # Labels that questions about those before a position can tell apart: they are bins.
 MAX_LABELS = 255
+# Where there are few positions, each split searches the bins rather than the positions: fewer bins
+# take a third of the time on columns of numbers.
+FEW_BINS = 31
 
 
 class TrainedTrees(Protocol):
@@ -111,9 +114,10 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return self._boost(Rounds.unpack(state, n_labels, n_patterns, self.columns))
 
     def renew(self, seed: int, share: float) -> BoostingTrainer:
-        """With as many rounds as there will be in all, those of `init` included."""
+        """With as many rounds as there will be in all, those of `init` included, and few bins."""
         crf = copy(self.crf)
         crf.random_state, crf.n_rounds = seed, self.n_before + self.n_steps
+        crf.max_bins = min(crf.max_bins, FEW_BINS)
         crf.min_pattern_count = round(share * crf.min_pattern_count)
         return BoostingTrainer(crf, self.objective)
 

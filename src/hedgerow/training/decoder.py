@@ -1,8 +1,7 @@
-"""The decoder of a model: the one that is asked for, or the one that labels more positions right.
+"""Which decoder labels more positions right, by the labels of sequences that were not learnt from.
 
-`decode_marginals` maximizes the expected number of right labels if the probabilities of a model are
-right, so marginals are what "auto" begins with; data that the model was not trained on may say
-otherwise.
+If the probabilities of a model are right, marginals give the largest expected number of right
+labels. They are not right where the model is wrong about how labels depend on each other.
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ __all__ = ["better_decoder", "count_right", "lead_of_marginals", "proven_decoder
 
 # Positions whose marginals are held at once.
 BATCH = 1 << 16
+# Standard errors by which Viterbi has to be ahead: a one-sided test at the level of 5 %.
+CRITICAL = 1.645
 
 
 def better_decoder(leads: NDArray[np.float64], otherwise: Decode) -> Decode:
@@ -35,12 +36,12 @@ def better_decoder(leads: NDArray[np.float64], otherwise: Decode) -> Decode:
 
 
 def proven_decoder(leads: NDArray[np.float64]) -> Decode:
-    """Viterbi if it labels more positions right by more than one standard error, else marginals.
+    """Viterbi if it labels significantly more positions right, else marginals.
 
-    The standard error of the sum of the leads, (S,) with S > 1, is that of S independent sequences.
+    ``leads`` (S,) are those of S sequences, at least two, which are independent of each other.
     """
-    variance = len(leads) * leads.var(ddof=1)
-    return "viterbi" if leads.sum() < -np.sqrt(variance) else "marginal"
+    error = np.sqrt(len(leads) * leads.var(ddof=1))  # of their sum
+    return "viterbi" if leads.sum() < -CRITICAL * error else "marginal"
 
 
 def lead_of_marginals(

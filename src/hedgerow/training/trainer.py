@@ -74,9 +74,9 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
 
     @abstractmethod
     def renew(self, seed: int, share: float) -> Trainer[Form, AnyUpdate]:
-        """A trainer that begins anew on a share of the data, and draws random numbers from a seed.
+        """A trainer that begins anew on a small share of the data, random numbers from a seed.
 
-        All other parameters stay, but for least counts, which are those of all data.
+        Its parameters are the same but for those that depend on how many data there are.
         """
 
     @abstractmethod
