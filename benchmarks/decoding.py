@@ -46,22 +46,22 @@ def measure(task: Task, order: int, options: argparse.Namespace) -> common.Recor
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         crf.fit(X, y, **extras)
-    found, n_right = {}, {}
-    for decode in ("viterbi", "marginal"):
-        labels = crf.predict(X_test, decode=decode)
-        right = [
-            np.sum(np.asarray(a) == np.asarray(b)) for a, b in zip(labels, y_test, strict=True)
-        ]
-        n_right[decode] = np.array(right)
-        found[decode] = n_right[decode].sum() / sum(map(len, y_test))
+    n_positions = sum(map(len, y_test))
+    n_right = {
+        decode: np.array([np.sum(np.asarray(a) == b) for a, b in zip(y_test, labels, strict=True)])
+        for decode in ("viterbi", "marginal")
+        for labels in [crf.predict(X_test, decode=decode)]
+    }
+    found = {decode: 100 * float(right.sum()) / n_positions for decode, right in n_right.items()}
     lead = n_right["marginal"] - n_right["viterbi"]
+    error = 100 * float(np.sqrt(len(lead)) * lead.std(ddof=1)) / n_positions
     return {
-        **{decode: round(100 * accuracy, 2) for decode, accuracy in found.items()},
-        "auto": round(100 * found[crf.decode_], 2),
+        **{decode: round(accuracy, 2) for decode, accuracy in found.items()},
+        "auto": round(found[crf.decode_], 2),
         "chosen": crf.decode_,
-        "behind": round(100 * (max(found.values()) - found[crf.decode_]), 2),
-        "error": round(100 * np.sqrt(len(lead)) * lead.std(ddof=1) / sum(map(len, y_test)), 2),
-        "n_positions": sum(map(len, y_test)),
+        "behind": round(max(found.values()) - found[crf.decode_], 2),
+        "error": round(error, 2),
+        "n_positions": n_positions,
     }
 
 
