@@ -88,8 +88,8 @@ class LinearCRF(Estimator):
         memory with it for one batch of sequences: up to 32 A bytes for each position of the longest
         one, or 16 MiB.
     random_state : int, RandomState or None, default None
-        Seed of which sequences early stopping holds out (`validation_fraction`); nothing else is
-        random.
+        Seed of which sequences early stopping holds out (`validation_fraction`), and of which ones
+        ``decode="auto"`` tries the decoders on; nothing else is random.
     <parameters of both estimators>
 
     Attributes

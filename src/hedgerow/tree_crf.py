@@ -169,7 +169,8 @@ class TreeCRF(Estimator):
         Number of rounds, at the beginning, that are for the likelihood; all others are for the
         objective. None: a fifth of them, or those of `init`.
     random_state : int, RandomState or None, default None
-        Seed of what is drawn at random, if anything is.
+        Seed of what is drawn at random, if anything is. Which sequences are held out is drawn with
+        it too if it is a number.
     <parameters of both estimators>
 
     Attributes

@@ -1,17 +1,18 @@
-"""The decoder of a model: the better one on data set aside, or a rule on the training sequences."""
+"""The decoder of a model: how far marginals lead, and what follows from it."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hedgerow.decoding import DECODERS
+from hedgerow.decoding import DECODERS, decode_scores
 from hedgerow.labels import Constraints
-from hedgerow.objectives import ExpectedAccuracy, Likelihood, MaxMargin, OfMarginals
+from hedgerow.objectives import Targets
 from hedgerow.training.decoder import (
-    Decoded,
-    choose_decoder,
+    better_decoder,
     count_right,
-    share_repeated,
-    suit_training,
+    lead_of_marginals,
+    proven_decoder,
 )
 from hedgerow.trellis import Chain, Scores
 from reference.scores import scores_of, targets_of
@@ -32,98 +33,71 @@ def targets(*codes):
     ("codes", "lead"), [((1, 0), 1), ((0, 0), -1), ((2, 2), 0), ((-1, 0), 0), ((1, -1), 1)]
 )
 def test_both_decoders_worked_by_hand(codes, lead):
-    both = Decoded.of([SCORES], targets(*codes), 1)
-    assert both.lead == lead / np.sum(np.array(codes) >= 0)
-    assert both.gain == pytest.approx((0.6 + 0.4 - (0.4 + 0.4)) / 2)
+    assert lead_of_marginals([SCORES], targets(*codes), n_threads=1).tolist() == [lead]
     right = {
         decode: count_right([SCORES], targets(*codes), decode, n_threads=1) for decode in DECODERS
     }
     assert right["marginal"] - right["viterbi"] == lead
 
 
-def test_of_many_runs_some_are_decoded():
-    codes = [(1, 0), (0, 0), (0, 0), (1, 0), (0, 0)]
-    runs = [targets(*each) for each in codes]
-    together = targets_of(np.arange(0, 12, 2), np.concatenate([run.codes for run in runs]), 3)
-    both = Decoded.of([SCORES] * 5, together, 1, every=3)  # the first and the fourth
-    assert both == Decoded.of(
-        [SCORES] * 2, targets_of(np.arange(0, 6, 2), np.array([1, 0, 1, 0], np.int32), 3), 1
-    )
-
-
 def test_marginals_keep_to_constraints():
     allowed = np.isfinite(ARCS)
     constraints = Constraints(allowed, np.ones(3, np.bool_), np.ones(3, np.bool_))
     scores = Scores(np.zeros((2, 3)), ARCS, OFFSETS, Chain(3, constraints=constraints))
-    both = Decoded.of([scores], targets(1, 1), 1)
-    assert both.lead == 1  # (1, 1) has the labels 0.6 and 0.3, (0, 0) 0.4 and 0.4
-    assert both.gain == pytest.approx(0.05)
+    # (1, 1) has the labels 0.6 and 0.3, (0, 0) 0.4 and 0.4
+    assert lead_of_marginals([scores], targets(1, 1), n_threads=1).tolist() == [2]
+
+
+@pytest.mark.parametrize("weighting", ["none", "sequences", "positions"])
+def test_leads_of_sequences_one_by_one(weighting):
+    random = np.random.default_rng(0)
+    lengths = np.array([3, 0, 5, 1, 0, 8, 2])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    n_positions = offsets[-1]
+    scores = scores_of(random.normal(size=(n_positions, 3)), random.normal(size=(3, 3)), offsets)
+    codes = random.integers(-1, 3, n_positions).astype(np.int32)
+    by_sequence = random.random(len(lengths)) if weighting == "sequences" else None
+    by_position = random.random(n_positions) if weighting == "positions" else None
+    labelled = Targets(offsets, codes, Chain(3), by_sequence, by_position)
+    weights = np.ones(n_positions) if labelled.weights is None else labelled.weights
+    right = {
+        decode: weights * (decode_scores(scores, decode, n_threads=1) == codes)
+        for decode in DECODERS
+    }
+    ahead = right["marginal"] - right["viterbi"]
+    expected = [ahead[offsets[s] : offsets[s + 1]].sum() for s in range(len(lengths))]
+    assert np.any(expected)
+    runs = [scores.part(slice(0, 3)), scores.part(slice(3, 7))]
+    for parts in ([scores], runs):
+        leads = lead_of_marginals(parts, labelled, n_threads=2)
+        np.testing.assert_allclose(leads, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize(
-    ("both", "codes", "expected"),
-    [
-        (Decoded(0, 0.0), [0, 1], "viterbi"),  # they agree
-        (Decoded(0, 0.01), [0, 1], "marginal"),  # more is expected of marginals
-        (Decoded(-1, 0.01), [0, 1], "viterbi"),  # but labels say otherwise
-        (Decoded(0, 0.0), [0, 0], "marginal"),  # labels persist
-        (Decoded(-1, 0.0), [0, 0], "viterbi"),
-        (Decoded(0, 0.0), [0, -1], "viterbi"),
-    ],
+    ("leads", "expected"), [([2, -1], "marginal"), ([1, -2], "viterbi"), ([1, -1], "otherwise")]
 )
-def test_the_rule_on_training_sequences(both, codes, expected):
-    assert suit_training(both, targets(*codes)) == expected
-
-
-def test_how_often_labels_are_repeated():
-    codes = np.array([0, 0, 0, 1, -1, 1, 1, 1], np.int32)
-    offsets = np.array([0, 2, 6, 7, 8])
-    # Pairs within sequences are 00, 01 and two with a label that is not known.
-    assert share_repeated(targets_of(offsets, codes, 2)) == 0.5
-    assert share_repeated(targets_of(np.array([0, 1]), codes[:1], 2)) == 0.0
-
-
-class Learnt:
-    """An update, as far as its scores are concerned."""
-
-    n_threads = 1
-
-    def score_kept(self, sequences):
-        return [sequences]
-
-    def score_training(self):
-        return [SCORES]
-
-
-class Aside:
-    """An eval set."""
-
-    sequences = SCORES
-
-    def __init__(self, *codes):
-        self.targets = targets(*codes)
-
-
-LABELWISE = OfMarginals(ExpectedAccuracy())
-
-
-@pytest.mark.parametrize("asked", DECODERS)
-def test_a_decoder_that_is_asked_for(asked):
-    assert choose_decoder(asked, LABELWISE, None, [], None) == asked
+def test_the_better_decoder(leads, expected):
+    assert better_decoder(np.array(leads, float), "otherwise") == expected
 
 
 @pytest.mark.parametrize(
-    ("objective", "eval_sets", "expected"),
+    ("leads", "expected"),
     [
-        (Likelihood(), [Aside(0, 0), Aside(1, 0)], "marginal"),  # the last set decides
-        (LABELWISE, [Aside(0, 0)], "viterbi"),
-        (MaxMargin(), [Aside(1, 0)], "marginal"),
-        (Likelihood(), [Aside(2, 2)], "viterbi"),  # as good as each other
-        (LABELWISE, [Aside(2, 2)], "marginal"),
-        (LABELWISE, [], "marginal"),
-        (MaxMargin(), [], "viterbi"),
-        (Likelihood(), [], "marginal"),
+        ([0, 0, 0], "marginal"),  # they agree
+        ([-1, -1, -1], "viterbi"),  # sure
+        ([1, 1, 1], "marginal"),
+        ([-3, -2, 0, 0], "marginal"),  # -5, with a standard error of 3
+        ([-3, -2, -1, 0], "viterbi"),  # -6, with one of 2.6
     ],
 )
-def test_a_choice(objective, eval_sets, expected):
-    assert choose_decoder("auto", objective, Learnt(), eval_sets, targets(1, 2)) == expected
+def test_viterbi_has_to_prove_itself(leads, expected):
+    assert proven_decoder(np.array(leads, float)) == expected
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=30))
+def test_the_standard_error_of_a_sum(leads):
+    n, total = len(leads), sum(leads)
+    error = np.sqrt(n / (n - 1) * sum((lead - total / n) ** 2 for lead in leads))
+    if abs(total + 1.645 * error) > 1e-9:
+        expected = "viterbi" if total < -1.645 * error else "marginal"
+        assert proven_decoder(np.array(leads, float)) == expected

@@ -40,9 +40,6 @@ class Script(Update):
 
     score_kept = score
 
-    def score_training(self):
-        return ()
-
     def keep(self):
         self.kept = self.done
 

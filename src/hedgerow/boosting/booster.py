@@ -144,7 +144,7 @@ class Booster(Update[Binned]):
         return running.runs(self.iterate.arcs(self.rounds.kept_weights))
 
     def score_training(self) -> Iterator[Scores]:
-        """By the rounds so far."""
+        """Scores of the training sequences, in runs, each to be used before the next."""
         return self.trees.score(self.iterate.arcs(self.iterate.weights))
 
     def keep(self) -> None:

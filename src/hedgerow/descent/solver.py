@@ -183,10 +183,6 @@ class Solver(Update[Attributed]):
         """By the weights that are kept."""
         return self._score(sequences, self.state.kept_weights)
 
-    def score_training(self) -> Iterator[Scores]:
-        """By the weights of the last iteration."""
-        return self.loss_function.scores(self.state.weights)
-
     def keep(self) -> None:
         """Keep the weights of the last iteration."""
         self.state.kept_weights, self.state.kept_loss = self.state.weights, self._present_loss

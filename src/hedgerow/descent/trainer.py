@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -100,6 +101,12 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         """After the iterations of a checkpoint."""
         penalty = self.scaling.divide_penalty(self.penalties)
         return self._solve(SolverState.unpack(state, self.n_weights, self.plan.stages, penalty))
+
+    def renew(self, seed: int, share: float) -> DescentTrainer:
+        """Nothing is random; all attributes stay, so that those that parameters name are there."""
+        crf = copy(self.crf)
+        crf.min_count, crf.min_pattern_count = 0, round(share * crf.min_pattern_count)
+        return DescentTrainer(crf, self.objective)
 
     def attributes(self, update: Solver, state: TrainingState) -> dict[str, Any]:
         """How many iterations were done, and the best one."""

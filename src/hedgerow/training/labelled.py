@@ -69,6 +69,17 @@ class Labelled:
             known &= np.repeat(self.sequence_weights > 0, self.sequences.lengths)
         return known if self.position_weights is None else known & (self.position_weights > 0)
 
+    def can_cut(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether a sequence can be cut before each of these positions, which are inside of one.
+
+        Under constraints it can where a sequence may end and another may begin.
+        """
+        if self.constraints is None:
+            return np.ones(len(positions), np.bool_)
+        before, after = self.codes[positions - 1], self.codes[positions]
+        allowed = self.constraints.end[before] & self.constraints.start[after]
+        return allowed & (before >= 0) & (after >= 0)
+
     def select(
         self, numbers: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> Labelled:

@@ -73,6 +73,13 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
         """The update as a checkpoint has it; raises ModelFileError."""
 
     @abstractmethod
+    def renew(self, seed: int, share: float) -> Trainer[Form, AnyUpdate]:
+        """A trainer that begins anew on a small share of the data, random numbers from a seed.
+
+        Its parameters are the same but for those that depend on how many data there are.
+        """
+
+    @abstractmethod
     def attributes(self, update: AnyUpdate, state: TrainingState) -> dict[str, Any]:
         """Attributes that only estimators of this kind have after training."""
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hedgerow import _core
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.data_warning import warn_user
+from hedgerow.decoding import Decode
 from hedgerow.encode import encode, encode_alike
 from hedgerow.fingerprint import fingerprint
 from hedgerow.history import History
@@ -22,7 +23,7 @@ from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
-from hedgerow.training.decoder import choose_decoder
+from hedgerow.training.decoder import better_decoder, lead_of_marginals, proven_decoder
 from hedgerow.training.eval_metrics import ALWAYS, EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
 from hedgerow.training.label_parameters import LabelParameters
@@ -31,6 +32,7 @@ from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Stopping, StoppingParameters
 from hedgerow.training.trainer import Trainer
 from hedgerow.training.training_set import TrainingSet
+from hedgerow.training.trial import try_decoders
 from hedgerow.training.update import Update
 from hedgerow.training.validation import hold_out, validation_set
 
@@ -87,6 +89,9 @@ class Training(Generic[Form, AnyUpdate]):
         crf, trainer = self.crf, self.trainer
         labelled, held = self.read(X, y, sample_weight, groups)
         data = trainer.learn(labelled)
+        decode = crf.decode
+        if decode == "auto" and self.eval_set is None and held is None:
+            decode = self._decoder_without_eval_set(labelled)
         del labelled
         eval_sets = self._eval_sets(held, data)
         del held
@@ -96,6 +101,8 @@ class Training(Generic[Form, AnyUpdate]):
             state, update = self._begin(record, prepared)
             with Progress(trainer.n_steps, crf.verbose, update.n_done - trainer.n_before) as bar:
                 train(update, state, prepared, self.stopping, bar, record)
+        if decode == "auto":
+            decode = self._decoder_by(prepared[-1], update)
         model = Model(
             data.labels,
             data.schema,
@@ -103,7 +110,7 @@ class Training(Generic[Form, AnyUpdate]):
             data.grammar,
             data.trellis,
             (*update.potentials(), *crf.given_potentials()),
-            choose_decoder(crf.decode, trainer.objective, update, prepared, data.targets),
+            decode,
         )
         if (message := trainer.explain_end(update)) is not None:
             warn_user(message, ConvergenceWarning)
@@ -148,6 +155,19 @@ class Training(Generic[Form, AnyUpdate]):
             )
         metrics = EvalMetrics(self.stopping.metrics, data.labels.classes)
         return [replace(each, metrics=metrics) for each in found]
+
+    def _decoder_without_eval_set(self, labelled: Labelled) -> Decode:
+        """The one that the objective trains for, or else the one that does better in a trial."""
+        if (decode := self.trainer.objective.decode) is not None:
+            return decode
+        leads = try_decoders(self.trainer, labelled, self.crf.random_state)
+        return "marginal" if leads is None else proven_decoder(leads)
+
+    def _decoder_by(self, eval_set: EvalSet[Form], update: AnyUpdate) -> Decode:
+        """The one by which what is kept labels more of an eval set right."""
+        parts, n_threads = update.score_kept(eval_set.sequences), update.n_threads
+        leads = lead_of_marginals(parts, eval_set.targets, n_threads=n_threads)
+        return better_decoder(leads, self.trainer.objective.decode or "marginal")
 
     def _record(
         self, data: TrainingSet, eval_sets: Sequence[EvalSet[Sequences]]

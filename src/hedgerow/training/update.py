@@ -56,13 +56,6 @@ class Update(ABC, Generic[Form]):
         """Scores of other sequences by what was kept, in runs of consecutive ones."""
 
     @abstractmethod
-    def score_training(self) -> Iterable[Scores]:
-        """Scores of the training sequences after the last step, in runs of consecutive ones.
-
-        They are to be used before the next run.
-        """
-
-    @abstractmethod
     def keep(self) -> None:
         """Keep what is learnt so far, whatever later steps bring."""
 

@@ -18,7 +18,7 @@ from hedgerow.training.eval_sets import EvalSet
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.training_set import TrainingSet
 
-__all__ = ["hold_out", "validation_set"]
+__all__ = ["fixed_seed", "hold_out", "validation_set"]
 
 
 def hold_out(
@@ -36,8 +36,7 @@ def hold_out(
     share
         Share of the sequences to hold out; None: nothing is.
     random_state
-        That of the estimator. If it is no number, the same sequences are held out every time: a
-        training that is resumed must not learn from what it held out before.
+        That of the estimator, see `fixed_seed`.
     """
     if share is None:
         return labelled, None
@@ -45,12 +44,19 @@ def hold_out(
     candidates = np.flatnonzero(np.diff(np.searchsorted(counted, offsets)))
     if len(candidates) <= 1:
         return _cut(labelled, counted, share)
-    seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
-    chosen = _draw(labelled, counted, candidates, share, seed)
+    chosen = _draw(labelled, counted, candidates, share, fixed_seed(random_state))
     _warn_of_few(share, len(candidates))
     is_held = np.zeros(len(offsets) - 1, np.bool_)
     is_held[chosen] = True
     return _whole(labelled, ~is_held), _whole(labelled, is_held)
+
+
+def fixed_seed(random_state: Any) -> int:
+    """A seed that is the same every time, 0 if `random_state` is no number.
+
+    A training that is resumed must not learn from what it held out before.
+    """
+    return int(random_state) if isinstance(random_state, int | np.integer) else 0
 
 
 def validation_set(
@@ -116,17 +122,13 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
         )
     wanted = counted[-min(max(1, round(share * len(counted))), len(counted) - 1)]
     cuts = np.arange(counted[0] + 1, counted[-1] + 1)
-    constraints, codes = labelled.constraints, labelled.codes
-    if constraints is not None:
-        before, after = codes[cuts - 1], codes[cuts]
-        allowed = constraints.end[before] & constraints.start[after]
-        cuts = cuts[allowed & (before >= 0) & (after >= 0)]
-        if not len(cuts):
-            raise ValueError(
-                f"validation_fraction is {share} and there is one training sequence, whose last "
-                "part would be held out, but constraints allow no sequence to end and another to "
-                "begin anywhere in it; pass an eval_set, or set early_stopping_rounds=None"
-            )
+    cuts = cuts[labelled.can_cut(cuts)]
+    if not len(cuts):
+        raise ValueError(
+            f"validation_fraction is {share} and there is one training sequence, whose last part "
+            "would be held out, but constraints allow no sequence to end and another to begin "
+            "anywhere in it; pass an eval_set, or set early_stopping_rounds=None"
+        )
     cut = cuts[np.abs(cuts - wanted).argmin()]
     offsets = labelled.sequences.offsets
     number = np.searchsorted(offsets, cut, side="right")[None] - 1

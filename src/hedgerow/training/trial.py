@@ -1,0 +1,132 @@
+"""A trial of both decoders: a short training on some of the training sequences, tested on others.
+
+Which decoder labels more positions right cannot be seen on sequences that a model has learnt from:
+after enough steps everything is right there. The trial has the parameters of the training, but a
+small sample of its sequences and few steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.training.decoder import lead_of_marginals
+from hedgerow.training.labelled import Labelled
+from hedgerow.training.trainer import Trainer
+from hedgerow.training.update import Update
+from hedgerow.training.validation import fixed_seed, validation_set
+
+__all__ = ["try_decoders"]
+
+Form = TypeVar("Form")
+AnyUpdate = TypeVar("AnyUpdate", bound=Update[Any])
+
+# There is no trial if fewer labels than this are known.
+LEAST_LABELS = 1 << 10
+# Sequences that are longer than this are cut into pieces.
+PIECE = 1 << 11
+# Pieces that are learnt from and tested, if there are as many; with less than half of them on one
+# of the sides there is no trial. With few in all, the sides change places for another trial.
+PIECES = 16
+FEW_PIECES = 4 * PIECES
+# Positions that are learnt from, a share of all within bounds; positions that are tested.
+SHARE, LEAST, MOST = 1 / 16, 1 << 11, 1 << 14
+TESTED = 1 << 14
+# Steps of the training.
+STEPS = 32
+
+
+def try_decoders(
+    trainer: Trainer[Form, AnyUpdate], labelled: Labelled, random_state: Any
+) -> NDArray[np.float64] | None:
+    """How many more labels of each piece that is tested marginals get right than Viterbi does.
+
+    None if there are too few of them to tell. ``trainer`` is left as it is.
+    """
+    if labelled.counts().sum() < LEAST_LABELS:
+        return None
+    seed = fixed_seed(random_state)
+    sides = divide(cut_pieces(labelled), seed)
+    n_pieces = [len(side.owners) for side in sides]
+    if 2 * min(n_pieces) < PIECES:
+        return None
+    n_learnt = np.clip(labelled.sequences.n_positions * SHARE, LEAST, MOST)
+    trials = [sides] if sum(n_pieces) >= FEW_PIECES else [sides, sides[::-1]]
+    leads = []
+    for learn_from, test_on in trials:
+        learnt = labelled.select(*learn_from.first(n_learnt))
+        tested = labelled.select(*test_on.first(TESTED))
+        share = learnt.sequences.n_positions / labelled.sequences.n_positions
+        leads.append(hold_trial(trainer.renew(seed, share), learnt, tested))
+    return np.concatenate(leads)
+
+
+def hold_trial(
+    trainer: Trainer[Form, AnyUpdate], learnt: Labelled, tested: Labelled
+) -> NDArray[np.float64]:
+    """Train on some sequences, and see how much better marginals label each of the others, (S,)."""
+    data = trainer.learn(learnt)
+    aside = validation_set(tested, data, trainer.objective).prepare(trainer.prepare)
+    update = trainer.begin()
+    for _ in range(min(STEPS, trainer.n_steps)):
+        if not update.advance():
+            break
+    parts = update.score(aside.sequences)
+    return lead_of_marginals(parts, aside.targets, n_threads=update.n_threads)
+
+
+class Pieces(NamedTuple):
+    """Sequences, or parts of those that are long."""
+
+    owners: NDArray[np.int64]
+    """Number of the sequence of each, (P,)."""
+    begins: NDArray[np.int64]
+    """First position of each, (P,)."""
+    ends: NDArray[np.int64]
+    """End of each, (P,)."""
+
+    def take(self, numbers: NDArray[Any]) -> Pieces:
+        """Some of them."""
+        return Pieces(*(part[numbers] for part in self))
+
+    def first(self, n_positions: float) -> Pieces:
+        """The first ones, with so many positions or a few more, at least `PIECES`; sorted."""
+        sums = np.cumsum(self.ends - self.begins)
+        n_taken = max(int(np.searchsorted(sums, n_positions)) + 1, PIECES)
+        taken = self.take(np.arange(min(n_taken, len(sums))))
+        return taken.take(np.argsort(taken.begins))
+
+
+def cut_pieces(labelled: Labelled) -> Pieces:
+    """The sequences, in parts if they are long, as far as they have labels that count."""
+    offsets = labelled.sequences.offsets
+    cuts = [offsets]
+    for number in np.flatnonzero(np.diff(offsets) > PIECE):
+        begin, end = offsets[number : number + 2]
+        n_pieces = -(-(end - begin) // PIECE)
+        wanted = begin + np.arange(1, n_pieces) * (end - begin) // n_pieces
+        places = np.arange(begin + 1, end)
+        places = np.append(places[labelled.can_cut(places)], end)
+        cuts.append(places[np.searchsorted(places, wanted)])
+    bounds = np.unique(np.concatenate(cuts))
+    sums = np.concatenate([[0], np.cumsum(labelled.counts())])
+    begins, ends = bounds[:-1], bounds[1:]
+    owners = np.searchsorted(offsets, begins, side="right") - 1
+    return Pieces(owners, begins, ends).take(sums[ends] > sums[begins])
+
+
+def divide(pieces: Pieces, seed: int) -> tuple[Pieces, Pieces]:
+    """Those to learn from and those to test on, in random order.
+
+    They are of different sequences; of a lone sequence they are its first and its second half.
+    """
+    random = np.random.default_rng(seed)
+    owners = random.permutation(np.unique(pieces.owners))
+    n_pieces = len(pieces.owners)
+    is_learnt = np.isin(pieces.owners, owners[: len(owners) // 2])
+    if len(owners) == 1:
+        is_learnt = np.arange(n_pieces) < n_pieces // 2
+    order = random.permutation(n_pieces)
+    return pieces.take(order[is_learnt[order]]), pieces.take(order[~is_learnt[order]])
