@@ -2,9 +2,11 @@
 
 Letters of the training and of the test strings are erased at random, as a whole and before windows
 are made: five versions of either at each rate. A model is trained on each training version with
-each method and tested on each test version, by marginals; boosting is that of the paper, with
-shrunk leaves. Lambda and the number of rounds are chosen on a third of the training strings for
-each method and version. Inputs are an indicator for each letter of the window, all of them missing
+each method and tested on each test version, by marginals. Boosting is that of the paper, with
+shrunk leaves; its trees are on the input, with a weight for each label pair beside them, because
+"fractional" does not divide the examples of trees on label pairs (``--trees pairs``, for the other
+methods). Lambda and the number of rounds are chosen on a third of the training strings for each
+method and version. Inputs are an indicator for each letter of the window, all of them missing
 where the letter is, as in the paper; the letter that "impute" fills in is the most frequent one, so
 it is filled in before indicators are made. With ``--columns letters`` a letter is one column of
 categories, and all methods are those of TreeCRF. "learned", where each split has a side for missing
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 METHODS = ("fractional", "surrogate", "impute", "indicator", "learned")
 BASELINE = "fractional"
+# Trees on the input with weights of label pairs beside them, or the paper's trees on both.
+TREES: dict[str, dict[str, Any]] = {"inputs": {}, "pairs": PAIR_TREES}
 RATES = (0.05, 0.1, 0.2, 0.4)
 PARTS = tuple(f"{task}-{rate:g}" for task in TASKS for rate in RATES)
 N_VERSIONS = 5
@@ -67,6 +71,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--data", type=Path, required=True, help="holds nettalk/, protein_qs/, treecrf_sparse/"
     )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--trees", choices=TREES, default="inputs")
     parser.add_argument("--columns", choices=("indicators", "letters"), default="indicators")
     parser.add_argument("--rounds", type=int, default=MAX_ROUNDS, help="most rounds")
     trees_common.add_settings(parser)
@@ -93,15 +98,13 @@ def encode(
     return [task.indicators(texts) for texts in (train, *others)]
 
 
-def build(method: str, reg_lambda: float, n_rounds: int, settings: dict[str, Any]) -> Any:
+def build(method: str, reg_lambda: float, n_rounds: int, options: argparse.Namespace) -> Any:
     from hedgerow import TreeCRF
 
-    parameters = FIRST_ORDER | PAIR_TREES | {"max_leaves": MAX_LEAVES, "decode": "marginal"}
-    parameters |= {"reg_lambda": reg_lambda, "n_rounds": n_rounds}
-    # The default takes part where TreeCRF knows no other method.
-    if method != "learned":
-        parameters["missing"] = method
-    return TreeCRF(**(parameters | settings))
+    parameters = FIRST_ORDER | TREES[options.trees]
+    parameters |= {"max_leaves": MAX_LEAVES, "decode": "marginal"}
+    parameters |= {"missing": method, "reg_lambda": reg_lambda, "n_rounds": n_rounds}
+    return TreeCRF(**(parameters | dict(options.settings)))
 
 
 def try_lambda(
@@ -111,7 +114,7 @@ def try_lambda(
     held = np.random.default_rng(0).permutation(len(train.letters)) % HELD_OUT == 0
     part, aside = train.pick(~held), train.pick(held)
     X, X_aside = encode(task, method, options.columns, part, [aside])
-    crf = build(method, reg_lambda, options.rounds, dict(options.settings))
+    crf = build(method, reg_lambda, options.rounds, options)
     crf.fit(X, part.labels, eval_set=(X_aside, aside.labels))
     accuracies: list[float] = crf.history_["eval_accuracy"]
     return accuracies
@@ -127,7 +130,7 @@ def train_version(
 ) -> list[int]:
     """Labels right in each test version, trained on all strings of a training version."""
     X, *X_tests = encode(task, method, options.columns, train, tests)
-    crf = build(method, *choice, dict(options.settings)).fit(X, train.labels)
+    crf = build(method, *choice, options).fit(X, train.labels)
     return [
         int(texts.right(crf.predict(X_test)).sum())
         for texts, X_test in zip(tests, X_tests, strict=True)

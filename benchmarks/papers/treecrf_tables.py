@@ -4,9 +4,10 @@ First-order boosting as in the paper, with trees on the input and the label befo
 is the paper's model, and with trees on the input and a weight for each label pair ("inputs").
 "Shrunk" leaves: up to 100 in a tree, lambda chosen; "original" ones: lambda is 0, their number
 chosen. Beside them boosting of second order, and LinearCRF, whose penalty is chosen. All choices,
-and the number of rounds, are made for each decoder by cross-validation with five folds of the
-training strings. Inputs are an indicator for each letter of the window, as in the paper. The words
-of the stress task are drawn anew with each draw. The data of the FAQ tasks could not be found.
+and the number of rounds or iterations, are made for each decoder by cross-validation with five
+folds of the training strings. Inputs are an indicator for each letter of the window, as in the
+paper. The words of the stress task are drawn anew with each draw. The data of the FAQ tasks could
+not be found.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ SHRUNK: list[Settings] = [{"max_leaves": MAX_LEAVES, "reg_lambda": each} for eac
 ORIGINAL: list[Settings] = [{"max_leaves": each, "reg_lambda": 0} for each in LEAVES]
 SECOND_ORDER_LAMBDAS = (1, 5, 20)
 VARIANCES = (1, 5, 10, 20)
+ITERATIONS = (10, 20, 40, 80, 160)  # of LinearCRF
 
 # The settings to choose from.
 MODELS: dict[str, list[Settings]] = {
@@ -53,7 +55,7 @@ MODELS: dict[str, list[Settings]] = {
     "second order": [
         {"transitions": "trees", "reg_lambda": each, "n_jobs": 1} for each in SECOND_ORDER_LAMBDAS
     ],
-    "linear": [{"reg_lambda": 1 / each, "n_jobs": 1} for each in VARIANCES],
+    "linear": [{"reg_lambda": 1 / each, "tol": 0, "n_jobs": 1} for each in VARIANCES],
 }
 COMPARED = (
     ("pairs, shrunk", "pairs, original"),
@@ -133,7 +135,7 @@ def choose(
 ) -> dict[tuple[int, str, str], Choice]:
     """Settings and rounds for each draw, model and decoder, by the labels right in all folds."""
     folds = range(QUICK_FOLDS if options.quick else N_FOLDS)
-    rounds = range(options.every, options.rounds + 1, options.every)
+    looks = {model: looks_of(model, options) for model in options.models}
     keys = [
         (draw, model, at, fold)
         for draw in tasks
@@ -142,7 +144,8 @@ def choose(
         for fold in folds
     ]
     cases = [
-        (tasks[draw], model, MODELS[model][at], fold, rounds) for draw, model, at, fold in keys
+        (tasks[draw], model, MODELS[model][at], fold, looks[model])
+        for draw, model, at, fold in keys
     ]
     found = dict(zip(keys, run_trainings(try_settings, cases, options.jobs), strict=True))
     chosen = {}
@@ -158,9 +161,16 @@ def choose(
             )
             best, look = np.unravel_index(right.argmax(), right.shape)
             chosen[draw, model, str(decode)] = Choice(
-                MODELS[model][best], rounds[look], float(right.max()) / n_places
+                MODELS[model][best], looks[model][look], float(right.max()) / n_places
             )
     return chosen
+
+
+def looks_of(model: str, options: argparse.Namespace) -> tuple[int, ...]:
+    """Numbers of rounds, or of iterations, to choose from."""
+    if model == "linear":
+        return ITERATIONS[:2] if options.quick else ITERATIONS
+    return tuple(range(options.every, options.rounds + 1, options.every))
 
 
 def counts(looks: list[Right], decode: str) -> NDArray[np.int64]:
@@ -168,36 +178,38 @@ def counts(looks: list[Right], decode: str) -> NDArray[np.int64]:
 
 
 def try_settings(
-    task: Task, model: str, settings: Settings, fold: int, rounds: range
+    task: Task, model: str, settings: Settings, fold: int, looks: tuple[int, ...]
 ) -> list[Right]:
     """Labels right in a fold that is held out, after each number of rounds."""
     train, held = task.train.pick(task.folds != fold), task.train.pick(task.folds == fold)
     X, X_held = task.indicators(train), task.indicators(held)
     if model == "linear":
-        return [count_right(fit(model, X, train.labels, settings), X_held, held)]
-    return follow_rounds(X, train.labels, X_held, held, rounds, **settings)
+        return [
+            count_right(fit(model, X, train.labels, settings, number), X_held, held)
+            for number in looks
+        ]
+    return follow_rounds(X, train.labels, X_held, held, looks, **settings)
 
 
-def fit(model: str, X: list[Any], y: list[Any], settings: Settings) -> Any:
+def fit(model: str, X: list[Any], y: list[Any], settings: Settings, rounds: int) -> Any:
     from hedgerow import LinearCRF, TreeCRF
 
-    return (LinearCRF if model == "linear" else TreeCRF)(**settings).fit(X, y)
+    if model == "linear":
+        return LinearCRF(max_iter=rounds, **settings).fit(X, y)
+    return TreeCRF(n_rounds=rounds, **settings).fit(X, y)
 
 
 def train(task: Task, model: str, decode: str, choice: Choice) -> common.Record:
     """Trained on all training strings: the test labels that are right, and what it took."""
-    settings = choice.settings
-    if model != "linear":
-        settings = settings | {"n_rounds": choice.rounds}
     X, X_test = task.indicators(task.train), task.indicators(task.test)
     with common.Stopwatch() as watch:
-        crf = fit(model, X, task.train.labels, settings)
+        crf = fit(model, X, task.train.labels, choice.settings, choice.rounds)
     return {
         "right": task.test.right(crf.predict(X_test, decode=decode)),
         "cv_accuracy": choice.cv_accuracy,
         "rounds": crf.n_iter_ if model == "linear" else crf.n_rounds_,
-        "max_leaves": settings.get("max_leaves"),
-        "reg_lambda": settings["reg_lambda"],
+        "max_leaves": choice.settings.get("max_leaves"),
+        "reg_lambda": choice.settings["reg_lambda"],
         "cpu_seconds": watch.cpu_seconds,
     }
 

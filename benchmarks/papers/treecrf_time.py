@@ -209,6 +209,7 @@ def draw_tasks(left: Axes, right: Axes, tasks: dict[str, common.Record]) -> None
             right.plot(range(1, len(seconds) + 1), seconds, style, color=f"C{at}", label=label)
     left.set_title("trees (solid) and linear weights (dotted)")
     left.set_ylabel("test labels right by marginals, %")
+    left.set_ylim(bottom=50)
     right.set_ylabel("processor time so far, seconds")
     for panel in (left, right):
         panel.set_xlabel("rounds, or iterations")

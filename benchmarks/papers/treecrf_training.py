@@ -32,14 +32,19 @@ def count_right(crf: Any, X: list[Any], texts: Texts) -> Right:
 
 
 def follow_rounds(
-    X: list[Any], y: list[Any], X_held: list[Any], held: Texts, rounds: range, **parameters: Any
+    X: list[Any],
+    y: list[Any],
+    X_held: list[Any],
+    held: Texts,
+    looks: tuple[int, ...],
+    **parameters: Any,
 ) -> list[Right]:
     """Labels right after each number of rounds; to go on equals one long training."""
     from hedgerow import TreeCRF
 
     crf: TreeCRF | None = None
     found = []
-    for before, after in pairwise((0, *rounds)):
+    for before, after in pairwise((0, *looks)):
         crf = TreeCRF(n_rounds=after - before, **parameters).fit(X, y, init=crf)
         found.append(count_right(crf, X_held, held))
     return found
