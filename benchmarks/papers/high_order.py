@@ -2,7 +2,7 @@
 for Sequence Labeling", with LinearCRF; and two more: chunking, and the cost of many patterns.
 
     high_order.py [synthetic|ocr|genres|chunking|cost|all] [--data DIR] [--plots DIR] [--jobs N]
-                  [--quick]
+                  [--only PART ...] [--quick]
 
 An experiment has parts, each run in a fresh process so that its peak memory is its own. One JSON
 document goes to stdout, progress to stderr, pictures to the folder of ``--plots``.
@@ -30,8 +30,11 @@ def read_options() -> argparse.Namespace:
     )
     parser.add_argument("experiment", nargs="?", choices=(*EXPERIMENTS, "all"), default="all")
     parser.add_argument("--data", type=Path, help="holds conll2000/ and ud_english_ewt/")
+    parser.add_argument("--only", nargs="+", metavar="PART", help="parts of one experiment")
     experiments.add_options(parser)
     options = parser.parse_args()
+    if options.only and options.experiment == "all":
+        parser.error("--only needs one experiment, as in: high_order.py genres --only 'order 2'")
     if options.data is None and options.experiment in NEED_DATA:
         parser.error("genres and chunking need --data DIR, with ud_english_ewt/ and conll2000/")
     return options
@@ -40,7 +43,7 @@ def read_options() -> argparse.Namespace:
 def run_experiment(name: str, options: argparse.Namespace) -> common.Record:
     module = experiments.load_experiment(PAPER, name)
     repeats = 1 if options.quick else module.REPEATS
-    return experiments.run_experiment(PAPER, name, module.PARTS, repeats)
+    return experiments.run_experiment(PAPER, name, options.only or module.PARTS, repeats)
 
 
 def main() -> None:
