@@ -39,7 +39,7 @@ class HiddenMarkov:
         last = np.maximum.accumulate(np.where(settled, np.arange(length), -1))
         kept = int(self.stay[1] > self.stay[0])
         begun = rng.integers(2)
-        since = n_changes - np.where(last >= 0, n_changes[last], 0)
+        since: NDArray[np.int64] = n_changes - np.where(last >= 0, n_changes[last], 0)
         states: NDArray[np.int64] = (np.where(last >= 0, kept, begun) + since) % 2
         return states
 

@@ -149,7 +149,7 @@ def choose(
         for reg_lambda in lambdas
     ]
     curves = iter(run_trainings(try_lambda, cases, options.jobs))
-    chosen = {}
+    chosen: dict[tuple[str, int], tuple[float, int]] = {}
     for key in keys:
         own = [next(curves) for _ in lambdas]
         best = max(range(len(lambdas)), key=lambda at: max(own[at]))

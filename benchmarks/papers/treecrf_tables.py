@@ -239,11 +239,11 @@ def summarise(runs: dict[str, list[common.Record]]) -> common.Record:
 def summarise_task(name: str, draws: list[common.Record]) -> common.Record:
     models: common.Record = {}
     for model in draws[0]["models"]:
-        cells = {
+        cells: dict[str, common.Record] = {
             decode: summarise_cell([draw["models"][model][decode] for draw in draws])
             for decode in DECODERS
         }
-        better = max(cells, key=lambda decode: cells[decode]["cv_accuracy"])
+        _, better = max((cell["cv_accuracy"], decode) for decode, cell in cells.items())
         models[model] = {**cells, "better_in_cross_validation": better}
     tests = zip(*(draw["tests"] for draw in draws), strict=True)
     return {
