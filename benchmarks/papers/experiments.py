@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TypeVar
 
 import common
+
+Result = TypeVar("Result")
 
 NOT_SETTINGS = ("experiment", "data", "plots", "side", "folder")
 
@@ -23,10 +26,22 @@ NOT_SETTINGS = ("experiment", "data", "plots", "side", "folder")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options that all experiments have."""
     parser.add_argument("--plots", type=Path, default=Path("plots"), help="where pictures go")
-    parser.add_argument("--jobs", type=int, help="threads; all cores unless given")
+    parser.add_argument(
+        "--jobs", type=int, help="threads, or processes of many trainings; all cores unless given"
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+
+
+def run_trainings(
+    train: Callable[..., Result], cases: Iterable[tuple[Any, ...]], jobs: int | None
+) -> list[Result]:
+    """Many small trainings side by side, in processes, each of which is to use one thread."""
+    from joblib import Parallel, delayed
+
+    found: list[Result] = Parallel(n_jobs=jobs or -1)(delayed(train)(*case) for case in cases)
+    return found
 
 
 def load_experiment(paper: str, name: str) -> ModuleType:

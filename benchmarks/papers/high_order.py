@@ -1,7 +1,8 @@
 """Experiments of Ye, Lee, Chieu and Wu (2009), "Conditional Random Fields with High-Order Features
 for Sequence Labeling", with LinearCRF; and two more: chunking, and the cost of many patterns.
 
-    high_order.py [synthetic|ocr|chunking|cost|all] [--data DIR] [--plots DIR] [--jobs N] [--quick]
+    high_order.py [synthetic|ocr|genres|chunking|cost|all] [--data DIR] [--plots DIR] [--jobs N]
+                  [--only PART ...] [--quick]
 
 An experiment has parts, each run in a fresh process so that its peak memory is its own. One JSON
 document goes to stdout, progress to stderr, pictures to the folder of ``--plots``.
@@ -19,7 +20,8 @@ import common
 import experiments
 
 PAPER = "high_order"
-EXPERIMENTS = ("synthetic", "ocr", "chunking", "cost")
+EXPERIMENTS = ("synthetic", "ocr", "genres", "chunking", "cost")
+NEED_DATA = ("genres", "chunking", "all")
 
 
 def read_options() -> argparse.Namespace:
@@ -27,18 +29,21 @@ def read_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("experiment", nargs="?", choices=(*EXPERIMENTS, "all"), default="all")
-    parser.add_argument("--data", type=Path, help="folder that holds conll2000/, for chunking")
+    parser.add_argument("--data", type=Path, help="holds conll2000/ and ud_english_ewt/")
+    parser.add_argument("--only", nargs="+", metavar="PART", help="parts of one experiment")
     experiments.add_options(parser)
     options = parser.parse_args()
-    if options.data is None and options.experiment in ("chunking", "all"):
-        parser.error("chunking needs --data DIR, a folder that holds conll2000/train.txt.gz")
+    if options.only and options.experiment == "all":
+        parser.error("--only needs one experiment, as in: high_order.py genres --only 'order 2'")
+    if options.data is None and options.experiment in NEED_DATA:
+        parser.error("genres and chunking need --data DIR, with ud_english_ewt/ and conll2000/")
     return options
 
 
 def run_experiment(name: str, options: argparse.Namespace) -> common.Record:
     module = experiments.load_experiment(PAPER, name)
     repeats = 1 if options.quick else module.REPEATS
-    return experiments.run_experiment(PAPER, name, module.PARTS, repeats)
+    return experiments.run_experiment(PAPER, name, options.only or module.PARTS, repeats)
 
 
 def main() -> None:

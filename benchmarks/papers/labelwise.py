@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import experiments
 
-EXPERIMENTS = ("synthetic", "genes", "protein", "protein_choice", "ocr", "time")
+EXPERIMENTS = ("hmm", "synthetic", "genes", "protein", "protein_choice", "ocr", "time")
 
 if __name__ == "__main__":
     title = "Gross, Russakovsky, Do and Batzoglou (2006), labelwise accuracy"

@@ -100,5 +100,6 @@ def fill_model(
     # The attributes are the columns, in turn, and each has a weight for every label.
     weights.attributes[:] = emissions.T.ravel()
     weights.biases[:] = 0.0
-    weights.patterns[:] = [transitions[pair] for pair in weights.layout.grammar.patterns]
+    model = crf.model_
+    model.pattern_weights[:] = [transitions[pair] for pair in model.grammar.patterns]
     return crf
