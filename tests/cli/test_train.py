@@ -116,7 +116,7 @@ def test_what_it_says(chunks, place, tmp_path, capsys):
     model = hedgerow.load(place)
     assert lines[1] == "features: attributes of 2 columns: 0, 1"
     trained = f"LinearCRF: {model.n_iter_} iterations, loss {model.loss_:.6g}"
-    assert lines[2] == f"{trained}, decodes by Viterbi"
+    assert lines[2] == f"{trained}, decodes by marginals"
     assert lines[3] == f"{dev}: accuracy 100.00 %, F1 of chunks 100.00 %"
     assert lines[4].startswith(f"{place}: {place.stat().st_size / 1000:.3g} kB, ")
     assert len(lines) == 5

@@ -86,7 +86,7 @@ def test_the_better_decoder(leads, expected):
         ([0, 0, 0], "marginal"),  # they agree
         ([-1, -1, -1], "viterbi"),  # sure
         ([1, 1, 1], "marginal"),
-        ([-3, -2, 0, 0], "marginal"),  # -5, with a standard error of 3
+        ([-3, -1, 0, 0], "marginal"),  # -4, with a standard error of 2.8
         ([-3, -2, -1, 0], "viterbi"),  # -6, with one of 2.6
     ],
 )

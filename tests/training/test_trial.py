@@ -245,3 +245,15 @@ def test_it_combines_with(make, trials, parameters, X, y, extras):
 def test_attributes_that_a_trial_does_not_have(crf, seed, trials):
     crf.set_params(random_state=seed).fit(RARE, Y)
     assert len(trials[0]) > 1
+
+
+def test_ctrl_c_in_a_trial_leaves_the_model_as_it_was(make, monkeypatch, tmp_path):
+    def press(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    crf = make().fit(X, Y)
+    before = saved(crf, tmp_path)
+    monkeypatch.setattr(trial, "lead_of_marginals", press)
+    with pytest.raises(KeyboardInterrupt):
+        crf.fit(X[1:], Y[1:])
+    assert saved(crf, tmp_path) == before
