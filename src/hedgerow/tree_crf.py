@@ -110,8 +110,8 @@ class TreeCRF(Estimator):
     direction : {"steepest", "conjugate"}, default "steepest"
         Which way a round goes: that of its own trees, or of these and a share of the direction
         before, as in the method of conjugate gradients. Conjugate directions reach a low training
-        loss in fewer rounds and overfit sooner; they take memory for two or three more copies of
-        the scores.
+        loss in fewer rounds and overfit sooner. They take memory for three more copies of the
+        scores, a line search alone for two.
     line_search : bool or None, default None
         Whether a round goes as far along its direction as the training loss of all sequences falls,
         times `learning_rate`; that takes another one or two computations of the loss per round.

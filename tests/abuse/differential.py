@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.utils import check_random_state
 
 from abuse.kind import Case, Kind
-from abuse.training import FLAT_FORMS, Training, mark_of
+from abuse.training import FLAT_FORMS, Training, has_directions, mark_of
 from abuse.trainings import learn_from_all, trainings
 from hedgerow import LinearCRF, TreeCRF
 from reference.automata import Enumeration, PatternChain
@@ -197,7 +197,9 @@ def check_boosting_loss(question: Question, losses: Losses, slack: float) -> Non
     assert any(close), f"loss_ is {crf.loss_}, not {expected} of {objectives}"
     if crf.n_rounds_:
         noted = crf.history_["loss"][crf.n_rounds_ - 1]  # of what the round was for
-        assert noted == crf.loss_ or crf.n_rounds_ <= n_warm
+        # The trees of a model to start from are added in another order if there are directions.
+        same = np.isclose(noted, crf.loss_, rtol=0, atol=slack * has_directions(crf))
+        assert same or crf.n_rounds_ <= n_warm
         if crf.decode == "viterbi":  # by which the accuracy is then, not by marginals
             return
         least, most = losses.count_right(question.slack)

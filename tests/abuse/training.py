@@ -12,7 +12,7 @@ from scipy import sparse
 from abuse.kind import Case
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 
-__all__ = ["FLAT_FORMS", "LABELS", "SCHEMES", "Part", "Training", "mark_of"]
+__all__ = ["FLAT_FORMS", "LABELS", "SCHEMES", "Part", "Training", "has_directions", "mark_of"]
 
 LABELS = {
     "text": ["a", "b", "cc", "é"],
@@ -268,6 +268,11 @@ def draw_columns(rng: np.random.Generator, codes: np.ndarray, data: Case) -> dic
         columns["number"][rng.random(n) < 0.3] = np.nan
     columns["text"] = np.array(["u", "v", "w:1"], dtype=object)[rng.integers(0, 3, n)]
     return columns
+
+
+def has_directions(crf: TreeCRF) -> bool:
+    """Whether rounds of boosting have directions and steps of their own, and not just trees."""
+    return bool(crf.line_search) or crf.direction == "conjugate"
 
 
 def mark_of(data: Case) -> Any:

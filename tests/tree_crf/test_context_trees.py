@@ -168,6 +168,12 @@ def test_what_they_cannot_do_is_said(monkeypatch):
         ValueError, match=r"about 0.0 GiB for \d+ positions and 9 arcs between labels"
     ):
         TreeCRF(transitions="trees").fit(X, Y)
+    n_numbers = 9 * sum(map(len, X))
+    for n_bytes, parameters in ((16, {}), (24, {"line_search": True})):
+        monkeypatch.setattr(trainer, "machine_memory", lambda n=n_bytes: n * n_numbers)
+        TreeCRF(transitions="trees", n_rounds=1, **parameters).fit(X, Y)
+        with pytest.raises(ValueError, match="and 9 arcs between labels"):
+            TreeCRF(transitions="trees", direction="conjugate").fit(X, Y)
     many = [[str(number) for number in range(256)]]
     with pytest.raises(ValueError, match=r"y has 256 labels; transitions='trees' takes up to 255"):
         TreeCRF(transitions="trees").fit([np.zeros((256, 1))], many)

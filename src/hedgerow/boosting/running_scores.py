@@ -29,6 +29,8 @@ AnyScores = TypeVar("AnyScores", bound="RunningScores")
 # Edges of label pairs or arcs, as numbers of 8 bytes, that are in use at a time: they stay in a
 # cache of usual size.
 BYTES_OF_RUN = 1 << 22
+# Positions whose scores are moved at a time, so that what is added takes little memory.
+ROWS = 1 << 12
 
 
 @dataclass(eq=False)
@@ -96,7 +98,9 @@ class RunningScores(ABC):
     def move(self, step: float, direction: RunningScores, out: RunningScores) -> None:
         """Fill ``out``, which may be these, with the scores a step further along a direction."""
         for array, along, moved in zip(self.arrays, direction.arrays, out.arrays, strict=True):
-            np.add(array, step * along, out=moved)
+            for first in range(0, len(array), ROWS):
+                rows = slice(first, first + ROWS)
+                np.add(array[rows], step * along[rows], out=moved[rows])
 
     def slope_by(self, slopes: tuple[NDArray[Any], ...]) -> float:
         """How a loss with these slopes, one for each of the arrays, changes along a direction."""
@@ -105,7 +109,10 @@ class RunningScores(ABC):
 
     def largest(self) -> float:
         """How far any score goes along a direction."""
-        return max(float(np.abs(array).max(initial=0.0)) for array in self.arrays)
+        ends = (
+            end for array in self.arrays for end in (array.max(initial=0), -array.min(initial=0))
+        )
+        return float(max(ends))
 
     @abstractmethod
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:

@@ -149,6 +149,11 @@ class Settings:
         """Whether rounds have directions of their own, or else just add trees: see `Rounds`."""
         return self.line_search or self.direction == "conjugate"
 
+    @property
+    def n_direction_arrays(self) -> int:
+        """How many arrays of the size of the scores they take: one, slopes, and those before."""
+        return self.have_directions * (3 if self.direction == "conjugate" else 2)
+
     @classmethod
     def read(
         cls, crf: TreeParameters, n_labels: int, column_rules: _core.ColumnRules | None = None

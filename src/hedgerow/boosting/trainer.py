@@ -84,6 +84,8 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         if asks_labels and self.base is None:
             self.columns = add_labels(self.columns, self.data)
         self.settings = self._read_settings()
+        if self.columns.n_lags:
+            self._check_memory()
         arcs = sum_arcs(self.given, self.data.trellis)
         self.scoring = TreeScoring(
             self.columns,
@@ -165,6 +167,22 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             )
         return Settings.read(crf, data.targets.n_labels, rules)
 
+    def _check_memory(self) -> None:
+        """Raise ValueError if scores of label pairs, or longer contexts, do not fit into memory."""
+        n_positions = len(self.data.targets.codes)
+        n_edges = len(self.data.trellis.edge_contexts().labels)
+        # Scores before and after a step, directions and their slopes, float32; of each example a
+        # gradient and a probability.
+        n_bytes = 16 + 4 * self.settings.n_direction_arrays
+        needed, there = n_bytes * n_positions * n_edges, machine_memory()
+        if there is not None and needed > there:
+            raise ValueError(
+                f"transitions='trees' would take about {needed / 2**30:,.1f} GiB for "
+                f"{count_of(n_positions, 'position')} and {count_of(n_edges, 'arc')} between "
+                f"labels, and this machine has {there / 2**30:,.1f} GiB; use "
+                "transitions='weights', fewer sequences, or a smaller order"
+            )
+
     def _plan(self, n_warm_before: int) -> Schedule:
         """What each round is for; rounds of `init` that were for the likelihood are warm ones."""
         if not self.objective.needs_warm_start:
@@ -184,21 +202,7 @@ def add_labels(columns: Columns, data: TrainingSet) -> Columns:
             "transitions='weights'"
         )
     contexts = data.trellis.edge_contexts()
-    check_memory(len(data.targets.codes), len(contexts.labels))
     return replace(columns, labels=names, n_lags=contexts.before.shape[1])
-
-
-def check_memory(n_positions: int, n_edges: int) -> None:
-    """Raise ValueError if trees on label pairs, or longer contexts, would not fit into memory."""
-    # Scores before and after a step, float32; of each example a gradient and a probability.
-    needed, there = 16 * n_positions * n_edges, machine_memory()
-    if there is not None and needed > there:
-        raise ValueError(
-            f"transitions='trees' would take about {needed / 2**30:,.1f} GiB for "
-            f"{count_of(n_positions, 'position')} and {count_of(n_edges, 'arc')} between labels, "
-            f"and this machine has {there / 2**30:,.1f} GiB; use transitions='weights', fewer "
-            "sequences, or a smaller order"
-        )
 
 
 def machine_memory() -> int | None:
