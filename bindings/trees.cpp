@@ -158,8 +158,9 @@ Contexts read_contexts(int n_labels, Codes labels, Array<const uint8_t, 2> befor
 }
 
 void add_context_examples(ContextExamples& examples, int64_t first_position, Offsets offsets,
-                          Table gradients, OptionalArray<const float, 2> probabilities,
-                          Array<const float, 1> curvatures, double trim,
+                          Table gradients, std::optional<Table> probabilities,
+                          Array<const float, 1> curvatures, std::optional<Codes> observed,
+                          std::optional<Doubles> weights, double trim,
                           std::optional<Doubles> scales, OptionalArray<const uint8_t, 1> selected,
                           int n_threads) {
   const size_t n_positions = gradients.shape(0);
@@ -173,6 +174,10 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
   check_shape(probabilities, {n_positions, n_edges},
               "probabilities must have one for each position and edge");
   check_shape(curvatures, {n_positions}, "curvatures must have one for each position");
+  check_shape(observed, {n_positions}, "observed must have an edge for each position");
+  for (size_t t = 0; observed && t < n_positions; ++t)
+    check(observed->data()[t] < static_cast<int64_t>(n_edges), "an observed edge is out of range");
+  check_shape(weights, {n_positions}, "weights must have one for each position");
   check(!scales || scales->shape(0) >= end, "scales must have one for each position");
   check(!selected || selected->shape(0) >= end, "selected must have one for each position");
   const EdgeDerivatives derivatives{first_position,
@@ -181,7 +186,9 @@ void add_context_examples(ContextExamples& examples, int64_t first_position, Off
                                     offsets.data(),
                                     gradients.data(),
                                     data_or_null(probabilities),
-                                    curvatures.data()};
+                                    curvatures.data(),
+                                    data_or_null(observed),
+                                    data_or_null(weights)};
   const Sampling sampling{trim, data_or_null(scales), data_or_null(selected), 0.0, nullptr, 0};
   run_kernel([&](Stop& stop) { examples.add(derivatives, sampling, n_threads, stop); });
 }
@@ -307,6 +314,7 @@ void bind_trees(nb::module_& module) {
       .def("clear", &ContextExamples::clear)
       .def("add", &add_context_examples, nb::arg("first_position"), array("offsets"),
            array("gradients"), optional_array("probabilities"), array("curvatures"), nb::kw_only(),
+           optional_array("observed") = nb::none(), optional_array("weights") = nb::none(),
            nb::arg("trim"), optional_array("scales") = nb::none(),
            optional_array("selected") = nb::none(), nb::arg("n_threads"))
       .def("draw", &draw_context_examples, nb::kw_only(), nb::arg("share") = 1.0,

@@ -41,6 +41,10 @@ ChainPosteriors read_outputs(const Table& nodes, const Offsets& offsets,
           data_or_null(pair_sums), data_or_null(pairs),           data_or_null(weights)};
 }
 
+// Gammas of nodes and edges, and the curvature of pairs.
+using Gammas =
+    std::optional<std::tuple<Array<float, 1>, Array<float, 1>, Array<double, 2>>>;
+
 MixingBounds read_bounds(const Table& nodes, const Offsets& offsets,
                          const std::optional<Doubles>& weights, const Array<float, 1>& node_gammas,
                          const OptionalArray<float, 1>& edge_gammas,
@@ -63,13 +67,20 @@ void bind_trellis(nb::module_& module) {
       [](Table nodes, Table arcs, Edges edges, Offsets offsets, std::optional<Codes> labels,
          OptionalArray<double, 1> log_z, OptionalArray<double, 1> log_likelihoods,
          OptionalArray<double, 2> marginals, OptionalArray<double, 2> pair_sums,
-         OptionalArray<double, 3> pairs, Patterns patterns, std::optional<Doubles> weights,
-         int n_threads) {
+         OptionalArray<double, 3> pairs, Patterns patterns, Gammas mixing,
+         std::optional<Doubles> weights, int n_threads) {
         const ChainScores scores = read_scores(nodes, arcs, edges, offsets);
         ChainPosteriors out = read_outputs(nodes, offsets, log_z, log_likelihoods, marginals,
                                            pair_sums, pairs, weights);
         const auto by_pattern = read_patterns(patterns, nodes.shape(0), arcs.size());
         if (by_pattern) out.patterns = &*by_pattern;
+        std::optional<MixingBounds> bounds;
+        if (mixing) {
+          const auto& [node_gammas, edge_gammas, pair_curvature] = *mixing;
+          check(edges.has_value(), "mixing rates come with posteriors only where there are edges");
+          bounds = read_bounds(nodes, offsets, weights, node_gammas, edge_gammas, pair_curvature);
+          out.mixing = &*bounds;
+        }
         if (labels) check_labels(*labels, nodes.shape(0), nodes.shape(1));
         check(labels || !log_likelihoods, "log_likelihoods need labels");
         run_kernel([&](Stop& stop) {
@@ -79,7 +90,8 @@ void bind_trellis(nb::module_& module) {
       array("nodes"), array("arcs"), optional_array("edges"), array("offsets"),
       optional_array("labels"), optional_array("log_z"), optional_array("log_likelihoods"),
       optional_array("marginals"), optional_array("pair_sums"), optional_array("pairs"),
-      optional_array("patterns"), optional_array("weights"), nb::arg("n_threads"));
+      optional_array("patterns"), optional_array("mixing"), optional_array("weights"),
+      nb::arg("n_threads"));
   module.def(
       "fill_weighted_posteriors",
       [](Table nodes, Table arcs, Edges edges, Offsets offsets, Codes labels, Doubles weights,

@@ -33,7 +33,8 @@ struct Problem {
   std::vector<int32_t> n_bins{5, 4};
   std::vector<uint8_t> categorical{0, 1};
   std::vector<double> gradients;
-  std::vector<float> probabilities, curvatures;
+  std::vector<double> probabilities;
+  std::vector<float> curvatures;
   std::vector<int32_t> codes;
 
   Problem(int64_t n_sequences, int64_t length) {
@@ -42,7 +43,7 @@ struct Problem {
       for (const int32_t n : n_bins) dense.push_back(static_cast<uint8_t>(below(n + 1)));
       for (int e = 0; e < kLabels * kLabels; ++e) {
         gradients.push_back(uniform(-1, 1));
-        probabilities.push_back(static_cast<float>(uniform(0, 0.2)));
+        probabilities.push_back(uniform(0, 0.2));
       }
       curvatures.push_back(static_cast<float>(uniform(0, 2)));
       codes.push_back(static_cast<int32_t>(below(kLabels)));

@@ -20,10 +20,16 @@ struct EdgeDerivatives {
   int64_t first_position;  // of all positions
   int64_t n_positions;
   int64_t n_sequences;
-  const int64_t* offsets;      // (n_sequences + 1,) from 0
-  const double* gradients;     // (N, E)
-  const float* probabilities;  // (N, E); null: every example has the curvature of its position
-  const float* curvatures;     // (N,) that of an edge is this times p (1 - p)
+  const int64_t* offsets;       // (n_sequences + 1,) from 0
+  const double* gradients;      // (N, E)
+  const double* probabilities;  // (N, E); null: every example has the curvature of its position
+  const float* curvatures;      // (N,) that of an edge is this times p (1 - p)
+  // Where given, (N,): the gradients are expected counts, from which 1 is subtracted at the observed
+  // edge (-1: at none), and which are then multiplied by the weight of the position (null: 1).
+  const int32_t* observed = nullptr;
+  const double* weights = nullptr;
+
+  double weight(int64_t t) const { return weights == nullptr ? 1.0 : weights[t]; }
 };
 
 // An example of an output is a row: a position, with what is known of each context.
@@ -69,20 +75,24 @@ class ContextExamples {
     LargeVector<ContextEntry> entries;
     std::vector<Magnitudes> magnitudes;
   };
-  void mark_rows(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads,
-                 Stop& stop);
+  struct Position;
+  void size_up(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads,
+               Stop& stop);
+  bool is_row(int64_t t, int output) const { return !(sizes_[t * n_outputs() + output] < 0.0f); }
+  void read_position(const EdgeDerivatives& derivatives, int64_t t, bool is_first,
+                     Position& position) const;
   void write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end, int64_t* next);
   void draw_by_size(int output, const Sampling& sampling);
   void stratify(int output, const Sampling& sampling);
   // Keeps rows that weigh(row) finds to count for something, by how much they do.
   template <class Weigh>
   void keep(int output, Weigh weigh);
-  // Fills in what is known of an output's row once its entries are.
-  void sum_up(int output, int64_t row, Magnitudes& magnitudes);
 
   Contexts contexts_;
   std::vector<OfOutput> by_output_;
-  std::vector<uint8_t> is_row_;  // (N, K) of the part that is being added
+  // (N, K) of the part that is being added: sum of the gradients of a row, signs apart; negative
+  // where there is no row.
+  std::vector<float> sizes_;
   bool has_probabilities_ = false;
   int64_t n_positions_ = 0;
 };
@@ -103,8 +113,10 @@ class ContextRows {
 
   // What a position has in some contexts.
   Sum sum(int32_t position, std::span<const int32_t> contexts) const {
+    const int64_t row = row_of_[position];
+    if (std::ssize(contexts) == n_contexts_) return totals_[row];
     Sum total;
-    const Sum* sums = sums_.data() + static_cast<int64_t>(row_of_[position]) * n_contexts_;
+    const Sum* sums = sums_.data() + row * n_contexts_;
     for (const int32_t c : contexts) total += sums[c];
     return total;
   }
@@ -136,7 +148,8 @@ class ContextRows {
   std::span<const ContextEntry> entries_;
   PooledArray<int32_t> row_of_;  // (N,) by position; not filled where there is none
   Units units_;
-  PooledArray<Sum> sums_;  // (n_rows, n_contexts); empty where there is no gradient
+  PooledArray<Sum> sums_;    // (n_rows, n_contexts); empty where there is no gradient
+  PooledArray<Sum> totals_;  // (n_rows,) of all contexts
 };
 
 }  // namespace hedgerow

@@ -13,6 +13,7 @@ Contexts::Contexts(int n_outputs, std::span<const int32_t> outputs, int n_lags,
       n_lags_(n_lags),
       n_edges_(std::ssize(outputs)),
       are_pairs_(true),
+      outputs_(outputs.begin(), outputs.end()),
       edges_(n_outputs),
       labels_(n_outputs) {
   require(n_outputs <= 255, "there are more than 255 labels");

@@ -22,6 +22,8 @@ class Contexts {
   int n_outputs() const { return n_outputs_; }
   int64_t n_edges() const { return n_edges_; }
   int n_lags() const { return n_lags_; }
+  // The one that an edge leads to.
+  int output(int64_t edge) const { return outputs_[edge]; }
   // The beginning included.
   int n_contexts(int output) const { return static_cast<int>(edges_[output].size()); }
   // The edge of each context of an output, of the beginning too.
@@ -30,6 +32,8 @@ class Contexts {
   uint8_t label(int output, int context, int lag) const {
     return labels_[output][context * n_lags_ + lag];
   }
+  // Whether edge e leads to output e % K, for all of them.
+  bool are_pairs() const { return are_pairs_; }
   // Sum of the absolute values of a position's edges for each output, (K,).
   void sum_sizes(const double* edges, std::span<double> sums) const;
 
@@ -37,7 +41,8 @@ class Contexts {
   int n_outputs_;
   int n_lags_;
   int64_t n_edges_;
-  bool are_pairs_;                            // edge e leads to output e % K, for all of them
+  bool are_pairs_;
+  std::vector<int32_t> outputs_;              // (E,)
   std::vector<std::vector<int32_t>> edges_;   // by output and context
   std::vector<std::vector<uint8_t>> labels_;  // by output, context and lag
 };

@@ -130,13 +130,13 @@ struct Units {
   Sum round(const Derivatives& derivatives) const {
     // Adding it leaves the nearest integer in the low bits.
     constexpr double kRound = 0x1.8p52;
-    const auto nearest = [](double x) {
-      return static_cast<int32_t>(std::bit_cast<int64_t>(x + kRound) & 0xFFFFFFFF);
-    };
-    // Units are powers of two, and so are their inverses.
-    const int32_t of_gradient = nearest(derivatives.gradient * (1.0 / gradient));
-    const int32_t of_curvature = nearest(derivatives.curvature * (1.0 / curvature));
-    return Sum(of_gradient, std::max(of_curvature, 1));
+    // Units are powers of two, and so are their inverses. All of it is in whole words, so that
+    // loops work on several examples at a time.
+    const auto of_gradient =
+        std::bit_cast<uint64_t>(derivatives.gradient * (1.0 / gradient) + kRound) << 32;
+    const auto of_curvature =
+        std::bit_cast<uint64_t>(derivatives.curvature * (1.0 / curvature) + kRound) & 0xFFFFFFFF;
+    return std::bit_cast<Sum>(of_gradient + std::max<uint64_t>(of_curvature, 1));
   }
 };
 

@@ -8,8 +8,10 @@
 #include "trellis/chunk_sums.hpp"
 #include "trellis/chunks.hpp"
 #include "trellis/lane_chain.hpp"
+#include "trellis/lane_edges.hpp"
 #include "trellis/lane_pieces.hpp"
 #include "trellis/log_space.hpp"
+#include "trellis/mixing_log.hpp"
 #include "trellis/scaled.hpp"
 #include "trellis/score_errors.hpp"
 #include "trellis/viterbi.hpp"
@@ -22,39 +24,66 @@ T* at(T* array, int64_t index) {
   return array == nullptr ? nullptr : array + index;
 }
 
+// Tables that a chunk of sequences adds to, null where they are not wanted.
+struct ChunkTables {
+  double* pair_sums;       // (K, K)
+  double* pair_curvature;  // (K, K)
+};
+
+// Those of all chunks.
+class Tables {
+ public:
+  Tables(const ChainPosteriors& out, int64_t n_labels, size_t n_chunks)
+      : pair_sums_(out.pair_sums, n_labels * n_labels, n_chunks),
+        pair_curvature_(out.mixing ? out.mixing->pair_curvature : nullptr, n_labels * n_labels,
+                        n_chunks) {}
+
+  ChunkTables open(int64_t chunk) { return {pair_sums_.open(chunk), pair_curvature_.open(chunk)}; }
+  void finish() {
+    pair_sums_.finish();
+    pair_curvature_.finish();
+  }
+
+ private:
+  ChunkSums pair_sums_, pair_curvature_;
+};
+
 // Forward-backward of one sequence after the other, in scaled or in log space.
 class SequencePosteriors {
  public:
-  SequencePosteriors(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors<double>& edges,
+  SequencePosteriors(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors& edges,
                      const int32_t* labels, const ChainPosteriors& out, Stop& stop)
       : scores_(scores),
         arcs_(arcs),
         labels_(labels),
         out_(out),
         stop_(stop),
-        fast_(scores, arcs, edges, out.pair_sums != nullptr),
+        fast_(scores, arcs, edges, out),
         pairs_(out, scores.n_labels) {}
 
-  // sums: (K, K), to which pair posteriors are added, or null. Those of scaled space come with
-  // add_pair_sums.
-  void fill(int64_t sequence, double* sums) {
+  // What scaled space adds to the tables comes with add_tables.
+  void fill(int64_t sequence, const ChunkTables& tables) {
     double* alphas = open(sequence);
     if (!arcs_.usable || !fast_.forward(sequence, path(sequence), alphas, stop_) ||
         (out_.need_backward() &&
          !fast_.backward(sequence, alphas, out_.weight(sequence), pairs_, stop_)))
-      return fill_in_log_space(sequence, sums);
+      return fill_in_log_space(sequence, tables);
     write(sequence, fast_);
   }
-  void fill_in_log_space(int64_t sequence, double* sums) {
+  void fill_in_log_space(int64_t sequence, const ChunkTables& tables) {
     double* alphas = open(sequence);
     if (!slow_) slow_.emplace(scores_, stop_);
     slow_->forward(sequence, path(sequence), alphas);
     if (out_.need_backward())
-      slow_->backward(sequence, alphas, out_.weight(sequence), sums, pairs_);
+      slow_->backward(sequence, alphas, out_.weight(sequence), tables.pair_sums, pairs_);
     write(sequence, *slow_);
+    if (out_.mixing)
+      LogMixing(scores_, scores_.length(sequence))
+          .fill(sequence, *out_.mixing, tables.pair_curvature, stop_);
   }
-  void add_pair_sums(double* sums) const {
-    if (sums != nullptr) fast_.add_pair_sums(sums);
+  void add_tables(const ChunkTables& tables) const {
+    if (tables.pair_sums != nullptr) fast_.add_pair_sums(tables.pair_sums);
+    if (tables.pair_curvature != nullptr) fast_.add_pair_curvature(tables.pair_curvature);
   }
 
  private:
@@ -84,7 +113,7 @@ class SequencePosteriors {
   std::vector<double> kept_;
 };
 
-// With few labels: a sequence, or a piece of a long one, in each lane.
+// With few labels: a sequence in each lane; and what is too long for one.
 class InLanes {
  public:
   InLanes(const ChainScores& scores, const ScaledArcs& arcs, const int32_t* labels,
@@ -92,7 +121,6 @@ class InLanes {
       : scores_(scores),
         scaled_arcs_(arcs),
         arcs_(arcs),
-        no_edges_(scores),
         labels_(labels),
         out_(out),
         stop_(stop),
@@ -100,43 +128,73 @@ class InLanes {
         n_pairs_(int64_t{scores.n_labels} * scores.n_labels) {}
 
   void fill(int n_threads) {
-    ChunkSums pair_sums(out_.pair_sums, n_pairs_, groups_.n_chunks() + groups_.others.size());
-    fill_pieces(pair_sums, n_threads);
-    fill_groups(pair_sums, n_threads);
-    pair_sums.finish();
+    Tables tables(out_, scores_.n_labels, groups_.n_chunks() + groups_.others.size());
+    if (scores_.edges != nullptr) {
+      fill_others(tables, n_threads);
+      fill_groups(tables, n_threads,
+                  [&] { return std::make_unique<LaneEdges>(scores_, scaled_arcs_, out_); });
+    } else {
+      fill_pieces(tables, n_threads);
+      fill_groups(tables, n_threads, [&] { return make_lanes(); });
+    }
+    tables.finish();
   }
 
  private:
-  SequencePosteriors sequence_by_sequence() {
-    return {scores_, scaled_arcs_, no_edges_, labels_, out_, stop_};
-  }
   std::unique_ptr<LaneChain> make_lanes() const {
     return std::make_unique<LaneChain>(scores_, arcs_, out_);
+  }
+  void fill_in_log_space(int64_t sequence, const ChunkTables& tables) {
+    EdgeFactors edges(scores_);
+    SequencePosteriors(scores_, scaled_arcs_, edges, labels_, out_, stop_)
+        .fill_in_log_space(sequence, tables);
   }
   void write(int64_t sequence, const LaneTotals& totals) {
     if (out_.log_z) out_.log_z[sequence] = totals.log_z();
     if (out_.log_likelihoods) out_.log_likelihoods[sequence] = totals.log_likelihood();
   }
+  void add_tables(const LaneChain& lanes, int lane, int64_t sequence, const ChunkTables& tables) {
+    if (tables.pair_sums) lanes.add_pair_sums(lane, out_.weight(sequence), tables.pair_sums);
+  }
+  void add_tables(const LaneEdges& lanes, int lane, int64_t sequence, const ChunkTables& tables) {
+    if (tables.pair_sums) lanes.add_pair_sums(lane, out_.weight(sequence), tables.pair_sums);
+    if (tables.pair_curvature)
+      lanes.add_pair_curvature(lane, out_.mixing->weight(sequence), tables.pair_curvature);
+  }
 
-  void fill_groups(ChunkSums& pair_sums, int n_threads) {
-    const auto run = [&](LaneChain& lanes, int64_t chunk, const StrandGroup<kLanes>& group) {
-      double* sums = pair_sums.open(chunk);
+  template <class MakeLanes>
+  void fill_groups(Tables& tables, int n_threads, MakeLanes make) {
+    const auto run = [&](auto& lanes, int64_t chunk, const StrandGroup<kLanes>& group) {
+      const ChunkTables own = tables.open(chunk);
       lanes.run(group, labels_, stop_);
       for (int l = 0; l < group.n_strands; ++l) {
         const int64_t s = group.sequences[l];
         const LaneTotals totals = lanes.totals(l);
         if (totals.refused) {
-          sequence_by_sequence().fill_in_log_space(s, sums);
+          fill_in_log_space(s, own);
           continue;
         }
-        if (sums) lanes.add_pair_sums(l, out_.weight(s), sums);
+        add_tables(lanes, l, s, own);
         write(s, totals);
       }
     };
-    groups_.for_each(n_threads, stop_, [&] { return make_lanes(); }, run);
+    groups_.for_each(n_threads, stop_, make, run);
   }
 
-  void fill_pieces(ChunkSums& pair_sums, int n_threads) {
+  // Sequence by sequence.
+  void fill_others(Tables& tables, int n_threads) {
+    const std::vector<int64_t>& sequences = groups_.others;
+    parallel_for(static_cast<int64_t>(sequences.size()), n_threads, stop_, [&](int64_t i) {
+      const ChunkTables own = tables.open(static_cast<int64_t>(groups_.n_chunks()) + i);
+      EdgeFactors edges(scores_);
+      SequencePosteriors one(scores_, scaled_arcs_, edges, labels_, out_, stop_);
+      one.fill(sequences[i], own);
+      one.add_tables(own);
+    });
+  }
+
+  // A piece of a sequence in each lane.
+  void fill_pieces(Tables& tables, int n_threads) {
     const std::vector<int64_t>& sequences = groups_.others;
     if (sequences.empty()) return;
     const LanePieces pieces(scores_, arcs_, sequences, n_threads, stop_);
@@ -158,14 +216,14 @@ class InLanes {
     const auto n_chunks = static_cast<int64_t>(groups_.n_chunks());
     const auto n_sequences = static_cast<int64_t>(sequences.size());
     parallel_for(n_sequences, n_threads, stop_, [&](int64_t i) {
-      double* table = pair_sums.open(n_chunks + i);
+      const ChunkTables own = tables.open(n_chunks + i);
       LaneTotals all;
       all.refused = pieces.refused(i);
       const int64_t first = pieces.bounds()[i], end = pieces.bounds()[i + 1];
       for (int64_t p = first; p < end; ++p) all.add(totals[p]);
-      if (all.refused) return sequence_by_sequence().fill_in_log_space(sequences[i], table);
-      for (int64_t j = first * n_pairs_; table && j < end * n_pairs_; ++j)
-        table[j % n_pairs_] += sums[j];
+      if (all.refused) return fill_in_log_space(sequences[i], own);
+      for (int64_t j = first * n_pairs_; own.pair_sums && j < end * n_pairs_; ++j)
+        own.pair_sums[j % n_pairs_] += sums[j];
       write(sequences[i], all);
     });
   }
@@ -173,7 +231,6 @@ class InLanes {
   const ChainScores& scores_;
   const ScaledArcs& scaled_arcs_;
   LaneArcs arcs_;
-  EdgeFactors<double> no_edges_;
   const int32_t* labels_;
   const ChainPosteriors& out_;
   Stop& stop_;
@@ -187,19 +244,18 @@ void fill_posteriors(const ChainScores& scores, const int32_t* labels, const Cha
                      int n_threads, Stop& stop) {
   check_arcs(scores.arcs, scores.n_labels);
   const ScaledArcs arcs(scores);
-  if (arcs.usable && scores.edges == nullptr && labels_fit_lanes(scores.n_labels))
+  if (arcs.usable && labels_fit_lanes(scores.n_labels))
     return InLanes(scores, arcs, labels, out, stop).fill(n_threads);
-  const int64_t n_labels = scores.n_labels;
   const auto bounds = build_chunks(scores);
-  ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1);
-  const auto run = [&](EdgeFactors<double>& edges, int64_t chunk, int64_t first, int64_t end) {
-    double* sums = pair_sums.open(chunk);
+  Tables tables(out, scores.n_labels, bounds.size() - 1);
+  const auto run = [&](EdgeFactors& edges, int64_t chunk, int64_t first, int64_t end) {
+    const ChunkTables own = tables.open(chunk);
     SequencePosteriors one(scores, arcs, edges, labels, out, stop);
-    for (int64_t s = first; s < end; ++s) one.fill(s, sums);
-    one.add_pair_sums(sums);
+    for (int64_t s = first; s < end; ++s) one.fill(s, own);
+    one.add_tables(own);
   };
-  for_each_chunk_with<EdgeFactors<double>>(scores, bounds, n_threads, stop, run);
-  pair_sums.finish();
+  for_each_chunk_with<EdgeFactors>(scores, bounds, n_threads, stop, run);
+  tables.finish();
 }
 
 void fill_weighted_posteriors(const ChainScores& scores, const int32_t* labels,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "trellis/mixing_bounds.hpp"
 #include "trellis/pattern_marginals.hpp"
 
 namespace hedgerow {
@@ -47,8 +48,9 @@ struct ChainPosteriors {
   double* pairs;            // (N, K, K) P(y_{t-1} = j, y_t = k); 0 at a sequence's first position
   const double* weights;    // (S,) weight of each sequence in pair_sums; null: 1
   const PatternMarginals* patterns = nullptr;
+  const MixingBounds* mixing = nullptr;  // only where the scores have edges, see mixing.hpp
 
-  bool need_backward() const { return marginals || pair_sums || pairs || patterns; }
+  bool need_backward() const { return marginals || pair_sums || pairs || patterns || mixing; }
   double weight(int64_t sequence) const { return weights == nullptr ? 1.0 : weights[sequence]; }
 };
 

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
-
-#include "simd_float.hpp"
 
 namespace hedgerow {
 namespace {
@@ -55,34 +52,11 @@ bool fill_edge_factors(const double* edges, const double* arcs, int n_labels, in
   return sum_lanes(total) < kInfinity;  // and not NaN
 }
 
-// The same in single precision, see mixing_scaled.hpp; the largest score is always subtracted.
-HEDGEROW_CLONES
-bool fill_edge_factors(const double* edges, const double* arcs, int n_labels, int64_t n_inner,
-                       int stride, double* sums, float* factors, double& shift) {
-  constexpr double kLargestDepth = 27.7;  // exp(-27.7) > 2^-40, as in MixingArcs
-  double smallest;
-  add_edges(edges, arcs, Row(n_labels), n_inner, stride, sums, shift, smallest);
-  if (!(shift - smallest <= kLargestDepth)) return false;
-  const Lanes by = broadcast(shift);
-  Lanes total = broadcast(0.0);
-  const int64_t n_numbers = static_cast<int64_t>(n_labels) * stride;
-  for (int64_t i = 0; i < n_numbers; i += kLanes) {
-    const Lanes score = load(sums + i) - by;
-    total += score;
-    store_as_floats(factors + i, minimum(score, broadcast(0.0)));  // in the padding it may be more
-  }
-  for (int64_t i = 0; i < n_numbers; i += kFloats)
-    store(factors + i, exp_nonpositive(load(factors + i)));
-  return sum_lanes(total) < kInfinity;  // and not NaN
-}
-
 }  // namespace
 
-template <class Number>
-EdgeFactors<Number>::EdgeFactors(const ChainScores& scores)
+EdgeFactors::EdgeFactors(const ChainScores& scores)
     : scores_(scores),
-      stride_(std::is_same_v<Number, float> ? padded_floats(scores.n_labels)
-                                            : padded(scores.n_labels)),
+      stride_(padded(scores.n_labels)),
       size_(static_cast<int64_t>(stride_) * stride_) {
   if (!given()) return;
   const int64_t n_labels = scores.n_labels;
@@ -99,10 +73,9 @@ EdgeFactors<Number>::EdgeFactors(const ChainScores& scores)
   }
 }
 
-template <class Number>
-void EdgeFactors<Number>::open(int64_t sequence, bool keep) {
+void EdgeFactors::open(int64_t sequence, bool keep) {
   if (!given()) return;
-  const int64_t n_kept = kKeptBytes / (size_ * static_cast<int64_t>(sizeof(Number)));
+  const int64_t n_kept = kKeptBytes / (size_ * static_cast<int64_t>(sizeof(double)));
   sequence_ = sequence;
   block_ = 0;
   block_size_ =
@@ -113,13 +86,12 @@ void EdgeFactors<Number>::open(int64_t sequence, bool keep) {
   shifts_.resize(block_size_);
 }
 
-template <class Number>
-bool EdgeFactors<Number>::compute(int64_t t) {
+bool EdgeFactors::compute(int64_t t) {
   const int64_t n_labels = scores_.n_labels;
   const double* edges = scores_.edges + (scores_.offsets[sequence_] + t) * n_labels * n_labels;
   const int64_t n_rows = (scores_.length(sequence_) - t) * n_labels;
   const int64_t n_inner = n_rows - Row(scores_.n_labels).n_outer_rows();
-  Number* factors = matrix(t);
+  double* factors = matrix(t);
   double& shift = shifts_[t - begin(block_)];
   if (!fill_edge_factors(edges, arcs_.data(), scores_.n_labels, n_inner, stride_, sums_.data(),
                          factors, shift))
@@ -129,14 +101,12 @@ bool EdgeFactors<Number>::compute(int64_t t) {
   return true;
 }
 
-template <class Number>
-bool EdgeFactors<Number>::fill(int64_t t) {
+bool EdgeFactors::fill(int64_t t) {
   block_ = block_of(t);
   return compute(t);
 }
 
-template <class Number>
-const Number* EdgeFactors<Number>::at(int64_t t) {
+const double* EdgeFactors::at(int64_t t) {
   if (block_of(t) != block_) {
     block_ = block_of(t);
     const int64_t end = std::min(begin(block_ + 1), scores_.length(sequence_));
@@ -144,8 +114,5 @@ const Number* EdgeFactors<Number>::at(int64_t t) {
   }
   return matrix(t);
 }
-
-template class EdgeFactors<double>;
-template class EdgeFactors<float>;
 
 }  // namespace hedgerow

@@ -13,9 +13,7 @@
 
 namespace hedgerow {
 
-// Scratch memory of one thread; Number is double or float. Nothing in it is used where the scores
-// have no edges.
-template <class Number>
+// Scratch memory of one thread. Nothing in it is used where the scores have no edges.
 class EdgeFactors {
  public:
   explicit EdgeFactors(const ChainScores& scores);
@@ -29,14 +27,14 @@ class EdgeFactors {
   bool fill(int64_t t);
   // (stride, stride) [label before, label] those of a position, 0 in the padding; valid until the
   // next call. In later passes what is no longer there is computed again.
-  const Number* at(int64_t t);
+  const double* at(int64_t t);
   // What was subtracted from the scores of all arcs into the position of the last fill or at.
   double shift(int64_t t) const { return shifts_[t - begin(block_)]; }
 
  private:
   int64_t block_of(int64_t t) const { return t / block_size_; }
   int64_t begin(int64_t block) const { return block * block_size_; }
-  Number* matrix(int64_t t) { return matrices_.data() + (t - begin(block_)) * size_; }
+  double* matrix(int64_t t) { return matrices_.data() + (t - begin(block_)) * size_; }
   bool compute(int64_t t);
 
   const ChainScores& scores_;
@@ -49,8 +47,8 @@ class EdgeFactors {
   PaddedVector arcs_;           // (K, stride) arcs - arc_shift; 0 if forbidden; padding: column 0
   std::vector<int64_t> zeros_;  // places in (K, stride) of forbidden arcs, and of the padding
   PaddedVector sums_;           // (K, stride) scratch
-  std::vector<Number, LineAllocator<Number>> matrices_;  // (block_size, stride, stride)
-  std::vector<double> shifts_;                           // (block_size,)
+  PaddedVector matrices_;       // (block_size, stride, stride)
+  std::vector<double> shifts_;  // (block_size,)
 };
 
 }  // namespace hedgerow

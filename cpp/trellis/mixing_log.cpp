@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "trellis/log_rows.hpp"
 #include "trellis/score_errors.hpp"
@@ -68,6 +69,16 @@ void LogMixing::transpose(const double* arcs) {
 const double* LogMixing::arcs_back(int64_t position) {
   if (scores_.has_edges()) transpose(scores_.arcs_at(position));
   return to_previous_.data();
+}
+
+void LogMixing::fill(int64_t sequence, const MixingBounds& out, double* sums, Stop& stop) {
+  const int64_t begin = scores_.begin(sequence), length = scores_.length(sequence);
+  std::vector<float> to_next(length), to_previous(length), own(length);
+  const MixingRates rates{to_next.data(), to_previous.data()};
+  float* edge_gammas = out.edge_gammas ? out.edge_gammas + begin : own.data();
+  fill_rates(sequence, rates, stop);
+  fill_gammas(length, rates, out.node_gammas + begin, edge_gammas);
+  if (sums != nullptr) add_pairs(sequence, edge_gammas, out.weight(sequence), sums, stop);
 }
 
 void LogMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {

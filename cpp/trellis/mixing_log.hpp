@@ -6,7 +6,7 @@
 #include "parallel.hpp"
 #include "simd.hpp"
 #include "trellis/chain.hpp"
-#include "trellis/mixing_scaled.hpp"
+#include "trellis/mixing_bounds.hpp"
 #include "trellis/padded.hpp"
 
 namespace hedgerow {
@@ -15,6 +15,9 @@ class LogMixing {
  public:
   // longest: positions of the longest sequence
   LogMixing(const ChainScores& scores, int64_t longest);
+
+  // Fills the gammas of a sequence, and adds the curvature of its pairs to sums: (K, K), or null.
+  void fill(int64_t sequence, const MixingBounds& out, double* sums, Stop& stop);
 
   // Throws std::invalid_argument for NaN, +inf, or a sequence without any path.
   void fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);

@@ -52,19 +52,6 @@ HEDGEROW_INLINE void fold(const float* x, const float* matrix, int n_rows, int s
   }
 }
 
-// out[r] = sum_c or min_c matrix[r, c] * x[c], for n_rows rows; 0 in the padding.
-template <class Fold>
-HEDGEROW_INLINE void fold_rows(const float* x, const float* matrix, int n_rows, int stride,
-                               float* out) {
-  for (int r = 0; r < n_rows; ++r, matrix += stride) {
-    Floats folded = Fold::start();
-    for (int c = 0; c < stride; c += kFloats)
-      folded = Fold::add(load(matrix + c) * load(x + c), folded);
-    out[r] = fold_lanes<Fold>(folded);
-  }
-  std::fill(out + n_rows, out + stride, 0.0f);
-}
-
 // sum_c a[c] * b[c], over padded rows.
 HEDGEROW_INLINE float dot(const float* a, const float* b, int stride) {
   Floats sums = broadcast(0.0f);
@@ -195,26 +182,13 @@ HEDGEROW_INLINE void add_row(double scale, const float* arcs, const float* right
   curvature[label] = sum;
 }
 
-// curvature[i, j] += factor P_ij (1 - P_ij), where P_ij = before[i] arcs[i, j] right[j].
-HEDGEROW_INLINE void add_pair_table(const float* before, const float* arcs, const float* right,
-                                    double factor, int n_labels, int stride, double* curvature) {
-  for (int64_t i = 0; i < n_labels; ++i, arcs += stride, curvature += stride) {
-    const Lanes left = broadcast(static_cast<double>(before[i]));
-    for (int c = 0; c < stride; c += kLanes) {
-      const Lanes probs = left * load_from_floats(arcs + c) * load_from_floats(right + c);
-      store(curvature + c,
-            load(curvature + c) + broadcast(factor) * probs * (broadcast(1.0) - probs));
-    }
-  }
-}
-
 }  // namespace
 
 MixingArcs::MixingArcs(const ChainScores& scores) : stride(padded_floats(scores.n_labels)) {
   const int64_t n_labels = scores.n_labels;
   const double shift = *std::max_element(scores.arcs, scores.arcs + n_labels * n_labels);
   usable = shift > -kInfinity;
-  if (!usable || scores.edges != nullptr) return;
+  if (!usable) return;
   to_next.assign(n_labels * stride, 0.0f);
   to_previous.assign(n_labels * stride, 0.0f);
   for (int64_t j = 0; j < n_labels; ++j)
@@ -226,9 +200,9 @@ MixingArcs::MixingArcs(const ChainScores& scores) : stride(padded_floats(scores.
     }
 }
 
-ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs,
-                           EdgeFactors<float>& edges, int64_t longest, bool pairs)
-    : scores_(scores), arcs_(arcs), edges_(edges), pairs_(pairs) {
+ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, int64_t longest,
+                           bool pairs)
+    : scores_(scores), arcs_(arcs), pairs_(pairs) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
   befores_.resize(longest * stride);
@@ -245,7 +219,6 @@ ScaledMixing::ScaledMixing(const ChainScores& scores, const MixingArcs& arcs,
 bool ScaledMixing::fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop) {
   const double* nodes = scores_.nodes + scores_.offsets[sequence] * scores_.n_labels;
   const int64_t length = scores_.length(sequence);
-  edges_.open(sequence, true);
   return fill_factors(nodes, length) && backward(length, rates.to_next, stop) &&
          forward(length, rates.to_previous, stop);
 }
@@ -279,18 +252,11 @@ bool ScaledMixing::backward(int64_t length, float* to_next, Stop& stop) {
     float* after = afters_.data() + t * stride;
     const float* next = after + stride;
     const bool last = t + 1 == length;
-    const float* arcs = arcs_.to_next.data();
-    if (edges_.given() && !last) {
-      if (!edges_.fill(t + 1)) return false;
-      arcs = edges_.at(t + 1);
-      fold_rows<Total>(next, arcs, n_labels, stride, sums);
-    } else if (!last) {
-      fold<Total>(next, arcs_.to_previous.data(), n_labels, stride, sums);
-    }
+    if (!last) fold<Total>(next, arcs_.to_previous.data(), n_labels, stride, sums);
     if (!fill_message(factors, sums, stride, after, per_sum)) return false;
     to_next[t] = 0.0f;
     if (last) continue;
-    fold<Smallest>(per_sum, arcs, n_labels, stride, smallest);
+    fold<Smallest>(per_sum, arcs_.to_next.data(), n_labels, stride, smallest);
     to_next[t] = mixing_rate(smallest, next, stride);
   }
   return true;
@@ -313,60 +279,20 @@ bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
     if (t % kCheckEvery == 0) stop.check();
     float* before = befores_.data() + t * stride;
     const float* previous = before - stride;
-    const float* arcs = edges_.given() ? edges_.at(t) : arcs_.to_next.data();
-    fold<Total>(previous, arcs, n_labels, stride, sums);
+    fold<Total>(previous, arcs_.to_next.data(), n_labels, stride, sums);
     if (pairs_) {
       shares_[t] = find_share(sums, afters_.data() + t * stride, stride, smallest);
       if (!(shares_[t].sum >= kReliable)) return false;
     }
     if (!fill_message(before, sums, stride, before, per_sum)) return false;
-    if (edges_.given())
-      fold_rows<Smallest>(per_sum, arcs, n_labels, stride, smallest);
-    else
-      fold<Smallest>(per_sum, arcs_.to_previous.data(), n_labels, stride, smallest);
+    fold<Smallest>(per_sum, arcs_.to_previous.data(), n_labels, stride, smallest);
     to_previous[t] = mixing_rate(smallest, previous, stride);
   }
   return true;
 }
 
+HEDGEROW_CLONES
 void ScaledMixing::add_pairs(int64_t length, const float* edge_gammas, double weight) {
-  if (edges_.given())
-    add_each_pair(length, edge_gammas, weight);
-  else
-    add_outer_products(length, edge_gammas, weight);
-}
-
-// Pairs whose arcs differ from position to position, one by one.
-HEDGEROW_CLONES
-void ScaledMixing::add_each_pair(int64_t length, const float* edge_gammas, double weight) {
-  const int n_labels = scores_.n_labels, stride = arcs_.stride;
-  float* right = rows_.data();
-  for (int64_t t = 1; t < length; ++t) {
-    const float* before = befores_.data() + (t - 1) * stride;
-    const float* after = afters_.data() + t * stride;
-    const float* arcs = edges_.at(t);
-    const float per_norm = 1.0f / shares_[t].sum;
-    const double factor = weight * edge_gammas[t];
-    for (int c = 0; c < stride; c += kFloats)
-      store(right + c, load(after + c) * broadcast(per_norm));
-    // Of the pair that may be nearly certain, 1 - P is the sum of all others.
-    const int64_t j = shares_[t - 1].likely, k = shares_[t].likely;
-    const bool likely = j >= 0 && k >= 0;
-    double* entry = likely ? single_.data() + j * stride + k : nullptr;
-    double sum = 0.0;
-    if (likely) {
-      double others = per_norm * shares_[t].others;
-      for (int64_t i = 0; i < n_labels; ++i)
-        if (i != j) others += double{before[i]} * arcs[i * stride + k] * right[k];
-      sum = *entry + factor * (double{before[j]} * arcs[j * stride + k] * right[k]) * others;
-    }
-    add_pair_table(before, arcs, right, factor, n_labels, stride, single_.data());
-    if (likely) *entry = sum;
-  }
-}
-
-HEDGEROW_CLONES
-void ScaledMixing::add_outer_products(int64_t length, const float* edge_gammas, double weight) {
   const int stride = arcs_.stride;
   const int64_t n_waiting = static_cast<int64_t>(kMixingRows) * stride;
   for (int64_t t = 1; t < length; ++t) {
@@ -416,7 +342,7 @@ void ScaledMixing::add_pair_curvature(double* sums) {
   for (int64_t j = 0; j < n_labels; ++j)
     for (int64_t k = 0; k < n_labels; ++k) {
       const int64_t at = j * stride + k;
-      const double arc = edges_.given() ? 0.0 : arcs_.to_next[at];
+      const double arc = arcs_.to_next[at];
       sums[j * n_labels + k] +=
           single_[at] + std::max(0.0, arc * linear_[at] - arc * arc * square_[at]);
     }

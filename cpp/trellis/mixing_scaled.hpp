@@ -12,7 +12,7 @@
 #include "parallel.hpp"
 #include "simd_float.hpp"
 #include "trellis/chain.hpp"
-#include "trellis/edge_factors.hpp"
+#include "trellis/mixing_bounds.hpp"
 
 namespace hedgerow {
 
@@ -20,14 +20,8 @@ inline constexpr float kFloor = 0x1p-86f;
 inline constexpr double kLogFloor = -59.6;    // its logarithm, a little above
 inline constexpr float kReliable = 0x1p-54f;  // 2^32 floors
 
-// Rates of one sequence of T positions.
-struct MixingRates {
-  float* to_next;      // (T,) alpha_{t,t+1}, 0 at the last position
-  float* to_previous;  // (T,) alpha_{t,t-1}, 0 at the first position
-};
-
 // exp(arcs - their maximum) and its transpose, rows padded with zeros; computed once per batch.
-// Both are empty where there are edges, see EdgeFactors.
+// Of chains without edges: see mixing.hpp.
 struct MixingArcs {
   explicit MixingArcs(const ChainScores& scores);
 
@@ -50,12 +44,11 @@ struct LabelShare {
 // kept as two sums of outer products, of w before and after / norm, and of w before^2 and
 // (after / norm)^2. Where one pair is nearly certain that difference would cancel: the pairs that
 // begin as it does are left out of the outer products and added one by one, with 1 - P of the one
-// as the sum of all others. Where there are edges, all pairs are added one by one.
+// as the sum of all others.
 class ScaledMixing {
  public:
   // longest: positions of the longest sequence; pairs: whether the curvature of pairs is wanted
-  ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, EdgeFactors<float>& edges,
-               int64_t longest, bool pairs);
+  ScaledMixing(const ChainScores& scores, const MixingArcs& arcs, int64_t longest, bool pairs);
 
   // False when the sequence needs log space.
   bool fill_rates(int64_t sequence, const MixingRates& rates, Stop& stop);
@@ -69,13 +62,10 @@ class ScaledMixing {
   bool fill_factors(const double* nodes, int64_t length);
   bool backward(int64_t length, float* to_next, Stop& stop);
   bool forward(int64_t length, float* to_previous, Stop& stop);
-  void add_outer_products(int64_t length, const float* edge_gammas, double weight);
-  void add_each_pair(int64_t length, const float* edge_gammas, double weight);
   void add_waiting();
 
   const ChainScores& scores_;
   const MixingArcs& arcs_;
-  EdgeFactors<float>& edges_;
   bool pairs_;
   int n_waiting_ = 0;
   PaddedFloats befores_;  // (T, stride) exp(nodes), then the messages of the labels up to t

@@ -30,20 +30,33 @@ ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_label
 }
 
 ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs,
-                         EdgeFactors<double>& edges, bool pair_sums)
+                         EdgeFactors& edges, const ChainPosteriors& out)
     : scores_(scores),
       arcs_(arcs),
       edges_(edges),
+      mixing_(out.mixing),
       block_rows_(block_rows(arcs.stride)),
-      rows_(static_cast<size_t>(arcs.stride) * 4) {
+      rows_(static_cast<size_t>(arcs.stride) * 6) {
   if (!arcs.usable) return;
   const size_t stride = arcs.stride;
   block_.resize(block_rows_ * stride);
   maxima_.resize(block_rows_);
-  if (!pair_sums) return;
+  if (mixing_ != nullptr && mixing_->pair_curvature != nullptr) curvature_.resize(stride * stride);
+  if (out.pair_sums == nullptr) return;
   waiting_.resize(2 * kWaitingRows * stride);
   outer_.resize(stride * stride);
-  if (arcs.holes) outer_before_.resize(stride * stride);
+}
+
+// Where no arc is forbidden, the way back is never refused.
+void ScaledChain::keep_tables() {
+  if (!arcs_.holes) return;
+  outer_before_ = outer_;
+  curvature_before_ = curvature_;
+}
+
+void ScaledChain::restore_tables() {
+  std::swap(outer_, outer_before_);
+  std::swap(curvature_, curvature_before_);
 }
 
 void ScaledChain::add_pair_sums(double* pair_sums) const {
@@ -56,6 +69,12 @@ void ScaledChain::add_pair_sums(double* pair_sums) const {
     }
 }
 
+void ScaledChain::add_pair_curvature(double* pair_curvature) const {
+  const int64_t n_labels = scores_.n_labels, stride = arcs_.stride;
+  for (int64_t i = 0; !curvature_.empty() && i < n_labels * n_labels; ++i)
+    pair_curvature[i] += curvature_[i / n_labels * stride + i % n_labels];
+}
+
 // alpha_t[k] = exp(nodes[t, k]) sum_j alpha_{t-1}[j] exp(arcs[j, k]), each row divided by the sum
 // of the row before; log Z is the sum of the logs of all that was divided out. Where there are
 // edges, here and below, arcs + edges[t] are in place of the arcs.
@@ -64,8 +83,10 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
   double* alpha = rows_.data();
   double* next = alpha + stride;
+  double* scratch = next + stride;
   const Row row(n_labels);
   const Lanes padding = padding_ones(n_labels);
+  float* messages = mixing_ ? mixing_->node_gammas + scores_.offsets[sequence] : nullptr;
   const double* all_nodes = scores_.nodes + scores_.offsets[sequence] * n_labels;
   const int64_t length = scores_.length(sequence);
   const int64_t n_inner = length - row.n_outer_rows();
@@ -94,6 +115,12 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     } else {
       std::fill(next, next + stride, 1.0);
     }
+    // beta_{t-1->t} of Eq. 17, kept where the gammas will be.
+    if (messages != nullptr)
+      messages[t] = t == 0 ? 0.0f
+                           : rate_to_previous(factors, next, matrix, alpha, n_labels, stride,
+                                              scratch) *
+                                 (1.0f + messages[t - 1]);
     const Lanes inverse = broadcast(per_sum);
     Lanes sums = broadcast(0.0), smallest = broadcast(1.0);
     for (int k = 0; k < stride; k += kLanes) {
@@ -137,6 +164,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   double* beta = alpha + stride;
   double* product = beta + stride;
   double* after = product + stride;  // v_{t+1}
+  double* scratch = after + stride;  // two rows
   double* waiting = waiting_.data();
   double* waiting_after = waiting + kWaitingRows * static_cast<int64_t>(stride);
   const Row row(n_labels);
@@ -146,7 +174,10 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const int64_t n_inner = length - row.n_outer_rows();
   const bool pair_sums = !outer_.empty(), edges = edges_.given();
   const double* matrix = arcs_.to_next.data();  // of the arcs into t + 1
-  if (!outer_before_.empty()) outer_before_ = outer_;
+  float* gammas = mixing_ ? mixing_->node_gammas + scores_.offsets[sequence] : nullptr;
+  float from_next = 0.0f;  // beta_{t+1->t} of Eq. 17
+  int64_t likely = -1;     // the label at t + 1 that is nearly certain
+  keep_tables();
   int n_waiting = 0;
 
   std::fill(alpha, alpha + stride, 0.0);
@@ -160,16 +191,39 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     scale_row(per_norm, product, stride, product);
     row.copy_from_padded(product, false, marginals);
 
-    if (t + 1 < length) {
-      scale_row(per_norm, alpha, stride, alpha);
+    // forward() has left the factors of the last block; those of other blocks are recomputed.
+    const int64_t in_block = t & (block_rows_ - 1);
+    if (in_block == block_rows_ - 1 && t + 1 < length)
+      fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
+    const double* factors = block_.data() + in_block * stride;
+    if (t + 1 < length) scale_row(per_norm, alpha, stride, alpha);
+    if (edges) {
+      const float from_previous = gammas ? gammas[t] : 0.0f;
+      const int64_t likely_after = likely;
+      if (!curvature_.empty()) likely = find_likely(product, n_labels, stride);
+      if (t + 1 < length) {
+        const float gamma = gammas ? edge_gamma(from_previous, from_next, length) : 0.0f;
+        if (gammas && mixing_->edge_gammas)
+          mixing_->edge_gammas[scores_.offsets[sequence] + t + 1] = gamma;
+        const int64_t pair = likely < 0 || likely_after < 0 ? -1 : likely * stride + likely_after;
+        add_pairs(alpha, matrix, after, n_labels, stride, pair,
+                  {pairs.wanted() ? pairs.row(t + 1) : nullptr,
+                   pair_sums ? outer_.data() : nullptr, weight,
+                   curvature_.empty() ? nullptr : curvature_.data(),
+                   curvature_.empty() ? 0.0 : mixing_->weight(sequence) * gamma},
+                  scratch);
+        if (pairs.wanted()) pairs.close(t + 1);
+        if (gammas)
+          from_next = (1.0f + from_next) *
+                      rate_to_next(factors, beta, matrix, after, n_labels, stride, scratch);
+      }
+      if (gammas) gammas[t] = node_gamma(from_previous, from_next);
+    } else if (t + 1 < length) {
       if (pairs.wanted()) {
         fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
         pairs.close(t + 1);
       }
-      if (pair_sums && edges) {
-        scale_row(weight, alpha, stride, alpha);
-        add_pairs(alpha, matrix, after, n_labels, stride, outer_.data());
-      } else if (pair_sums) {
+      if (pair_sums) {
         scale_row(weight, alpha, stride, waiting + n_waiting * stride);
         scale_row(1.0, after, stride, waiting_after + n_waiting * stride);
         ++n_waiting;
@@ -181,11 +235,6 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     }
     if (t == 0) break;
 
-    // forward() has left the factors of the last block; those of other blocks are recomputed.
-    const int64_t in_block = t & (block_rows_ - 1);
-    if (in_block == block_rows_ - 1 && t + 1 < length)
-      fill_factors(nodes, row, t - in_block, length, block_.data(), maxima_.data());
-    const double* factors = block_.data() + in_block * stride;
     const Lanes per_sum = broadcast(1.0 / multiply_rows(factors, beta, stride, product));
     if (edges) {
       matrix = edges_.at(t);
@@ -202,11 +251,13 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     }
     if (min_lane(smallest) < kSmallest &&
         lost_path(beta, n_labels, after, {matrix, 1, stride}, nullptr)) {
-      if (pair_sums) outer_ = outer_before_;
+      restore_tables();
       return false;
     }
   }
   if (pairs.wanted() && length > 0) pairs.close_first();
+  if (gammas && mixing_->edge_gammas && length > 0)
+    mixing_->edge_gammas[scores_.offsets[sequence]] = 0.0f;
   return true;
 }
 

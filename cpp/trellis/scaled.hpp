@@ -33,17 +33,18 @@ struct ScaledArcs {
 
 // Scratch memory of one task. The sums of pair posteriors are kept as sums of outer products:
 //   sum_t P(y_{t-1} = j, y_t = k) = to_next[j, k] * outer[j, k];
-// with edges, outer[j, k] is the sum itself.
+// with edges, outer[j, k] is the sum itself. With edges there are mixing rates too, see mixing.hpp:
+// they are by-products of the two passes.
 class ScaledChain {
  public:
-  ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors<double>& edges,
-              bool pair_sums);
+  ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors& edges,
+              const ChainPosteriors& out);
 
   // Both return false if the sequence needs log space.
   // Computes log Z, the log-likelihood of labels (T,) if given, and fills alphas (T, K) if given.
   bool forward(int64_t sequence, const int32_t* labels, double* alphas, Stop& stop);
   // After forward: turns `alphas` into marginals, adds `weight` times the pair posteriors to the
-  // pair sums, fills `pairs` where wanted.
+  // pair sums, fills `pairs` where wanted, and the gammas and the curvature of pairs.
   bool backward(int64_t sequence, double* alphas, double weight, PairRows& pairs, Stop& stop);
 
   // Of the sequence of the last forward().
@@ -52,20 +53,28 @@ class ScaledChain {
 
   // Adds the pair posteriors of all calls of backward(). pair_sums: (K, K)
   void add_pair_sums(double* pair_sums) const;
+  // Likewise the curvature of pairs. pair_curvature: (K, K)
+  void add_pair_curvature(double* pair_curvature) const;
 
  private:
+  void keep_tables();
+  void restore_tables();
+
   const ChainScores& scores_;
   const ScaledArcs& arcs_;
-  EdgeFactors<double>& edges_;
+  EdgeFactors& edges_;
+  const MixingBounds* mixing_;  // null: not wanted
   double log_z_ = 0.0;
   double log_likelihood_ = 0.0;
   int64_t block_rows_;
   PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions
   std::vector<double> maxima_;  // (block_rows,) what was subtracted from their nodes
-  PaddedVector rows_;           // (4, stride) scratch
+  PaddedVector rows_;           // (6, stride) scratch
   PaddedVector waiting_;        // (2, kWaitingRows, stride) factors of outer products not yet added
   PaddedVector outer_;          // (stride, stride); empty if no pair sums are wanted
-  PaddedVector outer_before_;   // copy to restore if a sequence turns out to need log space
+  PaddedVector curvature_;      // (stride, stride); empty if that of pairs is not wanted
+  // Copies to restore if a sequence turns out to need log space.
+  PaddedVector outer_before_, curvature_before_;
 };
 
 }  // namespace hedgerow

@@ -218,14 +218,127 @@ HEDGEROW_INLINE void fill_pairs(const double* before, const double* arcs, const 
   }
 }
 
-// sums[j, k] += before[j] * arcs[j, k] * after[k], over padded rows.
+// What is made of the pair posteriors P of a position. Tables that are null are left out.
+struct PairTables {
+  double* pairs;      // (K, K) receives them
+  double* sums;       // (stride, stride) weight P is added
+  double weight;
+  double* curvature;  // (stride, stride) gamma P (1 - P) is added
+  double gamma;
+};
+
+// P[j, k] = before[j] * arcs[j, k] * after[k]. The pair `likely` = j * stride + k, unless it is
+// negative, is nearly certain: 1 - P is computed as the sum of all others, since the difference
+// would lose digits. row: (stride,) scratch
 HEDGEROW_INLINE void add_pairs(const double* before, const double* arcs, const double* after,
-                               int n_labels, int stride, double* sums) {
-  for (int j = 0; j < n_labels; ++j, arcs += stride, sums += stride) {
+                               int n_labels, int stride, int64_t likely, const PairTables& out,
+                               double* row) {
+  const Row outer(n_labels);
+  const int n_inner = n_labels - outer.n_outer_rows();
+  const Lanes zero = broadcast(0.0), one = broadcast(1.0);
+  Lanes others = zero;
+  double prob = 0.0, known = 0.0;  // of the likely pair: P, and the curvature so far
+  for (int64_t j = 0; j < n_labels; ++j, arcs += stride) {
     const Lanes factor = broadcast(before[j]);
     for (int k = 0; k < stride; k += kLanes)
-      store(sums + k, load(sums + k) + factor * load(arcs + k) * load(after + k));
+      store(row + k, factor * load(arcs + k) * load(after + k));
+    if (out.pairs != nullptr)
+      for (int k = 0; k < stride; k += kLanes)
+        outer.store_at(out.pairs + j * n_labels, k, j < n_inner, load(row + k));
+    if (out.sums != nullptr)
+      for (int k = 0; k < stride; k += kLanes) {
+        double* sums = out.sums + j * stride + k;
+        store(sums, load(sums) + broadcast(out.weight) * load(row + k));
+      }
+    if (out.curvature == nullptr) continue;
+    double* curvature = out.curvature + j * stride;
+    if (likely >= 0 && likely / stride == j) {
+      prob = row[likely % stride];
+      known = curvature[likely % stride];
+      row[likely % stride] = 0.0;
+    }
+    for (int k = 0; k < stride; k += kLanes) {
+      const Lanes probs = load(row + k);
+      others += probs;
+      const Lanes spread = probs * maximum(one - probs, zero);
+      store(curvature + k, load(curvature + k) + broadcast(out.gamma) * spread);
+    }
   }
+  if (out.curvature != nullptr && likely >= 0)
+    out.curvature[likely] = known + out.gamma * prob * sum_lanes(others);
+}
+
+// least[c] = min_r x[r] * matrix[r, c] over kVectors * kLanes columns, products that are NaN not
+// counted.
+template <int kVectors>
+HEDGEROW_INLINE void fill_least_columns(const double* x, const double* matrix, int n_rows,
+                                        int stride, double* least) {
+  Lanes folds[kVectors];
+  for (int v = 0; v < kVectors; ++v) folds[v] = broadcast(kInfinity);
+  for (int r = 0; r < n_rows; ++r, matrix += stride) {
+    const Lanes factor = broadcast(x[r]);
+    for (int v = 0; v < kVectors; ++v)
+      folds[v] = minimum(factor * load(matrix + v * kLanes), folds[v]);
+  }
+  for (int v = 0; v < kVectors; ++v) store(least + v * kLanes, folds[v]);
+}
+HEDGEROW_INLINE void fill_least(const double* x, const double* matrix, int n_rows, int stride,
+                                double* least) {
+  for (int c = 0; c < stride; c += 4 * kLanes) {
+    switch (std::min(4, (stride - c) / kLanes)) {
+      case 1: fill_least_columns<1>(x, matrix + c, n_rows, stride, least + c); break;
+      case 2: fill_least_columns<2>(x, matrix + c, n_rows, stride, least + c); break;
+      case 3: fill_least_columns<3>(x, matrix + c, n_rows, stride, least + c); break;
+      default: fill_least_columns<4>(x, matrix + c, n_rows, stride, least + c); break;
+    }
+  }
+}
+
+// per_sum = 1 / sums, infinite for labels that are impossible: those whose factor or sum is 0.
+// Times an entry of a matrix that is never the minimum, be it infinite or infinity * 0 = NaN.
+HEDGEROW_INLINE void invert_sums(const double* factors, const double* sums, int stride,
+                                 double* per_sum) {
+  for (int k = 0; k < stride; k += kLanes)
+    store(per_sum + k, if_positive(load(factors + k), broadcast(1.0) / load(sums + k),
+                                   broadcast(kInfinity)));
+}
+
+// The mixing rate 1 - sum_k min_j P(k | j), where P(k | j) = matrix[j, k] after[k] / sums[j] is the
+// probability of the next label. scratch: (2, stride)
+HEDGEROW_INLINE float rate_to_next(const double* factors, const double* sums, const double* matrix,
+                                   const double* after, int n_labels, int stride,
+                                   double* scratch) {
+  double* least = scratch + stride;
+  invert_sums(factors, sums, stride, scratch);
+  fill_least(scratch, matrix, n_labels, stride, least);
+  double overlap = 0.0;
+  for (int k = 0; k < n_labels; ++k) overlap += after[k] > 0.0 ? least[k] * after[k] : 0.0;
+  return static_cast<float>(std::clamp(1.0 - overlap, 0.0, 1.0));
+}
+
+// The same for the label before, P(j | k) = before[j] matrix[j, k] / sums[k]. scratch: (stride,)
+HEDGEROW_INLINE float rate_to_previous(const double* factors, const double* sums,
+                                       const double* matrix, const double* before, int n_labels,
+                                       int stride, double* scratch) {
+  invert_sums(factors, sums, stride, scratch);
+  double overlap = 0.0;
+  for (int j = 0; j < n_labels; ++j, matrix += stride) {
+    Lanes least = broadcast(kInfinity);
+    for (int k = 0; k < stride; k += kLanes)
+      least = minimum(load(matrix + k) * load(scratch + k), least);
+    overlap += before[j] > 0.0 ? min_lane(least) * before[j] : 0.0;
+  }
+  return static_cast<float>(std::clamp(1.0 - overlap, 0.0, 1.0));
+}
+
+// The label that is nearly certain, -1 if none is.
+HEDGEROW_INLINE int find_likely(const double* marginals, int n_labels, int stride) {
+  constexpr double kLikely = 0.99;
+  Lanes largest = broadcast(0.0);
+  for (int k = 0; k < stride; k += kLanes) largest = maximum(load(marginals + k), largest);
+  const double most = max_lane(largest);
+  if (!(most > kLikely)) return -1;
+  return static_cast<int>(std::find(marginals, marginals + n_labels, most) - marginals);
 }
 
 // out = factor * row, over padded rows.

@@ -21,6 +21,14 @@ inline bool labels_fit_lanes(int n_labels) {
 
 // Scratch memory of a lane grows with its sequence: longer ones do not get one.
 inline constexpr int64_t kLongestStrand = kLowLimits ? 1 << 9 : 1 << 14;
+// Label pairs of all positions of a sequence with edges; a lane takes 8 bytes for each.
+inline constexpr int64_t kMostStrandPairs = kLowLimits ? 1 << 12 : 1 << 18;
+
+inline int64_t longest_strand(const ChainScores& scores) {
+  const int64_t n_pairs = int64_t{scores.n_labels} * scores.n_labels;
+  return scores.edges == nullptr ? kLongestStrand
+                                 : std::min(kLongestStrand, kMostStrandPairs / n_pairs);
+}
 
 // What shares the lanes: whole sequences, or pieces of sequences.
 template <int kWidth>
@@ -57,8 +65,9 @@ class StrandGroups {
 
   explicit StrandGroups(const ChainScores& scores) {
     std::vector<int64_t> order;
+    const int64_t most = longest_strand(scores);
     for (int64_t s = 0; s < scores.n_sequences; ++s)
-      (scores.length(s) <= kLongestStrand ? order : others).push_back(s);
+      (scores.length(s) <= most ? order : others).push_back(s);
     const auto longer = [&](int64_t a, int64_t b) { return scores.length(a) > scores.length(b); };
     if (!std::is_sorted(order.begin(), order.end(), longer))
       std::stable_sort(order.begin(), order.end(), longer);

@@ -15,7 +15,7 @@ void fill_tangents(const ChainScores& scores, const Direction& direction, const 
   const auto bounds = build_chunks(scores);
   ChunkSums pair_sums(out.pair_sums, n_labels * n_labels, bounds.size() - 1);
 
-  const auto run = [&](EdgeFactors<double>& edges, int64_t chunk, int64_t first, int64_t end) {
+  const auto run = [&](EdgeFactors& edges, int64_t chunk, int64_t first, int64_t end) {
     double* sums = pair_sums.open(chunk);
     ScaledTangent chain(scores, arcs, edges, direction, longest(scores, first, end),
                         sums != nullptr);
@@ -29,7 +29,7 @@ void fill_tangents(const ChainScores& scores, const Direction& direction, const 
     }
     if (sums != nullptr) chain.add_pair_sums(sums);
   };
-  for_each_chunk_with<EdgeFactors<double>>(scores, bounds, n_threads, stop, run);
+  for_each_chunk_with<EdgeFactors>(scores, bounds, n_threads, stop, run);
   pair_sums.finish();
 }
 

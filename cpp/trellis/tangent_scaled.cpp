@@ -68,7 +68,7 @@ MovedArcs::MovedArcs(const ChainScores& scores, const double* given)
 }
 
 ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs,
-                             EdgeFactors<double>& edges, const Direction& direction,
+                             EdgeFactors& edges, const Direction& direction,
                              int64_t longest, bool pair_sums)
     : scores_(scores),
       arcs_(arcs),

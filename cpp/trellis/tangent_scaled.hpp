@@ -37,7 +37,7 @@ struct MovedArcs {
 // Scratch memory of one task, for sequences of at most `longest` positions.
 class ScaledTangent {
  public:
-  ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, EdgeFactors<double>& edges,
+  ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, EdgeFactors& edges,
                 const Direction& direction, int64_t longest, bool pair_sums);
 
   // Fills slopes (T, K) with a_t, up to a constant; false where the sequence needs log space.
@@ -58,7 +58,7 @@ class ScaledTangent {
 
   const ChainScores& scores_;
   const MovedArcs& arcs_;
-  EdgeFactors<double>& edges_;
+  EdgeFactors& edges_;
   const Direction& direction_;
   int64_t block_rows_;
   PaddedVector block_;          // (block_rows, stride) factors exp(nodes) of a block of positions

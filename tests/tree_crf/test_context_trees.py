@@ -67,15 +67,20 @@ def test_trees_are_grown_from_the_slopes_of_the_loss(kind, objective, order, mon
     learned = []
     add = booster.trees.learner.add
 
-    def spy(*arguments):
-        learned.append(arguments)
-        add(*arguments)
+    def spy(*arguments, **more):
+        learned.append((arguments, more))
+        add(*arguments, **more)
 
     monkeypatch.setattr(booster.trees.learner, "add", spy)
     booster.iterate.measure_again(0)
     found = booster.iterate.measured
-    ((first, offsets, gradients, probabilities, _),) = learned
+    (((first, offsets, gradients, probabilities, _), more),) = learned
     assert first == 0
+    if more:  # counts
+        gradients, observed = gradients.copy(), more["observed"]
+        seen = np.flatnonzero(observed >= 0)
+        gradients[seen, observed[seen]] -= 1.0
+        gradients *= 1.0 if more["weights"] is None else more["weights"][:, None]
 
     def loss():
         (scores,) = booster.score_training()

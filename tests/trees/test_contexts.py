@@ -126,7 +126,7 @@ def test_rows_of_labels_that_were_not_observed_are_drawn():
     table = make_table(["few"], [], [50] * 20, rng)
     gradients, probabilities, curvatures = make_derivatives(table, contexts, rng)
     examples = _core.ContextExamples(core_contexts(contexts), 1000)
-    added = (gradients, probabilities, curvatures)
+    added = (gradients, probabilities.astype(np.float64), curvatures)
     examples.add(0, table.offsets, *added, trim=0.0, n_threads=1)
     assert examples.n_rows(0) == examples.n_rows(1) == 1000
     codes = (rng.random(1000) < 0.1).astype(np.int32)
@@ -140,7 +140,9 @@ def test_rows_of_labels_that_were_not_observed_are_drawn():
 def sum_gradients(table, contexts, derivatives, **draws):
     """Sum of the gradients of each output's rows, (K,), which a single leaf shows."""
     examples = _core.ContextExamples(core_contexts(contexts), table.n_positions)
-    examples.add(0, table.offsets, *derivatives, trim=0.0, n_threads=1)
+    gradients, probabilities, curvatures = derivatives
+    added = (gradients, probabilities.astype(np.float64), curvatures)
+    examples.add(0, table.offsets, *added, trim=0.0, n_threads=1)
     if draws:
         examples.draw(**draws, n_threads=2)
     data, scale = _core.TreeData(table.to_kernel(), 0, 0), 2.0**30
@@ -205,12 +207,15 @@ def test_draws_that_make_no_sense_are_refused():
     ("change", "message"),
     [
         ({"gradients": np.zeros((2, 3))}, "gradients must have one for each position and edge"),
-        ({"probabilities": np.zeros((2, 3), np.float32)}, "probabilities must have one for each"),
+        ({"probabilities": np.zeros((2, 3))}, "probabilities must have one for each"),
         ({"curvatures": np.zeros(3, np.float32)}, "curvatures must have one for each position"),
         ({"offsets": np.array([0, 3])}, "offsets must run from 0"),
         ({"first_position": -1}, "positions must come in order"),
         ({"scales": np.ones(1)}, "scales must have one for each position"),
         ({"selected": np.ones(1, np.uint8)}, "selected must have one for each position"),
+        ({"observed": np.zeros(1, np.int32)}, "observed must have an edge for each position"),
+        ({"observed": np.full(2, 4, np.int32)}, "an observed edge is out of range"),
+        ({"weights": np.ones(1)}, "weights must have one for each position"),
     ],
 )
 def test_what_does_not_fit_is_refused(change, message):
@@ -218,7 +223,7 @@ def test_what_does_not_fit_is_refused(change, message):
         "first_position": 0,
         "offsets": np.array([0, 2]),
         "gradients": np.zeros((2, 4)),
-        "probabilities": np.zeros((2, 4), np.float32),
+        "probabilities": np.zeros((2, 4)),
         "curvatures": np.zeros(2, np.float32),
         "trim": 0.0,
         "n_threads": 1,

@@ -176,14 +176,15 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             Mixing(np.empty(n_positions, np.float32), np.empty(n_positions, np.float32), None),
             unit,
         )
-        for run, found in self._measure_runs(objective, scores, arcs):
+        learns = round_number is not None
+        for run, found in self._measure_runs(objective, scores, arcs, mixing=learns):
             sums.loss += found.loss
             sums.arc_sums += found.arc_sums
-            if round_number is None:
+            if learns:
+                self._learn(run, found, sums)
+            else:
                 sums.slopes += found.arc_slopes()
                 sums.marginals[run.positions] = found.probabilities()
-            else:
-                self._learn(run, found, sums)
         return sums
 
     def measure_along(
@@ -204,10 +205,16 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         return self._slopes, self._edge_slopes
 
     def _measure_runs(
-        self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
+        self,
+        objective: TrainingObjective,
+        scores: ContextScores,
+        arcs: NDArray[np.float64],
+        *,
+        mixing: bool = False,
     ) -> Iterator[tuple[_Run, Measured]]:
         runs = [_Run(part, scores, arcs, self._slopes) for part in self._parts]
-        return objective.measure_parts(runs, self.targets, n_threads=self.settings.n_threads)
+        n_threads = self.settings.n_threads
+        return objective.measure_parts(runs, self.targets, n_threads=n_threads, mixing=mixing)
 
     def _find_unit(
         self, objective: TrainingObjective, scores: ContextScores, arcs: NDArray[np.float64]
@@ -230,23 +237,33 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         firsts = offsets[:-1][np.diff(offsets) > 0]
         mixing = self.measure_mixing(scores, run.targets, found)
         sums.add_mixing(mixing, positions)
-        marginals = found.probabilities()
-        sums.marginals[positions] = marginals
-        gammas = np.ones(len(marginals), np.float32)
-        probabilities: NDArray[np.float32] | None = None
+        marginals = sums.marginals[positions] = found.probabilities()
+        gammas = self._find_gammas(mixing, positions, firsts)
+        counts, by_edge = found.edge_counts(), None
+        if counts is not None and self._edge_slopes is None:
+            sums.slopes += found.arc_slopes()
+            # Slopes of the likelihood, which has unit slopes.
+            expected, observed = counts.expected, counts.observed
+            expected[firsts, :n_labels] = marginals[firsts]
+            observed[firsts] = run.targets.codes[firsts]
+            by_edge = expected if self.settings.newton else None
+            self.learner.add(
+                positions.start,
+                offsets,
+                expected,
+                by_edge,
+                gammas,
+                observed=observed,
+                weights=counts.weights,
+            )
+            return
         if self.settings.newton:
-            gammas = mixing.edges.copy()
-            gammas[firsts] = mixing.nodes[firsts].reshape(len(firsts), -1).max(axis=1)
-            gammas = temper(gammas, self.settings.learning_rate)
-            by_edge = found.edge_probabilities().reshape(len(marginals), -1)
-            probabilities = by_edge.astype(np.float32)
-            probabilities[firsts, :n_labels] = marginals[firsts]
-        if self.curvature_weights is not None:
-            gammas = gammas * self.curvature_weights[positions].astype(np.float32)
+            by_edge = found.edge_probabilities().reshape(len(marginals), -1).copy()
+            by_edge[firsts, :n_labels] = marginals[firsts]
         slopes = found.slopes(run.empty_slopes())
         sums.slopes += slopes.arcs
         assert slopes.edges is not None
-        gradients = slopes.edges.reshape(len(marginals), -1)
+        gradients = slopes.edges.reshape(len(gammas), -1)
         gradients[firsts, :n_labels] = slopes.nodes[firsts]
         if sums.unit != 1.0:
             gradients /= sums.unit
@@ -254,7 +271,20 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             slopes.nodes[...] /= sums.unit
             self._edge_slopes[positions] = gradients
             self._edge_slopes[positions][firsts] = 0
-        self.learner.add(positions.start, offsets, gradients, probabilities, gammas)
+        self.learner.add(positions.start, offsets, gradients, by_edge, gammas)
+
+    def _find_gammas(
+        self, mixing: Mixing, positions: slice, firsts: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Curvature of each position; that of an edge is this times p (1 - p)."""
+        gammas = np.ones(len(mixing.edges), np.float32)
+        if self.settings.newton:
+            gammas = mixing.edges.copy()
+            gammas[firsts] = mixing.nodes[firsts].reshape(len(firsts), -1).max(axis=1)
+            gammas = temper(gammas, self.settings.learning_rate)
+        if self.curvature_weights is not None:
+            gammas = gammas * self.curvature_weights[positions].astype(np.float32)
+        return gammas
 
     def derive(self, found: Sums, objective: TrainingObjective) -> PatternSlopes:
         """Of the weights of label patterns; the trees' own are in the examples already."""

@@ -127,9 +127,11 @@ def measure_curvature(
     if independent and scores.edges is None:
         twos, nothing = (np.full(scores.n_positions, gamma, np.float32) for gamma in (2.0, 0.0))
         return Mixing(twos, nothing, None)
-    assert posteriors.arc_sums is not None
-    counts = posteriors.arc_sums.clip(min=0)  # weighted by position, they may be negative
-    mixing = scores.trellis.mixing(scores, counts, weights, n_threads)
+    mixing = posteriors.mixing
+    if mixing is None:
+        assert posteriors.arc_sums is not None
+        counts = posteriors.arc_sums.clip(min=0)  # weighted by position, they may be negative
+        mixing = scores.trellis.mixing(scores, counts, weights, n_threads)
     if kind == "exact":
         return replace(mixing, nodes=exact(scores, n_threads=n_threads).astype(np.float32))
     if kind == "length":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.decoding import Decode, decode_scores
 from hedgerow.objectives.targets import Targets
-from hedgerow.objectives.training_objective import Measured, Slopes, TrainingObjective
+from hedgerow.objectives.training_objective import EdgeCounts, Measured, Slopes, TrainingObjective
 from hedgerow.trellis import (
     NoPathError,
     Pairs,
@@ -44,9 +44,10 @@ class Likelihood(TrainingObjective):
         *,
         n_threads: int,
         out: NDArray[np.float64] | None = None,
+        mixing: bool = False,
     ) -> Measured:
         """Negative log-likelihood, and the expected counts that its slopes are made of."""
-        posteriors = _posteriors(scores, targets, n_threads, out)
+        posteriors = _posteriors(scores, targets, n_threads, out, mixing=mixing)
         assert posteriors.log_likelihoods is not None
         partial, given = targets.partial, None
         if partial is not None:
@@ -118,6 +119,15 @@ class Expectations(Measured):
         assert posteriors.pairs is not None
         return posteriors.pairs
 
+    def edge_counts(self) -> EdgeCounts | None:
+        """Those of all labellings, where all labels are known."""
+        targets, pairs = self.targets, self.posteriors.pairs
+        if targets.partial is not None or targets.position_weights is not None:
+            return None
+        assert pairs is not None
+        by_edge = pairs.reshape(len(pairs), -1)
+        return EdgeCounts(by_edge, targets.edge_codes(pairs).copy(), targets.weights)
+
     def arc_slopes(self) -> NDArray[np.float64]:
         """Expected minus observed counts."""
         assert self.posteriors.arc_sums is not None
@@ -182,7 +192,12 @@ def _log_z_or_nothing(scores: Scores, n_threads: int) -> NDArray[np.float64]:
 
 
 def _posteriors(
-    scores: Scores, targets: Targets, n_threads: int, out: NDArray[np.float64] | None
+    scores: Scores,
+    targets: Targets,
+    n_threads: int,
+    out: NDArray[np.float64] | None,
+    *,
+    mixing: bool = False,
 ) -> Posteriors:
     pairs: Pairs = "sum" if scores.edges is None else "each"
     if targets.position_weights is not None:
@@ -200,6 +215,7 @@ def _posteriors(
         labels=targets.codes if targets.partial is None else targets.codes.clip(min=0),
         pairs=pairs,
         weights=targets.sequence_weights,
+        mixing=mixing,
         out=out,
         n_threads=n_threads,
     )

@@ -43,6 +43,7 @@ class MaxMargin(TrainingObjective):
         *,
         n_threads: int,
         out: NDArray[np.float64] | None = None,
+        mixing: bool = False,
     ) -> Measured:
         """The hinges of all sequences."""
         assert targets.partial is None

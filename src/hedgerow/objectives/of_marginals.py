@@ -35,6 +35,7 @@ class OfMarginals(TrainingObjective):
         *,
         n_threads: int,
         out: NDArray[np.float64] | None = None,
+        mixing: bool = False,
     ) -> Measured:
         """The loss, and the marginals that it depends on."""
         weights = targets.mean_weights
@@ -61,7 +62,7 @@ class OfMarginals(TrainingObjective):
         return loss, np.concatenate(codes)
 
     def measure_parts(
-        self, parts: Sequence[Part], targets: Targets, *, n_threads: int
+        self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
     ) -> Iterator[tuple[Part, Measured]]:
         """It may be any function of all marginals, so all have to be known before any slope is."""
         marginals = np.empty((len(targets.codes), targets.n_labels))

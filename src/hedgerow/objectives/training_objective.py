@@ -18,7 +18,7 @@ from hedgerow.decoding import Decode
 from hedgerow.objectives.targets import Targets
 from hedgerow.trellis import Posteriors, Scores
 
-__all__ = ["Measured", "ScoredPart", "Slopes", "TrainingObjective"]
+__all__ = ["EdgeCounts", "Measured", "ScoredPart", "Slopes", "TrainingObjective"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,18 @@ class Slopes:
     """In the shape of the arcs of the trellis."""
     edges: NDArray[np.float64] | None
     """In the shape of the edges, (N, K, K) or (N, A), if the scores have any."""
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeCounts:
+    """How often edges are taken: expected minus observed counts, weighted, are slopes."""
+
+    expected: NDArray[np.float64]
+    """(N, E)"""
+    observed: NDArray[np.int32]
+    """(N,) the edge that the labels take into each position, -1 if none."""
+    weights: NDArray[np.float64] | None
+    """(N,) how much each position counts; None is 1."""
 
 
 class Measured(ABC):
@@ -58,6 +70,10 @@ class Measured(ABC):
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Marginals of what the edges are scores of, in their shape; not after `slopes`."""
         raise NotImplementedError(f"{type(self).__name__} knows no marginals of edges")
+
+    def edge_counts(self) -> EdgeCounts | None:
+        """Counts that the slopes of the edges are made of; None if they are not made of counts."""
+        return None
 
     @abstractmethod
     def arc_slopes(self) -> NDArray[np.float64]:
@@ -119,8 +135,13 @@ class TrainingObjective(ABC):
         *,
         n_threads: int,
         out: NDArray[np.float64] | None = None,
+        mixing: bool = False,
     ) -> Measured:
-        """The loss at some scores. ``out`` (N, K), where given, receives the marginals."""
+        """The loss at some scores. ``out`` (N, K), where given, receives the marginals.
+
+        ``mixing`` says whether how far labels depend on each other will be needed too, which some
+        objectives find by the way, see `Posteriors.mixing`.
+        """
 
     @abstractmethod
     def evaluate(
@@ -132,7 +153,7 @@ class TrainingObjective(ABC):
         """
 
     def measure_parts(
-        self, parts: Sequence[Part], targets: Targets, *, n_threads: int
+        self, parts: Sequence[Part], targets: Targets, *, n_threads: int, mixing: bool = False
     ) -> Iterator[tuple[Part, Measured]]:
         """What is measured of a training set, part by part; the losses add up.
 
@@ -140,7 +161,10 @@ class TrainingObjective(ABC):
         """
         for part in parts:
             out = part.empty_slopes()
-            yield part, self.measure(part.scores(), part.targets, n_threads=n_threads, out=out)
+            measured = self.measure(
+                part.scores(), part.targets, n_threads=n_threads, out=out, mixing=mixing
+            )
+            yield part, measured
 
     def stages(self) -> list[TrainingObjective]:
         """What to train for in turn: smoother objectives first, this one last."""

@@ -179,8 +179,11 @@ class ContextLearner(Learner):
         first_position: int,
         offsets: NDArray[np.int64],
         gradients: NDArray[np.float64],
-        probabilities: NDArray[np.float32] | None,
+        probabilities: NDArray[np.float64] | None,
         curvatures: NDArray[np.float32],
+        *,
+        observed: NDArray[np.int32] | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         """Add the examples of some more sequences, n positions from ``first_position`` on.
 
@@ -196,6 +199,9 @@ class ContextLearner(Learner):
             several together likewise; None: just that of the position.
         curvatures : (n,)
             Curvature of each position, by as much as it counts; not negative.
+        observed, weights : (n,), optional
+            Where given, the gradients are expected counts, from which 1 is subtracted at the
+            observed edge (-1: at none), and which are then multiplied by the weights (None: 1).
         """
         self._examples.add(
             first_position,
@@ -203,6 +209,8 @@ class ContextLearner(Learner):
             gradients,
             probabilities,
             curvatures,
+            observed=observed,
+            weights=weights,
             trim=self.sampling.trim,
             scales=self.scales,
             selected=self._selected,

@@ -11,7 +11,7 @@ from hedgerow import _core
 from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis.automaton_chain import AutomatonChain
-from hedgerow.trellis.mixing import measure_mixing
+from hedgerow.trellis.mixing import allocate_mixing, measure_mixing
 from hedgerow.trellis.reading import kernel_arrays
 from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
 
@@ -91,6 +91,7 @@ class Chain(Trellis):
             out.arc_sums,
             out.pairs,
             out.by_pattern,
+            out.gammas,
             weights,
             n_threads,
         )
@@ -174,6 +175,10 @@ class Chain(Trellis):
     ) -> None:
         over_pairs = self._over_automaton(scores)
         over_pairs.trellis.fill_samples(over_pairs, uniforms, codes, n_threads)
+
+    def empty_mixing(self, scores: Scores) -> Mixing | None:
+        """Where there are edges."""
+        return None if scores.edges is None else allocate_mixing(scores)
 
     def mixing(
         self,

@@ -15,7 +15,7 @@ from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis.reading import kernel_arrays, read_floats
 from hedgerow.trellis.trellis import Mixing, Scores
 
-__all__ = ["average_edges", "average_pair_scores", "measure_mixing"]
+__all__ = ["allocate_mixing", "average_edges", "average_pair_scores", "measure_mixing"]
 
 
 def measure_mixing(
@@ -27,11 +27,7 @@ def measure_mixing(
     ``weights`` (S,) say how much each sequence counts in the curvatures of the arcs; None is 1.
     """
     nodes, _, edges, offsets = kernel_arrays(scores)
-    found = Mixing(
-        np.empty(len(nodes), dtype=np.float32),
-        np.empty(len(nodes), dtype=np.float32),
-        np.empty(arcs.shape),
-    )
+    found = allocate_mixing(scores)
     _core.fill_mixing(
         nodes,
         read_floats(arcs),
@@ -44,6 +40,13 @@ def measure_mixing(
         n_threads,
     )
     return found
+
+
+def allocate_mixing(scores: Scores) -> Mixing:
+    """Arrays for the mixing rates of a first-order chain."""
+    n_positions, n_labels = np.shape(scores.nodes)
+    gammas = [np.empty(n_positions, dtype=np.float32) for _ in range(2)]
+    return Mixing(gammas[0], gammas[1], np.empty((n_labels, n_labels)))
 
 
 def average_pair_scores(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.labels.automaton import PatternArcs
 from hedgerow.trellis.reading import read_codes, read_weights
-from hedgerow.trellis.trellis import Outputs, Scores
+from hedgerow.trellis.trellis import Mixing, Outputs, Scores
 
 __all__ = [
     "Pairs",
@@ -42,6 +42,8 @@ class Posteriors:
     """(N, P) probability that each label pattern ends at each position."""
     log_likelihoods: NDArray[np.float64] | None
     """(S,) log probability of the given labels."""
+    mixing: Mixing | None
+    """How far labels depend on each other, where that was found by the way."""
 
     @classmethod
     def of(cls, out: Outputs) -> Posteriors:
@@ -56,6 +58,7 @@ def forward_backward(
     pairs: Pairs = "sum",
     patterns: PatternArcs | None = None,
     weights: ArrayLike | None = None,
+    mixing: bool = False,
     out: NDArray[np.float64] | None = None,
     n_threads: int = 1,
 ) -> Posteriors:
@@ -74,6 +77,9 @@ def forward_backward(
         Label patterns whose probability at every position to compute, by the arcs that end in them.
     weights
         (S,) how much each sequence counts in ``arc_sums``; None is 1.
+    mixing
+        Whether how far labels depend on each other is wanted too, if the trellis finds it by the
+        way.
     out
         (N, K) float64 array that receives the marginals, to save allocating one.
     n_threads
@@ -81,6 +87,8 @@ def forward_backward(
     """
     codes = None if labels is None else read_codes(labels, scores.n_labels)
     result = allocate(scores, pairs, out, likelihoods=codes is not None, patterns=patterns)
+    if mixing:
+        result = replace(result, mixing=scores.trellis.empty_mixing(scores))
     by_sequence = None if weights is None else read_weights(weights)
     scores.trellis.fill_posteriors(scores, codes, by_sequence, result, n_threads)
     return Posteriors.of(result)

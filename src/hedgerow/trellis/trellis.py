@@ -93,6 +93,8 @@ class Outputs:
     """(N, P) probability that each label pattern ends at each position."""
     patterns: PatternArcs | None = None
     """The patterns that these are of, by the arcs that end in them."""
+    mixing: Mixing | None = None
+    """How far labels depend on each other, see `Trellis.empty_mixing`."""
 
     @property
     def by_pattern(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None:
@@ -100,6 +102,16 @@ class Outputs:
         if self.patterns is None or self.pattern_marginals is None:
             return None
         return *self.patterns, self.pattern_marginals
+
+    @property
+    def gammas(
+        self,
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]] | None:
+        """Parts of `mixing`, as the kernels take them."""
+        if self.mixing is None:
+            return None
+        assert self.mixing.arc_curvatures is not None
+        return self.mixing.nodes, self.mixing.edges, self.mixing.arc_curvatures
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,6 +286,13 @@ class Trellis(ABC):
         n_threads: int,
     ) -> None:
         """Labellings (n, N) drawn by random numbers in [0, 1), (n, N)."""
+
+    def empty_mixing(self, scores: Scores) -> Mixing | None:
+        """Arrays for what `mixing` finds, if `fill_posteriors` finds it by the way; else None.
+
+        The weights of sequences are then those of the sums over arcs.
+        """
+        return None
 
     @abstractmethod
     def mixing(
