@@ -69,7 +69,7 @@ def measure(reading: Reading) -> list[dict[str, Any]]:
 
 def _find_interval(tally: Tally) -> list[float] | None:
     """Confidence interval of a score, of 95 %, by resampled sequences; None of a single one."""
-    n_sequences = len(tally.counts)
+    n_sequences = tally.counts.shape[0]
     if n_sequences < 2:
         return None
     found = resample([tally.measure], n_sequences)

@@ -62,6 +62,17 @@ class _Cells:
     def only(self, chosen: NDArray[np.bool_]) -> _Cells:
         return _Cells(self.design[chosen], self.right[chosen], self.total[chosen])
 
+    def score(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log odds of each cell, (n,)."""
+        scores: NDArray[np.float64] = np.einsum("np,p->n", self.design, coefficients)
+        return scores
+
+    def spread(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted products of the variables, (P, P)."""
+        columns = np.ascontiguousarray(self.design.T)
+        sums: NDArray[np.float64] = np.einsum("pn,qn->pq", columns * weights, columns)
+        return sums
+
 
 def fit_logistic(
     design: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]
@@ -77,18 +88,15 @@ def fit_logistic(
     """
     cells = _Cells(design, right, total)
     rest = cells.only(~_find_separated(cells))
-    coefficients, deviance = _iterate(rest)
-    rates = _rates(rest.design @ coefficients)
+    seen, is_known = _find_determined(rest.design)
+    reduced = _Cells(np.einsum("np,rp->nr", rest.design, seen), rest.right, rest.total)
+    found, deviance = _iterate(reduced)
+    rates = _rates(reduced.score(found))
     variances = rest.total * rates * (1 - rates)
     errors = (rest.right - rest.total * rates) ** 2
-    # Rows of `axes` span the coefficients; the cells determine the first `rank` of these.
-    _, sizes, axes = np.linalg.svd(rest.design, full_matrices=True)
-    rank = int(np.sum(sizes > ZERO * max(sizes, default=0.0)))
-    is_known = np.all(np.abs(axes[rank:]) < ZERO, axis=0)
-    seen = axes[:rank]
-    precision = (rest.design @ seen.T).T @ (variances[:, None] * (rest.design @ seen.T))
-    covariance = seen.T @ np.linalg.inv(precision) @ seen
-    standard_errors = np.sqrt(np.diagonal(covariance)).copy()
+    covariance = np.linalg.inv(reduced.spread(variances))
+    coefficients = np.einsum("r,rp->p", found, seen)
+    standard_errors = np.sqrt(np.einsum("rp,rs,sp->p", seen, covariance, seen))
     standard_errors[~is_known] = np.nan
     for place in np.flatnonzero(~is_known):
         coefficients[place] = _find_limit(cells, int(place))
@@ -97,8 +105,21 @@ def fit_logistic(
         standard_errors,
         deviance,
         pearson=float(np.sum(errors / variances)),
-        df=len(rest.right) - rank,
+        df=len(rest.right) - len(seen),
     )
+
+
+def _find_determined(
+    design: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """What cells determine: axes of coefficients, (rank, P), and which single ones, (P,)."""
+    n_coefficients = design.shape[1]
+    sizes, axes = np.linalg.eigh(np.einsum("np,nq->pq", design, design))
+    is_seen = sizes > ZERO * max(1.0, sizes.max(initial=0.0))
+    if is_seen.all():  # the usual case, in which no axis mixes what is large and what is small
+        return np.eye(n_coefficients), np.ones(n_coefficients, np.bool_)
+    is_known = np.all(np.abs(axes[:, ~is_seen]) < ZERO**0.5, axis=1)
+    return axes[:, is_seen].T, is_known
 
 
 def _rates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,7 +130,7 @@ def _measure_deviance(cells: _Cells, coefficients: NDArray[np.float64]) -> float
     """2 sum_i [r_i log(r_i / (n_i p_i)) + w_i log(w_i / (n_i (1 - p_i)))], w_i = n_i - r_i."""
     from scipy.special import xlogy
 
-    scores, wrong = cells.design @ coefficients, cells.total - cells.right
+    scores, wrong = cells.score(coefficients), cells.total - cells.right
     of_right = cells.right * np.logaddexp(0, -scores) + xlogy(
         cells.right, cells.right / cells.total
     )
@@ -121,23 +142,22 @@ def _iterate(cells: _Cells) -> tuple[NDArray[np.float64], float]:
     """Iteratively reweighted least squares, halving steps that raise the deviance.
 
     Each iteration fits scores s + (r - n p) / v by least squares with the weights v = n p (1 - p).
-    Of coefficients that fit alike, those of the least norm.
     """
     coefficients: NDArray[np.float64] = np.zeros(cells.design.shape[1])
     scores = np.log((cells.right + 0.5) / (cells.total - cells.right + 0.5))
     deviance = np.inf
     for _ in range(MAX_ITERATIONS):
         rates = _rates(scores)
-        weights = np.sqrt(cells.total * rates * (1 - rates))
-        aims = weights * scores + (cells.right - cells.total * rates) / weights
-        solution = np.linalg.lstsq(weights[:, None] * cells.design, aims, rcond=None)
-        found = solution[0].astype(np.float64)
+        weights = cells.total * rates * (1 - rates)
+        aims = weights * scores + cells.right - cells.total * rates
+        products = np.einsum("np,n->p", cells.design, aims)
+        found = np.linalg.solve(cells.spread(weights), products)
         better = _measure_deviance(cells, found)
         while better > deviance * (1 + TOLERANCE) + TOLERANCE:
             found = (found + coefficients) / 2
             better = _measure_deviance(cells, found)
         is_done = abs(deviance - better) <= TOLERANCE * (better + 1)
-        coefficients, deviance, scores = found, better, cells.design @ found
+        coefficients, deviance, scores = found, better, cells.score(found)
         if is_done:
             break
     return coefficients, deviance
@@ -154,7 +174,7 @@ def _find_separated(cells: _Cells) -> NDArray[np.bool_]:
         rest = np.flatnonzero(~found)
         signs, part = _signs(cells)[rest], cells.design[rest]
         direction = _solve(part, signs, (signs[:, None] * part).sum(axis=0))
-        more = signs * (part @ direction) > ZERO
+        more = signs * np.einsum("np,p->n", part, direction) > ZERO
         if not more.any():
             return found
         found[rest[more]] = True

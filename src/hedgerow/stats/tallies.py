@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from hedgerow.labels.classes import shorten
 from hedgerow.metrics.chunks import count_chunks
@@ -29,8 +30,8 @@ LabelLists = list[list[Any]]
 class Tally:
     """Counts, and the score that follows from sums of them."""
 
-    counts: Any
-    """(S, C), an array or a sparse one"""
+    counts: csr_array
+    """(S, C); SciPy adds up sparse arrays in a fixed order"""
     score: Callable[[NDArray[np.float64]], float]
     """From sums (C,)."""
 
@@ -56,7 +57,7 @@ class ChunkMetric:
                 f"{shorten(sorted(map(str, labels)))}"
             )
         counts = np.array(count_chunks(y_true, y_pred, self.scheme), np.float64)
-        return Tally(counts, self._score)
+        return Tally(csr_array(counts), self._score)
 
     def _score(self, sums: NDArray[np.float64]) -> float:
         return float(getattr(Scores.from_counts(*sums.tolist()), self.figure))
@@ -108,7 +109,7 @@ def tally_metric(metric: Any, y_true: LabelLists, y_pred: LabelLists) -> Tally |
 def tally_shares(right: NDArray[Any], total: NDArray[Any]) -> Tally:
     """How much of what there is was right, in each sequence, (S,)."""
     counts = np.stack([right, total], axis=1).astype(np.float64)
-    return Tally(counts, lambda sums: float(sums[0] / sums[1]))
+    return Tally(csr_array(counts), lambda sums: float(sums[0] / sums[1]))
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -117,8 +118,6 @@ def _equal(a: Any, b: Any) -> bool:
 
 def _tally_pairs(metric: Callable[..., Any], y_true: LabelLists, y_pred: LabelLists) -> Tally:
     """How often a label was predicted for another."""
-    from scipy.sparse import csr_array
-
     pairs = list(zip(chain.from_iterable(y_true), chain.from_iterable(y_pred), strict=True))
     numbers: dict[Any, int] = {}
     for pair in pairs:
