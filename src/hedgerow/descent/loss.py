@@ -6,7 +6,7 @@ the positions of each attribute, the gradient with respect to the weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,12 +147,6 @@ class LinearLoss:
             return penalty + loss, gradient
 
         return measure
-
-    def scores(self, vector: Vector) -> Iterator[Scores]:
-        """Scores of the training sequences, each run of them to be used before the next."""
-        weights, patterns = self.split(vector)
-        arcs = self._arcs(patterns)
-        return (self.score(part, weights, arcs) for part in self.parts)
 
     def _arcs(self, patterns: Vector) -> Vector:
         return self.bare_arcs + self.targets.trellis.arc_scores(patterns, forbidden=0.0)

@@ -78,7 +78,7 @@ def hold_trial(
 
 
 class Pieces(NamedTuple):
-    """Sequences, or parts of those that are long."""
+    """Sequences, or parts of those that are long, in order unless they were shuffled."""
 
     owners: NDArray[np.int64]
     """Number of the sequence of each, (P,)."""
@@ -110,9 +110,9 @@ def cut_pieces(labelled: Labelled) -> Pieces:
         places = np.arange(begin + 1, end)
         places = np.append(places[labelled.can_cut(places)], end)
         cuts.append(places[np.searchsorted(places, wanted)])
-    bounds = np.unique(np.concatenate(cuts))
+    bounds = np.sort(np.concatenate(cuts))
     sums = np.concatenate([[0], np.cumsum(labelled.counts())])
-    begins, ends = bounds[:-1], bounds[1:]
+    begins, ends = bounds[:-1], bounds[1:]  # some of them empty
     owners = np.searchsorted(offsets, begins, side="right") - 1
     return Pieces(owners, begins, ends).take(sums[ends] > sums[begins])
 
@@ -123,7 +123,8 @@ def divide(pieces: Pieces, seed: int) -> tuple[Pieces, Pieces]:
     They are of different sequences; of a lone sequence they are its first and its second half.
     """
     random = np.random.default_rng(seed)
-    owners = random.permutation(np.unique(pieces.owners))
+    is_new = np.diff(pieces.owners, prepend=-1) > 0
+    owners = random.permutation(pieces.owners[is_new])
     n_pieces = len(pieces.owners)
     is_learnt = np.isin(pieces.owners, owners[: len(owners) // 2])
     if len(owners) == 1:
