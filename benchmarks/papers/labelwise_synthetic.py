@@ -40,7 +40,7 @@ MODELS = {
     "strong": HiddenMarkov((0.95, 0.95), ((0.1, 0.4, 0.4, 0.1), (0.4, 0.1, 0.1, 0.4))),
     "weak": HiddenMarkov((0.9, 0.9), ((0.15, 0.35, 0.35, 0.15), (0.35, 0.15, 0.15, 0.35))),
     "two_figures": HiddenMarkov((0.99, 0.99), ((0.1, 0.3, 0.3, 0.3), (0.1, 0.2, 0.3, 0.4))),
-    "three_figures": HiddenMarkov((0.99, 0.995), ((0.25, 0.25, 0.25, 0.25), (0.3, 0.2, 0.2, 0.3))),
+    "three_figures": HiddenMarkov((0.99, 0.98), ((0.4, 0.1, 0.1, 0.4), (0.45, 0.05, 0.05, 0.45))),
 }
 NOISES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4)
 PARTS = tuple(f"{model}-{noise:g}" for model in MODELS for noise in NOISES)
