@@ -43,8 +43,8 @@ def dense(rows):
     return csr_array((values, rows.indices, rows.indptr), shape=shape).toarray()
 
 
-@given(problems(), st.integers(1, 3))
-def test_scores_and_gradients_are_matrix_products(problem, n_threads):
+@given(problems(), st.integers(0, 5), st.integers(1, 3))
+def test_scores_and_gradients_are_matrix_products(problem, n_leading, n_threads):
     rows, layout, random = problem
     attributes = rows.indptr, rows.indices, rows.values
     weights, biases = random.normal(size=layout.n_weights), random.normal(size=layout.n_outputs)
@@ -52,21 +52,26 @@ def test_scores_and_gradients_are_matrix_products(problem, n_threads):
     table[layout.attribute_of_weight(), layout.outputs] = weights
     expected = dense(rows) @ table + biases
 
-    scorer = _core.Scorer(layout.offsets, layout.listed_outputs, layout.n_outputs, weights, biases)
+    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
+    scorer = _core.Scorer(*arrays, weights, biases)
     scores = np.zeros_like(expected)
     scorer.add_scores(*attributes, scores, n_threads)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
-    blocks = _core.AttributeBlocks(*attributes, rows.n_columns)
+    blocks = _core.AttributeBlocks(*attributes, rows.n_columns, n_leading)
     scores = np.full_like(expected, np.nan)
-    blocks.fill_scores(layout.offsets, layout.listed_outputs, weights, biases, scores, n_threads)
+    leading = _core.LeadingWeights(*arrays, weights, n_leading, n_threads)
+    blocks.fill_scores(leading, biases, scores, n_threads)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
     residuals = random.normal(size=expected.shape)
-    gradient = weights.copy()
-    blocks.add_gradient(layout.offsets, layout.listed_outputs, residuals, gradient, n_threads)
+    gradient, bias_gradient = weights.copy(), biases.copy()
+    leading_sums = _core.LeadingSums(*arrays, gradient, n_leading, n_threads)
+    blocks.add_gradient(residuals, leading_sums, gradient, bias_gradient, n_threads)
+    leading_sums.write(gradient, n_threads)
     sums = (dense(rows).T @ residuals)[layout.attribute_of_weight(), layout.outputs]
     np.testing.assert_allclose(gradient, weights + sums, atol=1e-12)
+    np.testing.assert_allclose(bias_gradient, biases + residuals.sum(axis=0), atol=1e-12)
 
 
 def test_all_pairs_are_what_there_is_anyway_where_every_pair_occurs():
