@@ -74,6 +74,46 @@ def test_scores_and_gradients_are_matrix_products(problem, n_leading, n_threads)
     np.testing.assert_allclose(bias_gradient, biases + residuals.sum(axis=0), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "n_leading", "message"),
+    [
+        (2, 2, 1, "as many attributes must lead here and there"),
+        (3, 2, 2, "scores and residuals must have a row for each position"),
+        (2, 3, 2, "scores and residuals must have a column for each output"),
+    ],
+)
+def test_arrays_for_training_must_fit(n_rows, n_columns, n_leading, message):
+    layout = WeightLayout.full(2, 2)
+    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
+    blocks = _core.AttributeBlocks(np.arange(3), np.arange(2, dtype=np.int32), None, 2, 2)
+    weights, table = np.zeros(4), np.zeros((n_rows, n_columns))
+    with pytest.raises(ValueError, match=message):
+        blocks.fill_scores(_core.LeadingWeights(*arrays, weights, n_leading, 1), None, table, 1)
+    sums = _core.LeadingSums(*arrays, weights, n_leading, 1)
+    with pytest.raises(ValueError, match=message):
+        blocks.add_gradient(table, sums, weights, None, 1)
+
+
+def test_vectors_for_training_must_fit():
+    layout = WeightLayout.full(2, 2)
+    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
+    blocks = _core.AttributeBlocks(np.arange(3), np.arange(2, dtype=np.int32), None, 2, 2)
+    weights, table, three = np.zeros(4), np.zeros((2, 2)), np.zeros(3)
+    sums = _core.LeadingSums(*arrays, weights, 2, 1)
+    with pytest.raises(ValueError, match="weights do not fit their outputs"):
+        _core.LeadingWeights(*arrays, three, 2, 1)
+    with pytest.raises(ValueError, match="biases do not fit scores"):
+        blocks.fill_scores(_core.LeadingWeights(*arrays, weights, 2, 1), three, table, 1)
+    with pytest.raises(ValueError, match="gradient must have an entry for each weight"):
+        _core.LeadingSums(*arrays, three, 2, 1)
+    with pytest.raises(ValueError, match="gradient must have an entry for each weight"):
+        blocks.add_gradient(table, sums, three, None, 1)
+    with pytest.raises(ValueError, match="bias_gradient must have an entry for each output"):
+        blocks.add_gradient(table, sums, weights, three, 1)
+    with pytest.raises(ValueError, match="gradient must have an entry for each weight"):
+        sums.write(three, 1)
+
+
 def test_all_pairs_are_what_there_is_anyway_where_every_pair_occurs():
     X, _ = make_data(n_sequences=4)
     y = [["ab"[t % 2] for t in range(len(x))] for x in X]
