@@ -83,6 +83,8 @@ void for_each(nb::handle list_or_tuple, Visit visit) {
   }
 }
 
+constexpr size_t kNamesAtOnce = 512;
+
 class ItemWalker {
  public:
   ItemWalker(StringIndex& index, bool grow) : index_(index), grow_(grow) {}
@@ -97,11 +99,12 @@ class ItemWalker {
       position_ = 0;
       for_each(items, [&](const Element& item) {
         walk_item(item);
-        flush();
-        indptr_.push_back(static_cast<int64_t>(columns_.size()));
+        found_ends_.push_back(found_names_.size());
         ++position_;
-        if (indptr_.size() % 4096 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (found_names_.size() >= kNamesAtOnce) flush();
+        if (++n_walked_ % 4096 == 0) check_signals();
       });
+      flush();  // while the items exist
       offsets_.push_back(static_cast<int64_t>(indptr_.size()) - 1);
       ++sequence_;
     });
@@ -223,10 +226,17 @@ class ItemWalker {
     }
   }
 
+  // Python code, which may run in here, may change what the names noted so far are part of.
+  void check_signals() {
+    flush();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
   // Sets have no order of their own that repeats from run to run, so they are sorted, and of what
   // is no string in them the type whose name comes first is reported.
   void walk_strings(nb::handle strings) {
     if (PyAnySet_Check(strings.ptr())) {
+      flush();  // subclasses of sets and strings may run Python code
       nb::list sorted;
       std::string odd;
       for (nb::handle string : strings) {
@@ -239,6 +249,7 @@ class ItemWalker {
       if (!odd.empty()) refuse_in_list(odd);
       sorted.attr("sort")();
       walk_strings(sorted);
+      flush();  // while the list exists
       return;
     }
     const size_t prefix = name_.size();
@@ -263,7 +274,7 @@ class ItemWalker {
     fail("has a " + kind + " in a list of attributes; expected strings");
   }
 
-  // Notes an attribute of this position. `name` stays where it is until the position is done, or is
+  // Notes an attribute of this position. `name` stays where it is until the next flush, or is
   // name_, which does not.
   void add(std::string_view name, double value) {
     if (std::isfinite(value) && std::fabs(value) >= 1e100)
@@ -277,12 +288,18 @@ class ItemWalker {
     found_values_.push_back(value);
   }
 
-  // Gives the noted attributes their numbers.
+  // Gives the noted attributes their numbers, many at once: they come from all over the memory.
   void flush() {
     const size_t n = found_names_.size();
     ids_.resize(n);
     index_.find_all(found_names_.data(), static_cast<int64_t>(n), ids_.data());
+    auto position_end = found_ends_.begin();
+    const auto end_positions = [&](size_t end) {
+      for (; position_end != found_ends_.end() && *position_end == end; ++position_end)
+        indptr_.push_back(static_cast<int64_t>(columns_.size()));
+    };
     for (size_t i = 0; i < n; ++i) {
+      end_positions(i);
       const int32_t id = ids_[i] < 0 && grow_ ? index_.add(found_names_[i]) : ids_[i];
       if (id < 0) continue;
       const double value = found_values_[i];
@@ -290,8 +307,10 @@ class ItemWalker {
       columns_.push_back(id);
       if (!values_.empty() || value != 1.0) values_.push_back(value);
     }
+    end_positions(n);
     found_names_.clear();
     found_values_.clear();
+    found_ends_.clear();
     made_.clear();
   }
 
@@ -305,16 +324,18 @@ class ItemWalker {
   bool grow_;
   int64_t sequence_ = 0;
   int64_t position_ = 0;
+  int64_t n_walked_ = 0;
   int depth_ = 0;
   nb::int_ one_{1};  // Python has one object for each small number
   std::string name_;
   // Of the dict or list that is being read.
   std::vector<std::pair<Element, Element>> entries_;
   std::vector<Element> strings_;
-  // Names put together from keys and values, for this position; without a GIL, all its names.
-  std::deque<std::string> made_;
+  // Noted since the last flush.
   std::vector<std::string_view> found_names_;
   std::vector<double> found_values_;
+  std::vector<size_t> found_ends_;  // how many there were at the end of each position
+  std::deque<std::string> made_;    // names put together from keys and values; without a GIL, all
   std::vector<int32_t> ids_;
   std::vector<int64_t> offsets_;
   std::vector<int64_t> indptr_;

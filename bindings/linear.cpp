@@ -2,6 +2,7 @@
 #include "linear/blocks.hpp"
 #include "linear/inverse_hessian.hpp"
 #include "linear/layout.hpp"
+#include "linear/leading.hpp"
 #include "linear/scorer.hpp"
 #include "linear/vectors.hpp"
 
@@ -66,7 +67,19 @@ WeightLayout read_layout(const Offsets& offsets, const Codes& outputs, int64_t n
   const bool is_full = outputs.shape(0) == 0 && n_weights == n_attributes * n_outputs;
   check(is_full || n_weights == static_cast<int64_t>(outputs.shape(0)),
         "weight offsets must end at the number of weights");
-  return {n_attributes, static_cast<int>(n_outputs), offsets.data(), outputs.data()};
+  return {n_attributes, static_cast<int>(n_outputs), offsets.data(),
+          is_full ? nullptr : outputs.data()};
+}
+
+// Weights or sums of the attributes that lead in these blocks, for tables of so many rows.
+template <class Leading>
+void check_leading(const AttributeBlocks& blocks, const Leading& leading, size_t n_rows,
+                   size_t n_columns) {
+  check(leading.n_leading() == blocks.n_leading(), "as many attributes must lead here and there");
+  check(static_cast<int64_t>(n_rows) == blocks.n_positions(),
+        "scores and residuals must have a row for each position");
+  check(static_cast<int>(n_columns) == leading.layout().n_outputs,
+        "scores and residuals must have a column for each output");
 }
 
 size_t count_weights(const WeightLayout& layout) { return layout.offsets[layout.n_attributes]; }
@@ -101,49 +114,85 @@ void bind_linear(nb::module_& module) {
           },
           array("offsets"), array("attributes"), optional_array("values"), array("scores"),
           nb::arg("n_threads"));
+  nb::class_<LeadingWeights>(module, "LeadingWeights",
+                             "Weights, the first attributes' as rows of all outputs.")
+      .def(
+          "__init__",
+          [](LeadingWeights* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
+             Doubles weights, int64_t n_leading, int n_threads) {
+            const WeightLayout layout = read_layout(weight_offsets, weight_outputs, n_outputs);
+            check_shape(weights, {count_weights(layout)}, "weights do not fit their outputs");
+            run_kernel([&](Stop& stop) {
+              new (self) LeadingWeights(layout, weights.data(), n_leading, n_threads, stop);
+            });
+          },
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 5>(),
+          array("weight_offsets"), array("weight_outputs"), nb::arg("n_outputs"), array("weights"),
+          nb::arg("n_leading"), nb::arg("n_threads"));
+  nb::class_<LeadingSums>(module, "LeadingSums",
+                          "Sums for a gradient, the first attributes' as rows of all outputs.")
+      .def(
+          "__init__",
+          [](LeadingSums* self, Offsets weight_offsets, Codes weight_outputs, int n_outputs,
+             Doubles gradient, int64_t n_leading, int n_threads) {
+            const WeightLayout layout = read_layout(weight_offsets, weight_outputs, n_outputs);
+            check_shape(gradient, {count_weights(layout)},
+                        "gradient must have an entry for each weight");
+            run_kernel([&](Stop& stop) {
+              new (self) LeadingSums(layout, gradient.data(), n_leading, n_threads, stop);
+            });
+          },
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), array("weight_offsets"),
+          array("weight_outputs"), nb::arg("n_outputs"), array("gradient"), nb::arg("n_leading"),
+          nb::arg("n_threads"))
+      .def(
+          "write",
+          [](const LeadingSums& sums, Array<double, 1> gradient, int n_threads) {
+            check_shape(gradient, {count_weights(sums.layout())},
+                        "gradient must have an entry for each weight");
+            run_kernel([&](Stop& stop) { sums.write(gradient.data(), n_threads, stop); });
+          },
+          array("gradient"), nb::arg("n_threads"));
   nb::class_<AttributeBlocks>(module, "AttributeBlocks",
                               "Attributes of training positions, laid out for many passes.")
       .def(
           "__init__",
           [](AttributeBlocks* self, Offsets offsets, Codes attributes, Values values,
-             int64_t n_attributes) {
+             int64_t n_attributes, int64_t n_leading) {
             const AttributeRows rows = read_rows(offsets, attributes, values);
             check_range(attributes, n_attributes, "an attribute is out of range");
-            run_kernel([&](Stop& stop) { new (self) AttributeBlocks(rows, n_attributes, stop); });
+            run_kernel([&](Stop& stop) {
+              new (self) AttributeBlocks(rows, n_attributes, n_leading, stop);
+            });
           },
-          array("offsets"), array("attributes"), optional_array("values"), nb::arg("n_attributes"))
+          array("offsets"), array("attributes"), optional_array("values"), nb::arg("n_attributes"),
+          nb::arg("n_leading"))
       .def(
           "fill_scores",
-          [](const AttributeBlocks& blocks, Offsets weight_offsets, Codes weight_outputs,
-             Doubles weights, Values biases, Array<double, 2> scores, int n_threads) {
-            const WeightLayout layout =
-                read_layout(weight_offsets, weight_outputs, scores.shape(1));
-            check_shape(weights, {count_weights(layout)}, "weights do not fit their outputs");
+          [](const AttributeBlocks& blocks, const LeadingWeights& weights, Values biases,
+             Array<double, 2> scores, int n_threads) {
+            check_leading(blocks, weights, scores.shape(0), scores.shape(1));
             check_shape(biases, {scores.shape(1)}, "biases do not fit scores");
-            check(static_cast<int64_t>(scores.shape(0)) == blocks.n_positions(),
-                  "scores must have a row for each position");
             run_kernel([&](Stop& stop) {
-              blocks.fill_scores(layout, weights.data(), data_or_null(biases), scores.data(),
-                                 n_threads, stop);
+              blocks.fill_scores(weights, data_or_null(biases), scores.data(), n_threads, stop);
             });
           },
-          array("weight_offsets"), array("weight_outputs"), array("weights"),
-          optional_array("biases"), array("scores"), nb::arg("n_threads"))
+          nb::arg("weights"), optional_array("biases"), array("scores"), nb::arg("n_threads"))
       .def(
           "add_gradient",
-          [](const AttributeBlocks& blocks, Offsets weight_offsets, Codes weight_outputs,
-             Table residuals, Array<double, 1> gradient, int n_threads) {
-            const WeightLayout layout =
-                read_layout(weight_offsets, weight_outputs, residuals.shape(1));
-            check(static_cast<int64_t>(residuals.shape(0)) == blocks.n_positions(),
-                  "residuals must have a row for each position");
-            check_shape(gradient, {count_weights(layout)},
+          [](const AttributeBlocks& blocks, Table residuals, LeadingSums& sums,
+             Array<double, 1> gradient, OptionalArray<double, 1> bias_gradient, int n_threads) {
+            check_leading(blocks, sums, residuals.shape(0), residuals.shape(1));
+            check_shape(gradient, {count_weights(sums.layout())},
                         "gradient must have an entry for each weight");
+            check_shape(bias_gradient, {residuals.shape(1)},
+                        "bias_gradient must have an entry for each output");
             run_kernel([&](Stop& stop) {
-              blocks.add_gradient(layout, residuals.data(), gradient.data(), n_threads, stop);
+              blocks.add_gradient(residuals.data(), sums, gradient.data(),
+                                  data_or_null(bias_gradient), n_threads, stop);
             });
           },
-          array("weight_offsets"), array("weight_outputs"), array("residuals"), array("gradient"),
+          array("residuals"), nb::arg("sums"), array("gradient"), optional_array("bias_gradient"),
           nb::arg("n_threads"));
   module.def(
       "build_seen_pairs",

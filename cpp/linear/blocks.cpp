@@ -1,243 +1,309 @@
 #include "linear/blocks.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "linear/rows.hpp"
 
 namespace hedgerow {
 namespace {
 
-constexpr int64_t kBlockPositions = kLowLimits ? 1 << 8 : 1 << 12;
-constexpr int kRanges = 32;    // of attributes: tasks of the gradient
-constexpr int kRowsAhead = 8;  // attributes and entries whose rows are fetched ahead of their turn
+constexpr int64_t kBlockPositions = kLowLimits ? 1 << 5 : 1 << 9;
+// After so many positions the sums of wide attributes are added to their totals.
+constexpr int64_t kSumPositions = 8 * kBlockPositions;
+constexpr int kRanges = 16;  // of attributes: tasks of the gradient
+// Entries whose place in the layout, and whose weights, are fetched ahead of their turn.
+constexpr int64_t kPlacesAhead = 24;
+constexpr int64_t kWeightsAhead = 12;
+
+// Where ranges of the attributes from n_leading on end, with about as many entries each.
+std::vector<int32_t> cut_ranges(const AttributeRows& rows, int64_t n_attributes,
+                                int64_t n_leading) {
+  std::vector<int32_t> counts(n_attributes, 0);
+  for (int64_t e = 0; e < rows.offsets[rows.n_positions]; ++e) ++counts[rows.attributes[e]];
+  int64_t n_entries = 0, seen = 0, attribute = std::min(n_leading, n_attributes);
+  for (int64_t a = attribute; a < n_attributes; ++a) n_entries += counts[a];
+  std::vector<int32_t> ends;
+  for (int range = 1; range < kRanges; ++range) {
+    while (attribute < n_attributes && seen < n_entries * range / kRanges)
+      seen += counts[attribute++];
+    ends.push_back(static_cast<int32_t>(attribute));
+  }
+  return ends;
+}
 
 }  // namespace
 
-AttributeBlocks::AttributeBlocks(const AttributeRows& rows, int64_t n_attributes, Stop& stop)
-    : n_positions_(rows.n_positions) {
-  std::vector<int32_t> counts(n_attributes, 0);
-  std::vector<int64_t> totals(n_attributes, 0);
-  for (int64_t e = 0; e < rows.offsets[rows.n_positions]; ++e) ++totals[rows.attributes[e]];
-  for (int64_t first = 0; first < rows.n_positions; first += kBlockPositions) {
+AttributeBlocks::AttributeBlocks(const AttributeRows& rows, int64_t n_attributes, int64_t n_leading,
+                                 Stop& stop)
+    : n_positions_(rows.n_positions),
+      n_leading_(std::min({n_leading, kMostLeading, n_attributes})) {
+  const int64_t n_entries = rows.offsets[n_positions_];
+  const int64_t n_led = std::count_if(rows.attributes, rows.attributes + n_entries,
+                                      [&](int32_t a) { return a < n_leading_; });
+  const int64_t n_blocks = (n_positions_ + kBlockPositions - 1) / kBlockPositions;
+  leading_starts_.reserve(n_blocks);
+  leading_offsets_.reserve(n_positions_ + n_blocks);
+  leading_.reserve(n_led);
+  other_bounds_.reserve(n_blocks * kRanges + 1);
+  other_bounds_.push_back(0);
+  other_positions_.resize(n_entries - n_led);
+  others_.resize(n_entries - n_led);
+  if (rows.values != nullptr) {
+    leading_values_.reserve(n_led);
+    other_values_.resize(n_entries - n_led);
+  }
+  const std::vector<int32_t> range_ends = cut_ranges(rows, n_attributes, n_leading_);
+  for (int64_t first = 0; first < n_positions_; first += kBlockPositions) {
     stop.check();
-    const int64_t end = std::min(first + kBlockPositions, rows.n_positions);
-    blocks_.push_back(build_block(rows, first, end, counts));
-  }
-  // Ranges of attributes with about as many entries each, over all blocks.
-  int64_t seen = 0, attribute = 0;
-  for (int range = 0; range <= kRanges; ++range) {
-    const int64_t target = rows.offsets[rows.n_positions] * range / kRanges;
-    while (attribute < n_attributes && (seen < target || range == kRanges))
-      seen += totals[attribute++];
-    for (Block& block : blocks_) {
-      const auto& listed = block.attributes;
-      const auto place = std::lower_bound(listed.begin(), listed.end(), attribute);
-      block.bounds.push_back(static_cast<int32_t>(place - listed.begin()));
-    }
+    add_block(rows, first, std::min(first + kBlockPositions, n_positions_), range_ends);
   }
 }
 
-// counts: (n_attributes,) scratch, zero before and after.
-AttributeBlocks::Block AttributeBlocks::build_block(const AttributeRows& rows, int64_t first,
-                                                    int64_t end, std::vector<int32_t>& counts) {
-  Block block;
-  block.first = first;
-  const int64_t begin = rows.offsets[first], n_entries = rows.offsets[end] - begin;
-  const int32_t* attributes = rows.attributes + begin;
-  for (int64_t e = 0; e < n_entries; ++e)
-    if (counts[attributes[e]]++ == 0) block.attributes.push_back(attributes[e]);
-  std::sort(block.attributes.begin(), block.attributes.end());
-  block.attributes.shrink_to_fit();
-  block.offsets.reserve(block.attributes.size() + 1);
-  int32_t next = 0;
-  for (const int32_t attribute : block.attributes) {
-    block.offsets.push_back(next);
-    next += std::exchange(counts[attribute], next);
-  }
-  block.offsets.push_back(next);
-  block.positions.resize(n_entries);
-  if (rows.values != nullptr) block.values.resize(n_entries);
-  for (int64_t t = first; t < end; ++t)
-    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
-      const int32_t to = counts[rows.attributes[e]]++;
-      block.positions[to] = static_cast<uint16_t>(t - first);
-      if (rows.values != nullptr) block.values[to] = rows.values[e];
+void AttributeBlocks::add_block(const AttributeRows& rows, int64_t first, int64_t end,
+                                const std::vector<int32_t>& range_ends) {
+  struct Entry {
+    int32_t attribute;
+    int64_t number;
+    bool operator<(const Entry& other) const {
+      return attribute != other.attribute ? attribute < other.attribute : number < other.number;
     }
-  for (const int32_t attribute : block.attributes) counts[attribute] = 0;
-  return block;
+  };
+  struct Other {
+    Entry entry;
+    uint16_t position;
+    uint8_t range;
+  };
+  std::vector<Entry> entries;  // of a position
+  std::vector<Other> others;
+  int64_t counts[kRanges] = {};
+  const auto start = static_cast<int64_t>(leading_.size());
+  leading_starts_.push_back(start);
+  leading_offsets_.push_back(0);
+  for (int64_t t = first; t < end; ++t) {
+    entries.clear();
+    for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e)
+      entries.push_back({rows.attributes[e], e});
+    std::sort(entries.begin(), entries.end());
+    for (const Entry& entry : entries) {
+      if (entry.attribute < n_leading_) {
+        leading_.push_back(static_cast<uint16_t>(entry.attribute));
+        if (rows.values != nullptr) leading_values_.push_back(rows.values[entry.number]);
+        continue;
+      }
+      const auto place = std::upper_bound(range_ends.begin(), range_ends.end(), entry.attribute);
+      const auto range = static_cast<uint8_t>(place - range_ends.begin());
+      others.push_back({entry, static_cast<uint16_t>(t - first), range});
+      ++counts[range];
+    }
+    leading_offsets_.push_back(static_cast<int32_t>(leading_.size() - start));
+  }
+  int64_t next[kRanges];
+  for (int range = 0; range < kRanges; ++range) {
+    next[range] = other_bounds_.back();
+    other_bounds_.push_back(next[range] + counts[range]);
+  }
+  for (const Other& other : others) {
+    const int64_t to = next[other.range]++;
+    other_positions_[to] = other.position;
+    others_[to] = other.entry.attribute;
+    if (rows.values != nullptr) other_values_[to] = rows.values[other.entry.number];
+  }
 }
 
-// What goes over a block, compiled for rows of N lanes; see with_lanes.
+AttributeBlocks::LeadingEntries AttributeBlocks::leading_entries(int64_t block) const {
+  const int64_t start = leading_starts_[block];
+  return {leading_offsets_.data() + block * (kBlockPositions + 1), leading_.data() + start,
+          leading_values_.empty() ? nullptr : leading_values_.data() + start};
+}
+
+// What goes over the positions of a block, compiled for rows of N lanes; see with_lanes.
 struct AttributeBlocks::ScoreBlock {
-  const Block& block;
-  const WeightLayout& layout;
-  const double* weights;
-  double* row;     // (n_outputs,) scratch
-  double* scores;  // of the block's first position
-
-  HEDGEROW_INLINE double* sums(int32_t entry) const {
-    return scores + block.positions[entry] * int64_t{layout.n_outputs};
-  }
-
-  // Adds a row of all outputs to the scores of an attribute's entries, weights in registers.
-  template <int N>
-  HEDGEROW_INLINE void add(const double* from, int32_t begin, int32_t end) const {
-    const int n_outputs = layout.n_outputs, n_entries = block.offsets.back();
-    constexpr int kWhole = N > 0 ? N - 1 : 0;  // lanes that are surely filled
-    Lanes lanes[N > 0 ? N : 1];
-    for (int n = 0; n < kWhole; ++n) lanes[n] = load(from + n * kLanes);
-    for (int32_t e = begin; e < end; ++e) {
-      prefetch_row(sums(std::min(e + kRowsAhead, n_entries - 1)), n_outputs);
-      const double value = block.value(e);
-      const Lanes values = broadcast(value);
-      double* to = sums(e);
-      for (int n = 0; n < kWhole; ++n)
-        store(to + n * kLanes, load(to + n * kLanes) + values * lanes[n]);
-      const int done = kWhole * kLanes;
-      add_any_row(value, from + done, n_outputs - done, to + done);
-    }
-  }
+  const AttributeBlocks& blocks;
+  const LeadingWeights& weights;
+  const double* biases;  // (padded n_outputs,)
+  double* scores;        // of all positions
+  int64_t first, end;    // positions
+  double* sums;          // (padded n_outputs,) scratch
 
   template <int N>
   HEDGEROW_INLINE void run() const {
-    const int n_outputs = layout.n_outputs;
-    const size_t n_attributes = block.attributes.size();
-    for (size_t i = 0; i < n_attributes; ++i) {
-      const int64_t attribute = block.attributes[i];
-      const int64_t w_begin = layout.offsets[attribute], n_weights = layout.n_weights(attribute);
-      const int64_t soon = block.attributes[std::min(i + kRowsAhead, n_attributes - 1)];
-      prefetch_row(weights + layout.offsets[soon], static_cast<int>(layout.n_weights(soon)));
-      const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
-      if (layout.is_full(attribute)) {
-        add<N>(weights + w_begin, begin, end);
-        continue;
-      }
-      const int32_t* outputs = layout.outputs + w_begin;
-      if (layout.is_wide(attribute) && end - begin > 1) {
-        std::fill(row, row + n_outputs, 0.0);
-        for (int64_t w = 0; w < n_weights; ++w) row[outputs[w]] = weights[w_begin + w];
-        add<N>(row, begin, end);
+    const Row row(weights.layout().n_outputs);
+    const int stride = padded(row.size);
+    const LeadingEntries entries = blocks.leading_entries(first / kBlockPositions);
+    const int64_t n_positions = end - first, n_inner = n_positions - row.n_outer_rows();
+    for (int64_t t = 0; t < n_positions; ++t) {
+      double* to = scores + (first + t) * row.size;
+      const int32_t e_end = entries.offsets[t + 1];
+      if constexpr (N == 0) {
+        std::copy(biases, biases + stride, sums);
+        for (int32_t e = entries.offsets[t]; e < e_end; ++e)
+          add_row(entries.value(e), weights.row(entries.attributes[e]), stride, sums);
+        row.copy_from_padded(sums, t < n_inner, to);
       } else {
-        for (int32_t e = begin; e < end; ++e) {
-          double* to = sums(e);
-          const double value = block.value(e);
-          for (int64_t w = 0; w < n_weights; ++w) to[outputs[w]] += value * weights[w_begin + w];
+        Lanes lanes[N];
+        for (int n = 0; n < N; ++n) lanes[n] = load(biases + n * kLanes);
+        for (int32_t e = entries.offsets[t]; e < e_end; ++e) {
+          const double* from = weights.row(entries.attributes[e]);
+          const Lanes values = broadcast(entries.value(e));
+          for (int n = 0; n < N; ++n) lanes[n] += values * load(from + n * kLanes);
         }
+        for (int n = 0; n < N; ++n) row.store_at(to, n * kLanes, t < n_inner, lanes[n]);
       }
     }
   }
 };
 
 HEDGEROW_CLONES
-void AttributeBlocks::add_scores(const Block& block, const WeightLayout& layout,
-                                 const double* weights, double* row, double* scores) {
-  with_lanes(layout.n_outputs,
-             ScoreBlock{block, layout, weights, row, scores + block.first * layout.n_outputs});
+void AttributeBlocks::score_leading(const LeadingWeights& weights, const double* biases,
+                                    double* sums, double* scores, int64_t first,
+                                    int64_t end) const {
+  with_lanes(weights.layout().n_outputs,
+             ScoreBlock{*this, weights, biases, scores, first, end, sums});
 }
 
-void AttributeBlocks::fill_scores(const WeightLayout& layout, const double* weights,
-                                  const double* biases, double* scores, int n_threads,
-                                  Stop& stop) const {
+HEDGEROW_CLONES
+void AttributeBlocks::score_others(const LeadingWeights& leading, double* scores,
+                                   int64_t block) const {
+  const WeightLayout& layout = leading.layout();
+  const double* weights = leading.weights();
   const int n_outputs = layout.n_outputs;
-  parallel_for(static_cast<int64_t>(blocks_.size()), n_threads, stop, [&](int64_t b) {
-    stop.check();
-    const int64_t first = blocks_[b].first;
-    const int64_t end = std::min(first + kBlockPositions, n_positions_);
-    for (int64_t t = first; t < end; ++t) {
-      double* row = scores + t * n_outputs;
-      for (int o = 0; o < n_outputs; ++o) row[o] = biases == nullptr ? 0.0 : biases[o];
+  const uint16_t* positions = other_positions_.data();
+  const int32_t* attributes = others_.data();
+  const double* values = other_values_.empty() ? nullptr : other_values_.data();
+  const int64_t end = other_bounds_[(block + 1) * kRanges];
+  scores += block * kBlockPositions * n_outputs;
+  for (int64_t e = other_bounds_[block * kRanges]; e < end; ++e) {
+    HEDGEROW_PREFETCH(layout.offsets + attributes[std::min(e + kPlacesAhead, end - 1)]);
+    const int64_t soon = layout.offsets[attributes[std::min(e + kWeightsAhead, end - 1)]];
+    HEDGEROW_PREFETCH(weights + soon);
+    if (layout.outputs != nullptr) HEDGEROW_PREFETCH(layout.outputs + soon);
+    const int64_t attribute = attributes[e];
+    double* to = scores + positions[e] * int64_t{n_outputs};
+    const int64_t w_begin = layout.offsets[attribute], w_end = layout.offsets[attribute + 1];
+    const double value = values ? values[e] : 1.0;
+    if (layout.is_full(attribute)) {
+      add_any_row(value, weights + w_begin, n_outputs, to);
+    } else {
+      for (int64_t w = w_begin; w < w_end; ++w) to[layout.outputs[w]] += value * weights[w];
     }
-    std::vector<double> row(n_outputs);
-    add_scores(blocks_[b], layout, weights, row.data(), scores);
-  });
+  }
 }
 
-struct AttributeBlocks::SumRange {
-  const Block& block;
-  int range;
-  const WeightLayout& layout;
-  const double* residuals;  // of the block's first position
-  int64_t n_inner;          // positions of the block whose rows are inner, see Row
-  double* sums;             // (padded n_outputs,) scratch
-  double* gradient;
+void AttributeBlocks::fill_scores(const LeadingWeights& weights, const double* biases,
+                                  double* scores, int n_threads, Stop& stop) const {
+  const int n_outputs = weights.layout().n_outputs;
+  PaddedVector padded_biases(padded(n_outputs), 0.0);
+  if (biases != nullptr) std::copy(biases, biases + n_outputs, padded_biases.begin());
+  parallel_for_pieces(
+      n_positions_, kBlockPositions, n_threads, stop, [&](int64_t first, int64_t end) {
+        PaddedVector sums(padded(n_outputs));
+        score_leading(weights, padded_biases.data(), sums.data(), scores, first, end);
+        score_others(weights, scores, first / kBlockPositions);
+      });
+}
 
-  HEDGEROW_INLINE const double* residual(int32_t entry) const {
-    return residuals + block.positions[entry] * int64_t{layout.n_outputs};
-  }
-
-  // sums = sum over an attribute's entries of value * residual, in registers.
-  template <int N>
-  HEDGEROW_INLINE void add_up(int32_t begin, int32_t end) const {
-    const Row row(layout.n_outputs);
-    if constexpr (N == 0) {
-      std::fill(sums, sums + row.size, 0.0);
-      for (int32_t e = begin; e < end; ++e)
-        add_any_row(block.value(e), residual(e), row.size, sums);
-    } else {
-      Lanes lanes[N];
-      for (int n = 0; n < N; ++n) lanes[n] = broadcast(0.0);
-      for (int32_t e = begin; e < end; ++e) {
-        const double* from = residual(e);
-        const Lanes values = broadcast(block.value(e));
-        const bool inner = block.positions[e] < n_inner;
-        for (int n = 0; n < N - 1; ++n) lanes[n] += values * load(from + n * kLanes);
-        lanes[N - 1] += values * row.load_at(from, (N - 1) * kLanes, inner);
-      }
-      for (int n = 0; n < N; ++n) store(sums + n * kLanes, lanes[n]);
-    }
-  }
+// What adds the residuals of some positions to the sums of a group of outputs.
+struct AttributeBlocks::SumGroup {
+  const AttributeBlocks& blocks;
+  const double* residuals;  // of all positions
+  LeadingSums& sums;
+  int group;
+  int64_t first, end;  // positions, of whole blocks
+  double* bias_sums;   // (width,)
 
   template <int N>
   HEDGEROW_INLINE void run() const {
-    const int n_outputs = layout.n_outputs;
-    const int32_t last = block.bounds[range + 1] - 1;
-    for (int32_t i = block.bounds[range]; i <= last; ++i) {
-      const int64_t attribute = block.attributes[i];
-      const int64_t n_weights = layout.n_weights(attribute);
-      const int64_t soon = block.attributes[std::min(i + kRowsAhead, last)];
-      prefetch_row(gradient + layout.offsets[soon], static_cast<int>(layout.n_weights(soon)));
-      double* out = gradient + layout.offsets[attribute];
-      const int32_t begin = block.offsets[i], end = block.offsets[i + 1];
-      if (layout.is_full(attribute)) {
-        add_up<N>(begin, end);
-        add_any_row(1.0, sums, n_outputs, out);
-        continue;
-      }
-      const int32_t* outputs = layout.outputs + layout.offsets[attribute];
-      if (layout.is_wide(attribute) && end - begin > 1) {
-        add_up<N>(begin, end);
-        for (int64_t w = 0; w < n_weights; ++w) out[w] += sums[outputs[w]];
-      } else {
-        for (int32_t e = begin; e < end; ++e) {
-          const double* from = residual(e);
-          const double value = block.value(e);
-          for (int64_t w = 0; w < n_weights; ++w) out[w] += value * from[outputs[w]];
+    const Row row(sums.layout().n_outputs);
+    const int column = sums.first_output(group);
+    const int64_t width = sums.width(), n_inner = blocks.n_positions_ - row.n_outer_rows();
+    double* const rows = sums.rows(group);
+    Lanes totals[N > 0 ? N : 1];
+    for (int n = 0; n < N; ++n) totals[n] = load(bias_sums + n * kLanes);
+    for (int64_t begin = first; begin < end; begin += kBlockPositions) {
+      const LeadingEntries entries = blocks.leading_entries(begin / kBlockPositions);
+      const int64_t n_positions = std::min(kBlockPositions, end - begin);
+      for (int64_t t = 0; t < n_positions; ++t) {
+        const double* from = residuals + (begin + t) * row.size;
+        Lanes lanes[N > 0 ? N : 1];
+        for (int n = 0; n < N; ++n) {
+          lanes[n] = row.load_at(from, column + n * kLanes, begin + t < n_inner);
+          totals[n] += lanes[n];
+        }
+        const int32_t e_end = entries.offsets[t + 1];
+        for (int32_t e = entries.offsets[t]; e < e_end; ++e) {
+          double* to = rows + entries.attributes[e] * width;
+          const Lanes values = broadcast(entries.value(e));
+          for (int n = 0; n < N; ++n)
+            store(to + n * kLanes, load(to + n * kLanes) + values * lanes[n]);
         }
       }
     }
+    for (int n = 0; n < N; ++n) store(bias_sums + n * kLanes, totals[n]);
   }
 };
 
 HEDGEROW_CLONES
-void AttributeBlocks::add_range(const Block& block, int range, const WeightLayout& layout,
-                                const double* residuals, int64_t n_inner, double* sums,
-                                double* gradient) {
-  with_lanes(layout.n_outputs,
-             SumRange{block, range, layout, residuals + block.first * layout.n_outputs,
-                      n_inner - block.first, sums, gradient});
+void AttributeBlocks::sum_leading(const double* residuals, LeadingSums& sums, int group,
+                                  int64_t first, int64_t end, double* bias_sums) const {
+  with_lanes(sums.n_outputs(group), SumGroup{*this, residuals, sums, group, first, end, bias_sums});
 }
 
-void AttributeBlocks::add_gradient(const WeightLayout& layout, const double* residuals,
-                                   double* gradient, int n_threads, Stop& stop) const {
-  // A task owns the weights of its attributes and goes through the blocks in order.
-  parallel_for(kRanges, n_threads, stop, [&](int64_t range) {
-    PaddedVector sums(padded(layout.n_outputs));
-    const int64_t n_inner = n_positions_ - Row(layout.n_outputs).n_outer_rows();
-    for (const Block& block : blocks_) {
-      stop.check();
-      add_range(block, static_cast<int>(range), layout, residuals, n_inner, sums.data(), gradient);
+HEDGEROW_CLONES
+void AttributeBlocks::sum_others(const WeightLayout& layout, const double* residuals,
+                                 double* gradient, int64_t block, int first_range,
+                                 int end_range) const {
+  const int n_outputs = layout.n_outputs;
+  const uint16_t* positions = other_positions_.data();
+  const int32_t* attributes = others_.data();
+  const double* values = other_values_.empty() ? nullptr : other_values_.data();
+  const int64_t end = other_bounds_[block * kRanges + end_range];
+  residuals += block * kBlockPositions * n_outputs;
+  for (int64_t e = other_bounds_[block * kRanges + first_range]; e < end; ++e) {
+    HEDGEROW_PREFETCH(layout.offsets + attributes[std::min(e + kPlacesAhead, end - 1)]);
+    const int64_t soon = layout.offsets[attributes[std::min(e + kWeightsAhead, end - 1)]];
+    HEDGEROW_PREFETCH(gradient + soon);
+    if (layout.outputs != nullptr) HEDGEROW_PREFETCH(layout.outputs + soon);
+    const int64_t attribute = attributes[e];
+    const double* from = residuals + positions[e] * int64_t{n_outputs};
+    const int64_t w_begin = layout.offsets[attribute], w_end = layout.offsets[attribute + 1];
+    const double value = values ? values[e] : 1.0;
+    if (layout.is_full(attribute)) {
+      add_any_row(value, from, n_outputs, gradient + w_begin);
+    } else {
+      for (int64_t w = w_begin; w < w_end; ++w) gradient[w] += value * from[layout.outputs[w]];
     }
+  }
+}
+
+void AttributeBlocks::add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
+                                   double* bias_gradient, int n_threads, Stop& stop) const {
+  const int64_t n_blocks = std::ssize(leading_starts_);
+  // A task owns a group of outputs of the attributes that lead, or the weights of some ranges of
+  // others, and goes through the positions in order.
+  const auto sum_group = [&](int group) {
+    PaddedVector bias_sums(sums.width(), 0.0);
+    for (int64_t first = 0; first < n_positions_; first += kSumPositions) {
+      stop.check();
+      const int64_t end = std::min(first + kSumPositions, n_positions_);
+      sum_leading(residuals, sums, group, first, end, bias_sums.data());
+      sums.add_up(group);
+    }
+    for (int o = 0; bias_gradient != nullptr && o < sums.n_outputs(group); ++o)
+      bias_gradient[sums.first_output(group) + o] += bias_sums[o];
+  };
+  const auto sum_ranges = [&](int first, int end) {
+    for (int64_t block = 0; block < n_blocks; ++block) {
+      stop.check();
+      sum_others(sums.layout(), residuals, gradient, block, first, end);
+    }
+  };
+  const int n_groups = sums.n_groups(), n_shares = std::clamp(n_threads, 1, kRanges);
+  parallel_for(n_groups + n_shares, n_threads, stop, [&](int64_t task) {
+    const int share = static_cast<int>(task) - n_groups;
+    if (share < 0)
+      sum_group(static_cast<int>(task));
+    else
+      sum_ranges(kRanges * share / n_shares, kRanges * (share + 1) / n_shares);
   });
 }
 

@@ -5,50 +5,68 @@
 #include <vector>
 
 #include "linear/layout.hpp"
+#include "linear/leading.hpp"
 #include "parallel.hpp"
 
 namespace hedgerow {
 
-// The attributes of a training set's positions, kept by attribute within blocks of positions: what
-// training goes over again and again. An attribute's weights are fetched once a block, its
-// positions lie close together, and an entry takes two bytes.
+// The attributes of a training set's positions, laid out for what training does again and again:
+// those that lead, see LeadingWeights, by position, and the others by position within blocks of
+// positions and ranges of attributes, so that threads can share the work.
 class AttributeBlocks {
  public:
-  AttributeBlocks(const AttributeRows& rows, int64_t n_attributes, Stop& stop);
+  // n_leading: how many attributes lead, at most kMostLeading.
+  AttributeBlocks(const AttributeRows& rows, int64_t n_attributes, int64_t n_leading, Stop& stop);
 
   int64_t n_positions() const { return n_positions_; }
+  int64_t n_leading() const { return n_leading_; }
 
-  // As Scorer::add_scores, to nothing.
-  void fill_scores(const WeightLayout& layout, const double* weights, const double* biases,
-                   double* scores, int n_threads, Stop& stop) const;
+  // As Scorer::add_scores, to nothing; biases may be null.
+  void fill_scores(const LeadingWeights& weights, const double* biases, double* scores,
+                   int n_threads, Stop& stop) const;
 
-  // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o].
-  // residuals: (n_positions, n_outputs); gradient: (n weights,)
-  void add_gradient(const WeightLayout& layout, const double* residuals, double* gradient,
-                    int n_threads, Stop& stop) const;
+  // gradient[a, o] += sum over positions t with attribute a of value * residuals[t, o], but for
+  // attributes that lead to `sums`; bias_gradient[o] += sum over all t of residuals[t, o].
+  // residuals: (n_positions, n_outputs); gradient: (n weights,); bias_gradient: (n_outputs,) or
+  // null
+  void add_gradient(const double* residuals, LeadingSums& sums, double* gradient,
+                    double* bias_gradient, int n_threads, Stop& stop) const;
 
  private:
-  struct Block {
-    int64_t first;                    // its first position
-    std::vector<int32_t> attributes;  // that occur in the block, ascending
-    std::vector<int32_t> offsets;     // entries of each of them
-    std::vector<uint16_t> positions;  // of each entry, counted from the first
-    std::vector<double> values;       // of each entry; empty: all ones
-    std::vector<int32_t> bounds;      // (ranges + 1,) where each range of attributes begins
-
-    double value(int64_t entry) const { return values.empty() ? 1.0 : values[entry]; }
-  };
   struct ScoreBlock;
-  struct SumRange;
-  static Block build_block(const AttributeRows& rows, int64_t first, int64_t end,
-                           std::vector<int32_t>& counts);
-  static void add_scores(const Block& block, const WeightLayout& layout, const double* weights,
-                         double* row, double* scores);
-  static void add_range(const Block& block, int range, const WeightLayout& layout,
-                        const double* residuals, int64_t n_inner, double* sums, double* gradient);
+  struct SumGroup;
+  void add_block(const AttributeRows& rows, int64_t first, int64_t end,
+                 const std::vector<int32_t>& range_ends);
+  void score_leading(const LeadingWeights& weights, const double* biases, double* sums,
+                     double* scores, int64_t first, int64_t end) const;
+  void score_others(const LeadingWeights& weights, double* scores, int64_t block) const;
+  void sum_leading(const double* residuals, LeadingSums& sums, int group, int64_t first,
+                   int64_t end, double* bias_sums) const;
+  void sum_others(const WeightLayout& layout, const double* residuals, double* gradient,
+                  int64_t block, int first_range, int end_range) const;
+
+  // Entries of a block: those of attributes that lead, and those of others.
+  struct LeadingEntries {
+    const int32_t* offsets;  // of its positions
+    const uint16_t* attributes;
+    const double* values;  // or null
+
+    HEDGEROW_INLINE double value(int64_t entry) const { return values ? values[entry] : 1.0; }
+  };
+  LeadingEntries leading_entries(int64_t block) const;
 
   int64_t n_positions_;
-  std::vector<Block> blocks_;
+  int64_t n_leading_;
+  // Entries of attributes that lead, those of a position ascending.
+  std::vector<int64_t> leading_starts_;   // (n_blocks,) first entry of each block
+  std::vector<int32_t> leading_offsets_;  // (n_blocks, block positions + 1) counted from there
+  std::vector<uint16_t> leading_;         // attributes
+  std::vector<double> leading_values_;    // empty: all ones
+  // All others: by block, range, position and attribute, ascending.
+  std::vector<int64_t> other_bounds_;      // (n_blocks * n_ranges + 1,)
+  std::vector<uint16_t> other_positions_;  // counted from the first of the block
+  std::vector<int32_t> others_;            // attributes
+  std::vector<double> other_values_;       // empty: all ones
 };
 
 }  // namespace hedgerow

@@ -31,6 +31,10 @@ struct WeightLayout {
   int64_t n_weights(int64_t attribute) const { return offsets[attribute + 1] - offsets[attribute]; }
   // Whether it has one for every output: then its weights are a row as they lie.
   bool is_full(int64_t attribute) const { return n_weights(attribute) == n_outputs; }
+  // The output of one of its weights.
+  int32_t output(int64_t attribute, int64_t weight) const {
+    return outputs == nullptr ? static_cast<int32_t>(weight - offsets[attribute]) : outputs[weight];
+  }
   // Whether an attribute has weights for so many outputs that it pays to treat it as having all.
   bool is_wide(int64_t attribute) const { return n_weights(attribute) * 4 > n_outputs; }
 };

@@ -9,6 +9,9 @@ namespace hedgerow {
 namespace {
 
 constexpr int64_t kTaskPositions = 512;
+// Entries whose attributes, and whose weights, are fetched ahead of their turn.
+constexpr int64_t kAttributesAhead = 32;
+constexpr int64_t kWeightsAhead = 16;
 
 }  // namespace
 
@@ -49,11 +52,16 @@ void Scorer::add_rows(const AttributeRows& rows, int64_t first, int64_t end, dou
                       double* scores) const {
   const int n_outputs = layout_.n_outputs;
   const Row row(n_outputs);
+  const int32_t* attributes = rows.attributes;
+  const int64_t last = rows.offsets[end] - 1;
   for (int64_t t = first; t < end; ++t) {
     std::copy(biases_.begin(), biases_.end(), sums);
     for (int k = 0; k < n_outputs; ++k) sums[k] += scores[t * n_outputs + k];
     for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
-      const auto [weights, n_weights] = found_[rows.attributes[e]];
+      HEDGEROW_PREFETCH(&found_[attributes[std::min(e + kAttributesAhead, last)]]);
+      const Found& soon = found_[attributes[std::min(e + kWeightsAhead, last)]];
+      prefetch_row(soon.weights, soon.n_weights == kRow ? stride_ : 1);
+      const auto [weights, n_weights] = found_[attributes[e]];
       const double value = rows.value(e);
       if (n_weights == kRow) {
         add_row(value, weights, stride_, sums);

@@ -11,6 +11,7 @@
 #include "linear/blocks.hpp"
 #include "linear/inverse_hessian.hpp"
 #include "linear/layout.hpp"
+#include "linear/leading.hpp"
 #include "linear/scorer.hpp"
 #include "linear/vectors.hpp"
 #include "parallel.hpp"
@@ -67,10 +68,10 @@ struct Linear {
   }
 };
 
-void check_scores(const Linear& linear) {
+void check_scores(const Linear& linear, int64_t n_leading) {
   const int64_t n_outputs = linear.n_outputs, n_scores = linear.n_positions() * n_outputs;
   Stop never(nullptr);
-  const AttributeBlocks blocks(linear.rows(), linear.n_attributes, never);
+  const AttributeBlocks blocks(linear.rows(), linear.n_attributes, n_leading, never);
   CHECK(blocks.n_positions() == linear.n_positions());
   for (const bool biased : {false, true}) {
     const double* biases = biased ? linear.biases.data() : nullptr;
@@ -85,8 +86,9 @@ void check_scores(const Linear& linear) {
       Stop stop(nullptr);
       std::vector<double> scores(n_scores, NAN);
       if (by_blocks) {
-        blocks.fill_scores(linear.layout(), linear.weights.data(), biases, scores.data(), n_threads,
-                           stop);
+        const LeadingWeights weights(linear.layout(), linear.weights.data(), n_leading, n_threads,
+                                     stop);
+        blocks.fill_scores(weights, biases, scores.data(), n_threads, stop);
       } else {
         std::fill(scores.begin(), scores.end(), 0.0);
         scorer.add_scores(linear.rows(), scores.data(), n_threads, stop);
@@ -101,19 +103,26 @@ void check_scores(const Linear& linear) {
   }
 }
 
-void check_gradient(const Linear& linear) {
+void check_gradient(const Linear& linear, int64_t n_leading) {
   const auto residuals = random_numbers(linear.n_positions() * linear.n_outputs, -1, 1);
-  const auto start = random_numbers(linear.weight_offsets.back(), -1, 1);
-  std::vector<double> expected = start;  // what is there is added to
+  const auto start = random_numbers(linear.weight_offsets.back() + linear.n_outputs, -1, 1);
+  // What is there is added to; the biases' gradient comes last.
+  std::vector<double> expected = start;
+  const auto n_weights = static_cast<size_t>(linear.weight_offsets.back());
   linear.for_each([&](int64_t t, int64_t o, double value, int64_t w) {
     expected[w] += value * residuals[t * linear.n_outputs + o];
   });
+  for (size_t i = 0; i < residuals.size(); ++i)
+    expected[n_weights + i % linear.n_outputs] += residuals[i];
   Stop never(nullptr);
-  const AttributeBlocks blocks(linear.rows(), linear.n_attributes, never);
+  const AttributeBlocks blocks(linear.rows(), linear.n_attributes, n_leading, never);
   const auto add = [&](int n_threads) {
     Stop stop(nullptr);
     std::vector<double> gradient = start;
-    blocks.add_gradient(linear.layout(), residuals.data(), gradient.data(), n_threads, stop);
+    LeadingSums sums(linear.layout(), gradient.data(), n_leading, n_threads, stop);
+    blocks.add_gradient(residuals.data(), sums, gradient.data(), gradient.data() + n_weights,
+                        n_threads, stop);
+    sums.write(gradient.data(), n_threads, stop);
     return gradient;
   };
   const std::vector<double> found = add(1);
@@ -142,15 +151,17 @@ void check_seen_pairs(const Linear& linear) {
 
 TEST(linear_potentials) {
   for (const bool with_values : {false, true})
-    for (const int n_outputs : {1, 3, 4, 6, 26, 32, 37})
+    for (const int n_outputs : {0, 1, 3, 4, 6, 26, 32, 37})
       for (const int64_t n_positions : {0, 1, 40, 900}) {
         const bool all = (n_outputs + n_positions + with_values) % 2 == 0;
         context = std::to_string(n_positions) + " positions, " + std::to_string(n_outputs) +
                   " outputs, values=" + std::to_string(with_values) +
                   ", all=" + std::to_string(all);
         const Linear linear(n_positions, n_positions == 0 ? 0 : 100, n_outputs, with_values, all);
-        check_scores(linear);
-        check_gradient(linear);
+        for (const int64_t n_leading : {0, 30, 1000}) {
+          check_scores(linear, n_leading);
+          check_gradient(linear, n_leading);
+        }
         check_seen_pairs(linear);
       }
 }

@@ -93,6 +93,39 @@ def test_a_number_that_changes_its_dict_leaves_the_names_before_it():
     assert sequences.sparse.values.tolist() == [1, 1, 2]
 
 
+def test_code_that_changes_earlier_positions_leaves_their_names():
+    class Clearing:
+        def __float__(self):
+            first.clear()
+            return 2.0
+
+    class ClearingSet(set):
+        def __iter__(self):
+            second.clear()
+            return (f"{name} of the set" for name in "dc")
+
+    first, second = [f"{name} before it" for name in "ab"], [f"{name} after it" for name in "ab"]
+    X = [[first, [], {"number": Clearing()}, second, ClearingSet()], [["last of all"]]]
+    index = _core.StringIndex()
+    sequences = encode(X, index=index)
+    names = [index.names()[number] for number in sequences.sparse.indices]
+    assert names == [
+        *("a before it", "b before it", "number", "a after it", "b after it"),
+        *("c of the set", "d of the set", "last of all"),
+    ]
+    assert sequences.sparse.indptr.tolist() == [0, 2, 2, 3, 5, 7, 8]
+    assert sequences.sparse.values.tolist() == [1, 1, 2, 1, 1, 1, 1, 1]
+
+
+def test_names_are_read_alike_however_many_there_are():
+    X = [[[f"{t % 7} {i}" for i in range(t % 40)] for t in range(200)] for _ in range(3)]
+    index = _core.StringIndex()
+    sequences = encode(X, index=index)
+    rows = np.split(sequences.sparse.indices, sequences.sparse.indptr[1:-1])
+    found = [[index.names()[number] for number in row] for row in rows]
+    assert found == [names for sequence in X for names in sequence]
+
+
 def test_numbers_of_a_dict_are_read_alike():
     numbers = [1, 1.0, True, np.float32(1), np.float64(1), np.int64(1), np.bool_(True)]
     numbers += [np.array(1.0), Decimal(1), Fraction(1)]

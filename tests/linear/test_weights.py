@@ -43,8 +43,8 @@ def dense(rows):
     return csr_array((values, rows.indices, rows.indptr), shape=shape).toarray()
 
 
-@given(problems(), st.integers(1, 3))
-def test_scores_and_gradients_are_matrix_products(problem, n_threads):
+@given(problems(), st.integers(0, 5), st.integers(1, 3))
+def test_scores_and_gradients_are_matrix_products(problem, n_leading, n_threads):
     rows, layout, random = problem
     attributes = rows.indptr, rows.indices, rows.values
     weights, biases = random.normal(size=layout.n_weights), random.normal(size=layout.n_outputs)
@@ -52,21 +52,66 @@ def test_scores_and_gradients_are_matrix_products(problem, n_threads):
     table[layout.attribute_of_weight(), layout.outputs] = weights
     expected = dense(rows) @ table + biases
 
-    scorer = _core.Scorer(layout.offsets, layout.listed_outputs, layout.n_outputs, weights, biases)
+    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
+    scorer = _core.Scorer(*arrays, weights, biases)
     scores = np.zeros_like(expected)
     scorer.add_scores(*attributes, scores, n_threads)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
-    blocks = _core.AttributeBlocks(*attributes, rows.n_columns)
+    blocks = _core.AttributeBlocks(*attributes, rows.n_columns, n_leading)
     scores = np.full_like(expected, np.nan)
-    blocks.fill_scores(layout.offsets, layout.listed_outputs, weights, biases, scores, n_threads)
+    leading = _core.LeadingWeights(*arrays, weights, n_leading, n_threads)
+    blocks.fill_scores(leading, biases, scores, n_threads)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
     residuals = random.normal(size=expected.shape)
-    gradient = weights.copy()
-    blocks.add_gradient(layout.offsets, layout.listed_outputs, residuals, gradient, n_threads)
+    gradient, bias_gradient = weights.copy(), biases.copy()
+    leading_sums = _core.LeadingSums(*arrays, gradient, n_leading, n_threads)
+    blocks.add_gradient(residuals, leading_sums, gradient, bias_gradient, n_threads)
+    leading_sums.write(gradient, n_threads)
     sums = (dense(rows).T @ residuals)[layout.attribute_of_weight(), layout.outputs]
     np.testing.assert_allclose(gradient, weights + sums, atol=1e-12)
+    np.testing.assert_allclose(bias_gradient, biases + residuals.sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "n_leading", "message"),
+    [
+        (2, 2, 1, "as many attributes must lead here and there"),
+        (3, 2, 2, "scores and residuals must have a row for each position"),
+        (2, 3, 2, "scores and residuals must have a column for each output"),
+    ],
+)
+def test_arrays_for_training_must_fit(n_rows, n_columns, n_leading, message):
+    layout = WeightLayout.full(2, 2)
+    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
+    blocks = _core.AttributeBlocks(np.arange(3), np.arange(2, dtype=np.int32), None, 2, 2)
+    weights, table = np.zeros(4), np.zeros((n_rows, n_columns))
+    with pytest.raises(ValueError, match=message):
+        blocks.fill_scores(_core.LeadingWeights(*arrays, weights, n_leading, 1), None, table, 1)
+    sums = _core.LeadingSums(*arrays, weights, n_leading, 1)
+    with pytest.raises(ValueError, match=message):
+        blocks.add_gradient(table, sums, weights, None, 1)
+
+
+def test_vectors_for_training_must_fit():
+    layout = WeightLayout.full(2, 2)
+    arrays = layout.offsets, layout.listed_outputs, layout.n_outputs
+    blocks = _core.AttributeBlocks(np.arange(3), np.arange(2, dtype=np.int32), None, 2, 2)
+    weights, table, three = np.zeros(4), np.zeros((2, 2)), np.zeros(3)
+    sums = _core.LeadingSums(*arrays, weights, 2, 1)
+    with pytest.raises(ValueError, match="weights do not fit their outputs"):
+        _core.LeadingWeights(*arrays, three, 2, 1)
+    with pytest.raises(ValueError, match="biases do not fit scores"):
+        blocks.fill_scores(_core.LeadingWeights(*arrays, weights, 2, 1), three, table, 1)
+    with pytest.raises(ValueError, match="gradient must have an entry for each weight"):
+        _core.LeadingSums(*arrays, three, 2, 1)
+    with pytest.raises(ValueError, match="gradient must have an entry for each weight"):
+        blocks.add_gradient(table, sums, three, None, 1)
+    with pytest.raises(ValueError, match="bias_gradient must have an entry for each output"):
+        blocks.add_gradient(table, sums, weights, three, 1)
+    with pytest.raises(ValueError, match="gradient must have an entry for each weight"):
+        sums.write(three, 1)
 
 
 def test_all_pairs_are_what_there_is_anyway_where_every_pair_occurs():

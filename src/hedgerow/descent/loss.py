@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,13 @@ from hedgerow.trellis import OutputEdges, PairEdges, PatternEdges, Scores, Trell
 
 Vector = NDArray[np.float64]
 
+# Bytes that rows of all outputs may take, which the first attributes have in training: little
+# enough to stay in the cache. Two bytes number these attributes.
+LEADING_BYTES = 1 << 20
+MAX_LEADING = 1 << 16
+
+Leading = TypeVar("Leading", _core.LeadingWeights, _core.LeadingSums)
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -35,29 +43,6 @@ class Part:
     def n_positions(self) -> int:
         """Number of positions."""
         return len(self.targets.codes)
-
-    def fill_scores(
-        self,
-        layout: WeightLayout,
-        weights: NDArray[np.float64],
-        biases: NDArray[np.float64] | None,
-        out: NDArray[np.float64],
-        n_threads: int,
-    ) -> NDArray[np.float64]:
-        """Scores of all outputs, ``out`` (N, n_outputs): biases plus weights times values."""
-        outputs = layout.listed_outputs
-        self.blocks.fill_scores(layout.offsets, outputs, weights, biases, out, n_threads)
-        return out
-
-    def add_gradient(
-        self,
-        layout: WeightLayout,
-        slopes: NDArray[np.float64],
-        sums: NDArray[np.float64],
-        n_threads: int,
-    ) -> None:
-        """Add the gradient with respect to the weights, from the slopes of the scores."""
-        self.blocks.add_gradient(layout.offsets, layout.listed_outputs, slopes, sums, n_threads)
 
 
 class LinearLoss:
@@ -105,10 +90,12 @@ class LinearLoss:
             if given.edges is not None:
                 self.edge_shape = given.edges.shape[1:]
         n_scores = targets.n_labels if self.edge_shape is None else int(np.prod(self.edge_shape))
+        n_outputs = max(part.n_outputs for part in (layout.labels, layout.edges) if part)
+        self.n_leading = min(MAX_LEADING, LEADING_BYTES // (8 * n_outputs))
         self.parts = [
             Part(
                 targets.part(batch.sequences),
-                attribute_blocks(scaling.scale_rows(batch.rows)),
+                attribute_blocks(scaling.scale_rows(batch.rows), self.n_leading),
                 None if given is None else given.part(batch.sequences),
             )
             for batch in batches(rows, targets.offsets, n_scores)
@@ -137,11 +124,11 @@ class LinearLoss:
             gradient = self.scaling.unscale(pull)
             penalty = 0.5 * float(np.einsum("i,i->", pull, unscaled))
             loss, sums = 0.0, _Sums(self, gradient)
-            arcs = self._arcs(patterns)
-            parts = [_PartScores(self, part, weights, arcs) for part in self.parts]
+            arcs, rows = self._arcs(patterns), self._weight_rows(weights)
+            parts = [_PartScores(self, part, rows, arcs) for part in self.parts]
             measured = objective.measure_parts(parts, self.targets, n_threads=self.n_threads)
             for scored, found in measured:
-                sums.add(scored.part, found.slopes(scored.empty_slopes()), self.n_threads)
+                sums.add(scored.part, found.slopes(scored.empty_slopes()))
                 loss += found.loss
             sums.finish()
             return penalty + loss, gradient
@@ -151,15 +138,30 @@ class LinearLoss:
     def _arcs(self, patterns: Vector) -> Vector:
         return self.bare_arcs + self.targets.trellis.arc_scores(patterns, forbidden=0.0)
 
-    def score(self, part: Part, weights: LinearWeights, arcs: Vector) -> Scores:
-        """Scores of a part; those of the nodes lie where those of the last part lay."""
-        nodes = part.fill_scores(
-            self.layout.labels,
-            weights.attributes,
-            weights.biases,
-            self.nodes[: part.n_positions],
+    def _weight_rows(self, weights: LinearWeights) -> _WeightRows:
+        labels = self.leading(_core.LeadingWeights, self.layout.labels, weights.attributes)
+        if self.layout.edges is None:
+            return _WeightRows(labels, None, weights.biases)
+        edges = self.leading(_core.LeadingWeights, self.layout.edges, weights.edges)
+        return _WeightRows(labels, edges, weights.biases)
+
+    def leading(
+        self, kind: Callable[..., Leading], layout: WeightLayout, vector: Vector
+    ) -> Leading:
+        """Weights or sums, with rows of all outputs for the attributes that lead."""
+        return kind(
+            layout.offsets,
+            layout.listed_outputs,
+            layout.n_outputs,
+            vector,
+            self.n_leading,
             self.n_threads,
         )
+
+    def score(self, part: Part, weights: _WeightRows, arcs: Vector) -> Scores:
+        """Scores of a part; those of the nodes lie where those of the last part lay."""
+        nodes = self.nodes[: part.n_positions]
+        part.blocks.fill_scores(weights.labels, weights.biases, nodes, self.n_threads)
         trellis, offsets = self.targets.trellis, part.targets.offsets
         trellis.restrict(nodes, offsets)
         edges = self._score_edges(part, weights)
@@ -170,13 +172,14 @@ class LinearLoss:
                 edges += part.given.edges
         return Scores(nodes, arcs, offsets, trellis, edges)
 
-    def _score_edges(self, part: Part, weights: LinearWeights) -> NDArray[np.float64] | None:
+    def _score_edges(self, part: Part, weights: _WeightRows) -> NDArray[np.float64] | None:
         layout = self.layout.edges
         if layout is None:
             shape = self.edge_shape
             return None if shape is None else np.zeros((part.n_positions, *shape))
+        assert weights.edges is not None
         sums = np.empty((part.n_positions, layout.n_outputs))
-        part.fill_scores(layout, weights.edges, None, sums, self.n_threads)
+        part.blocks.fill_scores(weights.edges, None, sums, self.n_threads)
         return self.edges_of.spread(sums, self.n_threads)
 
 
@@ -196,12 +199,21 @@ def _multiply(strength: float | Vector, weights: Vector, n_threads: int) -> Vect
 
 
 @dataclass(frozen=True, eq=False)
+class _WeightRows:
+    """Weights, laid out to score many positions."""
+
+    labels: _core.LeadingWeights
+    edges: _core.LeadingWeights | None
+    biases: Vector
+
+
+@dataclass(frozen=True, eq=False)
 class _PartScores:
     """A part, and the weights that score it."""
 
     loss: LinearLoss
     part: Part
-    weights: LinearWeights
+    weights: _WeightRows
     arcs: Vector
 
     @property
@@ -219,21 +231,31 @@ class _Sums:
     """The gradient with respect to the weights, summed over the parts."""
 
     def __init__(self, loss: LinearLoss, gradient: Vector) -> None:
-        self._layout, self._edges_of = loss.layout, loss.edges_of
-        self._trellis = loss.targets.trellis
+        self._edges_of, self._trellis = loss.edges_of, loss.targets.trellis
+        self._n_threads = loss.n_threads
         self._sums, self._pattern_sums = loss.split(gradient)
         self._arc_sums = np.zeros(self._trellis.arc_shape)
+        labels, edges = loss.layout.labels, loss.layout.edges
+        self._labels = loss.leading(_core.LeadingSums, labels, self._sums.attributes)
+        self._edges = None
+        if edges is not None:
+            self._edges = loss.leading(_core.LeadingSums, edges, self._sums.edges)
 
-    def add(self, part: Part, slopes: Slopes, n_threads: int) -> None:
+    def add(self, part: Part, slopes: Slopes) -> None:
         """Add the slopes of a part's scores."""
-        self._sums.biases[:] += slopes.nodes.sum(axis=0)
+        sums, n_threads = self._sums, self._n_threads
         self._arc_sums += slopes.arcs
-        part.add_gradient(self._layout.labels, slopes.nodes, self._sums.attributes, n_threads)
-        if self._layout.edges is not None:
+        part.blocks.add_gradient(
+            slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads
+        )
+        if self._edges is not None:
             assert slopes.edges is not None
             by_output = self._edges_of.collect(slopes.edges, n_threads)
-            part.add_gradient(self._layout.edges, by_output, self._sums.edges, n_threads)
+            part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads)
 
     def finish(self) -> None:
-        """Share out the sums over arcs to the label patterns."""
+        """Write all sums to the gradient, those over arcs as sums of the label patterns."""
+        self._labels.write(self._sums.attributes, self._n_threads)
+        if self._edges is not None:
+            self._edges.write(self._sums.edges, self._n_threads)
         self._pattern_sums += self._trellis.pattern_sums(self._arc_sums)

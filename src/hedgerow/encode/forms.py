@@ -74,6 +74,16 @@ def settle(value: Any, where: str) -> Any:
     return value
 
 
+def is_plain_items(sequence: Any) -> bool:
+    """Whether a sequence is surely a list of items, by a glance: of what comes by the thousand."""
+    if type(sequence) is not list or not sequence:
+        return False
+    position = sequence[0]
+    return type(position) is dict or (
+        type(position) is list and bool(position) and type(position[0]) is str
+    )
+
+
 def form_of(sequence: Any, where: str) -> Form:
     """Tell the form of one settled sequence, and refuse what cannot be one."""
     if isinstance(sequence, np.ndarray):

@@ -18,6 +18,7 @@ from hedgerow.encode.forms import (
     check_list_of_sequences,
     check_two_dimensional,
     form_of,
+    is_plain_items,
     is_sparse,
     is_table,
     settle,
@@ -133,6 +134,24 @@ def _read_list(
     plain = read_plain_arrays(sequences) if group_column is None else None
     if plain is not None:
         return plain
+    form: Form = "items" if all(map(is_plain_items, sequences)) else _settle_all(sequences)
+    if form == "items":
+        if group_column is not None:
+            raise ValueError(
+                f"group_column is {group_column!r}, but X holds dicts or attribute strings, which "
+                "have no columns; leave it out: a list of sequences needs no groups"
+            )
+        return read_items(sequences, index, grow)
+    if group_column is not None:
+        sequences = [
+            split_off_groups(sequence, group_column, f"X[{number}]")[1]
+            for number, sequence in enumerate(sequences)
+        ]
+    return _read_columns(form, sequences, flat=False)
+
+
+def _settle_all(sequences: list[Any]) -> Form:
+    """Settle all sequences of a list in place, and tell the form that they share."""
     first: Form | None = None
     for number, sequence in enumerate(sequences):
         where = f"X[{number}]"
@@ -146,19 +165,7 @@ def _read_list(
                 "give all sequences in one form"
             )
     assert first is not None
-    if first == "items":
-        if group_column is not None:
-            raise ValueError(
-                f"group_column is {group_column!r}, but X holds dicts or attribute strings, which "
-                "have no columns; leave it out: a list of sequences needs no groups"
-            )
-        return read_items(sequences, index, grow)
-    if group_column is not None:
-        sequences = [
-            split_off_groups(sequence, group_column, f"X[{number}]")[1]
-            for number, sequence in enumerate(sequences)
-        ]
-    return _read_columns(first, sequences, flat=False)
+    return first
 
 
 def _read_columns(form: Form, blocks: list[Any], flat: bool) -> Sequences:

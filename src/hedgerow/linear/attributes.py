@@ -92,9 +92,9 @@ def begin_with(prefix: str, index: _core.StringIndex, parameter: str) -> NDArray
     return found
 
 
-def attribute_blocks(rows: SparseRows) -> _core.AttributeBlocks:
-    """The same entries, laid out for training."""
-    return _core.AttributeBlocks(rows.indptr, rows.indices, rows.values, rows.n_columns)
+def attribute_blocks(rows: SparseRows, n_leading: int) -> _core.AttributeBlocks:
+    """The same entries, laid out for training; so many attributes have rows of all outputs."""
+    return _core.AttributeBlocks(rows.indptr, rows.indices, rows.values, rows.n_columns, n_leading)
 
 
 def _number(names: list[str], index: _core.StringIndex, grow: bool) -> NDArray[np.int32]:

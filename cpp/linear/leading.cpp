@@ -1,0 +1,92 @@
+#include "linear/leading.hpp"
+
+#include <algorithm>
+
+#include "linear/rows.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr int64_t kTaskRows = 1 << 10;
+constexpr int kGroupLanes = 4;  // a group has so many at most
+
+int divide_up(int a, int b) { return (a + b - 1) / b; }
+
+// One for each thread, as far as there are enough outputs.
+int group_width(int n_outputs, int n_threads) {
+  const int n_lanes = padded(n_outputs) / kLanes;
+  const int n_groups = std::max(divide_up(n_lanes, kGroupLanes), std::min(n_threads, n_lanes));
+  return divide_up(std::max(1, n_lanes), std::max(1, n_groups)) * kLanes;
+}
+
+}  // namespace
+
+LeadingWeights::LeadingWeights(const WeightLayout& layout, const double* weights, int64_t n_leading,
+                               int n_threads, Stop& stop)
+    : layout_(layout),
+      weights_(weights),
+      n_leading_(std::min({n_leading, kMostLeading, layout.n_attributes})),
+      stride_(padded(layout.n_outputs)),
+      rows_(n_leading_ * stride_) {
+  parallel_for_pieces(n_leading_, kTaskRows, n_threads, stop, [&](int64_t first, int64_t end) {
+    for (int64_t a = first; a < end; ++a)
+      for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w)
+        rows_[a * stride_ + layout.output(a, w)] = weights[w];
+  });
+}
+
+LeadingSums::LeadingSums(const WeightLayout& layout, const double* gradient, int64_t n_leading,
+                         int n_threads, Stop& stop)
+    : layout_(layout),
+      n_leading_(std::min({n_leading, kMostLeading, layout.n_attributes})),
+      width_(group_width(layout.n_outputs, n_threads)),
+      n_groups_(divide_up(padded(layout.n_outputs), width_)),
+      rows_(n_groups_ * n_leading_ * width_),
+      wide_row_(n_leading_, -1) {
+  for (int64_t a = 0; a < n_leading_; ++a)
+    if (layout.is_wide(a)) {
+      wide_row_[a] = static_cast<int32_t>(wide_.size());
+      wide_.push_back(static_cast<int32_t>(a));
+    }
+  totals_.resize(n_groups_ * wide_.size() * width_);
+  for_each(*this, n_threads, stop, [&](double& sum, int64_t w) { sum = gradient[w]; });
+}
+
+int LeadingSums::n_outputs(int group) const {
+  return std::min(width_, layout_.n_outputs - first_output(group));
+}
+
+template <class Sums, class Visit>
+void LeadingSums::for_each(Sums& sums, int n_threads, Stop& stop, Visit visit) {
+  const WeightLayout& layout = sums.layout_;
+  const auto n_wide = static_cast<int64_t>(sums.wide_.size());
+  parallel_for_pieces(sums.n_leading_, kTaskRows, n_threads, stop, [&](int64_t first, int64_t end) {
+    for (int64_t a = first; a < end; ++a) {
+      const int32_t wide = sums.wide_row_[a];
+      for (int64_t w = layout.offsets[a]; w < layout.offsets[a + 1]; ++w) {
+        const int32_t output = layout.output(a, w);
+        if (wide < 0)
+          visit(sums.rows_[sums.place(a, sums.n_leading_, output)], w);
+        else
+          visit(sums.totals_[sums.place(wide, n_wide, output)], w);
+      }
+    }
+  });
+}
+
+void LeadingSums::add_up(int group) {
+  const auto n_wide = static_cast<int64_t>(wide_.size());
+  double* total = totals_.data() + group * n_wide * width_;
+  for (const int32_t attribute : wide_) {
+    double* row = rows(group) + attribute * int64_t{width_};
+    add_row(1.0, row, width_, total);
+    std::fill(row, row + width_, 0.0);
+    total += width_;
+  }
+}
+
+void LeadingSums::write(double* gradient, int n_threads, Stop& stop) const {
+  for_each(*this, n_threads, stop, [&](double sum, int64_t w) { gradient[w] = sum; });
+}
+
+}  // namespace hedgerow

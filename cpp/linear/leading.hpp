@@ -1,0 +1,84 @@
+// The first attributes of a layout, each with a row of all outputs. Attributes are numbered as they
+// first occur, so that these are the ones that most positions have; two bytes number them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "linear/layout.hpp"
+#include "parallel.hpp"
+#include "simd.hpp"
+
+namespace hedgerow {
+
+// So many attributes may lead at most.
+inline constexpr int64_t kMostLeading = 1 << 16;
+
+// Weights, and 0 where an attribute has none.
+class LeadingWeights {
+ public:
+  // Keeps layout and weights, (n weights,), as they are, for the attributes that follow.
+  LeadingWeights(const WeightLayout& layout, const double* weights, int64_t n_leading,
+                 int n_threads, Stop& stop);
+
+  int64_t n_leading() const { return n_leading_; }
+  const WeightLayout& layout() const { return layout_; }
+  const double* weights() const { return weights_; }
+  // (padded n_outputs,)
+  HEDGEROW_INLINE const double* row(uint16_t attribute) const {
+    return rows_.data() + attribute * int64_t{stride_};
+  }
+
+ private:
+  WeightLayout layout_;
+  const double* weights_;
+  int64_t n_leading_;
+  int stride_;
+  PaddedVector rows_;  // (n_leading, stride)
+};
+
+// Sums for the gradient. Outputs are divided into groups, so that threads can share the work: each
+// adds to all rows, but only to the outputs of its group.
+class LeadingSums {
+ public:
+  // Begins with a gradient, (n weights,).
+  LeadingSums(const WeightLayout& layout, const double* gradient, int64_t n_leading, int n_threads,
+              Stop& stop);
+
+  int64_t n_leading() const { return n_leading_; }
+  const WeightLayout& layout() const { return layout_; }
+  int n_groups() const { return n_groups_; }
+  // A group has the outputs from here on, so many, and the next multiple of kLanes for each row.
+  int first_output(int group) const { return group * width_; }
+  int n_outputs(int group) const;
+  // (n_leading, width)
+  double* rows(int group) { return rows_.data() + group * n_leading_ * width_; }
+  int width() const { return width_; }
+
+  // To be called for each group after every so many positions.
+  void add_up(int group);
+  // Writes the sums to the gradient.
+  void write(double* gradient, int n_threads, Stop& stop) const;
+
+ private:
+  // Of a sum of this attribute and output, within `rows_`, or within `totals_`.
+  int64_t place(int64_t row, int64_t n_rows, int32_t output) const {
+    return (output / width_ * n_rows + row) * width_ + output % width_;
+  }
+  // Calls visit(sum, weight number) for all sums.
+  template <class Sums, class Visit>
+  static void for_each(Sums& sums, int n_threads, Stop& stop, Visit visit);
+
+  WeightLayout layout_;
+  int64_t n_leading_;
+  int width_;  // outputs of a group, a multiple of kLanes
+  int n_groups_;
+  PaddedVector rows_;  // (n_groups, n_leading, width)
+  // Attributes with many weights are those that occur most often. Their rows are added up in two
+  // steps, with smaller rounding errors: to a total now and then.
+  std::vector<int32_t> wide_;      // these attributes, ascending
+  std::vector<int32_t> wide_row_;  // (n_leading,) where an attribute is among them, or -1
+  PaddedVector totals_;            // (n_groups, n_wide, width)
+};
+
+}  // namespace hedgerow
