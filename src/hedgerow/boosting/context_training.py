@@ -223,8 +223,15 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             expected[firsts, :n_labels] = marginals[firsts]
             observed[firsts] = run.targets.codes[firsts]
             by_edge = expected if self.settings.newton else None
-            more = {"observed": observed, "weights": counts.weights}
-            self.learner.add(positions.start, offsets, expected, by_edge, gammas, **more)
+            self.learner.add(
+                positions.start,
+                offsets,
+                expected,
+                by_edge,
+                gammas,
+                observed=observed,
+                weights=counts.weights,
+            )
             return
         if self.settings.newton:
             by_edge = found.edge_probabilities().reshape(len(marginals), -1).copy()
