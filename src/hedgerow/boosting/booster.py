@@ -239,10 +239,12 @@ class Booster(Update[Binned]):
     def _fit_weights(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], Found]:
         """Go on to the best weights for the scores that are being tried, and measure them."""
         last: tuple[NDArray[np.float64], Found] | None = None
+        # What trees learn from is needed of the best weights alone.
+        number = None if self.trees.learns_as_it_measures else self.n_done + 1
 
         def measure(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             nonlocal last
-            measured, loss, slopes = self._measure_weights(point)
+            measured, loss, slopes = self._measure_weights(point, number)
             last = point, measured
             return loss, slopes
 
@@ -253,15 +255,15 @@ class Booster(Update[Binned]):
             reg_lambda=self.settings.reg_lambda,
             n_threads=self.settings.n_threads,
         )
-        if last is not None and np.array_equal(last[0], weights):  # mostly so: no need to repeat it
-            return last
+        if number is not None and last is not None and np.array_equal(last[0], weights):
+            return last  # mostly so: no need to repeat it
         return weights, self._measure(self.trees.proposed, weights, self.n_done + 1)
 
     def _measure_weights(
-        self, weights: NDArray[np.float64]
+        self, weights: NDArray[np.float64], number: int | None
     ) -> tuple[Found, float, NDArray[np.float64]]:
         """Loss, penalty included, and its slopes, with the scores that are being tried."""
-        measured = self._measure(self.trees.proposed, weights, self.n_done + 1)
+        measured = self._measure(self.trees.proposed, weights, number)
         slopes = self.trellis.pattern_sums(measured.arc_slopes())
         pull = self._unit * self._penalties * weights
         return measured, measured.loss + self._penalty(weights), slopes + pull
