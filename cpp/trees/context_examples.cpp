@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "simd.hpp"
+#include "simd_float.hpp"
 
 namespace hedgerow {
 namespace {
@@ -25,19 +25,33 @@ void for_positions(const EdgeDerivatives& derivatives, int64_t begin, int64_t en
   }
 }
 
-// out = weight * gradients. Loops here and below have no branch, so that the compiler can work on
+// out = weight * in, (n,). Loops here and below have no branch, so that the compiler can work on
 // several numbers at a time.
-HEDGEROW_CLONES void scale_gradients(const double* gradients, int64_t n, double weight,
-                                     float* HEDGEROW_RESTRICT out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(weight * gradients[i]);
+HEDGEROW_CLONES void scale_numbers(const double* in, int64_t n, double weight,
+                                   float* HEDGEROW_RESTRICT out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(weight * in[i]);
 }
 
-// out = probabilities, between 0 and 1.
-HEDGEROW_CLONES void clip_probabilities(const double* probabilities, int64_t n,
-                                        float* HEDGEROW_RESTRICT out) {
+// out[k, j] = weight * in[j, k], (n, n) both.
+HEDGEROW_CLONES void scale_transposed(const double* in, int n, double weight, float* out) {
+  const int whole = n / kLanes * kLanes;
+  for (int j = 0; j < whole; j += kLanes)
+    for (int k = 0; k < whole; k += kLanes) {
+      Lanes tile[kLanes];
+      for (int i = 0; i < kLanes; ++i) tile[i] = load(in + (j + i) * n + k) * broadcast(weight);
+      transpose(tile);
+      for (int i = 0; i < kLanes; ++i) store_as_floats(out + (k + i) * n + j, tile[i]);
+    }
+  for (int j = 0; j < n; ++j)
+    for (int k = j < whole ? whole : 0; k < n; ++k)
+      out[k * n + j] = static_cast<float>(weight * in[j * n + k]);
+}
+
+// numbers, between 0 and 1.
+HEDGEROW_CLONES void clip_probabilities(int64_t n, float* numbers) {
   for (int64_t i = 0; i < n; ++i) {
-    const auto p = static_cast<float>(probabilities[i]);
-    out[i] = p < 0.0f ? 0.0f : (p > 1.0f ? 1.0f : p);
+    const float p = numbers[i];
+    numbers[i] = p < 0.0f ? 0.0f : (p > 1.0f ? 1.0f : p);
   }
 }
 
@@ -47,30 +61,25 @@ struct ContextSums {
   float spread = 0.0f;  // of p (1 - p) where there is a gradient, or of 1
 };
 
-ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
-  ContextSums sums;
-  for (int c = 0; c < n; ++c) {
-    const float p = probabilities == nullptr ? 0.0f : probabilities[c];
-    const float spread = probabilities == nullptr ? 1.0f : p * (1.0f - p);
-    sums.probability += p;
-    sums.spread += gradients[c] != 0.0f ? spread : 0.0f;
+// probabilities: null where there are none.
+HEDGEROW_CLONES ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
+  if (probabilities == nullptr)
+    return {0.0f, static_cast<float>(n - std::count(gradients, gradients + n, 0.0f))};
+  const Floats zero = broadcast(0.0f), one = broadcast(1.0f);
+  Floats sums = zero, spreads = zero;
+  int c = 0;
+  for (; c + kFloats <= n; c += kFloats) {
+    const Floats gradient = load(gradients + c), p = load(probabilities + c);
+    sums += p;
+    spreads += if_positive(maximum(gradient, zero - gradient), p * (one - p), zero);
   }
-  return sums;
-}
-
-// The same of all outputs at several positions, where edge e leads to output e % K. sums: (n, 2, K)
-HEDGEROW_CLONES void sum_pairs(const float* gradients, const float* probabilities,
-                               int64_t n_positions, int n_outputs, float* HEDGEROW_RESTRICT sums) {
-  for (int64_t t = 0; t < n_positions; ++t, sums += 2 * n_outputs) {
-    float* HEDGEROW_RESTRICT spreads = sums + n_outputs;
-    for (int k = 0; k < n_outputs; ++k) sums[k] = spreads[k] = 0.0f;
-    for (int j = 0; j < n_outputs; ++j, gradients += n_outputs, probabilities += n_outputs)
-      for (int k = 0; k < n_outputs; ++k) {
-        const float p = probabilities[k], spread = p * (1.0f - p);
-        sums[k] += p;
-        spreads[k] += gradients[k] != 0.0f ? spread : 0.0f;
-      }
+  ContextSums total{fold_lanes<Total>(sums), fold_lanes<Total>(spreads)};
+  for (; c < n; ++c) {
+    const float p = probabilities[c], spread = p * (1.0f - p);
+    total.probability += p;
+    total.spread += gradients[c] != 0.0f ? spread : 0.0f;
   }
+  return total;
 }
 
 // Whole units of the gradients and curvatures of n_rows rows, empty where there is no gradient; and
@@ -167,46 +176,49 @@ void ContextExamples::size_up(const EdgeDerivatives& derivatives, const Sampling
       });
 }
 
-// Some positions, in single precision.
+// Some positions, in single precision. Of label pairs the labels before come last, so that the
+// contexts of an output lie side by side.
 struct ContextExamples::Block {
   static constexpr int64_t kNumbers = 1 << 12;  // they stay in the cache
 
   explicit Block(const Contexts& contexts)
       : size(std::max<int64_t>(1, kNumbers / contexts.n_edges())),
         gradients(size * contexts.n_edges()),
-        probabilities(size * contexts.n_edges()),
-        sums(size * 2 * contexts.n_outputs()) {}
+        probabilities(size * contexts.n_edges()) {}
 
   int64_t size;                      // how many there are at most
   int64_t begin = 0, end = 0;        // of the part that is being added
   std::vector<float> gradients;      // (size, E)
   std::vector<float> probabilities;  // (size, E)
-  std::vector<float> sums;           // (size, 2, K) see sum_pairs, if edges are pairs
 };
 
 void ContextExamples::read_block(const EdgeDerivatives& derivatives, int64_t begin, int64_t end,
                                  Block& block) const {
   const int64_t n_edges = contexts_.n_edges();
+  const int n = n_outputs();
+  const bool are_pairs = contexts_.are_pairs();
+  const auto scale = [&](const double* in, double weight, float* out) {
+    if (are_pairs)
+      scale_transposed(in, n, weight, out);
+    else
+      scale_numbers(in, n_edges, weight, out);
+  };
   block.begin = begin;
   block.end = end;
-  const double* gradients = derivatives.gradients + begin * n_edges;
-  if (derivatives.weights == nullptr)
-    scale_gradients(gradients, (end - begin) * n_edges, 1.0, block.gradients.data());
   for (int64_t t = begin; t < end; ++t) {
-    const int64_t at = (t - begin) * n_edges;
+    const double* gradients = derivatives.gradients + t * n_edges;
     const double weight = derivatives.weight(t);
-    if (derivatives.weights != nullptr)
-      scale_gradients(gradients + at, n_edges, weight, block.gradients.data() + at);
+    float* out = block.gradients.data() + (t - begin) * n_edges;
+    scale(gradients, weight, out);
+    if (has_probabilities_)
+      scale(derivatives.probabilities + t * n_edges, 1.0,
+            block.probabilities.data() + (t - begin) * n_edges);
     if (derivatives.observed == nullptr || derivatives.observed[t] < 0) continue;
-    const int64_t edge = at + derivatives.observed[t];
-    block.gradients[edge] = static_cast<float>(weight * (gradients[edge] - 1.0));
+    const int64_t edge = derivatives.observed[t];
+    out[are_pairs ? edge % n * n + edge / n : edge] =
+        static_cast<float>(weight * (gradients[edge] - 1.0));
   }
-  if (!has_probabilities_) return;
-  clip_probabilities(derivatives.probabilities + begin * n_edges, (end - begin) * n_edges,
-                     block.probabilities.data());
-  if (contexts_.are_pairs())
-    sum_pairs(block.gradients.data(), block.probabilities.data(), end - begin, n_outputs(),
-              block.sums.data());
+  if (has_probabilities_) clip_probabilities((end - begin) * n_edges, block.probabilities.data());
 }
 
 void ContextExamples::write_row(const EdgeDerivatives& derivatives, const Block& block, int64_t t,
@@ -215,22 +227,26 @@ void ContextExamples::write_row(const EdgeDerivatives& derivatives, const Block&
   const int n_contexts = contexts_.n_contexts(output), last = n_contexts - 1;
   const int32_t* edges = contexts_.edges(output).data();
   const int64_t at = (t - block.begin) * contexts_.n_edges();
-  const auto copy = [&](const std::vector<float>& from, LargeVector<float>& to) {
+  const bool are_pairs = contexts_.are_pairs();
+  const auto copy = [&](const std::vector<float>& numbers, LargeVector<float>& to) {
     float* out = to.data() + row * n_contexts;
-    for (int c = 0; c < last; ++c) out[c] = is_first ? 0.0f : from[at + edges[c]];
-    out[last] = is_first ? from[at + edges[last]] : 0.0f;
-    return out;
+    const float* from = numbers.data() + at + (are_pairs ? int64_t{output} * n_outputs() : 0);
+    if (is_first)
+      std::fill_n(out, last, 0.0f);
+    else if (are_pairs)
+      std::copy_n(from, last, out);
+    else
+      for (int c = 0; c < last; ++c) out[c] = from[edges[c]];
+    // The beginning is in the place of the edge of the output's number.
+    out[last] = !is_first ? 0.0f : are_pairs ? from[0] : from[edges[last]];
+    // What was written a moment ago is slow to read again.
+    return are_pairs && !is_first ? from : out;
   };
   const float* gradients = copy(block.gradients, own.gradients);
   const float* probabilities =
       has_probabilities_ ? copy(block.probabilities, own.probabilities) : nullptr;
-  ContextSums sums;
-  if (has_probabilities_ && contexts_.are_pairs() && !is_first) {
-    const float* of_outputs = block.sums.data() + (t - block.begin) * 2 * n_outputs();
-    sums = {of_outputs[output], of_outputs[n_outputs() + output]};
-  } else {
-    sums = sum_row(gradients, probabilities, n_contexts);
-  }
+  const ContextSums sums =
+      sum_row(gradients, probabilities, are_pairs && !is_first ? last : n_contexts);
   const float curvature = derivatives.curvatures[t];
   own.rows[row] = {static_cast<int32_t>(derivatives.first_position + t), curvature,
                    std::min(sums.probability, 1.0f)};
