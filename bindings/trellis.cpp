@@ -42,8 +42,7 @@ ChainPosteriors read_outputs(const Table& nodes, const Offsets& offsets,
 }
 
 // Gammas of nodes and edges, and the curvature of pairs.
-using Gammas =
-    std::optional<std::tuple<Array<float, 1>, Array<float, 1>, Array<double, 2>>>;
+using Gammas = std::optional<std::tuple<Array<float, 1>, Array<float, 1>, Array<double, 2>>>;
 
 MixingBounds read_bounds(const Table& nodes, const Offsets& offsets,
                          const std::optional<Doubles>& weights, const Array<float, 1>& node_gammas,

@@ -52,7 +52,8 @@ void check_limits(const Batch& batch) {
   for (const double curvature : found.pairs) CHECK(curvature >= 0.0);
 }
 
-// What both kernels for chains without edges say of the sequences that the fast one does not refuse.
+// What both kernels for chains without edges say of the sequences that the fast one does not
+// refuse.
 void check_kernels(const Batch& batch) {
   const ChainScores scores = batch.chain();
   const int64_t longest = batch.n_positions(), n_pairs = batch.n_arcs() - batch.n_labels();

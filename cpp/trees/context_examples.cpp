@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "simd.hpp"
+#include "simd_float.hpp"
 
 namespace hedgerow {
 namespace {
@@ -25,76 +25,87 @@ void for_positions(const EdgeDerivatives& derivatives, int64_t begin, int64_t en
   }
 }
 
-// entries = gradients times the weight, and probabilities, where there are any. Here and below loops
-// have no branch, so that the compiler can work on several entries at a time.
-HEDGEROW_CLONES void fill_entries(const double* gradients, const double* probabilities, int64_t n,
-                                  double weight, ContextEntry* HEDGEROW_RESTRICT entries) {
-  if (probabilities == nullptr) {
-    for (int64_t e = 0; e < n; ++e) entries[e] = {static_cast<float>(weight * gradients[e]), 0.0f};
-    return;
-  }
-  for (int64_t e = 0; e < n; ++e) {
-    const auto p = static_cast<float>(probabilities[e]);
-    entries[e].gradient = static_cast<float>(weight * gradients[e]);
-    entries[e].probability = p < 0.0f ? 0.0f : (p > 1.0f ? 1.0f : p);
+// out = weight * in, (n,). Loops here and below have no branch, so that the compiler can work on
+// several numbers at a time.
+HEDGEROW_CLONES void scale_numbers(const double* in, int64_t n, double weight,
+                                   float* HEDGEROW_RESTRICT out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(weight * in[i]);
+}
+
+// out[k, j] = weight * in[j, k], (n, n) both.
+HEDGEROW_CLONES void scale_transposed(const double* in, int n, double weight, float* out) {
+  const int whole = n / kLanes * kLanes;
+  for (int j = 0; j < whole; j += kLanes)
+    for (int k = 0; k < whole; k += kLanes) {
+      Lanes tile[kLanes];
+      for (int i = 0; i < kLanes; ++i) tile[i] = load(in + (j + i) * n + k) * broadcast(weight);
+      transpose(tile);
+      for (int i = 0; i < kLanes; ++i) store_as_floats(out + (k + i) * n + j, tile[i]);
+    }
+  for (int j = 0; j < n; ++j)
+    for (int k = j < whole ? whole : 0; k < n; ++k)
+      out[k * n + j] = static_cast<float>(weight * in[j * n + k]);
+}
+
+// numbers, between 0 and 1.
+HEDGEROW_CLONES void clip_probabilities(int64_t n, float* numbers) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float p = numbers[i];
+    numbers[i] = p < 0.0f ? 0.0f : (p > 1.0f ? 1.0f : p);
   }
 }
 
-// What the entries of a row have together.
-struct RowSums {
+// What the contexts of a row have together.
+struct ContextSums {
   float probability = 0.0f;
-  float spread = 0.0f;  // of p (1 - p), of those with a gradient
-  float n_examples = 0.0f;
-
-  void add(const ContextEntry& entry) {
-    const float p = entry.probability;
-    const bool is_example = entry.gradient != 0.0f;
-    probability += p;
-    spread += is_example ? p * (1.0f - p) : 0.0f;
-    n_examples += is_example ? 1.0f : 0.0f;
-  }
+  float spread = 0.0f;  // of p (1 - p) where there is a gradient, or of 1
 };
 
-// Adds entry e to the sums of output e % K. The sums are side by side: of all outputs the
-// probabilities, the spreads and the numbers, (3, K).
-HEDGEROW_CLONES void add_pairs_of_outputs(const ContextEntry* entries, int64_t n, int n_outputs,
-                                          float* sums) {
-  float* HEDGEROW_RESTRICT probabilities = sums;
-  float* HEDGEROW_RESTRICT spreads = sums + n_outputs;
-  float* HEDGEROW_RESTRICT numbers = spreads + n_outputs;
-  for (int64_t first = 0; first < n; first += n_outputs)
-    for (int k = 0; k < n_outputs; ++k) {
-      const float p = entries[first + k].probability, spread = p * (1.0f - p);
-      const bool is_example = entries[first + k].gradient != 0.0f;
-      probabilities[k] += p;
-      spreads[k] += is_example ? spread : 0.0f;
-      numbers[k] += is_example ? 1.0f : 0.0f;
-    }
-}
-
-// Fills in what is known of a row once its entries are.
-void sum_up(const RowSums& sums, double size, bool has_probabilities, ContextRow& row,
-            Magnitudes& magnitudes) {
-  row.probability = std::min(sums.probability, 1.0f);
-  const double spread = has_probabilities ? sums.spread : sums.n_examples;
-  magnitudes.add({size, row.curvature * spread, row.curvature < 0.0f});
-}
-
-// Whole units of some examples of a position, empty where there is no gradient; and their sum.
-HEDGEROW_CLONES Sum round_entries(const ContextEntry* entries, int n, float curvature,
-                                  bool has_probabilities, Units units,
-                                  Sum* HEDGEROW_RESTRICT sums) {
-  const float spread = has_probabilities ? 1.0f : 0.0f;
-  uint64_t total = 0;  // of sums, which are words
-  for (int c = 0; c < n; ++c) {
-    const float gradient = entries[c].gradient, p = entries[c].probability;
-    const float own = curvature * (spread * (p * (1.0f - p)) + (1.0f - spread));
-    const uint64_t kept = gradient != 0.0f ? ~uint64_t{0} : 0;
-    const uint64_t sum = kept & std::bit_cast<uint64_t>(units.round({0, gradient, own}));
-    sums[c] = std::bit_cast<Sum>(sum);
-    total += sum;
+// probabilities: null where there are none.
+HEDGEROW_CLONES ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
+  if (probabilities == nullptr)
+    return {0.0f, static_cast<float>(n - std::count(gradients, gradients + n, 0.0f))};
+  const Floats zero = broadcast(0.0f), one = broadcast(1.0f);
+  Floats sums = zero, spreads = zero;
+  int c = 0;
+  for (; c + kFloats <= n; c += kFloats) {
+    const Floats gradient = load(gradients + c), p = load(probabilities + c);
+    sums += p;
+    spreads += if_positive(maximum(gradient, zero - gradient), p * (one - p), zero);
   }
-  return std::bit_cast<Sum>(total);
+  ContextSums total{fold_lanes<Total>(sums), fold_lanes<Total>(spreads)};
+  for (; c < n; ++c) {
+    const float p = probabilities[c], spread = p * (1.0f - p);
+    total.probability += p;
+    total.spread += gradients[c] != 0.0f ? spread : 0.0f;
+  }
+  return total;
+}
+
+// Whole units of the gradients and curvatures of n_rows rows, empty where there is no gradient; and
+// their sum, row by row. probabilities: null where a row's curvature is that of each context.
+HEDGEROW_CLONES void round_rows(const ContextRow* rows, const float* gradients,
+                                const float* probabilities, int64_t n_rows, int n_contexts,
+                                Units units, Sum* HEDGEROW_RESTRICT sums,
+                                Sum* HEDGEROW_RESTRICT totals) {
+  for (int64_t row = 0; row < n_rows; ++row, gradients += n_contexts, sums += n_contexts) {
+    const float curvature = rows[row].curvature;
+    uint64_t total = 0;  // of sums, which are words
+    const auto round = [&](int c, float own) {
+      const uint64_t kept = gradients[c] != 0.0f ? ~uint64_t{0} : 0;
+      const uint64_t sum = kept & std::bit_cast<uint64_t>(units.round({0, gradients[c], own}));
+      sums[c] = std::bit_cast<Sum>(sum);
+      total += sum;
+    };
+    if (probabilities == nullptr) {
+      for (int c = 0; c < n_contexts; ++c) round(c, curvature);
+    } else {
+      for (int c = 0; c < n_contexts; ++c)
+        round(c, curvature * (probabilities[c] * (1.0f - probabilities[c])));
+      probabilities += n_contexts;
+    }
+    totals[row] = std::bit_cast<Sum>(total);
+  }
 }
 
 // by_context[c] += sums[row_of[t] * n + c] for all positions t.
@@ -112,15 +123,21 @@ ContextExamples::ContextExamples(Contexts contexts, int64_t n_positions)
     : contexts_(std::move(contexts)), by_output_(contexts_.n_outputs()) {
   for (int k = 0; k < n_outputs(); ++k) {
     by_output_[k].rows.reserve(n_positions);
-    by_output_[k].entries.reserve(n_positions * contexts_.n_contexts(k));
+    for (auto* numbers : {&by_output_[k].gradients, &by_output_[k].probabilities})
+      numbers->reserve(n_positions * contexts_.n_contexts(k));
   }
 }
 
+void ContextExamples::OfOutput::resize(int64_t n_rows, int n_contexts, bool has_probabilities) {
+  rows.resize(n_rows);
+  gradients.resize(n_rows * n_contexts);
+  probabilities.resize(has_probabilities ? n_rows * n_contexts : 0);
+}
+
 void ContextExamples::clear() {
-  for (OfOutput& examples : by_output_) {
-    examples.rows.clear();
-    examples.entries.clear();
-    examples.magnitudes.clear();
+  for (int k = 0; k < n_outputs(); ++k) {
+    by_output_[k].resize(0, 0, false);
+    by_output_[k].magnitudes.clear();
   }
   n_positions_ = 0;
 }
@@ -159,67 +176,97 @@ void ContextExamples::size_up(const EdgeDerivatives& derivatives, const Sampling
       });
 }
 
-// The entries of a position by edge, and what they have together by output.
-struct ContextExamples::Position {
-  explicit Position(const Contexts& contexts)
-      : entries(contexts.n_edges()), sums(3 * int64_t{contexts.n_outputs()}) {}
+// Some positions, in single precision. Of label pairs the labels before come last, so that the
+// contexts of an output lie side by side.
+struct ContextExamples::Block {
+  static constexpr int64_t kNumbers = 1 << 12;  // they stay in the cache
 
-  std::vector<ContextEntry> entries;  // (E,)
-  std::vector<float> sums;            // (3, K) see add_pairs_of_outputs; only if edges are pairs
+  explicit Block(const Contexts& contexts)
+      : size(std::max<int64_t>(1, kNumbers / contexts.n_edges())),
+        gradients(size * contexts.n_edges()),
+        probabilities(size * contexts.n_edges()) {}
+
+  int64_t size;                      // how many there are at most
+  int64_t begin = 0, end = 0;        // of the part that is being added
+  std::vector<float> gradients;      // (size, E)
+  std::vector<float> probabilities;  // (size, E)
 };
 
-void ContextExamples::read_position(const EdgeDerivatives& derivatives, int64_t t, bool is_first,
-                                    Position& position) const {
-  const int64_t n_edges = contexts_.n_edges(), n = is_first ? n_outputs() : n_edges;
-  fill_entries(derivatives.gradients + t * n_edges,
-               has_probabilities_ ? derivatives.probabilities + t * n_edges : nullptr, n,
-               derivatives.weight(t), position.entries.data());
-  if (derivatives.observed != nullptr && derivatives.observed[t] >= 0) {
+void ContextExamples::read_block(const EdgeDerivatives& derivatives, int64_t begin, int64_t end,
+                                 Block& block) const {
+  const int64_t n_edges = contexts_.n_edges();
+  const int n = n_outputs();
+  const bool are_pairs = contexts_.are_pairs();
+  const auto scale = [&](const double* in, double weight, float* out) {
+    if (are_pairs)
+      scale_transposed(in, n, weight, out);
+    else
+      scale_numbers(in, n_edges, weight, out);
+  };
+  block.begin = begin;
+  block.end = end;
+  for (int64_t t = begin; t < end; ++t) {
+    const double* gradients = derivatives.gradients + t * n_edges;
+    const double weight = derivatives.weight(t);
+    float* out = block.gradients.data() + (t - begin) * n_edges;
+    scale(gradients, weight, out);
+    if (has_probabilities_)
+      scale(derivatives.probabilities + t * n_edges, 1.0,
+            block.probabilities.data() + (t - begin) * n_edges);
+    if (derivatives.observed == nullptr || derivatives.observed[t] < 0) continue;
     const int64_t edge = derivatives.observed[t];
-    const double gradient = derivatives.gradients[t * n_edges + edge] - 1.0;
-    position.entries[edge].gradient = static_cast<float>(derivatives.weight(t) * gradient);
+    out[are_pairs ? edge % n * n + edge / n : edge] =
+        static_cast<float>(weight * (gradients[edge] - 1.0));
   }
-  if (is_first || !contexts_.are_pairs()) return;
-  std::fill(position.sums.begin(), position.sums.end(), 0.0f);
-  add_pairs_of_outputs(position.entries.data(), n, n_outputs(), position.sums.data());
+  if (has_probabilities_) clip_probabilities((end - begin) * n_edges, block.probabilities.data());
+}
+
+void ContextExamples::write_row(const EdgeDerivatives& derivatives, const Block& block, int64_t t,
+                                bool is_first, int output, int64_t row, Magnitudes& magnitudes) {
+  OfOutput& own = by_output_[output];
+  const int n_contexts = contexts_.n_contexts(output), last = n_contexts - 1;
+  const int32_t* edges = contexts_.edges(output).data();
+  const int64_t at = (t - block.begin) * contexts_.n_edges();
+  const bool are_pairs = contexts_.are_pairs();
+  const auto copy = [&](const std::vector<float>& numbers, LargeVector<float>& to) {
+    float* out = to.data() + row * n_contexts;
+    const float* from = numbers.data() + at + (are_pairs ? int64_t{output} * n_outputs() : 0);
+    if (is_first)
+      std::fill_n(out, last, 0.0f);
+    else if (are_pairs)
+      std::copy_n(from, last, out);
+    else
+      for (int c = 0; c < last; ++c) out[c] = from[edges[c]];
+    // The beginning is in the place of the edge of the output's number.
+    out[last] = !is_first ? 0.0f : are_pairs ? from[0] : from[edges[last]];
+    // What was written a moment ago is slow to read again.
+    return are_pairs && !is_first ? from : out;
+  };
+  const float* gradients = copy(block.gradients, own.gradients);
+  const float* probabilities =
+      has_probabilities_ ? copy(block.probabilities, own.probabilities) : nullptr;
+  const ContextSums sums =
+      sum_row(gradients, probabilities, are_pairs && !is_first ? last : n_contexts);
+  const float curvature = derivatives.curvatures[t];
+  own.rows[row] = {static_cast<int32_t>(derivatives.first_position + t), curvature,
+                   std::min(sums.probability, 1.0f)};
+  magnitudes.add(
+      {sizes_[t * n_outputs() + output], double{curvature} * sums.spread, curvature < 0.0f});
 }
 
 void ContextExamples::write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end,
                                  int64_t* next) {
-  const int n_outputs = contexts_.n_outputs();
-  std::vector<Magnitudes> magnitudes(n_outputs);
-  Position position(contexts_);
+  std::vector<Magnitudes> magnitudes(n_outputs());
+  Block block(contexts_);
   for_positions(derivatives, begin, end, [&](int64_t t, bool is_first) {
-    bool is_read = false;
-    for (int k = 0; k < n_outputs; ++k) {
+    for (int k = 0; k < n_outputs(); ++k) {
       if (!is_row(t, k)) continue;
-      if (!is_read) read_position(derivatives, t, is_first, position);
-      is_read = true;
-      const int64_t row = next[k]++;
-      const int last = contexts_.n_contexts(k) - 1;
-      const int32_t* edges = contexts_.edges(k).data();
-      ContextEntry* entries = by_output_[k].entries.data() + row * (last + 1);
-      RowSums sums;
-      if (is_first) {
-        std::fill_n(entries, last, ContextEntry{});
-        entries[last] = position.entries[edges[last]];
-        sums.add(entries[last]);
-      } else {
-        for (int c = 0; c < last; ++c) entries[c] = position.entries[edges[c]];
-        entries[last] = {};
-        if (contexts_.are_pairs())
-          sums = {position.sums[k], position.sums[n_outputs + k],
-                  position.sums[2 * n_outputs + k]};
-        else
-          for (int c = 0; c < last; ++c) sums.add(entries[c]);
-      }
-      ContextRow& own = by_output_[k].rows[row];
-      own = {static_cast<int32_t>(derivatives.first_position + t), derivatives.curvatures[t], 0.0f};
-      sum_up(sums, sizes_[t * n_outputs + k], has_probabilities_, own, magnitudes[k]);
+      if (t >= block.end) read_block(derivatives, t, std::min(end, t + block.size), block);
+      write_row(derivatives, block, t, is_first, k, next[k]++, magnitudes[k]);
     }
   });
   const int64_t n_chunks = (derivatives.n_positions + kRowsPerTask - 1) / kRowsPerTask;
-  for (int k = 0; k < n_outputs; ++k)
+  for (int k = 0; k < n_outputs(); ++k)
     *(by_output_[k].magnitudes.end() - n_chunks + begin / kRowsPerTask) = magnitudes[k];
 }
 
@@ -239,8 +286,7 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
   for (size_t i = n_outputs; i < firsts.size(); ++i) firsts[i] += firsts[i - n_outputs];
   for (int k = 0; k < n_outputs; ++k) {
     const int64_t n = firsts[n_chunks * n_outputs + k];
-    by_output_[k].rows.resize(n);
-    by_output_[k].entries.resize(n * contexts_.n_contexts(k));
+    by_output_[k].resize(n, contexts_.n_contexts(k), has_probabilities_);
     by_output_[k].magnitudes.resize(by_output_[k].magnitudes.size() + n_chunks);
   }
   parallel_for_pieces(
@@ -252,40 +298,42 @@ void ContextExamples::add(const EdgeDerivatives& derivatives, const Sampling& sa
 template <class Weigh>
 void ContextExamples::keep(int output, Weigh weigh) {
   const int n_contexts = contexts_.n_contexts(output);
-  auto& [rows, entries, magnitudes] = by_output_[output];
+  auto& [rows, gradients, probabilities, magnitudes] = by_output_[output];
   magnitudes.assign(1, {});
   int64_t n_kept = 0;
   for (int64_t i = 0; i < std::ssize(rows); ++i) {
     const float weight = weigh(i);
     if (weight == 0.0f) continue;
-    RowSums sums;
+    float* of_row = gradients.data() + n_kept * n_contexts;
+    const float* probabilities_of_row = nullptr;
     double size = 0.0;
     for (int c = 0; c < n_contexts; ++c) {
-      const ContextEntry entry = entries[i * n_contexts + c];
-      const ContextEntry weighed{entry.gradient * weight, entry.probability};
-      entries[n_kept * n_contexts + c] = weighed;
-      sums.add(weighed);
-      size += std::abs(weighed.gradient);
+      of_row[c] = gradients[i * n_contexts + c] * weight;
+      size += std::abs(of_row[c]);
     }
-    rows[n_kept] = {rows[i].position, rows[i].curvature * weight, 0.0f};
-    sum_up(sums, size, has_probabilities_, rows[n_kept++], magnitudes[0]);
+    if (has_probabilities_)
+      probabilities_of_row = std::copy_n(probabilities.data() + i * n_contexts, n_contexts,
+                                         probabilities.data() + n_kept * n_contexts) -
+                             n_contexts;
+    const ContextSums sums = sum_row(of_row, probabilities_of_row, n_contexts);
+    const float curvature = rows[i].curvature * weight;
+    rows[n_kept++] = {rows[i].position, curvature, std::min(sums.probability, 1.0f)};
+    magnitudes[0].add({size, double{curvature} * sums.spread, curvature < 0.0f});
   }
-  rows.resize(n_kept);
-  entries.resize(n_kept * n_contexts);
+  by_output_[output].resize(n_kept, n_contexts, has_probabilities_);
 }
 
 void ContextExamples::draw_by_size(int output, const Sampling& sampling) {
   const int n_contexts = contexts_.n_contexts(output);
-  const auto& [rows, entries, _] = by_output_[output];
+  const auto& [rows, gradients, _, __] = by_output_[output];
   std::vector<float> sizes;
   sizes.reserve(rows.size());
   for (int64_t i = 0; i < std::ssize(rows); ++i) {
-    float gradients = 0.0f;
-    for (int c = 0; c < n_contexts; ++c)
-      gradients += std::abs(entries[i * n_contexts + c].gradient);
+    float sum = 0.0f;
+    for (int c = 0; c < n_contexts; ++c) sum += std::abs(gradients[i * n_contexts + c]);
     const float p = rows[i].probability;
     sizes.push_back(
-        example_size(gradients, rows[i].curvature * (has_probabilities_ ? p * (1.0f - p) : 1.0f)));
+        example_size(sum, rows[i].curvature * (has_probabilities_ ? p * (1.0f - p) : 1.0f)));
   }
   const DrawnBySize drawn(sizes, sampling, output);
   keep(output, [&](int64_t i) { return drawn.weigh(rows[i].position, sizes[i]); });
@@ -315,18 +363,18 @@ ContextRows::ContextRows(const ContextExamples& examples, int output,
       n_contexts_(contexts_.n_contexts(output)),
       has_probabilities_(examples.has_probabilities()),
       rows_(examples.rows(output)),
-      entries_(examples.entries(output)),
+      probabilities_(examples.probabilities(output)),
       row_of_(pool, n_positions),
       units_(choose_units(examples.magnitudes(output))),
-      sums_(pool, entries_.size()),
+      sums_(pool, examples.gradients(output).size()),
       totals_(pool, rows_.size()) {
+  const float* gradients = examples.gradients(output).data();
   crew.share_pieces(n_rows(), kRowsPerTask, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      row_of_[position(row)] = static_cast<int32_t>(row);
-      totals_[row] =
-          round_entries(entries_.data() + row * n_contexts_, n_contexts_, rows_[row].curvature,
-                        has_probabilities_, units_, sums_.data() + row * n_contexts_);
-    }
+    for (int64_t row = begin; row < end; ++row) row_of_[position(row)] = static_cast<int32_t>(row);
+    const int64_t at = begin * n_contexts_;
+    round_rows(rows_.data() + begin, gradients + at,
+               has_probabilities_ ? probabilities_.data() + at : nullptr, end - begin, n_contexts_,
+               units_, sums_.data() + at, totals_.data() + begin);
   });
 }
 
@@ -350,9 +398,9 @@ void ContextRows::add_to(std::span<const int32_t> positions, std::span<const int
 
 float ContextRows::joint_curvature(int32_t position, std::span<const int32_t> contexts) const {
   const int64_t row = row_of_[position];
-  const ContextEntry* entries = entries_.data() + row * n_contexts_;
+  const float* probabilities = probabilities_.data() + row * n_contexts_;
   std::array<float, 4> parts{};  // side by side, so that no sum waits for the last one
-  for (size_t i = 0; i < contexts.size(); ++i) parts[i & 3] += entries[contexts[i]].probability;
+  for (size_t i = 0; i < contexts.size(); ++i) parts[i & 3] += probabilities[contexts[i]];
   const float p = std::min((parts[0] + parts[1]) + (parts[2] + parts[3]), 1.0f);
   return rows_[row].curvature * (p * (1.0f - p));
 }

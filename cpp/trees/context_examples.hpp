@@ -24,23 +24,20 @@ struct EdgeDerivatives {
   const double* gradients;      // (N, E)
   const double* probabilities;  // (N, E); null: every example has the curvature of its position
   const float* curvatures;      // (N,) that of an edge is this times p (1 - p)
-  // Where given, (N,): the gradients are expected counts, from which 1 is subtracted at the observed
-  // edge (-1: at none), and which are then multiplied by the weight of the position (null: 1).
+  // Where given, (N,): the gradients are expected counts, from which 1 is subtracted at the
+  // observed edge (-1: at none), and which are then multiplied by the weight of the position (null:
+  // 1).
   const int32_t* observed = nullptr;
   const double* weights = nullptr;
 
   double weight(int64_t t) const { return weights == nullptr ? 1.0 : weights[t]; }
 };
 
-// An example of an output is a row: a position, with what is known of each context.
+// An example of an output is a row: a position, with a gradient and a probability in each context.
 struct ContextRow {
   int32_t position;
   float curvature;
   float probability;  // of all contexts together
-};
-struct ContextEntry {
-  float gradient;
-  float probability;
 };
 
 // The rows of every output, by position. Parts of the positions are added one after the other.
@@ -53,8 +50,11 @@ class ContextExamples {
   int n_outputs() const { return contexts_.n_outputs(); }
   int64_t n_rows(int output) const { return std::ssize(by_output_[output].rows); }
   std::span<const ContextRow> rows(int output) const { return by_output_[output].rows; }
-  // (n_rows, n_contexts)
-  std::span<const ContextEntry> entries(int output) const { return by_output_[output].entries; }
+  // (n_rows, n_contexts) both; probabilities are empty where there are none.
+  std::span<const float> gradients(int output) const { return by_output_[output].gradients; }
+  std::span<const float> probabilities(int output) const {
+    return by_output_[output].probabilities;
+  }
   // How large gradients and curvatures are together, in parts that depend on the data alone.
   std::span<const Magnitudes> magnitudes(int output) const { return by_output_[output].magnitudes; }
   // Whether curvatures are to be multiplied by p (1 - p).
@@ -72,15 +72,20 @@ class ContextExamples {
  private:
   struct OfOutput {
     LargeVector<ContextRow> rows;
-    LargeVector<ContextEntry> entries;
+    LargeVector<float> gradients, probabilities;
     std::vector<Magnitudes> magnitudes;
+
+    void resize(int64_t n_rows, int n_contexts, bool has_probabilities);
   };
-  struct Position;
+  struct Block;
   void size_up(const EdgeDerivatives& derivatives, const Sampling& sampling, int n_threads,
                Stop& stop);
   bool is_row(int64_t t, int output) const { return !(sizes_[t * n_outputs() + output] < 0.0f); }
-  void read_position(const EdgeDerivatives& derivatives, int64_t t, bool is_first,
-                     Position& position) const;
+  void read_block(const EdgeDerivatives& derivatives, int64_t begin, int64_t end,
+                  Block& block) const;
+  // Writes the row of an output at a position of a block, and adds to its magnitudes.
+  void write_row(const EdgeDerivatives& derivatives, const Block& block, int64_t t, bool is_first,
+                 int output, int64_t row, Magnitudes& magnitudes);
   void write_rows(const EdgeDerivatives& derivatives, int64_t begin, int64_t end, int64_t* next);
   void draw_by_size(int output, const Sampling& sampling);
   void stratify(int output, const Sampling& sampling);
@@ -145,7 +150,7 @@ class ContextRows {
   int n_contexts_;
   bool has_probabilities_;
   std::span<const ContextRow> rows_;
-  std::span<const ContextEntry> entries_;
+  std::span<const float> probabilities_;
   PooledArray<int32_t> row_of_;  // (N,) by position; not filled where there is none
   Units units_;
   PooledArray<Sum> sums_;    // (n_rows, n_contexts); empty where there is no gradient

@@ -10,7 +10,7 @@ namespace {
 
 // exp of what is less than the largest score of a position by more than this is no arc of a scaled
 // chain, see ScaledArcs: exp(-321) > 2 kSmallest.
-constexpr double kLargestDepth = 321.0;
+constexpr double kDeepestEdge = 321.0;
 
 // edges = exp(arcs + edges - maximum), which is 0 only where an arc is -inf; returns the maximum.
 // fits: not positive where scores lie too far apart, or are not finite
@@ -30,13 +30,13 @@ HEDGEROW_INLINE Lanes exponentiate_edges(Packed* edges, const double* arcs, Lane
     least = minimum(replace_minus_infinity(depth, zero), least);
     edges[i] = exp_nonpositive(raise_finite(depth, kLeastNode));
   }
-  fits = if_positive(bad, zero, least + broadcast(kLargestDepth));
+  fits = if_positive(bad, zero, least + broadcast(kDeepestEdge));
   return largest;
 }
 
 // A row of a position's matrix of arcs, or with kTransposed a column.
 template <int kLabels, bool kTransposed>
-HEDGEROW_INLINE Lanes arc(const Packed* matrix, int row, int column) {
+HEDGEROW_INLINE Lanes arc_at(const Packed* matrix, int row, int column) {
   return kTransposed ? matrix[column * kLabels + row] : matrix[row * kLabels + column];
 }
 
@@ -44,8 +44,8 @@ HEDGEROW_INLINE Lanes arc(const Packed* matrix, int row, int column) {
 template <int kLabels, bool kTransposed>
 HEDGEROW_INLINE void multiply_edges(const Lanes* x, const Packed* matrix, Lanes* out) {
   for (int k = 0; k < kLabels; ++k) {
-    out[k] = x[0] * arc<kLabels, kTransposed>(matrix, 0, k);
-    for (int j = 1; j < kLabels; ++j) out[k] += x[j] * arc<kLabels, kTransposed>(matrix, j, k);
+    out[k] = x[0] * arc_at<kLabels, kTransposed>(matrix, 0, k);
+    for (int j = 1; j < kLabels; ++j) out[k] += x[j] * arc_at<kLabels, kTransposed>(matrix, j, k);
   }
 }
 
@@ -54,15 +54,15 @@ HEDGEROW_INLINE void multiply_edges(const Lanes* x, const Packed* matrix, Lanes*
 // sums[k]. Where k is impossible, because its factor or sum is 0, 1 / sum is infinite, and neither
 // infinity nor infinity * 0 = NaN is ever the minimum.
 template <int kLabels, bool kTransposed>
-HEDGEROW_INLINE Lanes mixing_rate(const Lanes* x, const Packed* matrix, const Packed* factors,
-                                  const Lanes* sums) {
+HEDGEROW_INLINE Lanes edge_rate(const Lanes* x, const Packed* matrix, const Packed* factors,
+                                const Lanes* sums) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0), infinity = broadcast(kInfinity);
   Lanes per_sum[kLabels], overlap = zero;
   for (int k = 0; k < kLabels; ++k) per_sum[k] = if_positive(factors[k], one / sums[k], infinity);
   for (int j = 0; j < kLabels; ++j) {
     Lanes least = infinity;
     for (int k = 0; k < kLabels; ++k)
-      least = minimum(arc<kLabels, kTransposed>(matrix, j, k) * per_sum[k], least);
+      least = minimum(arc_at<kLabels, kTransposed>(matrix, j, k) * per_sum[k], least);
     overlap += if_positive(x[j], least * x[j], zero);
   }
   return minimum(maximum(one - overlap, zero), one);
@@ -71,7 +71,7 @@ HEDGEROW_INLINE Lanes mixing_rate(const Lanes* x, const Packed* matrix, const Pa
 // As in lane_chain.cpp, where the recurrence stands; and the messages of Eq. 17,
 //   beta_{t-1->t} = alpha_{t,t-1} (1 + beta_{t-2->t-1}).
 template <int kLabels>
-HEDGEROW_INLINE void forward(LaneEdgeScratch& scratch, Stop& stop) {
+HEDGEROW_INLINE void forward_edges(LaneEdgeScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0);
   Packed* alphas = scratch.alphas.empty() ? nullptr : scratch.alphas.data();
   Lanes alpha[kLabels], reached[kLabels];
@@ -91,7 +91,7 @@ HEDGEROW_INLINE void forward(LaneEdgeScratch& scratch, Stop& stop) {
       smallest = minimum(if_positive(left, if_positive(fits, one, zero), one), smallest);
       multiply_edges<kLabels, false>(alpha, matrix, reached);
       if (scratch.need_mixing)
-        message = mixing_rate<kLabels, false>(alpha, matrix, factors, reached) * (one + message);
+        message = edge_rate<kLabels, false>(alpha, matrix, factors, reached) * (one + message);
     }
     if (scratch.need_mixing) scratch.node_gammas[t] = message;
     exponents += if_positive(left, exponent_of(sum), zero);
@@ -112,8 +112,8 @@ HEDGEROW_INLINE void forward(LaneEdgeScratch& scratch, Stop& stop) {
 // (1 - P). There 1 - P is computed as the sum of all other pairs, without a difference that loses
 // digits.
 template <int kLabels>
-HEDGEROW_INLINE void add_pairs(const Lanes* before, const Lanes* after, Lanes gamma,
-                               LaneEdgeScratch& scratch, Packed* matrix) {
+HEDGEROW_INLINE void add_edge_pairs(const Lanes* before, const Lanes* after, Lanes gamma,
+                                    LaneEdgeScratch& scratch, Packed* matrix) {
   constexpr int kPairs = kLabels * kLabels;
   for (int i = 0; i < kPairs; ++i) {
     const Lanes factor = matrix[i];
@@ -135,11 +135,11 @@ HEDGEROW_INLINE void add_pairs(const Lanes* before, const Lanes* after, Lanes ga
   }
 }
 
-// As in lane_chain.cpp; and with the messages of forward() and
+// As in lane_chain.cpp; and with the messages of forward_edges() and
 //   beta_{t+1->t} = alpha_{t,t+1} (1 + beta_{t+2->t+1})
 // the gammas of Theorems 4.1 and 4.2, see mixing_bounds.hpp.
 template <int kLabels>
-HEDGEROW_INLINE void backward(LaneEdgeScratch& scratch, Stop& stop) {
+HEDGEROW_INLINE void backward_edges(LaneEdgeScratch& scratch, Stop& stop) {
   constexpr int kPairs = kLabels * kLabels;
   const Lanes zero = broadcast(0.0), one = broadcast(1.0), two = broadcast(2.0);
   const Lanes lengths = scratch.lengths, most = two * (lengths - one);
@@ -173,13 +173,12 @@ HEDGEROW_INLINE void backward(LaneEdgeScratch& scratch, Stop& stop) {
         gamma = two * (broadcast(3.0) + (from_previous + from_next));
         gamma = if_positive(follows, minimum(gamma, most), zero);
         scratch.edge_gammas[t + 1] = gamma;
-        rate = mixing_rate<kLabels, true>(after, matrix + kPairs, factors, beta);
+        rate = edge_rate<kLabels, true>(after, matrix + kPairs, factors, beta);
       }
-      add_pairs<kLabels>(product, after, gamma, scratch, matrix + kPairs);
+      add_edge_pairs<kLabels>(product, after, gamma, scratch, matrix + kPairs);
       from_next = if_positive(follows, rate * (one + from_next), zero);
     }
-    if (scratch.need_mixing)
-      scratch.node_gammas[t] = two * (one + (from_previous + from_next));
+    if (scratch.need_mixing) scratch.node_gammas[t] = two * (one + (from_previous + from_next));
     if (t == 0) break;
 
     for (int k = 0; k < kLabels; ++k) {
@@ -207,11 +206,11 @@ struct EdgeKernels {
 };
 template <int kLabels>
 EdgeKernels edge_kernels() {
-  return {wide_clone<forward<kLabels>>(), wide_clone<backward<kLabels>>()};
+  return {wide_clone<forward_edges<kLabels>>(), wide_clone<backward_edges<kLabels>>()};
 }
 
 template <class Numbers>
-void ensure_size(Numbers& numbers, int64_t size) {
+void fit_size(Numbers& numbers, int64_t size) {
   if (std::ssize(numbers) < size) numbers.resize(size);
 }
 
@@ -230,13 +229,12 @@ void LaneEdges::load() {
   const int64_t longest = group_.longest;
   scratch_.longest = longest;
   load_nodes(scores_, group_, scratch_.factors, scratch_.lengths);
-  ensure_size(scratch_.edges, longest * n_pairs);
+  fit_size(scratch_.edges, longest * n_pairs);
   rows_to_lanes(lane_rows(group_, 0, scores_.edges, n_pairs), scratch_.edges.data(),
                 longest * n_pairs);
-  if (out_.need_backward()) ensure_size(scratch_.alphas, longest * n_labels);
+  if (out_.need_backward()) fit_size(scratch_.alphas, longest * n_labels);
   if (out_.mixing)
-    for (auto* gammas : {&scratch_.node_gammas, &scratch_.edge_gammas})
-      ensure_size(*gammas, longest);
+    for (auto* gammas : {&scratch_.node_gammas, &scratch_.edge_gammas}) fit_size(*gammas, longest);
 }
 
 void LaneEdges::run(const StrandGroup<kLanes>& group, const int32_t* labels, Stop& stop) {
@@ -259,8 +257,7 @@ void LaneEdges::run(const StrandGroup<kLanes>& group, const int32_t* labels, Sto
 void LaneEdges::write_pairs() {
   const int64_t n_pairs = int64_t{scores_.n_labels} * scores_.n_labels;
   if (group_.longest > 0) std::fill_n(scratch_.edges.begin(), n_pairs, broadcast(0.0));
-  if (out_.pairs)
-    lanes_to_rows(scratch_.edges.data(), lane_rows(group_, 0, out_.pairs, n_pairs));
+  if (out_.pairs) lanes_to_rows(scratch_.edges.data(), lane_rows(group_, 0, out_.pairs, n_pairs));
   if (!out_.patterns) return;
   for (int l = 0; l < group_.n_strands; ++l) {
     pair_rows_.open(group_.begins[l]);

@@ -8,6 +8,51 @@
 #include "trellis/sums.hpp"
 
 namespace hedgerow {
+namespace {
+
+// The gammas of a sequence, position by position from its end. forward() has left the messages
+// beta_{t-1->t} of Eq. 17 where those of the nodes belong.
+class BackwardMixing {
+ public:
+  // out: null if they are not wanted; begin: the first position of the sequence in the batch
+  BackwardMixing(const MixingBounds* out, int64_t sequence, int64_t begin, int64_t length)
+      : out_(out), sequence_(sequence), begin_(begin), length_(length) {}
+
+  // likely: the label of position t that is nearly certain, -1 if none is
+  HEDGEROW_INLINE void arrive(int64_t t, int64_t likely) {
+    t_ = t;
+    likely_after_ = likely_;
+    likely_ = likely;
+    if (out_ != nullptr) from_previous_ = out_->node_gammas[begin_ + t];
+  }
+  // The pair of t and t + 1 that is nearly certain, see add_pairs.
+  HEDGEROW_INLINE int64_t likely_pair(int64_t stride) const {
+    return likely_ < 0 || likely_after_ < 0 ? -1 : likely_ * stride + likely_after_;
+  }
+  // That of the pairs of t and t + 1, by how much the sequence counts.
+  HEDGEROW_INLINE double pair_gamma() const {
+    if (out_ == nullptr) return 0.0;
+    const float gamma = edge_gamma(from_previous_, from_next_, length_);
+    if (out_->edge_gammas != nullptr) out_->edge_gammas[begin_ + t_ + 1] = gamma;
+    return out_->weight(sequence_) * gamma;
+  }
+  // beta_{t+1->t} = alpha_{t,t+1} (1 + beta_{t+2->t+1})
+  HEDGEROW_INLINE void leave(float rate) { from_next_ = rate * (1.0f + from_next_); }
+  HEDGEROW_INLINE void write() const {
+    if (out_ == nullptr) return;
+    out_->node_gammas[begin_ + t_] = node_gamma(from_previous_, from_next_);
+    if (t_ == 0 && out_->edge_gammas != nullptr) out_->edge_gammas[begin_] = 0.0f;
+  }
+
+ private:
+  const MixingBounds* out_;
+  int64_t sequence_, begin_, length_;
+  int64_t t_ = 0, likely_ = -1, likely_after_ = -1;
+  float from_previous_ = 0.0f;  // beta_{t-1->t}
+  float from_next_ = 0.0f;      // beta_{t+1->t}, before leave() that of t + 1
+};
+
+}  // namespace
 
 ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_labels)) {
   const int n_labels = scores.n_labels;
@@ -29,8 +74,8 @@ ScaledArcs::ScaledArcs(const ChainScores& scores) : stride(padded(scores.n_label
     }
 }
 
-ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs,
-                         EdgeFactors& edges, const ChainPosteriors& out)
+ScaledChain::ScaledChain(const ChainScores& scores, const ScaledArcs& arcs, EdgeFactors& edges,
+                         const ChainPosteriors& out)
     : scores_(scores),
       arcs_(arcs),
       edges_(edges),
@@ -117,10 +162,10 @@ bool ScaledChain::forward(int64_t sequence, const int32_t* labels, double* alpha
     }
     // beta_{t-1->t} of Eq. 17, kept where the gammas will be.
     if (messages != nullptr)
-      messages[t] = t == 0 ? 0.0f
-                           : rate_to_previous(factors, next, matrix, alpha, n_labels, stride,
-                                              scratch) *
-                                 (1.0f + messages[t - 1]);
+      messages[t] =
+          t == 0 ? 0.0f
+                 : rate_to_previous(factors, next, matrix, alpha, n_labels, stride, scratch) *
+                       (1.0f + messages[t - 1]);
     const Lanes inverse = broadcast(per_sum);
     Lanes sums = broadcast(0.0), smallest = broadcast(1.0);
     for (int k = 0; k < stride; k += kLanes) {
@@ -174,9 +219,7 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
   const int64_t n_inner = length - row.n_outer_rows();
   const bool pair_sums = !outer_.empty(), edges = edges_.given();
   const double* matrix = arcs_.to_next.data();  // of the arcs into t + 1
-  float* gammas = mixing_ ? mixing_->node_gammas + scores_.offsets[sequence] : nullptr;
-  float from_next = 0.0f;  // beta_{t+1->t} of Eq. 17
-  int64_t likely = -1;     // the label at t + 1 that is nearly certain
+  BackwardMixing mixing(mixing_, sequence, scores_.offsets[sequence], length);
   keep_tables();
   int n_waiting = 0;
 
@@ -198,26 +241,18 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     const double* factors = block_.data() + in_block * stride;
     if (t + 1 < length) scale_row(per_norm, alpha, stride, alpha);
     if (edges) {
-      const float from_previous = gammas ? gammas[t] : 0.0f;
-      const int64_t likely_after = likely;
-      if (!curvature_.empty()) likely = find_likely(product, n_labels, stride);
+      mixing.arrive(t, curvature_.empty() ? -1 : find_likely(product, n_labels, stride));
       if (t + 1 < length) {
-        const float gamma = gammas ? edge_gamma(from_previous, from_next, length) : 0.0f;
-        if (gammas && mixing_->edge_gammas)
-          mixing_->edge_gammas[scores_.offsets[sequence] + t + 1] = gamma;
-        const int64_t pair = likely < 0 || likely_after < 0 ? -1 : likely * stride + likely_after;
-        add_pairs(alpha, matrix, after, n_labels, stride, pair,
-                  {pairs.wanted() ? pairs.row(t + 1) : nullptr,
-                   pair_sums ? outer_.data() : nullptr, weight,
-                   curvature_.empty() ? nullptr : curvature_.data(),
-                   curvature_.empty() ? 0.0 : mixing_->weight(sequence) * gamma},
+        const PairTables tables{
+            pairs.wanted() ? pairs.row(t + 1) : nullptr, pair_sums ? outer_.data() : nullptr,
+            weight, curvature_.empty() ? nullptr : curvature_.data(), mixing.pair_gamma()};
+        add_pairs(alpha, matrix, after, n_labels, stride, mixing.likely_pair(stride), tables,
                   scratch);
         if (pairs.wanted()) pairs.close(t + 1);
-        if (gammas)
-          from_next = (1.0f + from_next) *
-                      rate_to_next(factors, beta, matrix, after, n_labels, stride, scratch);
+        if (mixing_ != nullptr)
+          mixing.leave(rate_to_next(factors, beta, matrix, after, n_labels, stride, scratch));
       }
-      if (gammas) gammas[t] = node_gamma(from_previous, from_next);
+      mixing.write();
     } else if (t + 1 < length) {
       if (pairs.wanted()) {
         fill_pairs(alpha, matrix, after, n_labels, stride, pairs.row(t + 1));
@@ -256,8 +291,6 @@ bool ScaledChain::backward(int64_t sequence, double* alphas, double weight, Pair
     }
   }
   if (pairs.wanted() && length > 0) pairs.close_first();
-  if (gammas && mixing_->edge_gammas && length > 0)
-    mixing_->edge_gammas[scores_.offsets[sequence]] = 0.0f;
   return true;
 }
 

@@ -220,8 +220,8 @@ HEDGEROW_INLINE void fill_pairs(const double* before, const double* arcs, const 
 
 // What is made of the pair posteriors P of a position. Tables that are null are left out.
 struct PairTables {
-  double* pairs;      // (K, K) receives them
-  double* sums;       // (stride, stride) weight P is added
+  double* pairs;  // (K, K) receives them
+  double* sums;   // (stride, stride) weight P is added
   double weight;
   double* curvature;  // (stride, stride) gamma P (1 - P) is added
   double gamma;
@@ -299,15 +299,14 @@ HEDGEROW_INLINE void fill_least(const double* x, const double* matrix, int n_row
 HEDGEROW_INLINE void invert_sums(const double* factors, const double* sums, int stride,
                                  double* per_sum) {
   for (int k = 0; k < stride; k += kLanes)
-    store(per_sum + k, if_positive(load(factors + k), broadcast(1.0) / load(sums + k),
-                                   broadcast(kInfinity)));
+    store(per_sum + k,
+          if_positive(load(factors + k), broadcast(1.0) / load(sums + k), broadcast(kInfinity)));
 }
 
 // The mixing rate 1 - sum_k min_j P(k | j), where P(k | j) = matrix[j, k] after[k] / sums[j] is the
 // probability of the next label. scratch: (2, stride)
 HEDGEROW_INLINE float rate_to_next(const double* factors, const double* sums, const double* matrix,
-                                   const double* after, int n_labels, int stride,
-                                   double* scratch) {
+                                   const double* after, int n_labels, int stride, double* scratch) {
   double* least = scratch + stride;
   invert_sums(factors, sums, stride, scratch);
   fill_least(scratch, matrix, n_labels, stride, least);

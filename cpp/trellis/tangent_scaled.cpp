@@ -67,9 +67,8 @@ MovedArcs::MovedArcs(const ChainScores& scores, const double* given)
           scaled.to_next[j * stride + k] * moves[j * n_labels + k];
 }
 
-ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs,
-                             EdgeFactors& edges, const Direction& direction,
-                             int64_t longest, bool pair_sums)
+ScaledTangent::ScaledTangent(const ChainScores& scores, const MovedArcs& arcs, EdgeFactors& edges,
+                             const Direction& direction, int64_t longest, bool pair_sums)
     : scores_(scores),
       arcs_(arcs),
       edges_(edges),

@@ -63,6 +63,28 @@ def mixing(scores, *, weights=None, n_threads):
     return scores.trellis.mixing(scores, None, weights, n_threads)
 
 
+@pytest.mark.parametrize("n_labels", [1, 3, 8, 9, 26])
+def test_they_come_with_posteriors_where_there_are_edges(n_labels):
+    rng, offsets = np.random.default_rng(n_labels), np.array([0, 30, 30, 31, 38, 120])
+    nodes, arcs = rng.normal(size=(120, n_labels)), rng.normal(size=(n_labels, n_labels))
+    edges, weights = rng.normal(size=(120, n_labels, n_labels)), rng.random(5)
+    nodes[40:50, 0] += 30.0  # nearly certain
+    nodes[31, 0] = 2e5  # in log space
+    scores = scores_of(nodes, arcs, offsets, edges)
+    expected = mixing(scores, weights=weights, n_threads=1)
+    alone = forward_backward(scores, pairs="each", weights=weights)
+    assert alone.mixing is None
+    found = forward_backward(scores, pairs="each", weights=weights, mixing=True, n_threads=2)
+    for name in ("nodes", "edges", "arc_curvatures"):
+        np.testing.assert_array_equal(getattr(found.mixing, name), getattr(expected, name))
+    for name in ("log_z", "marginals", "arc_sums", "pairs"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
+    assert forward_backward(replace(scores, edges=None), mixing=True).mixing is None
+    gammas = found.mixing.nodes, found.mixing.edges, found.mixing.arc_curvatures
+    with pytest.raises(ValueError, match="mixing rates come with posteriors only where there are"):
+        _core.fill_posteriors(nodes, arcs, None, offsets, *[None] * 7, gammas, None, 1)
+
+
 def potentials_of(chain):
     return scores_of(chain.nodes, chain.arcs, np.array([0, len(chain.nodes)]), chain.edges)
 

@@ -203,6 +203,34 @@ def test_draws_that_make_no_sense_are_refused():
         examples.draw(share=0.0, key=0, n_threads=1)
 
 
+@pytest.mark.parametrize("name", CONTEXTS)
+@pytest.mark.parametrize("newton", [True, False])
+def test_gradients_may_be_expected_and_observed_counts(name, newton):
+    rng, contexts = np.random.default_rng(2), CONTEXTS[name]
+    table = make_table(["few", "categories"], [], [3, 1, 0, 40] * 20, rng)
+    _, expected, curvatures = make_derivatives(table, contexts, rng)
+    expected, weights = expected.astype(np.float64), rng.integers(1, 4, table.n_positions) / 2
+    core, n_labels = core_contexts(contexts), int(contexts[0].max()) + 1
+    taken = np.flatnonzero(contexts[0] >= 0).astype(np.int32)
+    observed = rng.choice(np.append(taken, np.int32(-1)), table.n_positions)
+    firsts = table.offsets[:-1][np.diff(table.offsets) > 0]
+    observed[firsts] = rng.integers(0, n_labels, len(firsts))
+    seen = np.flatnonzero(observed >= 0)
+    gradients = expected.copy()
+    gradients[seen, observed[seen]] -= 1.0
+    probabilities = expected if newton else None
+    counts = {"observed": observed, "weights": weights}
+    forests = []
+    for added, more in ((gradients * weights[:, None], {}), (expected, counts)):
+        examples = _core.ContextExamples(core, table.n_positions)
+        options = {"trim": 0.4, "n_threads": 2} | more
+        examples.add(0, table.offsets, added, probabilities, curvatures, **options)
+        rules = _core.GrowthRules(**vars(Rules(max_leaves=12)))
+        data = _core.TreeData(table.to_kernel(), 0, 0)
+        forests.append(_core.grow_trees(data, examples, rules, 0, 1).arrays())
+    assert_equal_arrays(*forests)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -125,6 +125,8 @@ class _Run:
 class ContextTraining(TreeTraining[ContextScores, Sums]):
     """Of trees that ask about labels before a position."""
 
+    learns_as_it_measures = True
+
     def __init__(
         self,
         training: TrainingSet,

@@ -131,9 +131,10 @@ class Iterate:
         """The number of a round, or None if there is no such round."""
         return None if number is None or number >= self.max_rounds else number
 
-    def try_proposed(self, weights: Vector) -> Candidate:
-        """Measure the proposed scores, with some weights."""
-        measured = self._measure(self.trees.proposed, weights, self.rounds.n_rounds + 1)
+    def try_proposed(self, weights: Vector, *, learn: bool = True) -> Candidate:
+        """Measure the proposed scores with some weights; the next round may learn from it or not."""
+        number = self.rounds.n_rounds + 1 if learn else None
+        measured = self._measure(self.trees.proposed, weights, number)
         return Candidate(weights, measured, measured.loss + self.penalty(weights))
 
     def try_along(self, scores: RunningScores, weights: Vector, size: float) -> Candidate:
@@ -156,10 +157,12 @@ class Iterate:
     def fit_proposed(self, weights: Vector, *, reg_lambda: float, n_threads: int) -> Candidate:
         """Go on to the best weights for the proposed scores."""
         last: Candidate | None = None
+        # What trees learn from is needed of the best weights alone.
+        learn = not self.trees.learns_as_it_measures
 
         def measure(point: Vector) -> tuple[float, Vector]:
             nonlocal last
-            last, slopes = self.try_weights(point)
+            last, slopes = self.try_weights(point, learn=learn)
             return last.loss, slopes
 
         expected = self.trellis.pattern_sums(self.measured.arc_sums)
@@ -170,13 +173,13 @@ class Iterate:
             reg_lambda=reg_lambda,
             n_threads=n_threads,
         )
-        if last is not None and np.array_equal(last.weights, weights):  # mostly: no need to repeat
-            return last
+        if learn and last is not None and np.array_equal(last.weights, weights):
+            return last  # mostly so: no need to repeat it
         return self.try_proposed(weights)
 
-    def try_weights(self, weights: Vector) -> tuple[Candidate, Vector]:
+    def try_weights(self, weights: Vector, *, learn: bool) -> tuple[Candidate, Vector]:
         """Measure the proposed scores; also returns the slopes of the loss by the weights, (P,)."""
-        candidate = self.try_proposed(weights)
+        candidate = self.try_proposed(weights, learn=learn)
         slopes = self.trellis.pattern_sums(candidate.measured.arc_slopes())
         return candidate, self._add_pull(slopes, weights)
 

@@ -28,7 +28,7 @@ AnyScores = TypeVar("AnyScores", bound="RunningScores")
 
 # Edges of label pairs or arcs, as numbers of 8 bytes, that are in use at a time: they stay in a
 # cache of usual size.
-BYTES_OF_RUN = 1 << 22
+BYTES_OF_RUN = 1 << 21
 # Positions whose scores are moved at a time, so that what is added takes little memory.
 ROWS = 1 << 12
 

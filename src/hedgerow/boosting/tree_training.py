@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,9 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     scores
         Of the training sequences, by the rounds so far.
     """
+
+    learns_as_it_measures: ClassVar[bool] = False
+    """Whether `measure` finds what trees learn from, which takes time of its own."""
 
     def __init__(
         self, training: TrainingSet, settings: Settings, bound: PatternBound, scores: AnyScores
