@@ -70,9 +70,11 @@ struct Table {
   uint8_t at(int64_t t, int32_t column) const { return all[t * n_columns() + column]; }
   // What a feature sees.
   uint8_t at(int64_t t, int32_t column, int offset) const {
+    return is_inside(t, offset) ? at(t + offset, column) : uint8_t{0};
+  }
+  bool is_inside(int64_t t, int offset) const {
     const auto end = std::upper_bound(offsets.begin(), offsets.end(), t);
-    const bool inside = t + offset >= end[-1] && t + offset < *end;
-    return inside ? at(t + offset, column) : uint8_t{0};
+    return t + offset >= end[-1] && t + offset < *end;
   }
   BinTable bins() const {
     return {n_positions,
@@ -139,13 +141,15 @@ void check_histograms(const Table& table, const TreeData& data) {
 int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {
   int32_t at = 0;
   while (tree[at].column >= 0) {
-    const uint8_t bin = table.at(t, tree[at].column, tree[at].offset);
-    at = tree[at].left + (contains(tree[at].left_bins, bin) ? 0 : 1);
+    const TreeNode& node = tree[at];
+    const uint8_t bin = table.at(t, node.column, node.offset);
+    const bool is_inside = table.is_inside(t, node.offset);
+    at = node.left + !(is_inside ? contains(node.left_bins, bin) : node.outside_left);
   }
   return at;
 }
 
-constexpr GrowthRules kRules{
+const GrowthRules kRules{
     .max_leaves = 20,
     .max_depth = 6,
     .min_child_weight = 0.5,

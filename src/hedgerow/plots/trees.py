@@ -43,8 +43,8 @@ def tree(
 ) -> Axes:
     """Draw the tree of a label in a round of boosting.
 
-    Boxes hold questions; those who say yes go up, and "missing" stands at the branch that missing
-    values take. Leaves hold what the tree adds to the label's score, blue for the label and orange
+    Boxes hold questions; those who say yes go up. "missing" stands at the branch that missing values
+    take, "outside" at that of positions beyond the ends of the sequence. Leaves hold what the tree adds to the label's score, blue for the label and orange
     against it. A new figure is as large as the tree; on axes that are given letters shrink until
     the tree has room.
 
@@ -169,10 +169,16 @@ def _draw_branches(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) 
             lines.append(
                 [(box.x + box.width, box.y), (bend, box.y), (bend, child.y), (child.x, child.y)]
             )
-            is_for_missing = table["missing"][box.node] == side
-            text = f"{answer}, missing" if is_for_missing else answer
+            text = ", ".join([answer, *_others_that_go(table, box.node, side)])
             ax.text(bend + 3, child.y, text, fontsize=SMALL * scale, color=FAINT, va="bottom")
     ax.add_collection(LineCollection(lines, colors=LINE, linewidths=1.2 * scale), autolim=False)
+
+
+def _others_that_go(table: Table, node: int, side: str) -> list[str]:
+    """What goes to a side of a split, beside those that answer."""
+    others = ["missing"] if table["missing"][node] in (side, "both") else []
+    looks_away = table["offset"][node] != 0
+    return others + (["outside"] if looks_away and table["outside"][node] == side else [])
 
 
 def _draw_boxes(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) -> None:

@@ -1,0 +1,46 @@
+// The missing walker: trees that send missing values both ways, or ask surrogates in their place.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+#include "trees/asked_attributes.hpp"
+#include "trees/data.hpp"
+#include "trees/score_table.hpp"
+#include "trees/tree_arrays.hpp"
+
+namespace hedgerow {
+
+// Walks one position after the other. Where a split sends missing values both ways, a tree adds the
+// values of all leaves that a position comes to, each times the shares on the way, from left to
+// right. Without missing values scores are the same bits as those of any other walk.
+//
+// Immutable; any number of threads may walk it.
+class MissingWalker {
+ public:
+  // `trees` and `asked` outlive this; columns below n_dense are dense.
+  MissingWalker(const TreeArrays& trees, const AskedAttributes& asked, int32_t n_dense);
+
+  // See Walker::add_scores.
+  void add_scores(const BinTable& bins, const Room& room, const ScoreTable& table, int n_threads,
+                  Stop& stop) const;
+
+ private:
+  struct Node {
+    int32_t feature;  // place in a row; -1: a leaf
+    int32_t offset;
+    int32_t left;
+    BinTest test;
+    bool has_set;
+    bool outside_left;
+  };
+  class Walk;
+
+  const TreeArrays& arrays_;
+  const AskedAttributes& asked_;
+  std::vector<Node> nodes_;
+  std::vector<int32_t> surrogate_features_;  // places in a row
+};
+
+}  // namespace hedgerow
