@@ -296,6 +296,49 @@ TEST(growth_rules) {
   CHECK(grow_trees(data, examples, rules, nullptr, 7, kPool, 1, stop)[0].size() == 1);
 }
 
+// Whatever is done with missing values, children add up to their parent, threads change nothing,
+// and forests are trees.
+TEST(missing_values) {
+  const Table table({200, 1, 60}, 6, 4);
+  Stop stop(nullptr);
+  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
+  const Examples examples(
+      {random_derivatives(table.n_positions, 1.0), random_derivatives(table.n_positions, 0.6)},
+      kPool);
+  for (const MissingMethod method : {MissingMethod::kFractional, MissingMethod::kSurrogate,
+                                     MissingMethod::kImpute, MissingMethod::kIndicator}) {
+    GrowthRules rules = kRules;
+    rules.missing.method = method;
+    if (!rules.missing.leaves_out()) rules.missing.fills.assign(table.n_columns(), 1);
+    const auto grow = [&](int n_threads) {
+      return grow_trees(data, examples, rules, nullptr, 7, kPool, n_threads, stop);
+    };
+    const std::vector<GrownTree> trees = grow(1);
+    CHECK(trees == grow(3));
+    for (const GrownTree& tree : trees)
+      for (const TreeNode& node : tree) {
+        if (node.column < 0) continue;
+        CHECK_NEAR(tree[node.left].weight + tree[node.left + 1].weight, node.weight,
+                   1e-5 * node.weight);
+        CHECK((node.fraction >= 0.0f) == (method == MissingMethod::kFractional));
+        CHECK(node.surrogates.empty() || method == MissingMethod::kSurrogate);
+      }
+    const Forest forest = build_forest(trees);
+    check_trees(forest.trees(), 2, table.n_columns());
+    const Forest joined = Forest::join(2, {&forest, &forest});
+    check_trees(joined.trees(), 2, table.n_columns());
+    const auto n_scores = static_cast<size_t>(2 * table.n_positions);
+    std::vector<double> once(n_scores, 0.0), twice(n_scores, 0.0);
+    const auto add = [&](const Forest& trees, double* scores, int n_threads) {
+      trees.add_scores(table.bins(), std::ssize(table.offsets) - 1, table.offsets.data(), scores,
+                       scores, n_threads, stop);
+    };
+    for (int i = 0; i < 2; ++i) add(forest, once.data(), 1);
+    add(joined, twice.data(), 3);
+    CHECK(once == twice);
+  }
+}
+
 // Values go the way of the columns, columns of a branch are of one group, and the rules notice if
 // either is not so.
 TEST(column_rules) {

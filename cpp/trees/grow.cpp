@@ -263,6 +263,7 @@ class Grower {
                                             const Histogram* of_parent) {
     std::unique_ptr<Histogram> histogram = take_histogram();
     builder_.fill({positions, space.sums.data()}, of_parent, *histogram);
+    histogram->contexts.clear();  // of its last use
     return histogram;
   }
 

@@ -44,8 +44,10 @@ bool has_missing(const BinTable& bins) {
 
 Walker::Walker(const TreeArrays& trees, const BinTable& bins)
     : arrays_(trees), n_dense_(bins.n_dense), asked_(trees, bins.n_dense) {
-  if (trees.asks_more_of_missing())
-    missing_ = std::make_unique<const MissingWalker>(trees, asked_, n_dense_);
+  if (!trees.fractions.empty())
+    fractions_ = std::make_unique<const FractionWalker>(trees, asked_, n_dense_);
+  else if (!trees.surrogate_starts.empty())
+    surrogates_ = std::make_unique<const SurrogateWalker>(trees, asked_, n_dense_);
   if (LeafMasks::suits(trees, n_dense_)) {
     masks_ = std::make_unique<const LeafMasks>(trees, asked_, bins);
     return;
@@ -200,8 +202,10 @@ void Walker::add_scores(const BinTable& bins, const Windows& sequences, const Sc
                         int n_threads, Stop& stop) const {
   const Room room({sequences.n_sequences, sequences.offsets, asked_.before(), asked_.after()},
                   bins.n_positions);
-  if (missing_ && has_missing(bins))
-    return missing_->add_scores(bins, room, table, n_threads, stop);
+  if ((fractions_ || surrogates_) && has_missing(bins)) {
+    if (fractions_) return fractions_->add_scores(bins, room, table, n_threads, stop);
+    return surrogates_->add_scores(bins, room, table, n_threads, stop);
+  }
   if (masks_) return masks_->add_scores(bins, room, table, n_threads, stop);
   walk_blocks(bins.n_positions, table, n_threads, stop,
               [&] { return Walk(*this, bins, room, table); });

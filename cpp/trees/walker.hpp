@@ -8,18 +8,19 @@
 #include "parallel.hpp"
 #include "trees/asked_attributes.hpp"
 #include "trees/data.hpp"
+#include "trees/fraction_walker.hpp"
 #include "trees/leaf_masks.hpp"
-#include "trees/missing_walker.hpp"
 #include "trees/position_lanes.hpp"
 #include "trees/score_table.hpp"
+#include "trees/surrogate_walker.hpp"
 #include "trees/tree_arrays.hpp"
 
 namespace hedgerow {
 
 // Immutable; any number of threads may walk it.
 //
-// Trees that ask more of missing values are walked by MissingWalker where there are any.
-// Trees on attributes alone are walked by LeafMasks, whole blocks of positions through trees on
+// Where values are missing, trees may be walked by FractionWalker or SurrogateWalker. Otherwise,
+// trees on attributes alone are walked by LeafMasks, whole blocks of positions through trees on
 // dense columns by PositionLanes; all others here, some positions at a time. The scores are the
 // same bits: what differs is how a leaf is found.
 class Walker {
@@ -57,7 +58,9 @@ class Walker {
   const TreeArrays& arrays_;
   int32_t n_dense_;
   AskedAttributes asked_;
-  std::unique_ptr<const MissingWalker> missing_;  // null unless it walks where values are missing
+  // Null unless they walk where values are missing.
+  std::unique_ptr<const FractionWalker> fractions_;
+  std::unique_ptr<const SurrogateWalker> surrogates_;
   std::unique_ptr<const LeafMasks> masks_;  // null unless trees are walked by it, and nothing else
   std::unique_ptr<const PositionLanes> lanes_;  // null unless blocks are walked by it
   bool has_hard_ = false;                       // splits that a BinTest does not answer

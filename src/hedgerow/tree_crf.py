@@ -152,13 +152,13 @@ class TreeCRF(Estimator):
         Seed of what is drawn at random, if anything is.
     missing : str, default "learned"
         What a split does with missing values. "learned": they go the way that gains more.
-        "fractional": both ways, a share of them to each side, as many as of the known values
-        (instance weighting, as in C4.5); not with ``transitions="trees"``. "surrogate": the way that
-        another column sends them, the first of up to five which predict the split and whose value is
-        known (as in CART). "impute": where the most frequent category goes, the most frequent value
-        of a column of up to 32 different numbers, or the median of others. "indicator": where 0 or
-        the first category goes, and a split may ask whether a value is missing. Models are the same
-        where nothing is missing. The guide "Missing values and missing labels" says which to choose.
+        "fractional": both ways, by the shares of the known values that go there (instance
+        weighting, as in C4.5); not with ``transitions="trees"``. "surrogate": the way that another
+        column sends them, the first one of up to five that predict the split whose value is known
+        (as in CART). "impute": where the most frequent category goes, the most frequent value of a
+        column of up to 32 different numbers, or the median of others. "indicator": where 0 or the
+        first category goes, and a split may ask whether a value is missing. Models are the same
+        where no value is missing. The guide to missing values says which one to choose.
     <parameters of both estimators>
 
     Attributes
@@ -371,8 +371,8 @@ class TreeCRF(Estimator):
             tuple), ``outside``, "left" or "right", where positions beyond the ends of the sequence
             go, ``value`` that a leaf adds to the label's score (of a split: what it would add as a
             leaf), ``gain`` of a split, ``weight``, the sum of the curvatures of a node's examples.
-            For leaves ``feature``, ``question``, ``missing`` and ``outside`` are empty, ``left`` and
-            ``right`` -1.
+            For leaves ``feature``, ``question``, ``missing`` and ``outside`` are empty, ``left``
+            and ``right`` -1.
         """
         check_fitted(self)
         columns, forest = self._trees.columns, self._trees.forest

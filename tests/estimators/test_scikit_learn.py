@@ -83,6 +83,7 @@ PARAMETERS = {
         "stratified": True,
         "negative_ratio": 2.0,
         "warm_rounds": 1,
+        "missing": "surrogate",
     },
 }
 

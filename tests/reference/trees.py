@@ -282,7 +282,7 @@ class Grower:
         """Weights that agree, and the bins that go left, in the order in which they are tried."""
         n_bins = len(by_bin) - 1
         if self.table.categorical[column]:
-            sides = [(r < l) if r != l else heavier for r, l in by_bin[1:].tolist()]
+            sides = [(a < b) if a != b else heavier for a, b in by_bin[1:].tolist()]
             chosen = frozenset(b for b, side in enumerate(sides, 1) if side)
             return [(by_bin.max(axis=1).sum(), chosen)]
         ways = [(0, frozenset())]

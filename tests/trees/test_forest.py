@@ -328,7 +328,7 @@ def test_which_way_bins_go():
         draws = np.random.default_rng(seed).integers(0, 256, len(splits)).astype(np.uint8)
         bins = np.minimum(draws, table.n_bins[forest.columns[splits]]).astype(np.uint8)
         outside = (draws % 5 == 0) & (forest.offsets[splits] != 0)
-        seen = np.where(outside, OUTSIDE, bins).tolist()
+        seen = np.where(outside, OUTSIDE, bins.astype(np.int64)).tolist()
         expected = [b in nodes[n].left_bins for n, b in zip(splits, seen, strict=True)]
         assert goes_left(forest, splits, bins, outside).tolist() == expected
 

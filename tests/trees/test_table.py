@@ -11,7 +11,7 @@ from reference.tree_tables import KINDS, frames, make_sequences, split_trees, wa
 
 COLUMNS = [
     "round", "label", "node", "feature", "offset", "question", "threshold", "categories",
-    "left", "right", "missing", "outside", "value", "gain", "weight",
+    "left", "right", "missing", "left_share", "surrogates", "outside", "value", "gain", "weight",
 ]  # fmt: skip
 
 

@@ -44,9 +44,10 @@ def tree(
     """Draw the tree of a label in a round of boosting.
 
     Boxes hold questions; those who say yes go up. "missing" stands at the branch that missing values
-    take, "outside" at that of positions beyond the ends of the sequence. Leaves hold what the tree adds to the label's score, blue for the label and orange
-    against it. A new figure is as large as the tree; on axes that are given letters shrink until
-    the tree has room.
+    take, "outside" at that of positions beyond the ends of the sequence where it is another one.
+    Leaves hold what the tree adds to the label's score, blue for the label and orange against it. A
+    new figure is as large as the tree; on axes that are given letters shrink until the tree has
+    room.
 
     Parameters
     ----------
@@ -176,9 +177,10 @@ def _draw_branches(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) 
 
 def _others_that_go(table: Table, node: int, side: str) -> list[str]:
     """What goes to a side of a split, beside those that answer."""
-    others = ["missing"] if table["missing"][node] in (side, "both") else []
-    looks_away = table["offset"][node] != 0
-    return others + (["outside"] if looks_away and table["outside"][node] == side else [])
+    missing, outside = table["missing"][node], table["outside"][node]
+    if missing in (side, "both"):
+        return ["missing"]
+    return ["outside"] if outside == side and table["offset"][node] != 0 else []
 
 
 def _draw_boxes(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) -> None:

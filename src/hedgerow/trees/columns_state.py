@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from hedgerow.sequences import Schema
 from hedgerow.state import State, read_array, require
 from hedgerow.trees.columns import Columns, is_dense
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE
-from hedgerow.trees.missing import METHODS
+from hedgerow.trees.missing import METHODS, MissingMethod
 
 
 def pack_columns(columns: Columns) -> State:
@@ -68,8 +68,9 @@ def _with_missing(columns: Columns, state: State) -> Columns:
     """Read how missing values are treated; before format 6 all were treated in the same way."""
     if state.metadata.get("format", 6) < 6:
         return columns
-    method, fills = state.metadata.get("missing_values"), None
-    require(method in METHODS, "how it treats missing values")
+    found, fills = state.metadata.get("missing_values"), None
+    require(found in METHODS, "how it treats missing values")
+    method = cast(MissingMethod, found)
     if method in ("impute", "indicator"):
         fills = read_array(state, "columns.fills", np.uint8)
         fits = len(fills) == columns.n_columns

@@ -71,7 +71,7 @@ def surrogates_go_left(
 ) -> NDArray[np.bool_]:
     """Whether n bins, none of them 0, go left by n surrogates."""
     is_low = bins <= forest.surrogate_cuts[surrogates]
-    goes_left = is_low != (forest.surrogate_reversed[surrogates] != 0)
+    goes_left: NDArray[np.bool_] = is_low != (forest.surrogate_reversed[surrogates] != 0)
     _look_up(forest, forest.surrogate_sets[surrogates], bins, goes_left)
     return goes_left
 

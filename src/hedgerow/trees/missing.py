@@ -12,7 +12,7 @@ __all__ = ["METHODS", "MissingMethod", "impute_bins"]
 MissingMethod = Literal["learned", "fractional", "surrogate", "impute", "indicator"]
 METHODS: tuple[str, ...] = get_args(MissingMethod)
 
-# Numbers of more different values than this have their median imputed, others the most frequent one.
+# Numbers of more different values have their median imputed, others the most frequent one.
 FEW_VALUES = 32
 
 

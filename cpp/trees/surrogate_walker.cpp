@@ -1,10 +1,11 @@
-#include "trees/missing_walker.hpp"
+#include "trees/surrogate_walker.hpp"
 
 #include "trees/feature_rows.hpp"
 
 namespace hedgerow {
 
-MissingWalker::MissingWalker(const TreeArrays& trees, const AskedAttributes& asked, int32_t n_dense)
+SurrogateWalker::SurrogateWalker(const TreeArrays& trees, const AskedAttributes& asked,
+                                 int32_t n_dense)
     : arrays_(trees), asked_(asked) {
   const auto place = [&](int32_t column, int offset) {
     return FeatureRows::place(asked, n_dense, column, offset);
@@ -22,9 +23,10 @@ MissingWalker::MissingWalker(const TreeArrays& trees, const AskedAttributes& ask
 }
 
 // Each thread has its own.
-class MissingWalker::Walk {
+class SurrogateWalker::Walk {
  public:
-  Walk(const MissingWalker& walker, const BinTable& bins, const Room& room, const ScoreTable& table)
+  Walk(const SurrogateWalker& walker, const BinTable& bins, const Room& room,
+       const ScoreTable& table)
       : walker_(walker),
         arrays_(walker.arrays_),
         room_(room),
@@ -43,39 +45,20 @@ class MissingWalker::Walk {
   }
 
  private:
-  struct Branch {
-    int64_t node;
-    double share;
-  };
-
   // What a tree that begins at node `first` adds at a position.
-  double value_of(int64_t first, int64_t t, const uint8_t* row) {
-    double value = 0.0;
-    open_.assign(1, {first, 1.0});
-    while (!open_.empty()) {
-      auto [n, share] = open_.back();
-      open_.pop_back();
-      while (walker_.nodes_[n].feature >= 0) {
-        const Node& node = walker_.nodes_[n];
-        const int64_t left = first + node.left;
-        const bool is_inside = room_.holds(t, node.offset);
-        const uint8_t bin = row[node.feature];
-        if (!is_inside) {
-          n = left + !node.outside_left;
-        } else if (bin != 0) {
-          n = left + !(node.has_set ? goes_left(arrays_, n, bin) : node.test.goes_left(bin));
-        } else if (!arrays_.fractions.empty()) {
-          const auto to_left = static_cast<double>(arrays_.fractions[n]);
-          if (to_left < 1.0) open_.push_back({left + 1, share * (1.0 - to_left)});
-          share *= to_left;
-          n = left;
-        } else {
-          n = left + !answer_missing(n, t, row);
-        }
-      }
-      value += share * static_cast<double>(arrays_.values[n]);
+  double value_of(int64_t first, int64_t t, const uint8_t* row) const {
+    int64_t n = first;
+    while (walker_.nodes_[n].feature >= 0) {
+      const Node& node = walker_.nodes_[n];
+      const uint8_t bin = row[node.feature];
+      bool is_left = node.outside_left;
+      if (room_.holds(t, node.offset))
+        is_left = bin == 0       ? answer_missing(n, t, row)
+                  : node.has_set ? goes_left(arrays_, n, bin)
+                                 : node.test.goes_left(bin);
+      n = first + node.left + !is_left;
     }
-    return value;
+    return static_cast<double>(arrays_.values[n]);
   }
 
   // Whether a missing value goes left at a split.
@@ -88,17 +71,16 @@ class MissingWalker::Walk {
     return goes_left(arrays_, n, 0);
   }
 
-  const MissingWalker& walker_;
+  const SurrogateWalker& walker_;
   const TreeArrays& arrays_;
   const Room& room_;
   ScoreTable table_;
   FeatureRows rows_;
   std::vector<uint8_t> copy_;  // a row
-  std::vector<Branch> open_;   // that a position goes down too
 };
 
-void MissingWalker::add_scores(const BinTable& bins, const Room& room, const ScoreTable& table,
-                               int n_threads, Stop& stop) const {
+void SurrogateWalker::add_scores(const BinTable& bins, const Room& room, const ScoreTable& table,
+                                 int n_threads, Stop& stop) const {
   walk_blocks(bins.n_positions, table, n_threads, stop,
               [&] { return Walk(*this, bins, room, table); });
 }

@@ -1,4 +1,4 @@
-// The missing walker: trees that send missing values both ways, or ask surrogates in their place.
+// The surrogate walker: trees whose splits ask surrogates where a value is missing.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,14 @@
 
 namespace hedgerow {
 
-// Walks one position after the other. Where a split sends missing values both ways, a tree adds the
-// values of all leaves that a position comes to, each times the shares on the way, from left to
-// right. Without missing values scores are the same bits as those of any other walk.
+// Walks one position after the other. Scores are the same bits as those of any other walk where
+// nothing is missing.
 //
 // Immutable; any number of threads may walk it.
-class MissingWalker {
+class SurrogateWalker {
  public:
   // `trees` and `asked` outlive this; columns below n_dense are dense.
-  MissingWalker(const TreeArrays& trees, const AskedAttributes& asked, int32_t n_dense);
+  SurrogateWalker(const TreeArrays& trees, const AskedAttributes& asked, int32_t n_dense);
 
   // See Walker::add_scores.
   void add_scores(const BinTable& bins, const Room& room, const ScoreTable& table, int n_threads,
