@@ -101,9 +101,7 @@ def hide_letters(X: list[NDArray[Any]], share: float, seed: int) -> list[Any]:
 TASKS = {"stress": (stress, hide_letters), "gestures": (gestures, erase)}
 
 
-def measure_accuracy(
-    folder: Path, name: str, rates: list[int], draws: int, rounds: int
-) -> None:
+def measure_accuracy(folder: Path, name: str, rates: list[int], draws: int, rounds: int) -> None:
     read, hide = TASKS[name]
     X, y, X_test, y_test, window = read(folder)
     for rate in rates:
@@ -139,9 +137,7 @@ def main() -> None:
     if options.data is None:
         measure_speed(options.speed, options.repeat)
     else:
-        measure_accuracy(
-            options.data, options.task, options.rates, options.draws, options.rounds
-        )
+        measure_accuracy(options.data, options.task, options.rates, options.draws, options.rounds)
 
 
 if __name__ == "__main__":

@@ -329,7 +329,8 @@ class TreeCRF(Estimator):
         """Gain of the splits on each column, as a table: feature, offset, gain.
 
         The offset says where in the window the column is looked at. Only what is in use is listed,
-        the largest gain first; the gain of a split is its own, not that of surrogates. `set_output` chooses the form in which tables are returned.
+        the largest gain first; a surrogate has no gain of its own. `set_output` chooses the form in
+        which tables are returned.
         """
         check_fitted(self)
         offsets, gains = self._gains()

@@ -447,6 +447,45 @@ def test_what_is_no_tree_is_refused(changes, message):
         Forest(GOOD | changes, 2, 2)
 
 
+SURROGATES = {
+    "surrogate_starts": np.array([0, 2, 2, 2, 2, 2, 2]),
+    "surrogate_columns": np.array([1, 0], np.int32),
+    "surrogate_offsets": np.array([0, 1], np.int32),
+    "surrogate_cuts": np.array([0, 1], np.uint8),
+    "surrogate_reversed": np.array([0, 1], np.uint8),
+    "surrogate_sets": np.array([0, -1], np.int32),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fractions": np.full(5, 0.5, np.float32)}, "fractions must have an entry for each node"),
+        *(
+            ({"fractions": np.full(6, f, np.float32)}, "tree 0: a fraction is not between 0 and 1")
+            for f in (-0.1, 1.1, np.nan)
+        ),
+        *(
+            ({name: SURROGATES[name][:-1]}, "arrays of surrogates must have an entry for each")
+            for name in list(SURROGATES)[1:]
+        ),
+        ({"surrogate_starts": np.empty(0, np.int64)}, "surrogates have no splits"),
+        *(
+            ({"surrogate_starts": np.array(starts)}, "surrogates do not belong to the nodes one")
+            for starts in ([0, 2], [1, 2, 2, 2, 2, 2, 2], [0, 2, 1, 2, 2, 2, 2], [0] * 7)
+        ),
+        ({"surrogate_columns": np.array([1, 2], np.int32)}, "the column of a surrogate is out"),
+        ({"surrogate_columns": np.array([1, -1], np.int32)}, "the column of a surrogate is out"),
+        ({"surrogate_offsets": np.array([0, 256], np.int32)}, "the offset of a surrogate is out"),
+        ({"surrogate_sets": np.array([1, -1], np.int32)}, "the set of a surrogate is out of range"),
+    ],
+)
+def test_fractions_and_surrogates_that_make_no_sense_are_refused(changes, message):
+    Forest(GOOD | SURROGATES, 2, 2)
+    with pytest.raises(ValueError, match=message):
+        Forest(GOOD | SURROGATES | changes, 2, 2)
+
+
 @pytest.mark.parametrize(
     ("n_outputs", "n_columns", "message"),
     [

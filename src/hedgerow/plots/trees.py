@@ -43,8 +43,8 @@ def tree(
 ) -> Axes:
     """Draw the tree of a label in a round of boosting.
 
-    Boxes hold questions; those who say yes go up. "missing" stands at the branch that missing values
-    take, "outside" at that of positions beyond the ends of the sequence where it is another one.
+    Boxes hold questions; those who say yes go up. "missing" stands at the branch of missing values,
+    "outside" at that of positions beyond the ends of the sequence where it is another one.
     Leaves hold what the tree adds to the label's score, blue for the label and orange against it. A
     new figure is as large as the tree; on axes that are given letters shrink until the tree has
     room.
