@@ -270,7 +270,7 @@ TEST(one_tree_on_many_threads) {
       return grow_trees(data, examples, kRules, nullptr, 7, kPool, n_threads, stop);
     };
     const std::vector<GrownTree> alone = grow(1);
-    CHECK(alone[0].size() == 2 * kRules.max_leaves - 1);
+    CHECK(std::ssize(alone[0]) == 2 * kRules.max_leaves - 1);
     CHECK(grow(2) == alone && grow(7) == alone);
   }
 }

@@ -1,6 +1,7 @@
 #include "trees/fraction_walker.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "simd.hpp"
@@ -9,30 +10,33 @@
 namespace hedgerow {
 namespace {
 
-// The shares of positions that go left at a split, by their bins.
-HEDGEROW_CLONES void fill_left_shares(const uint8_t* bins, uint8_t cut, double of_missing,
-                                      double* shares) {
+constexpr double kOutside = -1.0;  // in the place of a bin, beyond the ends of a sequence
+
+// Whether some of a block goes left, and right.
+struct Flow {
+  bool left, right;
+};
+
+// Divides the shares of positions at a split: those that go left are written to `left`, and the
+// others stay. What is outside goes left.
+HEDGEROW_CLONES Flow divide(const double* HEDGEROW_RESTRICT bins, double cut, double of_missing,
+                            double* HEDGEROW_RESTRICT here, double* HEDGEROW_RESTRICT left) {
+  uint64_t any_left = 0, any_right = 0;
   for (int64_t i = 0; i < kWalkBlock; ++i) {
     const double of_known = bins[i] <= cut ? 1.0 : 0.0;
-    shares[i] = bins[i] == 0 ? of_missing : of_known;
+    const double share = bins[i] == 0.0 ? of_missing : of_known;
+    const double to_left = here[i] * share, to_right = here[i] * (1.0 - share);
+    left[i] = to_left;
+    here[i] = to_right;
+    any_left |= std::bit_cast<uint64_t>(to_left);
+    any_right |= std::bit_cast<uint64_t>(to_right);
   }
-}
-
-// Moves the shares of positions that go left at a split to another node.
-HEDGEROW_CLONES void divide(const double* left_shares, double* here, double* left) {
-  for (int64_t i = 0; i < kWalkBlock; ++i) {
-    left[i] = here[i] * left_shares[i];
-    here[i] = here[i] * (1.0 - left_shares[i]);
-  }
+  return {any_left != 0, any_right != 0};
 }
 
 // Not cloned: products and sums would be joined where the processor can.
 void add_value(const double* shares, double value, double* values) {
   for (int64_t i = 0; i < kWalkBlock; ++i) values[i] += shares[i] * value;
-}
-
-bool has_any(const double* shares) {
-  return std::any_of(shares, shares + kWalkBlock, [](double share) { return share > 0.0; });
 }
 
 }  // namespace
@@ -82,11 +86,13 @@ class FractionWalker::Walk {
   void read_bins(int64_t begin, int64_t end) {
     edges_.clear();
     for (int64_t t = begin; t < end; ++t) {
-      if (!room_.holds_all(t)) edges_.push_back(t);
+      const bool is_edge = !room_.holds_all(t);
+      if (is_edge) edges_.push_back(t);
       const uint8_t* row = rows_.find(t, copy_.data());
-      uint8_t* lane = bins_.data() + t - begin;
+      double* lane = bins_.data() + t - begin;
       for (const Feature& feature : walker_.features_) {
-        *lane = row[feature.place];
+        const bool is_outside = is_edge && !room_.holds(t, feature.offset);
+        *lane = is_outside ? kOutside : static_cast<double>(row[feature.place]);
         lane += kWalkBlock;
       }
     }
@@ -107,32 +113,40 @@ class FractionWalker::Walk {
         continue;
       }
       shares_.resize(std::max(shares_.size(), place + 2 * kWalkBlock));
-      ask(n, begin);
       double* here = shares_.data() + place;
-      divide(left_shares_, here, here + kWalkBlock);
+      const Flow flow = divide_at(n, begin, here, here + kWalkBlock);
       // The left child is next, and the right one takes the place of their parent.
-      open_.back() = first + arrays_.lefts[n] + 1;
-      if (has_any(here + kWalkBlock))
-        open_.push_back(first + arrays_.lefts[n]);
-      else if (!has_any(here))
-        open_.pop_back();
+      open_.pop_back();
+      if (!flow.right && flow.left) std::copy_n(here + kWalkBlock, kWalkBlock, here);
+      if (flow.right) open_.push_back(first + arrays_.lefts[n] + 1);
+      if (flow.left) open_.push_back(first + arrays_.lefts[n]);
     }
   }
 
-  // Fills the shares that go left at a split.
-  void ask(int64_t n, int64_t begin) {
+  Flow divide_at(int64_t n, int64_t begin, double* here, double* left) {
     const int64_t feature = walker_.feature_numbers_[n];
-    const uint8_t* bins = bins_.data() + feature * kWalkBlock;
+    const double* bins = bins_.data() + feature * kWalkBlock;
     const auto of_missing = static_cast<double>(arrays_.fractions[n]);
+    Flow flow;
     if (arrays_.sets[n] < 0) {
-      fill_left_shares(bins, arrays_.cuts[n], of_missing, left_shares_);
+      flow = divide(bins, static_cast<double>(arrays_.cuts[n]), of_missing, here, left);
     } else {
+      // As if bin 1 were left and bin 2 right.
       for (int64_t i = 0; i < kWalkBlock; ++i)
-        left_shares_[i] = bins[i] == 0 ? of_missing : goes_left(arrays_, n, bins[i]) ? 1.0 : 0.0;
+        by_set_[i] = bins[i] <= 0.0 || goes_left(arrays_, n, static_cast<uint8_t>(bins[i]))
+                         ? std::min(bins[i], 1.0)
+                         : 2.0;
+      flow = divide(by_set_, 1.0, of_missing, here, left);
     }
-    const int offset = walker_.features_[feature].offset;
-    for (const int64_t t : edges_)
-      if (!room_.holds(t, offset)) left_shares_[t - begin] = arrays_.outside_left[n] ? 1.0 : 0.0;
+    if (arrays_.outside_left[n]) return flow;
+    for (const int64_t t : edges_) {
+      const int64_t i = t - begin;
+      if (bins[i] != kOutside) continue;
+      here[i] = left[i];
+      left[i] = 0.0;
+      flow.right = true;
+    }
+    return flow;
   }
 
   const FractionWalker& walker_;
@@ -141,11 +155,11 @@ class FractionWalker::Walk {
   ScoreTable table_;
   FeatureRows rows_;
   std::vector<uint8_t> copy_;   // a row
-  std::vector<uint8_t> bins_;   // (n_features, kWalkBlock)
+  std::vector<double> bins_;    // (n_features, kWalkBlock), or kOutside
   std::vector<int64_t> edges_;  // positions of the block whose windows end early
   std::vector<int64_t> open_;   // nodes still to be walked
   std::vector<double> shares_;  // (n_open, kWalkBlock)
-  double left_shares_[kWalkBlock];
+  double by_set_[kWalkBlock];
   double values_[kWalkBlock];
 };
 

@@ -42,22 +42,25 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
   return chosen;
 }
 
-// Copies positions to the left or to the right, as the marks say, both in order.
-void copy_sides(std::span<const int32_t> positions, const uint8_t* goes_left, int32_t* left,
-                int32_t* right) {
+// Copies positions to the left, to the right or to both, all in order: is_left(i) and is_right(i)
+// say where the i-th goes.
+template <class IsLeft, class IsRight>
+void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const IsRight& is_right,
+                int32_t* left, int32_t* right) {
   constexpr int64_t kTogether = 1024;
   int32_t lefts[kTogether], rights[kTogether];
   const int64_t n = std::ssize(positions);
   for (int64_t begin = 0; begin < n; begin += kTogether) {
-    const int64_t n_some = std::min(kTogether, n - begin);
-    // Each goes to both sides and is kept on one of them: there is no branch to be guessed wrong.
-    int64_t n_left = 0;
-    for (int64_t i = 0; i < n_some; ++i) {
-      lefts[n_left] = rights[i - n_left] = positions[begin + i];
-      n_left += goes_left[begin + i];
+    const int64_t end = std::min(begin + kTogether, n);
+    // Each goes to both sides and is kept where it should: there is no branch to be guessed wrong.
+    int64_t n_left = 0, n_right = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      lefts[n_left] = rights[n_right] = positions[i];
+      n_left += is_left(i);
+      n_right += is_right(i);
     }
     left = std::copy_n(lefts, n_left, left);
-    right = std::copy_n(rights, n_some - n_left, right);
+    right = std::copy_n(rights, n_right, right);
   }
 }
 
@@ -425,7 +428,7 @@ class Grower {
     const PooledArray<int32_t>& at_root = *tree.root_curvatures;
     return part_sums(tree, parent, [&](int64_t i, int32_t t, const Sum& own) {
       if (marks[i] == kNoSide) return left_fraction(own, share, at_root[t]);
-      return marks[i] == kLeftSide ? own : Sum{};
+      return own.only_if(marks[i] == kLeftSide);
     });
   }
 
@@ -463,12 +466,12 @@ class Grower {
       before[i].left_total += before[i - 1].left_total;
     }
     crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
-      Counts next = before[begin / kPieceSize];
-      for (int64_t i = begin; i < end; ++i) {
-        const int32_t t = parent.positions[i];
-        if (!space->sums[t].is_empty()) space->positions[next.left++] = t;
-        if (!sums[t].is_empty()) parent.spare[next.right++] = t;
-      }
+      const Counts& first = before[begin / kPieceSize];
+      const std::span some = parent.positions.subspan(begin, end - begin);
+      copy_sides(
+          some, [&](int64_t i) { return !space->sums[some[i]].is_empty(); },
+          [&](int64_t i) { return !sums[some[i]].is_empty(); },
+          space->positions.data() + first.left, parent.spare.data() + first.right);
     });
     const auto n_left = static_cast<size_t>(before.back().left);
     const auto n_right = static_cast<size_t>(before.back().right);
@@ -593,8 +596,11 @@ class Grower {
     crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
       const int64_t left = n_left[begin / kPieceSize];
       const int64_t right = n_left.back() + begin - left;
-      copy_sides(parent.positions.subspan(begin, end - begin), goes_left + begin,
-                 parent.spare.data() + left, parent.spare.data() + right);
+      copy_sides(
+          parent.positions.subspan(begin, end - begin),
+          [&](int64_t i) { return goes_left[begin + i]; },
+          [&](int64_t i) { return 1 - goes_left[begin + i]; }, parent.spare.data() + left,
+          parent.spare.data() + right);
     });
     return static_cast<size_t>(n_left.back());
   }

@@ -40,6 +40,12 @@ class Sum {
   friend Sum operator+(Sum a, Sum b) { return a += b; }
   friend Sum operator-(Sum a, Sum b) { return a -= b; }
   bool operator==(const Sum&) const = default;
+  // This, or nothing; without a branch, which would be guessed wrong.
+  Sum only_if(bool condition) const {
+    Sum sum;
+    sum.both_ = both_ & (condition ? ~uint64_t{0} : uint64_t{0});
+    return sum;
+  }
 
  private:
   uint64_t both_ = 0;  // the sum of TreeData::filler(), which is never read, may wrap around
