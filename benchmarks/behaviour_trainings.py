@@ -213,6 +213,12 @@ TREES: list[tuple[str, dict[str, Any]]] = [
     ("numbers", {"transitions": "trees", "label_patterns": [], "newton": False, "trim": 0.0}),
     ("partial", {"transitions": "trees", "order": 2, "objective": "pointwise"}),
     ("weighted_rows", {"transitions": "trees", "window": 1, "subsample": 0.5}),
+    *(
+        (data, {"missing": missing, "window": window})
+        for missing in ("fractional", "surrogate", "impute", "indicator")
+        for data, window in (("gaps", 0), ("gaps", 1), ("frames", 1))
+    ),
+    ("gaps", {"missing": "surrogate", "transitions": "trees"}),
     ("numbers", {"newton": False}),
     ("numbers", {"newton": False, "order": 2, "transition_step": "exact"}),
     ("numbers", {"newton": False, "learning_rate": 30.0, "max_step": None}),

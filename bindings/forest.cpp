@@ -29,6 +29,8 @@ void visit_arrays(Visit visit) {
         "uint8, by node. Bins 1 to this one go left; 0 for a split by categories.");
   visit("missing_left", &TreeArrays::missing_left,
         "uint8, by node. Whether missing values go left, unless the split is by categories.");
+  visit("outside_left", &TreeArrays::outside_left,
+        "uint8, by node. Whether positions beyond the ends of a sequence go left.");
   visit("sets", &TreeArrays::sets,
         "int32, by node. Row of `left_sets` for a split by categories, else -1.");
   visit("lefts", &TreeArrays::lefts,
@@ -42,6 +44,23 @@ void visit_arrays(Visit visit) {
         "a split: twice what it lowers the bound on the loss by.");
   visit("weights", &TreeArrays::weights,
         "float32, by node. Sum of the curvatures of a node's examples.");
+  visit("fractions", &TreeArrays::fractions,
+        "float32, by node. Share of missing values that goes left at splits that send them both "
+        "ways; empty if none does.");
+  visit("surrogate_starts", &TreeArrays::surrogate_starts,
+        "int64, (number of nodes + 1,). Surrogates ``surrogate_starts[n]`` to "
+        "``surrogate_starts[n + 1]`` are those of node n, the best first: where its value is "
+        "missing, the first whose own value is there answers. Empty if there are none.");
+  visit("surrogate_columns", &TreeArrays::surrogate_columns,
+        "int32, by surrogate. Column that it asks about.");
+  visit("surrogate_offsets", &TreeArrays::surrogate_offsets,
+        "int32, by surrogate. At which position, relative to the one scored.");
+  visit("surrogate_cuts", &TreeArrays::surrogate_cuts,
+        "uint8, by surrogate. Bins 1 to this one go left; 0 for categories.");
+  visit("surrogate_reversed", &TreeArrays::surrogate_reversed,
+        "uint8, by surrogate. Whether they go right instead, and all others left.");
+  visit("surrogate_sets", &TreeArrays::surrogate_sets,
+        "int32, by surrogate. Row of `left_sets` for categories, else -1.");
   visit("left_sets", &TreeArrays::left_sets,
         "(32 * number of sets,) uint8. A bit for each bin that goes left.");
 }

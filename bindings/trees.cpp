@@ -1,9 +1,12 @@
 #include "trees.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "trees/grow.hpp"
 
@@ -219,14 +222,40 @@ std::tuple<Returned<int32_t>, Returned<float>, Returned<float>> arrays_of_output
           to_numpy(std::move(curvatures))};
 }
 
+MissingRules read_missing(const std::string& name, OptionalArray<const uint8_t, 1> fills) {
+  const std::map<std::string, MissingMethod> methods{{"learned", MissingMethod::kLearned},
+                                                     {"fractional", MissingMethod::kFractional},
+                                                     {"surrogate", MissingMethod::kSurrogate},
+                                                     {"impute", MissingMethod::kImpute},
+                                                     {"indicator", MissingMethod::kIndicator}};
+  const auto method = methods.find(name);
+  check(method != methods.end(), "a way with missing values that is not known");
+  const bool fills_in =
+      method->second == MissingMethod::kImpute || method->second == MissingMethod::kIndicator;
+  check(fills.has_value() == fills_in, "fills are for impute and indicator");
+  MissingRules rules{method->second};
+  if (fills) rules.fills.assign(fills->data(), fills->data() + fills->shape(0));
+  return rules;
+}
+
 GrowthRules read_rules(int max_leaves, int max_depth, double min_child_weight,
                        double min_split_gain, double reg_lambda, double max_step,
                        double learning_rate, double colsample_bytree, double colsample_bynode,
-                       double label_lambda) {
+                       double label_lambda, const std::string& missing,
+                       OptionalArray<const uint8_t, 1> fills) {
   check(max_leaves >= 1 && max_leaves <= kMaxTreeNodes / 2, "max_leaves is out of range");
   check(max_depth >= 0, "max_depth is negative");
-  return {max_leaves, max_depth,     min_child_weight, min_split_gain,   reg_lambda,
-          max_step,   learning_rate, colsample_bytree, colsample_bynode, label_lambda};
+  return {max_leaves,
+          max_depth,
+          min_child_weight,
+          min_split_gain,
+          reg_lambda,
+          max_step,
+          learning_rate,
+          colsample_bytree,
+          colsample_bynode,
+          label_lambda,
+          read_missing(missing, fills)};
 }
 
 std::unique_ptr<ColumnRules> read_column_rules(int32_t n_columns,
@@ -325,7 +354,8 @@ void bind_trees(nb::module_& module) {
       .def(nb::new_(&read_rules), nb::kw_only(), nb::arg("max_leaves"), nb::arg("max_depth"),
            nb::arg("min_child_weight"), nb::arg("min_split_gain"), nb::arg("reg_lambda"),
            nb::arg("max_step"), nb::arg("learning_rate"), nb::arg("colsample_bytree") = 1.0,
-           nb::arg("colsample_bynode") = 1.0, nb::arg("label_lambda") = 0.0);
+           nb::arg("colsample_bynode") = 1.0, nb::arg("label_lambda") = 0.0,
+           nb::arg("missing") = "learned", optional_array("fills") = nb::none());
   nb::class_<ColumnRules>(module, "ColumnRules",
                           "Which way scores go with a column, and which columns may meet.")
       .def(nb::new_(&read_column_rules), nb::kw_only(), nb::arg("n_columns"),

@@ -12,7 +12,8 @@ from reference.model_files import FULL, INVALID, alter, changed, file_of, put, r
 from reference.trainings import saved
 
 NODE_TENSORS = [
-    *("columns", "offsets", "cuts", "missing_left", "sets", "lefts", "values", "gains", "weights")
+    *("columns", "offsets", "cuts", "missing_left", "outside_left", "sets"),
+    *("lefts", "values", "gains", "weights"),
 ]
 TENSORS = [
     *("patterns.offsets", "patterns.labels", "patterns.weights"),
@@ -166,7 +167,7 @@ def test_arrays_that_make_no_sense(estimator, name, change, message):
 )
 def test_older_formats_have_a_tree_for_each_label_in_every_round(change, message):
     def make_old(tensors):
-        for name in ("round_offsets", "outputs", "tree_weights"):
+        for name in ("round_offsets", "outputs", "tree_weights", "outside_left"):
             del tensors[f"trees.{name}"]
 
     data = file_of(TreeCRF)

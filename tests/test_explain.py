@@ -130,7 +130,9 @@ def test_text():
         f"position 1: slow (probability {found.prob:.4g}) against fast ({found.prob_against:.4g})"
     )
     assert lines[2].split() == ["contribution", "feature", "offset", "value"]
-    assert any(line.split()[1:] == ["speed", "0", "missing"] for line in lines)
+    for position, shown in ((0, "outside"), (2, "missing")):  # what stands before them
+        before = str(crf.explain(x, position)).splitlines()
+        assert any(line.split()[1:] == ["speed", "-1", shown] for line in before)
     transitions = [line.split("transition ")[1] for line in lines if "transition" in line]
     assert transitions == ["slow -> [slow]", "[slow] -> fast"]
     assert [line.split(maxsplit=1)[1] for line in lines[-3:]] == [

@@ -223,7 +223,7 @@ def test_a_file_is_readable_without_hedgerow_and_holds_no_pickle(data):
     assert len(digest) == 64
     assert metadata == {}
     content = json.loads(text)
-    assert (content["format"], content["model"]) == (5, "LinearCRF")
+    assert (content["format"], content["model"]) == (6, "LinearCRF")
     for trace in (b"pickle", b"numpy", b"__reduce__", b"builtins", b"c__main__"):
         assert trace not in data
 
@@ -294,6 +294,13 @@ KEPT = {
         make_models.Y,
         [-0.664148654109018, -0.6932440623726885],
     ),
+    "tree_crf_format_6": (
+        "5610fdbd6d51d319b2f1c227def1e7b73608ba738596c8a3f891b06fdea7a9fd",
+        make_models.tree_crf_6,
+        make_models.FRAMES,
+        make_models.Y,
+        [-0.9442962553854185, -0.6826022785543369],
+    ),
 }
 
 
@@ -355,6 +362,16 @@ def test_a_file_of_format_5_keeps_the_weights_of_its_trees():
     assert forest.tree_weights.tolist() == [1.0] * 4 + [0.125] * 12
     assert forest.outputs.tolist() == [0, 1, 2, 3] * 4
     assert forest.round_offsets.tolist() == [0, 4, 8, 12, 16]
+    # Positions outside were missing.
+    np.testing.assert_array_equal(
+        forest.outside_left[forest.sets < 0], forest.missing_left[forest.sets < 0]
+    )
+
+
+def test_files_of_format_6_keep_their_surrogates():
+    forest = load_kept("tree_crf_format_6")._trees.forest
+    assert len(forest.surrogate_starts) == len(forest.columns) + 1
+    assert len(forest.surrogate_columns) > 0
 
 
 # Writing.

@@ -87,10 +87,11 @@ double value_of(const GrownTree& tree, const Problem& problem, int64_t sequence,
     const int64_t place = t + node.offset;
     const bool is_there =
         place >= problem.offsets[sequence] && place < problem.offsets[sequence + 1];
-    const uint8_t seen = node.column >= 2 ? before
-                         : is_there       ? problem.dense[place * 2 + node.column]
-                                          : uint8_t{0};
-    at = node.left + !contains(node.left_bins, seen);
+    const bool asks_label = node.column >= 2;
+    bool left = node.outside_left;
+    if (asks_label || is_there)
+      left = contains(node.left_bins, asks_label ? before : problem.dense[place * 2 + node.column]);
+    at = node.left + !left;
   }
   return tree[at].value;
 }

@@ -70,9 +70,11 @@ struct Table {
   uint8_t at(int64_t t, int32_t column) const { return all[t * n_columns() + column]; }
   // What a feature sees.
   uint8_t at(int64_t t, int32_t column, int offset) const {
+    return is_inside(t, offset) ? at(t + offset, column) : uint8_t{0};
+  }
+  bool is_inside(int64_t t, int offset) const {
     const auto end = std::upper_bound(offsets.begin(), offsets.end(), t);
-    const bool inside = t + offset >= end[-1] && t + offset < *end;
-    return inside ? at(t + offset, column) : uint8_t{0};
+    return t + offset >= end[-1] && t + offset < *end;
   }
   BinTable bins() const {
     return {n_positions,
@@ -139,13 +141,15 @@ void check_histograms(const Table& table, const TreeData& data) {
 int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {
   int32_t at = 0;
   while (tree[at].column >= 0) {
-    const uint8_t bin = table.at(t, tree[at].column, tree[at].offset);
-    at = tree[at].left + (contains(tree[at].left_bins, bin) ? 0 : 1);
+    const TreeNode& node = tree[at];
+    const uint8_t bin = table.at(t, node.column, node.offset);
+    const bool is_inside = table.is_inside(t, node.offset);
+    at = node.left + !(is_inside ? contains(node.left_bins, bin) : node.outside_left);
   }
   return at;
 }
 
-constexpr GrowthRules kRules{
+const GrowthRules kRules{
     .max_leaves = 20,
     .max_depth = 6,
     .min_child_weight = 0.5,
@@ -266,7 +270,7 @@ TEST(one_tree_on_many_threads) {
       return grow_trees(data, examples, kRules, nullptr, 7, kPool, n_threads, stop);
     };
     const std::vector<GrownTree> alone = grow(1);
-    CHECK(alone[0].size() == 2 * kRules.max_leaves - 1);
+    CHECK(std::ssize(alone[0]) == 2 * kRules.max_leaves - 1);
     CHECK(grow(2) == alone && grow(7) == alone);
   }
 }
@@ -290,6 +294,49 @@ TEST(growth_rules) {
   rules = kRules;
   rules.min_split_gain = 1e6;
   CHECK(grow_trees(data, examples, rules, nullptr, 7, kPool, 1, stop)[0].size() == 1);
+}
+
+// Whatever is done with missing values, children add up to their parent, threads change nothing,
+// and forests are trees.
+TEST(missing_values) {
+  const Table table({200, 1, 60}, 6, 4);
+  Stop stop(nullptr);
+  const TreeData data(table.bins(), table.windows(1, 1), 1, stop);
+  const Examples examples(
+      {random_derivatives(table.n_positions, 1.0), random_derivatives(table.n_positions, 0.6)},
+      kPool);
+  for (const MissingMethod method : {MissingMethod::kFractional, MissingMethod::kSurrogate,
+                                     MissingMethod::kImpute, MissingMethod::kIndicator}) {
+    GrowthRules rules = kRules;
+    rules.missing.method = method;
+    if (!rules.missing.leaves_out()) rules.missing.fills.assign(table.n_columns(), 1);
+    const auto grow = [&](int n_threads) {
+      return grow_trees(data, examples, rules, nullptr, 7, kPool, n_threads, stop);
+    };
+    const std::vector<GrownTree> trees = grow(1);
+    CHECK(trees == grow(3));
+    for (const GrownTree& tree : trees)
+      for (const TreeNode& node : tree) {
+        if (node.column < 0) continue;
+        CHECK_NEAR(tree[node.left].weight + tree[node.left + 1].weight, node.weight,
+                   1e-5 * node.weight);
+        CHECK((node.fraction >= 0.0f) == (method == MissingMethod::kFractional));
+        CHECK(node.surrogates.empty() || method == MissingMethod::kSurrogate);
+      }
+    const Forest forest = build_forest(trees);
+    check_trees(forest.trees(), 2, table.n_columns());
+    const Forest joined = Forest::join(2, {&forest, &forest});
+    check_trees(joined.trees(), 2, table.n_columns());
+    const auto n_scores = static_cast<size_t>(2 * table.n_positions);
+    std::vector<double> once(n_scores, 0.0), twice(n_scores, 0.0);
+    const auto add = [&](const Forest& trees, double* scores, int n_threads) {
+      trees.add_scores(table.bins(), std::ssize(table.offsets) - 1, table.offsets.data(), scores,
+                       scores, n_threads, stop);
+    };
+    for (int i = 0; i < 2; ++i) add(forest, once.data(), 1);
+    add(joined, twice.data(), 3);
+    CHECK(once == twice);
+  }
 }
 
 // Values go the way of the columns, columns of a branch are of one group, and the rules notice if

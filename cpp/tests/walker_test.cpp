@@ -52,11 +52,10 @@ struct Bins {
             entry_offsets.data(), attributes.data(), attribute_bins.data(), n_bins.data(),
             defaults.data(),      categorical.data()};
   }
-  uint8_t look(int64_t sequence, int64_t t, int32_t column, int offset) const {
-    const int64_t at = t + offset;
-    if (at < offsets[sequence] || at >= offsets[sequence + 1]) return 0;
-    return all[at * (n_dense + n_attributes) + column];
+  bool is_inside(int64_t sequence, int64_t t) const {
+    return t >= offsets[sequence] && t < offsets[sequence + 1];
   }
+  uint8_t at(int64_t t, int32_t column) const { return all[t * (n_dense + n_attributes) + column]; }
 };
 
 // Numbers whose bins these are, for columns with the cuts 0.5, 1.5 and so on.
@@ -87,7 +86,8 @@ void repeat_last(TreeArrays& trees) {
     trees.values.push_back(static_cast<float>(uniform(-1, 1)));
     for (auto* numbers : {&trees.columns, &trees.offsets, &trees.sets, &trees.lefts})
       numbers->push_back(int32_t{(*numbers)[n]});
-    for (auto* bytes : {&trees.cuts, &trees.missing_left}) bytes->push_back(uint8_t{(*bytes)[n]});
+    for (auto* bytes : {&trees.cuts, &trees.missing_left, &trees.outside_left})
+      bytes->push_back(uint8_t{(*bytes)[n]});
     for (auto* zeros : {&trees.gains, &trees.weights}) zeros->push_back(0.0f);
   }
   trees.tree_offsets.push_back(trees.n_nodes());
@@ -109,7 +109,8 @@ TreeArrays random_trees(const Bins& bins, int n_trees, int max_splits, int reach
       trees.values.push_back(static_cast<float>(uniform(-1, 1)));
     }
     const auto end = static_cast<size_t>(first + n_nodes);
-    for (auto* zeros : {&trees.cuts, &trees.missing_left}) zeros->resize(end, 0);
+    for (auto* zeros : {&trees.cuts, &trees.missing_left, &trees.outside_left})
+      zeros->resize(end, 0);
     trees.offsets.resize(end, 0);
     for (auto* none : {&trees.sets, &trees.lefts}) none->resize(end, -1);
     for (auto* zeros : {&trees.gains, &trees.weights}) zeros->resize(end, 0.0f);
@@ -123,6 +124,7 @@ TreeArrays random_trees(const Bins& bins, int n_trees, int max_splits, int reach
       trees.columns[n] = static_cast<int32_t>(below(bins.n_dense + bins.n_attributes));
       trees.offsets[n] = static_cast<int32_t>(below(2 * reach + 1)) - reach;
       trees.missing_left[n] = static_cast<uint8_t>(below(2));
+      trees.outside_left[n] = static_cast<uint8_t>(below(2));
       trees.cuts[n] = static_cast<uint8_t>(1 + below(bins.n_bins[trees.columns[n]]));
     }
     trees.tree_offsets.push_back(trees.n_nodes());
@@ -136,8 +138,12 @@ TreeArrays random_trees(const Bins& bins, int n_trees, int max_splits, int reach
 float walk(const TreeArrays& trees, int64_t tree, const Bins& bins, int64_t sequence, int64_t t) {
   int64_t n = trees.tree_offsets[tree];
   while (trees.columns[n] >= 0) {
-    const uint8_t bin = bins.look(sequence, t, trees.columns[n], trees.offsets[n]);
-    const bool left = bin == 0 ? trees.missing_left[n] != 0 : bin <= trees.cuts[n];
+    const int64_t seen = t + trees.offsets[n];
+    bool left = trees.outside_left[n] != 0;
+    if (bins.is_inside(sequence, seen)) {
+      const uint8_t bin = bins.at(seen, trees.columns[n]);
+      left = bin == 0 ? trees.missing_left[n] != 0 : bin <= trees.cuts[n];
+    }
     n = trees.tree_offsets[tree] + trees.lefts[n] + (left ? 0 : 1);
   }
   return trees.values[n];

@@ -20,19 +20,23 @@ void AskedAttributes::Numbers::add(int32_t attribute, int32_t number) {
 }
 
 AskedAttributes::AskedAttributes(const TreeArrays& trees, int32_t n_dense) {
-  for (int64_t n = 0; n < trees.n_nodes(); ++n) {
-    if (trees.columns[n] < 0) continue;
-    before_ = std::max(before_, -trees.offsets[n]);
-    after_ = std::max(after_, trees.offsets[n]);
-  }
+  // Calls ask(column, offset) for all splits and surrogates.
+  const auto for_each_question = [&](auto ask) {
+    for (int64_t n = 0; n < trees.n_nodes(); ++n)
+      if (trees.columns[n] >= 0) ask(trees.columns[n], trees.offsets[n]);
+    for (int64_t i = 0; i < trees.n_surrogates(); ++i)
+      ask(trees.surrogate_columns[i], trees.surrogate_offsets[i]);
+  };
+  for_each_question([&](int32_t, int32_t offset) {
+    before_ = std::max(before_, -offset);
+    after_ = std::max(after_, offset);
+  });
   numbers_.resize(n_offsets());
-  for (int64_t n = 0; n < trees.n_nodes(); ++n) {
-    if (trees.columns[n] < n_dense || trees.columns[n] < 0) continue;
-    const Feature feature{trees.columns[n] - n_dense, trees.offsets[n]};
-    if (find(feature.attribute, feature.offset) >= 0) continue;
-    numbers_[feature.offset + before_].add(feature.attribute, size());
-    features_.push_back(feature);
-  }
+  for_each_question([&](int32_t column, int32_t offset) {
+    if (column < n_dense || find(column - n_dense, offset) >= 0) return;
+    numbers_[offset + before_].add(column - n_dense, size());
+    features_.push_back({column - n_dense, offset});
+  });
 }
 
 std::vector<uint8_t> AskedAttributes::default_bins(const BinTable& bins) const {

@@ -14,12 +14,6 @@ namespace {
 constexpr int64_t kRun = 1 << 13;  // positions that are scored in one go, in whole sequences
 constexpr int64_t kPiece = 256;    // of these, by one thread
 
-bool goes_left(const TreeArrays& trees, int64_t node, uint8_t bin) {
-  const int64_t row = trees.sets[node];
-  if (row < 0) return bin_test(trees, node).goes_left(bin);
-  return (trees.left_sets[row * kSetBytes + (bin >> 3)] >> (bin & 7)) & 1;
-}
-
 // out[e] = edges[e] + added[of_edges[e]]; `out` may be the edges.
 HEDGEROW_CLONES void add_to_edges(const int32_t* of_edges, const float* added, int64_t n_edges,
                                   const float* edges, float* out) {
@@ -69,7 +63,7 @@ class TreeOfContexts {
         nodes.push_back(resolve(trees_.lefts[node], context));
         nodes.push_back(resolve(trees_.lefts[node] + 1, context));
       }
-      append_node(node, left, out);
+      append_node(trees_, node, left, out);
     }
     out.outputs.push_back(static_cast<int32_t>(out.outputs.size()));
     out.tree_offsets.push_back(first + std::ssize(nodes));
@@ -87,22 +81,6 @@ class TreeOfContexts {
       node = trees_.lefts[first_ + node] + !is_left(first_ + node, context);
     return node;
   }
-  void append_node(int64_t node, int32_t left, TreeArrays& out) const {
-    const int64_t set = trees_.sets[node];
-    out.columns.push_back(trees_.columns[node]);
-    out.offsets.push_back(trees_.offsets[node]);
-    out.cuts.push_back(trees_.cuts[node]);
-    out.missing_left.push_back(trees_.missing_left[node]);
-    out.sets.push_back(set < 0 ? -1 : static_cast<int32_t>(out.n_sets()));
-    out.lefts.push_back(left);
-    out.values.push_back(trees_.values[node]);
-    out.gains.push_back(trees_.gains[node]);
-    out.weights.push_back(trees_.weights[node]);
-    if (set >= 0)
-      out.left_sets.insert(out.left_sets.end(), trees_.left_sets.begin() + set * kSetBytes,
-                           trees_.left_sets.begin() + (set + 1) * kSetBytes);
-  }
-
   const TreeArrays& trees_;
   int64_t first_;
   int output_;

@@ -69,6 +69,7 @@ void TreeData::transpose(int n_threads, Stop& stop) {
 // A dense column is worth listing if at least half of its positions are in one bin.
 void TreeData::choose_sparse_columns(int n_threads, Stop& stop) {
   is_full_.assign(bins_.n_columns(), 0);
+  may_miss_.assign(bins_.n_columns(), 0);
   first_bins_.assign(bins_.n_columns(), 1);
   column_defaults_.resize(bins_.n_columns());
   parallel_for(bins_.n_dense, n_threads, stop, [&](int64_t task) {
@@ -79,12 +80,21 @@ void TreeData::choose_sparse_columns(int n_threads, Stop& stop) {
     const auto most = std::max_element(counts.begin(), counts.end());
     column_defaults_[c] = static_cast<uint8_t>(most - counts.begin());
     is_full_[c] = 2 * *most < bins_.n_positions;
+    may_miss_[c] = counts[0] > 0;
     if (counts[0] > 0 && column_defaults_[c] != 0) first_bins_[c] = 0;
   });
-  std::copy_n(bins_.default_bins, bins_.n_attributes, column_defaults_.begin() + bins_.n_dense);
+  for (int32_t c = 0; c < bins_.n_dense; ++c) full_may_miss_ |= is_full_[c] && may_miss_[c];
+  for (int32_t a = 0; a < bins_.n_attributes; ++a) {
+    column_defaults_[bins_.n_dense + a] = bins_.default_bins[a];
+    may_miss_[bins_.n_dense + a] = bins_.default_bins[a] == 0;
+  }
   if (bins_.entry_offsets == nullptr) return;
   for (int64_t e = 0; e < bins_.entry_offsets[bins_.n_positions]; ++e)
-    if (bins_.attribute_bins[e] == 0) first_bins_[bins_.n_dense + bins_.attributes[e]] = 0;
+    if (bins_.attribute_bins[e] == 0) {
+      const int32_t column = bins_.n_dense + bins_.attributes[e];
+      first_bins_[column] = 0;
+      may_miss_[column] = 1;
+    }
 }
 
 void TreeData::number_slots() {

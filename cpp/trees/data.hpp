@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "large_vector.hpp"
@@ -138,6 +139,10 @@ class TreeData {
   int32_t slot_column(int32_t slot) const { return slot_columns_[slot]; }
   bool has_sparse() const { return full_features_.size() < static_cast<size_t>(n_features()); }
   bool is_full(int32_t column) const { return is_full_[column]; }
+  // Whether a column misses values anywhere; and whether a full one does.
+  bool may_miss(int32_t column) const { return may_miss_[column]; }
+  bool full_may_miss() const { return full_may_miss_; }
+  bool may_miss_any() const { return std::ranges::any_of(may_miss_, std::identity()); }
   int32_t first_slot(int32_t column) const { return first_slots_[column]; }
   int32_t end_slot(int32_t column) const { return first_slots_[column + 1]; }
   uint8_t default_bin(int32_t column) const { return column_defaults_[column]; }
@@ -170,7 +175,9 @@ class TreeData {
   BinTable bins_;
   Windows windows_;
   Room room_;
-  std::vector<uint8_t> is_full_;          // by column
+  std::vector<uint8_t> is_full_;   // by column
+  std::vector<uint8_t> may_miss_;  // by column
+  bool full_may_miss_ = false;
   std::vector<uint8_t> column_defaults_;  // by column
   std::vector<uint8_t> first_bins_;       // by column: 0 if it has missing values, else 1
   std::vector<int32_t> first_slots_;      // (n_columns + 1,)

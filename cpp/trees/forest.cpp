@@ -6,8 +6,10 @@
 namespace hedgerow {
 
 Forest::Shared::Shared(TreeArrays arrays)
-    : trees(std::move(arrays)), asks_numbers(ValueWalker::suits(trees)) {
-  for (const int32_t column : trees.columns) n_columns = std::max(n_columns, column + 1);
+    : trees(std::move(arrays)),
+      asks_numbers(!trees.asks_more_of_missing() && ValueWalker::suits(trees)) {
+  for (const auto* columns : {&trees.columns, &trees.surrogate_columns})
+    for (const int32_t column : *columns) n_columns = std::max(n_columns, column + 1);
 }
 
 Forest::Forest(int n_outputs, TreeArrays trees, std::vector<double> tree_weights)

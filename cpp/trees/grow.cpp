@@ -13,7 +13,10 @@
 
 #include "random.hpp"
 #include "require.hpp"
+#include "trees/fractions.hpp"
 #include "trees/growing_tree.hpp"
+#include "trees/sides.hpp"
+#include "trees/surrogates.hpp"
 
 namespace hedgerow {
 namespace {
@@ -39,22 +42,25 @@ std::vector<uint8_t> choose_features(int64_t n, const std::vector<uint8_t>& amon
   return chosen;
 }
 
-// Copies positions to the left or to the right, as the marks say, both in order.
-void copy_sides(std::span<const int32_t> positions, const uint8_t* goes_left, int32_t* left,
-                int32_t* right) {
+// Copies positions to the left, to the right or to both, all in order: is_left(i) and is_right(i)
+// say where the i-th goes.
+template <class IsLeft, class IsRight>
+void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const IsRight& is_right,
+                int32_t* left, int32_t* right) {
   constexpr int64_t kTogether = 1024;
   int32_t lefts[kTogether], rights[kTogether];
   const int64_t n = std::ssize(positions);
   for (int64_t begin = 0; begin < n; begin += kTogether) {
-    const int64_t n_some = std::min(kTogether, n - begin);
-    // Each goes to both sides and is kept on one of them: there is no branch to be guessed wrong.
-    int64_t n_left = 0;
-    for (int64_t i = 0; i < n_some; ++i) {
-      lefts[n_left] = rights[i - n_left] = positions[begin + i];
-      n_left += goes_left[begin + i];
+    const int64_t end = std::min(begin + kTogether, n);
+    // Each goes to both sides and is kept where it should: there is no branch to be guessed wrong.
+    int64_t n_left = 0, n_right = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      lefts[n_left] = rights[n_right] = positions[i];
+      n_left += is_left(i);
+      n_right += is_right(i);
     }
     left = std::copy_n(lefts, n_left, left);
-    right = std::copy_n(rights, n_some - n_left, right);
+    right = std::copy_n(rights, n_right, right);
   }
 }
 
@@ -172,7 +178,8 @@ class Grower {
     crew_.share(std::ssize(branches), [&](int64_t i) {
       const Crew::AtWork at_work(crew_);
       OpenNode& node = branches[i];
-      GrowingTree branch{tree.key, tree.rules, tree.rows, tree.features, tree.directions};
+      GrowingTree branch{tree.key,      tree.rules,      tree.rows,
+                         tree.features, tree.directions, tree.root_curvatures};
       branch.nodes = {tree.nodes[node.node]};
       const int64_t n_examples = node.n_examples();
       Frontier frontier(false);
@@ -189,8 +196,8 @@ class Grower {
 
   GrowingTree plant(const Units& units, int output, uint64_t key) const {
     const SplitRules rules{rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
-                           units.gradient, units.curvature};
-    GrowingTree tree{key, rules, nullptr, {}, nullptr};
+                           units.gradient,    units.curvature,         &rules_.missing};
+    GrowingTree tree{key, rules, nullptr, {}, nullptr, nullptr};
     if (column_rules_ != nullptr && column_rules_->has_monotone(output))
       tree.directions = column_rules_->directions(output);
     if (column_rules_ != nullptr && column_rules_->has_unused(output))
@@ -234,17 +241,33 @@ class Grower {
       std::iota(root.contexts.begin(), root.contexts.end(), 0);
     }
     if (is_joint(tree)) fill_joint(*tree.rows, root);
+    if (rules_.missing.method == MissingMethod::kFractional && data_.may_miss_any())
+      tree.root_curvatures = copy_curvatures(root);
     add_leaf(tree, root);
     return {std::move(root)};
+  }
+
+  std::shared_ptr<const PooledArray<int32_t>> copy_curvatures(const OpenNode& node) const {
+    const auto copies = std::make_shared<PooledArray<int32_t>>(pool_, data_.bins().n_positions);
+    for (const int32_t t : node.positions)
+      (*copies)[t] = static_cast<int32_t>(node.space->sums[t].curvature());
+    return copies;
   }
 
   void count(const GrowingTree& tree, Pending& pending) {
     OpenNode& node = pending.counted;
     if (!may_split(tree, node) && !(pending.sibling && may_split(tree, *pending.sibling))) return;
-    node.histogram = take_histogram();
-    builder_.fill({node.positions, node.space->sums.data()}, pending.of_parent.get(),
-                  *node.histogram);
+    if (node.histogram == nullptr)
+      node.histogram = count_examples(node.positions, *node.space, pending.of_parent.get());
     if (tree.rows != nullptr) count_contexts(*tree.rows, node);
+  }
+
+  std::unique_ptr<Histogram> count_examples(std::span<const int32_t> positions, const Space& space,
+                                            const Histogram* of_parent) {
+    std::unique_ptr<Histogram> histogram = take_histogram();
+    builder_.fill({positions, space.sums.data()}, of_parent, *histogram);
+    histogram->contexts.clear();  // of its last use
+    return histogram;
   }
 
   void count_contexts(const ContextRows& rows, OpenNode& node) {
@@ -290,21 +313,23 @@ class Grower {
     node.offset = split.offset;
     node.categorical = split.categorical;
     node.left_bins = split.left_bins;
+    node.outside_left = split.outside_left;
     node.left = static_cast<int32_t>(tree.nodes.size());
     node.gain = static_cast<float>(split.gain);
     ++tree.n_leaves;
-    auto [left, right] = asks_labels(split) ? part_contexts(tree, parent) : part_positions(parent);
+    auto [left, right] = part(tree, parent);
     left.depth = right.depth = parent.depth + 1;
-    left.total = split.left;
-    right.total = parent.total - split.left;
-    std::tie(left.bounds, right.bounds) = bounds_of_children(tree, parent);
+    right.total = parent.total - left.total;
+    std::tie(left.bounds, right.bounds) = bounds_of_children(tree, parent, left.total);
     if (column_rules_ != nullptr && column_rules_->limits_interactions())
       left.branch = right.branch = asks_labels(split)
                                        ? std::move(parent.branch)
                                        : extend(std::move(parent.branch), split.column);
     add_leaf(tree, left);
     add_leaf(tree, right);
-    if (left.n_examples() > right.n_examples()) std::swap(left, right);
+    const bool counts_left = left.histogram != nullptr || (right.histogram == nullptr &&
+                                                           left.n_examples() <= right.n_examples());
+    if (!counts_left) std::swap(left, right);
     return {std::move(left), std::move(right), std::move(parent.histogram)};
   }
 
@@ -325,13 +350,44 @@ class Grower {
   // Columns behind those of X are the labels before a position.
   bool asks_labels(const Split& split) const { return split.column >= data_.bins().n_columns(); }
 
-  // The children of a node by a question about a column. Partitioned examples are where there was
-  // room.
-  std::pair<OpenNode, OpenNode> part_positions(const OpenNode& parent) {
-    const size_t n_left = partition(parent);
+  // The children of a node, and what those on the left add up to.
+  std::pair<OpenNode, OpenNode> part(GrowingTree& tree, const OpenNode& parent) {
+    const Split& split = parent.split;
+    if (asks_labels(split)) return part_contexts(tree, parent);
+    if (rules_.missing.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent);
+    if (rules_.missing.method == MissingMethod::kFractional) {
+      float& fraction = tree.nodes[parent.node].fraction;
+      fraction = static_cast<float>(static_cast<double>(split.left.curvature()) /
+                                    static_cast<double>(split.known.curvature()));
+      if (split.known != parent.total) return part_fractions(tree, parent, fraction);
+    }
+    return part_positions(parent, mark_sides(parent, false), split.left);
+  }
+
+  // Marks the sides of a node's examples, and returns how many go left in each piece of them.
+  std::vector<int64_t> mark_sides(const OpenNode& parent, bool leaves_out) {
+    const int64_t n = parent.n_examples();
+    uint8_t* marks = parent.space->goes_left.data() + parent.first;
+    const Sides sides(data_, parent.split, leaves_out);
+    std::vector<int64_t> n_left((n + kPieceSize - 1) / kPieceSize);
+    crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
+      stop_.check();
+      n_left[begin / kPieceSize] =
+          sides.fill(parent.positions.subspan(begin, end - begin), marks + begin);
+    });
+    return n_left;
+  }
+
+  // The children of a node whose examples are marked, with so many on the left in each piece of
+  // them. Partitioned examples are where there was room.
+  std::pair<OpenNode, OpenNode> part_positions(const OpenNode& parent,
+                                               const std::vector<int64_t>& n_left_of_pieces,
+                                               const Sum& left_total) {
+    const size_t n_left = partition(parent, n_left_of_pieces);
     OpenNode left{.first = parent.first,
                   .positions = parent.spare.first(n_left),
                   .spare = parent.positions.first(n_left),
+                  .total = left_total,
                   .space = parent.space,
                   .contexts = parent.contexts};
     OpenNode right{.first = parent.first + static_cast<int64_t>(n_left),
@@ -343,22 +399,51 @@ class Grower {
   }
 
   // The children of a node by a question about a label before. Both may have examples at a
-  // position, of different contexts: those on the left get arrays of their own.
+  // position, of different contexts.
   std::pair<OpenNode, OpenNode> part_contexts(const GrowingTree& tree, const OpenNode& parent) {
     const ContextRows& rows = *tree.rows;
-    const std::array<uint8_t, 256> is_left = mark_bins(parent.split.left_bins);
+    std::array<uint8_t, 256> is_left;
+    for (int bin = 0; bin < 256; ++bin)
+      is_left[bin] = contains(parent.split.left_bins, static_cast<uint8_t>(bin));
     const int lag = parent.split.column - data_.bins().n_columns();
+    const auto select = [&](bool on_left) {
+      return rows.select(parent.contexts, lag, is_left.data(), on_left);
+    };
+    const std::vector<int32_t> on_left = select(true);
+    auto [left, right] = part_sums(
+        tree, parent, [&](int64_t, int32_t t, const Sum&) { return rows.sum(t, on_left); });
+    left.contexts = on_left;
+    right.contexts = select(false);
+    if (is_joint(tree))
+      for (const OpenNode* child : {&left, &right}) fill_joint(rows, *child);
+    return {std::move(left), std::move(right)};
+  }
+
+  // The children of a node by a question about a column that misses values: these go both ways,
+  // this share of them to the left.
+  std::pair<OpenNode, OpenNode> part_fractions(const GrowingTree& tree, const OpenNode& parent,
+                                               double share) {
+    mark_sides(parent, true);
+    const uint8_t* marks = parent.space->goes_left.data() + parent.first;
+    const PooledArray<int32_t>& at_root = *tree.root_curvatures;
+    return part_sums(tree, parent, [&](int64_t i, int32_t t, const Sum& own) {
+      if (marks[i] == kNoSide) return left_fraction(own, share, at_root[t]);
+      return own.only_if(marks[i] == kLeftSide);
+    });
+  }
+
+  // The children of a node that may both have examples at a position: left_of(i, t, sum) is what
+  // goes left of the sum of the i-th example, which is at position t. Those on the left get arrays
+  // of their own.
+  template <class LeftOf>
+  std::pair<OpenNode, OpenNode> part_sums(const GrowingTree& tree, const OpenNode& parent,
+                                          const LeftOf& left_of) {
     const auto n = static_cast<size_t>(parent.n_examples());
     const auto space = std::make_shared<Space>(pool_, parent.n_examples(), data_.bins().n_positions,
                                                is_joint(tree));
-    OpenNode left{.first = 0,
-                  .space = space,
-                  .contexts = rows.select(parent.contexts, lag, is_left.data(), true)};
-    OpenNode right{.first = parent.first,
-                   .space = parent.space,
-                   .contexts = rows.select(parent.contexts, lag, is_left.data(), false)};
     struct Counts {
       int64_t left = 0, right = 0;
+      Sum left_total{};
     };
     std::vector<Counts> before((n + kPieceSize - 1) / kPieceSize + 1);
     Sum* sums = parent.space->sums.data();
@@ -367,39 +452,99 @@ class Grower {
       Counts& counts = before[begin / kPieceSize + 1];
       for (int64_t i = begin; i < end; ++i) {
         const int32_t t = parent.positions[i];
-        space->sums[t] = rows.sum(t, left.contexts);
-        sums[t] -= space->sums[t];
-        counts.left += !space->sums[t].is_empty();
+        const Sum left = left_of(i, t, sums[t]);
+        space->sums[t] = left;
+        sums[t] -= left;
+        counts.left_total += left;
+        counts.left += !left.is_empty();
         counts.right += !sums[t].is_empty();
       }
     });
     for (size_t i = 1; i < before.size(); ++i) {
       before[i].left += before[i - 1].left;
       before[i].right += before[i - 1].right;
+      before[i].left_total += before[i - 1].left_total;
     }
     crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
-      Counts next = before[begin / kPieceSize];
-      for (int64_t i = begin; i < end; ++i) {
-        const int32_t t = parent.positions[i];
-        if (!space->sums[t].is_empty()) space->positions[next.left++] = t;
-        if (!sums[t].is_empty()) parent.spare[next.right++] = t;
-      }
+      const Counts& first = before[begin / kPieceSize];
+      const std::span some = parent.positions.subspan(begin, end - begin);
+      copy_sides(
+          some, [&](int64_t i) { return !space->sums[some[i]].is_empty(); },
+          [&](int64_t i) { return !sums[some[i]].is_empty(); },
+          space->positions.data() + first.left, parent.spare.data() + first.right);
     });
     const auto n_left = static_cast<size_t>(before.back().left);
     const auto n_right = static_cast<size_t>(before.back().right);
-    left.positions = {space->positions.data(), n_left};
-    left.spare = {space->spare.data(), n_left};
-    right.positions = parent.spare.first(n_right);
-    right.spare = parent.positions.first(n_right);
-    if (is_joint(tree))
-      for (const OpenNode* child : {&left, &right}) fill_joint(rows, *child);
+    OpenNode left{.first = 0,
+                  .positions = {space->positions.data(), n_left},
+                  .spare = {space->spare.data(), n_left},
+                  .total = before.back().left_total,
+                  .space = space};
+    OpenNode right{.first = parent.first,
+                   .positions = parent.spare.first(n_right),
+                   .spare = parent.positions.first(n_right),
+                   .space = parent.space};
     return {std::move(left), std::move(right)};
+  }
+
+  // The children of a node by a question about a column: where it is missing, surrogates answer.
+  // The child with fewer known values has a histogram.
+  std::pair<OpenNode, OpenNode> part_by_surrogates(GrowingTree& tree, const OpenNode& parent) {
+    std::vector<int64_t> n_left = mark_sides(parent, true);
+    uint8_t* marks = parent.space->goes_left.data() + parent.first;
+    const Split& split = parent.split;
+    std::array<std::vector<int32_t>, 3> by_side;  // positions
+    for (int64_t i = 0; i < parent.n_examples(); ++i)
+      by_side[marks[i]].push_back(parent.positions[i]);
+    const bool is_left = by_side[kLeftSide].size() <= by_side[kRightSide].size();
+    const auto count_side = [&](const std::vector<int32_t>& positions) {
+      return count_examples(positions, *parent.space, parent.histogram.get());
+    };
+    std::unique_ptr<Histogram> fewer = count_side(by_side[is_left ? kLeftSide : kRightSide]);
+    std::unique_ptr<Histogram> missing;
+    if (!by_side[kNoSide].empty()) missing = count_side(by_side[kNoSide]);
+    std::vector<Surrogate>& surrogates = tree.nodes[parent.node].surrogates;
+    surrogates = find_surrogates(data_,
+                                 {{parent.histogram.get(), parent.total},
+                                  {missing.get(), parent.total - split.known},
+                                  {fewer.get(), is_left ? split.left : split.known - split.left},
+                                  is_left},
+                                 split, choose_surrogate_features(tree, parent), tree.directions);
+    give_back(std::move(missing));
+    Sum left_total = split.left;
+    std::vector<int32_t> joining;  // positions that join those with a histogram
+    for (int64_t i = 0; i < parent.n_examples(); ++i) {
+      if (marks[i] != kNoSide) continue;
+      const int32_t t = parent.positions[i];
+      const bool goes_left = goes_left_by(surrogates, split, data_, t);
+      marks[i] = goes_left ? kLeftSide : kRightSide;
+      n_left[i / kPieceSize] += goes_left;
+      if (goes_left) left_total += parent.space->sums[t];
+      if (goes_left == is_left) joining.push_back(t);
+    }
+    if (!joining.empty()) {
+      std::unique_ptr<Histogram> more = count_side(joining);
+      add(*fewer, *more);
+      give_back(std::move(more));
+    }
+    auto children = part_positions(parent, n_left, left_total);
+    (is_left ? children.first : children.second).histogram = std::move(fewer);
+    return children;
+  }
+
+  // What may stand in for a split, see choose_node_features: its own column may be in the branch.
+  const uint8_t* choose_surrogate_features(const GrowingTree& tree, const OpenNode& parent) {
+    if (column_rules_ == nullptr || !column_rules_->limits_interactions())
+      return tree.features.empty() ? nullptr : tree.features.data();
+    fill_branch_features(tree, extend(parent.branch, parent.split.column));
+    return branch_features_.data();
   }
 
   // What is on one side of a split on a monotone column must stay there, however it is split again:
   // no leaf goes beyond the middle between the steps that the two children would take as leaves.
   std::pair<StepBounds, StepBounds> bounds_of_children(const GrowingTree& tree,
-                                                       const OpenNode& parent) const {
+                                                       const OpenNode& parent,
+                                                       const Sum& left_total) const {
     StepBounds left = parent.bounds, right = parent.bounds;
     const Split& split = parent.split;
     if (tree.directions == nullptr || asks_labels(split)) return {left, right};
@@ -408,7 +553,7 @@ class Grower {
     const auto step_of = [&](const Sum& sum) {
       return step(tree, sum, curvature(tree, sum), parent.bounds);
     };
-    const double middle = std::midpoint(step_of(split.left), step_of(parent.total - split.left));
+    const double middle = std::midpoint(step_of(left_total), step_of(parent.total - left_total));
     (direction == kRising ? left.upper : left.lower) = middle;
     (direction == kRising ? right.lower : right.upper) = middle;
     return {left, right};
@@ -424,7 +569,7 @@ class Grower {
   const uint8_t* choose_node_features(const GrowingTree& tree, const OpenNode& node) {
     const std::vector<uint8_t>* among = &tree.features;
     if (!node.branch.empty()) {
-      fill_branch_features(tree, node);
+      fill_branch_features(tree, node.branch);
       among = &branch_features_;
     }
     if (rules_.colsample_bynode >= 1.0) return among->empty() ? nullptr : among->data();
@@ -433,9 +578,9 @@ class Grower {
     return node_features_.data();
   }
 
-  // Features of the tree whose columns may be used below those of the node's branch.
-  void fill_branch_features(const GrowingTree& tree, const OpenNode& node) {
-    const std::vector<uint8_t> columns = column_rules_->allowed_below(node.branch);
+  // Features of the tree whose columns may be used below those of a branch.
+  void fill_branch_features(const GrowingTree& tree, const std::vector<int32_t>& branch) {
+    const std::vector<uint8_t> columns = column_rules_->allowed_below(branch);
     branch_features_.resize(data_.n_features());
     for (size_t f = 0; f < branch_features_.size(); ++f)
       branch_features_[f] =
@@ -443,48 +588,21 @@ class Grower {
   }
 
   // Copies a node's positions to its spare room, those that go left first, both sides in order;
-  // returns how many go left.
-  size_t partition(const OpenNode& parent) {
-    const int64_t n = parent.n_examples();
-    uint8_t* goes_left = parent.space->goes_left.data() + parent.first;
-    std::vector<int64_t> n_left((n + kPieceSize - 1) / kPieceSize + 1);  // before each piece
-    crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
-      stop_.check();
-      n_left[begin / kPieceSize + 1] = mark_left(parent, begin, end, goes_left);
-    });
-    std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
-    crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
+  // returns how many go left. So many do in each piece of them.
+  size_t partition(const OpenNode& parent, const std::vector<int64_t>& n_left_of_pieces) {
+    const uint8_t* goes_left = parent.space->goes_left.data() + parent.first;
+    std::vector<int64_t> n_left(n_left_of_pieces.size() + 1);  // before each piece
+    std::partial_sum(n_left_of_pieces.begin(), n_left_of_pieces.end(), n_left.begin() + 1);
+    crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
       const int64_t left = n_left[begin / kPieceSize];
       const int64_t right = n_left.back() + begin - left;
-      copy_sides(parent.positions.subspan(begin, end - begin), goes_left + begin,
-                 parent.spare.data() + left, parent.spare.data() + right);
+      copy_sides(
+          parent.positions.subspan(begin, end - begin),
+          [&](int64_t i) { return goes_left[begin + i]; },
+          [&](int64_t i) { return 1 - goes_left[begin + i]; }, parent.spare.data() + left,
+          parent.spare.data() + right);
     });
     return static_cast<size_t>(n_left.back());
-  }
-
-  static std::array<uint8_t, 256> mark_bins(const BinSet& set) {
-    std::array<uint8_t, 256> marks;
-    for (int bin = 0; bin < 256; ++bin) marks[bin] = contains(set, static_cast<uint8_t>(bin));
-    return marks;
-  }
-
-  // Returns how many of these examples go left.
-  int64_t mark_left(const OpenNode& parent, int64_t begin, int64_t end, uint8_t* marks) const {
-    const Split& split = parent.split;
-    const std::array<uint8_t, 256> is_left = mark_bins(split.left_bins);
-    const auto mark = [&](auto bin_of) {
-      const int32_t* positions = parent.positions.data();
-      int64_t n_left = 0;
-      for (int64_t i = begin; i < end; ++i) n_left += marks[i] = is_left[bin_of(positions[i])];
-      return n_left;
-    };
-    const int offset = split.offset;
-    if (split.column >= data_.bins().n_dense)
-      return mark([&](int32_t t) { return data_.bin_at(t, split.column, offset); });
-    const uint8_t* column = data_.column(split.column);
-    if (offset == 0) return mark([&](int32_t t) { return column[t]; });
-    return mark(
-        [&](int32_t t) { return data_.room().holds(t, offset) ? column[t + offset] : uint8_t{0}; });
   }
 
   // Adds a node to the tree: a leaf, which may be split later.
@@ -569,6 +687,14 @@ void check_column_rules(const TreeData& data, const ColumnRules& rules, int n_ou
     }
 }
 
+void check_fills(const TreeData& data, const std::vector<uint8_t>& fills) {
+  if (fills.empty()) return;
+  const BinTable& bins = data.bins();
+  require(std::ssize(fills) == bins.n_columns(), "fills are for another number of columns");
+  for (int32_t c = 0; c < bins.n_columns(); ++c)
+    require(fills[c] >= 1 && fills[c] <= bins.n_bins[c], "a fill is not a bin of its column");
+}
+
 int64_t n_rows(const Examples& examples, int output) {
   return std::ssize(examples.of_output(output));
 }
@@ -591,6 +717,7 @@ std::vector<GrownTree> grow_all(const TreeData& data, const AnyExamples& example
                                 uint64_t key, const std::shared_ptr<MemoryPool>& pool,
                                 int n_threads, Stop& stop) {
   if (column_rules != nullptr) check_column_rules(data, *column_rules, examples.n_outputs());
+  check_fills(data, rules.missing.fills);
   // The largest first, so that no thread is left with a long one at the end.
   std::vector<int> order(examples.n_outputs() - first);
   std::iota(order.begin(), order.end(), first);

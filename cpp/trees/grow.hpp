@@ -12,6 +12,7 @@
 #include "trees/data.hpp"
 #include "trees/examples.hpp"
 #include "trees/grown_tree.hpp"
+#include "trees/missing.hpp"
 #include "trees/split.hpp"
 
 namespace hedgerow {
@@ -27,6 +28,7 @@ struct GrowthRules {
   double colsample_bytree;
   double colsample_bynode;
   double label_lambda = 0.0;  // added to reg_lambda where splits on labels are compared with others
+  MissingRules missing{};
 };
 
 // A tree for the examples of each output, of the same splits for two that are opposite; all

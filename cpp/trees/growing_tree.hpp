@@ -94,15 +94,17 @@ struct GrowingTree {
   std::shared_ptr<const ContextRows> rows;  // null: it does not ask about contexts
   std::vector<uint8_t> features;  // by column and offset, 0 if it may not be used; empty: all may
   const int8_t* directions;       // by column, of type ColumnDirection; null: any way
+  // (N,) curvature of the examples at the root, by position; null unless they are divided
+  std::shared_ptr<const PooledArray<int32_t>> root_curvatures{};
   GrownTree nodes{};
   int n_leaves = 1;
 };
 
 // The nodes whose splits are wanted next: a root, or two siblings.
 struct Pending {
-  OpenNode counted;                        // its histogram is made from its examples,
-  std::optional<OpenNode> sibling{};       // that of its sibling, which has as many or more, from
-  std::unique_ptr<Histogram> of_parent{};  // their parent's by subtraction
+  OpenNode counted;                        // its histogram is made from its examples, or is there,
+  std::optional<OpenNode> sibling{};       // that of its sibling
+  std::unique_ptr<Histogram> of_parent{};  // from their parent's by subtraction
 };
 
 }  // namespace hedgerow

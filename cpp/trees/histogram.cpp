@@ -123,7 +123,10 @@ void HistogramBuilder::fill(const NodeExamples& examples, const Histogram* of_pa
   } else {
     fill_full(examples, histogram.full);
     histogram.outside.assign(data_.n_offsets(), Sum{});
-    if (data_.has_sparse()) fill_sparse(examples, histogram.outside);
+    if (data_.has_sparse())
+      fill_sparse(examples, histogram.outside);
+    else if (data_.full_may_miss() && data_.n_offsets() > 1)
+      fill_outside(examples, histogram.outside);
   }
   if (of_parent != nullptr)
     take_slots_of(of_parent->sparse, histogram.sparse);
@@ -166,6 +169,15 @@ void HistogramBuilder::fill_full(const NodeExamples& examples, std::vector<Sum>&
     for (int64_t piece = 1; piece < n_pieces; ++piece)
       for (int64_t i = begin; i < end; ++i) sums[i] += apart_[piece - 1][i];
   });
+}
+
+void HistogramBuilder::fill_outside(const NodeExamples& examples, std::vector<Sum>& outside) const {
+  const int before = data_.windows().before;
+  for (const int32_t position : examples.positions) {
+    if (data_.room().holds_all(position)) continue;
+    for (int o = 0; o < data_.n_offsets(); ++o)
+      if (!data_.room().holds(position, o - before)) outside[o] += examples.sums[position];
+  }
 }
 
 void HistogramBuilder::fill_sparse(const NodeExamples& examples, std::vector<Sum>& outside) {
@@ -217,6 +229,12 @@ void HistogramBuilder::take_slots_of(const std::vector<SlotSum>& parent,
     out[i] = {parent[i].place, sum};
     sum = Sum{};
   }
+}
+
+void add(Histogram& histogram, const Histogram& more) {
+  for (size_t i = 0; i < more.full.size(); ++i) histogram.full[i] += more.full[i];
+  for (size_t o = 0; o < more.outside.size(); ++o) histogram.outside[o] += more.outside[o];
+  for (size_t i = 0; i < more.sparse.size(); ++i) histogram.sparse[i].sum += more.sparse[i].sum;
 }
 
 void subtract(Histogram& of_parent, Histogram& counted) {

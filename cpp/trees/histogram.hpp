@@ -40,6 +40,12 @@ class Sum {
   friend Sum operator+(Sum a, Sum b) { return a += b; }
   friend Sum operator-(Sum a, Sum b) { return a -= b; }
   bool operator==(const Sum&) const = default;
+  // This, or nothing; without a branch, which would be guessed wrong.
+  Sum only_if(bool condition) const {
+    Sum sum;
+    sum.both_ = both_ & (condition ? ~uint64_t{0} : uint64_t{0});
+    return sum;
+  }
 
  private:
   uint64_t both_ = 0;  // the sum of TreeData::filler(), which is never read, may wrap around
@@ -60,14 +66,19 @@ struct SlotSum {
 struct Histogram {
   std::vector<Sum> full;        // (n_full_bins,) of TreeData
   std::vector<SlotSum> sparse;  // of the slots that have examples, by place
-  std::vector<Sum> outside;     // (n_offsets,) examples whose window ends before that offset
-  std::vector<Sum> contexts;    // (n_contexts,) if the tree asks about them, filled by the grower
+  // (n_offsets,) examples whose window ends before that offset; zeros where it is not needed, as
+  // all columns are full and none misses values
+  std::vector<Sum> outside;
+  std::vector<Sum> contexts;  // (n_contexts,) if the tree asks about them, filled by the grower
   bool operator==(const Histogram&) const = default;
 };
 
 // Turns the histogram of a parent into that of the child that was not counted. The slots of the
 // counted one are those of its parent; afterwards both have only slots with examples.
 void subtract(Histogram& of_parent, Histogram& counted);
+
+// Adds what was counted of other examples with the same slots.
+void add(Histogram& histogram, const Histogram& more);
 
 class WindowCounter;
 
@@ -83,6 +94,7 @@ class HistogramBuilder {
 
  private:
   void fill_full(const NodeExamples& examples, std::vector<Sum>& sums);
+  void fill_outside(const NodeExamples& examples, std::vector<Sum>& outside) const;
   void fill_sparse(const NodeExamples& examples, std::vector<Sum>& outside);
   void take_slots(std::vector<SlotSum>& out);
   void take_slots_of(const std::vector<SlotSum>& parent, std::vector<SlotSum>& out);

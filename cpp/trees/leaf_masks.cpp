@@ -91,7 +91,7 @@ class LeafMasks::Builder {
     of_features_.push_back(
         {group * masks_.asked_.size() + feature, hit.deviates(masks_.other_bins_[feature]), hit});
     const int64_t place = offset + masks_.asked_.before();
-    if (hit.deviates(0))
+    if ((arrays_.outside_left[at] != 0) != default_left)
       of_offsets_.push_back({group * masks_.asked_.n_offsets() + place,
                              true,
                              {hit.leaves, hit.tree, BinTest{0, 0}, false}});

@@ -1,6 +1,7 @@
 #include "trees/position_lanes.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
@@ -54,10 +55,9 @@ class PositionLanes::Builder {
       }
       const auto n_before = static_cast<int64_t>(lanes_.splits_.size()) - tree.first_split;
       rows_[n - first] = static_cast<uint16_t>(kMaxLaneLeaves + n_before);
-      const BinTest test = bin_test(arrays_, n);
       const uint16_t* children = rows_.data() + arrays_.lefts[n];
-      lanes_.splits_.push_back(
-          {number_feature(n, test.shift), children[0], children[1], test.limit});
+      const Asked asked = ask(n);
+      lanes_.splits_.push_back({number_feature(asked), children[0], children[1], asked.limit});
     }
     tree.root = rows_[0];
     tree.end_split = static_cast<int64_t>(lanes_.splits_.size());
@@ -65,23 +65,43 @@ class PositionLanes::Builder {
         std::max(lanes_.max_splits_, static_cast<int32_t>(tree.end_split - tree.first_split));
   }
 
-  uint32_t number_feature(int64_t node, uint8_t shift) {
+  // Bytes up to a limit go left.
+  struct Asked {
+    int32_t column;
+    int32_t offset;
+    uint8_t shift, outside, limit;
+  };
+
+  Asked ask(int64_t node) const {
     const int32_t column = arrays_.columns[node], offset = arrays_.offsets[node];
+    const bool outside_left = arrays_.outside_left[node] != 0;
+    const BinTest test = bin_test(arrays_, node);
+    // All bins go left, and so no byte is left for the right.
+    if (test.limit == 255 && !outside_left) return {-1, offset, 0, 1, 0};
+    return {column, offset, test.shift, static_cast<uint8_t>(outside_left ? 0 : 255), test.limit};
+  }
+
+  uint32_t number_feature(const Asked& asked) {
+    const int32_t place = asked.column < 0 ? -1 : number_column(asked.column);
+    const auto key = std::tuple(place, asked.offset, asked.shift, asked.outside);
+    const auto [number, is_unknown] =
+        features_.try_emplace(key, static_cast<uint32_t>(lanes_.features_.size()));
+    if (is_unknown) lanes_.features_.push_back({place, asked.offset, asked.shift, asked.outside});
+    return number->second;
+  }
+
+  int32_t number_column(int32_t column) {
     const auto [place, is_new] =
         columns_.try_emplace(column, static_cast<int32_t>(lanes_.columns_.size()));
     if (is_new) lanes_.columns_.push_back(column);
-    const int64_t key = (int64_t{place->second} << 16) + 2 * (offset + lanes_.before_) + shift;
-    const auto [number, is_unknown] =
-        features_.try_emplace(key, static_cast<uint32_t>(lanes_.features_.size()));
-    if (is_unknown) lanes_.features_.push_back({place->second, offset, shift});
-    return number->second;
+    return place->second;
   }
 
   PositionLanes& lanes_;
   const TreeArrays& arrays_;
   std::vector<uint16_t> rows_;  // of the nodes of a tree
   std::unordered_map<int32_t, int32_t> columns_;
-  std::unordered_map<int64_t, uint32_t> features_;
+  std::map<std::tuple<int32_t, int32_t, uint8_t, uint8_t>, uint32_t> features_;
 };
 
 PositionLanes::PositionLanes(const TreeArrays& trees, int before, int after)
@@ -128,22 +148,25 @@ void PositionLanes::Block::read_bins(const BinTable& bins, int64_t begin, int64_
   }
 }
 
-// Bins of what is asked about, column by column and then where in the window it is asked; missing
-// beyond the ends of sequences. Lanes from `end` on hold anything.
+// Bytes of what is asked about, feature by feature. Lanes from `end` on hold anything.
 void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_t end) {
   uint8_t* out = features_.data();
   for (const Feature& feature : lanes_.features_) {
-    const uint8_t* column =
-        columns_.data() + feature.column * width_ + feature.offset + lanes_.before_;
-    for (int64_t i = 0; i < kWalkBlock; ++i)
-      out[i] = static_cast<uint8_t>(column[i] - feature.shift);
+    if (feature.column < 0) {
+      std::fill_n(out, kWalkBlock, uint8_t{0});
+    } else {
+      const uint8_t* column =
+          columns_.data() + feature.column * width_ + feature.offset + lanes_.before_;
+      for (int64_t i = 0; i < kWalkBlock; ++i)
+        out[i] = static_cast<uint8_t>(column[i] - feature.shift);
+    }
     out += kWalkBlock;
   }
   for (int64_t t = begin; t < end; ++t) {
     if (room.holds_all(t)) continue;
     uint8_t* lane = features_.data() + t - begin;
     for (const Feature& feature : lanes_.features_) {
-      if (!room.holds(t, feature.offset)) *lane = static_cast<uint8_t>(0 - feature.shift);
+      if (!room.holds(t, feature.offset)) *lane = feature.outside;
       lane += kWalkBlock;
     }
   }

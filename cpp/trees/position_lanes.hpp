@@ -63,11 +63,12 @@ class PositionLanes {
   };
 
  private:
-  // What a split asks about: bins minus its shift.
+  // What a split asks about, as bytes: bins minus its shift, and another one outside.
   struct Feature {
-    int32_t column;  // place in columns_
+    int32_t column;  // place in columns_; -1: 0 inside, whatever the bin
     int32_t offset;
     uint8_t shift;
+    uint8_t outside;  // the byte beyond the ends of a sequence
   };
   struct Split {
     uint32_t feature;

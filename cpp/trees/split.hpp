@@ -10,12 +10,15 @@
 #include "trees/column_rules.hpp"
 #include "trees/context_examples.hpp"
 #include "trees/histogram.hpp"
+#include "trees/missing.hpp"
 
 namespace hedgerow {
 
 // Which bins go to the left, one bit each.
 using BinSet = std::array<uint64_t, 4>;
 inline bool contains(const BinSet& set, uint8_t bin) { return (set[bin >> 6] >> (bin & 63)) & 1; }
+inline void insert(BinSet& set, int bin) { set[bin >> 6] |= uint64_t{1} << (bin & 63); }
+inline void erase(BinSet& set, int bin) { set[bin >> 6] &= ~(uint64_t{1} << (bin & 63)); }
 
 struct Split {
   double gain = 0.0;  // 0: no split
@@ -23,7 +26,9 @@ struct Split {
   int32_t offset = 0;
   bool categorical = false;
   BinSet left_bins{};
-  Sum left;  // what the examples on the left add up to
+  bool outside_left = false;  // whether positions beyond the ends of a sequence go left
+  Sum left;                   // what the examples on the left add up to
+  Sum known;  // and those that it was found by: all, or those whose value is not missing
 
   bool exists() const { return column >= 0; }
 };
@@ -34,6 +39,7 @@ struct SplitRules {
   double min_split_gain;
   double gradient_unit;   // what an Example's gradient of 1 stands for
   double curvature_unit;  // and its curvature
+  const MissingRules* missing;
 };
 
 // The contexts of a node's examples, for trees that ask about them.
@@ -64,12 +70,16 @@ struct MonotoneRules {
 };
 
 // The split of the largest gain, G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H +
-// lambda), over all features, bins and directions of missing values; among equals that of the first
-// column, offset and bin. Bins of categories are cut in order of their gradient. `features` has a
-// byte for each feature, by column and offset, that is 0 if it may not be used; null: all may.
+// lambda), over all features, bins, directions of missing values and directions of what lies beyond
+// the ends of a sequence; among equals that of the first column, offset and bin. Bins of categories
+// are cut in order of their gradient. `features` has a byte for each feature, by column and offset,
+// that is 0 if it may not be used; null: all may.
 //
 // With monotone rules a step w that is out of bounds counts as the nearest one within, which gains
 // -w (2 G + (H + lambda) w), and splits whose children would be in the wrong order are left out.
+// Missing values are treated by their rules. Where splits are found by known values alone the sums
+// above are of these, and the minimum weight of a child is of them as a share of all.
+//
 // `contexts` are null if labels before a position may not be asked for. Idle threads of the crew
 // help.
 Split find_split(const TreeData& data, const Histogram& histogram, const Sum& total,

@@ -21,16 +21,30 @@ struct TreeArrays {
   std::vector<int32_t> offsets;       // where in the window the column is looked at
   std::vector<uint8_t> cuts;          // bins 1 to this one go left; 0 with a set
   std::vector<uint8_t> missing_left;  // whether bin 0 does, without a set
+  std::vector<uint8_t> outside_left;  // whether positions beyond the ends of a sequence do
   std::vector<int32_t> sets;          // row of left_sets of a categorical split, else -1
   std::vector<int32_t> lefts;         // left child, counted from the tree's first node
   std::vector<float> values;          // what a leaf adds; of a split what it would add as a leaf
   std::vector<float> gains;           // of splits
   std::vector<float> weights;         // sum of the curvatures of a node's examples
+  // Of splits that send missing values both ways: the share that goes left; empty if none does.
+  std::vector<float> fractions;
+  // Splits that answer where a value is missing, best first: those of node n are [n] to [n + 1] - 1
+  // of the others. Empty if no split has any.
+  std::vector<int64_t> surrogate_starts;
+  std::vector<int32_t> surrogate_columns;
+  std::vector<int32_t> surrogate_offsets;
+  std::vector<uint8_t> surrogate_cuts;      // bins 1 to this one go left; 0 with a set
+  std::vector<uint8_t> surrogate_reversed;  // they go right, and all others left
+  std::vector<int32_t> surrogate_sets;      // row of left_sets, or -1
   // (n_sets, kSetBytes) a bit for each bin that goes left.
   std::vector<uint8_t> left_sets;
 
   int64_t n_trees() const { return static_cast<int64_t>(outputs.size()); }
   int64_t n_nodes() const { return static_cast<int64_t>(columns.size()); }
+  int64_t n_surrogates() const { return static_cast<int64_t>(surrogate_columns.size()); }
+  // Whether a split does more with missing values than to send them one way.
+  bool asks_more_of_missing() const { return !fractions.empty() || !surrogate_columns.empty(); }
   int64_t n_sets() const { return static_cast<int64_t>(left_sets.size()) / kSetBytes; }
   // Whether no tree has more leaves; n of them go with n - 1 splits.
   bool have_at_most(int64_t n_leaves) const {
@@ -53,6 +67,32 @@ inline BinTest bin_test(const TreeArrays& trees, int64_t node) {
   const uint8_t shift = trees.missing_left[node] ? 0 : 1;
   return {static_cast<uint8_t>(trees.cuts[node] - shift), shift};
 }
+
+inline bool contains(const TreeArrays& trees, int64_t set, uint8_t bin) {
+  return (trees.left_sets[set * kSetBytes + (bin >> 3)] >> (bin & 7)) & 1;
+}
+
+// Whether a bin goes left at a split.
+inline bool goes_left(const TreeArrays& trees, int64_t node, uint8_t bin) {
+  const int64_t row = trees.sets[node];
+  if (row < 0) return bin_test(trees, node).goes_left(bin);
+  return contains(trees, row, bin);
+}
+
+// Whether a bin, which is not 0, goes left by a surrogate.
+inline bool surrogate_goes_left(const TreeArrays& trees, int64_t surrogate, uint8_t bin) {
+  const int32_t set = trees.surrogate_sets[surrogate];
+  if (set >= 0) return contains(trees, set, bin);
+  return (bin <= trees.surrogate_cuts[surrogate]) != (trees.surrogate_reversed[surrogate] != 0);
+}
+
+// Whether a split sends positions beyond the ends of a sequence where it sends missing values.
+inline bool treats_outside_as_missing(const TreeArrays& trees, int64_t node) {
+  return goes_left(trees, node, 0) == (trees.outside_left[node] != 0);
+}
+
+// Adds a node of some trees to others. A split's left child is there as number `left`.
+void append_node(const TreeArrays& from, int64_t node, int32_t left, TreeArrays& to);
 
 // Whether a tree has the same splits as the one before it, so that every position comes to the same
 // leaf of both; false for the first.

@@ -39,6 +39,9 @@ PositionLanes ValueWalker::build_lanes(const TreeArrays& trees) {
     const auto found = std::find(lanes.columns().begin(), lanes.columns().end(), column.number);
     column.place = static_cast<size_t>(found - lanes.columns().begin());
   }
+  // Of others trees ask only whether they lie outside.
+  std::erase_if(columns_,
+                [&](const Column& column) { return column.place == lanes.columns().size(); });
   return lanes;
 }
 

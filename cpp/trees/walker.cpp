@@ -1,15 +1,18 @@
 #include "trees/walker.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <stdexcept>
 
+#include "trees/feature_rows.hpp"
+
 namespace hedgerow {
 namespace {
 
-constexpr int kTogether = 8;      // walks in flight
-constexpr uint8_t kSetShift = 2;  // of a categorical split
+constexpr int kTogether = 8;       // walks in flight
+constexpr uint8_t kHardShift = 2;  // of a split that its BinTest does not answer
 
 // Longest path from the root, in splits.
 int32_t measure_depth(const TreeArrays& trees, int64_t tree, std::vector<int32_t>& depths) {
@@ -26,10 +29,25 @@ int32_t measure_depth(const TreeArrays& trees, int64_t tree, std::vector<int32_t
   return deepest;
 }
 
+bool has_missing(const BinTable& bins) {
+  const auto has_zero = [](const uint8_t* begin, int64_t n) {
+    return n > 0 && std::memchr(begin, 0, static_cast<size_t>(n)) != nullptr;
+  };
+  return has_zero(bins.dense, bins.n_positions * bins.n_dense) ||
+         has_zero(bins.default_bins, bins.n_attributes) ||
+         (bins.entry_offsets != nullptr &&
+          has_zero(bins.attribute_bins + bins.entry_offsets[0],
+                   bins.entry_offsets[bins.n_positions] - bins.entry_offsets[0]));
+}
+
 }  // namespace
 
 Walker::Walker(const TreeArrays& trees, const BinTable& bins)
     : arrays_(trees), n_dense_(bins.n_dense), asked_(trees, bins.n_dense) {
+  if (!trees.fractions.empty())
+    fractions_ = std::make_unique<const FractionWalker>(trees, asked_, n_dense_);
+  else if (!trees.surrogate_starts.empty())
+    surrogates_ = std::make_unique<const SurrogateWalker>(trees, asked_, n_dense_);
   if (LeafMasks::suits(trees, n_dense_)) {
     masks_ = std::make_unique<const LeafMasks>(trees, asked_, bins);
     return;
@@ -51,7 +69,7 @@ void Walker::lay_out() {
         {first, measure_depth(arrays_, i, depths), arrays_.outputs[i], repeats_splits(arrays_, i)});
     for (int64_t n = first; n < arrays_.tree_offsets[i + 1]; ++n) {
       nodes_.push_back(pack_node(n, first));
-      has_sets_ |= arrays_.columns[n] >= 0 && arrays_.sets[n] >= 0;
+      has_hard_ |= nodes_.back().test.shift == kHardShift;
     }
   }
 }
@@ -59,10 +77,10 @@ void Walker::lay_out() {
 Walker::Node Walker::pack_node(int64_t n, int64_t first) const {
   const int32_t column = arrays_.columns[n], offset = arrays_.offsets[n];
   if (column < 0) return {0, {255, 0}, static_cast<uint16_t>(n - first)};
-  const int32_t feature =
-      column < n_dense_ ? (offset + asked_.before()) * n_dense_ + column
-                        : asked_.n_offsets() * n_dense_ + asked_.find(column - n_dense_, offset);
-  const BinTest test = arrays_.sets[n] >= 0 ? BinTest{0, kSetShift} : bin_test(arrays_, n);
+  const int32_t feature = FeatureRows::place(asked_, n_dense_, column, offset);
+  const bool is_hard =
+      arrays_.sets[n] >= 0 || (offset != 0 && !treats_outside_as_missing(arrays_, n));
+  const BinTest test = is_hard ? BinTest{0, kHardShift} : bin_test(arrays_, n);
   return {static_cast<uint32_t>(feature), test, static_cast<uint16_t>(arrays_.lefts[n])};
 }
 
@@ -70,12 +88,12 @@ Walker::Node Walker::pack_node(int64_t n, int64_t first) const {
 class Walker::Walk {
  public:
   Walk(const Walker& walker, const BinTable& bins, const Room& room, const ScoreTable& table)
-      : walker_(walker), bins_(bins), room_(room), table_(table) {
-    const size_t dense_width = static_cast<size_t>(walker.asked_.n_offsets()) * bins.n_dense;
-    // A tree that is a single leaf reads a byte too.
-    width_ = std::max<size_t>(dense_width + walker.asked_.size(), 1);
-    copies_.resize(kWalkBlock * width_);
-    if (walker.asked_.size() > 0) usual_ = walker.asked_.default_bins(bins);
+      : walker_(walker),
+        bins_(bins),
+        room_(room),
+        table_(table),
+        features_(walker.asked_, bins, room),
+        copies_(kWalkBlock * features_.width()) {
     if (walker.lanes_) lanes_.emplace(*walker.lanes_);
   }
 
@@ -86,43 +104,24 @@ class Walker::Walk {
       return;
     }
     for (int64_t t = begin; t < end; ++t)
-      rows_[t - begin] = find_row(t, copies_.data() + (t - begin) * width_);
-    if (walker_.has_sets_)
+      rows_[t - begin] = features_.find(t, copies_.data() + (t - begin) * features_.width());
+    if (walker_.has_hard_)
       walk<true>(begin, end);
     else
       walk<false>(begin, end);
   }
 
  private:
-  // The bins of all features at a position, where they lie if possible, else put together in `row`.
-  const uint8_t* find_row(int64_t t, uint8_t* row) const {
-    if (usual_.empty() && bins_.n_dense > 0) return room_.window(bins_, t, row);
-    room_.fill_window(bins_, t, row);
-    if (!usual_.empty()) fill_attributes(t, row);
-    return row;
-  }
-
-  // Bins of the attributes in use, behind those of the dense columns.
-  void fill_attributes(int64_t t, uint8_t* row) const {
-    uint8_t* attributes = row + walker_.asked_.n_offsets() * static_cast<int64_t>(bins_.n_dense);
-    std::copy(usual_.begin(), usual_.end(), attributes);
-    walker_.asked_.for_each_entry(bins_, room_, t,
-                                  [&](int32_t number, uint8_t bin) { attributes[number] = bin; });
-    if (room_.holds_all(t)) return;
-    for (size_t f = 0; f < usual_.size(); ++f)
-      if (!room_.holds(t, walker_.asked_.features()[f].offset)) attributes[f] = 0;
-  }
-
-  template <bool kSets>
+  template <bool kHard>
   void walk(int64_t begin, int64_t end) {
     const int64_t n = end - begin;
     int64_t r = 0;
-    for (; r + kTogether <= n; r += kTogether) walk_rows<kSets>(begin + r, rows_ + r);
-    for (; r < n; ++r) walk_row<kSets>(begin + r, rows_[r]);
+    for (; r + kTogether <= n; r += kTogether) walk_rows<kHard>(begin + r, rows_ + r);
+    for (; r < n; ++r) walk_row<kHard>(begin + r, rows_[r]);
   }
 
   // Some positions, one tree after the other.
-  template <bool kSets>
+  template <bool kHard>
   void walk_rows(int64_t t, const uint8_t* const* rows) {
     const int n_outputs = table_.n_outputs;
     double* out = table_.out + t * n_outputs;
@@ -134,7 +133,7 @@ class Walker::Walk {
         std::fill_n(at, kTogether, 0u);
         for (int32_t d = 0; d < tree.depth; ++d)
           for (int i = 0; i < kTogether; ++i)
-            at[i] = step<kSets>(nodes, tree.first, at[i], rows[i]);
+            at[i] = step<kHard>(nodes, tree.first, at[i], t + i, rows[i]);
       }
       const float* values = walker_.arrays_.values.data() + tree.first;
       double* of_tree = out + tree.output;
@@ -150,7 +149,7 @@ class Walker::Walk {
   }
 
   // One position, some trees at a time.
-  template <bool kSets>
+  template <bool kHard>
   void walk_row(int64_t t, const uint8_t* row) {
     double* out = table_.out + t * table_.n_outputs;
     const auto n_trees = static_cast<int64_t>(walker_.trees_.size());
@@ -163,7 +162,8 @@ class Walker::Walk {
       uint32_t at[kTogether] = {};
       for (int32_t d = 0; d < depth; ++d)
         for (int i = 0; i < n; ++i)
-          at[i] = step<kSets>(walker_.nodes_.data() + trees[i].first, trees[i].first, at[i], row);
+          at[i] =
+              step<kHard>(walker_.nodes_.data() + trees[i].first, trees[i].first, at[i], t, row);
       for (int i = 0; i < n; ++i) {
         const float value = walker_.arrays_.values[trees[i].first + at[i]];
         out[trees[i].output] += weights[i] * static_cast<double>(value);
@@ -171,27 +171,29 @@ class Walker::Walk {
     }
   }
 
-  template <bool kSets>
-  uint32_t step(const Node* nodes, int64_t first, uint32_t at, const uint8_t* row) const {
+  template <bool kHard>
+  uint32_t step(const Node* nodes, int64_t first, uint32_t at, int64_t t,
+                const uint8_t* row) const {
     const Node& node = nodes[at];
     const uint8_t bin = row[node.feature];
-    if constexpr (kSets) {
-      if (node.test.shift == kSetShift) {
-        const TreeArrays& arrays = walker_.arrays_;
-        const uint8_t* set = arrays.left_sets.data() + arrays.sets[first + at] * int64_t{kSetBytes};
-        return node.left + !((set[bin >> 3] >> (bin & 7)) & 1);
-      }
-    }
+    if constexpr (kHard)
+      if (node.test.shift == kHardShift) return node.left + !answer(first + at, t, bin);
     return node.left + !node.test.goes_left(bin);
+  }
+
+  // Whether a position goes left at a split.
+  bool answer(int64_t node, int64_t t, uint8_t bin) const {
+    const TreeArrays& arrays = walker_.arrays_;
+    if (!room_.holds(t, arrays.offsets[node])) return arrays.outside_left[node] != 0;
+    return goes_left(arrays, node, bin);
   }
 
   const Walker& walker_;
   const BinTable& bins_;
   const Room& room_;
   ScoreTable table_;
-  size_t width_;
-  std::vector<uint8_t> usual_;   // bins of the attributes in use at a position without entries
-  std::vector<uint8_t> copies_;  // (kWalkBlock, width_)
+  FeatureRows features_;
+  std::vector<uint8_t> copies_;  // (kWalkBlock, width of a row)
   const uint8_t* rows_[kWalkBlock];
   std::optional<PositionLanes::Block> lanes_;
 };
@@ -200,6 +202,10 @@ void Walker::add_scores(const BinTable& bins, const Windows& sequences, const Sc
                         int n_threads, Stop& stop) const {
   const Room room({sequences.n_sequences, sequences.offsets, asked_.before(), asked_.after()},
                   bins.n_positions);
+  if ((fractions_ || surrogates_) && has_missing(bins)) {
+    if (fractions_) return fractions_->add_scores(bins, room, table, n_threads, stop);
+    return surrogates_->add_scores(bins, room, table, n_threads, stop);
+  }
   if (masks_) return masks_->add_scores(bins, room, table, n_threads, stop);
   walk_blocks(bins.n_positions, table, n_threads, stop,
               [&] { return Walk(*this, bins, room, table); });

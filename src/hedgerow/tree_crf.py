@@ -35,6 +35,7 @@ from hedgerow.training.eval_metrics import MetricOrName
 from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.stopping import Callback
 from hedgerow.trees.forest import importances, tree_rounds
+from hedgerow.trees.missing import MissingMethod
 from hedgerow.trees.sampling import NegativeWeight
 from hedgerow.trees.table import tree_table
 
@@ -48,8 +49,9 @@ class TreeCRF(Estimator):
     boosting (Dietterich et al. 2008). Scores of label patterns are learnt beside the trees.
 
     X may hold numbers, NaN for missing ones, text and categories, sparse matrices, or dicts of
-    attributes. A category that did not occur in training counts as missing; so do positions of a
-    window beyond the end of a sequence. An attribute that a position does not have is 0.
+    attributes. A category that did not occur in training counts as missing. Positions of a window
+    beyond the ends of a sequence do not: every split has a direction of its own for them. An
+    attribute that a position does not have is 0.
 
     Parameters
     ----------
@@ -171,6 +173,15 @@ class TreeCRF(Estimator):
     random_state : int, RandomState or None, default None
         Seed of what is drawn at random, if anything is. Which sequences are held out is drawn with
         it too if it is a number.
+    missing : str, default "learned"
+        What a split does with missing values. "learned": they go the way that gains more.
+        "fractional": both ways, by the shares of the known values that go there (instance
+        weighting, as in C4.5); not with ``transitions="trees"``. "surrogate": the way that another
+        column sends them, the first one of up to five that predict the split whose value is known
+        (as in CART). "impute": where the most frequent category goes, the most frequent value of a
+        column of up to 32 different numbers, or the median of others. "indicator": where 0 or the
+        first category goes, and a split may ask whether a value is missing. Models are the same
+        where no value is missing. The guide to missing values says which one to choose.
     <parameters of both estimators>
 
     Attributes
@@ -243,6 +254,7 @@ class TreeCRF(Estimator):
         sharpness: float = 5.0,
         warm_rounds: int | None = None,
         random_state: Any = None,
+        missing: MissingMethod = "learned",
         decode: DecodeParameter = "auto",
         early_stopping_rounds: int | None = None,
         early_stopping_metric: str | None = None,
@@ -294,6 +306,7 @@ class TreeCRF(Estimator):
         self.sharpness = sharpness
         self.warm_rounds = warm_rounds
         self.random_state = random_state
+        self.missing = missing
         self.decode = decode
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
@@ -347,7 +360,8 @@ class TreeCRF(Estimator):
         """Gain of the splits on each column, as a table: feature, offset, gain.
 
         The offset says where in the window the column is looked at. Only what is in use is listed,
-        the largest gain first. `set_output` chooses the form in which tables are returned.
+        the largest gain first; a surrogate has no gain of its own. `set_output` chooses the form in
+        which tables are returned.
         """
         check_fitted(self)
         offsets, gains = self._gains()
@@ -383,10 +397,14 @@ class TreeCRF(Estimator):
             ``offset`` in the window that a split asks about, ``question`` in words, ``threshold``
             below which values say yes (NaN if that is not the question), ``categories`` that say
             yes (a tuple, or None), ``left`` and ``right``, the nodes of those that say yes and no,
-            ``missing``, "left" or "right", where missing values go, ``value`` that a leaf adds to
-            the label's score (of a split: what it would add as a leaf), ``gain`` of a split,
-            ``weight``, the sum of the curvatures of a node's examples. For leaves ``feature``,
-            ``question`` and ``missing`` are empty, ``left`` and ``right`` -1.
+            ``missing``, "left" or "right", where missing values go, or "both" with the share of
+            them that goes left in ``left_share`` (NaN otherwise), ``surrogates``, questions that
+            answer in place of one whose value is missing, the first one whose own value is known (a
+            tuple), ``outside``, "left" or "right", where positions beyond the ends of the sequence
+            go, ``value`` that a leaf adds to the label's score (of a split: what it would add as a
+            leaf), ``gain`` of a split, ``weight``, the sum of the curvatures of a node's examples.
+            For leaves ``feature``, ``question``, ``missing`` and ``outside`` are empty, ``left``
+            and ``right`` -1.
         """
         check_fitted(self)
         columns, forest = self._trees.columns, self._trees.forest

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from abuse.kind import Case
 from abuse.training import FLAT_FORMS, SCHEMES
+from hedgerow.trees.missing import METHODS
 
 __all__ = ["learn_from_all", "trainings", "unwatch"]
 
@@ -96,8 +97,8 @@ def trainings(
     }
     if is_tree:
         parameters |= draw(_tree_parameters())
-        if parameters.get("order") == 0:  # no label before is asked about
-            parameters["transitions"] = "weights"
+        if parameters.get("order") == 0 or parameters["missing"] == "fractional":
+            parameters["transitions"] = "weights"  # no label before is asked about
         case |= draw(_column_rules())
     else:
         parameters |= draw(_linear_parameters(objective, form))
@@ -181,6 +182,7 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "colsample_bynode": draw(st.sampled_from([1.0, 0.5])),
         "interaction_constraints": draw(st.sampled_from([None, "pairwise", "no_interactions"])),
         "warm_rounds": draw(st.sampled_from([None, None, 0, 2])),
+        "missing": draw(st.sampled_from(["learned", *METHODS])),
     }
 
 

@@ -133,5 +133,11 @@ def tree_crf_5() -> TreeCRF:
     return crf.fit(FRAMES * 2, labels)
 
 
+def tree_crf_6() -> TreeCRF:
+    """Splits that know what lies outside, and surrogates for missing values."""
+    crf = TreeCRF(n_rounds=4, max_depth=3, window=1, missing="surrogate", **TREES)
+    return crf.fit(FRAMES * 3, Y * 3)
+
+
 if __name__ == "__main__":
-    tree_crf_5().save(Path(__file__).parent / "tree_crf_format_5.hedgerow")
+    tree_crf_6().save(Path(__file__).parent / "tree_crf_format_6.hedgerow")

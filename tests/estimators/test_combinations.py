@@ -53,6 +53,7 @@ OWN = {
         "sampled": ["no", "by label", "by gradient"],
         "max_leaves": [None, 3],
         "gaps": [False, True],
+        "missing_values": ["learned", "fractional", "surrogate", "impute", "indicator"],
     },
 }
 
@@ -69,6 +70,7 @@ def is_allowed(row):
         or (row.get("watched") == "held out" and row.get("stops") is False)
         or (row.get("gaps") and row.get("form") == "items")
         or (row.get("transitions") == "trees" and row.get("patterns") == "order 0")
+        or (row.get("transitions") == "trees" and row.get("missing_values") == "fractional")
         or (row.get("pattern_attributes") and row.get("transition_attributes"))
         or (row.get("pattern_attributes") and row.get("patterns") == "order 0")
         or (row.get("constrained") == "scheme" and row.get("missing") == "missing_label")
@@ -79,6 +81,8 @@ def case_of(estimator, row):
     """A training, as the abuse harness writes it down."""
     own = {name: row[name] for name in OWN[estimator] if name not in ("gaps", "sampled")}
     monotone, interactions = own.pop("monotone", False), own.pop("interactions", None)
+    if "missing_values" in own:  # `missing` are labels here
+        own["missing"] = own.pop("missing_values")
     parameters = own | {
         "decode": row["decode"],
         "n_jobs": row["n_jobs"],

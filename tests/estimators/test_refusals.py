@@ -95,6 +95,7 @@ OF_TREES = [
     ("curvature", CURVATURE, ["none", None]),
     ("transition_step", "expected 'auto', 'bound' or 'exact'", ["long"]),
     ("transitions", "expected 'weights' or 'trees'", ["pairs", None]),
+    ("missing", "expected 'learned', 'fractional', 'surrogate', 'impute' or 'indicator'", ["mean"]),
 ]
 
 

@@ -87,6 +87,7 @@ PARAMETERS = {
         "negative_ratio": 2.0,
         "negative_weight": "balanced",
         "warm_rounds": 1,
+        "missing": "surrogate",
     },
 }
 

@@ -7,7 +7,7 @@ from matplotlib.patches import FancyBboxPatch
 from hedgerow import plots
 from reference.pictures import is_inside, overlaps, text_boxes
 
-ANSWERS = {"yes", "no", "yes, missing", "no, missing"}
+ANSWERS = {"yes", "no", "yes, missing", "no, missing", "yes, outside", "no, outside"}
 
 
 def box_texts(ax):

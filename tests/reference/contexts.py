@@ -124,7 +124,7 @@ def grow_contexts(table, window, contexts, gradients, probabilities, curvatures,
     return _core.grow_trees(
         data,
         examples,
-        _core.GrowthRules(**vars(rules), label_lambda=label_lambda),
+        rules.to_kernel(label_lambda=label_lambda),
         0,
         n_threads,
         **options,

@@ -6,6 +6,7 @@ definition.
 """
 
 import itertools
+import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,15 @@ import scipy.sparse
 
 from reference.automata import draw_labels, enumerate_patterns, weighted_log_likelihood
 from reference.linear import NaiveModel
-from reference.tree_tables import MISSING, look_up, split_trees, walk
+from reference.tree_tables import (
+    MISSING,
+    OUTSIDE,
+    add_surrogates,
+    look_up,
+    split_trees,
+    value_at,
+    walk_all_ways,
+)
 
 SMALLEST_PROBABILITY = 1e-300
 
@@ -98,6 +107,7 @@ class TreeModel(NaiveModel):
 
     def read_scores(self, crf):
         self.trees = split_trees(crf.trees())
+        add_surrogates(self.trees, json.loads(crf.to_json()))
         self._values = {}
         self.n_rounds = crf.n_rounds_
 
@@ -107,7 +117,7 @@ class TreeModel(NaiveModel):
         for (_, label), tree in self.trees.items():
             code = self.classes.index(label)
             for t in range(0 if asks_labels(tree) else len(nodes)):
-                nodes[t, code] += walk(tree, x, t, look)[-1]["value"]
+                nodes[t, code] += value_at(tree, x, t, look)
         return nodes, None
 
     def chain(self, x, known=None):
@@ -126,7 +136,7 @@ class TreeModel(NaiveModel):
         if key not in self._values:
             look = self._label_looker(x, context)
             self._values[key] = sum(
-                walk(tree, x, t, look)[-1]["value"]
+                value_at(tree, x, t, look)
                 for (_, name), tree in self.trees.items()
                 if name == label and asks_labels(tree)
             )
@@ -181,17 +191,17 @@ class TreeModel(NaiveModel):
             if not sign:
                 continue
             look = self._label_looker(x, self.context(before[:position], name))
-            path = walk(tree, x, position, look)
-            bias += sign * path[0]["value"]
-            for row, child in itertools.pairwise(path):
-                key = row["feature"], row["offset"]
-                added[key] = added.get(key, 0.0) + sign * (child["value"] - row["value"])
+            bias += sign * tree[0]["value"]
+            for path, asked, share in walk_all_ways(tree, x, position, look):
+                for key, (row, child) in zip(asked, itertools.pairwise(path), strict=True):
+                    change = sign * share * (child["value"] - row["value"])
+                    added[key] = added.get(key, 0.0) + change
         return bias, added
 
     def value(self, x, position, feature, context=()):
         """What a position has in a column, None if that is missing."""
         value = self._label_looker(x, context)(x, position, feature)
-        return None if value is MISSING else value
+        return None if value is MISSING or value is OUTSIDE else value
 
     def _looker(self, x):
         """`look_up` that remembers, and to which categories unknown in training are missing."""

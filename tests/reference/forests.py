@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from hedgerow.trees.forest import ARRAYS, OF_NODES, Forest
+from hedgerow.trees.forest import ARRAYS, OF_NODES, OF_SURROGATES, Forest
 
+# Those that have an entry for each node, and those that are empty where they are not in use.
 NODE_ARRAYS = {name: ARRAYS[name] for name in OF_NODES}
+OPTIONAL = {name: ARRAYS[name] for name in ("fractions", "surrogate_starts", *OF_SURROGATES)}
+NOTHING = {name: np.empty(0, dtype) for name, dtype in OPTIONAL.items()}
 
 
 def make_leaves(n_nodes):
@@ -24,7 +27,7 @@ def make_tree(nodes, left_sets=(), n_outputs=1, **changes):
         "tree_weights": np.ones(1),
         "left_sets": np.array(left_sets, np.uint8),
     }
-    return Forest(arrays | nodes | changes, n_outputs)
+    return Forest(NOTHING | arrays | nodes | changes, n_outputs)
 
 
 def make_stump(**root):
@@ -80,6 +83,7 @@ def random_forest(table, window, n_outputs, n_rounds, rng, max_splits=7, plain=F
             tree["offsets"][node] = rng.integers(-window[0], window[1] + 1)
             tree["lefts"][node] = left
             tree["gains"][node] = rng.random()
+            tree["outside_left"][node] = rng.integers(2)
             if table.categorical[column]:
                 tree["sets"][node] = len(left_sets)
                 left_sets.append(rng.integers(0, 256, 32))
@@ -99,4 +103,4 @@ def random_forest(table, window, n_outputs, n_rounds, rng, max_splits=7, plain=F
     }
     for name, dtype in NODE_ARRAYS.items():
         arrays[name] = np.concatenate([np.empty(0, dtype), *(tree[name] for tree in trees)])
-    return Forest(arrays, n_outputs)
+    return Forest(NOTHING | arrays, n_outputs)

@@ -50,7 +50,7 @@ def grow(
 ):
     """Arrays of a tree for each label."""
     data = _core.TreeData(table.to_kernel(), *window)
-    rules = _core.GrowthRules(**vars(rules), colsample_bytree=bytree, colsample_bynode=bynode)
+    rules = rules.to_kernel(colsample_bytree=bytree, colsample_bynode=bynode)
     examples = list_examples(labels)
     return _core.grow_trees(data, examples, rules, key, n_threads, column_rules).arrays()
 
@@ -59,7 +59,10 @@ def splits(nodes):
     """What must be equal, of each node."""
     ordered = [nodes[at] for at in from_the_root(nodes)]
     assert len(ordered) == len(nodes)
-    return [(n.column, n.offset, sorted(n.left_bins), n.gain, n.value, n.weight) for n in ordered]
+    return [
+        (n.column, n.offset, sorted(n.left_bins), n.gain, n.value, n.weight, n.fraction)
+        for n in ordered
+    ]
 
 
 def assert_equal_arrays(first, second, but=()):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-MISSING = object()
+MISSING, OUTSIDE = object(), object()
 
 
 def frames(n_categories):
@@ -59,10 +59,10 @@ def split_trees(table):
 
 
 def look_up(x, t, feature):
-    """The value of a feature at a position of X as it is; `MISSING` beyond its ends."""
+    """The value of a feature at a position of X as it is; `OUTSIDE` beyond its ends."""
     n = x.shape[0] if hasattr(x, "shape") else len(x)
     if not 0 <= t < n:
-        return MISSING
+        return OUTSIDE
     if isinstance(x, pd.DataFrame):
         column, _, category = feature.partition("=")
         value = x[column].iloc[t]
@@ -79,13 +79,66 @@ def look_up(x, t, feature):
 
 def walk(tree, x, t, look_up=look_up):
     """The nodes that a position comes by, from the root to a leaf."""
-    path = [tree[0]]
-    while path[-1]["left"] >= 0:
-        row = path[-1]
-        value = look_up(x, t + row["offset"], row["feature"])
-        goes_left = row["missing"] == "left" if value is MISSING else _says_yes(row, value)
-        path.append(tree[row["left"] if goes_left else row["right"]])
+    ((path, _, _),) = walk_all_ways(tree, x, t, look_up)
     return path
+
+
+def value_at(tree, x, t, look_up=look_up):
+    """What a tree adds to a score."""
+    return sum(share * path[-1]["value"] for path, _, share in walk_all_ways(tree, x, t, look_up))
+
+
+def walk_all_ways(tree, x, t, look_up=look_up):
+    """All ways to leaves: the nodes, features and offsets that were asked, and shares."""
+    found, branches = [], [([tree[0]], [], 1.0)]
+    while branches:
+        path, asked, share = branches.pop()
+        row = path[-1]
+        if row["left"] < 0:
+            found.append((path, asked, share))
+            continue
+        value, key = look_up(x, t + row["offset"], row["feature"]), (row["feature"], row["offset"])
+        if value is MISSING and row["missing"] == "both":
+            for side, part in (("left", row["left_share"]), ("right", 1 - row["left_share"])):
+                if part:
+                    branches.append(([*path, tree[row[side]]], [*asked, key], share * part))
+            continue
+        child = tree[row["left"] if _goes_left(row, value) else row["right"]]
+        if value is MISSING:
+            child, key = _ask_surrogates(tree, row, lambda f, o: look_up(x, t + o, f), child, key)
+        branches.append(([*path, child], [*asked, key], share))
+    return found
+
+
+def _goes_left(row, value):
+    if value is MISSING or value is OUTSIDE:
+        return row["missing" if value is MISSING else "outside"] == "left"
+    return _says_yes(row, value)
+
+
+def _ask_surrogates(tree, row, look, child, key):
+    """The child, and what was asked, by the first surrogate that knows."""
+    for surrogate in row.get("all_surrogates", ()):
+        asked = surrogate["name"], surrogate["offset"]
+        value = look(*asked)
+        if value is not MISSING and value is not OUTSIDE:
+            says = value < surrogate["below"] if "below" in surrogate else value in surrogate["in"]
+            is_left = says == (surrogate["side"] == "left")
+            children = sorted((row["left"], row["right"]))
+            return tree[children[not is_left]], asked
+    return child, key
+
+
+def add_surrogates(trees, document):
+    """Put the surrogates of a model as JSON into the rows of its table, in order."""
+    rows = [row for tree in trees.values() for row in tree]
+    nodes = [node for tree in document["trees"] for node in tree["nodes"]]
+    for row, node in zip(rows, nodes, strict=True):
+        row["all_surrogates"] = [
+            surrogate | {"name": document["features"][surrogate["feature"]]["name"]}
+            for surrogate in node.get("surrogates", ())
+        ]
+        assert len(row["all_surrogates"]) == len(row["surrogates"])
 
 
 def _says_yes(row, value):
@@ -93,7 +146,8 @@ def _says_yes(row, value):
         return value < row["threshold"]
     if row["categories"] is not None:
         return value in row["categories"]
-    if row["question"].endswith("is missing") or row["question"].endswith("is not missing"):
-        return row["question"].endswith("not missing")
+    asked = row["question"].removeprefix(row["feature"])
+    if asked.endswith((" missing", " outside", " known")):
+        return asked.endswith(("not missing", "not outside", "is known"))
     assert row["question"].startswith(f"has {row['feature']!r}")
     return value >= 0.5

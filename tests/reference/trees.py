@@ -7,6 +7,7 @@ import numpy as np
 from hedgerow import _core
 
 SMALLEST_GAIN = 1e-6
+MISSING, OUTSIDE = 0, -1  # bins of what is not there
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,17 @@ class Rules:
     reg_lambda: float = 1.0
     max_step: float = 1e9
     learning_rate: float = 1.0
+    missing: str = "learned"
+    fills: tuple | None = None  # by column, with "impute" and "indicator"
+
+    @property
+    def by_known(self):
+        """Whether splits are found by known values alone."""
+        return self.missing in ("fractional", "surrogate")
+
+    def to_kernel(self, **more):
+        fills = None if self.fills is None else np.array(self.fills, np.uint8)
+        return _core.GrowthRules(**{**vars(self), "fills": fills}, **more)
 
 
 @dataclass(frozen=True)
@@ -83,8 +95,8 @@ class Table:
         )
 
     def look(self, column, offset):
-        """Bins of a column at an offset: missing where the sequence ends before that, (N,)."""
-        seen = np.zeros(self.n_positions, np.int64)
+        """Bins of a column at an offset: OUTSIDE where the sequence ends before that, (N,)."""
+        seen = np.full(self.n_positions, OUTSIDE)
         for begin, end in zip(self.offsets[:-1], self.offsets[1:], strict=True):
             for t in range(begin, end):
                 if begin <= t + offset < end:
@@ -92,9 +104,13 @@ class Table:
         return seen
 
     def unfold(self, before, after):
-        """The table of all columns at all offsets, by column and then by offset; all dense."""
+        """The table of all columns at all offsets, by column and then by offset; all dense.
+
+        Beyond the ends of a sequence values are missing.
+        """
         reach = range(-before, after + 1)
-        columns = [self.look(c, o) for c in range(self.bins.shape[1]) for o in reach]
+        looks = [self.look(c, o) for c in range(self.bins.shape[1]) for o in reach]
+        columns = [np.maximum(look, MISSING) for look in looks]
         shape = (self.n_positions, len(columns))
         return replace(
             self,
@@ -118,6 +134,8 @@ class Node:
     gain: float = 0.0  # float32 as well, where there is one
     bounds: tuple = (-np.inf, np.inf)  # of the steps below it
     branch: frozenset = frozenset()  # columns split on above it
+    fraction: float = -1.0  # of missing values that goes left, if they go both ways
+    surrogates: list = field(default_factory=list)  # (column, offset, bins that go left)
 
 
 @dataclass
@@ -147,6 +165,7 @@ class Grower:
         self.g, self.g_unit = to_whole_units(self.gradients, 30)
         self.h, self.h_unit = to_whole_units(self.curvatures, 31)
         self.h = [max(h, 1) for h in self.h]
+        self.h_at_root = list(self.h)
         self.features = [
             (column, offset, self.table.look(column, offset)[self.positions].tolist())
             for column in range(self.table.bins.shape[1])
@@ -181,14 +200,97 @@ class Grower:
     def expand(self, split):
         parent = self.nodes[split.node]
         (bins,) = [b for c, o, b in self.features if (c, o) == (split.column, split.offset)]
-        left = [i for i in parent.examples if bins[i] in split.left_bins]
-        right = [i for i in parent.examples if bins[i] not in split.left_bins]
         parent.column, parent.offset, parent.left_bins = split.column, split.offset, split.left_bins
         parent.gain, parent.left = np.float32(split.gain), len(self.nodes)
+        left = [i for i in parent.examples if bins[i] in split.left_bins]
+        right = [i for i in parent.examples if bins[i] not in split.left_bins]
+        if self.rules.by_known and split.column < self.table.bins.shape[1]:
+            left, right = self.divide(parent, bins, left, right)
         branch = parent.branch | {split.column}
         for examples, bounds in zip((left, right), self.narrow(parent, left, right), strict=True):
             self.add_node(examples, parent.depth + 1, bounds=bounds, branch=branch)
         return [self.consider(parent.left), self.consider(parent.left + 1)]
+
+    def divide(self, parent, bins, left, right):
+        """The sides of a split, which send what is missing both ways, or ask surrogates."""
+        missing = [i for i in parent.examples if bins[i] == MISSING]
+        left = [i for i in left if bins[i] != MISSING]
+        right = [i for i in right if bins[i] != MISSING]
+        weight = sum(self.h[i] for i in left)
+        if self.rules.missing == "fractional":
+            parent.fraction = np.float32(weight / (weight + sum(self.h[i] for i in right)))
+            parts = [self.part(i, float(parent.fraction)) for i in missing]
+            left += [one for one, _ in parts if one is not None]
+            right += [other for _, other in parts if other is not None]
+        else:
+            parent.surrogates = self.find_surrogates(parent, left, right)
+            looks = {(c, o): b for c, o, b in self.features}
+            for i in missing:
+                answers = (
+                    looks[c, o][i] in left_bins
+                    for c, o, left_bins in parent.surrogates
+                    if looks[c, o][i] > 0
+                )
+                (left if next(answers, MISSING in parent.left_bins) else right).append(i)
+        return sorted(left), sorted(right)
+
+    def part(self, i, share):
+        """Numbers of the two parts of an example; None for one that is too small."""
+        h_left = round(share * self.h[i])
+        smaller = min(h_left, self.h[i] - h_left)
+        if smaller == 0 or 64 * smaller < self.h_at_root[i]:
+            return (i, None) if 2 * h_left > self.h[i] else (None, i)
+        g_left = round(share * self.g[i])
+        left = self.add_example(i, g_left, h_left)
+        return left, self.add_example(i, self.g[i] - g_left, self.h[i] - h_left)
+
+    def add_example(self, i, g, h):
+        for values, value in (
+            (self.g, g),
+            (self.h, h),
+            (self.h_at_root, self.h_at_root[i]),
+            *((bins, bins[i]) for _, _, bins in self.features),
+        ):
+            values.append(value)
+        return len(self.g) - 1
+
+    def find_surrogates(self, parent, left, right):
+        """The five features that predict best which side a split sends an example to."""
+        left, found = set(left), []
+        heavier = sum(self.h[i] for i in left) > sum(self.h[i] for i in right)
+        for column, offset, bins in self.features:
+            is_free = self.column_rules.direction(column) == 0
+            is_allowed = self.column_rules.allow(column, parent.branch | {parent.column})
+            if (column, offset) == (parent.column, parent.offset) or not (is_free and is_allowed):
+                continue
+            both = [i for i in [*left, *right] if bins[i] > 0]
+            n_bins = int(self.table.n_bins[column])
+            by_bin = np.zeros((n_bins + 1, 2), np.int64)
+            for i in both:
+                by_bin[bins[i], int(i in left)] += self.h[i]
+            smaller = by_bin.sum(axis=0).min()
+            best, left_bins = max(
+                self.ways_to_predict(column, by_bin, heavier), key=lambda way: way[0]
+            )
+            excess = smaller - (by_bin.sum() - best)
+            if smaller > 0 and excess > 0:
+                found.append((-float(excess) / float(smaller), column, offset, left_bins))
+        found.sort(key=lambda each: each[:3])
+        return [each[1:] for each in found[:5]]
+
+    def ways_to_predict(self, column, by_bin, heavier):
+        """Weights that agree, and the bins that go left, in the order in which they are tried."""
+        n_bins = len(by_bin) - 1
+        if self.table.categorical[column]:
+            sides = [(a < b) if a != b else heavier for a, b in by_bin[1:].tolist()]
+            chosen = frozenset(b for b, side in enumerate(sides, 1) if side)
+            return [(by_bin.max(axis=1).sum(), chosen)]
+        ways = [(0, frozenset())]
+        for cut in range(1, n_bins):
+            low, high = frozenset(range(1, cut + 1)), frozenset(range(cut + 1, n_bins + 1))
+            below, above = by_bin[: cut + 1].sum(axis=0), by_bin[cut + 1 :].sum(axis=0)
+            ways += [(below[1] + above[0], low), (below[0] + above[1], high)]
+        return ways
 
     def narrow(self, parent, left, right):
         """Bounds of the children: no step goes beyond the middle of theirs."""
@@ -208,17 +310,23 @@ class Grower:
         least = max(self.rules.min_split_gain, SMALLEST_GAIN)
         if node.depth >= self.rules.max_depth:
             return None
-        whole = self.score(node.examples, node.bounds)
         for column, offset, bins in self.features:
             if not self.column_rules.allow(column, node.branch):
                 continue
-            for left_bins in self.ways_to_cut(column, node.examples, bins):
-                left = [i for i in node.examples if bins[i] in left_bins]
-                right = [i for i in node.examples if bins[i] not in left_bins]
+            known, least_weight = node.examples, self.rules.min_child_weight
+            if self.rules.by_known and column < self.table.bins.shape[1]:
+                known = [i for i in node.examples if bins[i] != MISSING]
+                if self.rules.missing == "fractional" and known:
+                    weights = [sum(self.h[i] for i in each) for each in (known, node.examples)]
+                    least_weight *= weights[0] / weights[1]
+            whole = self.score(known, node.bounds)
+            for left_bins in self.all_ways_to_cut(column, offset, known, bins):
+                left = [i for i in known if bins[i] in left_bins]
+                right = [i for i in known if bins[i] not in left_bins]
                 if not left or not right:
                     continue
                 lighter = min(self.total(left)[1], self.total(right)[1])
-                if lighter < self.rules.min_child_weight:
+                if lighter < least_weight:
                     continue
                 gain = self.score(left, node.bounds) + self.score(right, node.bounds) - whole
                 # The first of equals stays.
@@ -226,6 +334,24 @@ class Grower:
                     least = gain
                     best = Candidate(number, gain, column, offset, left_bins)
         return best
+
+    def all_ways_to_cut(self, column, offset, examples, bins):
+        """The same, with what missing values do."""
+        if column >= self.table.bins.shape[1] or self.rules.missing == "learned":
+            yield from self.ways_to_cut(column, offset, examples, bins)
+        elif self.rules.by_known:
+            for left_bins in self.ways_to_cut(column, offset, examples, bins):
+                weight = sum(self.h[i] for i in examples if bins[i] in left_bins)
+                heavier = 2 * weight > sum(self.h[i] for i in examples)
+                yield (left_bins | {MISSING}) if heavier else (left_bins - {MISSING})
+        else:
+            fill = self.rules.fills[column]
+            filled = [fill if b == MISSING else b for b in bins]
+            for left_bins in self.ways_to_cut(column, offset, examples, filled):
+                yield (left_bins | {MISSING}) if fill in left_bins else (left_bins - {MISSING})
+            if self.rules.missing == "indicator" and any(bins[i] == MISSING for i in examples):
+                there = frozenset(range(1, int(self.table.n_bins[column]) + 1))
+                yield there | {OUTSIDE} if offset else there
 
     def score(self, examples, bounds):
         if not examples:
@@ -236,11 +362,11 @@ class Grower:
             return -step * (2 * gradient + divisor * step)
         return gradient * gradient / divisor
 
-    def ways_to_cut(self, column, examples, bins):
+    def ways_to_cut(self, column, offset, examples, bins):
         """Sets of bins to go left, in the order in which they are tried."""
         n_bins = int(self.table.n_bins[column])
         by_bin = {b: [i for i in examples if bins[i] == b] for b in {bins[i] for i in examples}}
-        seen = sorted(by_bin.keys() - {0})
+        seen = sorted(by_bin.keys() - {MISSING, OUTSIDE})
         if self.table.categorical[column]:
             seen.sort(key=lambda b: (self.ratio(by_bin[b]), b))
         for n in range(1, len(seen) + 1):
@@ -250,14 +376,25 @@ class Grower:
             else:
                 left = frozenset(range(1, seen[n - 1] + 1))
                 unseen = frozenset()
-            with_missing = left | unseen | {0}
-            if 0 in by_bin:
-                yield left
-                yield with_missing
-                continue
-            there = [i for b in seen[:n] for i in by_bin[b]]
-            heavier = 2 * sum(self.h[i] for i in there) > sum(self.h[i] for i in examples)
-            yield with_missing if heavier else left
+            for outside in (False, True) if OUTSIDE in by_bin else (None,):
+                for missing in (False, True) if MISSING in by_bin else (None,):
+                    there = [b for b in seen[:n] if b in left]
+                    there += [MISSING] * bool(missing) + [OUTSIDE] * bool(outside)
+                    weight = sum(self.h[i] for b in there for i in by_bin[b])
+                    heavier = 2 * weight > sum(self.h[i] for i in examples)
+                    ways = self.ways_of_unseen(column, offset, missing, outside, heavier)
+                    with_missing = unseen | {MISSING} if ways[0] else frozenset()
+                    yield left | with_missing | ({OUTSIDE} if ways[1] else frozenset())
+
+    def ways_of_unseen(self, column, offset, missing, outside, heavier):
+        """Whether missing values and positions outside go left; None: they do not occur here."""
+        is_label = column >= self.table.bins.shape[1]
+        never_missing = not is_label and self.table.bins[:, column].all()
+        if missing is None:
+            missing = outside if outside is not None and never_missing else heavier
+        if outside is None:
+            outside = offset != 0 and heavier
+        return missing, outside
 
     def ratio(self, examples):
         gradient, weight = self.total(examples)
@@ -299,12 +436,34 @@ def from_the_root(nodes, at=0):
 
 
 def walk(table, nodes, position):
-    """Number of the leaf that a position comes to."""
-    at = 0
-    while nodes[at].column >= 0:
-        seen = table.look(nodes[at].column, nodes[at].offset)[position]
-        at = nodes[at].left + (int(seen) not in nodes[at].left_bins)
-    return at
+    """Number of the leaf that a position comes to, of the first if it comes to several."""
+    return walk_all_ways(table, nodes, position)[0][0]
+
+
+def walk_all_ways(table, nodes, position):
+    """Numbers of the leaves that a position comes to, from left to right, and its shares there."""
+    leaves, branches = [], [(0, 1.0)]
+    while branches:
+        at, share = branches.pop()
+        while (node := nodes[at]).column >= 0:
+            seen = int(table.look(node.column, node.offset)[position])
+            goes_left = seen in node.left_bins
+            if seen == MISSING and node.fraction >= 0:
+                if node.fraction < 1:
+                    branches.append((node.left + 1, share * (1.0 - float(node.fraction))))
+                share, goes_left = share * float(node.fraction), True
+            elif seen == MISSING:
+                looks = ((int(table.look(c, o)[position]), left) for c, o, left in node.surrogates)
+                goes_left = next((bin in left for bin, left in looks if bin > 0), goes_left)
+            at = node.left + (not goes_left)
+        leaves.append((at, share))
+    return leaves
+
+
+def value_at(table, nodes, position):
+    """What a tree adds at a position."""
+    leaves = walk_all_ways(table, nodes, position)
+    return sum((share * float(nodes[at].value) for at, share in leaves), 0.0)
 
 
 def read_trees(arrays):
@@ -325,4 +484,21 @@ def read_node(arrays, n):
     elif node.column >= 0:
         first = 0 if arrays["missing_left"][n] else 1
         node.left_bins = frozenset(range(first, int(arrays["cuts"][n]) + 1))
+    if node.column >= 0 and node.offset and arrays["outside_left"][n]:
+        node.left_bins |= {OUTSIDE}
+    if node.column >= 0 and len(arrays["fractions"]):
+        node.fraction = arrays["fractions"][n]
+    if len(arrays["surrogate_starts"]):
+        numbers = range(*arrays["surrogate_starts"][n : n + 2])
+        node.surrogates = [read_surrogate(arrays, number) for number in numbers]
     return node
+
+
+def read_surrogate(arrays, n):
+    cut = int(arrays["surrogate_cuts"][n])
+    low, high = frozenset(range(1, cut + 1)), frozenset(range(cut + 1, 256))
+    left_bins = high if arrays["surrogate_reversed"][n] else low
+    if arrays["surrogate_sets"][n] >= 0:
+        bits = np.unpackbits(arrays["left_sets"].reshape(-1, 32), axis=1, bitorder="little")
+        left_bins = frozenset(np.flatnonzero(bits[arrays["surrogate_sets"][n]]).tolist())
+    return (int(arrays["surrogate_columns"][n]), int(arrays["surrogate_offsets"][n]), left_bins)

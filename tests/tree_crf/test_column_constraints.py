@@ -69,7 +69,7 @@ def test_without_a_constraint_it_goes_both_ways():
 
 
 def test_given_the_other_labels_it_holds_in_the_whole_window():
-    crf = make(window=1, monotone_constraints={0: {"fever": 1}}).fit(X, Y)
+    crf = make(n_rounds=20, window=1, monotone_constraints={0: {"fever": 1}}).fit(X, Y)
     known = [[*Y[0][:3], None, *Y[0][4:]]]
     for neighbour in (2, 3, 4):
         fever = raise_column(crf, X[0], 0, (3, neighbour), known)[:, 1]

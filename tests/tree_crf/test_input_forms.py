@@ -32,8 +32,11 @@ def copy_window(x, before, after):
     return np.stack(parts, axis=2).reshape(len(x), -1)
 
 
-@pytest.mark.parametrize("window", [0, 1, (2, 0), (3, 1), (0, 9)])
-@pytest.mark.parametrize("gaps", [False, True], ids=["whole", "missing"])
+# A copied column cannot tell what is missing from what is outside.
+@pytest.mark.parametrize(
+    ("window", "gaps"),
+    [*((window, False) for window in (0, 1, (2, 0), (3, 1), (0, 9))), (0, True)],
+)
 def test_a_window_equals_copied_columns(window, gaps):
     given = X
     if gaps:

@@ -20,6 +20,7 @@ FRAMES = [
     )
     for x in X
 ]
+GAPS = [np.where(np.random.default_rng(0).random(x.shape) < 0.3, np.nan, x) for x in X]
 CHUNKS = list(map(to_chunks, Y))
 COLUMNS = {"colsample_bytree": 0.7, "colsample_bynode": 0.7, "random_state": 5}
 STRATIFIED = {"stratified": True, "negative_ratio": 0.7, "random_state": 7}
@@ -39,6 +40,9 @@ CASES = {
     "constraints": (X, CHUNKS, {"constraints": "BIO"}),
     "dicts": (to_dicts(X), Y, {}),
     "categories": (FRAMES, Y, {}),
+    "fractions": (GAPS, Y, {"missing": "fractional"}),
+    "surrogates": (GAPS, Y, {"missing": "surrogate", "window": 1}),
+    "imputed values": (GAPS, Y, {"missing": "impute"}),
     "long steps": (X, Y, {"learning_rate": 30.0, "max_step": None}),
 }
 

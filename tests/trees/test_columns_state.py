@@ -95,6 +95,14 @@ def with_tensors(**changes):
     return lambda tensors, metadata: tensors.update(named)
 
 
+def with_fills(fills):
+    def change(tensors, metadata):
+        metadata["missing_values"] = "indicator"
+        tensors["columns.fills"] = np.array(fills, np.uint8)
+
+    return change
+
+
 def without(name):
     return lambda tensors, metadata: (tensors.pop(name, None), metadata.pop(name, None))
 
@@ -135,6 +143,14 @@ MANY = np.arange(255.0)
         (SPARSE, with_tensors(cuts_offsets=np.array([0]), cuts_values=np.empty(0)), "the columns"),
         (SPARSE, without("sparse"), "whether its columns are sparse"),
         (SPARSE, with_metadata(sparse=1), "whether its columns are sparse"),
+        (SPARSE, without("missing_values"), "how it treats missing values"),
+        (SPARSE, with_metadata(missing_values="guess"), "how it treats missing values"),
+        (SPARSE, with_metadata(missing_values=["impute"]), "how it treats missing values"),
+        (SPARSE, with_metadata(missing_values="impute"), "columns.fills is missing"),
+        *(
+            (SPARSE, with_fills(fills), "columns.fills")
+            for fills in ([1], [1, 1, 1], [0, 1], [1, 9])
+        ),
         (SPARSE, without("categories"), "its categories"),
         (SPARSE, with_metadata(categories={}), "its categories"),
         (SPARSE, with_metadata(categories=[["a"]]), "categories of its text columns"),

@@ -9,7 +9,7 @@ from hedgerow import _core
 from reference.contexts import grow_contexts, naive_tree, pair_contexts
 from reference.growing import assert_equal_arrays, rules, splits
 from reference.tables import make_table, tables, windows
-from reference.trees import Rules, read_trees
+from reference.trees import OUTSIDE, Rules, read_trees
 
 # Two labels, and what is known of two labels before: arcs 0 and 1 are taken at the beginning only.
 LONGER = (
@@ -102,7 +102,7 @@ def look(table, position, column, offset):
     sequence = np.searchsorted(table.offsets, position, side="right") - 1
     begin, end = table.offsets[sequence], table.offsets[sequence + 1]
     there = begin <= position + offset < end
-    return table.bins[position + offset, column] if there else 0
+    return table.bins[position + offset, column] if there else OUTSIDE
 
 
 def test_the_same_trees_with_any_number_of_threads_and_in_any_parts():

@@ -20,9 +20,16 @@ from hedgerow.trees.forest import (
     tree_rounds,
 )
 from reference.boosting import assert_same_forest
-from reference.forests import NODE_ARRAYS, make_leaves, make_stump, make_tree, random_forest
+from reference.forests import (
+    NODE_ARRAYS,
+    NOTHING,
+    make_leaves,
+    make_stump,
+    make_tree,
+    random_forest,
+)
 from reference.tables import ATTRIBUTES, COLUMNS, make_table, tables, windows
-from reference.trees import Table, read_trees, walk
+from reference.trees import OUTSIDE, Table, read_trees, walk
 
 
 def add_scores(forest, table, scores=None, n_threads=1):
@@ -283,8 +290,8 @@ def test_arrays_are_views_that_cannot_be_written_and_outlive_the_forest():
     assert arrays.keys() == ARRAYS.keys()
     for name, array in arrays.items():
         assert array.dtype == ARRAYS[name]
-        assert not array.flags.writeable
-        assert getattr(forest, name).ctypes.data == array.ctypes.data
+        assert not array.flags.writeable or not len(array)
+        assert getattr(forest, name).ctypes.data == array.ctypes.data or not len(array)
     copies = {name: array.copy() for name, array in arrays.items()}
     del forest
     gc.collect()
@@ -340,8 +347,10 @@ def test_which_way_bins_go():
     for seed in range(5):
         draws = np.random.default_rng(seed).integers(0, 256, len(splits)).astype(np.uint8)
         bins = np.minimum(draws, table.n_bins[forest.columns[splits]]).astype(np.uint8)
-        expected = [b in nodes[n].left_bins for n, b in zip(splits, bins.tolist(), strict=True)]
-        assert goes_left(forest, splits, bins).tolist() == expected
+        outside = (draws % 5 == 0) & (forest.offsets[splits] != 0)
+        seen = np.where(outside, OUTSIDE, bins.astype(np.int64)).tolist()
+        expected = [b in nodes[n].left_bins for n, b in zip(splits, seen, strict=True)]
+        assert goes_left(forest, splits, bins, outside).tolist() == expected
 
 
 def test_importances():
@@ -372,12 +381,14 @@ GOOD = {
     "offsets": np.array([1, 0, -1, 0, 0, 0], np.int32),
     "cuts": np.array([2, 0, 0, 0, 0, 0], np.uint8),
     "missing_left": np.zeros(6, np.uint8),
+    "outside_left": np.zeros(6, np.uint8),
     "sets": np.array([-1, -1, 0, -1, -1, -1], np.int32),
     "lefts": np.array([1, -1, 3, -1, -1, -1], np.int32),
     "values": np.array([0, 1, 0, 2, 4, 8], np.float32),
     "gains": np.zeros(6, np.float32),
     "weights": np.zeros(6, np.float32),
     "left_sets": np.arange(32, dtype=np.uint8),
+    **NOTHING,
 }
 FAR = 2**62
 
@@ -454,6 +465,45 @@ def test_what_is_no_tree_is_refused(changes, message):
     assert Forest(GOOD, 2, 2).n_columns == 2
     with pytest.raises(ValueError, match=message):
         Forest(GOOD | changes, 2, 2)
+
+
+SURROGATES = {
+    "surrogate_starts": np.array([0, 2, 2, 2, 2, 2, 2]),
+    "surrogate_columns": np.array([1, 0], np.int32),
+    "surrogate_offsets": np.array([0, 1], np.int32),
+    "surrogate_cuts": np.array([0, 1], np.uint8),
+    "surrogate_reversed": np.array([0, 1], np.uint8),
+    "surrogate_sets": np.array([0, -1], np.int32),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fractions": np.full(5, 0.5, np.float32)}, "fractions must have an entry for each node"),
+        *(
+            ({"fractions": np.full(6, f, np.float32)}, "tree 0: a fraction is not between 0 and 1")
+            for f in (-0.1, 1.1, np.nan)
+        ),
+        *(
+            ({name: SURROGATES[name][:-1]}, "arrays of surrogates must have an entry for each")
+            for name in list(SURROGATES)[1:]
+        ),
+        ({"surrogate_starts": np.empty(0, np.int64)}, "surrogates have no splits"),
+        *(
+            ({"surrogate_starts": np.array(starts)}, "surrogates do not belong to the nodes one")
+            for starts in ([0, 2], [1, 2, 2, 2, 2, 2, 2], [0, 2, 1, 2, 2, 2, 2], [0] * 7)
+        ),
+        ({"surrogate_columns": np.array([1, 2], np.int32)}, "the column of a surrogate is out"),
+        ({"surrogate_columns": np.array([1, -1], np.int32)}, "the column of a surrogate is out"),
+        ({"surrogate_offsets": np.array([0, 256], np.int32)}, "the offset of a surrogate is out"),
+        ({"surrogate_sets": np.array([1, -1], np.int32)}, "the set of a surrogate is out of range"),
+    ],
+)
+def test_fractions_and_surrogates_that_make_no_sense_are_refused(changes, message):
+    Forest(GOOD | SURROGATES, 2, 2)
+    with pytest.raises(ValueError, match=message):
+        Forest(GOOD | SURROGATES | changes, 2, 2)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from reference.tree_tables import KINDS, frames, make_sequences, split_trees, wa
 
 COLUMNS = [
     "round", "label", "node", "feature", "offset", "question", "threshold", "categories",
-    "left", "right", "missing", "value", "gain", "weight",
+    "left", "right", "missing", "left_share", "surrogates", "outside", "value", "gain", "weight",
 ]  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_rounds_and_labels_can_be_chosen():
     importances = pd.DataFrame(crf.importances()).set_index(["feature", "offset"])["gain"]
     pd.testing.assert_series_equal(gains, importances.sort_index())
     leaves = everything[everything["left"] < 0]
-    assert (leaves[["feature", "question", "missing"]] == "").all().all()
+    assert (leaves[["feature", "question", "missing", "outside"]] == "").all().all()
     assert (leaves[["offset", "gain"]] == 0).all().all()
 
 
@@ -78,7 +78,7 @@ def test_questions_read_well():
     after_a = [[t > 0 and x["word"][t - 1] == "a" for t in range(len(x))] for x in X]
     assert ask(items, after_a, window=1) == ("has 'w:a' at -1", nothing)
     last = [[t == len(x) - 1 for t in range(len(x))] for x in X]
-    assert ask(speeds, last, window=(0, 1)) == ("speed[+1] is not missing", nothing)
+    assert ask(speeds, last, window=(0, 1)) == ("speed[+1] is known", nothing)
 
 
 def test_long_lists_of_categories_are_cut_short():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.boosting.column_rules import (
@@ -19,6 +20,7 @@ from hedgerow.threads import count_threads
 from hedgerow.training.label_parameters import LabelParameters
 from hedgerow.trees.columns import check_max_bins
 from hedgerow.trees.learner import GrowthRules
+from hedgerow.trees.missing import METHODS, MissingMethod
 from hedgerow.trees.sampling import NegativeWeight, Sampling
 
 __all__ = [
@@ -119,6 +121,7 @@ class TreeParameters(LabelParameters, Protocol):
     warm_rounds: int | None
     n_jobs: int | None
     random_state: Any
+    missing: MissingMethod
 
 
 @dataclass(frozen=True)
@@ -156,9 +159,16 @@ class Settings:
 
     @classmethod
     def read(
-        cls, crf: TreeParameters, n_labels: int, column_rules: _core.ColumnRules | None = None
+        cls,
+        crf: TreeParameters,
+        n_labels: int,
+        column_rules: _core.ColumnRules | None = None,
+        fills: NDArray[np.uint8] | None = None,
     ) -> Settings:
-        """Fill in what the parameters, which have been checked, leave open."""
+        """Fill in what the parameters, which have been checked, leave open.
+
+        ``fills`` are bins of the columns that stand for missing values, where some do.
+        """
         rate, trim, seed = crf.learning_rate, crf.trim, crf.random_state
         is_conjugate = crf.direction == "conjugate"
         line_search = is_conjugate if crf.line_search is None else bool(crf.line_search)
@@ -200,6 +210,8 @@ class Settings:
                 colsample_bytree=float(crf.colsample_bytree),
                 colsample_bynode=float(crf.colsample_bynode),
                 label_lambda=LABEL_LAMBDA if crf.newton else 0.0,
+                missing=crf.missing,
+                fills=fills,
             ),
             sampling=Sampling(
                 float(trim),
@@ -248,6 +260,12 @@ def check_tree_parameters(crf: TreeParameters) -> None:
         raise ValueError(
             "order is 0 and transitions is 'trees', which ask about the labels before a position; "
             "pass an order of 1 or more, or transitions='weights'"
+        )
+    check_choice("missing", crf.missing, METHODS)
+    if crf.transitions == "trees" and crf.missing == "fractional":
+        raise ValueError(
+            "missing is 'fractional' and transitions is 'trees', whose examples cannot be divided; "
+            "pass another value of missing, or transitions='weights'"
         )
     check_choice("transition_step", crf.transition_step, tuple(EXACT_ROUNDS))
     if crf.warm_rounds is not None:

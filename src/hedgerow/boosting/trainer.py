@@ -31,6 +31,7 @@ from hedgerow.training.trainer import Trainer
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
+from hedgerow.trees.missing import MissingMethod
 
 __all__ = ["BoostingTrainer"]
 
@@ -78,9 +79,12 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         )
         if self.base is None:
             max_bins, n_threads = int(self.crf.max_bins), count_threads(self.crf.n_jobs)
-            self.columns = Columns.learn(labelled.sequences, labelled.index, max_bins, n_threads)
+            self.columns = Columns.learn(
+                labelled.sequences, labelled.index, max_bins, n_threads, self.crf.missing
+            )
         else:
             self.columns = self.trees.columns
+            check_same_missing(self.crf.missing, self.columns.missing)
         if asks_labels and self.base is None:
             self.columns = add_labels(self.columns, self.data)
         self.settings = self._read_settings()
@@ -165,7 +169,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
                 "the trees of init, which stay, do not keep to monotone_constraints and "
                 "interaction_constraints; train init with them, or fit without init"
             )
-        return Settings.read(crf, data.targets.n_labels, rules)
+        return Settings.read(crf, data.targets.n_labels, rules, self.columns.fills)
 
     def _check_memory(self) -> None:
         """Raise ValueError if scores of label pairs, or longer contexts, do not fit into memory."""
@@ -191,6 +195,15 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         if warm_rounds is None:
             warm_rounds = self.n_steps // 5 if self.base is None else 0
         return Schedule(max(int(warm_rounds), n_warm_before), self.objective.stages())
+
+
+def check_same_missing(method: MissingMethod, of_init: MissingMethod) -> None:
+    """Raise ValueError if trees that are added would treat missing values in another way."""
+    if method != of_init:
+        raise ValueError(
+            f"missing is {method!r}, but the trees of init, which stay, were trained with "
+            f"missing={of_init!r}; pass missing={of_init!r}, or fit without init"
+        )
 
 
 def add_labels(columns: Columns, data: TrainingSet) -> Columns:

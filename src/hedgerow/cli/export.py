@@ -32,6 +32,8 @@ EXAMPLES = """\
   hedgerow export days.hedgerow -o days.json
   hedgerow export days.hedgerow -o trees.csv
 """
+# Columns of a table that hold lists of texts.
+LISTS = {"categories", "surrogates"}
 
 
 def add_command(commands: Commands) -> None:
@@ -72,18 +74,19 @@ def read_model(path: str) -> Estimator:
 
 
 def to_arrow(model: Any, *, as_text: bool) -> pa.Table:
-    """The trees of a model, or its weights; lists of categories as JSON if only text will do."""
+    """The trees of a model, or its weights; lists of texts as JSON if only text will do."""
     import pyarrow as pa
 
     table = model.trees() if hasattr(model, "trees") else model.weights()
     columns = {name: column.tolist() for name, column in table.items()}
-    if as_text and "categories" in columns:
-        columns["categories"] = [
-            "" if names is None else json.dumps(names, ensure_ascii=False)
-            for names in columns["categories"]
-        ]
-    elif "categories" in columns:
-        columns["categories"] = pa.array(columns["categories"], pa.list_(pa.string()))
+    for name in LISTS & columns.keys():
+        if as_text:
+            columns[name] = [
+                "" if texts is None else json.dumps(texts, ensure_ascii=False)
+                for texts in columns[name]
+            ]
+        else:
+            columns[name] = pa.array(columns[name], pa.list_(pa.string()))
     return pa.table(columns)
 
 

@@ -66,8 +66,8 @@ class Explanation:
     def features(self) -> Any:
         """What each feature contributes, as a table.
 
-        ``feature``, ``offset`` in the window, ``value`` there (None if it is missing) and
-        ``contribution``, the largest first, of either sign.
+        ``feature``, ``offset`` in the window, ``value`` there (None if it is missing, or
+        beyond the ends of the sequence) and ``contribution``, the largest first, of either sign.
         """
         return self.feature_table.to(self.output)
 
@@ -152,7 +152,9 @@ class Explanation:
         shown = min(len(features["feature"]), MAX_SHOWN)
         columns = (features[name][:shown].tolist() for name in features)
         lines = [
-            _Line(contribution, feature, f"{offset:+d}" if offset else "0", _shown(value))
+            _Line(
+                contribution, feature, f"{offset:+d}" if offset else "0", self._show(offset, value)
+            )
             for feature, offset, value, contribution in zip(*columns, strict=True)
         ]
         n_others = len(features["feature"]) - shown
@@ -174,6 +176,13 @@ class Explanation:
             lines.append(_Line(self.after, "other labels after"))
         lines.append(_Line(self.log_odds, "= log-odds", is_sum=True))
         return lines
+
+    def _show(self, offset: int, value: Any) -> str:
+        if not 0 <= self.position + offset < self.length:
+            return "outside"
+        if value is None:
+            return "missing"
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 class _Line(NamedTuple):
@@ -202,12 +211,6 @@ def _name_transitions(transitions: Table) -> list[str]:
 
 def _signed(number: float) -> str:
     return f"{round(number, 4) + 0.0:+.4f}"  # no minus before nothing
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _align(rows: list[tuple[str, str, str, str]]) -> list[str]:

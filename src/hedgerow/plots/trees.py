@@ -43,10 +43,11 @@ def tree(
 ) -> Axes:
     """Draw the tree of a label in a round of boosting.
 
-    Boxes hold questions; those who say yes go up, and "missing" stands at the branch that missing
-    values take. Leaves hold what the tree adds to the label's score, blue for the label and orange
-    against it. A new figure is as large as the tree; on axes that are given letters shrink until
-    the tree has room.
+    Boxes hold questions; those who say yes go up. "missing" stands at the branch of missing values,
+    "outside" at that of positions beyond the ends of the sequence where it is another one.
+    Leaves hold what the tree adds to the label's score, blue for the label and orange against it. A
+    new figure is as large as the tree; on axes that are given letters shrink until the tree has
+    room.
 
     Parameters
     ----------
@@ -169,10 +170,17 @@ def _draw_branches(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) 
             lines.append(
                 [(box.x + box.width, box.y), (bend, box.y), (bend, child.y), (child.x, child.y)]
             )
-            is_for_missing = table["missing"][box.node] == side
-            text = f"{answer}, missing" if is_for_missing else answer
+            text = ", ".join([answer, *_others_that_go(table, box.node, side)])
             ax.text(bend + 3, child.y, text, fontsize=SMALL * scale, color=FAINT, va="bottom")
     ax.add_collection(LineCollection(lines, colors=LINE, linewidths=1.2 * scale), autolim=False)
+
+
+def _others_that_go(table: Table, node: int, side: str) -> list[str]:
+    """What goes to a side of a split, beside those that answer."""
+    missing, outside = table["missing"][node], table["outside"][node]
+    if missing in (side, "both"):
+        return ["missing"]
+    return ["outside"] if outside == side and table["offset"][node] != 0 else []
 
 
 def _draw_boxes(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) -> None:

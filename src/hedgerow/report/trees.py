@@ -34,7 +34,9 @@ def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] |
         "question": smallest(asked, len(questions)),
         "left": np.maximum(table["left"], 0).astype(np.uint16),
         "right": np.maximum(table["right"], 0).astype(np.uint16),
-        "missing_left": (table["missing"] == "left").astype(np.uint8),
+        "missing": _number(table["missing"], ("right", "left", "both")),
+        # Only what looks away from its own position can look beyond the ends.
+        "outside": _number(np.where(table["offset"], table["outside"], ""), ("right", "left")),
         **{name: table[name].astype(np.float32) for name in ("value", "gain", "weight")},
     }
     return {
@@ -45,6 +47,14 @@ def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] |
         "questions": blob.add_text(questions.tolist()),
         **{name: blob.add(column) for name, column in columns.items()},
     }
+
+
+def _number(ways: NDArray[Any], known: tuple[str, ...]) -> NDArray[np.uint8]:
+    """Number of each way among those that are known; of others one more."""
+    numbers = np.full(len(ways), len(known), np.uint8)
+    for number, way in enumerate(known):
+        numbers[ways == way] = number
+    return numbers
 
 
 def _choose_rounds(sizes: NDArray[np.int64]) -> list[int]:

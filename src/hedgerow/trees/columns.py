@@ -6,7 +6,7 @@ Bin 0 is for what is missing; the values of a column have the bins 1 to ``n_bins
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from hedgerow.trees.entries import (
     presence_entries,
     read_entries,
 )
+from hedgerow.trees.missing import MissingMethod, impute_bins
 
 # A text column of more categories becomes sparse: an attribute for each.
 MAX_CATEGORIES = 254
@@ -90,6 +91,10 @@ class Columns(LazyAttributes):
         How many positions before they look; 0 if they do not. Behind the C columns come so many
         more, of categories that are the labels: one position before, two positions before and so
         on. They have no bins of X.
+    missing : MissingMethod
+        How trees treat missing values.
+    fills : (C,) uint8 or None
+        Bin that stands for missing values, where one does.
     """
 
     schema: Schema
@@ -100,6 +105,8 @@ class Columns(LazyAttributes):
     categories: tuple[list[str], ...]
     labels: tuple[str, ...] = ()
     n_lags: int = 0
+    missing: MissingMethod = "learned"
+    fills: NDArray[np.uint8] | None = None
 
     @classmethod
     def learn(
@@ -108,6 +115,7 @@ class Columns(LazyAttributes):
         index: _core.StringIndex | None,
         max_bins: int,
         n_threads: int,
+        missing: MissingMethod = "learned",
     ) -> Columns:
         """Choose the cuts of all columns.
 
@@ -121,6 +129,8 @@ class Columns(LazyAttributes):
             Most bins of a column of numbers, from 2 to 255.
         n_threads
             How many threads; the cuts do not depend on it.
+        missing
+            How trees will treat missing values.
         """
         check_max_bins(max_bins)
         index = index if sequences.schema.kind == "items" else None
@@ -137,14 +147,20 @@ class Columns(LazyAttributes):
         n_presence = sum(len(names) for names in categories if not is_dense(names))
         parts.append(ColumnCuts.presence(n_presence))
         counts, cuts = ColumnCuts.join(parts)
-        return cls(
+        columns = cls(
             sequences.schema,
             index,
             sequences.sparse is not None,
             np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
             cuts,
             categories,
+            missing=missing,
         )
+        if missing == "indicator":
+            return replace(columns, fills=columns._bins_of(0.0))
+        if missing == "impute":
+            return replace(columns, fills=columns._imputed(sequences, max_bins, n_threads))
+        return columns
 
     def bin(self, sequences: Sequences, n_threads: int) -> Binned:
         """Find the bin of every value, of the training data and of new data alike.
@@ -264,7 +280,7 @@ class Columns(LazyAttributes):
     @lazy
     def default_bins(self) -> NDArray[np.uint8]:
         """Bin of each sparse attribute where it is absent, which means 0, (A,)."""
-        return self._attribute_bins_of(0.0)
+        return self._bins_of(0.0)[self.n_dense :]
 
     def column_names(self) -> list[str]:
         """Name of each column; ``column=value`` for a category that is an attribute."""
@@ -280,12 +296,21 @@ class Columns(LazyAttributes):
 
     @lazy
     def _bins_of_one(self) -> NDArray[np.uint8]:
-        return self._attribute_bins_of(1.0)
+        return self._bins_of(1.0)[self.n_dense :]
 
-    def _attribute_bins_of(self, value: float) -> NDArray[np.uint8]:
-        """Bin of one value in each sparse attribute, (A,)."""
+    def _bins_of(self, value: float) -> NDArray[np.uint8]:
+        """Bin of one value in each column, (C,); of categories the first."""
         cuts_below = np.concatenate([[0], np.cumsum(self.cuts <= value)])
-        return (1 + np.diff(cuts_below[self.cut_offsets[self.n_dense :]])).astype(np.uint8)
+        return (1 + np.diff(cuts_below[self.cut_offsets])).astype(np.uint8)
+
+    def _imputed(self, sequences: Sequences, max_bins: int, n_threads: int) -> NDArray[np.uint8]:
+        """Bin that is imputed in each column; attributes of a sparse X have a 0."""
+        imputed, n_dense = self._bins_of(0.0), self.n_dense
+        dense = self.bin(sequences, n_threads).dense
+        imputed[:n_dense] = impute_bins(
+            dense, self.n_bins[:n_dense], self.categorical[:n_dense], max_bins
+        )
+        return imputed
 
     def _fill_numeric(self, sequences: Sequences, bins: NDArray[np.uint8], n_threads: int) -> None:
         cut_offsets = self.cut_offsets[: self.n_numeric + 1]

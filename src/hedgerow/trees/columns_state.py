@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from hedgerow.sequences import Schema
 from hedgerow.state import State, read_array, require
 from hedgerow.trees.columns import Columns, is_dense
 from hedgerow.trees.cuts import MAX_BINS, PRESENCE
+from hedgerow.trees.missing import METHODS, MissingMethod
 
 
 def pack_columns(columns: Columns) -> State:
@@ -21,9 +23,12 @@ def pack_columns(columns: Columns) -> State:
         "cuts.offsets": columns.cut_offsets,
         "cuts.values": columns.cuts,
     }
+    if columns.fills is not None:
+        tensors["columns.fills"] = columns.fills
     metadata = {
         "sparse": columns.sparse,
         "categories": list(columns.categories),
+        "missing_values": columns.missing,
     }
     return State(tensors, metadata)
 
@@ -56,7 +61,21 @@ def unpack_columns(state: State, schema: Schema, index: _core.StringIndex) -> Co
             require((uncut == 0).all(), "cuts of a text column")
             require((counts[n_dense_text:] == 1).all(), "cuts of a category")
             require((presence == PRESENCE).all(), "cuts of a category")
-    return columns
+    return _with_missing(columns, state)
+
+
+def _with_missing(columns: Columns, state: State) -> Columns:
+    """Read how missing values are treated; before format 6 all were treated in the same way."""
+    if state.metadata.get("format", 6) < 6:
+        return columns
+    found, fills = state.metadata.get("missing_values"), None
+    require(found in METHODS, "how it treats missing values")
+    method = cast(MissingMethod, found)
+    if method in ("impute", "indicator"):
+        fills = read_array(state, "columns.fills", np.uint8)
+        fits = len(fills) == columns.n_columns
+        require(fits and ((fills >= 1) & (fills <= columns.n_bins)).all(), "columns.fills")
+    return replace(columns, missing=method, fills=fills)
 
 
 def _cuts(state: State) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

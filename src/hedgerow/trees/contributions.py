@@ -2,7 +2,8 @@
 
 Every node has a value, what it would add to the score if it were a leaf. Going down from the root,
 a split changes that value, and the change is given to the feature that the split asks about. So the
-value of the root and all changes add up to the value of the leaf.
+value of the root and all changes add up to the value of the leaf. Where a value is missing and goes
+both ways, the change is that of the mean of both; where a surrogate answers, it is the surrogate's.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hedgerow.sequences import Sequences, SparseRows
 from hedgerow.tables import Table
 from hedgerow.trees.columns import Columns, is_dense, place_categories
 from hedgerow.trees.entries import read_entries
-from hedgerow.trees.forest import Forest, goes_left
+from hedgerow.trees.forest import Forest, goes_left, surrogates_go_left
 
 __all__ = ["path_contributions"]
 
@@ -47,25 +48,14 @@ def path_contributions(
     bias = float(np.einsum("t,t", weights, forest.values[firsts].astype(np.float64)))
     keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     changes: list[NDArray[np.float64]] = [np.empty(0)]
-    nodes = firsts
-    while True:
-        inner = forest.columns[nodes] >= 0
-        nodes, firsts, weights, outputs = (
-            nodes[inner],
-            firsts[inner],
-            weights[inner],
-            outputs[inner],
-        )
-        if not len(nodes):
-            break
-        rows, asked = forest.offsets[nodes] - window.first_offset, forest.columns[nodes]
-        is_left = goes_left(forest, nodes, window.look(rows, asked, before[outputs]))
-        children = firsts + forest.lefts[nodes] + ~is_left
-        keys.append(rows.astype(np.int64) * columns.n_asked + asked)
-        changes.append(
-            weights * (forest.values[children].astype(np.float64) - forest.values[nodes])
-        )
-        nodes = children
+    paths = _Paths(firsts, firsts, weights, outputs)
+    while len((paths := paths.part(forest.columns[paths.nodes] >= 0)).nodes):
+        rows, asked, shares = _answer(forest, window, paths.nodes, before[paths.outputs])
+        owners, children = paths.descend(forest, shares)
+        keys.append((rows.astype(np.int64) * columns.n_asked + asked)[owners])
+        values = forest.values[children.nodes].astype(np.float64)
+        changes.append(children.weights * (values - forest.values[paths.nodes[owners]]))
+        paths = children
     found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
     places, columns_asked = np.divmod(found, columns.n_asked)
     names = np.array(columns.asked_names(), dtype=np.object_)
@@ -77,6 +67,76 @@ def path_contributions(
             "contribution": np.bincount(inverse, np.concatenate(changes), minlength=len(found)),
         }
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Paths:
+    """Nodes that a position comes to, (n,) each: where missing values go both ways, some of a tree.
+
+    Attributes
+    ----------
+    nodes, firsts : int64
+        Places of the nodes, and of the roots of their trees.
+    weights : float64
+        How much they count.
+    outputs : int64
+        Rows of the labels before the position, as their trees know them.
+    """
+
+    nodes: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    outputs: NDArray[Any]
+
+    def part(self, chosen: NDArray[Any]) -> _Paths:
+        """Some of them, by flags or places."""
+        return _Paths(
+            self.nodes[chosen], self.firsts[chosen], self.weights[chosen], self.outputs[chosen]
+        )
+
+    def descend(
+        self, forest: Forest, left_shares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], _Paths]:
+        """Go on to the children, these shares to the left; also returns which each came from."""
+        lefts, rights = np.flatnonzero(left_shares > 0), np.flatnonzero(left_shares < 1)
+        owners = np.concatenate([lefts, rights])
+        is_right = np.repeat([0, 1], [len(lefts), len(rights)])
+        order = np.argsort(owners, kind="stable")
+        owners, is_right = owners[order], is_right[order]
+        shares = np.where(is_right, 1 - left_shares[owners], left_shares[owners])
+        parents = self.part(owners)
+        nodes = parents.firsts + forest.lefts[parents.nodes] + is_right
+        return owners, replace(parents, nodes=nodes, weights=parents.weights * shares)
+
+
+def _answer(
+    forest: Forest, window: _Window, nodes: NDArray[np.int64], before: NDArray[np.uint8]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """What n splits say: the rows and columns that they asked, and the shares that go left.
+
+    A surrogate that answers in place of a split is what was asked.
+    """
+    rows, asked = forest.offsets[nodes] - window.first_offset, forest.columns[nodes]
+    bins, outside = window.look(rows, asked, before)
+    shares = goes_left(forest, nodes, bins, outside).astype(np.float64)
+    missing = (bins == 0) & ~outside & (asked < window.columns.n_columns)
+    if len(forest.fractions):
+        shares[missing] = forest.fractions[nodes[missing]]
+    starts = forest.surrogate_starts
+    open_ = np.flatnonzero(missing) if len(starts) else np.empty(0, np.int64)
+    numbers = starts[nodes[open_]] if len(open_) else open_
+    while len(open_):
+        has_more = numbers < starts[nodes[open_] + 1]
+        open_, numbers = open_[has_more], numbers[has_more]
+        more_rows = forest.surrogate_offsets[numbers] - window.first_offset
+        more_asked = forest.surrogate_columns[numbers]
+        bins, _ = window.look(more_rows, more_asked, before[open_])
+        known = bins != 0
+        answered = open_[known]
+        rows[answered], asked[answered] = more_rows[known], more_asked[known]
+        shares[answered] = surrogates_go_left(forest, numbers[known], bins[known])
+        open_, numbers = open_[~known], numbers[~known] + 1
+    return rows, asked, shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +154,7 @@ class _Window:
     first_offset : int
         Offset of the first row.
     bins : (W, C) uint8
-        Bins of all columns, 0 where a value is missing.
+        Bins of all columns, 0 where a value is missing or there is no row.
     """
 
     columns: Columns
@@ -106,7 +166,7 @@ class _Window:
     @classmethod
     def cut(cls, forest: Forest, columns: Columns, sequences: Sequences, position: int) -> _Window:
         splits = forest.columns >= 0
-        offsets = forest.offsets[splits]
+        offsets = np.concatenate([forest.offsets[splits], forest.surrogate_offsets])
         first, last = int(offsets.min(initial=0)), int(offsets.max(initial=0))
         begin = max(0, position + first)
         end = min(sequences.n_positions, position + last + 1)
@@ -118,13 +178,16 @@ class _Window:
 
     def look(
         self, rows: NDArray[np.int32], asked: NDArray[np.int32], before: NDArray[np.uint8]
-    ) -> NDArray[np.uint8]:
-        """The bins of n questions, (n,); ``before`` (n, n_lags) for those about labels."""
+    ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """The bins of n questions, and whether they look beyond the ends of the sequence, (n,).
+
+        ``before`` (n, n_lags) is for those about labels.
+        """
         n_columns, found = self.columns.n_columns, np.empty(len(rows), np.uint8)
         is_label = asked >= n_columns
         found[~is_label] = self.bins[rows[~is_label], asked[~is_label]]
         found[is_label] = before[np.flatnonzero(is_label), asked[is_label] - n_columns]
-        return found
+        return found, ~is_label & (self.rows[rows] < 0)
 
     def values(
         self, rows: NDArray[np.int64], asked: NDArray[np.int64], before: NDArray[np.uint8]

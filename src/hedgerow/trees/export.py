@@ -20,7 +20,8 @@ __all__ = ["export_trees"]
 def export_trees(forest: Forest, columns: Columns) -> dict[str, Any]:
     """The features that splits ask about, and the trees, one after the other."""
     arrays = SimpleNamespace(**forest.arrays())  # a forest makes new views at each access
-    used = np.unique(arrays.columns[arrays.columns >= 0]).tolist()
+    asked = np.concatenate([arrays.columns[arrays.columns >= 0], arrays.surrogate_columns])
+    used = np.unique(asked).tolist()
     numbers = {column: number for number, column in enumerate(used)}
     features, questions = _describe_features(columns), Questions(forest, columns)
     bounds, weights = arrays.tree_offsets.tolist(), arrays.tree_weights.tolist()
@@ -33,6 +34,7 @@ def export_trees(forest: Forest, columns: Columns) -> dict[str, Any]:
             split = {}
             if column >= 0:
                 split = {"feature": numbers[column], **_describe_split(arrays, questions, place)}
+                split |= _describe_missing(questions, place, numbers)
             nodes.append({**split, "value": weight * float(arrays.values[place])})
         trees.append({"round": rounds[tree] + 1, "label": labels[tree], "nodes": nodes})
     return {"features": [features[column] for column in used], "trees": trees}
@@ -68,12 +70,30 @@ def _describe_split(arrays: SimpleNamespace, questions: Questions, place: int) -
     else:
         test = {"present": "left" if cut else "right"}
     missing_left = question.missing_says_yes == question.yes_is_left
+    outside_left = question.outside_says_yes == question.yes_is_left
     left = int(arrays.lefts[place])
     return {
         "offset": int(arrays.offsets[place]),
         **test,
         "missing": "left" if missing_left else "right",
+        "outside": "left" if outside_left else "right",
         "left": left,
         "right": left + 1,
         "gain": float(arrays.gains[place]),
     }
+
+
+def _describe_missing(questions: Questions, place: int, numbers: dict[int, int]) -> dict[str, Any]:
+    """What else a split does with missing values; nothing if they all go one way."""
+    share, surrogates = questions.left_share(place), questions.surrogates(place)
+    more: dict[str, Any] = {} if np.isnan(share) else {"missing": "both", "left_share": share}
+    described: list[dict[str, Any]] = [
+        {"feature": numbers[surrogate.column], "offset": surrogate.offset}
+        | (
+            {"below": surrogate.threshold, "side": "right" if surrogate.is_reversed else "left"}
+            if surrogate.categories is None
+            else {"in": list(surrogate.categories), "side": "left"}
+        )
+        for surrogate in surrogates
+    ]
+    return more | ({"surrogates": described} if described else {})

@@ -6,13 +6,22 @@ The class is that of the compiled core; ``help(Forest)`` explains its arrays.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._core import Forest
 
-__all__ = ["ARRAYS", "Forest", "goes_left", "importances", "split_rounds", "tree_rounds"]
+__all__ = [
+    "ARRAYS",
+    "Forest",
+    "goes_left",
+    "importances",
+    "split_rounds",
+    "surrogates_go_left",
+    "tree_rounds",
+]
 
 # All arrays of a forest.
 ARRAYS: dict[str, type[np.generic]] = {
@@ -24,14 +33,24 @@ ARRAYS: dict[str, type[np.generic]] = {
     "offsets": np.int32,
     "cuts": np.uint8,
     "missing_left": np.uint8,
+    "outside_left": np.uint8,
     "sets": np.int32,
     "lefts": np.int32,
     "values": np.float32,
     "gains": np.float32,
     "weights": np.float32,
+    "fractions": np.float32,
+    "surrogate_starts": np.int64,
+    "surrogate_columns": np.int32,
+    "surrogate_offsets": np.int32,
+    "surrogate_cuts": np.uint8,
+    "surrogate_reversed": np.uint8,
+    "surrogate_sets": np.int32,
     "left_sets": np.uint8,
 }
-OF_NODES = tuple(ARRAYS)[4:-1]  # those with an entry for each node
+# Those with an entry for each node, and for each surrogate.
+OF_NODES = tuple(ARRAYS)[4 : tuple(ARRAYS).index("fractions")]
+OF_SURROGATES = tuple(ARRAYS)[tuple(ARRAYS).index("surrogate_columns") : -1]
 SET_BYTES = 32  # of a set of bins, a bit each
 
 
@@ -48,11 +67,14 @@ def split_rounds(forest: Forest) -> list[Forest]:
     for first, stop in pairwise(forest.round_offsets.tolist()):
         bounds = forest.tree_offsets[first : stop + 1]
         nodes = slice(int(bounds[0]), int(bounds[-1]))
-        part = {name: arrays[name][nodes] for name in OF_NODES}
+        part = {name: arrays[name][nodes] for name in (*OF_NODES, "fractions")}
         part |= {name: arrays[name][first:stop] for name in ("outputs", "tree_weights")}
-        has_set = part["sets"] >= 0
-        rows, part["sets"] = part["sets"][has_set], part["sets"].copy()
-        part["sets"][has_set] = np.arange(len(rows))
+        part |= _surrogates_of(arrays, nodes)
+        rows = np.unique(np.concatenate([part["sets"], part["surrogate_sets"]]))
+        rows = rows[rows >= 0]
+        for name in ("sets", "surrogate_sets"):
+            numbers = np.searchsorted(rows, part[name]).astype(np.int32)
+            part[name] = np.where(part[name] >= 0, numbers, np.int32(-1))
         part["left_sets"] = left_sets[rows].ravel()
         part["round_offsets"] = np.array([0, stop - first])
         part["tree_offsets"] = bounds - bounds[0]
@@ -60,19 +82,53 @@ def split_rounds(forest: Forest) -> list[Forest]:
     return found
 
 
+def _surrogates_of(arrays: dict[str, NDArray[Any]], nodes: slice) -> dict[str, NDArray[Any]]:
+    """Surrogates of some consecutive nodes."""
+    starts, own = arrays["surrogate_starts"], slice(0)
+    if len(starts):
+        starts = starts[nodes.start : nodes.stop + 1]
+        starts, own = starts - starts[0], slice(int(starts[0]), int(starts[-1]))
+    return {"surrogate_starts": starts} | {name: arrays[name][own] for name in OF_SURROGATES}
+
+
 def goes_left(
-    forest: Forest, nodes: NDArray[np.int64], bins: NDArray[np.uint8]
+    forest: Forest,
+    nodes: NDArray[np.int64],
+    bins: NDArray[np.uint8],
+    outside: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Whether a position goes to the left child of each of n splits, by its n bins."""
+    """Whether a position goes to the left child of each of n splits, by its n bins.
+
+    ``outside`` (n,) says where the split looks beyond the ends of the sequence, whatever the bin.
+    """
     by_cut = np.where(bins == 0, forest.missing_left[nodes] != 0, bins <= forest.cuts[nodes])
-    rows = forest.sets[nodes].astype(np.int64)
-    has_set = rows >= 0
-    if has_set.any():
-        bits = forest.left_sets[SET_BYTES * rows[has_set] + (bins[has_set] >> 3)] >> (
-            bins[has_set] & 7
-        )
-        by_cut[has_set] = (bits & 1) != 0
-    return by_cut
+    _look_up(forest, forest.sets[nodes], bins, by_cut)
+    return np.where(outside, forest.outside_left[nodes] != 0, by_cut)
+
+
+def surrogates_go_left(
+    forest: Forest, surrogates: NDArray[np.int64], bins: NDArray[np.uint8]
+) -> NDArray[np.bool_]:
+    """Whether n bins, none of them 0, go left by n surrogates."""
+    is_low = bins <= forest.surrogate_cuts[surrogates]
+    goes_left: NDArray[np.bool_] = is_low != (forest.surrogate_reversed[surrogates] != 0)
+    _look_up(forest, forest.surrogate_sets[surrogates], bins, goes_left)
+    return goes_left
+
+
+def _look_up(
+    forest: Forest,
+    sets: NDArray[np.int32],
+    bins: NDArray[np.uint8],
+    goes_left: NDArray[np.bool_],
+) -> None:
+    """Overwrite where n bins go by what sets say of them, for those of n sets that are not -1."""
+    has_set = sets >= 0
+    rows, own = sets[has_set].astype(np.int64), bins[has_set]
+    if len(rows):
+        goes_left[has_set] = (
+            (forest.left_sets[SET_BYTES * rows + (own >> 3)] >> (own & 7)) & 1
+        ) != 0
 
 
 def importances(forest: Forest, n_columns: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -15,23 +15,36 @@ __all__ = ["pack_forest", "unpack_forest"]
 # What formats before 5 do not have: each round had a tree for every output, in order, and all
 # trees counted alike.
 NEW_IN_5 = ("round_offsets", "outputs", "tree_weights")
+# Before format 6 positions beyond the ends of a sequence went where missing values go.
+NEW_IN_6 = ("outside_left",)
+# These are in a file only where they are in use.
+OPTIONAL = tuple(name for name in ARRAYS if name.startswith(("fractions", "surrogate_")))
 
 
 def pack_forest(forest: Forest, name: str = "trees") -> dict[str, NDArray[Any]]:
     """All arrays of the trees."""
-    return {f"{name}.{key}": array for key, array in forest.arrays().items()}
+    return {
+        f"{name}.{key}": array
+        for key, array in forest.arrays().items()
+        if len(array) or key not in OPTIONAL
+    }
 
 
 def unpack_forest(state: State, n_outputs: int, n_columns: int, name: str = "trees") -> Forest:
     """Read what `pack_forest` wrote; raises ModelFileError unless the arrays make up trees."""
-    is_old = state.metadata.get("format", 5) < 5
+    version = state.metadata.get("format", 6)
+    absent = (NEW_IN_5 if version < 5 else ()) + (NEW_IN_6 if version < 6 else ())
     arrays = {
-        key: read_array(state, f"{name}.{key}", kind)
+        key: np.empty(0, kind)
+        if key in OPTIONAL and f"{name}.{key}" not in state.tensors
+        else read_array(state, f"{name}.{key}", kind)
         for key, kind in ARRAYS.items()
-        if not (is_old and key in NEW_IN_5)
+        if key not in absent
     }
     n_trees = len(arrays["tree_offsets"]) - 1
-    if is_old:
+    if version < 6:
+        arrays["outside_left"] = _ways_of_missing(arrays)
+    if version < 5:
         require(n_trees >= 0 and n_trees % n_outputs == 0, "a round lacks a tree")
         arrays["round_offsets"] = np.arange(0, n_trees + 1, n_outputs, dtype=np.int64)
         arrays["outputs"] = np.arange(n_trees, dtype=np.int32) % np.int32(n_outputs)
@@ -40,3 +53,13 @@ def unpack_forest(state: State, n_outputs: int, n_columns: int, name: str = "tre
         read_weights(state, f"{name}.tree_weights", (max(n_trees, 0),))
     with expecting():
         return Forest(arrays, n_outputs, n_columns)
+
+
+def _ways_of_missing(arrays: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Whether missing values go left at each node; arrays that do not fit are refused later."""
+    left: NDArray[np.uint8] = arrays["missing_left"].copy()
+    firsts = arrays["left_sets"][::32]
+    by_set = (arrays["sets"] >= 0) & (arrays["sets"] < len(firsts))
+    if len(left) == len(by_set):
+        left[by_set] = firsts[arrays["sets"][by_set]] & 1
+    return left

@@ -1,8 +1,8 @@
 """Questions: what the splits of trees ask, in words.
 
 Trees know bins; a question names values: ``speed[-1] < 3.5``, ``word in {a, the}``,
-``has 'w=the'``, ``label[-1] in {B, I}``. What lies beyond the end of a sequence is missing, and so
-is a category that was not there in training.
+``has 'w=the'``, ``label[-1] in {B, I}``. A category that was not there in training is missing; what
+lies beyond the ends of a sequence is not, and has an answer of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hedgerow.trees.columns import Columns, is_dense
 from hedgerow.trees.cuts import PRESENCE
 from hedgerow.trees.forest import Forest
 
-__all__ = ["Question", "Questions"]
+__all__ = ["Question", "Questions", "Surrogate"]
 
 # Categories that a question lists.
 MAX_SHOWN = 5
@@ -39,12 +39,41 @@ class Question:
         Categories that say yes; None if the question is another.
     missing_says_yes : bool
         What is missing goes the way of those that say yes.
+    outside_says_yes : bool
+        What lies beyond the ends of the sequence does.
     """
 
     text: str
     yes_is_left: bool
     missing_says_yes: bool
+    outside_says_yes: bool
     threshold: float = float("nan")
+    categories: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """What answers in place of a split whose value is missing.
+
+    Attributes
+    ----------
+    column, offset : int
+        What it asks about.
+    texts : (str, str)
+        What goes left by it, and what goes right.
+    threshold : float
+        Where numbers are cut; NaN for categories.
+    is_reversed : bool
+        Whether numbers from the threshold on go left; else those below it do.
+    categories : tuple of str or None
+        Categories that go left; None for numbers.
+    """
+
+    column: int
+    offset: int
+    texts: tuple[str, str]
+    threshold: float = float("nan")
+    is_reversed: bool = False
     categories: tuple[str, ...] | None = None
 
 
@@ -64,40 +93,74 @@ class Questions:
         """The question of a split, given by its place in the forest's arrays."""
         nodes, columns = self._nodes, self.columns
         column, cut = int(nodes.columns[node]), int(nodes.cuts[node])
-        missing_left = self._missing_left(node)
+        ways = self._missing_left(node), bool(nodes.outside_left[node])
         if column in self._categories:
-            return self._ask_categories(node, missing_left)
-        cuts = columns.cuts_of(column)
-        if cut == 0:
-            return Question(f"{self._name(node)} is missing", True, missing_left)
-        if cut > len(cuts):
-            return Question(f"{self._name(node)} is not missing", True, missing_left)
+            return self._ask_categories(node, ways)
+        cuts, name = columns.cuts_of(column), self._name(node)
+        if cut == 0 or cut > len(cuts):
+            text = _describe_side(name, bool(cut), *ways, int(nodes.offsets[node]))
+            return Question(text, True, *ways)
         if self._is_presence(column, cuts):
             text = f"has {self.names[column]!r}{_at(int(nodes.offsets[node]))}"
-            return Question(text, False, not missing_left)
+            return Question(text, False, not ways[0], not ways[1])
         threshold = float(cuts[cut - 1])
-        return Question(f"{self._name(node)} < {threshold:.6g}", True, missing_left, threshold)
+        return Question(f"{name} < {threshold:.6g}", True, *ways, threshold)
 
-    def _ask_categories(self, node: int, missing_left: bool) -> Question:
+    def _ask_categories(self, node: int, ways: tuple[bool, bool]) -> Question:
         nodes = self._nodes
-        known = self._categories[int(nodes.columns[node])]
-        bins = np.arange(1, len(known) + 1)
-        row = int(nodes.sets[node])
+        column, row = int(nodes.columns[node]), int(nodes.sets[node])
         if row >= 0:
-            bits = np.unpackbits(nodes.left_sets[32 * row : 32 * row + 32], bitorder="little")
-            goes_left = bits[bins].astype(np.bool_)
+            left, right = self._sides(column, row)
         else:
-            goes_left = bins <= nodes.cuts[node]
-        left = tuple(name for name, flag in zip(known, goes_left, strict=True) if flag)
-        right = [name for name, flag in zip(known, goes_left, strict=True) if not flag]
+            known, cut = tuple(self._categories[column]), int(nodes.cuts[node])
+            left, right = known[:cut], known[cut:]
         name = self._name(node)
         if not left or not right:
-            text = f"{name} is {'not ' if left else ''}missing"
+            text = _describe_side(name, bool(left), *ways, int(nodes.offsets[node]))
         elif len(left) <= len(right):
             text = f"{name} in {{{_listed(left)}}}"
         else:
             text = f"{name} not in {{{_listed(right)}}}"
-        return Question(text, True, missing_left, categories=left)
+        return Question(text, True, *ways, categories=left)
+
+    def left_share(self, node: int) -> float:
+        """Share of missing values that goes left, if they go both ways; NaN otherwise."""
+        fractions = self._nodes.fractions
+        return float(fractions[node]) if len(fractions) else float("nan")
+
+    def surrogates(self, node: int) -> list[Surrogate]:
+        """What answers in place of a split whose value is missing, the best first."""
+        starts = self._nodes.surrogate_starts
+        numbers = range(*starts[node : node + 2].tolist()) if len(starts) else range(0)
+        return [self._surrogate(number) for number in numbers]
+
+    def _surrogate(self, number: int) -> Surrogate:
+        nodes, columns = self._nodes, self.columns
+        column, offset = int(nodes.surrogate_columns[number]), int(nodes.surrogate_offsets[number])
+        name = _with_offset(self.names[column], offset)
+        if column in self._categories:
+            left, right = self._sides(column, int(nodes.surrogate_sets[number]))
+            texts = f"{name} in {{{_listed(left)}}}", f"{name} in {{{_listed(right)}}}"
+            return Surrogate(column, offset, texts, categories=left)
+        cut, is_reversed = int(nodes.surrogate_cuts[number]), bool(nodes.surrogate_reversed[number])
+        cuts = columns.cuts_of(column)
+        threshold = float(cuts[cut - 1])
+        texts = f"{name} < {threshold:.6g}", f"{name} >= {threshold:.6g}"
+        if self._is_presence(column, cuts):
+            attribute = f"{self.names[column]!r}{_at(offset)}"
+            texts = f"lacks {attribute}", f"has {attribute}"
+        if is_reversed:
+            texts = texts[1], texts[0]
+        return Surrogate(column, offset, texts, threshold, is_reversed)
+
+    def _sides(self, column: int, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Categories of a column that go left by a set, and those that go right."""
+        known = self._categories[column]
+        bits = np.unpackbits(self._nodes.left_sets[32 * row : 32 * row + 32], bitorder="little")
+        flags = bits[1 : len(known) + 1].astype(np.bool_).tolist()
+        left = tuple(name for name, flag in zip(known, flags, strict=True) if flag)
+        right = tuple(name for name, flag in zip(known, flags, strict=True) if not flag)
+        return left, right
 
     def _missing_left(self, node: int) -> bool:
         row = int(self._nodes.sets[node])
@@ -112,14 +175,29 @@ class Questions:
         return is_attribute and named and len(cuts) == 1 and cuts[0] == PRESENCE
 
     def _name(self, node: int) -> str:
-        name, offset = self.names[self._nodes.columns[node]], int(self._nodes.offsets[node])
-        return f"{name}[{offset:+d}]" if offset else name
+        return _with_offset(self.names[self._nodes.columns[node]], int(self._nodes.offsets[node]))
+
+
+def _describe_side(name: str, known: bool, missing: bool, outside: bool, offset: int) -> str:
+    """What a split asks whose known values all answer alike.
+
+    ``known``, ``missing`` and ``outside`` say what of them goes left; with an offset of 0 nothing
+    is outside.
+    """
+    if missing == outside and offset:
+        return f"{name} is {'' if known else 'not '}known"
+    rare = "outside" if missing == known and offset else "missing"
+    return f"{name} is {'not ' if known else ''}{rare}"
+
+
+def _with_offset(name: str, offset: int) -> str:
+    return f"{name}[{offset:+d}]" if offset else name
 
 
 def _at(offset: int) -> str:
     return f" at {offset:+d}" if offset else ""
 
 
-def _listed(names: tuple[str, ...] | list[str]) -> str:
+def _listed(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:MAX_SHOWN])
     return shown if len(names) <= MAX_SHOWN else f"{shown}, ... ({len(names)} in all)"

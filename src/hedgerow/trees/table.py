@@ -31,6 +31,16 @@ def tree_table(
     is_split = forest.columns[places] >= 0
     questions = Questions(forest, columns)
     asked = [questions.ask(place) for place in places[is_split].tolist()]
+    shares = [
+        share if question.yes_is_left else 1 - share
+        for share, question in zip(
+            map(questions.left_share, places[is_split].tolist()), asked, strict=True
+        )
+    ]
+    surrogates = [
+        tuple(surrogate.texts[not question.yes_is_left] for surrogate in questions.surrogates(node))
+        for node, question in zip(places[is_split].tolist(), asked, strict=True)
+    ]
     names = np.array([*questions.names, ""], dtype=np.object_)  # -1, the column of leaves, is last
     lefts = forest.lefts[places].astype(np.int64)
     yes = lefts + _spread([not question.yes_is_left for question in asked], is_split, False)
@@ -46,7 +56,10 @@ def tree_table(
             "categories": _spread([question.categories for question in asked], is_split, None),
             "left": np.where(is_split, yes, -1),
             "right": np.where(is_split, 2 * lefts + 1 - yes, -1),
-            "missing": _spread(list(map(_way_of_missing, asked)), is_split, ""),
+            "missing": _spread(_ways_of_missing(asked, shares), is_split, ""),
+            "left_share": _spread(shares, is_split, np.nan),
+            "surrogates": _spread(surrogates, is_split, ()),
+            "outside": _spread([_way(q.outside_says_yes) for q in asked], is_split, ""),
             "value": forest.tree_weights[owners] * forest.values[places],
             "gain": np.where(is_split, forest.gains[places], 0).astype(np.float64),
             "weight": forest.weights[places].astype(np.float64),
@@ -54,13 +67,21 @@ def tree_table(
     )
 
 
-def _way_of_missing(question: Question) -> str:
-    return "left" if question.missing_says_yes else "right"
+def _ways_of_missing(asked: list[Question], shares: list[float]) -> list[str]:
+    """Where missing values go at each split: to both sides if there is a share of them."""
+    return [
+        _way(question.missing_says_yes) if np.isnan(share) else "both"
+        for question, share in zip(asked, shares, strict=True)
+    ]
+
+
+def _way(says_yes: bool) -> str:
+    return "left" if says_yes else "right"
 
 
 def _spread(of_splits: list[Any], is_split: NDArray[np.bool_], of_leaves: Any) -> NDArray[Any]:
     """A column of what is known of the splits, and the same for every leaf."""
     dtype = type(of_leaves) if isinstance(of_leaves, bool | float) else np.object_
-    column = np.full(len(is_split), of_leaves, dtype=dtype)
+    column = np.fromiter((of_leaves for _ in is_split), dtype, len(is_split))
     column[is_split] = np.fromiter(of_splits, dtype, len(of_splits))
     return column

@@ -15,7 +15,8 @@ async function showTrees(host) {
     "question",
     "left",
     "right",
-    "missing_left",
+    "missing",
+    "outside",
     "value",
     "gain",
     "weight",
@@ -100,7 +101,8 @@ function layOut(forest, begin, box) {
       isLeaf,
       box: isLeaf ? 72 : box,
       x: depth * (box + TREE.gap) + 4,
-      missingYes: forest.missing_left[at] === 1,
+      missing: forest.missing[at],
+      outside: forest.outside[at],
     };
     spots.push(spot);
     if (isLeaf) {
@@ -119,7 +121,8 @@ function layOut(forest, begin, box) {
 function drawBranch(from, to, isYes) {
   const [x1, x2] = [from.x + from.box, to.x];
   const middle = (x1 + x2) / 2;
-  const style = from.missingYes === isYes ? "branch missing" : "branch";
+  const style =
+    from.missing === 2 || (from.missing === 1) === isYes ? "branch missing" : "branch";
   return draw(
     "g",
     {},
@@ -143,7 +146,8 @@ function drawNode(forest, spot, largest) {
     : [
         forest.questions[forest.question[at]],
         `gain ${figure(forest.gain[at])}`,
-        `missing: ${spot.missingYes ? "yes" : "no"}`,
+        `missing: ${["no", "yes", "both"][spot.missing]}`,
+        ...(spot.outside < 2 ? [`beyond the ends: ${spot.outside ? "yes" : "no"}`] : []),
       ];
   const tip = [...facts, `weight ${figure(forest.weight[at])}`].join("\n");
   const text = isLeaf

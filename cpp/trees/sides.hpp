@@ -1,0 +1,49 @@
+// Sides: which way examples go at a split on a column.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "trees/data.hpp"
+#include "trees/split.hpp"
+
+namespace hedgerow {
+
+enum Side : uint8_t { kRightSide = 0, kLeftSide = 1, kNoSide = 2 };
+
+class Sides {
+ public:
+  // Missing values have no side if `leaves_out`, else that of the split.
+  Sides(const TreeData& data, const Split& split, bool leaves_out) : data_(data), split_(split) {
+    for (int bin = 0; bin < 256; ++bin)
+      of_bins_[bin] = contains(split.left_bins, static_cast<uint8_t>(bin)) ? kLeftSide : kRightSide;
+    if (leaves_out) of_bins_[0] = kNoSide;
+  }
+
+  // Fills the sides of some positions, and returns how many of them go left.
+  int64_t fill(std::span<const int32_t> positions, uint8_t* sides) const {
+    const int offset = split_.offset;
+    const uint8_t outside = split_.outside_left ? kLeftSide : kRightSide;
+    const auto holds = [&](int32_t t) { return data_.room().holds(t, offset); };
+    const auto fill_by = [&](auto side_of) {
+      int64_t n_left = 0;
+      for (const int32_t t : positions) n_left += (*sides++ = side_of(t)) & 1;
+      return n_left;
+    };
+    if (split_.column >= data_.bins().n_dense)
+      return fill_by([&](int32_t t) {
+        return holds(t) ? of_bins_[data_.bin_at(t + offset, split_.column)] : outside;
+      });
+    const uint8_t* column = data_.column(split_.column);
+    if (offset == 0) return fill_by([&](int32_t t) { return of_bins_[column[t]]; });
+    return fill_by([&](int32_t t) { return holds(t) ? of_bins_[column[t + offset]] : outside; });
+  }
+
+ private:
+  const TreeData& data_;
+  const Split& split_;
+  std::array<uint8_t, 256> of_bins_;
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,177 @@
+#include "trees/surrogates.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "trees/column_rules.hpp"
+
+namespace hedgerow {
+namespace {
+
+// Weights by bin.
+using Weights = std::array<int64_t, 256>;
+
+class SurrogateSearch {
+ public:
+  SurrogateSearch(const TreeData& data, const DividedNode& node, const Split& split,
+                  const uint8_t* features, const int8_t* directions)
+      : data_(data), node_(node), split_(split), features_(features), directions_(directions) {
+    is_left_heavier_ = 2 * split.left.curvature() > split.known.curvature();
+  }
+
+  std::vector<Surrogate> find() {
+    look_at_full();
+    if (data_.has_sparse()) look_at_sparse();
+    std::sort(found_.begin(), found_.end(), [](const Surrogate& a, const Surrogate& b) {
+      return std::tuple(-a.association, a.column, a.offset) <
+             std::tuple(-b.association, b.column, b.offset);
+    });
+    if (found_.size() > kMaxSurrogates) found_.resize(kMaxSurrogates);
+    return std::move(found_);
+  }
+
+ private:
+  bool allows(int32_t column, int32_t offset) const {
+    if (column == split_.column && offset == split_.offset) return false;
+    if (directions_ != nullptr && directions_[column] != kAnyWay) return false;
+    return features_ == nullptr || features_[static_cast<int64_t>(column) * data_.n_offsets() +
+                                             offset + data_.windows().before];
+  }
+
+  void look_at_full() {
+    for (const TreeData::FullFeature& feature : data_.full_features()) {
+      if (!allows(feature.column, feature.offset)) continue;
+      const int n_bins = data_.bins().n_bins[feature.column];
+      const auto weight = [&](const CountedExamples& examples, int bin) {
+        if (examples.histogram == nullptr) return int64_t{0};
+        return examples.histogram->full[feature.base + bin].curvature();
+      };
+      for (int bin = 1; bin <= n_bins; ++bin)
+        set_weights(bin, weight(node_.all, bin) - weight(node_.missing, bin),
+                    weight(node_.one_side, bin));
+      look_at(feature.column, feature.offset, n_bins);
+    }
+  }
+
+  // Columns without entries here have one value, and predict nothing.
+  void look_at_sparse() {
+    const std::vector<SlotSum>& slots = node_.all.histogram->sparse;
+    for (size_t i = 0; i < slots.size();) {
+      const int32_t o = slots[i].place / data_.n_slots();
+      const int32_t column = data_.slot_column(slots[i].place % data_.n_slots());
+      const int32_t end = o * data_.n_slots() + data_.end_slot(column);
+      const size_t first = i;
+      while (i < slots.size() && slots[i].place < end) ++i;
+      const int32_t offset = o - data_.windows().before;
+      if (!allows(column, offset)) continue;
+      const Weights all = weights_of(node_.all, column, o, first, i);
+      const Weights missing = weights_of(node_.missing, column, o, first, i);
+      const Weights one_side = weights_of(node_.one_side, column, o, first, i);
+      const int n_bins = data_.bins().n_bins[column];
+      for (int bin = 1; bin <= n_bins; ++bin)
+        set_weights(bin, all[bin] - missing[bin], one_side[bin]);
+      look_at(column, offset, n_bins);
+    }
+  }
+
+  // Of a sparse column at an offset, whose slots are [first, end).
+  Weights weights_of(const CountedExamples& examples, int32_t column, int32_t o, size_t first,
+                     size_t end) const {
+    Weights weights{};
+    if (examples.histogram == nullptr) return weights;
+    const Histogram& histogram = *examples.histogram;
+    int64_t& usual = weights[data_.default_bin(column)];
+    usual = (examples.total - histogram.outside[o]).curvature();
+    for (size_t i = first; i < end; ++i) {
+      const SlotSum& slot = histogram.sparse[i];
+      const int64_t weight = slot.sum.curvature();
+      weights[data_.slot_bin(column, slot.place - o * data_.n_slots())] += weight;
+      usual -= weight;
+    }
+    return weights;
+  }
+
+  void set_weights(int bin, int64_t both, int64_t one_side) {
+    lefts_[bin] = node_.is_left ? one_side : both - one_side;
+    rights_[bin] = both - lefts_[bin];
+  }
+
+  void look_at(int32_t column, int32_t offset, int n_bins) {
+    left_ = right_ = 0;
+    for (int bin = 1; bin <= n_bins; ++bin) {
+      left_ += lefts_[bin];
+      right_ += rights_[bin];
+    }
+    const int64_t smaller = std::min(left_, right_);
+    if (smaller == 0) return;
+    Surrogate surrogate{
+        .column = column, .offset = offset, .categorical = data_.bins().categorical[column] != 0};
+    const int64_t agreed =
+        surrogate.categorical ? divide(surrogate, n_bins) : cut(surrogate, n_bins);
+    const int64_t excess = smaller - (left_ + right_ - agreed);
+    if (excess <= 0) return;
+    surrogate.association = static_cast<double>(excess) / static_cast<double>(smaller);
+    found_.push_back(surrogate);
+  }
+
+  // Chooses where to cut values, and returns the weight that agrees.
+  int64_t cut(Surrogate& surrogate, int n_bins) const {
+    int64_t most = 0, left = 0, right = 0;
+    for (int bin = 1; bin < n_bins; ++bin) {
+      if (lefts_[bin] + rights_[bin] == 0) continue;
+      left += lefts_[bin];
+      right += rights_[bin];
+      for (const bool reversed : {false, true}) {
+        const int64_t agreed = reversed ? right + left_ - left : left + right_ - right;
+        if (agreed <= most) continue;
+        most = agreed;
+        surrogate.cut = static_cast<uint8_t>(bin);
+        surrogate.reversed = reversed;
+      }
+    }
+    for (int bin = 1; bin <= n_bins; ++bin)
+      if ((bin <= surrogate.cut) != surrogate.reversed) insert(surrogate.left_bins, bin);
+    return most;
+  }
+
+  // The same for categories; those that could go either way go to the heavier side.
+  int64_t divide(Surrogate& surrogate, int n_bins) const {
+    int64_t agreed = 0;
+    for (int bin = 1; bin <= n_bins; ++bin) {
+      agreed += std::max(lefts_[bin], rights_[bin]);
+      const bool is_open = lefts_[bin] == rights_[bin];
+      if (is_open ? is_left_heavier_ : lefts_[bin] > rights_[bin]) insert(surrogate.left_bins, bin);
+    }
+    return agreed;
+  }
+
+  const TreeData& data_;
+  const DividedNode& node_;
+  const Split& split_;
+  const uint8_t* features_;
+  const int8_t* directions_;
+  bool is_left_heavier_;
+  Weights lefts_{}, rights_{};    // by bin of a feature
+  int64_t left_ = 0, right_ = 0;  // of all its bins
+  std::vector<Surrogate> found_;
+};
+
+}  // namespace
+
+std::vector<Surrogate> find_surrogates(const TreeData& data, const DividedNode& node,
+                                       const Split& split, const uint8_t* features,
+                                       const int8_t* directions) {
+  return SurrogateSearch(data, node, split, features, directions).find();
+}
+
+bool goes_left_by(const std::vector<Surrogate>& surrogates, const Split& split,
+                  const TreeData& data, int32_t position) {
+  for (const Surrogate& surrogate : surrogates) {
+    const uint8_t bin = data.bin_at(position, surrogate.column, surrogate.offset);
+    if (bin != 0) return contains(surrogate.left_bins, bin);
+  }
+  return contains(split.left_bins, 0);
+}
+
+}  // namespace hedgerow

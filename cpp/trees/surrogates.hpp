@@ -1,0 +1,45 @@
+// Surrogates: splits that predict another one, for examples whose value is missing there.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/data.hpp"
+#include "trees/grown_tree.hpp"
+#include "trees/histogram.hpp"
+#include "trees/split.hpp"
+
+namespace hedgerow {
+
+inline constexpr size_t kMaxSurrogates = 5;  // of a split
+
+// Some examples of a node: their histogram, with the slots of the node's, and what they add up to.
+struct CountedExamples {
+  const Histogram* histogram = nullptr;  // null: there are none
+  Sum total{};
+};
+
+// The examples of a node, and how a split divides those whose value is not missing.
+struct DividedNode {
+  CountedExamples all;
+  CountedExamples missing;
+  CountedExamples one_side;  // of those on the left, or of those on the right
+  bool is_left;
+};
+
+// The surrogates of a split on a column, the best first. By examples at which both are known, of a
+// weight W, W_L of which the split sends to the left and W_R to the right, a surrogate that agrees
+// with it on a weight of A has the association (min(W_L, W_R) - (W - A)) / min(W_L, W_R); it has to
+// be above 0. Each feature has the cut, and the orientation, that agree most; categories go where
+// most of their weight goes. `features` may be used, see find_split; columns with a direction may
+// not.
+std::vector<Surrogate> find_surrogates(const TreeData& data, const DividedNode& node,
+                                       const Split& split, const uint8_t* features,
+                                       const int8_t* directions);
+
+// Whether a position goes left by the first surrogate that is not missing there, nor outside; if
+// there is none, by the split's own way of missing values.
+bool goes_left_by(const std::vector<Surrogate>& surrogates, const Split& split,
+                  const TreeData& data, int32_t position);
+
+}  // namespace hedgerow

@@ -1,0 +1,47 @@
+"""Missing values: ways to treat them, and what stands for them where something does."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["METHODS", "MissingMethod", "impute_bins"]
+
+MissingMethod = Literal["learned", "fractional", "surrogate", "impute", "indicator"]
+METHODS: tuple[str, ...] = get_args(MissingMethod)
+
+# Numbers of more different values have their median imputed, others the most frequent one.
+FEW_VALUES = 32
+
+
+def impute_bins(
+    bins: NDArray[np.uint8], n_bins: NDArray[Any], categorical: NDArray[np.bool_], max_bins: int
+) -> NDArray[np.uint8]:
+    """The bin of each of D columns that is imputed where a value is missing, (D,).
+
+    The most frequent one of categories and of numbers that have a bin for each of a few values, the
+    one with the median of other numbers. If all values are missing it is the first.
+
+    Parameters
+    ----------
+    bins : (N, D) uint8
+        Those of the training data, 0 where a value is missing.
+    n_bins : (D,)
+        How many bins each column has.
+    categorical : (D,) bool
+        Whether a column holds categories.
+    max_bins
+        As many as columns of numbers might have had.
+    """
+    few = categorical | ((n_bins <= FEW_VALUES) & (n_bins < max_bins))
+    imputed = np.ones(bins.shape[1], np.uint8)
+    for column, is_few in enumerate(few.tolist()):
+        counts = np.bincount(bins[:, column], minlength=256)[1:]
+        if is_few:
+            imputed[column] = 1 + counts.argmax()
+        else:
+            below = np.cumsum(counts)
+            imputed[column] = 1 + np.searchsorted(2 * below, below[-1])
+    return imputed
