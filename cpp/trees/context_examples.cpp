@@ -61,8 +61,15 @@ struct ContextSums {
   float spread = 0.0f;  // of p (1 - p) where there is a gradient, or of 1
 };
 
+// Whether blocks of positions have the labels before last: where there are few labels that does not
+// pay.
+bool are_transposed(const Contexts& contexts) {
+  return contexts.are_pairs() && contexts.n_outputs() >= kFloats;
+}
+
 // probabilities: null where there are none.
-HEDGEROW_CLONES ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
+HEDGEROW_CLONES ContextSums sum_long_row(const float* gradients, const float* probabilities,
+                                         int n) {
   if (probabilities == nullptr)
     return {0.0f, static_cast<float>(n - std::count(gradients, gradients + n, 0.0f))};
   const Floats zero = broadcast(0.0f), one = broadcast(1.0f);
@@ -75,6 +82,17 @@ HEDGEROW_CLONES ContextSums sum_row(const float* gradients, const float* probabi
   }
   ContextSums total{fold_lanes<Total>(sums), fold_lanes<Total>(spreads)};
   for (; c < n; ++c) {
+    const float p = probabilities[c], spread = p * (1.0f - p);
+    total.probability += p;
+    total.spread += gradients[c] != 0.0f ? spread : 0.0f;
+  }
+  return total;
+}
+
+ContextSums sum_row(const float* gradients, const float* probabilities, int n) {
+  if (n >= kFloats || probabilities == nullptr) return sum_long_row(gradients, probabilities, n);
+  ContextSums total;
+  for (int c = 0; c < n; ++c) {
     const float p = probabilities[c], spread = p * (1.0f - p);
     total.probability += p;
     total.spread += gradients[c] != 0.0f ? spread : 0.0f;
@@ -176,8 +194,8 @@ void ContextExamples::size_up(const EdgeDerivatives& derivatives, const Sampling
       });
 }
 
-// Some positions, in single precision. Of label pairs the labels before come last, so that the
-// contexts of an output lie side by side.
+// Some positions, in single precision. Of pairs of many labels the labels before come last, so that
+// the contexts of an output lie side by side.
 struct ContextExamples::Block {
   static constexpr int64_t kNumbers = 1 << 12;  // they stay in the cache
 
@@ -196,9 +214,9 @@ void ContextExamples::read_block(const EdgeDerivatives& derivatives, int64_t beg
                                  Block& block) const {
   const int64_t n_edges = contexts_.n_edges();
   const int n = n_outputs();
-  const bool are_pairs = contexts_.are_pairs();
+  const bool transposed = are_transposed(contexts_);
   const auto scale = [&](const double* in, double weight, float* out) {
-    if (are_pairs)
+    if (transposed)
       scale_transposed(in, n, weight, out);
     else
       scale_numbers(in, n_edges, weight, out);
@@ -215,7 +233,7 @@ void ContextExamples::read_block(const EdgeDerivatives& derivatives, int64_t beg
             block.probabilities.data() + (t - begin) * n_edges);
     if (derivatives.observed == nullptr || derivatives.observed[t] < 0) continue;
     const int64_t edge = derivatives.observed[t];
-    out[are_pairs ? edge % n * n + edge / n : edge] =
+    out[transposed ? edge % n * n + edge / n : edge] =
         static_cast<float>(weight * (gradients[edge] - 1.0));
   }
   if (has_probabilities_) clip_probabilities((end - begin) * n_edges, block.probabilities.data());
@@ -227,26 +245,26 @@ void ContextExamples::write_row(const EdgeDerivatives& derivatives, const Block&
   const int n_contexts = contexts_.n_contexts(output), last = n_contexts - 1;
   const int32_t* edges = contexts_.edges(output).data();
   const int64_t at = (t - block.begin) * contexts_.n_edges();
-  const bool are_pairs = contexts_.are_pairs();
+  const bool transposed = are_transposed(contexts_);
   const auto copy = [&](const std::vector<float>& numbers, LargeVector<float>& to) {
     float* out = to.data() + row * n_contexts;
-    const float* from = numbers.data() + at + (are_pairs ? int64_t{output} * n_outputs() : 0);
+    const float* from = numbers.data() + at + (transposed ? int64_t{output} * n_outputs() : 0);
     if (is_first)
       std::fill_n(out, last, 0.0f);
-    else if (are_pairs)
+    else if (transposed)
       std::copy_n(from, last, out);
     else
       for (int c = 0; c < last; ++c) out[c] = from[edges[c]];
     // The beginning is in the place of the edge of the output's number.
-    out[last] = !is_first ? 0.0f : are_pairs ? from[0] : from[edges[last]];
+    out[last] = !is_first ? 0.0f : transposed ? from[0] : from[edges[last]];
     // What was written a moment ago is slow to read again.
-    return are_pairs && !is_first ? from : out;
+    return transposed && !is_first ? from : out;
   };
   const float* gradients = copy(block.gradients, own.gradients);
   const float* probabilities =
       has_probabilities_ ? copy(block.probabilities, own.probabilities) : nullptr;
   const ContextSums sums =
-      sum_row(gradients, probabilities, are_pairs && !is_first ? last : n_contexts);
+      sum_row(gradients, probabilities, transposed && !is_first ? last : n_contexts);
   const float curvature = derivatives.curvatures[t];
   own.rows[row] = {static_cast<int32_t>(derivatives.first_position + t), curvature,
                    std::min(sums.probability, 1.0f)};

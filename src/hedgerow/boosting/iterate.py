@@ -132,7 +132,7 @@ class Iterate:
         return None if number is None or number >= self.max_rounds else number
 
     def try_proposed(self, weights: Vector, *, learn: bool = True) -> Candidate:
-        """Measure the proposed scores with some weights, for the next round to learn from or not."""
+        """Measure the proposed scores with some weights, for the next round to learn from if so."""
         number = self.rounds.n_rounds + 1 if learn else None
         measured = self._measure(self.trees.proposed, weights, number)
         return Candidate(weights, measured, measured.loss + self.penalty(weights))
