@@ -18,9 +18,10 @@ decode : {"auto", "viterbi", "marginal"}, default "auto"
     How labels are found: "viterbi", the most probable labelling of each sequence as a whole;
     "marginal", the most probable label of each position. "auto": the one that labels more positions
     of the last `eval_set` right, or of the training sequences that are held out. Without either,
-    "marginal" for objectives of the marginals and "viterbi" for "max_margin"; for the likelihood a
-    short trial decides, which learns from some training sequences and labels others by both, see
-    the guide "Which decoder?". ``decode_`` is the one chosen.
+    "marginal" for objectives of the marginals and "viterbi" for "max_margin"; for the likelihood
+    "viterbi" where labels look like chunks (B-NP, I-NP, O), else a short trial decides, which
+    learns from some training sequences and labels others by both, see the guide "Which decoder?".
+    ``decode_`` is the one chosen.
 early_stopping_rounds : int or None, default None
     Early stopping: stop if the metric on the `eval_set`, the last one if there are several, has not
     improved for this many rounds or iterations, and keep the model of the best one. Without an

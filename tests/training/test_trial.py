@@ -207,7 +207,7 @@ RARE = to_dicts(X)
 RARE[0][0]["rare"] = 1.0  # in one sequence, which a trial need not have
 FRAMES = [pd.DataFrame({"x": x[:, 0], "c": np.where(x[:, 1] > 0, "up", "down")}) for x in X]
 HIDDEN = [[None if (s + t) % 4 == 0 else c for t, c in enumerate(y)] for s, y in enumerate(Y)]
-BIO = [["O" if c == "a" else "B-x" for c in y] for y in Y]
+CHUNKS = [["O" if c == "a" else "B-x" for c in y] for y in Y]
 
 
 @pytest.mark.parametrize(
@@ -223,13 +223,18 @@ BIO = [["O" if c == "a" else "B-x" for c in y] for y in Y]
         ({}, np.concatenate(X), np.concatenate(Y), {}),
         ({}, X, HIDDEN, {}),
         ({"class_weight": "balanced"}, X, Y, {"sample_weight": np.arange(40.0)}),
-        ({"constraints": "BIO", "order": 2}, X, BIO, {}),
+        ({"forbidden": [("a", "b")], "order": 2}, X, [sorted(y, reverse=True) for y in Y], {}),
         ({"min_pattern_count": 9, "order": 3}, X, Y, {}),
     ],
 )
 def test_it_combines_with(make, trials, parameters, X, y, extras):
     crf = make(**parameters).fit(X, y, **extras)
     assert crf.decode_ == proven_decoder(trials[0])
+
+
+def test_chunks_are_decoded_as_a_whole_without_a_trial(make, trials):
+    assert make(constraints="BIO").fit(X, CHUNKS).decode_ == "viterbi"
+    assert not trials
 
 
 @pytest.mark.parametrize("seed", [0, 1])  # the rare attribute is on one side or the other

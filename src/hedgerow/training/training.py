@@ -17,6 +17,7 @@ from hedgerow.decoding import Decode
 from hedgerow.encode import encode, encode_alike
 from hedgerow.fingerprint import fingerprint
 from hedgerow.history import History
+from hedgerow.metrics.known_chunks import look_like_chunks
 from hedgerow.model import Model
 from hedgerow.potentials import Potential
 from hedgerow.progress import Progress
@@ -157,9 +158,11 @@ class Training(Generic[Form, AnyUpdate]):
         return [replace(each, metrics=metrics) for each in found]
 
     def _decoder_without_eval_set(self, labelled: Labelled) -> Decode:
-        """The one that the objective trains for, or else the one that does better in a trial."""
+        """The one that the objective trains for, that of chunks, or the better one in a trial."""
         if (decode := self.trainer.objective.decode) is not None:
             return decode
+        if look_like_chunks(labelled.labels.classes):
+            return "viterbi"  # which finds more whole chunks, whichever finds more labels
         leads = try_decoders(self.trainer, labelled, self.crf.random_state)
         return "marginal" if leads is None else proven_decoder(leads)
 

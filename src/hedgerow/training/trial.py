@@ -32,7 +32,7 @@ PIECE = 1 << 11
 PIECES = 16
 FEW_PIECES = 4 * PIECES
 # Positions that are learnt from, a share of all within bounds; positions that are tested.
-SHARE, LEAST, MOST = 1 / 16, 1 << 11, 1 << 14
+SHARE, LEAST, MOST = 1 / 16, 1 << 11, 1 << 13
 TESTED = 1 << 14
 # Steps of the training.
 STEPS = 32
