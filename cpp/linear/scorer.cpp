@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kTaskPositions = 512;
 // Entries whose attributes, and whose weights, are fetched ahead of their turn.
 constexpr int64_t kAttributesAhead = 32;
-constexpr int64_t kWeightsAhead = 16;
+constexpr int64_t kScorerWeightsAhead = 16;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void Scorer::add_rows(const AttributeRows& rows, int64_t first, int64_t end, dou
     for (int k = 0; k < n_outputs; ++k) sums[k] += scores[t * n_outputs + k];
     for (int64_t e = rows.offsets[t]; e < rows.offsets[t + 1]; ++e) {
       HEDGEROW_PREFETCH(&found_[attributes[std::min(e + kAttributesAhead, last)]]);
-      const Found& soon = found_[attributes[std::min(e + kWeightsAhead, last)]];
+      const Found& soon = found_[attributes[std::min(e + kScorerWeightsAhead, last)]];
       prefetch_row(soon.weights, soon.n_weights == kRow ? stride_ : 1);
       const auto [weights, n_weights] = found_[attributes[e]];
       const double value = rows.value(e);
