@@ -27,11 +27,11 @@ class OutputEdges(ABC):
 
     @abstractmethod
     def spread(self, sums: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Edges (N, *shape) from the sums (N, n_outputs), perhaps the same array."""
+        """Edges ``(N, *shape)`` from the sums (N, n_outputs), perhaps the same array."""
 
     @abstractmethod
     def collect(self, slopes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-        """Slopes of the sums (N, n_outputs), from those of the edges (N, *shape)."""
+        """Slopes of the sums (N, n_outputs), from those of the edges ``(N, *shape)``."""
 
 
 @dataclass(frozen=True)
