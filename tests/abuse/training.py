@@ -194,15 +194,22 @@ class Training:
         names = range(len(COLUMNS)) if numbered else COLUMNS
         labels = sorted({label for y in self.labels for label in y}, reverse=True)
         found: dict[str, Any] = {}
+        if self.case["data"]["form"] == "items":  # few positions may not have all attributes
+            known = {name for x in self.X for item in x for name in item if item[name]}
+        else:
+            known = set(names)
         if self.case.get("monotone") and len(labels) > 1:
             found["monotone_constraints"] = {
                 names[column]: dict(zip(labels, directions, strict=False))
                 for column, directions in self.case["monotone"]
+                if names[column] in known
             }
         if self.case.get("interactions"):
-            found["interaction_constraints"] = [
-                [names[column] for column in group] for group in self.case["interactions"]
+            groups = [
+                [names[column] for column in group if names[column] in known]
+                for group in self.case["interactions"]
             ]
+            found["interaction_constraints"] = [group for group in groups if group] or None
         return found
 
 
