@@ -209,6 +209,9 @@ class Sequences:
         X was one block of rows, not a list of sequences; what goes out is flat as well.
     ids : list or None
         What the sequences of a flat X are called, (S,); None if they have no names.
+    parents : (N,) int32 or None
+        Where in its sequence the parent of each position is, -1 for a root; None if sequences are
+        chains, in which the parent is the position before.
     """
 
     offsets: NDArray[np.int64]
@@ -218,6 +221,7 @@ class Sequences:
     categorical: tuple[Categorical, ...]
     flat: bool
     ids: list[Any] | None = field(default=None, compare=False)
+    parents: NDArray[np.int32] | None = None
 
     @property
     def n_sequences(self) -> int:
@@ -246,10 +250,14 @@ class Sequences:
                 replace(column, codes=column.codes[begin:end]) for column in self.categorical
             ),
             ids=None if self.ids is None else self.ids[first:stop],
+            parents=None if self.parents is None else self.parents[begin:end],
         )
 
     def select(self, positions: NDArray[np.int64], offsets: NDArray[np.int64]) -> Sequences:
-        """Only some positions, which make up the sequences, without names, that `offsets` say."""
+        """Only some positions, which make up the sequences, without names, that `offsets` say.
+
+        Sequences with parents are taken whole: a parent is a place in its sequence.
+        """
         return replace(
             self,
             offsets=offsets,
@@ -257,6 +265,7 @@ class Sequences:
             sparse=None if self.sparse is None else self.sparse.select(positions),
             categorical=tuple(column.select(positions) for column in self.categorical),
             ids=None,
+            parents=None if self.parents is None else self.parents[positions],
         )
 
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
