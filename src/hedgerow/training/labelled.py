@@ -59,8 +59,9 @@ class Labelled:
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""
-        offsets, by_sequence = self.sequences.offsets, self.sequence_weights
-        return Targets(offsets, self.codes, trellis, by_sequence, self.position_weights)
+        offsets, parents = self.sequences.offsets, self.sequences.parents
+        by_sequence, by_position = self.sequence_weights, self.position_weights
+        return Targets(offsets, self.codes, trellis, by_sequence, by_position, parents)
 
     def counts(self) -> NDArray[np.bool_]:
         """Whether the label of each position is known and counts, (N,)."""
@@ -72,8 +73,11 @@ class Labelled:
     def can_cut(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a sequence can be cut before each of these positions, which are inside of one.
 
-        Under constraints it can where a sequence may end and another may begin.
+        Under constraints it can where a sequence may end and another may begin. Tree-shaped graphs
+        are never cut.
         """
+        if self.sequences.parents is not None:
+            return np.zeros(len(positions), np.bool_)
         if self.constraints is None:
             return np.ones(len(positions), np.bool_)
         before, after = self.codes[positions - 1], self.codes[positions]
