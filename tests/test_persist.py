@@ -223,7 +223,7 @@ def test_a_file_is_readable_without_hedgerow_and_holds_no_pickle(data):
     assert len(digest) == 64
     assert metadata == {}
     content = json.loads(text)
-    assert (content["format"], content["model"]) == (6, "LinearCRF")
+    assert (content["format"], content["model"]) == (7, "LinearCRF")
     for trace in (b"pickle", b"numpy", b"__reduce__", b"builtins", b"c__main__"):
         assert trace not in data
 

@@ -14,7 +14,7 @@ from sklearn.utils import ClassifierTags, Tags
 from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, check_checkpoint
 from hedgerow.decoding import DECODERS
-from hedgerow.encode import check_group_column
+from hedgerow.encode import GivenParents, check_group_column
 from hedgerow.history import History
 from hedgerow.labels import Grammar, Labels, check_missing_label
 from hedgerow.labels.state import pack_grammar, unpack_grammar
@@ -96,6 +96,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         eval_set: Any = None,
         init: AnyEstimator | None = None,
         checkpoint: Checkpoint | None = None,
+        parents: Any = None,
     ) -> AnyEstimator:
         """Train the model.
 
@@ -112,10 +113,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
             label is multiplied by the weight. All labels must be known if rows differ.
         groups : (N,), optional
             For a flat X, the sequence of each row; without it a flat X is one sequence.
-        eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
-            Data to report on after each round or iteration: ``history_`` has ``eval_loss`` and
-            ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict its keys in place of
-            ``eval``.
+        eval_set : (X, y), (X, y, groups) or (X, y, groups, parents), a list or a dict, optional
+            Data to report on after each round or iteration, such a tuple or several: ``history_``
+            has ``eval_loss`` and ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict
+            its keys in place of ``eval``.
         init : fitted estimator of the same class, optional
             A model to go on from. The trees of a `TreeCRF` stay, and `n_rounds` more are added. On
             the same data that gives what one longer training would have given, bit for bit. Its
@@ -125,6 +126,13 @@ class Estimator(NamedParameters, Predictor, Trainable):
             A file to write the state of the training to, and to go on from if it exists. Callbacks
             are called for new rounds or iterations only. `n_rounds` may be another then, unless the
             number of rounds for the likelihood depends on it; `max_iter` may, for the likelihood.
+        parents : list of arrays, or (N,) for a flat X, optional
+            For tree-shaped graphs, in which the label of a position depends on that of its parent:
+            the place of each position's parent in its sequence, from 0 on, -1, None or NaN for a
+            root. A sequence may have several roots. `parents_format` says if they are counted
+            otherwise, `parents_column` if they are a column of X. Without it sequences are chains,
+            in which the parent is the position before. All methods that predict then need parents
+            too.
         """
         check_label_parameters(self)
         check_checkpoint(checkpoint)
@@ -132,7 +140,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         self._check_init(init)
         fitted = self.__dict__ | Training(
             self, self._trainer(init), stopping, eval_set, init, checkpoint
-        ).run(X, y, sample_weight, groups)
+        ).run(X, y, sample_weight, groups, parents)
         fitted.pop("recipe_", None)
         _core.release_memory()
         self.__dict__ = fitted  # one step: Ctrl-C leaves the old model or the new one
@@ -228,6 +236,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         with expecting():
             check_choice("decode", crf.decode, ("auto", *DECODERS))
             check_group_column(crf.group_column)
+            GivenParents(None, crf.parents_column, crf.parents_format).check()
             check_missing_label(crf.missing_label)
             count_threads(crf.n_jobs)
         crf.history_ = History(history_from_json(state.metadata))

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from hedgerow.encode.forms import is_sparse
-from hedgerow.encode.group_column import find_column
 from hedgerow.encode.rows import Rows
+from hedgerow.encode.set_apart import GROUPS, PARENTS, Role, find_column
 from hedgerow.parameters import check_number, read_random_state
 from hedgerow.scorers import last_step, make_position_scorer
 
@@ -31,12 +31,14 @@ def permutation_importance(
     random_state: Any = None,
     sample_weight: ArrayLike | None = None,
     groups: Any = None,
+    parents: Any = None,
 ) -> Any:
     """How much a score drops when the values of a feature are shuffled.
 
     scikit-learn's function of this name knows flat arrays and frames only, and shuffles the column
     of groups too, which tears sequences apart. This one takes sequences in any form. It shuffles
-    a feature over all positions of all sequences, and leaves the group column as it is.
+    a feature over all positions of all sequences, and leaves the columns of groups and of parents
+    as they are.
 
     Parameters
     ----------
@@ -56,14 +58,16 @@ def permutation_importance(
         Weights for the scorer.
     groups : (N,), optional
         For a flat X, the sequence of each row; not needed by a model with a `group_column`.
+    parents : list of arrays, or (N,) for a flat X, optional
+        Parents of the positions; not needed by a model with a `parents_column`.
 
     Returns
     -------
     sklearn.utils.Bunch, or a dict of them
         ``importances``, (number of features, `n_repeats`), how much the score dropped;
         ``importances_mean`` and ``importances_std`` over the repetitions, and ``feature_names``,
-        the features in this order: all columns but that of the groups, or the keys of dicts,
-        sorted.
+        the features in this order: all columns but those of groups and parents, or the keys of
+        dicts, sorted.
 
     Examples
     --------
@@ -83,9 +87,9 @@ def permutation_importance(
     """
     check_number("n_repeats", n_repeats, minimum=1, integer=True)
     rows, random = Rows.of(X), read_random_state(random_state)
-    columns = _find_columns(rows.block, getattr(last_step(estimator), "group_column", None))
+    columns = _find_columns(rows.block, _columns_apart(last_step(estimator), parents))
     scorers = _read_scoring(scoring)
-    given = {"sample_weight": sample_weight, "groups": groups}
+    given = {"sample_weight": sample_weight, "groups": groups, "parents": parents}
     options = {name: value for name, value in given.items() if value is not None}
 
     def measure(block: Any) -> list[float]:
@@ -137,7 +141,15 @@ def _read_scorer(scoring: Any) -> Scorer:
     return scorer
 
 
-def _find_columns(block: Any, group_column: str | int | None) -> dict[str, Any]:
+def _columns_apart(crf: Any, parents: Any) -> dict[Role, str | int]:
+    """Columns of X that are no features."""
+    found = {role: getattr(crf, role.parameter, None) for role in (GROUPS, PARENTS)}
+    if parents is not None:
+        del found[PARENTS]
+    return {role: column for role, column in found.items() if column is not None}
+
+
+def _find_columns(block: Any, apart: Mapping[Role, str | int]) -> dict[str, Any]:
     """The features by name: numbers of columns, or keys of dicts."""
     if isinstance(block, list):
         if not all(isinstance(position, Mapping) for position in block):
@@ -145,12 +157,12 @@ def _find_columns(block: Any, group_column: str | int | None) -> dict[str, Any]:
                 "X holds lists of attribute names, which have no columns to shuffle; pass arrays, "
                 "DataFrames, sparse matrices or lists of dicts"
             )
-        keys = sorted({key for position in block for key in position}, key=str)
+        keys = sorted({key for p in block for key in p} - {apart.get(PARENTS)}, key=str)
         return {str(key): key for key in keys}
     names = block.columns if isinstance(block, nw.DataFrame) else None
     numbers = list(range(block.shape[1]))
-    if group_column is not None:
-        numbers.remove(find_column(group_column, len(numbers), names, "X"))
+    for role, column in apart.items():
+        numbers.remove(find_column(role, column, block.shape[1], names, "X"))
     return {str(f"x{number}" if names is None else names[number]): number for number in numbers}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from hedgerow.decoding import DecodeParameter
 from hedgerow.descent.parameters import check_linear_parameters
 from hedgerow.descent.trainer import DescentTrainer
+from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
 from hedgerow.linear.tables import attribute_table, pattern_attribute_table, transition_table
 from hedgerow.linear.weights import LinearWeights
@@ -161,6 +162,8 @@ class LinearCRF(Estimator):
         end_labels: Any = None,
         missing_label: Any = None,
         group_column: str | int | None = None,
+        parents_column: str | int | None = None,
+        parents_format: ParentsFormat = "zero_based",
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -194,6 +197,8 @@ class LinearCRF(Estimator):
         self.end_labels = end_labels
         self.missing_label = missing_label
         self.group_column = group_column
+        self.parents_column = parents_column
+        self.parents_format = parents_format
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core, trellis
 from hedgerow.decoding import Decode, decode_marginals
-from hedgerow.encode import encode_alike
+from hedgerow.encode import GivenParents, encode_alike
 from hedgerow.explain import Explanation, Place
 from hedgerow.labels import Grammar, Labels, pin_known
 from hedgerow.lazy import LazyAttributes, lazy
@@ -84,11 +84,24 @@ class Model(LazyAttributes):
         return self.potential(PatternWeights).weights
 
     def read(
-        self, X: Any, groups: Any, *, group_column: Any, name: str, n_threads: int = 1
+        self,
+        X: Any,
+        groups: Any,
+        *,
+        group_column: Any,
+        parents: GivenParents,
+        name: str,
+        n_threads: int = 1,
     ) -> Sequences:
         """Encode X and check it against what the model was fitted on; ``name`` is for messages."""
         sequences = encode_alike(
-            X, groups, self.schema, self.index, group_column=group_column, name=name
+            X,
+            groups,
+            self.schema,
+            self.index,
+            group_column=group_column,
+            parents=parents,
+            name=name,
         )
         for potential in self.potentials:
             potential.check_values(sequences, name, n_threads=n_threads)

@@ -33,8 +33,9 @@ from hedgerow.sequences import MAX_FEATURES, Schema
 from hedgerow.state import ModelFileError, State, expecting, read_array, require
 
 # From format 5 on each tree says which output it adds to, with what weight, and in which round;
-# from format 6 on each split says where positions beyond the ends of a sequence go.
-FORMAT = 6
+# from format 6 on each split says where positions beyond the ends of a sequence go; from format 7
+# on a model may be of trees, and its splits about ancestors.
+FORMAT = 7
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"
 # How every file goes on after the 8 bytes that are the size of its header.

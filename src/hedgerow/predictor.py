@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from hedgerow.counting import count_of
 from hedgerow.decoding import Decode, check_decode
-from hedgerow.encode import has_group_column
+from hedgerow.encode import GivenParents, has_group_column
+from hedgerow.encode.parents import ParentsFormat
 from hedgerow.explain import Explanation
 from hedgerow.labels import Truth, read_labels, read_truth
 from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
@@ -40,6 +41,8 @@ class Predictor(Shown):
     """Base of the estimators as far as they answer from their model; none of it trains."""
 
     group_column: str | int | None
+    parents_column: str | int | None
+    parents_format: ParentsFormat
     missing_label: Any
     n_jobs: int | None
     seen_groups_: SeenGroups | None = None  # of the training; a model file does not keep it
@@ -96,7 +99,13 @@ class Predictor(Shown):
         return pair_table(self.model_.grammar, self.model_.pattern_weights, self.classes_)
 
     def predict(
-        self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode | None = None
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        decode: Decode | None = None,
+        parents: Any = None,
     ) -> Any:
         """Label every position.
 
@@ -114,6 +123,8 @@ class Predictor(Shown):
             most probable label of each position, which makes the fewest errors on average. Under
             constraints the latter is the labelling, of those that are allowed, whose labels have
             the largest sum of probabilities. None: ``decode_``, the model's own.
+        parents
+            Parents of the positions, for a model that was fitted with parents, see `fit`.
 
         Returns
         -------
@@ -121,47 +132,51 @@ class Predictor(Shown):
             Labels of the kind used to fit.
         """
         check_decode(decode)
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, parents)
         codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
         return inputs.sequences.mirror(self.model_.labels.decode(codes))
 
-    def predict_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+    def predict_marginals(
+        self, X: Any, *, groups: Any = None, known: Any = None, parents: Any = None
+    ) -> Any:
         """Probability of each label at each position, given the whole sequence.
 
-        ``known`` holds labels that are known already, see `predict`.
+        ``known`` holds labels that are known already, and ``parents`` parents, see `predict`.
 
         Returns
         -------
         list of (T, K) arrays, or one (N, K) array for a flat X
             Columns in the order of ``classes_``.
         """
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, parents)
         marginals = self.model_.marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_proba(
-        self, X: Any, *, groups: Any = None, known: Any = None
+        self, X: Any, *, groups: Any = None, known: Any = None, parents: Any = None
     ) -> NDArray[np.float64]:
         """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, parents)
         return self.model_.marginals(inputs, n_threads=self._n_threads)
 
-    def predict_pattern_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+    def predict_pattern_marginals(
+        self, X: Any, *, groups: Any = None, known: Any = None, parents: Any = None
+    ) -> Any:
         """Probability that each label pattern ends at each position, given the whole sequence.
 
-        ``known`` holds labels that are known already, see `predict`.
+        ``known`` holds labels that are known already, and ``parents`` parents, see `predict`.
 
         Returns
         -------
         list of (T, P) arrays, or one (N, P) array for a flat X
             Columns in the order of ``label_patterns_``.
         """
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, parents)
         marginals = self.model_.pattern_marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_k_best(
-        self, X: Any, k: int, *, groups: Any = None, known: Any = None
+        self, X: Any, k: int, *, groups: Any = None, known: Any = None, parents: Any = None
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Find the k most probable labellings of each sequence.
 
@@ -170,7 +185,7 @@ class Predictor(Shown):
 
         Parameters
         ----------
-        X, groups, known
+        X, groups, known, parents
             See `predict`.
         k
             How many.
@@ -182,7 +197,7 @@ class Predictor(Shown):
             are no more.
         """
         check_number("k", k, minimum=1, integer=True)
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, parents)
         return self.model_.k_best(inputs, int(k), n_threads=self._n_threads)
 
     def sample(
@@ -193,12 +208,13 @@ class Predictor(Shown):
         random_state: Any = None,
         groups: Any = None,
         known: Any = None,
+        parents: Any = None,
     ) -> Any:
         """Draw labellings at random, each as often as it is probable.
 
         Parameters
         ----------
-        X, groups, known
+        X, groups, known, parents
             See `predict`.
         n
             How many labellings of each sequence.
@@ -210,19 +226,24 @@ class Predictor(Shown):
         list of (n, T) arrays, or one (n, N) array for a flat X
         """
         check_number("n", n, minimum=1, integer=True)
-        inputs, random = read_inputs(self, X, groups, known), read_random_state(random_state)
+        inputs, random = (
+            read_inputs(self, X, groups, known, parents),
+            read_random_state(random_state),
+        )
         codes = self.model_.sample(inputs, int(n), random, n_threads=self._n_threads)
         drawn = inputs.sequences.mirror(self.model_.labels.decode(codes).T)
         return [labels.T for labels in drawn] if isinstance(drawn, list) else drawn.T
 
-    def log_likelihood(self, X: Any, y: Any, *, groups: Any = None) -> NDArray[np.float64]:
+    def log_likelihood(
+        self, X: Any, y: Any, *, groups: Any = None, parents: Any = None
+    ) -> NDArray[np.float64]:
         """Log probability of the labels y of each sequence, (S,).
 
         Where labels are missing it is that of the others, summed over all ways to fill in the
         missing ones. Labels that break a constraint have probability 0. Labels that did not occur
         in training are warned of, and taken to be missing.
         """
-        inputs = read_inputs(self, X, groups)
+        inputs = read_inputs(self, X, groups, parents=parents)
         codes = compare_codes(self, y, inputs.sequences).known_codes
         return self.model_.log_likelihoods(inputs, codes, n_threads=self._n_threads)
 
@@ -234,16 +255,17 @@ class Predictor(Shown):
         *,
         groups: Any = None,
         decode: Decode | None = None,
+        parents: Any = None,
     ) -> float:
         """Share of positions that `predict` labels right, of those whose label is not missing.
 
-        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; ``decode`` is
-        that of `predict`. Labels that did not occur in training count as mistakes, and are warned
-        of.
+        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; ``decode``
+        and ``parents`` are those of `predict`. Labels that did not occur in training count as
+        mistakes, and are warned of.
         """
         check_decode(decode)
         with scoring():
-            inputs = read_inputs(self, X, groups)
+            inputs = read_inputs(self, X, groups, parents=parents)
         truth = compare_codes(self, y, inputs.sequences)
         codes, given = truth.codes, truth.given
         if not given.any():
@@ -268,6 +290,7 @@ class Predictor(Shown):
         *,
         known: Any = None,
         decode: Decode | None = None,
+        parents: Any = None,
     ) -> Explanation:
         """Explain why a position has its label: what speaks for it, and against another label.
 
@@ -289,6 +312,9 @@ class Predictor(Shown):
             Labels of the sequence that are known already, None where they are not.
         decode
             How the labels of the position and its neighbours are found, see `predict`.
+        parents
+            The parents of the positions of `x`, (T,), for a model that was fitted with parents.
+            Neighbours are then the parent and the children.
 
         Returns
         -------
@@ -296,7 +322,7 @@ class Predictor(Shown):
             ``print(...)`` shows it as text.
         """
         check_decode(decode)
-        inputs = read_one(self, x, known)
+        inputs = read_one(self, x, known, parents)
         length = inputs.sequences.n_positions
         is_number = isinstance(position, Integral) and not isinstance(position, bool)
         if not (is_number and 0 <= position < length):
@@ -322,13 +348,18 @@ def check_fitted(crf: Predictor) -> None:
         )
 
 
-def read_inputs(crf: Predictor, X: Any, groups: Any, known: Any = None) -> Inputs:
+def read_inputs(
+    crf: Predictor, X: Any, groups: Any, known: Any = None, parents: Any = None
+) -> Inputs:
     """Encode X, and labels that are known, as a fitted estimator's methods take them."""
     check_fitted(crf)
-    name, group_column = type(crf).__name__, crf.group_column
-    n_threads = count_threads(crf.n_jobs)
     sequences = crf.model_.read(
-        X, groups, group_column=group_column, name=name, n_threads=n_threads
+        X,
+        groups,
+        group_column=crf.group_column,
+        parents=GivenParents(parents, crf.parents_column, crf.parents_format),
+        name=type(crf).__name__,
+        n_threads=count_threads(crf.n_jobs),
     )
     if (seen := crf.seen_groups_) is not None:
         seen.warn_of_missing_groups(sequences, groups)
@@ -351,21 +382,21 @@ def compare_codes(crf: Predictor, y: Any, sequences: Sequences) -> Truth:
     return read_truth(crf.model_.labels, column, sequences)
 
 
-def read_one(crf: Predictor, x: Any, known: Any) -> Inputs:
+def read_one(crf: Predictor, x: Any, known: Any, parents: Any = None) -> Inputs:
     """Read one sequence, not wrapped in a list; it needs no column of group ids."""
     check_fitted(crf)
-    column, n_features = crf.group_column, crf.model_.schema.n_features
-    carries_group = column is not None and has_group_column(x, column, n_features)
-    reader = crf if carries_group else copy(crf).set_params(group_column=None)
+    reader = _without_group_column(crf, x, parents)
+    carries_group = reader is crf and crf.group_column is not None
+    in_lists = [None if part is None else [part] for part in (known, parents)]
     try:
-        inputs = read_inputs(reader, [x], None, None if known is None else [known])
+        inputs = read_inputs(reader, [x], None, *in_lists)
     except (TypeError, ValueError):
-        sequences = _read_if_possible(crf, x)
+        sequences = _read_if_possible(crf, x, parents)
         if sequences is None or sequences.flat:
             raise
     else:
         # A table that carries its own groups may have several.
-        sequences = _read_if_possible(crf, x) if carries_group else None
+        sequences = _read_if_possible(crf, x, parents) if carries_group else None
         if sequences is None or sequences.n_sequences == 1:
             return inputs
     raise ValueError(
@@ -374,8 +405,22 @@ def read_one(crf: Predictor, x: Any, known: Any) -> Inputs:
     )
 
 
-def _read_if_possible(crf: Predictor, X: Any) -> Sequences | None:
+def _without_group_column(crf: Predictor, x: Any, parents: Any) -> Predictor:
+    """The same estimator if one sequence carries group ids, else one that wants none."""
+    column, parents_column = crf.group_column, crf.parents_column
+    carries_parents = isinstance(parents_column, int) and parents is None
+    n_others = crf.model_.schema.n_features + carries_parents
+    if column is None or has_group_column(x, column, n_others):
+        return crf
+    if isinstance(column, int) and isinstance(parents_column, int) and 0 <= column < parents_column:
+        parents_column -= 1  # columns are counted without that of group ids
+    reader = copy(crf)
+    reader.set_params(group_column=None, parents_column=parents_column)
+    return reader
+
+
+def _read_if_possible(crf: Predictor, X: Any, parents: Any) -> Sequences | None:
     try:
-        return read_inputs(crf, X, None).sequences
+        return read_inputs(crf, X, None, parents=parents).sequences
     except (TypeError, ValueError):
         return None

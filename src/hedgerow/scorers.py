@@ -33,7 +33,8 @@ def make_position_scorer(
 
     scikit-learn's own scorers, such as ``scoring="f1_macro"``, take flat labels only (on lists a
     search reports nan), and do not tell `predict` what the groups are. This takes lists of
-    sequences too, leaves out positions whose label is missing, and hands ``groups`` on.
+    sequences too, leaves out positions whose label is missing, and hands ``groups`` and
+    ``parents`` on.
 
     Parameters
     ----------
@@ -104,7 +105,8 @@ def _named(name: str, kwargs: Mapping[str, Any]) -> PositionScorer:
 class PositionScorer(BaseEstimator):  # type: ignore[misc]
     """What `make_position_scorer` makes.
 
-    Under metadata routing ``set_score_request(groups=True)`` asks for groups.
+    Under metadata routing ``set_score_request(groups=True, parents=True)`` asks for groups and
+    parents.
     """
 
     # It is called with the model, which is no metadata.
@@ -132,6 +134,7 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
         *,
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
+        parents: Any = None,
     ) -> float:
         """Score a fitted model.
 
@@ -145,10 +148,12 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
             For a flat X, the sequence of each row.
         sample_weight : (S,), or (N,) for a flat X, optional
             How much each sequence counts, or each row; `score_func` must take it.
+        parents : optional
+            Parents of the positions, for a model that was fitted with parents.
         """
         respond = getattr(estimator, self.response_method)
         y = self._check_known(estimator, y)
-        asked = {"groups": groups, "decode": self.decode}
+        asked = {"groups": groups, "decode": self.decode, "parents": parents}
         given = {name: value for name, value in asked.items() if value is not None}
         with scoring():
             found = respond(X, **given)

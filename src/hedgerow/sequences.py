@@ -35,13 +35,17 @@ LARGEST = 1e100
 CategoryKind = Literal["text", "numbers", "bools"]
 
 
-class SchemaJSON(TypedDict):
-    """A `Schema` as plain JSON values; `text` lists the columns that are not numeric."""
-
+class _ColumnsJSON(TypedDict):
     kind: str
     n_features: int
     names: list[str] | None
     text: list[int]
+
+
+class SchemaJSON(_ColumnsJSON, total=False):
+    """A `Schema` as plain JSON values; `text` lists the columns that are not numeric."""
+
+    has_parents: bool  # not there if it is false
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Schema:
         Column names of a DataFrame. None for arrays and for labels that are not strings.
     numeric : tuple of bool
         One flag per column: True for numbers, False for text and categories.
+    has_parents : bool
+        Whether X comes with parents, so that sequences are trees; else they are chains.
     library : "pandas", "polars" or None
         Whose frames X came in, if it did; it is no part of a model, and not kept in files.
     """
@@ -67,6 +73,7 @@ class Schema:
     names: tuple[str, ...] | None
     numeric: tuple[bool, ...]
     library: str | None = field(default=None, compare=False)
+    has_parents: bool = False
 
     def column(self, number: int) -> str:
         """Name column `number` for a message: ``column 'speed'`` or ``column 3``."""
@@ -80,12 +87,15 @@ class Schema:
 
     def to_json(self) -> SchemaJSON:
         """Return the schema as a dict of plain JSON values."""
-        return {
+        data: SchemaJSON = {
             "kind": self.kind,
             "n_features": self.n_features,
             "names": None if self.names is None else list(self.names),
             "text": [number for number, flag in enumerate(self.numeric) if not flag],
         }
+        if self.has_parents:
+            data["has_parents"] = True
+        return data
 
     @classmethod
     def from_json(cls, data: SchemaJSON) -> Schema:
@@ -96,6 +106,7 @@ class Schema:
             n_features=data["n_features"],
             names=None if names is None else tuple(names),
             numeric=tuple(number not in text for number in range(data["n_features"])),
+            has_parents=data.get("has_parents", False),
         )
 
 
@@ -256,7 +267,7 @@ class Sequences:
     def select(self, positions: NDArray[np.int64], offsets: NDArray[np.int64]) -> Sequences:
         """Only some positions, which make up the sequences, without names, that `offsets` say.
 
-        Sequences with parents are taken whole: a parent is a place in its sequence.
+        They follow each other within a sequence, and so do their parents: none is left out.
         """
         return replace(
             self,
@@ -265,8 +276,20 @@ class Sequences:
             sparse=None if self.sparse is None else self.sparse.select(positions),
             categorical=tuple(column.select(positions) for column in self.categorical),
             ids=None,
-            parents=None if self.parents is None else self.parents[positions],
+            parents=self._select_parents(positions, offsets),
         )
+
+    def _select_parents(
+        self, positions: NDArray[np.int64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.int32] | None:
+        """Places of parents, counted from the first position that is taken of a sequence."""
+        if self.parents is None:
+            return None
+        begins = positions[offsets[:-1]]
+        owners = np.searchsorted(self.offsets, begins, side="right") - 1
+        skipped = np.repeat(begins - self.offsets[owners], np.diff(offsets)).astype(np.int32)
+        parents = self.parents[positions]
+        return np.where(parents < 0, np.int32(-1), parents - skipped)
 
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
         """Give an array over positions the shape of what the user handed in.

@@ -72,6 +72,13 @@ group_column : str, int or None, default None
     Name or number of a column of X that says which sequence each row of a flat X belongs to. It is
     no feature. A table then carries its groups to wherever scikit-learn hands it on without them,
     and needs none beside it; a table without the column of that name needs `groups`.
+parents_column : str, int or None, default None
+    Name or number of a column of X, or a key of all dicts, that holds the parent of each position
+    in a tree-shaped graph, as the argument `parents` of `fit` does. It is no feature. A table then
+    carries its parents to wherever scikit-learn hands it on.
+parents_format : {"zero_based", "conllu"}, default "zero_based"
+    How parents are counted: from 0 on, with -1 for a root; or from 1 on, with 0 for a root, as the
+    heads of CoNLL-U are. None and NaN stand for a root in both.
 class_weight : dict, "balanced" or None, default None
     How much a position counts in training, by its label: a weight for each label (1 for those left
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term

@@ -23,6 +23,7 @@ from hedgerow.boosting.settings import (
 )
 from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
+from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
 from hedgerow.objectives import Objective, read_objective
 from hedgerow.parameters import check_number
@@ -271,6 +272,8 @@ class TreeCRF(Estimator):
         end_labels: Any = None,
         missing_label: Any = None,
         group_column: str | int | None = None,
+        parents_column: str | int | None = None,
+        parents_format: ParentsFormat = "zero_based",
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -323,6 +326,8 @@ class TreeCRF(Estimator):
         self.end_labels = end_labels
         self.missing_label = missing_label
         self.group_column = group_column
+        self.parents_column = parents_column
+        self.parents_format = parents_format
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.verbose = verbose

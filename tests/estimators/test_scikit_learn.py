@@ -42,6 +42,8 @@ SHARED = {
     "end_labels": ("a", "b", "c"),
     "missing_label": "?",
     "group_column": None,
+    "parents_column": None,
+    "parents_format": "zero_based",
     "class_weight": {"a": 2.0},
     "n_jobs": 1,
     "random_state": 3,

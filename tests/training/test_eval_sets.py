@@ -68,7 +68,7 @@ def test_several_sets_have_names(eval_set, names):
         ((X[:1], [["?", None]]), "in eval_set: every label of y is missing; at least one is"),
         ((X, Y, [1]), "in eval_set: groups goes with one flat X"),
         ((X,), "eval_set is of type tuple of length 1; expected (X, y), or (X, y, groups) for a"),
-        (5, "eval_set is of type int; expected (X, y), or (X, y, groups) for a flat X; a list of"),
+        (5, "eval_set is of type int; expected (X, y), or (X, y, groups) for a flat X, or (X, y, "),
         ({"dev": 5}, "eval_set (dev) is of type int; expected (X, y)"),
         ([], "eval_set is []; expected (X, y)"),
         ({}, "eval_set is {}; expected (X, y)"),
@@ -92,7 +92,7 @@ def test_several_sets_in_the_wrong_form(eval_set):
 
 
 def test_errors_of_the_reader_keep_their_kind():
-    def reader(X, groups):
+    def reader(X, groups, parents):
         raise TypeError(f"X is {X!r}")
 
     with pytest.raises(TypeError, match=r"^in eval_set: X is 5$"):

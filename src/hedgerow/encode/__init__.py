@@ -4,10 +4,12 @@ from hedgerow.encode.alike import encode_alike
 from hedgerow.encode.categories import number_categories
 from hedgerow.encode.group_column import check_group_column, has_group_column
 from hedgerow.encode.items import renumber_items, seen_items
+from hedgerow.encode.parents import GivenParents
 from hedgerow.encode.reading import encode
 from hedgerow.encode.schema import check_schema
 
 __all__ = [
+    "GivenParents",
     "check_group_column",
     "check_schema",
     "encode",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.encode.parents import GivenParents
 from hedgerow.encode.reading import encode
 from hedgerow.encode.schema import check_schema
 from hedgerow.sequences import Schema, Sequences
@@ -22,6 +23,7 @@ def encode_alike(
     index: StringIndex,
     *,
     group_column: str | int | None,
+    parents: GivenParents | None = None,
     name: str,
 ) -> Sequences:
     """Turn X into `Sequences` of this schema, without attributes that are not in the index.
@@ -30,7 +32,8 @@ def encode_alike(
 
     ``name`` is that of the model in messages. The other parameters are those of `encode`.
     """
-    sequences = _in_order(encode(X, groups, index, grow=False, group_column=group_column), schema)
+    given = encode(X, groups, index, grow=False, group_column=group_column, parents=parents)
+    sequences = _in_order(given, schema)
     check_schema(schema, sequences.schema, name)
     # Attributes have the names of the columns used to fit, also if X has none or others.
     return replace(sequences, schema=schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v1 as nw
@@ -24,10 +25,11 @@ from hedgerow.encode.forms import (
     settle,
 )
 from hedgerow.encode.frames import read_frames
-from hedgerow.encode.group_column import check_given_once, split_off_groups
 from hedgerow.encode.groups import merely_count, name_groups, read_groups
 from hedgerow.encode.items import read_items
 from hedgerow.encode.numbered_names import NumberedNames
+from hedgerow.encode.parents import GivenParents, take_out_key
+from hedgerow.encode.set_apart import GROUPS, PARENTS, Role, check_given_once, split_off
 from hedgerow.encode.sparse import read_sparse
 from hedgerow.sequences import Sequences
 
@@ -41,6 +43,7 @@ def encode(
     index: StringIndex | None = None,
     grow: bool = True,
     group_column: str | int | None = None,
+    parents: GivenParents | None = None,
 ) -> Sequences:
     """Turn what a user hands in into `Sequences`.
 
@@ -61,6 +64,9 @@ def encode(
         Name or number of a column of X that holds the group ids, in place of `groups`; an X that
         has no column of that name may have `groups` beside it. It is no feature; in a list of
         sequences, which says itself where each of them ends, it is dropped.
+    parents : GivenParents, optional
+        The parents of positions in tree-shaped graphs, or the column of X that holds them, which
+        is no feature. Without it sequences are chains.
 
     Returns
     -------
@@ -73,26 +79,23 @@ def encode(
     >>> sequences.offsets.tolist(), sequences.dense.shape
     ([0, 3, 4], (4, 2))
     """
-    if groups is None and group_column is None:
-        if isinstance(X, CutFrame):
-            return replace(read_frames([X.frame], flat=False), offsets=X.offsets)
-        if isinstance(X, NumberedNames) and index is not None:
-            return X.numbered_by(index, grow)
+    parents = GivenParents() if parents is None else parents
+    columns = {GROUPS: group_column, PARENTS: parents.column}
+    apart = {role: column for role, column in columns.items() if column is not None}
+    fast = _read_known(X, index, grow, parents) if groups is None and GROUPS not in apart else None
+    if fast is not None:
+        return fast
     block = settle(X, "X")
-    if groups is not None and group_column is not None:
-        check_given_once(block, group_column)
-        group_column = None
+    for role, given in ((GROUPS, groups), (PARENTS, parents.values)):
+        if given is not None and role in apart:
+            check_given_once(block, role, apart.pop(role))
     if isinstance(block, np.ndarray) and block.ndim == 3:
-        if (
-            groups is None
-            and group_column is None
-            and block.size
-            and block.dtype.kind in NUMERIC_KINDS
-        ):
-            return _read_stack(block)
+        is_plain = block.size > 0 and block.dtype.kind in NUMERIC_KINDS
+        if groups is None and not apart and is_plain:
+            return parents.attach(_read_stack(block))
         block = list(block)
     if isinstance(block, np.ndarray | nw.DataFrame) or is_sparse(block) or is_table(block):
-        return _read_flat(block, groups, group_column)
+        return parents.attach(*_read_flat(block, groups, apart))
     if not isinstance(block, list | tuple):
         raise TypeError(f"X is of type {type(block).__name__}; {EXPECTED}")
     if groups is not None:
@@ -102,52 +105,75 @@ def encode(
         )
     sequences = list(block)
     check_list_of_sequences(sequences)
-    return _read_list(sequences, index, grow, group_column)
+    return parents.attach(*_read_list(sequences, index, grow, apart))
 
 
-def _read_flat(block: Any, groups: Any, group_column: str | int | None) -> Sequences:
-    """Read one block of rows: one sequence, or one per group."""
+def _read_known(
+    X: Any, index: StringIndex | None, grow: bool, parents: GivenParents
+) -> Sequences | None:
+    """Read what was made to be read quickly; None for all else."""
+    if isinstance(X, CutFrame):
+        frame, in_frames = X.frame, None
+        if parents.column is not None and parents.values is None:
+            found, frame = split_off(frame, {PARENTS: parents.column}, "X")
+            in_frames = [found[PARENTS][begin:end] for begin, end in pairwise(X.offsets.tolist())]
+        sequences = replace(read_frames([frame], flat=False), offsets=X.offsets)
+        return parents.attach(sequences, in_frames)
+    if isinstance(X, NumberedNames) and index is not None and parents.column is None:
+        return parents.attach(X.numbered_by(index, grow))
+    return None
+
+
+def _read_flat(
+    block: Any, groups: Any, apart: dict[Role, str | int]
+) -> tuple[Sequences, Any | None]:
+    """Read one block of rows: one sequence, or one per group; and its column of parents."""
     if not isinstance(block, list | tuple):
         check_two_dimensional(block, "X")
     n_rows = len(block) if isinstance(block, list | tuple) else block.shape[0]
     if n_rows == 0:
         raise ValueError(f"X has no rows (shape {tuple(block.shape)}); expected at least one")
     form: Form = "array" if isinstance(block, list | tuple) else form_of(block, "X")
-    if group_column is not None:
-        groups, block = split_off_groups(block, group_column, "X")
+    found: dict[Role, Any] = {}
+    if apart:
+        found, block = split_off(block, apart, "X")
+    group_column = apart.get(GROUPS)
+    groups = found.get(GROUPS, groups)
     if isinstance(groups, Iterator):
         groups = list(groups)
     # Groups are cheap to check, so a mistake in them shows before X is copied.
     offsets = None if groups is None else read_groups(groups, n_rows, group_column)
     sequences = _read_columns(form, [block], flat=True)
-    if offsets is None:
-        return sequences
-    ids = name_groups(groups, offsets)
-    has_names = group_column is not None or not merely_count(ids)
-    return replace(sequences, offsets=offsets, ids=ids if has_names else None)
+    if offsets is not None:
+        ids = name_groups(groups, offsets)
+        has_names = group_column is not None or not merely_count(ids)
+        sequences = replace(sequences, offsets=offsets, ids=ids if has_names else None)
+    return sequences, found.get(PARENTS)
 
 
 def _read_list(
-    sequences: list[Any], index: StringIndex | None, grow: bool, group_column: str | int | None
-) -> Sequences:
-    """Read a list of sequences, all of one form."""
-    plain = read_plain_arrays(sequences) if group_column is None else None
+    sequences: list[Any], index: StringIndex | None, grow: bool, apart: dict[Role, str | int]
+) -> tuple[Sequences, list[Any] | None]:
+    """Read a list of sequences, all of one form; and their columns of parents."""
+    plain = None if apart else read_plain_arrays(sequences)
     if plain is not None:
-        return plain
+        return plain, None
     form: Form = "items" if all(map(is_plain_items, sequences)) else _settle_all(sequences)
     if form == "items":
-        if group_column is not None:
+        if GROUPS in apart:
             raise ValueError(
-                f"group_column is {group_column!r}, but X holds dicts or attribute strings, which "
+                f"group_column is {apart[GROUPS]!r}, but X holds dicts or attribute strings, which "
                 "have no columns; leave it out: a list of sequences needs no groups"
             )
-        return read_items(sequences, index, grow)
-    if group_column is not None:
-        sequences = [
-            split_off_groups(sequence, group_column, f"X[{number}]")[1]
-            for number, sequence in enumerate(sequences)
-        ]
-    return _read_columns(form, sequences, flat=False)
+        parents = None
+        if PARENTS in apart:
+            parents, sequences = take_out_key(sequences, apart[PARENTS])
+        return read_items(sequences, index, grow), parents
+    if not apart:
+        return _read_columns(form, sequences, flat=False), None
+    split = [split_off(each, apart, f"X[{number}]") for number, each in enumerate(sequences)]
+    columns = [found[PARENTS] for found, _ in split] if PARENTS in apart else None
+    return _read_columns(form, [rest for _, rest in split], flat=False), columns
 
 
 def _settle_all(sequences: list[Any]) -> Form:

@@ -27,6 +27,7 @@ def check_schema(fitted: Schema, new: Schema, model: str = "CRF") -> None:
             f"X holds {_describe(new)}, but {model} was fitted on {_describe(fitted)}; "
             "pass X in the form used to fit"
         )
+    _check_parents(fitted, new, model)
     if fitted.names is not None and new.names is not None:
         _check_names(fitted.names, new.names, model)
     if fitted.n_features != new.n_features:
@@ -67,6 +68,20 @@ def _check_names(fitted: tuple[str, ...], new: tuple[str, ...], model: str) -> N
         raise ValueError(
             f"X has other columns than {model} was fitted on: {difference}; "
             "pass the columns used to fit, and no others"
+        )
+
+
+def _check_parents(fitted: Schema, new: Schema, model: str) -> None:
+    """Check that both are chains, or both have parents."""
+    if fitted.has_parents and not new.has_parents:
+        raise ValueError(
+            f"{model} was fitted with parents, and X comes without; pass parents=..., or X with "
+            "the column that parents_column names. For a chain the parents are -1, 0, 1, ..."
+        )
+    if new.has_parents and not fitted.has_parents:
+        raise ValueError(
+            f"X comes with parents, but {model} was fitted without, on chains; leave them out, or "
+            "fit with parents"
         )
 
 

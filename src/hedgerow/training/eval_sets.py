@@ -22,8 +22,8 @@ Form = TypeVar("Form")
 OtherForm = TypeVar("OtherForm")
 
 EXPECTED = (
-    "expected (X, y), or (X, y, groups) for a flat X; a list of such tuples, or a dict of them by "
-    "name"
+    "expected (X, y), or (X, y, groups) for a flat X, or (X, y, groups, parents); a list of such "
+    "tuples, or a dict of them by name"
 )
 SEVERAL = "a list of tuples, [(X, y), (X, y)]"
 
@@ -110,7 +110,7 @@ def name_eval_sets(eval_set: Any) -> dict[str, tuple[Any, ...]]:
     if not sets:
         raise ValueError(f"eval_set is {eval_set!r}; {EXPECTED}")
     for name, pair in sets.items():
-        if not isinstance(pair, (tuple, list)) or len(pair) not in (2, 3):
+        if not isinstance(pair, (tuple, list)) or len(pair) not in (2, 3, 4):
             size = f" of length {len(pair)}" if isinstance(pair, (tuple, list)) else ""
             kind = type(pair).__name__
             raise ValueError(f"{_place(name)} is of type {kind}{size}; {EXPECTED}")
@@ -145,14 +145,14 @@ def _place(name: str) -> str:
 
 
 def _may_be_several(pair: tuple[Any, ...]) -> bool:
-    """Whether what was read as X, y and groups looks like sets of X and y."""
-    return all(isinstance(part, (tuple, list)) and len(part) in (2, 3) for part in pair)
+    """Whether what was read as X, y, groups and parents looks like sets of X and y."""
+    return all(isinstance(part, (tuple, list)) and len(part) in (2, 3, 4) for part in pair)
 
 
 def read_eval_sets(
     eval_set: Any,
     data: TrainingSet,
-    read: Callable[[Any, Any], Sequences],
+    read: Callable[[Any, Any, Any], Sequences],
     *,
     missing_label: Any,
     objective: TrainingObjective,
@@ -166,7 +166,7 @@ def read_eval_sets(
     data
         What the model is trained on.
     read
-        Turns X and groups into sequences, and checks them against those of training.
+        Turns X, groups and parents into sequences, and checks them against those of training.
     missing_label
         A label that says that a label is not known.
     objective
@@ -174,9 +174,9 @@ def read_eval_sets(
     """
     found = []
     for name, pair in name_eval_sets(eval_set).items():
-        X, y, groups = pair if len(pair) == 3 else (*pair, None)
+        X, y, groups, parents = (*pair, None, None)[:4]
         try:
-            sequences = read(X, groups)
+            sequences = read(X, groups, parents)
             if data.seen_groups.lacks_cut(sequences, groups):
                 raise ValueError(
                     f"X is one flat table of {sequences.n_positions} rows without groups, but fit "

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hedgerow.decoding import DECODERS, DecodeParameter
-from hedgerow.encode.group_column import check_group_column
+from hedgerow.encode import GivenParents, check_group_column
+from hedgerow.encode.parents import ParentsFormat
 from hedgerow.labels import Grammar
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.potentials import Potential
@@ -30,6 +31,8 @@ class LabelParameters(Protocol):
     end_labels: Any
     missing_label: Any
     group_column: str | int | None
+    parents_column: str | int | None
+    parents_format: ParentsFormat
     class_weight: Mapping[Any, float] | str | None
     decode: DecodeParameter
     verbose: int
@@ -57,6 +60,7 @@ def check_label_parameters(crf: LabelParameters) -> None:
             )
     check_pattern_lambda(crf.pattern_lambda)
     check_group_column(crf.group_column)
+    GivenParents(None, crf.parents_column, crf.parents_format).check()
     if isinstance(crf.class_weight, str):
         check_choice("class_weight", crf.class_weight, ("balanced", None))
     elif not isinstance(crf.class_weight, Mapping | None):

@@ -59,9 +59,8 @@ class Labelled:
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""
-        offsets, parents = self.sequences.offsets, self.sequences.parents
-        by_sequence, by_position = self.sequence_weights, self.position_weights
-        return Targets(offsets, self.codes, trellis, by_sequence, by_position, parents)
+        offsets, by_sequence = self.sequences.offsets, self.sequence_weights
+        return Targets(offsets, self.codes, trellis, by_sequence, self.position_weights)
 
     def counts(self) -> NDArray[np.bool_]:
         """Whether the label of each position is known and counts, (N,)."""
@@ -73,16 +72,27 @@ class Labelled:
     def can_cut(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a sequence can be cut before each of these positions, which are inside of one.
 
-        Under constraints it can where a sequence may end and another may begin. Tree-shaped graphs
-        are never cut.
+        Under constraints it can where a sequence may end and another may begin; with parents, where
+        no position has its parent on the other side, so that roots and leaves stay what they are.
         """
         if self.sequences.parents is not None:
-            return np.zeros(len(positions), np.bool_)
+            return ~self._are_tied()[positions]
         if self.constraints is None:
             return np.ones(len(positions), np.bool_)
         before, after = self.codes[positions - 1], self.codes[positions]
         allowed = self.constraints.end[before] & self.constraints.start[after]
         return allowed & (before >= 0) & (after >= 0)
+
+    def _are_tied(self) -> NDArray[np.bool_]:
+        """Whether an edge from parent to child goes from before each position to it or beyond."""
+        sequences = self.sequences
+        assert sequences.parents is not None
+        children = np.flatnonzero(sequences.parents >= 0)
+        begins = np.repeat(sequences.offsets[:-1], sequences.lengths)
+        ends = np.stack([children, sequences.parents[children] + begins[children]])
+        opened = np.bincount(ends.min(axis=0) + 1, minlength=sequences.n_positions + 1)
+        closed = np.bincount(ends.max(axis=0) + 1, minlength=sequences.n_positions + 1)
+        return np.cumsum(opened - closed)[: sequences.n_positions] > 0
 
     def select(
         self, numbers: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]

@@ -14,7 +14,7 @@ from hedgerow import _core
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
-from hedgerow.encode import encode, encode_alike
+from hedgerow.encode import GivenParents, encode, encode_alike
 from hedgerow.fingerprint import fingerprint
 from hedgerow.history import History
 from hedgerow.metrics.known_chunks import look_like_chunks
@@ -81,14 +81,18 @@ class Training(Generic[Form, AnyUpdate]):
     init: Trainable | None = None
     checkpoint: Checkpoint | None = None
 
-    def run(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any) -> dict[str, Any]:
+    def run(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any, parents: Any = None
+    ) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
         with _core.ThreadPool():
-            return self._run(X, y, sample_weight, groups)
+            return self._run(X, y, sample_weight, groups, parents)
 
-    def _run(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any) -> dict[str, Any]:
+    def _run(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any, parents: Any
+    ) -> dict[str, Any]:
         crf, trainer = self.crf, self.trainer
-        labelled, held = self.read(X, y, sample_weight, groups)
+        labelled, held = self.read(X, y, sample_weight, groups, parents)
         data = trainer.learn(labelled)
         decode = crf.decode
         if decode == "auto" and self.eval_set is None and held is None:
@@ -124,17 +128,23 @@ class Training(Generic[Form, AnyUpdate]):
         }
 
     def read(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
+        parents: Any = None,
     ) -> tuple[Labelled, Labelled | None]:
         """What to learn from, and what is held out."""
         crf, base, objective = self.crf, self.trainer.base, self.trainer.objective
         if base is None:
             index, labels = _core.StringIndex(), None
-            sequences = encode(X, groups, index, group_column=crf.group_column)
+            given = GivenParents(parents, crf.parents_column, crf.parents_format)
+            sequences = encode(X, groups, index, group_column=crf.group_column, parents=given)
             self._check_values(sequences)
         else:
             index, labels = base.index, base.labels
-            sequences = self._read_alike(X, groups, base)
+            sequences = self._read_alike(X, groups, parents, base)
         labelled = read_labelled(
             crf, sequences, index, y, sample_weight, objective=objective, labels=labels
         )
@@ -150,7 +160,7 @@ class Training(Generic[Form, AnyUpdate]):
             found = read_eval_sets(
                 self.eval_set,
                 data,
-                lambda X, groups: self._read_alike(X, groups, data),
+                lambda X, groups, parents: self._read_alike(X, groups, parents, data),
                 missing_label=self.crf.missing_label,
                 objective=objective,
             )
@@ -206,11 +216,19 @@ class Training(Generic[Form, AnyUpdate]):
         history = {name: list(trainer.history[name]) for name in trainer.history if name in names}
         return TrainingState(history), trainer.begin()
 
-    def _read_alike(self, X: Any, groups: Any, known: TrainingSet | Model) -> Sequences:
+    def _read_alike(
+        self, X: Any, groups: Any, parents: Any, known: TrainingSet | Model
+    ) -> Sequences:
         """Encode X and check it against what the model is being fitted on."""
-        name, column = type(self.crf).__name__, self.crf.group_column
+        crf = self.crf
         sequences = encode_alike(
-            X, groups, known.schema, known.index, group_column=column, name=name
+            X,
+            groups,
+            known.schema,
+            known.index,
+            group_column=crf.group_column,
+            parents=GivenParents(parents, crf.parents_column, crf.parents_format),
+            name=type(crf).__name__,
         )
         self._check_values(sequences)
         return sequences

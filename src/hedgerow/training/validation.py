@@ -132,8 +132,8 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
     if not len(cuts):
         raise ValueError(
             f"validation_fraction is {share} and there is one training sequence, whose last part "
-            "would be held out, but constraints allow no sequence to end and another to begin "
-            "anywhere in it; pass an eval_set, or set early_stopping_rounds=None"
+            f"would be held out, but {_why_whole(labelled)}; pass an eval_set, or set "
+            "early_stopping_rounds=None"
         )
     cut = cuts[np.abs(cuts - wanted).argmin()]
     offsets = labelled.sequences.offsets
@@ -142,3 +142,10 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
     ends[number] = cut
     learnt = labelled.select(np.arange(len(ends)), offsets[:-1], ends)
     return learnt, labelled.select(number, cut[None], offsets[number + 1])
+
+
+def _why_whole(labelled: Labelled) -> str:
+    """Why the only sequence can be cut nowhere."""
+    if labelled.sequences.parents is not None:
+        return "parents tie all of it together"
+    return "constraints allow no sequence to end and another to begin anywhere in it"
