@@ -43,6 +43,7 @@ SHARED = {
     "missing_label": "?",
     "group_column": None,
     "class_weight": {"a": 2.0},
+    "label_costs": {"a": {"b": 2.0}},
     "n_jobs": 1,
     "random_state": 3,
     "verbose": 0,
