@@ -127,7 +127,10 @@ class Training:
         return self.how(crf, DATA[self.data](0)), DATA[self.data](1)
 
 
-OBJECTIVES = ("likelihood", "pointwise", "accuracy", "expected_accuracy", "max_margin", Brier())
+OBJECTIVES = (
+    *("likelihood", "pointwise", "accuracy", "expected_accuracy", "softmax_margin", "max_margin"),
+    Brier(),
+)
 # Data sets by what is known of their labels, and what goes with them.
 LABELLINGS: dict[str, dict[str, Any]] = {
     "numbers": {},
@@ -192,6 +195,10 @@ BOTH: list[tuple[str, dict[str, Any]]] = [
     ("letters", {"order": 3, "n_jobs": 1}),
     ("letters", {"order": 3, "n_jobs": 3}),
     ("letters", {"objective": "accuracy", "n_jobs": 3}),
+    ("letters", {"objective": "softmax_margin", "label_costs": 3.0, "n_jobs": 3}),
+    ("numbers", {"objective": "softmax_margin", "label_costs": {"low": {"top": 5.0}}, "order": 2}),
+    ("weighted_rows", {"objective": "softmax_margin", "class_weight": "balanced"}),
+    ("watched", {"objective": "softmax_margin", "early_stopping_rounds": 3}),
 ]
 
 TREES: list[tuple[str, dict[str, Any]]] = [
@@ -212,6 +219,7 @@ TREES: list[tuple[str, dict[str, Any]]] = [
     ("numbers", {"transitions": "trees"}),
     ("numbers", {"transitions": "trees", "label_patterns": [], "newton": False, "trim": 0.0}),
     ("partial", {"transitions": "trees", "order": 2, "objective": "pointwise"}),
+    ("partial", {"transitions": "trees", "order": 2, "objective": "softmax_margin"}),
     ("weighted_rows", {"transitions": "trees", "window": 1, "subsample": 0.5}),
     *(
         (data, {"missing": missing, "window": window})
@@ -252,6 +260,7 @@ TREES: list[tuple[str, dict[str, Any]]] = [
         for data, more in (
             ("numbers", {}),
             ("partial", {"order": 3, "pattern_lambda": [0.5, 2.0]}),
+            ("partial", {"objective": "softmax_margin", "transition_step": "exact"}),
             ("weighted_rows", {"objective": "accuracy", "warm_rounds": 3}),
             ("chunks", {"constraints": "BIO", "transitions": "trees", "subsample": 0.5}),
             ("watched", {"n_rounds": 20, "early_stopping_rounds": 2, "newton": False}),

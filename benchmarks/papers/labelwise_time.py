@@ -20,10 +20,11 @@ import trees_common
 from labelwise_training import OBJECTIVES, one_hot
 from peers.ocr_linear import split_words
 
+ALL = (*OBJECTIVES, "softmax_margin")
 TASKS = {
-    "trees_ocr": OBJECTIVES,
-    "linear_ocr": (*OBJECTIVES, "max_margin"),
-    "linear_genes": (*OBJECTIVES, "max_margin"),
+    "trees_ocr": ALL,
+    "linear_ocr": (*ALL, "max_margin"),
+    "linear_genes": (*ALL, "max_margin"),
 }
 PARTS = tuple(
     f"{task}-{objective}" for task, objectives in TASKS.items() for objective in objectives

@@ -12,7 +12,7 @@ from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
 from hedgerow.linear.tables import attribute_table, pattern_attribute_table, transition_table
 from hedgerow.linear.weights import LinearWeights
-from hedgerow.objectives import Objective, read_objective
+from hedgerow.objectives import LabelCostsParameter, Objective, read_objective
 from hedgerow.potentials import AttributeWeights, PatternWeights
 from hedgerow.predictor import check_fitted
 from hedgerow.shared_parameters import explain_shared
@@ -49,16 +49,19 @@ class LinearCRF(Estimator):
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
         positions whose own label is the most probable one (Gross et al. 2006), which pays where
         labels are noisy; "expected_accuracy", the sum of the probabilities of all labels;
-        "max_margin", that the score of a labelling exceeds those of all others by the number of
-        labels they get wrong; or an object with the methods value and gradient, see
-        `hedgerow.objectives.Objective`. Positions whose label is not known count only for the
-        likelihood of the others; for "max_margin" all labels must be known.
+        "softmax_margin", the likelihood with the costs of mistakes (`label_costs`) added to the
+        scores of wrong labels, so that these have to be the less probable the more they cost
+        (Gimpel and Smith 2010); "max_margin", that the score of a labelling exceeds those of all
+        others by the cost of the labels they get wrong; or an object with the methods value and
+        gradient, see `hedgerow.objectives.Objective`. Positions whose label is not known count only
+        for the likelihood, or softmax margin, of the others; for "max_margin" all labels must be
+        known.
     sharpness : float, default 15.0
         How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
         counts as 0.73. Training begins with an eighth of it.
     warm_iter : int or None, default None
         Maximum number of iterations for the likelihood, before those for the objective. None:
-        `max_iter`, or none at all with `init`.
+        `max_iter`, or none at all with `init`. "softmax_margin" needs none.
     max_iter : int, default 1000
         Maximum number of iterations for the objective, of L-BFGS, or of the bundle method for
         "max_margin".
@@ -165,6 +168,7 @@ class LinearCRF(Estimator):
         parents_column: str | int | None = None,
         parents_format: ParentsFormat = "zero_based",
         class_weight: Mapping[Any, float] | str | None = None,
+        label_costs: LabelCostsParameter = "hamming",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -200,6 +204,7 @@ class LinearCRF(Estimator):
         self.parents_column = parents_column
         self.parents_format = parents_format
         self.class_weight = class_weight
+        self.label_costs = label_costs
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -263,7 +268,7 @@ class LinearCRF(Estimator):
         return self.model_.potential(AttributeWeights).weights
 
     def _trainer(self, init: LinearCRF | None) -> DescentTrainer:
-        objective = read_objective(self.objective, self.sharpness, margin=True)
+        objective = read_objective(self, margin=True)
         check_linear_parameters(self, objective)
         return DescentTrainer(self, objective, None if init is None else init.model_)
 

@@ -18,8 +18,8 @@ decode : {"auto", "viterbi", "marginal"}, default "auto"
     How labels are found: "viterbi", the most probable labelling of each sequence as a whole;
     "marginal", the most probable label of each position. "auto": the one that labels more positions
     of the last `eval_set` right, or of the training sequences that are held out. Without either,
-    "marginal" for objectives of the marginals and "viterbi" for "max_margin"; for the likelihood
-    "viterbi" where labels look like chunks (B-NP, I-NP, O), else a short trial decides, which
+    "marginal" for objectives of the marginals and "viterbi" for "max_margin"; for others "viterbi"
+    where labels look like chunks (B-NP, I-NP, O), else a short trial decides, which
     learns from some training sequences and labels others by both, see the guide "Which decoder?".
     ``decode_`` is the one chosen.
 early_stopping_rounds : int or None, default None
@@ -84,6 +84,13 @@ class_weight : dict, "balanced" or None, default None
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term
     log P(y_t | labels before) of the likelihood is multiplied by the weight. All labels must be
     known.
+label_costs : "hamming", float, dict or matrix, default "hamming"
+    What mistakes cost where the objective is "softmax_margin" (or "max_margin"): "hamming", 1 each;
+    a number, as much each; ``{"A": 5}``, 5 for any other label where "A" is true;
+    ``{"A": {"B": 5}}``, 5 for "B" where "A" is true, mistakes left out costing 1; or a (K, K)
+    matrix with a row for each true label and a column for each predicted one, in the order of
+    ``classes_``, and 0 on the diagonal. Where the label is not known nothing costs anything. Costs
+    are added to scores, which are logarithms of odds: a cost of 3 asks for odds 20 times as high.
 n_jobs : int or None, default None
     Number of threads; None or -1 is all cores. The result does not depend on it.
 verbose : int, default 0

@@ -25,7 +25,7 @@ from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
-from hedgerow.objectives import Objective, read_objective
+from hedgerow.objectives import LabelCostsParameter, Objective, read_objective
 from hedgerow.parameters import check_number
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
 from hedgerow.predictor import check_fitted
@@ -162,15 +162,18 @@ class TreeCRF(Estimator):
         What the model is trained for: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
         positions whose own label is the most probable one (Gross et al. 2006), which pays where
-        labels are noisy; "expected_accuracy", the sum of the probabilities of all labels; or an
-        object with the methods value and gradient, see `hedgerow.objectives.Objective`. Positions
-        whose label is not known count only for the likelihood of the others.
+        labels are noisy; "expected_accuracy", the sum of the probabilities of all labels;
+        "softmax_margin", the likelihood with the costs of mistakes (`label_costs`) added to the
+        scores of wrong labels, so that these have to be the less probable the more they cost
+        (Gimpel and Smith 2010); or an object with the methods value and gradient, see
+        `hedgerow.objectives.Objective`. Positions whose label is not known count only for the
+        likelihood, or softmax margin, of the others.
     sharpness : float, default 5.0
         How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
         counts as 0.73. Training begins with an eighth of it.
     warm_rounds : int or None, default None
         Number of rounds, at the beginning, that are for the likelihood; all others are for the
-        objective. None: a fifth of them, or those of `init`.
+        objective. None: a fifth of them, or those of `init`. "softmax_margin" needs none.
     random_state : int, RandomState or None, default None
         Seed of what is drawn at random, if anything is. Which sequences are held out is drawn with
         it too if it is a number.
@@ -275,6 +278,7 @@ class TreeCRF(Estimator):
         parents_column: str | int | None = None,
         parents_format: ParentsFormat = "zero_based",
         class_weight: Mapping[Any, float] | str | None = None,
+        label_costs: LabelCostsParameter = "hamming",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -329,6 +333,7 @@ class TreeCRF(Estimator):
         self.parents_column = parents_column
         self.parents_format = parents_format
         self.class_weight = class_weight
+        self.label_costs = label_costs
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -443,7 +448,7 @@ class TreeCRF(Estimator):
 
     def _trainer(self, init: TreeCRF | None) -> BoostingTrainer:
         check_tree_parameters(self)
-        objective = read_objective(self.objective, self.sharpness, margin=False)
+        objective = read_objective(self, margin=False)
         return BoostingTrainer(self, objective, init)
 
     def _pack(self) -> dict[str, Any]:

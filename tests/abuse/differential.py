@@ -17,7 +17,7 @@ from abuse.training import FLAT_FORMS, Training, has_directions, mark_of
 from abuse.trainings import learn_from_all, trainings
 from hedgerow import LinearCRF, TreeCRF
 from reference.automata import Enumeration, PatternChain
-from reference.fitted_model import Losses, count_positions, read_model
+from reference.fitted_model import Losses, cost_matrix, count_positions, read_model
 from reference.linear import NaiveModel, strength_by_length
 
 EPSILON = np.finfo(np.float64).eps
@@ -162,7 +162,10 @@ def check_loss(case: Case) -> None:
         expected = losses.of(crf.objective, crf.sharpness) + penalty
         slack += EPSILON * 64 * penalty
         np.testing.assert_allclose(crf.loss_, expected, rtol=1e-13, atol=slack)
-        if crf.objective == "likelihood":  # other trainings have stages, the last maybe empty
+        if crf.objective in (
+            "likelihood",
+            "softmax_margin",
+        ):  # other trainings have stages, the last maybe empty
             n_kept = count_kept(crf)
             assert crf.history_["loss"][max(0, n_kept - 1) : n_kept] in ([], [crf.loss_])
     else:
@@ -188,6 +191,8 @@ def check_boosting_loss(question: Question, losses: Losses, slack: float) -> Non
     n_warm = 0 if question.training.case["warm"] else crf.n_rounds // 5
     if crf.warm_rounds is not None:
         n_warm = crf.warm_rounds
+    if crf.objective == "softmax_margin":
+        n_warm = 0
     objectives = [crf.objective]
     if n_warm and crf.n_rounds_ <= n_warm:
         objectives.append("likelihood")
@@ -273,7 +278,8 @@ def losses_of(question: Question, *, weighted: bool, by_class: bool = True) -> L
             by_label = {k: len(labels) / (len(counts) * n) for k, n in counts.items()}
         of_rows = of_rows * [by_label.get(label, 1.0) for label in labels]
     weights = np.split(of_rows, np.cumsum(lengths)[:-1])
-    return Losses(question.model, question.xs, ys, weights, of_sequences.tolist())
+    costs = cost_matrix(question.crf.label_costs, question.model.classes)
+    return Losses(question.model, question.xs, ys, weights, of_sequences.tolist(), costs)
 
 
 def check_marginals(case: Case) -> None:

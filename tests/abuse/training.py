@@ -172,6 +172,11 @@ class Training:
         if self.case.get("class_weights"):
             weights = zip(labels, self.case["class_weights"], strict=False)
             found["class_weight"] = dict(weights)
+        if self.case.get("costs"):
+            costs = itertools.cycle(self.case["costs"])
+            found["label_costs"] = {
+                true: {label: next(costs) for label in labels if label != true} for true in labels
+            }
         if self.case.get("patterns") is not None:
             found["label_patterns"] = [
                 tuple(labels[code % len(labels)] for code in pattern)

@@ -46,7 +46,8 @@ def trainings(
     """Trainings that neither estimator refuses."""
     estimator = draw(st.sampled_from(estimators))
     is_tree = estimator == "TreeCRF"
-    objectives = ["likelihood", "likelihood", *MARGINAL_OBJECTIVES, *["max_margin"] * (not is_tree)]
+    objectives = ["likelihood", "likelihood", "softmax_margin", *MARGINAL_OBJECTIVES]
+    objectives += ["max_margin"] * (not is_tree)
     objective = draw(st.sampled_from(objectives))
     gaps = is_tree and draw(st.booleans())
     constrained = draw(st.sampled_from(["", "", "forbidden", "allowed", "scheme"]))
@@ -70,6 +71,7 @@ def trainings(
     parameters: dict[str, Any] = {
         "objective": objective,
         "sharpness": draw(st.sampled_from([5.0, 1.0, 20.0])),
+        "label_costs": draw(st.sampled_from(["hamming", 0.3, 4.0])),
         "decode": draw(st.sampled_from(["auto", "viterbi", "marginal"])),
         "n_jobs": 1,
         "random_state": draw(st.integers(0, 3)),
@@ -92,6 +94,7 @@ def trainings(
         "constrained": constrained,
         "patterns": patterns,
         "class_weights": class_weights,
+        "costs": draw(st.sampled_from([None, None, [0.5, 2.0, 0.0, 3.0]])),
         "watched": draw(st.booleans()),
         "warm": warm and draw(st.booleans()),
     }
@@ -105,7 +108,7 @@ def trainings(
         if parameters.get("order") == 0:  # there are no patterns
             parameters["pattern_attributes"] = False
     # The best iteration for another objective may be of an earlier stage, which had another loss.
-    stops = is_tree or objective == "likelihood"
+    stops = is_tree or objective in ("likelihood", "softmax_margin")
     can_hold_out = len(data["lengths"]) > 1 and class_weights is None
     if stops and can_hold_out and not case["watched"] and draw(st.booleans()):
         case["held_out"] = True

@@ -11,7 +11,7 @@ from hedgerow.boosting import direction, step_rule
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.objectives import Slopes
 from hedgerow.objectives.training_objective import Measured, TrainingObjective
-from hedgerow.trellis import Posteriors, forward_backward
+from hedgerow.trellis import Posteriors, Scores, forward_backward
 from reference.boosting import advance, assert_same_model, make_booster
 from reference.linear import hide, make_data
 from reference.model_files import to_chunks
@@ -90,7 +90,7 @@ class Quadratic(TrainingObjective):
         slopes = self.curvatures * (scores.nodes - self.best)
         loss = 0.5 * float((slopes * (scores.nodes - self.best)).sum())
         posteriors = forward_backward(scores, out=out, n_threads=n_threads)
-        return OfQuadratic(loss, posteriors, slopes)
+        return OfQuadratic(loss, scores, posteriors, slopes)
 
     def evaluate(self, parts, targets, *, decode, n_threads):
         raise NotImplementedError
@@ -99,6 +99,7 @@ class Quadratic(TrainingObjective):
 @dataclass(eq=False)
 class OfQuadratic(Measured):
     loss: float
+    scores: Scores
     posteriors: Posteriors
     by_nodes: Any
 

@@ -69,6 +69,15 @@ def test_common_parameters_have_options(chunks, place, capsys):
     assert (model.max_iter, model.early_stopping_rounds) == (3, 2)
 
 
+def test_costs_of_mistakes(chunks, place, capsys):
+    costs = ("--objective", "softmax_margin", "--label-costs")
+    assert train(capsys, chunks, place, *costs, "2.5").label_costs == 2.5
+    model = train(
+        capsys, chunks, place, *costs, '{"O": {"B-NP": 4}}', "--model", "trees", "--rounds", 3
+    )
+    assert model.label_costs == {"O": {"B-NP": 4}}
+
+
 def test_text_needs_no_quotes(chunks, place, capsys):
     assert train(capsys, chunks, place, "--set", "class_weight=balanced").class_weight == "balanced"
 
@@ -206,6 +215,7 @@ def test_warnings_are_lines(chunks, place, capsys):
         (["--features", "0,word"], "there is no column 'word'"),
         (["--group", "0", "--format", "conll"], "a group column is for tables"),
         (["--set", "missing_label=[1]"], "missing_label"),
+        (["--label-costs", "high"], "label_costs is 'high'; expected 'hamming', a number, a dict"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

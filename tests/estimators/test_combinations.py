@@ -25,6 +25,7 @@ SHARED = {
     "stops": [False, True],
     "eval_metric": [None, "f1_macro", "several"],
     "decode": ["auto", "viterbi", "marginal"],
+    "label_costs": ["hamming", 0.5, "matrix"],
     "pattern_lambda": [None, "auto", "by length"],
     "warm": [False, True],
     "output": ["default", "pandas", "polars"],
@@ -32,7 +33,10 @@ SHARED = {
 }
 OWN = {
     LinearCRF: {
-        "objective": ["likelihood", "pointwise", "accuracy", "expected_accuracy", "max_margin"],
+        "objective": [
+            *("likelihood", "pointwise", "accuracy", "expected_accuracy", "softmax_margin"),
+            "max_margin",
+        ],
         "reg_alpha": [0.0, 0.1],
         "all_pairs": [False, True],
         "min_count": [0, 2],
@@ -40,7 +44,9 @@ OWN = {
         "pattern_attributes": [False, True],
     },
     TreeCRF: {
-        "objective": ["likelihood", "pointwise", "accuracy", "expected_accuracy"],
+        "objective": [
+            *("likelihood", "pointwise", "accuracy", "expected_accuracy", "softmax_margin"),
+        ],
         "monotone": [False, True],
         "interactions": [None, "groups", "pairwise", "no_interactions"],
         "transitions": ["weights", "trees"],
@@ -94,6 +100,9 @@ def case_of(estimator, row):
         parameters["eval_metric"] = "f1_macro"
     if row["pattern_lambda"] == "auto":
         parameters["pattern_lambda"] = "auto"
+    parameters["label_costs"] = row["label_costs"]
+    if row["label_costs"] == "matrix":
+        parameters["label_costs"] = [[0.0, 1.0, 3.0], [0.5, 0.0, 0.0], [2.0, 1.5, 0.0]]
     if row["patterns"] != "given":
         parameters["order"] = int(row["patterns"][-1])
     if row["weights"] == "balanced":
@@ -205,4 +214,4 @@ def test_all_pairs_are_there():
         pairs = pairs_of(factors, is_allowed)
         assert all(any({one, two} <= set(row.items()) for row in rows) for one, two in pairs)
         assert all(map(is_allowed, rows))
-        assert len(rows) < 45 < len(pairs) / 20
+        assert len(rows) < 50 < len(pairs) / 20

@@ -45,6 +45,7 @@ SHARED = {
     "parents_column": None,
     "parents_format": "zero_based",
     "class_weight": {"a": 2.0},
+    "label_costs": {"a": {"b": 2.0}},
     "n_jobs": 1,
     "random_state": 3,
     "verbose": 0,

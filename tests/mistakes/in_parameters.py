@@ -58,7 +58,7 @@ def a_window_as_text():
     "A",
     ValueError,
     "objective is 'logloss'; expected 'likelihood', 'pointwise', 'accuracy', 'expected_accuracy',",
-    "or an object with the methods value and gradient",
+    "'softmax_margin', or an object with the methods value and gradient",
 )
 def an_objective_that_does_not_exist():
     trees(objective="logloss").fit(X, Y)
@@ -81,6 +81,26 @@ def balanced_misspelt():
 )
 def a_weight_of_a_class_that_does_not_exist():
     trees(class_weight={"swim": 2.0}).fit(X, Y)
+
+
+@mistake("A", ValueError, "label_costs has the unknown label 'swim'; known labels: 'run', 'walk'")
+def a_cost_of_a_label_that_does_not_exist():
+    trees(objective="softmax_margin", label_costs={"run": {"swim": 2.0}}).fit(X, Y)
+
+
+@mistake(
+    "A",
+    ValueError,
+    "label_costs has the key ('run', 'walk'); expected true labels as keys, and dicts of costs by "
+    "predicted label as values, such as {'A': {'B': 2.0}}",
+)
+def costs_of_pairs_of_labels():
+    trees(objective="softmax_margin", label_costs={("run", "walk"): 2.0}).fit(X, Y)
+
+
+@mistake("A", TypeError, "TreeCRF has no parameter 'cost_matrix'; did you mean label_costs?")
+def another_name_of_costs():
+    TreeCRF(cost_matrix=[[0, 1], [5, 0]])
 
 
 @mistake("A", ValueError, "order is -1; expected an integer of at least 0")

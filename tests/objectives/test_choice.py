@@ -1,9 +1,12 @@
 """Which objective the parameters of an estimator ask for."""
 
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from hedgerow.labels import Labels
 from hedgerow.objectives import (
     Accuracy,
     ExpectedAccuracy,
@@ -11,6 +14,7 @@ from hedgerow.objectives import (
     MaxMargin,
     OfMarginals,
     Pointwise,
+    SoftmaxMargin,
     read_objective,
 )
 
@@ -23,6 +27,11 @@ class Mine:
         return 0 * marginals
 
 
+def read(objective, sharpness=7, margin=True, **more):
+    parameters = {"sharpness": sharpness, "label_costs": "hamming", **more}
+    return read_objective(SimpleNamespace(objective=objective, **parameters), margin=margin)
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -32,7 +41,7 @@ class Mine:
     ],
 )
 def test_functions_of_the_marginals_by_name(name, expected):
-    objective = read_objective(name, 7, margin=True)
+    objective = read(name)
     assert isinstance(objective, OfMarginals)
     assert objective.objective == expected
     assert objective.decode == "marginal"
@@ -40,10 +49,14 @@ def test_functions_of_the_marginals_by_name(name, expected):
 
 @pytest.mark.parametrize(
     ("name", "kind", "decode"),
-    [("likelihood", Likelihood, None), ("max_margin", MaxMargin, "viterbi")],
+    [
+        ("likelihood", Likelihood, None),
+        ("softmax_margin", SoftmaxMargin, None),
+        ("max_margin", MaxMargin, "viterbi"),
+    ],
 )
 def test_objectives_of_whole_labellings_by_name(name, kind, decode):
-    objective = read_objective(name, 7, margin=True)
+    objective = read(name)
     assert isinstance(objective, kind)
     assert objective.decode == decode
     assert objective.stages() == [objective]
@@ -51,7 +64,7 @@ def test_objectives_of_whole_labellings_by_name(name, kind, decode):
 
 def test_an_objective_of_the_user_stays_what_it_is():
     mine = Mine()
-    objective = read_objective(mine, 15.0, margin=False)
+    objective = read(mine, margin=False)
     assert objective.objective is mine
     assert objective.stages() == [objective]
 
@@ -77,11 +90,27 @@ def test_sharpness_rises_to_what_was_asked_for():
 )
 def test_objectives_that_make_no_sense(objective, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        read_objective(objective, 15.0, margin=False)
+        read(objective, margin=False)
 
 
 @pytest.mark.parametrize("sharpness", [-1.0, 0, "high", float("nan"), None])
 def test_a_sharpness_that_makes_no_sense(sharpness):
     message = rf"^sharpness is {sharpness!r}; expected a finite number greater than 0$"
     with pytest.raises(ValueError, match=message):
-        read_objective("accuracy", sharpness, margin=False)
+        read("accuracy", sharpness)
+
+
+@pytest.mark.parametrize("name", ["softmax_margin", "max_margin"])
+def test_costs_by_label_become_costs_by_code(name):
+    objective = read(name, label_costs={"b": {"a": 3}})
+    assert objective.by_code is None
+    found = objective.for_labels(Labels(np.array(["a", "b"])))
+    assert found.by_code.tolist() == [[0, 1], [3, 0], [0, 0]]
+    assert found.for_labels(Labels(np.array(["a", "b"]))).by_code.tolist() == found.by_code.tolist()
+
+
+def test_costs_are_checked_whatever_the_objective():
+    with pytest.raises(
+        ValueError, match=r"^label_costs is -1; expected a number from 0 to 100000$"
+    ):
+        read("likelihood", label_costs=-1)

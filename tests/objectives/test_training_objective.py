@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 
 from hedgerow.decoding import DECODERS
+from hedgerow.labels import Labels
 from hedgerow.labels.automaton import Automaton
 from hedgerow.objectives import (
     Accuracy,
     ExpectedAccuracy,
+    LabelCosts,
     Likelihood,
     MaxMargin,
     OfMarginals,
     Pointwise,
+    SoftmaxMargin,
     Targets,
 )
-from hedgerow.trellis import Scores, viterbi
+from hedgerow.trellis import Scores, forward_backward, viterbi
 from reference.scores import scores_of
 
 OFFSETS = np.array([0, 3, 4, 9, 10])
@@ -26,7 +29,8 @@ OBJECTIVES = {
     "pointwise": OfMarginals(Pointwise()),
     "accuracy": OfMarginals(Accuracy(4.0)),
     "expected accuracy": OfMarginals(ExpectedAccuracy()),
-    "max margin": MaxMargin(),
+    "max margin": MaxMargin(LabelCosts()),
+    "softmax margin": SoftmaxMargin(LabelCosts(2.0)),
 }
 
 
@@ -46,7 +50,7 @@ class Part:
 
 @pytest.fixture(params=OBJECTIVES)
 def objective(request):
-    return OBJECTIVES[request.param]
+    return OBJECTIVES[request.param].for_labels(Labels(np.arange(3)))
 
 
 LABELS = ["known", "partial", "weighted", "partial, weighted", "positions weighted"]
@@ -114,7 +118,10 @@ def check_evaluation(objective, scores, targets, decode):
     if decode == "viterbi":
         assert codes.tolist() == viterbi(scores, n_threads=1).tolist()
     else:
-        assert codes.tolist() == expected.probabilities().argmax(axis=1).tolist()
+        marginals = forward_backward(scores).marginals
+        assert codes.tolist() == marginals.argmax(axis=1).tolist()
+        if not objective.adds_costs:
+            np.testing.assert_allclose(expected.probabilities(), marginals, rtol=1e-12)
 
 
 def test_slopes_take_the_place_of_the_marginals_once(scores):

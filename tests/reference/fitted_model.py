@@ -8,7 +8,7 @@ definition.
 import itertools
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -266,12 +266,25 @@ def count_positions(x):
     return x.shape[0] if hasattr(x, "shape") else len(x)
 
 
+def cost_matrix(costs, classes):
+    """The parameter ``label_costs`` as a matrix, by the places of the true and predicted label."""
+    found = np.ones((len(classes), len(classes)))
+    if isinstance(costs, float):
+        found *= costs
+    elif costs != "hamming":
+        for (i, true), (j, label) in itertools.product(enumerate(classes), repeat=2):
+            found[i, j] = costs[true][label] if i != j else 0.0
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
 @dataclass
 class Losses:
     """What a model makes of labelled sequences, by the definitions of the objectives.
 
     ``ys`` are labels, None where they are not known; ``weights`` has the weights (T,) of the
-    positions of each sequence, ``sequence_weights`` those of the sequences.
+    positions of each sequence, ``sequence_weights`` those of the sequences; ``costs`` (K, K) are
+    those of mistakes.
     """
 
     model: NaiveModel
@@ -279,6 +292,7 @@ class Losses:
     ys: list
     weights: list
     sequence_weights: list
+    costs: np.ndarray
 
     @cached_property
     def chains(self):
@@ -295,7 +309,15 @@ class Losses:
     def of(self, objective, sharpness):
         """The loss of an objective by its name."""
         if objective == "likelihood":
-            return sum(map(self._likelihood, range(len(self.ys))))
+            return sum(map(self._likelihood, range(len(self.ys)), self.chains))
+        if objective == "softmax_margin":
+            return sum(
+                map(
+                    self._likelihood,
+                    range(len(self.ys)),
+                    map(self._add_costs, self.chains, self.codes),
+                )
+            )
         if objective == "max_margin":
             return sum(map(self._margin, range(len(self.ys))))
         return -sum(
@@ -307,15 +329,20 @@ class Losses:
             if code >= 0
         )
 
-    def _likelihood(self, s):
+    def _likelihood(self, s, chain):
         """- sum_t w_t log P(y_t | labels before), or that of the labels that are known."""
-        chain, codes = self.chains[s], self.codes[s]
+        codes = self.codes[s]
         if -1 not in codes:
             return -weighted_log_likelihood(chain, codes, self.weights[s])
         agrees = ((chain.labellings == codes) | (np.array(codes) == -1)).all(axis=1)
-        scores = self.enumerations[s].scores
-        given = np.logaddexp.reduce(scores[agrees])
-        return -self.sequence_weights[s] * (given - self.enumerations[s].log_z)
+        exact = enumerate_patterns(chain)
+        given = np.logaddexp.reduce(exact.scores[agrees])
+        return -self.sequence_weights[s] * (given - exact.log_z)
+
+    def _add_costs(self, chain, codes):
+        """A chain whose wrong labels score more, by what they cost."""
+        costs = [self.costs[code] if code >= 0 else np.zeros(len(self.costs)) for code in codes]
+        return replace(chain, nodes=chain.nodes + np.reshape(costs, chain.nodes.shape))
 
     def _margin(self, s):
         """max_y' [costs of wrong labels + score(y')] - score(y), and no less than 0."""
@@ -323,7 +350,7 @@ class Losses:
         costs = self.weights[s] / weight if weight else self.weights[s]
         labellings, scores = self.chains[s].labellings, self.enumerations[s].scores
         given = scores[(labellings == codes).all(axis=1)][0]
-        worst = (scores + (labellings != codes) @ costs).max()
+        worst = (scores + self.costs[codes, labellings] @ costs).max()
         return weight * max(0.0, worst - given)
 
     @staticmethod

@@ -124,7 +124,8 @@ class Booster(Update[Binned]):
 
     def _n_right(self) -> int:
         targets, n_threads, decode = self.targets, self.n_threads, self.training.decode
-        if decode == "marginal" and self.trellis.constraints is None:
+        has_marginals = not self.iterate.objective.adds_costs
+        if decode == "marginal" and self.trellis.constraints is None and has_marginals:
             return _core.count_right(
                 self.iterate.measured.probabilities(), targets.codes, n_threads
             )

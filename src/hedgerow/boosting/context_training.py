@@ -94,7 +94,7 @@ class _Part:
     targets: Targets
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Run:
     """A part with scores, as an objective takes it: see `ScoredPart`."""
 
@@ -103,8 +103,6 @@ class _Run:
     arcs: NDArray[np.float64]
     slopes: NDArray[np.float64]
     """(N, K) of all sequences"""
-    latest: Scores | None = None
-    """What `scores` gave last."""
 
     @property
     def targets(self) -> Targets:
@@ -115,8 +113,7 @@ class _Run:
         return self.part.positions
 
     def scores(self) -> Scores:
-        self.latest = self.running.run(self.part.first, self.part.stop, self.arcs)
-        return self.latest
+        return self.running.run(self.part.first, self.part.stop, self.arcs)
 
     def empty_slopes(self) -> NDArray[np.float64]:
         return self.slopes[self.positions]
@@ -233,11 +230,9 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
 
     def _learn(self, run: _Run, found: Measured, sums: Sums) -> None:
         """Add what the trees learn from a run."""
-        scores, n_labels = run.latest, self.targets.n_labels
-        assert scores is not None
-        positions, offsets = run.positions, scores.offsets
+        n_labels, positions, offsets = self.targets.n_labels, run.positions, run.targets.offsets
         firsts = offsets[:-1][np.diff(offsets) > 0]
-        mixing = self.measure_mixing(scores, run.targets, found)
+        mixing = self.measure_mixing(run.targets, found)
         sums.add_mixing(mixing, positions)
         marginals = sums.marginals[positions] = found.probabilities()
         gammas = self._find_gammas(mixing, positions, firsts)

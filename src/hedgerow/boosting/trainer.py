@@ -19,7 +19,7 @@ from hedgerow.boosting.settings import Settings, TreeParameters, read_window
 from hedgerow.counting import count_of
 from hedgerow.history import History
 from hedgerow.model import Model
-from hedgerow.objectives import TrainingObjective
+from hedgerow.objectives import Likelihood, TrainingObjective
 from hedgerow.potentials import NodeTrees
 from hedgerow.potentials.scoring import sum_arcs
 from hedgerow.sequences import Sequences
@@ -66,13 +66,15 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             self.trees = init.model_.potential(NodeTrees)
             self.n_before = self.trees.forest.n_rounds
             self.history = _cut_history(init.history_, self.n_before)
-        self.schedule = self._plan(0 if init is None else init.n_warm_rounds_)
-        shares_rounds = self.schedule.stages and crf.warm_rounds is None and init is None
+        self.n_warm_before = 0 if init is None else init.n_warm_rounds_
+        shares_rounds = objective.needs_warm_start and crf.warm_rounds is None and init is None
         self.free = () if shares_rounds else ("n_rounds",)
 
     def learn(self, labelled: Labelled) -> TrainingSet:
         """Label patterns, and the bins of columns unless a model has them already."""
         self.sequences = labelled.sequences
+        self.objective = self.objective.for_labels(labelled.labels)
+        self.schedule = self._plan()
         asks_labels = self.crf.transitions == "trees"
         self.data = TrainingSet.learn(
             self.crf, labelled, objective=self.objective, has_edges=asks_labels
@@ -187,14 +189,16 @@ class BoostingTrainer(Trainer[Binned, Booster]):
                 "transitions='weights', fewer sequences, or a smaller order"
             )
 
-    def _plan(self, n_warm_before: int) -> Schedule:
+    def _plan(self) -> Schedule:
         """What each round is for; rounds of `init` that were for the likelihood are warm ones."""
-        if not self.objective.needs_warm_start:
+        objective, warm_rounds = self.objective, self.crf.warm_rounds
+        if isinstance(objective, Likelihood):
             return Schedule()
-        warm_rounds = self.crf.warm_rounds
-        if warm_rounds is None:
+        if not objective.needs_warm_start:
+            warm_rounds = 0
+        elif warm_rounds is None:
             warm_rounds = self.n_steps // 5 if self.base is None else 0
-        return Schedule(max(int(warm_rounds), n_warm_before), self.objective.stages())
+        return Schedule(max(int(warm_rounds), self.n_warm_before), objective.stages())
 
 
 def check_same_missing(method: MissingMethod, of_init: MissingMethod) -> None:

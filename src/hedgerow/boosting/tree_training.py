@@ -160,12 +160,12 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         """Scores by the rounds so far, in runs."""
         return self.scores.runs(arcs)
 
-    def measure_mixing(self, scores: Scores, targets: Targets, found: Measured) -> Mixing:
+    def measure_mixing(self, targets: Targets, found: Measured) -> Mixing:
         """How far labels depend on each other."""
         settings = self.settings
         return measure_curvature(
             settings.curvature if settings.newton else "mixing",  # then of patterns alone
-            scores,
+            found.scores,
             self.training.grammar,
             found.posteriors,
             weights=targets.mean_weights,
@@ -205,10 +205,10 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         round_number: int | None,
     ) -> Measured:
         """All at once."""
-        (self._measured,) = scores.runs(arcs)
+        (run,) = scores.runs(arcs)
         self._known = None
         return objective.measure(
-            self._measured, self.targets, n_threads=self.settings.n_threads, out=self._marginals
+            run, self.targets, n_threads=self.settings.n_threads, out=self._marginals
         )
 
     def measure_along(
@@ -230,7 +230,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
 
     def derive(self, found: Measured, objective: TrainingObjective) -> PatternSlopes:
         """Slopes take the place of the marginals, unless they have one of their own."""
-        mixing = self.measure_mixing(self._measured, self.targets, found)
+        mixing = self.measure_mixing(self.targets, found)
         probabilities = found.probabilities()
         self._curvatures = self._find_curvatures(mixing, probabilities)
         expected = self.trellis.pattern_sums(found.arc_sums)

@@ -109,13 +109,18 @@ def read_window(text: str) -> int | tuple[int, int]:
 
 
 def read_assignment(text: str) -> tuple[str, Any]:
-    """A parameter and its value: JSON, a Python literal, or just text."""
+    """A parameter and its value, see `read_value`."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
+    return key.strip(), read_value(value)
+
+
+def read_value(text: str) -> Any:
+    """The value of a parameter: JSON, a Python literal, or just text."""
     for parse in (json.loads, ast.literal_eval):
         try:
-            return key.strip(), parse(value)
+            return parse(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-    return key.strip(), value
+    return text

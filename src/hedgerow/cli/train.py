@@ -19,6 +19,7 @@ from hedgerow.cli.options import (
     begin_command,
     read_assignment,
     read_columns,
+    read_value,
     read_window,
 )
 from hedgerow.cli.outputs import check_model_name, check_output
@@ -96,7 +97,14 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--objective",
         metavar="NAME",
         help="likelihood (the default), pointwise, accuracy, "
-        "expected_accuracy, max_margin (linear only)",
+        "expected_accuracy, softmax_margin, max_margin (linear only)",
+    )
+    add(
+        "--label-costs",
+        type=read_value,
+        metavar="COSTS",
+        help="softmax_margin, max_margin: what mistakes cost; a number for all (1), or by true and "
+        """predicted label, 1 for others: '{"A": {"B": 5}}'""",
     )
     add("--rounds", type=int, metavar="N", help="rounds of boosting, or iterations; 200, or 1000")
     add("--learning-rate", type=float, metavar="R", help="trees: factor of every step; 0.3")
@@ -249,6 +257,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         )
     given = {
         "objective": options.objective,
+        "label_costs": options.label_costs,
         "n_rounds" if kind == "trees" else "max_iter": options.rounds,
         "learning_rate": options.learning_rate,
         "early_stopping_rounds": options.early_stopping,

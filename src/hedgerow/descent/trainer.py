@@ -57,6 +57,8 @@ class DescentTrainer(Trainer[Attributed, Solver]):
     def learn(self, labelled: Labelled) -> TrainingSet:
         """Label patterns and attributes, and which weights they have."""
         crf, sequences = self.crf, labelled.sequences
+        self.objective = self.objective.for_labels(labelled.labels)
+        self.plan = self._plan()
         data = TrainingSet.learn(
             crf, labelled, objective=self.objective, has_edges=bool(crf.transition_attributes)
         )

@@ -4,26 +4,32 @@ Slopes are the gradient of the loss with respect to the scores themselves. What 
 of, weights or trees, takes it from there.
 """
 
-from hedgerow.objectives.choice import read_objective
+from hedgerow.objectives.choice import ObjectiveParameters, read_objective
+from hedgerow.objectives.label_costs import LabelCosts, LabelCostsParameter
 from hedgerow.objectives.labelwise import Accuracy, ExpectedAccuracy, Objective, Pointwise
 from hedgerow.objectives.likelihood import Likelihood, log_likelihoods
 from hedgerow.objectives.max_margin import MaxMargin
 from hedgerow.objectives.of_marginals import OfMarginals
+from hedgerow.objectives.softmax_margin import SoftmaxMargin
 from hedgerow.objectives.targets import Partial, Targets
 from hedgerow.objectives.training_objective import Measured, ScoredPart, Slopes, TrainingObjective
 
 __all__ = [
     "Accuracy",
     "ExpectedAccuracy",
+    "LabelCosts",
+    "LabelCostsParameter",
     "Likelihood",
     "MaxMargin",
     "Measured",
     "Objective",
+    "ObjectiveParameters",
     "OfMarginals",
     "Partial",
     "Pointwise",
     "ScoredPart",
     "Slopes",
+    "SoftmaxMargin",
     "Targets",
     "TrainingObjective",
     "log_likelihoods",

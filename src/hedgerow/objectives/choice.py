@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
+from hedgerow.objectives.label_costs import LabelCosts, LabelCostsParameter
 from hedgerow.objectives.labelwise import Accuracy, ExpectedAccuracy, Objective, Pointwise
 from hedgerow.objectives.likelihood import Likelihood
 from hedgerow.objectives.max_margin import MaxMargin
 from hedgerow.objectives.of_marginals import OfMarginals
+from hedgerow.objectives.softmax_margin import SoftmaxMargin
 from hedgerow.objectives.training_objective import TrainingObjective
 from hedgerow.parameters import check_number
 
-__all__ = ["read_objective"]
+__all__ = ["ObjectiveParameters", "read_objective"]
 
 
-def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> TrainingObjective:
-    """Check the parameters ``objective`` and ``sharpness``; ``margin``: max_margin is offered."""
-    check_number("sharpness", sharpness, above=0)
-    names = ["likelihood", "pointwise", "accuracy", "expected_accuracy"]
+class ObjectiveParameters(Protocol):
+    """An estimator, as far as its parameters are about objectives."""
+
+    objective: str | Objective
+    sharpness: float
+    label_costs: LabelCostsParameter
+
+
+def read_objective(crf: ObjectiveParameters, *, margin: bool) -> TrainingObjective:
+    """Check the parameters of objectives; ``margin``: max_margin is offered."""
+    objective: Any = crf.objective
+    check_number("sharpness", crf.sharpness, above=0)
+    costs = LabelCosts.read(crf.label_costs)
+    names = ["likelihood", "pointwise", "accuracy", "expected_accuracy", "softmax_margin"]
     names += ["max_margin"] if margin else []
     if isinstance(objective, str):
         if objective == "max_margin" and not margin:
@@ -28,7 +40,7 @@ def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> TrainingO
                 f"objective is {objective!r}; expected {expected}, or an object with the methods "
                 "value and gradient"
             )
-        return _named(objective, float(sharpness))
+        return _named(objective, float(crf.sharpness), costs)
     if isinstance(objective, type) or not isinstance(objective, Objective):
         hint = f"; pass {objective.__name__}()" if isinstance(objective, type) else ""
         if objective is None:
@@ -43,11 +55,13 @@ def read_objective(objective: Any, sharpness: Any, *, margin: bool) -> TrainingO
     return OfMarginals(objective)
 
 
-def _named(name: str, sharpness: float) -> TrainingObjective:
+def _named(name: str, sharpness: float, costs: LabelCosts) -> TrainingObjective:
     if name == "likelihood":
         return Likelihood()
+    if name == "softmax_margin":
+        return SoftmaxMargin(costs)
     if name == "max_margin":
-        return MaxMargin()
+        return MaxMargin(costs)
     if name == "pointwise":
         return OfMarginals(Pointwise())
     return OfMarginals(Accuracy(sharpness) if name == "accuracy" else ExpectedAccuracy())

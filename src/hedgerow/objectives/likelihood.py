@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.decoding import Decode, decode_scores
+from hedgerow.decoding import Decode
 from hedgerow.objectives.targets import Targets
-from hedgerow.objectives.training_objective import EdgeCounts, Measured, Slopes, TrainingObjective
+from hedgerow.objectives.training_objective import (
+    EdgeCounts,
+    Measured,
+    Slopes,
+    TrainingObjective,
+    evaluate_parts,
+)
 from hedgerow.trellis import (
     NoPathError,
     Pairs,
@@ -23,7 +29,7 @@ from hedgerow.trellis import (
     weighted_forward_backward,
 )
 
-__all__ = ["Likelihood", "log_likelihoods"]
+__all__ = ["Likelihood", "log_likelihoods", "negative_log_likelihood"]
 
 
 class Likelihood(TrainingObjective):
@@ -71,18 +77,9 @@ class Likelihood(TrainingObjective):
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
         """By forward passes, and the decoder."""
-        loss, codes = 0.0, [np.empty(0, np.int32)]
-        for scores, part in targets.along(parts):
-            if part.position_weights is not None:
-                found = _posteriors(scores, part, n_threads, None).log_likelihoods
-                assert found is not None
-            else:
-                found = log_likelihoods(scores, part, n_threads=n_threads)
-                if part.sequence_weights is not None:
-                    found *= part.sequence_weights
-            loss -= float(found.sum())
-            codes.append(decode_scores(scores, decode, n_threads=n_threads))
-        return loss, np.concatenate(codes)
+        return evaluate_parts(
+            negative_log_likelihood, parts, targets, decode=decode, n_threads=n_threads
+        )
 
 
 @dataclass(eq=False)
@@ -164,6 +161,18 @@ class Expectations(Measured):
             by_edge = edges.reshape(len(edges), -1)
             _core.subtract_observed(by_edge, taken, targets.weights, self.n_threads)
         return Slopes(nodes, self.arc_slopes(), edges)
+
+
+def negative_log_likelihood(scores: Scores, targets: Targets, n_threads: int) -> float:
+    """Of all sequences, weights included; by forward passes alone unless positions have weights."""
+    if targets.position_weights is not None:
+        found = _posteriors(scores, targets, n_threads, None).log_likelihoods
+        assert found is not None
+    else:
+        found = log_likelihoods(scores, targets, n_threads=n_threads)
+        if targets.sequence_weights is not None:
+            found *= targets.sequence_weights
+    return -float(found.sum())
 
 
 def log_likelihoods(scores: Scores, targets: Targets, *, n_threads: int) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Maximum margin: the hinge loss of whole sequences, and its slopes.
 
-Of each sequence, with the labels y and the cost Delta(y', y) of the positions that another
-labelling y' gets wrong, the loss is (Gross et al. 2006, Eq. 5)
+Of each sequence, with the labels y and the cost Delta(y', y) of the labels that another labelling
+y' gets wrong, the loss is (Gross et al. 2006, Eq. 5)
 
     max(0, max_y' [Delta(y', y) + score(y')] - score(y)).
 
@@ -16,25 +16,46 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.decoding import Decode, decode_scores
+from hedgerow.decoding import Decode
+from hedgerow.labels import Labels
+from hedgerow.objectives.label_costs import LabelCosts
 from hedgerow.objectives.targets import Targets
-from hedgerow.objectives.training_objective import Measured, Slopes, TrainingObjective
+from hedgerow.objectives.training_objective import (
+    Measured,
+    Slopes,
+    TrainingObjective,
+    evaluate_parts,
+)
 from hedgerow.trellis import Posteriors, Scores, forward_backward, viterbi
 
 __all__ = ["MaxMargin"]
 
 
+@dataclass(frozen=True, eq=False)
 class MaxMargin(TrainingObjective):
     """Structured hinge loss; its slopes are the counts of the worst labelling minus the given ones.
 
-    A wrong label costs 1, or with position weights that of its position as a multiple of its
+    With position weights a cost is multiplied by that of its position, as a multiple of its
     sequence's. The weight of a sequence multiplies all of its loss. All labels must be known, and
     their scores finite.
+
+    Attributes
+    ----------
+    costs : LabelCosts
+        As they were asked for.
+    by_code : (K + 1, K) or None
+        See `LabelCosts.among`; None until the labels are known.
     """
 
+    costs: LabelCosts
+    by_code: NDArray[np.float64] | None = None
     decode = "viterbi"
     needs_all_labels = "objective='max_margin' compares whole labellings"
     is_smooth = False
+
+    def for_labels(self, labels: Labels) -> MaxMargin:
+        """With the costs by code."""
+        return replace(self, by_code=self.costs.among(labels))
 
     def measure(
         self,
@@ -47,14 +68,17 @@ class MaxMargin(TrainingObjective):
     ) -> Measured:
         """The hinges of all sequences."""
         assert targets.partial is None
+        assert self.by_code is not None, "the labels are not known yet"
         nodes = np.empty_like(scores.nodes) if out is None else out
-        costs = _costs(targets)
+        factors = _cost_factors(targets)
         given = replace(targets, position_weights=None)
-        _add_costs(scores.nodes, costs, given.codes, nodes)
+        np.multiply(self.by_code[given.codes], factors[:, None], out=nodes)
+        nodes += scores.nodes
         worst = replace(given, codes=viterbi(replace(scores, nodes=nodes), n_threads=n_threads))
 
         sequences = np.repeat(np.arange(scores.n_sequences), np.diff(targets.offsets))
-        gains = _gains(scores, given, worst) + np.where(worst.codes == given.codes, 0.0, costs)
+        costs = factors * self.by_code[given.codes, worst.codes]
+        gains = _gains(scores, given, worst) + costs
         hinges = np.bincount(sequences, gains, scores.n_sequences).clip(min=0)
         if targets.sequence_weights is not None:
             hinges *= targets.sequence_weights
@@ -66,11 +90,10 @@ class MaxMargin(TrainingObjective):
         self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
     ) -> tuple[float, NDArray[np.int32]]:
         """The hinge loss, and labels without a margin."""
-        loss, codes = 0.0, [np.empty(0, np.int32)]
-        for scores, part in targets.along(parts):
-            loss += self.measure(scores, part, n_threads=n_threads).loss
-            codes.append(decode_scores(scores, decode, n_threads=n_threads))
-        return loss, np.concatenate(codes)
+        return evaluate_parts(self._loss, parts, targets, decode=decode, n_threads=n_threads)
+
+    def _loss(self, scores: Scores, targets: Targets, n_threads: int) -> float:
+        return self.measure(scores, targets, n_threads=n_threads).loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,30 +135,18 @@ class Margin(Measured):
         return Slopes(nodes, self.arc_slopes(), edges)
 
 
-def _costs(targets: Targets) -> NDArray[np.float64]:
-    """What a wrong label costs at each position, (N,), but for its sequence's weight."""
+def _cost_factors(targets: Targets) -> NDArray[np.float64]:
+    """What costs are multiplied by at each position, (N,), but for its sequence's weight."""
     if targets.position_weights is None:
         return np.ones(len(targets.codes))
     if targets.sequence_weights is None:
         return targets.position_weights
     # A sequence of weight 0 counts nothing, whatever its costs.
     weights = np.where(targets.sequence_weights > 0, targets.sequence_weights, 1.0)
-    costs: NDArray[np.float64] = targets.position_weights / np.repeat(
+    factors: NDArray[np.float64] = targets.position_weights / np.repeat(
         weights, np.diff(targets.offsets)
     )
-    return costs
-
-
-def _add_costs(
-    scores: NDArray[np.float64],
-    costs: NDArray[np.float64],
-    codes: NDArray[np.int32],
-    out: NDArray[np.float64],
-) -> None:
-    """Fill ``out`` (N, K) with the scores of nodes, and the costs added to all but the codes'."""
-    positions = np.arange(len(codes))
-    np.add(scores, costs[:, None], out=out)
-    out[positions, codes] = scores[positions, codes]
+    return factors
 
 
 def _gains(scores: Scores, given: Targets, worst: Targets) -> NDArray[np.float64]:

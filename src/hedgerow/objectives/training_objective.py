@@ -7,18 +7,26 @@ slopes of the loss by these scores, and knows nothing else of the objective.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.decoding import Decode
+from hedgerow.decoding import Decode, decode_scores
+from hedgerow.labels import Labels
 from hedgerow.objectives.targets import Targets
 from hedgerow.trellis import Posteriors, Scores
 
-__all__ = ["EdgeCounts", "Measured", "ScoredPart", "Slopes", "TrainingObjective"]
+__all__ = [
+    "EdgeCounts",
+    "Measured",
+    "ScoredPart",
+    "Slopes",
+    "TrainingObjective",
+    "evaluate_parts",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +61,10 @@ class Measured(ABC):
 
     loss: float
     """Of all positions, weights included."""
+    scores: Scores
+    """What was measured: the scores of the model, or those with costs added."""
     posteriors: Posteriors
-    """What is expected of the labels."""
+    """What these scores expect of the labels."""
 
     @abstractmethod
     def probabilities(self) -> NDArray[np.float64]:
@@ -121,11 +131,17 @@ class TrainingObjective(ABC):
     """Whether training should begin with the likelihood, because the loss is not convex."""
     has_unit_slopes: ClassVar[bool] = False
     """Whether slopes are at most 1 for each unit of weight, as those of the likelihood are."""
+    adds_costs: ClassVar[bool] = False
+    """Whether what is measured are scores with costs added, and probabilities not the model's."""
 
     @property
     def has_kinks(self) -> bool:
         """Whether the minimum may lie where there is no gradient, although it is smooth."""
         return False
+
+    def for_labels(self, labels: Labels) -> TrainingObjective:
+        """The same once the labels are known; raises ValueError if it is about others."""
+        return self
 
     @abstractmethod
     def measure(
@@ -169,3 +185,22 @@ class TrainingObjective(ABC):
     def stages(self) -> list[TrainingObjective]:
         """What to train for in turn: smoother objectives first, this one last."""
         return [self]
+
+
+def evaluate_parts(
+    loss: Callable[[Scores, Targets, int], float],
+    parts: Iterator[Scores],
+    targets: Targets,
+    *,
+    decode: Decode,
+    n_threads: int,
+) -> tuple[float, NDArray[np.int32]]:
+    """What `TrainingObjective.evaluate` returns, for a loss that is a sum over sequences.
+
+    ``loss`` is called with some sequences and ``n_threads``.
+    """
+    total, codes = 0.0, [np.empty(0, np.int32)]
+    for scores, part in targets.along(parts):
+        total += loss(scores, part, n_threads)
+        codes.append(decode_scores(scores, decode, n_threads=n_threads))
+    return total, np.concatenate(codes)

@@ -78,7 +78,10 @@ def rename_all(training: Training, names: dict[Any, Any]) -> tuple[Training, dic
         if isinstance(value, list | tuple):
             return type(value)(map(rename, value))
         if isinstance(value, dict):
-            return {rename(label): weight for label, weight in value.items()}
+            return {
+                rename(label): rename(weight) if isinstance(weight, dict) else weight
+                for label, weight in value.items()
+            }
         return None if value is None else names[as_python(value)]
 
     renamed = training.changed(

@@ -1,0 +1,91 @@
+"""Softmax margin: the likelihood, with what mistakes cost added to the scores.
+
+Of each sequence, with the labels y and the cost Delta(y', y) of another labelling y', the loss is
+(Gimpel and Smith 2010)
+
+    log sum_y' exp(score(y') + Delta(y', y)) - score(y),
+
+the hinge loss of `hedgerow.objectives.max_margin` with a softmax in place of its maximum. The cost
+is a sum over positions, so this is the negative log-likelihood for scores of nodes with the costs
+added: convex, smooth, and at least the cost of the best labelling y'. Its slopes are what is
+expected with these scores minus what was observed, and its curvature is the covariance there, so
+that bounds on the curvature hold with mixing rates of the same scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.decoding import Decode
+from hedgerow.labels import Labels
+from hedgerow.objectives.label_costs import LabelCosts
+from hedgerow.objectives.likelihood import Likelihood, negative_log_likelihood
+from hedgerow.objectives.targets import Targets
+from hedgerow.objectives.training_objective import Measured, TrainingObjective, evaluate_parts
+from hedgerow.trellis import Scores
+
+__all__ = ["SoftmaxMargin"]
+
+LIKELIHOOD = Likelihood()
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxMargin(TrainingObjective):
+    """Negative log-likelihood with costs added to the scores of wrong labels.
+
+    Where the label of a position is not known no label costs anything. The weight of a sequence
+    multiplies all of its loss. With position weights the loss is the sum of
+    -w_t log P(y_t | labels before t), with P by the scores and costs of all positions.
+
+    Attributes
+    ----------
+    costs : LabelCosts
+        As they were asked for.
+    by_code : (K + 1, K) or None
+        See `LabelCosts.among`; None until the labels are known.
+    """
+
+    costs: LabelCosts
+    by_code: NDArray[np.float64] | None = None
+    decode = None
+    needs_warm_start = False
+    has_unit_slopes = True
+    adds_costs = True
+
+    def for_labels(self, labels: Labels) -> SoftmaxMargin:
+        """With the costs by code."""
+        return replace(self, by_code=self.costs.among(labels))
+
+    def measure(
+        self,
+        scores: Scores,
+        targets: Targets,
+        *,
+        n_threads: int,
+        out: NDArray[np.float64] | None = None,
+        mixing: bool = False,
+    ) -> Measured:
+        """What the likelihood measures of scores with costs."""
+        return LIKELIHOOD.measure(
+            self._add_costs(scores, targets), targets, n_threads=n_threads, out=out, mixing=mixing
+        )
+
+    def evaluate(
+        self, parts: Iterator[Scores], targets: Targets, *, decode: Decode, n_threads: int
+    ) -> tuple[float, NDArray[np.int32]]:
+        """The loss with costs, and labels without."""
+        return evaluate_parts(self._loss, parts, targets, decode=decode, n_threads=n_threads)
+
+    def _loss(self, scores: Scores, targets: Targets, n_threads: int) -> float:
+        return negative_log_likelihood(self._add_costs(scores, targets), targets, n_threads)
+
+    def _add_costs(self, scores: Scores, targets: Targets) -> Scores:
+        """A copy with costs, so that the scores stay as they are to the last bit."""
+        assert self.by_code is not None, "the labels are not known yet"
+        nodes = self.by_code[targets.codes]
+        nodes += scores.nodes
+        return replace(scores, nodes=nodes)
