@@ -128,14 +128,13 @@ void check_histograms(const Table& table, const TreeData& data) {
     both.push_back(d.position);
     (below(3) == 0 ? left : right).push_back(d.position);
   }
-  Histogram all, of_left, of_right, counted;
-  builder.fill({both, sums.data()}, nullptr, all);
-  builder.fill({left, sums.data()}, nullptr, of_left);
-  builder.fill({right, sums.data()}, nullptr, of_right);
-  builder.fill({left, sums.data()}, &all, counted);
-  CHECK(counted.sparse.size() == all.sparse.size());
-  subtract(all, counted);
-  CHECK(counted == of_left && all == of_right);
+  const auto all = builder.count({both, sums.data()}, nullptr);
+  const auto of_left = builder.count({left, sums.data()}, nullptr);
+  const auto of_right = builder.count({right, sums.data()}, nullptr);
+  const auto counted = builder.count({left, sums.data()}, all.get());
+  CHECK(counted->sparse.size() == all->sparse.size());
+  subtract(*all, *counted);
+  CHECK(*counted == *of_left && *all == *of_right);
 }
 
 int32_t walk(const Table& table, const GrownTree& tree, int64_t t) {

@@ -96,6 +96,9 @@ class TreeData {
   int n_offsets() const { return windows_.n_offsets(); }
   int64_t n_features() const { return static_cast<int64_t>(bins_.n_columns()) * n_offsets(); }
 
+  // Columns behind those of X are the labels before a position, see grow_trees.
+  bool is_label(int32_t column) const { return column >= bins_.n_columns(); }
+
   // The bins of a dense column, (N,).
   const uint8_t* column(int32_t column) const {
     return by_column_.data() + column * bins_.n_positions;

@@ -98,6 +98,9 @@ struct GrowingTree {
   std::shared_ptr<const PooledArray<int32_t>> root_curvatures{};
   GrownTree nodes{};
   int n_leaves = 1;
+
+  // A step of all contexts of a leaf is less of a risk than their curvatures add up to.
+  bool is_joint() const { return rows != nullptr && rows->has_probabilities(); }
 };
 
 // The nodes whose splits are wanted next: a root, or two siblings.

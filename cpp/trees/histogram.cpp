@@ -114,6 +114,24 @@ HistogramBuilder::HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop)
 
 HistogramBuilder::~HistogramBuilder() = default;
 
+std::unique_ptr<Histogram> HistogramBuilder::count(const NodeExamples& examples,
+                                                   const Histogram* of_parent) {
+  std::unique_ptr<Histogram> histogram;
+  if (idle_.empty()) {
+    histogram = std::make_unique<Histogram>();
+  } else {
+    histogram = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  fill(examples, of_parent, *histogram);
+  histogram->contexts.clear();  // of its last use
+  return histogram;
+}
+
+void HistogramBuilder::give_back(std::unique_ptr<Histogram> histogram) {
+  if (histogram != nullptr) idle_.push_back(std::move(histogram));
+}
+
 void HistogramBuilder::fill(const NodeExamples& examples, const Histogram* of_parent,
                             Histogram& histogram) {
   if (windows_->suits(std::ssize(examples.positions))) {

@@ -90,9 +90,12 @@ class HistogramBuilder {
 
   // Counts the examples of a node. The slots are those that have examples, or for a child all those
   // of its parent, in order, so that what several have counted can be added up slot by slot.
-  void fill(const NodeExamples& examples, const Histogram* of_parent, Histogram& histogram);
+  std::unique_ptr<Histogram> count(const NodeExamples& examples, const Histogram* of_parent);
+  // Takes a histogram, or null, to use it again.
+  void give_back(std::unique_ptr<Histogram> histogram);
 
  private:
+  void fill(const NodeExamples& examples, const Histogram* of_parent, Histogram& histogram);
   void fill_full(const NodeExamples& examples, std::vector<Sum>& sums);
   void fill_outside(const NodeExamples& examples, std::vector<Sum>& outside) const;
   void fill_sparse(const NodeExamples& examples, std::vector<Sum>& outside);
@@ -106,6 +109,7 @@ class HistogramBuilder {
   std::vector<std::vector<Sum>> slots_;
   std::unique_ptr<WindowCounter> windows_;
   std::vector<std::vector<Sum>> apart_;  // (n_full_bins,) each: what helpers count
+  std::vector<std::unique_ptr<Histogram>> idle_;
 };
 
 }  // namespace hedgerow

@@ -1,0 +1,316 @@
+#include "trees/grower.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <tuple>
+
+namespace hedgerow {
+namespace {
+
+// Memory for the histograms of nodes whose branches are grown side by side.
+constexpr int64_t kBytesOfBranches = 1 << 24;
+
+void subtract_sibling(Pending& pending) {
+  if (!pending.sibling) return;
+  if (pending.counted.histogram) subtract(*pending.of_parent, *pending.counted.histogram);
+  pending.sibling->histogram = std::move(pending.of_parent);
+}
+
+}  // namespace
+
+Grower::Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules* column_rules,
+               const std::shared_ptr<MemoryPool>& pool, GrowerPool& growers, Crew& crew, Stop& stop)
+    : data_(data),
+      rules_(rules),
+      column_rules_(column_rules),
+      pool_(pool),
+      growers_(growers),
+      crew_(crew),
+      stop_(stop),
+      builder_(data, crew, stop),
+      choice_(data, column_rules, rules.colsample_bytree, rules.colsample_bynode),
+      partitioner_(data, rules.missing, pool, builder_, choice_, crew, stop) {}
+
+GrownTree Grower::grow(const Examples& examples, int output, uint64_t key) {
+  const std::span<const Derivatives> derivatives = examples.of_output(output);
+  const Units units = choose_units(derivatives, crew_);
+  GrowingTree tree = plant(units, output, key);
+  return complete(tree, open_root(tree, std::ssize(derivatives), [&](int64_t i) {
+                    return std::pair(derivatives[i].position, units.round(derivatives[i]));
+                  }));
+}
+
+GrownTree Grower::grow(const ContextExamples& examples, int output, uint64_t key) {
+  const auto rows =
+      std::make_shared<const ContextRows>(examples, output, pool_, data_.bins().n_positions, crew_);
+  GrowingTree tree = plant(rows->units(), output, key);
+  tree.rows = rows;
+  std::vector<int32_t> all(rows->n_contexts());
+  std::iota(all.begin(), all.end(), 0);
+  return complete(tree, open_root(tree, rows->n_rows(), [&](int64_t row) {
+                    const int32_t position = rows->position(row);
+                    return std::pair(position, rows->sum(position, all));
+                  }));
+}
+
+GrowingTree Grower::plant(const Units& units, int output, uint64_t key) const {
+  const SplitRules rules{rules_.reg_lambda, rules_.min_child_weight, rules_.min_split_gain,
+                         units.gradient,    units.curvature,         &rules_.missing};
+  GrowingTree tree{key, rules, nullptr, {}, nullptr, nullptr};
+  if (column_rules_ != nullptr && column_rules_->has_monotone(output))
+    tree.directions = column_rules_->directions(output);
+  tree.features = choice_.of_tree(output, key);
+  return tree;
+}
+
+// example(i) is the position of an example and its sum.
+template <class Example>
+Pending Grower::open_root(GrowingTree& tree, int64_t n, Example example) {
+  const auto space = std::make_shared<Space>(pool_, n, data_.bins().n_positions, tree.is_joint());
+  std::vector<Sum> totals((n + kPieceSize - 1) / kPieceSize);
+  crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
+    Sum total;
+    for (int64_t i = begin; i < end; ++i) {
+      const auto [position, sum] = example(i);
+      space->positions[i] = position;
+      total += space->sums[position] = sum;
+    }
+    totals[begin / kPieceSize] = total;
+  });
+  OpenNode root{.node = 0,
+                .depth = 0,
+                .first = 0,
+                .positions = {space->positions.data(), static_cast<size_t>(n)},
+                .spare = {space->spare.data(), static_cast<size_t>(n)},
+                .total = std::accumulate(totals.begin(), totals.end(), Sum{}),
+                .space = space};
+  if (tree.rows != nullptr) {
+    root.contexts.resize(tree.rows->n_contexts());
+    std::iota(root.contexts.begin(), root.contexts.end(), 0);
+  }
+  if (tree.is_joint()) fill_joint(*tree.rows, root, crew_);
+  if (rules_.missing.method == MissingMethod::kFractional && data_.may_miss_any())
+    tree.root_curvatures = copy_curvatures(root);
+  add_leaf(tree, root);
+  return {std::move(root)};
+}
+
+std::shared_ptr<const PooledArray<int32_t>> Grower::copy_curvatures(const OpenNode& node) const {
+  const auto copies = std::make_shared<PooledArray<int32_t>>(pool_, data_.bins().n_positions);
+  for (const int32_t t : node.positions)
+    (*copies)[t] = static_cast<int32_t>(node.space->sums[t].curvature());
+  return copies;
+}
+
+GrownTree Grower::complete(GrowingTree& tree, Pending root) {
+  Frontier frontier(is_best_first());
+  const int64_t n_examples = root.counted.n_examples();
+  open(tree, std::move(root), frontier);
+  const bool has_branches = grow_from(tree, n_examples, frontier);
+  return has_branches ? renumber(tree.nodes) : std::move(tree.nodes);
+}
+
+bool Grower::is_best_first() const {
+  return rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth;
+}
+
+// Splits nodes of a tree with so many examples until it is complete; returns whether branches
+// grew apart, which leaves the nodes in any order.
+bool Grower::grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier) {
+  std::vector<OpenNode> branches;
+  while (!frontier.empty() && tree.n_leaves < rules_.max_leaves) {
+    stop_.check();
+    OpenNode node = frontier.pop();
+    if (may_grow_apart(node, n_examples, std::ssize(branches)))
+      branches.push_back(std::move(node));
+    else
+      open(tree, split(tree, std::move(node)), frontier);
+  }
+  while (!frontier.empty()) builder_.give_back(frontier.pop().histogram);
+  grow_apart(tree, branches);
+  return !branches.empty();
+}
+
+// Finds the splits of nodes that are new.
+void Grower::open(const GrowingTree& tree, Pending pending, Frontier& frontier) {
+  count(tree, pending);
+  // If each machine had some of the examples, they would add up what they counted here, and find
+  // the same splits. (In `plant` they would agree on units, in `open_root` on the root's sum, in
+  // `split` on how many examples go each way.)
+  subtract_sibling(pending);
+  find_split_of(tree, pending.counted, frontier);
+  if (pending.sibling) find_split_of(tree, *pending.sibling, frontier);
+}
+
+// Whether a node is small enough to make, with others like it, equal work for all idle threads.
+// What comes of it may depend neither on other branches nor on the numbers of nodes. Attributes
+// would need much memory for every branch.
+bool Grower::may_grow_apart(const OpenNode& node, int64_t n_examples, int64_t n_branches) const {
+  constexpr int64_t kLeastAdditions = 1 << 16;
+  const int64_t n_parts = 2 * crew_.n_pieces(n_examples);
+  return n_parts > 2 && node.n_examples() <= n_examples / n_parts &&
+         node.n_examples() * data_.n_full_additions() >= kLeastAdditions && !is_best_first() &&
+         rules_.colsample_bynode >= 1.0 && !data_.has_sparse() &&
+         (n_branches + 1) * data_.n_full_bins() * static_cast<int64_t>(sizeof(Sum)) <=
+             kBytesOfBranches;
+}
+
+void Grower::grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches) {
+  std::vector<GrownTree> grown(branches.size());
+  crew_.share(std::ssize(branches), [&](int64_t i) {
+    const Crew::AtWork at_work(crew_);
+    OpenNode& node = branches[i];
+    GrowingTree branch{tree.key,      tree.rules,      tree.rows,
+                       tree.features, tree.directions, tree.root_curvatures};
+    branch.nodes = {tree.nodes[node.node]};
+    const int64_t n_examples = node.n_examples();
+    Frontier frontier(false);
+    OpenNode root = std::move(node);
+    root.node = 0;
+    frontier.push(std::move(root));
+    std::unique_ptr<Grower> grower = growers_.take();
+    grower->grow_from(branch, n_examples, frontier);
+    growers_.give_back(std::move(grower));
+    grown[i] = std::move(branch.nodes);
+  });
+  for (size_t i = 0; i < branches.size(); ++i) graft(grown[i], branches[i].node, tree.nodes);
+}
+
+void Grower::count(const GrowingTree& tree, Pending& pending) {
+  OpenNode& node = pending.counted;
+  if (!may_split(tree, node) && !(pending.sibling && may_split(tree, *pending.sibling))) return;
+  if (node.histogram == nullptr)
+    node.histogram =
+        builder_.count({node.positions, node.space->sums.data()}, pending.of_parent.get());
+  if (tree.rows != nullptr) count_contexts(*tree.rows, node);
+}
+
+void Grower::count_contexts(const ContextRows& rows, OpenNode& node) {
+  const int64_t n_pieces = crew_.n_pieces(node.n_examples() / kPieceSize);
+  std::vector<std::vector<Sum>> by_piece(n_pieces, std::vector<Sum>(rows.n_contexts()));
+  crew_.share(n_pieces, [&](int64_t piece) {
+    const int64_t begin = node.n_examples() * piece / n_pieces;
+    const int64_t end = node.n_examples() * (piece + 1) / n_pieces;
+    rows.add_to(node.positions.subspan(begin, end - begin), node.contexts, by_piece[piece].data());
+  });
+  for (int64_t piece = 1; piece < n_pieces; ++piece)
+    for (int c = 0; c < rows.n_contexts(); ++c) by_piece[0][c] += by_piece[piece][c];
+  node.histogram->contexts = std::move(by_piece[0]);
+}
+
+// Puts the node on the frontier if it has a split.
+void Grower::find_split_of(const GrowingTree& tree, OpenNode& node, Frontier& frontier) {
+  if (may_split(tree, node)) {
+    const uint8_t* features = choice_.of_node(tree, node);
+    const MonotoneRules monotone{tree.directions, data_.bins().n_columns(), node.bounds};
+    const NodeContexts contexts{tree.rows.get(), node.contexts, rules_.label_lambda};
+    node.split = find_split(data_, *node.histogram, node.total, tree.rules, features,
+                            tree.directions == nullptr ? nullptr : &monotone,
+                            tree.rows == nullptr ? nullptr : &contexts, crew_);
+  }
+  if (node.split.exists())
+    frontier.push(std::move(node));
+  else
+    builder_.give_back(std::move(node.histogram));
+}
+
+Pending Grower::split(GrowingTree& tree, OpenNode parent) {
+  const Split& split = parent.split;
+  TreeNode& node = tree.nodes[parent.node];
+  node.column = split.column;
+  node.offset = split.offset;
+  node.categorical = split.categorical;
+  node.left_bins = split.left_bins;
+  node.outside_left = split.outside_left;
+  node.left = static_cast<int32_t>(tree.nodes.size());
+  node.gain = static_cast<float>(split.gain);
+  ++tree.n_leaves;
+  auto [left, right] = partitioner_.part(tree, parent);
+  left.depth = right.depth = parent.depth + 1;
+  right.total = parent.total - left.total;
+  std::tie(left.bounds, right.bounds) = bounds_of_children(tree, parent, left.total);
+  left.branch = right.branch =
+      data_.is_label(split.column) ? std::move(parent.branch) : choice_.branch_below(parent);
+  add_leaf(tree, left);
+  add_leaf(tree, right);
+  const bool counts_left = left.histogram != nullptr ||
+                           (right.histogram == nullptr && left.n_examples() <= right.n_examples());
+  if (!counts_left) std::swap(left, right);
+  return {std::move(left), std::move(right), std::move(parent.histogram)};
+}
+
+// What is on one side of a split on a monotone column must stay there, however it is split again:
+// no leaf goes beyond the middle between the steps that the two children would take as leaves.
+std::pair<StepBounds, StepBounds> Grower::bounds_of_children(const GrowingTree& tree,
+                                                             const OpenNode& parent,
+                                                             const Sum& left_total) const {
+  StepBounds left = parent.bounds, right = parent.bounds;
+  const Split& split = parent.split;
+  if (tree.directions == nullptr || data_.is_label(split.column)) return {left, right};
+  const int8_t direction = tree.directions[split.column];
+  if (direction == kAnyWay) return {left, right};
+  const auto step_of = [&](const Sum& sum) {
+    return step(tree, sum, curvature(tree, sum), parent.bounds);
+  };
+  const double middle = std::midpoint(step_of(left_total), step_of(parent.total - left_total));
+  (direction == kRising ? left.upper : left.lower) = middle;
+  (direction == kRising ? right.lower : right.upper) = middle;
+  return {left, right};
+}
+
+bool Grower::may_split(const GrowingTree& tree, const OpenNode& node) const {
+  return tree.n_leaves < rules_.max_leaves && node.depth < rules_.max_depth &&
+         node.n_examples() * std::max<int64_t>(std::ssize(node.contexts), 1) >= 2 &&
+         curvature(tree, node.total) >= 2.0 * rules_.min_child_weight;
+}
+
+// Adds a node to the tree: a leaf, which may be split later.
+void Grower::add_leaf(GrowingTree& tree, OpenNode& node) const {
+  double weight = curvature(tree, node.total);
+  if (tree.is_joint()) {
+    const float* joint = node.space->joint.data();
+    weight = 0.0;
+    for (const int32_t t : node.positions) weight += joint[t];
+  }
+  TreeNode leaf;
+  leaf.value =
+      static_cast<float>(step(tree, node.total, weight, node.bounds) * rules_.learning_rate);
+  leaf.weight = static_cast<float>(weight);
+  node.node = static_cast<int32_t>(tree.nodes.size());
+  tree.nodes.push_back(leaf);
+}
+
+double Grower::curvature(const GrowingTree& tree, const Sum& sum) const {
+  return static_cast<double>(sum.curvature()) * tree.rules.curvature_unit;
+}
+
+// How far a leaf with these examples moves a score, before the learning rate.
+double Grower::step(const GrowingTree& tree, const Sum& total, double weight,
+                    const StepBounds& bounds) const {
+  const double gradient = static_cast<double>(total.gradient()) * tree.rules.gradient_unit;
+  const double divisor = weight + rules_.reg_lambda;
+  const double step = bounds.clamp(divisor > 0.0 ? -gradient / divisor : 0.0);
+  return std::clamp(step, -rules_.max_step, rules_.max_step);
+}
+
+GrowerPool::~GrowerPool() = default;
+
+std::unique_ptr<Grower> GrowerPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Grower> grower = std::move(idle_.back());
+      idle_.pop_back();
+      return grower;
+    }
+  }
+  return make_();
+}
+
+void GrowerPool::give_back(std::unique_ptr<Grower> grower) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(grower));
+}
+
+}  // namespace hedgerow

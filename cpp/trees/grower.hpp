@@ -1,0 +1,89 @@
+// The grower: from the examples of an output to its tree.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "crew.hpp"
+#include "trees/feature_choice.hpp"
+#include "trees/grow.hpp"
+#include "trees/growing_tree.hpp"
+#include "trees/histogram.hpp"
+#include "trees/partitioner.hpp"
+
+namespace hedgerow {
+
+class Grower;
+
+// Growers that wait for their next use. Threads share it.
+class GrowerPool {
+ public:
+  explicit GrowerPool(std::function<std::unique_ptr<Grower>()> make) : make_(std::move(make)) {}
+  ~GrowerPool();
+
+  std::unique_ptr<Grower> take();
+  void give_back(std::unique_ptr<Grower> grower);
+
+ private:
+  std::function<std::unique_ptr<Grower>()> make_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Grower>> idle_;
+};
+
+// Grows trees one after the other; each thread has its own. The frontier decides which node is
+// split next; each step partitions one node, counts examples, and finds the splits of the nodes
+// that are new. Large nodes are the work of all threads that are idle, small ones with all that is
+// below them of one thread each.
+class Grower {
+ public:
+  // All but the pool of memory outlive this.
+  Grower(const TreeData& data, const GrowthRules& rules, const ColumnRules* column_rules,
+         const std::shared_ptr<MemoryPool>& pool, GrowerPool& growers, Crew& crew, Stop& stop);
+
+  GrownTree grow(const Examples& examples, int output, uint64_t key);
+  GrownTree grow(const ContextExamples& examples, int output, uint64_t key);
+
+ private:
+  GrowingTree plant(const Units& units, int output, uint64_t key) const;
+  template <class Example>
+  Pending open_root(GrowingTree& tree, int64_t n, Example example);
+  std::shared_ptr<const PooledArray<int32_t>> copy_curvatures(const OpenNode& node) const;
+  GrownTree complete(GrowingTree& tree, Pending root);
+  bool grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier);
+
+  bool is_best_first() const;
+  bool may_grow_apart(const OpenNode& node, int64_t n_examples, int64_t n_branches) const;
+  void grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches);
+
+  void open(const GrowingTree& tree, Pending pending, Frontier& frontier);
+  void count(const GrowingTree& tree, Pending& pending);
+  void count_contexts(const ContextRows& rows, OpenNode& node);
+  void find_split_of(const GrowingTree& tree, OpenNode& node, Frontier& frontier);
+  bool may_split(const GrowingTree& tree, const OpenNode& node) const;
+
+  Pending split(GrowingTree& tree, OpenNode parent);
+  std::pair<StepBounds, StepBounds> bounds_of_children(const GrowingTree& tree,
+                                                       const OpenNode& parent,
+                                                       const Sum& left_total) const;
+  void add_leaf(GrowingTree& tree, OpenNode& node) const;
+  double curvature(const GrowingTree& tree, const Sum& sum) const;
+  double step(const GrowingTree& tree, const Sum& total, double weight,
+              const StepBounds& bounds) const;
+
+  const TreeData& data_;
+  const GrowthRules& rules_;
+  const ColumnRules* column_rules_;
+  std::shared_ptr<MemoryPool> pool_;
+  GrowerPool& growers_;
+  Crew& crew_;
+  Stop& stop_;
+  HistogramBuilder builder_;
+  FeatureChoice choice_;
+  Partitioner partitioner_;
+};
+
+}  // namespace hedgerow

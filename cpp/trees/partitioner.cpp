@@ -1,0 +1,248 @@
+#include "trees/partitioner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <span>
+
+#include "trees/fractions.hpp"
+#include "trees/sides.hpp"
+#include "trees/surrogates.hpp"
+
+namespace hedgerow {
+namespace {
+
+// Copies positions to the left, to the right or to both, all in order: is_left(i) and is_right(i)
+// say where the i-th goes.
+template <class IsLeft, class IsRight>
+void copy_sides(std::span<const int32_t> positions, const IsLeft& is_left, const IsRight& is_right,
+                int32_t* left, int32_t* right) {
+  constexpr int64_t kTogether = 1024;
+  int32_t lefts[kTogether], rights[kTogether];
+  const int64_t n = std::ssize(positions);
+  for (int64_t begin = 0; begin < n; begin += kTogether) {
+    const int64_t end = std::min(begin + kTogether, n);
+    // Each goes to both sides and is kept where it should: there is no branch to be guessed wrong.
+    int64_t n_left = 0, n_right = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      lefts[n_left] = rights[n_right] = positions[i];
+      n_left += is_left(i);
+      n_right += is_right(i);
+    }
+    left = std::copy_n(lefts, n_left, left);
+    right = std::copy_n(rights, n_right, right);
+  }
+}
+
+}  // namespace
+
+void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew) {
+  float* joint = node.space->joint.data();
+  crew.share_pieces(node.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+    const bool has_all = std::ssize(node.contexts) == rows.n_contexts();
+    for (const int32_t t : node.positions.subspan(begin, end - begin))
+      joint[t] = has_all ? rows.joint_curvature(t) : rows.joint_curvature(t, node.contexts);
+  });
+}
+
+Children Partitioner::part(GrowingTree& tree, const OpenNode& parent) {
+  const Split& split = parent.split;
+  if (data_.is_label(split.column)) return part_by_contexts(tree, parent);
+  if (missing_.method == MissingMethod::kSurrogate) return part_by_surrogates(tree, parent);
+  if (missing_.method == MissingMethod::kFractional) {
+    float& fraction = tree.nodes[parent.node].fraction;
+    fraction = static_cast<float>(static_cast<double>(split.left.curvature()) /
+                                  static_cast<double>(split.known.curvature()));
+    if (split.known != parent.total) return part_by_fractions(tree, parent, fraction);
+  }
+  return part_marked(parent, mark_sides(parent, false), split.left);
+}
+
+// Marks the sides of a node's examples, and returns how many go left in each piece of them.
+std::vector<int64_t> Partitioner::mark_sides(const OpenNode& parent, bool leaves_out) {
+  const int64_t n = parent.n_examples();
+  uint8_t* marks = parent.space->goes_left.data() + parent.first;
+  const Sides sides(data_, parent.split, leaves_out);
+  std::vector<int64_t> n_left((n + kPieceSize - 1) / kPieceSize);
+  crew_.share_pieces(n, kPieceSize, [&](int64_t begin, int64_t end) {
+    stop_.check();
+    n_left[begin / kPieceSize] =
+        sides.fill(parent.positions.subspan(begin, end - begin), marks + begin);
+  });
+  return n_left;
+}
+
+// The children of a node whose examples are marked, with so many on the left in each piece of
+// them. Partitioned examples are where there was room.
+Children Partitioner::part_marked(const OpenNode& parent,
+                                  const std::vector<int64_t>& n_left_of_pieces,
+                                  const Sum& left_total) {
+  const size_t n_left = partition(parent, n_left_of_pieces);
+  OpenNode left{.first = parent.first,
+                .positions = parent.spare.first(n_left),
+                .spare = parent.positions.first(n_left),
+                .total = left_total,
+                .space = parent.space,
+                .contexts = parent.contexts};
+  OpenNode right{.first = parent.first + static_cast<int64_t>(n_left),
+                 .positions = parent.spare.subspan(n_left),
+                 .spare = parent.positions.subspan(n_left),
+                 .space = parent.space,
+                 .contexts = parent.contexts};
+  return {std::move(left), std::move(right)};
+}
+
+// The children of a node by a question about a label before. Both may have examples at a
+// position, of different contexts.
+Children Partitioner::part_by_contexts(const GrowingTree& tree, const OpenNode& parent) {
+  const ContextRows& rows = *tree.rows;
+  std::array<uint8_t, 256> is_left;
+  for (int bin = 0; bin < 256; ++bin)
+    is_left[bin] = contains(parent.split.left_bins, static_cast<uint8_t>(bin));
+  const int lag = parent.split.column - data_.bins().n_columns();
+  const auto select = [&](bool on_left) {
+    return rows.select(parent.contexts, lag, is_left.data(), on_left);
+  };
+  const std::vector<int32_t> on_left = select(true);
+  auto [left, right] =
+      part_sums(tree, parent, [&](int64_t, int32_t t, const Sum&) { return rows.sum(t, on_left); });
+  left.contexts = on_left;
+  right.contexts = select(false);
+  if (tree.is_joint())
+    for (const OpenNode* child : {&left, &right}) fill_joint(rows, *child, crew_);
+  return {std::move(left), std::move(right)};
+}
+
+// The children of a node by a question about a column that misses values: these go both ways,
+// this share of them to the left.
+Children Partitioner::part_by_fractions(const GrowingTree& tree, const OpenNode& parent,
+                                        double share) {
+  mark_sides(parent, true);
+  const uint8_t* marks = parent.space->goes_left.data() + parent.first;
+  const PooledArray<int32_t>& at_root = *tree.root_curvatures;
+  return part_sums(tree, parent, [&](int64_t i, int32_t t, const Sum& own) {
+    if (marks[i] == kNoSide) return left_fraction(own, share, at_root[t]);
+    return own.only_if(marks[i] == kLeftSide);
+  });
+}
+
+// The children of a node that may both have examples at a position: left_of(i, t, sum) is what
+// goes left of the sum of the i-th example, which is at position t. Those on the left get arrays
+// of their own.
+template <class LeftOf>
+Children Partitioner::part_sums(const GrowingTree& tree, const OpenNode& parent,
+                                const LeftOf& left_of) {
+  const auto n = static_cast<size_t>(parent.n_examples());
+  const auto space = std::make_shared<Space>(pool_, parent.n_examples(), data_.bins().n_positions,
+                                             tree.is_joint());
+  struct Counts {
+    int64_t left = 0, right = 0;
+    Sum left_total{};
+  };
+  std::vector<Counts> before((n + kPieceSize - 1) / kPieceSize + 1);
+  Sum* sums = parent.space->sums.data();
+  crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+    stop_.check();
+    Counts& counts = before[begin / kPieceSize + 1];
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t t = parent.positions[i];
+      const Sum left = left_of(i, t, sums[t]);
+      space->sums[t] = left;
+      sums[t] -= left;
+      counts.left_total += left;
+      counts.left += !left.is_empty();
+      counts.right += !sums[t].is_empty();
+    }
+  });
+  for (size_t i = 1; i < before.size(); ++i) {
+    before[i].left += before[i - 1].left;
+    before[i].right += before[i - 1].right;
+    before[i].left_total += before[i - 1].left_total;
+  }
+  crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+    const Counts& first = before[begin / kPieceSize];
+    const std::span some = parent.positions.subspan(begin, end - begin);
+    copy_sides(
+        some, [&](int64_t i) { return !space->sums[some[i]].is_empty(); },
+        [&](int64_t i) { return !sums[some[i]].is_empty(); }, space->positions.data() + first.left,
+        parent.spare.data() + first.right);
+  });
+  const auto n_left = static_cast<size_t>(before.back().left);
+  const auto n_right = static_cast<size_t>(before.back().right);
+  OpenNode left{.first = 0,
+                .positions = {space->positions.data(), n_left},
+                .spare = {space->spare.data(), n_left},
+                .total = before.back().left_total,
+                .space = space};
+  OpenNode right{.first = parent.first,
+                 .positions = parent.spare.first(n_right),
+                 .spare = parent.positions.first(n_right),
+                 .space = parent.space};
+  return {std::move(left), std::move(right)};
+}
+
+// The children of a node by a question about a column: where it is missing, surrogates answer.
+// The child with fewer known values has a histogram.
+Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& parent) {
+  std::vector<int64_t> n_left = mark_sides(parent, true);
+  uint8_t* marks = parent.space->goes_left.data() + parent.first;
+  const Split& split = parent.split;
+  std::array<std::vector<int32_t>, 3> by_side;  // positions
+  for (int64_t i = 0; i < parent.n_examples(); ++i)
+    by_side[marks[i]].push_back(parent.positions[i]);
+  const bool is_left = by_side[kLeftSide].size() <= by_side[kRightSide].size();
+  const auto count_side = [&](const std::vector<int32_t>& positions) {
+    return builder_.count({positions, parent.space->sums.data()}, parent.histogram.get());
+  };
+  std::unique_ptr<Histogram> fewer = count_side(by_side[is_left ? kLeftSide : kRightSide]);
+  std::unique_ptr<Histogram> missing;
+  if (!by_side[kNoSide].empty()) missing = count_side(by_side[kNoSide]);
+  std::vector<Surrogate>& surrogates = tree.nodes[parent.node].surrogates;
+  surrogates = find_surrogates(data_,
+                               {{parent.histogram.get(), parent.total},
+                                {missing.get(), parent.total - split.known},
+                                {fewer.get(), is_left ? split.left : split.known - split.left},
+                                is_left},
+                               split, choice_.of_surrogates(tree, parent), tree.directions);
+  builder_.give_back(std::move(missing));
+  Sum left_total = split.left;
+  std::vector<int32_t> joining;  // positions that join those with a histogram
+  for (int64_t i = 0; i < parent.n_examples(); ++i) {
+    if (marks[i] != kNoSide) continue;
+    const int32_t t = parent.positions[i];
+    const bool goes_left = goes_left_by(surrogates, split, data_, t);
+    marks[i] = goes_left ? kLeftSide : kRightSide;
+    n_left[i / kPieceSize] += goes_left;
+    if (goes_left) left_total += parent.space->sums[t];
+    if (goes_left == is_left) joining.push_back(t);
+  }
+  if (!joining.empty()) {
+    std::unique_ptr<Histogram> more = count_side(joining);
+    add(*fewer, *more);
+    builder_.give_back(std::move(more));
+  }
+  auto children = part_marked(parent, n_left, left_total);
+  (is_left ? children.first : children.second).histogram = std::move(fewer);
+  return children;
+}
+
+// Copies a node's positions to its spare room, those that go left first, both sides in order;
+// returns how many go left. So many do in each piece of them.
+size_t Partitioner::partition(const OpenNode& parent,
+                              const std::vector<int64_t>& n_left_of_pieces) {
+  const uint8_t* goes_left = parent.space->goes_left.data() + parent.first;
+  std::vector<int64_t> n_left(n_left_of_pieces.size() + 1);  // before each piece
+  std::partial_sum(n_left_of_pieces.begin(), n_left_of_pieces.end(), n_left.begin() + 1);
+  crew_.share_pieces(parent.n_examples(), kPieceSize, [&](int64_t begin, int64_t end) {
+    const int64_t left = n_left[begin / kPieceSize];
+    const int64_t right = n_left.back() + begin - left;
+    copy_sides(
+        parent.positions.subspan(begin, end - begin),
+        [&](int64_t i) { return goes_left[begin + i]; },
+        [&](int64_t i) { return 1 - goes_left[begin + i]; }, parent.spare.data() + left,
+        parent.spare.data() + right);
+  });
+  return static_cast<size_t>(n_left.back());
+}
+
+}  // namespace hedgerow

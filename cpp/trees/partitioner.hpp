@@ -1,0 +1,68 @@
+// The partitioner: from the examples of a node to those of its children.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "crew.hpp"
+#include "memory_pool.hpp"
+#include "parallel.hpp"
+#include "trees/data.hpp"
+#include "trees/feature_choice.hpp"
+#include "trees/growing_tree.hpp"
+#include "trees/histogram.hpp"
+#include "trees/missing.hpp"
+
+namespace hedgerow {
+
+inline constexpr int64_t kPieceSize = 1 << 13;  // examples that a thread partitions in one go
+
+// Fills Space::joint at the examples of a node.
+void fill_joint(const ContextRows& rows, const OpenNode& node, Crew& crew);
+
+// Left and right.
+using Children = std::pair<OpenNode, OpenNode>;
+
+// Each thread has its own, and those that are idle help.
+class Partitioner {
+ public:
+  // All outlive this.
+  Partitioner(const TreeData& data, const MissingRules& missing,
+              const std::shared_ptr<MemoryPool>& pool, HistogramBuilder& builder,
+              FeatureChoice& choice, Crew& crew, Stop& stop)
+      : data_(data),
+        missing_(missing),
+        pool_(pool),
+        builder_(builder),
+        choice_(choice),
+        crew_(crew),
+        stop_(stop) {}
+
+  // The children of a node by its split: where their examples are, and what those on the left add
+  // up to. What missing values do is noted in the tree.
+  Children part(GrowingTree& tree, const OpenNode& parent);
+
+ private:
+  Children part_by_contexts(const GrowingTree& tree, const OpenNode& parent);
+  Children part_by_fractions(const GrowingTree& tree, const OpenNode& parent, double share);
+  Children part_by_surrogates(GrowingTree& tree, const OpenNode& parent);
+
+  std::vector<int64_t> mark_sides(const OpenNode& parent, bool leaves_out);
+  Children part_marked(const OpenNode& parent, const std::vector<int64_t>& n_left_of_pieces,
+                       const Sum& left_total);
+  size_t partition(const OpenNode& parent, const std::vector<int64_t>& n_left_of_pieces);
+  template <class LeftOf>
+  Children part_sums(const GrowingTree& tree, const OpenNode& parent, const LeftOf& left_of);
+
+  const TreeData& data_;
+  const MissingRules& missing_;
+  std::shared_ptr<MemoryPool> pool_;
+  HistogramBuilder& builder_;
+  FeatureChoice& choice_;
+  Crew& crew_;
+  Stop& stop_;
+};
+
+}  // namespace hedgerow
