@@ -2,6 +2,7 @@
 #include "trellis/automaton_chain.hpp"
 #include "trellis/row_sums.hpp"
 #include "trellis/tangent.hpp"
+#include "trellis/tree_graph_order.hpp"
 
 namespace hedgerow::bindings {
 namespace {
@@ -60,20 +61,31 @@ Automaton build_automaton(int n_labels, const Codes& failures, const Codes& last
 }
 
 // Fills arcs (N,) with the arc that the labels take into each position. Where a label is not known
-// (code -1) it is -1, and the automaton starts again from its first state.
+// (code -1) it is -1, and the automaton starts again from its first state. parents: (N,) see
+// GraphScores; without them sequences are chains
 void fill_arcs_taken(const Automaton& automaton, const Codes& labels, const Offsets& offsets,
-                     const Array<int32_t, 1>& arcs) {
+                     const std::optional<Codes>& parents, const Array<int32_t, 1>& arcs) {
   check_offsets(offsets, labels.shape(0));
   check_shape(arcs, {labels.shape(0)}, "arcs must have an entry for each position");
+  check_shape(parents, {labels.shape(0)}, "parents must have an entry for each position");
+  for (size_t t = 0; t < labels.shape(0); ++t)
+    check(labels.data()[t] >= -1 && labels.data()[t] < automaton.n_labels(),
+          "a label code lies outside -1 .. number of labels - 1");
+  const auto take = [&](int64_t position, int64_t before) {
+    const int32_t label = labels.data()[position];
+    const int32_t arc_before = before < 0 ? -1 : arcs.data()[before];
+    const int32_t state = arc_before < 0 ? Automaton::kBegin : automaton.target(arc_before);
+    arcs.data()[position] = label < 0 ? -1 : automaton.find_arc(state, label);
+  };
   for (size_t s = 0; s + 1 < offsets.shape(0); ++s) {
-    int32_t state = Automaton::kBegin;
-    for (int64_t t = offsets.data()[s]; t < offsets.data()[s + 1]; ++t) {
-      const int32_t label = labels.data()[t];
-      check(label >= -1 && label < automaton.n_labels(),
-            "a label code lies outside -1 .. number of labels - 1");
-      arcs.data()[t] = label < 0 ? -1 : automaton.find_arc(state, label);
-      state = label < 0 ? Automaton::kBegin : automaton.target(arcs.data()[t]);
+    const int64_t begin = offsets.data()[s], end = offsets.data()[s + 1];
+    if (!parents) {
+      for (int64_t t = begin; t < end; ++t) take(t, t == begin ? -1 : t - 1);
+      continue;
     }
+    const GraphOrder order(offsets.data(), parents->data(), s);
+    for (int64_t i = 0; i < order.size(); ++i)
+      take(order.positions[i], order.parents[i] < 0 ? -1 : order.positions[order.parents[i]]);
   }
 }
 
@@ -106,7 +118,8 @@ void bind_automaton(nb::module_& module) {
           nb::arg("n_labels"), array("failures"), array("last_labels"), array("sources"),
           array("labels"), array("targets"), array("links"))
       .def_prop_ro("n_terms", &Automaton::n_terms)
-      .def("fill_arcs_taken", &fill_arcs_taken, array("labels"), array("offsets"), array("arcs"));
+      .def("fill_arcs_taken", &fill_arcs_taken, array("labels"), array("offsets"),
+           optional_array("parents"), array("arcs"));
   module.def(
       "fill_automaton_posteriors",
       [](const Automaton& automaton, Table nodes, Doubles arcs, EdgesOfAny<const double> edges,

@@ -40,7 +40,9 @@ def decode_scores(scores: Scores, decode: Decode, *, n_threads: int) -> NDArray[
         return viterbi(scores, n_threads=n_threads)
     marginals = forward_backward(scores, pairs=None, n_threads=n_threads).marginals
     constraints = scores.trellis.constraints
-    return decode_marginals(marginals, scores.offsets, constraints, n_threads=n_threads)
+    return decode_marginals(
+        marginals, scores.offsets, constraints, parents=scores.parents, n_threads=n_threads
+    )
 
 
 def decode_marginals(
@@ -49,20 +51,22 @@ def decode_marginals(
     constraints: Constraints | None,
     *,
     known: NDArray[np.int32] | None = None,
+    parents: NDArray[np.int32] | None = None,
     n_threads: int,
 ) -> NDArray[np.int32]:
     """The most probable label of each position, (N,).
 
     Under constraints it is the labelling, of those that are allowed, whose labels have the largest
     sum of probabilities. ``marginals`` (N, K) may be changed; ``known`` (N,) has codes of labels
-    that are known, and -1.
+    that are known, and -1; ``parents`` as in `Scores`.
     """
     if constraints is None:
         codes: NDArray[np.int32] = marginals.argmax(axis=1).astype(np.int32)
         return codes
-    constraints.restrict(marginals, offsets)
+    constraints.restrict(marginals, offsets, parents)
     if known is not None:
         pin_known(marginals, known)
     arcs = np.where(constraints.allowed, 0.0, -np.inf)
     chain = Chain(marginals.shape[1])
-    return viterbi(Scores(marginals, arcs, offsets, chain), n_threads=n_threads)
+    scores = Scores(marginals, arcs, offsets, chain, parents=parents)
+    return viterbi(scores, n_threads=n_threads)

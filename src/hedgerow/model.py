@@ -130,6 +130,7 @@ class Model(LazyAttributes):
             inputs.sequences.offsets,
             self.grammar.constraints,
             known=inputs.known,
+            parents=inputs.sequences.parents,
             n_threads=n_threads,
         )
 
@@ -188,7 +189,8 @@ class Model(LazyAttributes):
         self, inputs: Inputs, codes: NDArray[np.int32], *, n_threads: int
     ) -> NDArray[np.float64]:
         """Log probability of labels by their codes, (N,) with -1 for missing: (S,)."""
-        targets = Targets(inputs.sequences.offsets, codes, self.trellis)
+        sequences = inputs.sequences
+        targets = Targets(sequences.offsets, codes, self.trellis, parents=sequences.parents)
         first = 0
 
         def measure(part: Scores) -> NDArray[np.float64]:
@@ -255,7 +257,7 @@ class Model(LazyAttributes):
         if inputs.known is not None:
             constraints.check(inputs.known, sequences, self.labels, "known")
         nothing_known = np.full(sequences.n_positions, -1, dtype=np.int32)
-        dead_end = constraints.find_dead_end(nothing_known, sequences.offsets)
+        dead_end = constraints.find_dead_end(nothing_known, sequences.offsets, sequences.parents)
         if dead_end is not None:
             where = f"sequence {dead_end[0]}" if sequences.flat else f"X[{dead_end[0]}]"
             raise ValueError(

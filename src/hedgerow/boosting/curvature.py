@@ -83,12 +83,13 @@ def _marginals_of_copies(
         nodes=nodes.reshape(-1, n_labels),
         offsets=np.arange(n_copies + 1, dtype=np.int64) * n_positions,
         edges=None if edges is None else np.tile(edges, (n_copies, *[1] * (edges.ndim - 1))),
+        parents=None if sequence.parents is None else np.tile(sequence.parents, n_copies),
     )
     return forward_backward(copies, pairs=None, n_threads=n_threads).marginals.reshape(nodes.shape)
 
 
 def by_length(offsets: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The gamma that bounds any chain of n positions, 2 n (Corollary 4.1), for each position."""
+    """The gamma that bounds any graph of n positions, 2 n (Corollary 4.1), for each position."""
     lengths = np.diff(offsets)
     return np.repeat((2 * lengths).astype(np.float32), lengths)
 

@@ -43,6 +43,8 @@ class Binned:
         Bins of X's columns at all positions.
     offsets : (S + 1,)
         Where the sequences begin and end.
+    parents : (N,) or None
+        Where in its sequence the parent of each position is, see `Scores`.
     given : sequence of AddScores
         What adds the scores of potentials that are not learnt.
     running : RunningScores or None
@@ -53,6 +55,7 @@ class Binned:
 
     bins: _core.Bins
     offsets: NDArray[np.int64]
+    parents: NDArray[np.int32] | None
     given: Sequence[AddScores | None]
     running: RunningScores | None = None
     direction: RunningScores | None = None
@@ -233,12 +236,18 @@ class TreeScoring:
     def bin(self, sequences: Sequences) -> Binned:
         """Get ready to score sequences."""
         adders = prepare(self.given, sequences, self.trellis, self._shape, self.n_threads)
-        return Binned(self.columns.bins(sequences, self.n_threads), sequences.offsets, adders)
+        bins = self.columns.bins(sequences, self.n_threads)
+        return Binned(bins, sequences.offsets, sequences.parents, adders)
 
     def start(self, sequences: Binned) -> RunningScores:
         """Scores before the first round: those of other potentials."""
         (scores,) = add_up(
-            sequences.given, sequences.offsets, self.arcs, self.trellis, edge_shape=self._shape
+            sequences.given,
+            sequences.offsets,
+            self.arcs,
+            self.trellis,
+            parents=sequences.parents,
+            edge_shape=self._shape,
         )
         if not self.columns.n_lags:
             return NodeScores(scores, sequences.bins, self.n_threads)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.boosting.curvature import temper
 from hedgerow.boosting.suffix_tree import SuffixTree
+from hedgerow.graph import find_roots
 from hedgerow.labels import Patterns
 from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
 from hedgerow.objectives import Targets
@@ -111,8 +112,11 @@ class PatternBound:
 
 
 def _count_edges(targets: Targets) -> float:
-    """How many neighbouring positions there are, by the weight of their sequence."""
-    counts, weights = (np.diff(targets.offsets) - 1).clip(min=0), targets.mean_weights
+    """How many pairs of neighbours there are, by the weight of their sequence."""
+    lengths, weights = np.diff(targets.offsets), targets.mean_weights
+    roots = find_roots(targets.offsets, targets.parents)
+    owners = np.searchsorted(targets.offsets, roots, side="right") - 1
+    counts = lengths - np.bincount(owners, minlength=len(lengths))
     return float(counts.sum() if weights is None else np.einsum("s,s", counts, weights))
 
 

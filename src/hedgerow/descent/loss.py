@@ -162,15 +162,15 @@ class LinearLoss:
         """Scores of a part; those of the nodes lie where those of the last part lay."""
         nodes = self.nodes[: part.n_positions]
         part.blocks.fill_scores(weights.labels, weights.biases, nodes, self.n_threads)
-        trellis, offsets = self.targets.trellis, part.targets.offsets
-        trellis.restrict(nodes, offsets)
+        trellis, targets = self.targets.trellis, part.targets
+        trellis.restrict(nodes, targets.offsets, targets.parents)
         edges = self._score_edges(part, weights)
         if part.given is not None:
             nodes += part.given.nodes
             if part.given.edges is not None:
                 assert edges is not None
                 edges += part.given.edges
-        return Scores(nodes, arcs, offsets, trellis, edges)
+        return Scores(nodes, arcs, targets.offsets, trellis, edges, targets.parents)
 
     def _score_edges(self, part: Part, weights: _WeightRows) -> NDArray[np.float64] | None:
         layout = self.layout.edges

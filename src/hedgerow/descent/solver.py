@@ -87,6 +87,7 @@ class Attributed:
 
     rows: SparseRows
     offsets: NDArray[np.int64]
+    parents: NDArray[np.int32] | None
     given: Sequence[AddScores | None]
 
 
@@ -179,6 +180,7 @@ class Solver(Update[Attributed]):
             offsets,
             sum_arcs([patterns, *self.given], trellis),
             trellis,
+            parents=sequences.parents,
             edge_shape=shape,
             batch=attributes.batch_positions(trellis),
         )

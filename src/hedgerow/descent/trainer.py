@@ -86,14 +86,16 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         return data
 
     def learnt_from(self) -> tuple[Any, ...]:
-        """Columns, lengths of sequences, and attributes."""
-        return self.data.schema, self.data.targets.offsets, self.rows
+        """Columns, lengths of sequences, parents, and attributes."""
+        targets = self.data.targets
+        parents = () if targets.parents is None else (targets.parents,)
+        return self.data.schema, targets.offsets, *parents, self.rows
 
     def prepare(self, sequences: Sequences) -> Attributed:
         """As rows of attributes."""
         rows = attribute_rows(sequences, self.data.index, ancestors=self.ancestors)
         adders = prepare(self.given, sequences, self.data.trellis, self.shape, self.n_threads)
-        return Attributed(rows, sequences.offsets, adders)
+        return Attributed(rows, sequences.offsets, sequences.parents, adders)
 
     def begin(self) -> Solver:
         """At zero, or at the weights of another model."""
@@ -184,7 +186,9 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         crf, targets = self.crf, self.data.targets
         labels = self._layout_of([targets.codes], targets.n_labels)
         if crf.pattern_attributes:
-            ending = PatternEdges(targets.trellis).ending(targets.codes, targets.offsets)
+            ending = PatternEdges(targets.trellis).ending(
+                targets.codes, targets.offsets, targets.parents
+            )
             patterns = self._layout_of(ending, targets.trellis.n_patterns)
             labels, patterns = self._share_out("pattern_attributes", labels, patterns)
             return LinearLayout(labels, None, patterns)

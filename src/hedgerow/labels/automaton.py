@@ -196,10 +196,15 @@ class Automaton(LazyAttributes):
             states = shorter[states]
         return np.stack(columns, axis=1) if columns else np.empty((self.n_arcs, 0), np.int32)
 
-    def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    def arcs_taken(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:
         """Arc into each position of labelled sequences, (N,); -1 where a label is not known."""
         arcs = np.empty(len(codes), dtype=np.int32)
-        self.program.fill_arcs_taken(codes, offsets, arcs)
+        self.program.fill_arcs_taken(codes, offsets, parents, arcs)
         return arcs
 
 

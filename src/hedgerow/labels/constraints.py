@@ -1,4 +1,7 @@
-"""Constraints: which label may follow which, which may begin a sequence and which may end it."""
+"""Constraints: which label may follow which, which may begin a sequence and which may end it.
+
+In tree-shaped graphs labels follow those of their parents; roots begin a sequence, leaves end it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.graph import find_leaves, find_roots, leaves_first, positions_before
 from hedgerow.labels.classes import Labels, shorten
 from hedgerow.labels.column import place
 from hedgerow.labels.schemes import SCHEMES, follow_scheme
@@ -65,38 +69,45 @@ class Constraints:
         name : str
             What the user calls the labels, for messages.
         """
-        broken = self._broken(codes, sequences.offsets)
+        broken = self._broken(codes, sequences)
         if broken.any():
             position = int(broken.argmax())
             what = self._explain(codes, position, sequences, labels)
             raise ValueError(f"{place(sequences, position, name)} is {what}; {RELAX}")
-        dead_end = self.find_dead_end(codes, sequences.offsets) if (codes < 0).any() else None
+        if not (codes < 0).any():
+            return
+        dead_end = self.find_dead_end(codes, sequences.offsets, sequences.parents)
         if dead_end is not None:
             position = int(sequences.offsets[dead_end[0]]) + dead_end[1]
+            part = "sequence up to" if sequences.parents is None else "subtree at"
             raise ValueError(
-                f"no labelling of the sequence up to {place(sequences, position, name)} has the "
+                f"no labelling of the {part} {place(sequences, position, name)} has the "
                 f"labels given there and keeps to {self._names()}; {RELAX}"
             )
 
-    def _broken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _broken(self, codes: NDArray[np.int32], sequences: Sequences) -> NDArray[np.bool_]:
         """Whether the label of a position is known and forbidden there, (N,)."""
-        first, last = _ends(offsets)
-        known = codes >= 0
-        broken = np.zeros(len(codes), np.bool_)
+        offsets, parents = sequences.offsets, sequences.parents
+        roots, leaves = find_roots(offsets, parents), find_leaves(offsets, parents)
+        known, before = codes >= 0, positions_before(offsets, parents)
         # An unknown label, -1, looks up the last one; `known` rules the answer out.
-        broken[1:] = ~self.allowed[codes[:-1], codes[1:]] & known[:-1]
-        broken[first] = ~self.start[codes[first]]
-        broken[last] |= ~self.end[codes[last]]
+        broken = ~self.allowed[codes[before], codes] & known[before]
+        broken[roots] = ~self.start[codes[roots]]
+        broken[leaves] |= ~self.end[codes[leaves]]
         return broken & known
 
     def _explain(
         self, codes: NDArray[np.int32], position: int, sequences: Sequences, labels: Labels
     ) -> str:
         """Say what is wrong: ``'I-NP' after 'O', which constraints='BIO' forbids``."""
-        code, before = int(codes[position]), int(codes[position - 1])
+        sequence, place_in_sequence = sequences.locate(position)
+        parent = place_in_sequence - 1
+        if sequences.parents is not None:
+            parent = int(sequences.parents[position])
+        is_first = parent < 0
+        code, before = int(codes[position]), int(codes[sequences.offsets[sequence] + parent])
         name, name_before = labels.classes[[code, before]].tolist()
         permits: Callable[[Constraints], np.bool_]
-        is_first = sequences.locate(position)[1] == 0
         if is_first and not self.start[code]:
             where, permits = "at the beginning of a sequence", lambda rule: rule.start[code]
         elif not is_first and before >= 0 and not self.allowed[before, code]:
@@ -107,7 +118,10 @@ class Constraints:
         return f"{name!r} {where}, which {next(culprits, 'a constraint')} forbids"
 
     def find_dead_end(
-        self, codes: NDArray[np.int32], offsets: NDArray[np.int64]
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
     ) -> tuple[int, int] | None:
         """Find the first place where a sequence can be labelled no further.
 
@@ -117,13 +131,18 @@ class Constraints:
             The labels, -1 where any will do.
         offsets : (S + 1,) int64
             Where sequences begin and end.
+        parents : (N,) int32 or None
+            Where in its sequence the parent of each position is, -1 for a root; None for chains.
 
         Returns
         -------
         sequence, position : int, or None
             The first place, counted within its sequence, such that no labels of the positions up
-            to it keep to the constraints and to `codes`; None if all sequences can be labelled.
+            to it keep to the constraints and to `codes`; in tree-shaped graphs, no labels of the
+            subtree there, leaves first. None if all sequences can be labelled.
         """
+        if parents is not None:
+            return self._find_dead_subtree(codes, offsets, parents)
         # A set of labels is the int whose bits are set for them. The sets that come up are few,
         # and the set that may follow each is worked out once.
         follow = _FollowingSets(self.allowed)
@@ -144,7 +163,35 @@ class Constraints:
                 possible = follow[possible]
         return None
 
-    def restrict(self, nodes: NDArray[np.float64], offsets: NDArray[np.int64]) -> None:
+    def _find_dead_subtree(
+        self, codes: NDArray[np.int32], offsets: NDArray[np.int64], parents: NDArray[np.int32]
+    ) -> tuple[int, int] | None:
+        # R_t = known_t & {j : j -> k is allowed for a k in R_c} for every child c of t; the second
+        # part is put together in `possible` while the children are visited, before t itself.
+        precede = _FollowingSets(self.allowed.T)
+        n_labels, before = len(self.start), positions_before(offsets, parents)
+        is_leaf = np.zeros(len(codes), np.bool_)
+        is_leaf[find_leaves(offsets, parents)] = True
+        start, end, every = _to_bits(self.start), _to_bits(self.end), (1 << n_labels) - 1
+        possible = [end if leaf else every for leaf in is_leaf.tolist()]
+        for position in leaves_first(before).tolist():
+            code, parent = int(codes[position]), int(before[position])
+            labels = possible[position] & (1 << code if code >= 0 else every)
+            if parent < 0:
+                labels &= start
+            else:
+                possible[parent] &= precede[labels]
+            if not labels:
+                sequence = int(np.searchsorted(offsets, position, side="right")) - 1
+                return sequence, position - int(offsets[sequence])
+        return None
+
+    def restrict(
+        self,
+        nodes: NDArray[np.float64],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+    ) -> None:
         """Set the scores of labels that may not begin or end a sequence to -inf, in place.
 
         Parameters
@@ -153,10 +200,11 @@ class Constraints:
             Scores of labels at positions.
         offsets : (S + 1,) int64
             Where sequences begin and end.
+        parents : (N,) int32 or None
+            Where in its sequence the parent of each position is, -1 for a root; None for chains.
         """
-        first, last = _ends(offsets)
-        nodes[np.ix_(first, ~self.start)] = -np.inf
-        nodes[np.ix_(last, ~self.end)] = -np.inf
+        nodes[np.ix_(find_roots(offsets, parents), ~self.start)] = -np.inf
+        nodes[np.ix_(find_leaves(offsets, parents), ~self.end)] = -np.inf
 
     def _names(self) -> str:
         return " and ".join(name for name, _ in self.rules) or "the constraints"
@@ -196,12 +244,6 @@ class _FollowingSets(dict[int, int]):
 
 def _to_bits(flags: NDArray[np.bool_]) -> int:
     return sum(1 << int(code) for code in np.flatnonzero(flags))
-
-
-def _ends(offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and last position of each sequence that has any."""
-    filled = offsets[1:] > offsets[:-1]
-    return offsets[:-1][filled], offsets[1:][filled] - 1
 
 
 def read_constraints(

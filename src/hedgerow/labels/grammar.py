@@ -44,6 +44,7 @@ class Grammar(LazyAttributes):
         codes: NDArray[np.int32],
         offsets: NDArray[np.int64],
         *,
+        parents: NDArray[np.int32] | None = None,
         order: int,
         min_pattern_count: int,
         label_patterns: Any,
@@ -56,6 +57,9 @@ class Grammar(LazyAttributes):
         ----------
         labels, codes, offsets
             The classes, and the labels of the training sequences, -1 where unknown.
+        parents
+            Where in its sequence the parent of each position is, (N,), -1 for a root; None for
+            chains.
         order, min_pattern_count, label_patterns
             As the estimators explain them.
         constraints, has_edges
@@ -70,7 +74,9 @@ class Grammar(LazyAttributes):
                 patterns = patterns.select(constraints.allowed.ravel())
         else:
             min_count = max(1, min_pattern_count)
-            patterns = Patterns.seen(codes, offsets, order, n_labels=n_labels, min_count=min_count)
+            patterns = Patterns.seen(
+                codes, offsets, order, parents=parents, n_labels=n_labels, min_count=min_count
+            )
         return cls(n_labels, patterns, constraints, has_edges)
 
     def pairs(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.graph import positions_before
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.numbering import number
 
@@ -69,6 +70,7 @@ class Patterns:
         offsets: NDArray[np.int64],
         order: int,
         *,
+        parents: NDArray[np.int32] | None = None,
         n_labels: int,
         min_count: int = 1,
     ) -> Patterns:
@@ -80,12 +82,15 @@ class Patterns:
             Labels of sequences, (N,) and (S + 1,); no pattern reaches across a label of code -1.
         order
             Most labels before the last one.
+        parents
+            Where in its sequence the parent of each position is, (N,), -1 for a root: patterns then
+            run from parents to children. None for chains.
         n_labels
             Number of labels, K.
         min_count
             Patterns that occur less often are left out; what contains them then is too.
         """
-        runs = _count_runs(codes, offsets, n_labels=n_labels, min_count=min_count)
+        runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=min_count)
         rows = [strings for strings, _, _ in islice(runs, order)]
         return cls.from_rows(rows)
 
@@ -170,6 +175,7 @@ def rare_shares(
     weights: NDArray[np.float64] | None,
     longest: int,
     *,
+    parents: NDArray[np.int32] | None = None,
     n_labels: int,
 ) -> list[float]:
     """Of the different runs of 2, 3, ... `longest` labels, the share of those that occur once.
@@ -184,7 +190,7 @@ def rare_shares(
     [0.5, 1.0]
     """
     shares = []
-    runs = _count_runs(codes, offsets, n_labels=n_labels, min_count=1)
+    runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=1)
     for _, ends, numbers in islice(runs, longest - 1):
         counts = np.bincount(numbers, None if weights is None else weights[ends])
         occur = counts[counts > 0]
@@ -193,23 +199,27 @@ def rare_shares(
 
 
 def _count_runs(
-    codes: NDArray[np.int32], offsets: NDArray[np.int64], *, n_labels: int, min_count: int
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    parents: NDArray[np.int32] | None,
+    *,
+    n_labels: int,
+    min_count: int,
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]]:
     """Runs of 2 labels, then of 3 and so on, as long as there are any.
 
     Gives the labels of those that occur at least `min_count` times, (n, length); where runs end
     whose parts do so; and, of these, their numbers among all that occur there.
     """
-    can_end = codes >= 0
-    can_end[offsets[offsets < len(codes)]] = False  # no run goes on from one sequence to the next
+    before = positions_before(offsets, parents)
+    can_end = (codes >= 0) & (before >= 0)  # no run goes on from one sequence to the next
     # Number of the run of the current length that ends at each position, -1 if none does.
     numbers = codes.astype(np.int64)
     strings = np.arange(n_labels, dtype=np.int32)[:, None]
     while True:
-        ends_here = can_end[1:] & (numbers[:-1] >= 0)
-        runs = (numbers[:-1] * n_labels + codes[1:])[ends_here]
+        ends = np.flatnonzero(can_end & (numbers[before] >= 0))
+        runs = numbers[before[ends]] * n_labels + codes[ends]
         keys, inverse, counts = number(runs, len(strings) * n_labels)
-        ends = np.flatnonzero(ends_here) + 1
         kept = counts >= min_count
         if not kept.any():
             return

@@ -147,7 +147,9 @@ def _gains(scores: Scores, given: Targets, worst: Targets) -> NDArray[np.float64
     nodes = scores.nodes
     gains: NDArray[np.float64] = nodes[positions, worst.codes] - nodes[positions, given.codes]
     arcs = np.append(scores.arcs, 0.0)  # the last is for positions that no arc leads to
-    taken = [scores.trellis.arcs_taken(each.codes, each.offsets) for each in (worst, given)]
+    taken = [
+        scores.trellis.arcs_taken(each.codes, each.offsets, each.parents) for each in (worst, given)
+    ]
     gains += arcs[taken[0]] - arcs[taken[1]]
     if scores.edges is not None:
         edges = scores.edges.reshape(len(positions), -1)

@@ -57,8 +57,15 @@ class OfMarginals(TrainingObjective):
                 codes.append(viterbi(scores, n_threads=n_threads))
         loss = measure_loss(self.objective, marginals, targets)
         if decode == "marginal":
-            offsets, constraints = targets.offsets, targets.trellis.constraints
-            codes.append(decode_marginals(marginals, offsets, constraints, n_threads=n_threads))
+            codes.append(
+                decode_marginals(
+                    marginals,
+                    targets.offsets,
+                    targets.trellis.constraints,
+                    parents=targets.parents,
+                    n_threads=n_threads,
+                )
+            )
         return loss, np.concatenate(codes)
 
     def measure_parts(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.graph import find_roots
 from hedgerow.labels import pin_known
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.trellis import Chain, Scores, Trellis
@@ -32,6 +33,8 @@ class Targets(LazyAttributes):
     position_weights : (N,) or None
         How much each position counts, its sequence's weight included, if positions differ within a
         sequence; see `hedgerow.trellis.weighted_forward_backward`. All labels must be known then.
+    parents : (N,) int32 or None
+        Where in its sequence the parent of each position is, see `Scores`.
     """
 
     offsets: NDArray[np.int64]
@@ -39,6 +42,7 @@ class Targets(LazyAttributes):
     trellis: Trellis
     sequence_weights: NDArray[np.float64] | None = None
     position_weights: NDArray[np.float64] | None = None
+    parents: NDArray[np.int32] | None = None
 
     @property
     def n_labels(self) -> int:
@@ -78,6 +82,7 @@ class Targets(LazyAttributes):
             self.trellis,
             None if by_sequence is None else by_sequence[sequences],
             None if by_position is None else by_position[positions],
+            None if self.parents is None else self.parents[positions],
         )
 
     def along(self, parts: Iterable[Scores]) -> Iterator[tuple[Scores, Targets]]:
@@ -99,7 +104,8 @@ class Targets(LazyAttributes):
         sequences = np.unique(of_position[unknown])
         positions = np.flatnonzero(np.isin(of_position, sequences))
         offsets = np.concatenate([[0], np.cumsum(lengths[sequences])]).astype(np.int64)
-        return Partial(sequences, positions, offsets, self.codes[positions])
+        parents = None if self.parents is None else self.parents[positions]
+        return Partial(sequences, positions, offsets, self.codes[positions], parents)
 
     @lazy
     def full_codes(self) -> NDArray[np.int32]:
@@ -113,13 +119,13 @@ class Targets(LazyAttributes):
     @lazy
     def pair_codes(self) -> NDArray[np.int32]:
         """Label pair j * K + k that ends at each position, (N,), -1 if none that is known does."""
-        return Chain(self.n_labels).arcs_taken(self.codes, self.offsets)
+        return Chain(self.n_labels).arcs_taken(self.codes, self.offsets, self.parents)
 
     @lazy
     def arc_codes(self) -> NDArray[np.int32]:
         """Arc into each position, (N,), -1 if none that is known, or where a sequence begins."""
-        taken = self.trellis.arcs_taken(self.codes, self.offsets)
-        taken[self.offsets[:-1][np.diff(self.offsets) > 0]] = -1
+        taken = self.trellis.arcs_taken(self.codes, self.offsets, self.parents)
+        taken[find_roots(self.offsets, self.parents)] = -1
         return taken
 
     def edge_codes(self, edges: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -133,7 +139,7 @@ class Targets(LazyAttributes):
     def arc_counts(self) -> NDArray[np.float64]:
         """How much each arc counts in all, but for partially labelled sequences."""
         shape = self.trellis.arc_shape
-        taken = self.trellis.arcs_taken(self.codes, self.offsets)
+        taken = self.trellis.arcs_taken(self.codes, self.offsets, self.parents)
         if self.partial is not None:
             taken[self.partial.positions] = -1
         counts = np.bincount(taken + 1, self.weights, 1 + int(np.prod(shape)))[1:]
@@ -155,16 +161,17 @@ class Targets(LazyAttributes):
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """Partially labelled sequences: their numbers, positions (M,), offsets and codes (M,)."""
+    """Partially labelled sequences: their numbers, positions (M,), offsets, codes and parents."""
 
     sequences: NDArray[np.int64]
     positions: NDArray[np.int64]
     offsets: NDArray[np.int64]
     codes: NDArray[np.int32]
+    parents: NDArray[np.int32] | None = None
 
     def restrict(self, scores: Scores) -> Scores:
         """The scores of these sequences, with all labels forbidden but those that are known."""
         nodes = scores.nodes[self.positions]
         pin_known(nodes, self.codes)
         edges = None if scores.edges is None else scores.edges[self.positions]
-        return replace(scores, nodes=nodes, offsets=self.offsets, edges=edges)
+        return replace(scores, nodes=nodes, offsets=self.offsets, edges=edges, parents=self.parents)

@@ -107,6 +107,7 @@ def score(
         sequences.offsets,
         arcs,
         trellis,
+        parents=sequences.parents,
         edge_shape=shape,
         batch=min((size for size in sizes if size is not None), default=None),
     )
@@ -125,6 +126,7 @@ def score_at_once(
         sequences.offsets,
         sum_arcs(potentials, trellis),
         trellis,
+        parents=sequences.parents,
         edge_shape=shape,
     )
     return scores
@@ -136,6 +138,7 @@ def add_up(
     arcs: NDArray[np.float64],
     trellis: Trellis,
     *,
+    parents: NDArray[np.int32] | None,
     edge_shape: tuple[int, ...] | None,
     batch: int | None = None,
 ) -> Iterator[Scores]:
@@ -149,15 +152,18 @@ def add_up(
         Where the sequences begin and end.
     arcs
         Scores of the arcs.
+    parents : (N,) or None
+        Where in its sequence the parent of each position is, see `Scores`.
     edge_shape
         Shape of the edges of a position; None if there are none.
     """
     for first, stop in cut_runs(offsets, int(offsets[-1]) if batch is None else batch):
         own = offsets[first : stop + 1] - offsets[first]
         nodes = np.zeros((int(own[-1]), trellis.n_labels))
-        trellis.restrict(nodes, own)
+        parents_here = None if parents is None else parents[offsets[first] : offsets[stop]]
+        trellis.restrict(nodes, own, parents_here)
         edges = None if edge_shape is None else np.zeros((len(nodes), *edge_shape))
         for add in adders:
             if add is not None:
                 add(first, stop, nodes, edges)
-        yield Scores(nodes, arcs, own, trellis, edges)
+        yield Scores(nodes, arcs, own, trellis, edges, parents_here)

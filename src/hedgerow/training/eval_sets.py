@@ -193,7 +193,7 @@ def read_eval_sets(
             if _may_be_several(pair):
                 message += f". If these are several sets, pass them as {SEVERAL}"
             raise type(error)(message) from error
-        targets = Targets(sequences.offsets, codes, data.trellis)
+        targets = Targets(sequences.offsets, codes, data.trellis, parents=sequences.parents)
         strange = truth if len(truth.strange) > 0 else None
         found.append(EvalSet(name, sequences, targets, objective, data.decode, strange))
     return found

@@ -68,6 +68,7 @@ def pattern_penalties(
             targets.offsets,
             targets.weights,
             patterns.longest,
+            parents=targets.parents,
             n_labels=targets.n_labels,
         )
         by_length: NDArray[np.float64] = STRENGTH * np.array([0.0, *shares]) ** 2

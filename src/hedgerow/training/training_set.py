@@ -75,6 +75,7 @@ class TrainingSet:
             labelled.labels,
             labelled.codes,
             labelled.sequences.offsets,
+            parents=labelled.sequences.parents,
             order=int(crf.order),
             min_pattern_count=int(crf.min_pattern_count),
             label_patterns=plain_value("label_patterns", crf.label_patterns),

@@ -64,8 +64,13 @@ class AutomatonChain(Trellis):
     def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.automaton.pattern_sums(arc_sums)[: self.n_patterns]
 
-    def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-        return self.automaton.arcs_taken(codes, offsets)
+    def arcs_taken(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:
+        return self.automaton.arcs_taken(codes, offsets, parents)
 
     def edge_contexts(self) -> EdgeContexts:
         automaton = self.automaton

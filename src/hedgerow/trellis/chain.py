@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.graph import positions_before
 from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import PatternArcs, pair_automaton
 from hedgerow.trellis.automaton_chain import AutomatonChain
@@ -61,7 +62,17 @@ class Chain(Trellis):
     def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return arc_sums.ravel()[self._pattern_codes()]
 
-    def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    def arcs_taken(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:
+        if parents is not None:
+            before = positions_before(offsets, parents)
+            labels_before = np.where(before < 0, np.int32(-1), codes[before])
+            known = (codes >= 0) & (labels_before >= 0)
+            return np.where(known, labels_before * np.int32(self.n_labels) + codes, np.int32(-1))
         arcs = np.empty(len(codes), np.int32)
         np.multiply(codes[:-1], self.n_labels, out=arcs[1:])
         arcs[1:] += codes[1:]

@@ -88,7 +88,10 @@ class PatternEdges(OutputEdges, LazyAttributes):
         return _sum_rows(slopes.reshape(len(slopes), -1), self._members, n_threads)
 
     def ending(
-        self, codes: NDArray[np.int32], offsets: NDArray[np.int64]
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
     ) -> Iterator[NDArray[np.int32]]:
         """Numbers of the patterns that end at each position of labelled sequences.
 
@@ -96,7 +99,7 @@ class PatternEdges(OutputEdges, LazyAttributes):
         label of code -1.
         """
         begins, patterns = self._suffixes
-        taken = self.trellis.arcs_taken(codes, offsets)
+        taken = self.trellis.arcs_taken(codes, offsets, parents)
         counts = np.where(taken >= 0, np.diff(begins)[taken], 0)
         for place in range(int(counts.max(initial=0))):
             numbers = np.full(len(codes), -1, np.int32)

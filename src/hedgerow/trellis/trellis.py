@@ -36,6 +36,9 @@ class Scores:
     edges : (N, K, K) or None
         Scores of label pairs that differ from position to position; those of sequences' first
         positions are not read. Over an automaton they may be scores of its arcs instead, (N, A).
+    parents : (N,) int32 or None
+        Where in its sequence the parent of each position is, -1 for a root; None for chains. The
+        label before a position is then that of its parent, and roots are first positions.
     """
 
     nodes: NDArray[np.float64]
@@ -43,6 +46,7 @@ class Scores:
     offsets: NDArray[np.int64]
     trellis: Trellis
     edges: NDArray[np.float64] | None = None
+    parents: NDArray[np.int32] | None = None
 
     @property
     def n_positions(self) -> int:
@@ -68,6 +72,7 @@ class Scores:
             nodes=self.nodes[begin:end],
             offsets=self.offsets[first : stop + 1] - begin,
             edges=None if self.edges is None else self.edges[begin:end],
+            parents=None if self.parents is None else self.parents[begin:end],
         )
 
 
@@ -164,10 +169,15 @@ class Trellis(ABC):
     def n_patterns(self) -> int:
         """Number of label patterns, P."""
 
-    def restrict(self, nodes: NDArray[np.float64], offsets: NDArray[np.int64]) -> None:
+    def restrict(
+        self,
+        nodes: NDArray[np.float64],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+    ) -> None:
         """Forbid, in place, labels that may not begin or end a sequence. ``nodes`` (N, K)."""
         if self.constraints is not None:
-            self.constraints.restrict(nodes, offsets)
+            self.constraints.restrict(nodes, offsets, parents)
 
     @property
     @abstractmethod
@@ -207,10 +217,15 @@ class Trellis(ABC):
         """Sum over the arcs that end in each label pattern, (P,), from an entry for each arc."""
 
     @abstractmethod
-    def arcs_taken(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    def arcs_taken(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:
         """Arc into each position of labelled sequences, (N,), as an index into all arcs.
 
-        -1 where there is none, or where a label is not known.
+        -1 where there is none, or where a label is not known. ``parents`` as in `Scores`.
         """
 
     def edge_contexts(self) -> EdgeContexts:
