@@ -125,8 +125,7 @@ void add_scores(const Forest& forest, const Bins& bins, Table scores, Array<doub
                 int n_threads) {
   check_scores(forest, bins.dense.shape(0), bins.table.n_columns(), scores, out);
   run_kernel([&](Stop& stop) {
-    forest.add_scores(bins.table, bins.n_sequences(), bins.offsets.data(), scores.data(),
-                      out.data(), n_threads, stop);
+    forest.add_scores(bins.table, bins.sequences(), scores.data(), out.data(), n_threads, stop);
   });
 }
 
@@ -140,8 +139,7 @@ void add_scores_of_values(const Forest& forest, const ColumnValues& values, Tabl
                                   numbers,
                                   {values.cut_offsets.data(), values.cuts.data()}};
     run_kernel([&](Stop& stop) {
-      forest.add_scores(table, values.n_sequences(), values.offsets.data(), scores.data(),
-                        out.data(), n_threads, stop);
+      forest.add_scores(table, values.sequences(), scores.data(), out.data(), n_threads, stop);
     });
   });
 }
@@ -168,7 +166,7 @@ void add_context_scores(const ContextForest& forest, const Bins& bins, Table nod
   check_shape(edges, {n_positions, n_edges}, of_edges);
   check_shape(out_edges, {n_positions, n_edges}, of_edges);
   run_kernel([&](Stop& stop) {
-    forest.add_scores(bins.table, bins.n_sequences(), bins.offsets.data(),
+    forest.add_scores(bins.table, bins.sequences(),
                       {nodes.data(), edges.data(), out_nodes.data(), out_edges.data()}, n_threads,
                       stop);
   });

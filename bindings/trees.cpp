@@ -59,14 +59,26 @@ void check_columns(const BinTable& table) {
           "a default bin is out of range");
 }
 
+void check_parents(const Codes& parents, const Offsets& offsets) {
+  const int64_t* bounds = offsets.data();
+  const size_t n_sequences = offsets.shape(0) - 1;
+  check_shape(parents, {static_cast<size_t>(bounds[n_sequences])},
+              "parents must have an entry for each position");
+  for (size_t s = 0; s < n_sequences; ++s)
+    for (int64_t t = bounds[s]; t < bounds[s + 1]; ++t)
+      check(parents.data()[t] >= -1 && parents.data()[t] < bounds[s + 1] - bounds[s],
+            "a parent lies outside its sequence");
+}
+
 std::unique_ptr<Bins> read_bins(Array<const uint8_t, 2> dense, std::optional<Offsets> entry_offsets,
                                 std::optional<Codes> attributes,
                                 std::optional<Bytes> attribute_bins, Codes n_bins,
                                 Bytes default_bins, Bytes categorical, Offsets offsets,
-                                int n_threads) {
+                                std::optional<Codes> parents, int n_threads) {
   const size_t n_positions = dense.shape(0);
   check(n_positions < size_t{1} << 31, "at most 2^31 - 1 positions are supported");
   check_offsets(offsets, n_positions);
+  if (parents) check_parents(*parents, offsets);
   check(n_bins.shape(0) == dense.shape(1) + default_bins.shape(0) &&
             categorical.shape(0) == n_bins.shape(0),
         "n_bins and categorical must have an entry for each column");
@@ -93,7 +105,7 @@ std::unique_ptr<Bins> read_bins(Array<const uint8_t, 2> dense, std::optional<Off
     check_entries(table, static_cast<int64_t>(attributes->shape(0)));
   }
   return std::make_unique<Bins>(Bins{dense, entry_offsets, attributes, attribute_bins, n_bins,
-                                     default_bins, categorical, offsets, table});
+                                     default_bins, categorical, offsets, parents, table});
 }
 
 std::shared_ptr<MemoryPool> or_new(const std::shared_ptr<MemoryPool>& pool) {
@@ -297,22 +309,26 @@ Forest grow(const TreeData& data, const AnyExamples& examples, const GrowthRules
 }  // namespace
 
 void bind_trees(nb::module_& module) {
+  module.attr("PARENT") = kParent;
   nb::class_<Bins>(module, "Bins", "Bins of the columns at every position.")
       .def(nb::new_(&read_bins), array("dense"), optional_array("entry_offsets"),
            optional_array("attributes"), optional_array("attribute_bins"), array("n_bins"),
-           array("default_bins"), array("categorical"), array("offsets"), nb::arg("n_threads") = 1);
+           array("default_bins"), array("categorical"), array("offsets"),
+           optional_array("parents") = nb::none(), nb::arg("n_threads") = 1);
   nb::class_<TreeData>(module, "TreeData", "Bins, laid out for growing trees.")
       .def(
           "__init__",
-          [](TreeData* self, const Bins& bins, int before, int after, int n_threads) {
-            check(before >= 0 && before <= 255 && after >= 0 && after <= 255,
+          [](TreeData* self, const Bins& bins, int before, int after, int ancestors,
+             int n_threads) {
+            check(before >= 0 && before <= kFarthest && after >= 0 && after <= kFarthest,
                   "a window reaches 0 to 255 positions to either side");
-            const Windows windows{bins.n_sequences(), bins.offsets.data(), before, after};
+            check(ancestors >= 0 && ancestors <= kFarthest, "features are of 0 to 255 ancestors");
+            const Windows windows{bins.sequences(), {before, after, ancestors}};
             run_kernel(
                 [&](Stop& stop) { new (self) TreeData(bins.table, windows, n_threads, stop); });
           },
           nb::keep_alive<1, 2>(), nb::arg("bins"), nb::arg("before"), nb::arg("after"),
-          nb::arg("n_threads") = 1);
+          nb::arg("ancestors") = 0, nb::arg("n_threads") = 1);
   nb::class_<MemoryPool>(module, "MemoryPool", "Memory of a round, kept for the next one.")
       .def(nb::init<>());
   nb::enum_<NegativeWeight>(module, "NegativeWeight",

@@ -18,9 +18,12 @@ struct Bins {
   Array<const uint8_t, 1> default_bins;
   Array<const uint8_t, 1> categorical;
   Array<const int64_t, 1> offsets;
+  OptionalArray<const int32_t, 1> parents;
   BinTable table;
 
-  int64_t n_sequences() const { return static_cast<int64_t>(offsets.shape(0)) - 1; }
+  Sequences sequences() const {
+    return {static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data(), data_or_null(parents)};
+  }
 };
 
 // Numbers (N, n_columns) of one of the types that are binned as they are.
@@ -55,7 +58,9 @@ struct ColumnValues {
 
   size_t n_positions() const { return numbers.shape(0); }
   size_t n_columns() const { return numbers.shape(1); }
-  int64_t n_sequences() const { return static_cast<int64_t>(offsets.shape(0)) - 1; }
+  Sequences sequences() const {
+    return {static_cast<int64_t>(offsets.shape(0)) - 1, offsets.data()};
+  }
 };
 
 }  // namespace hedgerow::bindings

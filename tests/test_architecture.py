@@ -14,7 +14,7 @@ LAYERS = """
     counting notebook shared_parameters
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
     sequences state suggestions tables threads version
-  / description encode lbfgs lock named_parameters pivot seen_groups
+  / ancestors description encode lbfgs lock named_parameters pivot seen_groups
   / files labels metrics trees
   / linear preprocessing scorers trellis weighting
   / decoding explain inspection model_selection stats

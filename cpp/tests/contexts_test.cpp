@@ -102,7 +102,7 @@ void check_context_scores(const Problem& problem, const std::vector<GrownTree>& 
   const int64_t n = problem.offsets.back();
   std::vector<double> nodes(n * kLabels);
   std::vector<float> edges(n * kLabels * kLabels);
-  forest.add_scores(problem.bins(), problem.n_sequences(), problem.offsets.data(),
+  forest.add_scores(problem.bins(), {problem.n_sequences(), problem.offsets.data()},
                     {nodes.data(), edges.data(), nodes.data(), edges.data()}, 3, stop);
   for (int64_t s = 0; s < problem.n_sequences(); ++s)
     for (int64_t t = problem.offsets[s]; t < problem.offsets[s + 1]; ++t)

@@ -89,7 +89,7 @@ struct Table {
             categorical.data()};
   }
   Windows windows(int before, int after) const {
-    return {static_cast<int64_t>(offsets.size()) - 1, offsets.data(), before, after};
+    return {{static_cast<int64_t>(offsets.size()) - 1, offsets.data()}, {before, after}};
   }
 };
 
@@ -167,7 +167,8 @@ void check_forest(const Table& table, const Forest& forest, const std::vector<do
   Stop stop(nullptr);
   const auto n_sequences = static_cast<int64_t>(table.offsets.size()) - 1;
   const auto add = [&](const Forest& trees, const double* scores, double* out, int n_threads) {
-    trees.add_scores(table.bins(), n_sequences, table.offsets.data(), scores, out, n_threads, stop);
+    trees.add_scores(table.bins(), {n_sequences, table.offsets.data()}, scores, out, n_threads,
+                     stop);
   };
   const Forest half = forest.scaled(0.5);
   CHECK(half.trees().values.data() == forest.trees().values.data());
@@ -329,7 +330,7 @@ TEST(missing_values) {
     const auto n_scores = static_cast<size_t>(2 * table.n_positions);
     std::vector<double> once(n_scores, 0.0), twice(n_scores, 0.0);
     const auto add = [&](const Forest& trees, double* scores, int n_threads) {
-      trees.add_scores(table.bins(), std::ssize(table.offsets) - 1, table.offsets.data(), scores,
+      trees.add_scores(table.bins(), {std::ssize(table.offsets) - 1, table.offsets.data()}, scores,
                        scores, n_threads, stop);
     };
     for (int i = 0; i < 2; ++i) add(forest, once.data(), 1);

@@ -157,8 +157,9 @@ void check_values(const Forest& forest, const Bins& bins, const std::vector<doub
   const Values<Value> values(bins);
   Stop stop(nullptr);
   std::vector<double> out(scores.size());
-  forest.add_scores(values.table(), static_cast<int64_t>(bins.offsets.size()) - 1,
-                    bins.offsets.data(), scores.data(), out.data(), n_threads, stop);
+  forest.add_scores(values.table(),
+                    {static_cast<int64_t>(bins.offsets.size()) - 1, bins.offsets.data()},
+                    scores.data(), out.data(), n_threads, stop);
   CHECK(out == expected);
 }
 
@@ -180,7 +181,7 @@ void check_walks(const Bins& bins, int n_trees, int max_splits, int reach) {
   Stop stop(nullptr);
   for (const int n_threads : {1, 3}) {
     std::vector<double> out(scores.size());
-    forest.add_scores(bins.table(), n_sequences, bins.offsets.data(), scores.data(), out.data(),
+    forest.add_scores(bins.table(), {n_sequences, bins.offsets.data()}, scores.data(), out.data(),
                       n_threads, stop);
     CHECK(out == expected);
     check_values<float>(forest, bins, scores, expected, n_threads);

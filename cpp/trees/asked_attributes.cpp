@@ -27,14 +27,11 @@ AskedAttributes::AskedAttributes(const TreeArrays& trees, int32_t n_dense) {
     for (int64_t i = 0; i < trees.n_surrogates(); ++i)
       ask(trees.surrogate_columns[i], trees.surrogate_offsets[i]);
   };
-  for_each_question([&](int32_t, int32_t offset) {
-    before_ = std::max(before_, -offset);
-    after_ = std::max(after_, offset);
-  });
+  for_each_question([&](int32_t, int32_t offset) { reach_.include(offset); });
   numbers_.resize(n_offsets());
   for_each_question([&](int32_t column, int32_t offset) {
     if (column < n_dense || find(column - n_dense, offset) >= 0) return;
-    numbers_[offset + before_].add(column - n_dense, size());
+    numbers_[reach_.number(offset)].add(column - n_dense, size());
     features_.push_back({column - n_dense, offset});
   });
 }

@@ -21,26 +21,26 @@ class AskedAttributes {
   // Columns of the trees from n_dense on are attributes.
   AskedAttributes(const TreeArrays& trees, int32_t n_dense);
 
-  // How far the trees look to either side, at dense columns too.
-  int before() const { return before_; }
-  int after() const { return after_; }
-  int n_offsets() const { return before_ + after_ + 1; }
+  // How far the trees look, at dense columns too.
+  const Reach& reach() const { return reach_; }
+  int n_offsets() const { return reach_.n_offsets(); }
 
   int32_t size() const { return static_cast<int32_t>(features_.size()); }
   const std::vector<Feature>& features() const { return features_; }
   // The number of a feature, -1 if nobody asks for it.
   int32_t find(int32_t attribute, int offset) const {
-    return numbers_[offset + before_].find(attribute);
+    return numbers_[reach_.number(offset)].find(attribute);
   }
   // Calls found(feature's number, bin) for the entries in a position's window that are asked for.
   template <class Found>
   void for_each_entry(const BinTable& bins, const Room& room, int64_t position,
                       const Found& found) const {
-    for (int offset = -before_; offset <= after_; ++offset) {
-      const Numbers& numbers = numbers_[offset + before_];
+    for (int o = 0; o < n_offsets(); ++o) {
+      const Numbers& numbers = numbers_[o];
+      const int offset = reach_.offset(o);
       if (numbers.empty() || !room.holds(position, offset)) continue;
-      const int64_t last = bins.entry_offsets[position + offset + 1];
-      for (int64_t e = bins.entry_offsets[position + offset]; e < last; ++e) {
+      const int64_t row = room.row(position, offset), last = bins.entry_offsets[row + 1];
+      for (int64_t e = bins.entry_offsets[row]; e < last; ++e) {
         const int32_t number = numbers.find(bins.attributes[e]);
         if (number >= 0) found(number, bins.attribute_bins[e]);
       }
@@ -78,7 +78,7 @@ class AskedAttributes {
     int shift_ = 32;
   };
 
-  int before_ = 0, after_ = 0;
+  Reach reach_;
   std::vector<Feature> features_;
   std::vector<Numbers> numbers_;  // (n_offsets,)
 };

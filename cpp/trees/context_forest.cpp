@@ -177,9 +177,9 @@ void ContextForest::add_layer(const Layer& layer, const double* values, int64_t 
   }
 }
 
-void ContextForest::add_scores(const BinTable& bins, int64_t n_sequences,
-                               const int64_t* sequence_offsets, const Scores& scores, int n_threads,
-                               Stop& stop) const {
+void ContextForest::add_scores(const BinTable& bins, const Sequences& sequences,
+                               const Scores& scores, int n_threads, Stop& stop) const {
+  const int64_t n_sequences = sequences.n_sequences, *sequence_offsets = sequences.offsets;
   LargeVector<double> values;
   std::vector<uint8_t> is_first;
   for (int64_t s = 0; s < n_sequences;) {
@@ -193,11 +193,12 @@ void ContextForest::add_scores(const BinTable& bins, int64_t n_sequences,
     }
     const int64_t n = offsets.back();
     const BinTable part = bins.from(first, n);
+    const Sequences of_run{std::ssize(offsets) - 1, offsets.data(),
+                           sequences.parents == nullptr ? nullptr : sequences.parents + first};
     Scores of_part = scores.from(first, n_outputs_, n_edges_);
     for (const Layer& layer : layers_) {
       values.assign(n * layer.classes.n_outputs(), 0.0);
-      layer.classes.add_scores(part, std::ssize(offsets) - 1, offsets.data(), values.data(),
-                               values.data(), n_threads, stop);
+      layer.classes.add_scores(part, of_run, values.data(), values.data(), n_threads, stop);
       parallel_for_pieces(n, kPiece, n_threads, stop, [&](int64_t begin, int64_t end) {
         add_layer(layer, values.data(), begin, end, is_first.data(), of_part);
       });

@@ -38,8 +38,8 @@ class ContextForest {
     }
   };
   // Adds the values of all trees, layer by layer.
-  void add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,
-                  const Scores& scores, int n_threads, Stop& stop) const;
+  void add_scores(const BinTable& bins, const Sequences& sequences, const Scores& scores,
+                  int n_threads, Stop& stop) const;
 
   int64_t n_edges() const { return n_edges_; }
   int n_outputs() const { return n_outputs_; }

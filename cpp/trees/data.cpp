@@ -22,8 +22,8 @@ bool fits(const TreeData::FullRun& run, int32_t n_bins) {
 
 }  // namespace
 
-Room::Room(const Windows& windows, int64_t n_positions)
-    : reach_before_(windows.before), reach_after_(windows.after) {
+Room::Room(const Windows& windows, int64_t n_positions) : reach_(windows) {
+  if (windows.ancestors > 0) find_ancestors(windows, n_positions);
   if (windows.before == 0 && windows.after == 0) return;
   before_.resize(n_positions);
   after_.resize(n_positions);
@@ -36,11 +36,29 @@ Room::Room(const Windows& windows, int64_t n_positions)
   }
 }
 
+void Room::find_ancestors(const Windows& windows, int64_t n_positions) {
+  const int n = windows.ancestors;
+  ancestors_.resize(n_positions * n);
+  std::vector<int32_t> parents(n_positions, -1);  // among all positions
+  for (int64_t s = 0; s < windows.n_sequences; ++s) {
+    const int64_t begin = windows.offsets[s], end = windows.offsets[s + 1];
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t place = windows.parents == nullptr ? t - begin - 1 : windows.parents[t];
+      if (place >= 0) parents[t] = static_cast<int32_t>(begin + place);
+    }
+  }
+  for (int64_t t = 0; t < n_positions; ++t) {
+    auto above = static_cast<int32_t>(t);
+    for (int i = 0; i < n; ++i) ancestors_[t * n + i] = above = above < 0 ? -1 : parents[above];
+  }
+}
+
 void Room::fill_window(const BinTable& bins, int64_t position, uint8_t* out) const {
   const int64_t width = bins.n_dense;
-  for (int offset = -reach_before_; offset <= reach_after_; ++offset, out += width) {
+  for (int o = 0; o < reach_.n_offsets(); ++o, out += width) {
+    const int offset = reach_.offset(o);
     if (holds(position, offset))
-      std::copy_n(bins.dense + (position + offset) * width, width, out);
+      std::copy_n(bins.dense + row(position, offset) * width, width, out);
     else
       std::fill_n(out, width, uint8_t{0});
   }
@@ -125,7 +143,7 @@ void TreeData::lay_out_full() {
       run.stride = std::max(run.stride, n_own);
       ++run.n_features;
       next = where + 1;
-      full_features_.push_back({0, c, o - windows_.before});
+      full_features_.push_back({0, c, windows_.offset(o)});
     }
   size_t f = 0;
   for (FullRun& run : full_runs_) {

@@ -38,49 +38,95 @@ struct BinTable {
   }
 };
 
-// Sequences, and how far a feature may look to either side of a position.
-struct Windows {
+// Where sequences begin and end, and which position is the parent of which.
+struct Sequences {
   int64_t n_sequences;
   const int64_t* offsets;  // (n_sequences + 1,)
-  int before;
-  int after;
-
-  int n_offsets() const { return before + after + 1; }
+  // (N,) where in its sequence the parent of each position is, -1 for a root; null for chains, in
+  // which it is the position before. They lead to a root, without a cycle.
+  const int32_t* parents = nullptr;
 };
 
-// How many positions of the same sequence stand before and after each one, as far as the window
-// reaches.
+// An offset says where a feature is looked at: so many positions after this one, or before it if it
+// is negative; from kParent on it is an ancestor, kParent the parent, kParent + 1 its parent.
+constexpr int kParent = 256;
+constexpr int kFarthest = 255;  // in every direction
+
+inline bool is_offset(int32_t offset) {
+  return offset >= -kFarthest && offset < kParent + kFarthest;
+}
+
+// How far features look from a position: to either side, and up the tree.
+struct Reach {
+  int before = 0;
+  int after = 0;
+  int ancestors = 0;
+
+  // All offsets are numbered: those to either side from the first to the last, then ancestors.
+  int n_offsets() const { return before + after + 1 + ancestors; }
+  int offset(int number) const {
+    const int first_ancestor = before + after + 1;
+    return number < first_ancestor ? number - before : kParent + number - first_ancestor;
+  }
+  int number(int offset) const {
+    return offset < kParent ? offset + before : before + after + 1 + offset - kParent;
+  }
+  void include(int offset) {
+    before = std::max(before, -offset);
+    if (offset < kParent)
+      after = std::max(after, offset);
+    else
+      ancestors = std::max(ancestors, offset - kParent + 1);
+  }
+};
+
+struct Windows : Sequences, Reach {};
+
+// What there is at the offsets of each position, as far as the window reaches: how many positions
+// of the same sequence stand before and after it, and which ones are its ancestors.
 class Room {
  public:
   Room(const Windows& windows, int64_t n_positions);
 
   bool holds(int64_t position, int offset) const {
     if (offset == 0) return true;
-    return offset < 0 ? -offset <= before_[position] : offset <= after_[position];
+    if (offset < 0) return -offset <= before_[position];
+    return offset < kParent ? offset <= after_[position] : ancestor(position, offset) >= 0;
   }
   bool holds_all(int64_t position) const {
+    if (reach_.ancestors > 0) return false;
     return before_.empty() ||
-           (before_[position] == reach_before_ && after_[position] == reach_after_);
+           (before_[position] == reach_.before && after_[position] == reach_.after);
+  }
+  // The row that a position looks at, if it holds the offset.
+  int64_t row(int64_t position, int offset) const {
+    return offset < kParent ? position + offset : ancestor(position, offset);
   }
 
   // The bytes of all dense columns at all offsets of a position's window, in order of offset: where
   // they lie if the window is whole, else put together in `scratch`, 0 where there is nothing.
   const uint8_t* window(const BinTable& bins, int64_t position, uint8_t* scratch) const {
-    if (holds_all(position)) return bins.dense + (position - reach_before_) * bins.n_dense;
+    if (holds_all(position)) return bins.dense + (position - reach_.before) * bins.n_dense;
     fill_window(bins, position, scratch);
     return scratch;
   }
   void fill_window(const BinTable& bins, int64_t position, uint8_t* out) const;
 
  private:
-  int reach_before_;
-  int reach_after_;
+  int32_t ancestor(int64_t position, int offset) const {
+    return ancestors_[position * reach_.ancestors + offset - kParent];
+  }
+  void find_ancestors(const Windows& windows, int64_t n_positions);
+
+  Reach reach_;
   std::vector<uint8_t> before_;  // (N,), empty without a window
   std::vector<uint8_t> after_;
+  std::vector<int32_t> ancestors_;  // (N, ancestors) positions, -1 beyond the root
 };
 
 // A feature is a column seen at an offset: the bin of position t is the column's bin at t + offset,
-// and missing where the sequence ends before that. Nothing is copied for a window.
+// or at an ancestor of t, and missing where the sequence ends before that. Nothing is copied for a
+// window.
 //
 // Columns come in two kinds. Full ones are read at every position. Sparse ones have one bin at most
 // positions, their default; only the others are listed, as entries of a position, and what an
@@ -111,7 +157,7 @@ class TreeData {
   uint8_t bin_at(int64_t position, int32_t column) const;
   // The bin of a feature.
   uint8_t bin_at(int64_t position, int32_t column, int offset) const {
-    return room_.holds(position, offset) ? bin_at(position + offset, column) : uint8_t{0};
+    return room_.holds(position, offset) ? bin_at(room_.row(position, offset), column) : uint8_t{0};
   }
 
   // Full columns: the sums of bins 0 .. n_bins of a feature begin at `base` in a histogram.

@@ -22,7 +22,7 @@ class FeatureRows {
 
   // Where in a row a column is, at an offset.
   static int32_t place(const AskedAttributes& asked, int32_t n_dense, int32_t column, int offset) {
-    if (column < n_dense) return (offset + asked.before()) * n_dense + column;
+    if (column < n_dense) return asked.reach().number(offset) * n_dense + column;
     return asked.n_offsets() * n_dense + asked.find(column - n_dense, offset);
   }
 

@@ -55,11 +55,11 @@ const ValueWalker& Forest::value_walker() const {
   return *found;
 }
 
-void Forest::add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,
-                        const double* scores, double* out, int n_threads, Stop& stop) const {
+void Forest::add_scores(const BinTable& bins, const Sequences& sequences, const double* scores,
+                        double* out, int n_threads, Stop& stop) const {
   std::unique_ptr<const Walker> own;
-  walker(bins, own).add_scores(bins, {n_sequences, sequence_offsets, 0, 0},
-                               {n_outputs_, tree_weights_.data(), scores, out}, n_threads, stop);
+  walker(bins, own).add_scores(bins, sequences, {n_outputs_, tree_weights_.data(), scores, out},
+                               n_threads, stop);
 }
 
 }  // namespace hedgerow

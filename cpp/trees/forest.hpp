@@ -34,10 +34,10 @@ class Forest {
   int32_t n_columns() const { return shared_->n_columns; }
 
   // out[t, k] = scores[t, k] + weight * value of the leaf of each tree of output k at position t,
-  // added one after the other in order. Both (N, n_outputs), and they may be the same. The offsets
-  // say where sequences begin and end; the columns of `bins` must be n_columns at least.
-  void add_scores(const BinTable& bins, int64_t n_sequences, const int64_t* sequence_offsets,
-                  const double* scores, double* out, int n_threads, Stop& stop) const;
+  // added one after the other in order. Both (N, n_outputs), and they may be the same. The columns
+  // of `bins` must be n_columns at least.
+  void add_scores(const BinTable& bins, const Sequences& sequences, const double* scores,
+                  double* out, int n_threads, Stop& stop) const;
 
   // Whether the trees can be walked with values.
   bool asks_numbers() const { return shared_->asks_numbers; }
@@ -47,11 +47,10 @@ class Forest {
   }
   // The same scores from values, for trees that ask about numbers alone.
   template <class Value>
-  void add_scores(const ValueTable<Value>& values, int64_t n_sequences,
-                  const int64_t* sequence_offsets, const double* scores, double* out, int n_threads,
-                  Stop& stop) const {
-    value_walker().add_scores(values, {n_sequences, sequence_offsets, 0, 0},
-                              {n_outputs_, tree_weights_.data(), scores, out}, n_threads, stop);
+  void add_scores(const ValueTable<Value>& values, const Sequences& sequences, const double* scores,
+                  double* out, int n_threads, Stop& stop) const {
+    value_walker().add_scores(values, sequences, {n_outputs_, tree_weights_.data(), scores, out},
+                              n_threads, stop);
   }
 
  private:

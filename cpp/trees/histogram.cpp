@@ -79,7 +79,8 @@ void count_slots(const TreeData& data, std::span<const int32_t> positions, const
                  Sum* slots, std::vector<Sum>& outside) {
   const int64_t* offsets = data.entry_offsets();
   const int32_t* entries = data.entries();
-  const int before = data.windows().before, n_offsets = data.n_offsets();
+  const Reach& reach = data.windows();
+  const int n_offsets = data.n_offsets();
   const int64_t n_slots = data.n_slots();
   for (size_t i = 0; i < positions.size(); ++i) {
     const int32_t position = positions[i];
@@ -88,11 +89,12 @@ void count_slots(const TreeData& data, std::span<const int32_t> positions, const
     const bool is_whole = data.room().holds_all(position);
     Sum* of_offset = slots;
     for (int o = 0; o < n_offsets; ++o, of_offset += n_slots) {
-      if (!is_whole && !data.room().holds(position, o - before)) {
+      const int offset = reach.offset(o);
+      if (!is_whole && !data.room().holds(position, offset)) {
         outside[o] += amount;
         continue;
       }
-      const int64_t row = position + o - before;
+      const int64_t row = data.room().row(position, offset);
       const int32_t* end = entries + offsets[row + 1];
       for (const int32_t* entry = entries + offsets[row]; entry < end; entry += together)
         for (int e = 0; e < together; ++e) of_offset[entry[e]] += amount;
@@ -190,11 +192,11 @@ void HistogramBuilder::fill_full(const NodeExamples& examples, std::vector<Sum>&
 }
 
 void HistogramBuilder::fill_outside(const NodeExamples& examples, std::vector<Sum>& outside) const {
-  const int before = data_.windows().before;
+  const Reach& reach = data_.windows();
   for (const int32_t position : examples.positions) {
     if (data_.room().holds_all(position)) continue;
     for (int o = 0; o < data_.n_offsets(); ++o)
-      if (!data_.room().holds(position, o - before)) outside[o] += examples.sums[position];
+      if (!data_.room().holds(position, reach.offset(o))) outside[o] += examples.sums[position];
   }
 }
 

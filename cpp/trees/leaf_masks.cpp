@@ -90,7 +90,7 @@ class LeafMasks::Builder {
     const Hit hit{usual.others(), static_cast<uint32_t>(tree % kGroup), test, default_left};
     of_features_.push_back(
         {group * masks_.asked_.size() + feature, hit.deviates(masks_.other_bins_[feature]), hit});
-    const int64_t place = offset + masks_.asked_.before();
+    const int64_t place = masks_.asked_.reach().number(offset);
     if ((arrays_.outside_left[at] != 0) != default_left)
       of_offsets_.push_back({group * masks_.asked_.n_offsets() + place,
                              true,
@@ -182,9 +182,9 @@ class LeafMasks::Walk {
     std::fill(masks_.begin(), masks_.end(), ~uint64_t{0});
     const AskedAttributes& asked = trees_.asked_;
     if (!room_.holds_all(t)) {
-      const int64_t first = group * asked.n_offsets() + asked.before();
-      for (int offset = -asked.before(); offset <= asked.after(); ++offset)
-        if (!room_.holds(t, offset)) hit_certain(trees_.outside_[first + offset]);
+      const int64_t first = group * asked.n_offsets();
+      for (int o = 0; o < asked.n_offsets(); ++o)
+        if (!room_.holds(t, asked.reach().offset(o))) hit_certain(trees_.outside_[first + o]);
     }
     for (size_t e = entry_offsets_[place]; e < entry_offsets_[place + 1]; ++e) {
       const auto [feature, bin] = entries_[e];

@@ -19,7 +19,9 @@ constexpr int64_t kMaxLaneLeaves = 256;
 bool PositionLanes::suits(const TreeArrays& trees, int32_t n_dense) {
   if (!trees.have_at_most(kMaxLaneLeaves)) return false;
   for (int64_t n = 0; n < trees.n_nodes(); ++n)
-    if (trees.columns[n] >= n_dense || (trees.columns[n] >= 0 && trees.sets[n] >= 0)) return false;
+    if (trees.columns[n] >= n_dense ||
+        (trees.columns[n] >= 0 && (trees.sets[n] >= 0 || trees.offsets[n] >= kParent)))
+      return false;
   return true;
 }
 

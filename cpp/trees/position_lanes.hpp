@@ -19,7 +19,8 @@ namespace hedgerow {
 // Immutable; any number of threads may use it, each with a Block of its own.
 class PositionLanes {
  public:
-  // Whether trees can be walked in this way: dense columns only, no sets, 256 leaves at most.
+  // Whether trees can be walked in this way: dense columns only, no sets, 256 leaves at most, and
+  // no ancestors, which may be far from a block of positions.
   static bool suits(const TreeArrays& trees, int32_t n_dense);
   // Fewer positions than this are sooner walked one by one.
   static constexpr int64_t kFewest = 24;

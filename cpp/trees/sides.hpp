@@ -33,11 +33,13 @@ class Sides {
     };
     if (split_.column >= data_.bins().n_dense)
       return fill_by([&](int32_t t) {
-        return holds(t) ? of_bins_[data_.bin_at(t + offset, split_.column)] : outside;
+        return holds(t) ? of_bins_[data_.bin_at(t, split_.column, offset)] : outside;
       });
     const uint8_t* column = data_.column(split_.column);
     if (offset == 0) return fill_by([&](int32_t t) { return of_bins_[column[t]]; });
-    return fill_by([&](int32_t t) { return holds(t) ? of_bins_[column[t + offset]] : outside; });
+    return fill_by([&](int32_t t) {
+      return holds(t) ? of_bins_[column[data_.room().row(t, offset)]] : outside;
+    });
   }
 
  private:

@@ -365,7 +365,7 @@ class NodeSearch {
 
   bool allows(int32_t column, int32_t offset) const {
     return features_ == nullptr || features_[static_cast<int64_t>(column) * data_.n_offsets() +
-                                             offset + data_.windows().before];
+                                             data_.windows().number(offset)];
   }
 
   void look_at_full(Search<is_monotone>& search, int64_t first, int64_t end) const {
@@ -375,7 +375,7 @@ class NodeSearch {
       const Sum* bins = histogram_.full.data() + feature.base;
       // In a column without missing values bin 0 is what lies outside.
       const Sum outside = data_.may_miss(feature.column)
-                              ? histogram_.outside[feature.offset + data_.windows().before]
+                              ? histogram_.outside[data_.windows().number(feature.offset)]
                               : bins[0];
       search.look_at(describe(feature.column, feature.offset, bins, bins[0] - outside, outside));
     }
@@ -402,7 +402,6 @@ class NodeSearch {
   // offer.
   void look_at_edges(Search<is_monotone>& search) const {
     const BinTable& table = data_.bins();
-    const int before = data_.windows().before;
     const auto is_typical = [&](int32_t column) {
       if constexpr (is_monotone) return monotone_->directions[column] == kAnyWay;
       return true;
@@ -410,15 +409,16 @@ class NodeSearch {
     std::array<Sum, 256> bins;
     for (int o = 0; o < data_.n_offsets(); ++o) {
       const Sum outside = histogram_.outside[o];
+      const int offset = data_.windows().offset(o);
       if (outside.is_empty()) continue;
       for (int32_t column = 0; column < table.n_columns(); ++column) {
-        if (data_.is_full(column) || !allows(column, o - before)) continue;
+        if (data_.is_full(column) || !allows(column, offset)) continue;
         const SlotSum* entry = first_entry(data_, histogram_, column, o);
         if (!has_known(column, o, entry)) continue;
         if (entry == nullptr) {
           std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
           bins[data_.default_bin(column)] = total_ - outside;
-          search.look_at(describe(column, o - before, bins.data(), Sum{}, outside));
+          search.look_at(describe(column, offset, bins.data(), Sum{}, outside));
         }
         if (is_typical(column)) break;
       }
@@ -435,7 +435,6 @@ class NodeSearch {
 
   void look_at_sparse(Search<is_monotone>& search) const {
     const BinTable& table = data_.bins();
-    const int before = data_.windows().before;
     const std::vector<SlotSum>& slots = histogram_.sparse;
     std::array<Sum, 256> bins;
     for (size_t i = 0; i < slots.size();) {
@@ -449,8 +448,9 @@ class NodeSearch {
         bins[data_.slot_bin(column, slots[i].place - o * data_.n_slots())] = slots[i].sum;
         bins[usual] -= slots[i].sum;
       }
-      if (allows(column, o - before))
-        search.look_at(describe(column, o - before, bins.data(), bins[0], histogram_.outside[o]));
+      const int offset = data_.windows().offset(o);
+      if (allows(column, offset))
+        search.look_at(describe(column, offset, bins.data(), bins[0], histogram_.outside[o]));
     }
   }
 

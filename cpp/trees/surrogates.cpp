@@ -36,7 +36,7 @@ class SurrogateSearch {
     if (column == split_.column && offset == split_.offset) return false;
     if (directions_ != nullptr && directions_[column] != kAnyWay) return false;
     return features_ == nullptr || features_[static_cast<int64_t>(column) * data_.n_offsets() +
-                                             offset + data_.windows().before];
+                                             data_.windows().number(offset)];
   }
 
   void look_at_full() {
@@ -63,7 +63,7 @@ class SurrogateSearch {
       const int32_t end = o * data_.n_slots() + data_.end_slot(column);
       const size_t first = i;
       while (i < slots.size() && slots[i].place < end) ++i;
-      const int32_t offset = o - data_.windows().before;
+      const int32_t offset = data_.windows().offset(o);
       if (!allows(column, offset)) continue;
       const Weights all = weights_of(node_.all, column, o, first, i);
       const Weights missing = weights_of(node_.missing, column, o, first, i);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "require.hpp"
+#include "trees/data.hpp"
 
 namespace hedgerow {
 namespace {
@@ -40,8 +41,7 @@ void check_surrogates(const TreeArrays& trees, int32_t n_columns) {
   for (size_t i = 0; i < n; ++i) {
     require(trees.surrogate_columns[i] >= 0 && trees.surrogate_columns[i] < n_columns,
             "the column of a surrogate is out of range");
-    require(trees.surrogate_offsets[i] >= -255 && trees.surrogate_offsets[i] <= 255,
-            "the offset of a surrogate is out of range");
+    require(is_offset(trees.surrogate_offsets[i]), "the offset of a surrogate is out of range");
     require(trees.surrogate_sets[i] >= -1 && trees.surrogate_sets[i] < trees.n_sets(),
             "the set of a surrogate is out of range");
   }
@@ -73,8 +73,7 @@ void check_tree(const TreeArrays& trees, int64_t i, int32_t n_columns) {
     require_of_tree(
         trees.fractions.empty() || (trees.fractions[at] >= 0.0f && trees.fractions[at] <= 1.0f), i,
         "a fraction is not between 0 and 1");
-    require_of_tree(trees.offsets[at] >= -255 && trees.offsets[at] <= 255, i,
-                    "an offset is out of range");
+    require_of_tree(is_offset(trees.offsets[at]), i, "an offset is out of range");
     require_of_tree(trees.sets[at] >= -1 && trees.sets[at] < trees.n_sets(), i,
                     "a set of bins is out of range");
     require_of_tree(trees.sets[at] >= 0 || trees.cuts[at] >= 1 || trees.missing_left[at], i,

@@ -18,7 +18,7 @@ struct TreeArrays {
   std::vector<int32_t> outputs;           // (T,) the output whose score a tree adds to
   // By node:
   std::vector<int32_t> columns;       // column that a split asks about, -1 for a leaf
-  std::vector<int32_t> offsets;       // where in the window the column is looked at
+  std::vector<int32_t> offsets;       // where the column is looked at, see kParent
   std::vector<uint8_t> cuts;          // bins 1 to this one go left; 0 with a set
   std::vector<uint8_t> missing_left;  // whether bin 0 does, without a set
   std::vector<uint8_t> outside_left;  // whether positions beyond the ends of a sequence do

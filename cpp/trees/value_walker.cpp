@@ -108,19 +108,19 @@ class ValueWalker::Walk {
 };
 
 template <class Value>
-void ValueWalker::add_scores(const ValueTable<Value>& values, const Windows& sequences,
+void ValueWalker::add_scores(const ValueTable<Value>& values, const Sequences& sequences,
                              const ScoreTable& table, int n_threads, Stop& stop) const {
-  const Room room({sequences.n_sequences, sequences.offsets, before_, after_}, values.n_positions);
+  const Room room({sequences, {before_, after_}}, values.n_positions);
   const auto cuts = read_cuts<Compared<Value>>(values.cuts);
   walk_blocks(values.n_positions, table, n_threads, stop,
               [&] { return Walk<Value>(*this, values, cuts, room, table); });
 }
 
-template void ValueWalker::add_scores(const ValueTable<float>&, const Windows&, const ScoreTable&,
+template void ValueWalker::add_scores(const ValueTable<float>&, const Sequences&, const ScoreTable&,
                                       int, Stop&) const;
-template void ValueWalker::add_scores(const ValueTable<double>&, const Windows&, const ScoreTable&,
-                                      int, Stop&) const;
-template void ValueWalker::add_scores(const ValueTable<uint8_t>&, const Windows&, const ScoreTable&,
-                                      int, Stop&) const;
+template void ValueWalker::add_scores(const ValueTable<double>&, const Sequences&,
+                                      const ScoreTable&, int, Stop&) const;
+template void ValueWalker::add_scores(const ValueTable<uint8_t>&, const Sequences&,
+                                      const ScoreTable&, int, Stop&) const;
 
 }  // namespace hedgerow

@@ -40,9 +40,9 @@ class ValueWalker {
 
   explicit ValueWalker(const TreeArrays& trees);
 
-  // See Forest::add_scores. The window is that of the trees, whatever `sequences` say of it.
+  // See Forest::add_scores.
   template <class Value>
-  void add_scores(const ValueTable<Value>& values, const Windows& sequences,
+  void add_scores(const ValueTable<Value>& values, const Sequences& sequences,
                   const ScoreTable& table, int n_threads, Stop& stop) const;
 
  private:

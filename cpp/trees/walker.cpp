@@ -53,7 +53,8 @@ Walker::Walker(const TreeArrays& trees, const BinTable& bins)
     return;
   }
   if (PositionLanes::suits(trees, n_dense_))
-    lanes_ = std::make_unique<const PositionLanes>(trees, asked_.before(), asked_.after());
+    lanes_ =
+        std::make_unique<const PositionLanes>(trees, asked_.reach().before, asked_.reach().after);
   lay_out();
 }
 
@@ -198,10 +199,9 @@ class Walker::Walk {
   std::optional<PositionLanes::Block> lanes_;
 };
 
-void Walker::add_scores(const BinTable& bins, const Windows& sequences, const ScoreTable& table,
+void Walker::add_scores(const BinTable& bins, const Sequences& sequences, const ScoreTable& table,
                         int n_threads, Stop& stop) const {
-  const Room room({sequences.n_sequences, sequences.offsets, asked_.before(), asked_.after()},
-                  bins.n_positions);
+  const Room room({sequences, asked_.reach()}, bins.n_positions);
   if ((fractions_ || surrogates_) && has_missing(bins)) {
     if (fractions_) return fractions_->add_scores(bins, room, table, n_threads, stop);
     return surrogates_->add_scores(bins, room, table, n_threads, stop);

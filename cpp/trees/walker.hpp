@@ -33,8 +33,8 @@ class Walker {
     return n_dense_ == bins.n_dense && (masks_ == nullptr || masks_->fits(bins));
   }
 
-  // See Forest::add_scores. The window is that of the trees, whatever `sequences` say of it.
-  void add_scores(const BinTable& bins, const Windows& sequences, const ScoreTable& table,
+  // See Forest::add_scores.
+  void add_scores(const BinTable& bins, const Sequences& sequences, const ScoreTable& table,
                   int n_threads, Stop& stop) const;
 
  private:

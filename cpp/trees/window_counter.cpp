@@ -72,7 +72,8 @@ WindowCounter::WindowCounter(const TreeData& data, Crew& crew, Stop& stop)
 
 // An addition of vectors takes as long as about two of numbers.
 bool WindowCounter::suits(int64_t n_examples) const {
-  return data_.n_offsets() >= 3 && 6 * n_examples >= data_.bins().n_positions &&
+  return data_.windows().ancestors == 0 && data_.n_offsets() >= 3 &&
+         6 * n_examples >= data_.bins().n_positions &&
          (!data_.has_sparse() || data_.n_slots() <= kMaxSlots);
 }
 

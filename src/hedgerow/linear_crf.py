@@ -72,6 +72,10 @@ class LinearCRF(Estimator):
         0.01 for "max_margin".
     min_count : int, default 0
         Leave out attributes that occur at fewer than this many training positions.
+    ancestors : int, default 0
+        Give positions the attributes of so many of their ancestors too, in data with `parents`: 1,
+        those of the parent, such as ``word=the[parent]``; 2, ``word=the[grandparent]`` too, then
+        ``word=the[parent^3]`` and so on. X stays as it is; what grows is the number of attributes.
     all_pairs : bool, default False
         Give every attribute a weight for every label, as CRF++ and Wapiti do (CRFsuite's
         ``feature.possible_states``, sklearn-crfsuite's ``all_possible_states``); else only for
@@ -145,6 +149,7 @@ class LinearCRF(Estimator):
         max_iter: int = 1000,
         tol: float | None = None,
         min_count: int = 0,
+        ancestors: int = 0,
         all_pairs: bool = False,
         transition_attributes: bool | str = False,
         pattern_attributes: bool | str = False,
@@ -181,6 +186,7 @@ class LinearCRF(Estimator):
         self.max_iter = max_iter
         self.tol = tol
         self.min_count = min_count
+        self.ancestors = ancestors
         self.all_pairs = all_pairs
         self.transition_attributes = transition_attributes
         self.pattern_attributes = pattern_attributes

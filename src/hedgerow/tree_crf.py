@@ -37,6 +37,7 @@ from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.stopping import Callback
 from hedgerow.trees.forest import importances, tree_rounds
 from hedgerow.trees.missing import MissingMethod
+from hedgerow.trees.places import name_places
 from hedgerow.trees.sampling import NegativeWeight
 from hedgerow.trees.table import tree_table
 
@@ -87,9 +88,15 @@ class TreeCRF(Estimator):
         (``max_leaves`` - 1) bytes for each column at each position of the window, 60 KiB by
         default; with ``max_depth`` alone they are ``max_depth`` in place of ``max_leaves`` - 1.
         Columns in which one value is more frequent than all others take less.
+    ancestors : int, default 0
+        How many ancestors of a position a tree looks at, in data with `parents`: 1 is the parent,
+        2 the grandparent too, and so on. No value is copied for it, as for `window`, which looks
+        at neighbours in the order of the sequence. Beyond a root is outside, as beyond the ends of
+        a sequence. Splits name such features ``tag[parent]``, ``tag[grandparent]``,
+        ``tag[parent^3]``.
     colsample_bytree, colsample_bynode : float, default 1.0
-        Share of the features, columns at all positions of the window, that a tree may use; and of
-        these, that a split may.
+        Share of the features, columns at all positions of the window and at all ancestors, that a
+        tree may use; and of these, that a split may.
     monotone_constraints : dict, list or None, default None
         Odds that never fall, or never rise, as a column of numbers rises.
         ``{"speed": {"running": 1}}``: the odds of "running" against every other label never fall
@@ -237,6 +244,7 @@ class TreeCRF(Estimator):
         max_step: float | None = 1.0,
         max_bins: int = 255,
         window: int | tuple[int, int] = 0,
+        ancestors: int = 0,
         colsample_bytree: float = 1.0,
         colsample_bynode: float = 1.0,
         monotone_constraints: MonotoneConstraints = None,
@@ -292,6 +300,7 @@ class TreeCRF(Estimator):
         self.max_step = max_step
         self.max_bins = max_bins
         self.window = window
+        self.ancestors = ancestors
         self.colsample_bytree = colsample_bytree
         self.colsample_bynode = colsample_bynode
         self.monotone_constraints = monotone_constraints
@@ -369,7 +378,8 @@ class TreeCRF(Estimator):
     def importances(self) -> Any:
         """Gain of the splits on each column, as a table: feature, offset, gain.
 
-        The offset says where in the window the column is looked at. Only what is in use is listed,
+        The offset says where in the window the column is looked at; columns of ancestors are
+        features of their own, ``speed[parent]`` for example. Only what is in use is listed,
         the largest gain first; a surrogate has no gain of its own. `set_output` chooses the form in
         which tables are returned.
         """
@@ -378,11 +388,12 @@ class TreeCRF(Estimator):
         rows, columns = np.nonzero(gains)
         order = np.argsort(-gains[rows, columns], kind="stable")
         names = np.array(self._trees.columns.asked_names(), dtype=np.object_)
+        features, shown = name_places(names[columns[order]], offsets[rows[order]])
         return self._give(
             Table(
                 {
-                    "feature": names[columns[order]],
-                    "offset": offsets[rows[order]],
+                    "feature": features,
+                    "offset": shown,
                     "gain": gains[rows, columns][order],
                 }
             )
@@ -404,7 +415,9 @@ class TreeCRF(Estimator):
         -------
         hedgerow.tables.Table, or a DataFrame
             ``round`` and ``label`` of the tree, ``node`` within it (0 is the root), ``feature`` and
-            ``offset`` in the window that a split asks about, ``question`` in words, ``threshold``
+            ``offset`` in the window that a split asks about (where trees ask about ancestors, these
+            are part of the feature's name, and ``ancestor`` counts generations, 0 for none),
+            ``question`` in words, ``threshold``
             below which values say yes (NaN if that is not the question), ``categories`` that say
             yes (a tuple, or None), ``left`` and ``right``, the nodes of those that say yes and no,
             ``missing``, "left" or "right", where missing values go, or "both" with the share of

@@ -34,6 +34,7 @@ SHARED = {
     "pattern_lambda": [0.5, 1.0],
     "order": 2,
     "min_pattern_count": 2,
+    "ancestors": 0,
     "label_patterns": None,
     "constraints": None,
     "allowed": None,

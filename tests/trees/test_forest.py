@@ -419,7 +419,7 @@ def put(name, place, value):
         (put("columns", 0, 2), "tree 0: a column is out of range"),
         (put("columns", 2, 2**31 - 1), "tree 0: a column is out of range"),
         (put("columns", 1, -2), "tree 0: a column is below -1"),
-        (put("offsets", 0, 256), "tree 0: an offset is out of range"),
+        (put("offsets", 0, 511), "tree 0: an offset is out of range"),
         (put("offsets", 2, -256), "tree 0: an offset is out of range"),
         (put("offsets", 2, -(2**31)), "tree 0: an offset is out of range"),
         (put("sets", 2, 1), "tree 0: a set of bins is out of range"),
@@ -496,7 +496,7 @@ SURROGATES = {
         ),
         ({"surrogate_columns": np.array([1, 2], np.int32)}, "the column of a surrogate is out"),
         ({"surrogate_columns": np.array([1, -1], np.int32)}, "the column of a surrogate is out"),
-        ({"surrogate_offsets": np.array([0, 256], np.int32)}, "the offset of a surrogate is out"),
+        ({"surrogate_offsets": np.array([0, 511], np.int32)}, "the offset of a surrogate is out"),
         ({"surrogate_sets": np.array([1, -1], np.int32)}, "the set of a surrogate is out of range"),
     ],
 )

@@ -102,6 +102,7 @@ class TreeParameters(LabelParameters, Protocol):
     max_step: float | None
     max_bins: int
     window: int | tuple[int, int]
+    ancestors: int
     colsample_bytree: float
     colsample_bynode: float
     monotone_constraints: MonotoneConstraints
@@ -250,6 +251,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     check_column_parameters(crf.monotone_constraints, crf.interaction_constraints)
     check_max_bins(crf.max_bins)
     read_window(crf.window)
+    check_number("ancestors", crf.ancestors, minimum=0, maximum=MAX_REACH, integer=True)
     for name in ("newton", "stratified"):
         check_choice(name, getattr(crf, name), (True, False))
     check_choice("curvature", crf.curvature, ("mixing", "exact", "length"))

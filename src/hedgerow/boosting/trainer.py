@@ -152,7 +152,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return Booster(
             self.scoring,
             binned,
-            _core.TreeData(binned.bins, *read_window(self.crf.window), self.settings.n_threads),
+            self._lay_out(binned.bins),
             self.data,
             replace(self.settings, sampling=sampling),
             self.schedule,
@@ -160,6 +160,12 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             self.n_before + self.n_steps,
             state,
         )
+
+    def _lay_out(self, bins: _core.Bins) -> _core.TreeData:
+        """Bins as trees are grown from, at the places that features are looked at."""
+        before, after = read_window(self.crf.window)
+        ancestors = int(self.crf.ancestors)
+        return _core.TreeData(bins, before, after, ancestors, self.settings.n_threads)
 
     def _read_settings(self) -> Settings:
         crf, data = self.crf, self.data

@@ -86,12 +86,14 @@ class Comparison:
         known = set(model.classes_.tolist())
         with telling(f"{file}: "):
             for decode in DECODERS:
-                found = [labels.tolist() for labels in model.predict(batch.X, decode=decode)]
+                labels_of = model.predict(batch.X, decode=decode, **batch.graph)
+                found = [labels.tolist() for labels in labels_of]
                 self.n_right[decode] += sum(map(sum, find_right(batch.y, found)))
                 if decode == self.decode:
                     self.y_pred += found
             heard = [[label if label in known else None for label in y] for y in batch.y]
-            self.log_likelihood += float(model.log_likelihood(batch.X, heard).sum())
+            log_likelihoods = model.log_likelihood(batch.X, heard, **batch.graph)
+            self.log_likelihood += float(log_likelihoods.sum())
         self.y_true += batch.y
         self.n_unknown += sum(
             label not in known and label is not None for y in batch.y for label in y

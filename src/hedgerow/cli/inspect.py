@@ -182,27 +182,34 @@ def explain(model: Any, options: argparse.Namespace) -> str:
     file = display_name(options.file)
     label = find_label(model, "--label", options.label)
     against = find_label(model, "--against", options.against)
-    x = find_sequence(options, recipe_of(model, options.model, options.file))
+    x, parents = find_sequence(options, recipe_of(model, options.model, options.file))
     if not 0 <= options.position < len(x):
         raise CommandError(
             f"--position is {options.position} and sequence {options.sequence} of "
             f"{file} has {count_of(len(x), 'position')}; they are counted from 0"
         )
     with telling(f"{file}: "):
-        return str(
-            model.explain(x, options.position, label=label, against=against, decode=options.decode)
+        explanation = model.explain(
+            x,
+            options.position,
+            label=label,
+            against=against,
+            decode=options.decode,
+            parents=parents,
         )
+        return str(explanation)
 
 
-def find_sequence(options: argparse.Namespace, recipe: Recipe) -> Any:
-    """One sequence of a file; what comes after it is not read."""
+def find_sequence(options: argparse.Namespace, recipe: Recipe) -> tuple[Any, list[Any] | None]:
+    """One sequence of a file, and its parents if it has any; what comes after it is not read."""
     from hedgerow.files import display_name, stream_file
 
     n_before = 0
     with telling():
         for batch in stream_file(options.file, recipe, may_lack_groups=True):
             if 0 <= options.sequence < n_before + batch.n_sequences:
-                return batch.X[options.sequence - n_before]
+                number = options.sequence - n_before
+                return batch.X[number], None if batch.parents is None else batch.parents[number]
             n_before += batch.n_sequences
     raise CommandError(
         f"--sequence is {options.sequence} and {display_name(options.file)} has "

@@ -52,7 +52,13 @@ def run(options: argparse.Namespace) -> None:
             data = read_file(options.file, recipe_of(model, options.model, options.file))
             with telling(f"{display_name(options.file)}: "):
                 notes = write_report(
-                    model, options.output, data.X, data.y, title=title, decode=options.decode
+                    model,
+                    options.output,
+                    data.X,
+                    data.y,
+                    title=title,
+                    decode=options.decode,
+                    parents=data.parents,
                 )
     for note in notes:
         tell(f"warning: {note}")

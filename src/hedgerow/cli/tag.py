@@ -138,12 +138,12 @@ def label_batch(
     """The further columns of some sequences; as text, unless they are `named` and so have types."""
     known = None if options.known is None else read_known(model, batch)
     if options.k_best is not None:
-        found = model.predict_k_best(batch.X, options.k_best, known=known)
+        found = model.predict_k_best(batch.X, options.k_best, known=known, **batch.graph)
         return best_columns(found, batch, options.k_best, named)
-    predicted = model.predict(batch.X, known=known, decode=options.decode)
+    predicted = model.predict(batch.X, known=known, decode=options.decode, **batch.graph)
     columns = {"predicted": predicted}
     if options.marginals or options.all_marginals:
-        marginals = model.predict_marginals(batch.X, known=known)
+        marginals = model.predict_marginals(batch.X, known=known, **batch.graph)
         columns["probability"] = [
             as_written(pick(model, both, labels), named)
             for both, labels in zip(marginals, predicted, strict=True)

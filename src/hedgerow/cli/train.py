@@ -46,12 +46,16 @@ EXAMPLES = """\
   hedgerow train days.csv -m days.hedgerow --group day --label activity
   hedgerow train days.parquet -m days.hedgerow --group day --label activity \\
       --dev other.parquet --window 2 --early-stopping 20
+  hedgerow train en.conllu -m relations.hedgerow --label DEPREL --heads \\
+      --features FORM,UPOS
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
 """
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
     "callbacks": "callbacks are functions, which only Python code can pass",
     "group_column": "the column of a table that tells sequences apart is named by --group",
+    "parents_column": "the column of heads is named by --heads",
+    "parents_format": "--heads counts from 1, with 0 for a root",
 }
 
 
@@ -123,6 +127,12 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         help="trees: positions to look at on each side, or before and after; 0",
     )
     add(
+        "--ancestors",
+        type=int,
+        metavar="N",
+        help="with --heads: look at so many ancestors of a position too, 1 for its parent; 0",
+    )
+    add(
         "--transitions",
         choices=("weights", "trees"),
         help="trees: whether trees may ask about the labels before a position, or a weight for "
@@ -173,6 +183,14 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
         help="columns to learn from, with commas between them; all others unless given",
     )
     add(
+        "--heads",
+        nargs="?",
+        const="HEAD",
+        metavar="COL",
+        help="labels depend on those of parents, not of the positions before: column of each "
+        "position's head in its sequence, from 1 on, 0 for a root; HEAD unless given",
+    )
+    add(
         "--template",
         metavar="FILE",
         help="CoNLL columns: attributes to make of them, in the language of CRF++ (U00:%%x[-1,0])",
@@ -193,6 +211,7 @@ def run(options: argparse.Namespace) -> None:
             group=options.group,
             features=options.features,
             template=options.template,
+            heads=options.heads,
         )
     model = make_model(options, recipe)
     with telling():
@@ -263,6 +282,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         "early_stopping_rounds": options.early_stopping,
         "order": options.order,
         "window": options.window,
+        "ancestors": options.ancestors,
         "transitions": options.transitions,
         "constraints": options.constraints,
         "decode": options.decode,
@@ -283,6 +303,10 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
             "early_stopping_rounds needs a file to stop by if validation_fraction is None; name "
             "one with --dev, or give a share of TRAIN to hold out: --set validation_fraction=0.1"
         )
+    if recipe.heads is not None:
+        parameters["parents_format"] = "conllu"
+    elif parameters.get("ancestors"):
+        raise CommandError("--ancestors needs the parents of positions; name their column: --heads")
     verbose = {"verbose": 0 if options.quiet else 1}
     with telling("--set: "):
         return estimator(**(verbose | from_template | parameters))
@@ -296,7 +320,10 @@ def fit(
 
     extras: dict[str, Any] = {}
     names = name_files(list(dev))
-    sets = {names[file]: (batch.X, batch.y) for file, batch in dev.items()}
+    sets = {
+        names[file]: (batch.X, batch.y, None, batch.parents)[: 2 if batch.parents is None else 4]
+        for file, batch in dev.items()
+    }
     if sets:
         extras["eval_set"] = sets if len(sets) > 1 else list(sets.values())
     if options.checkpoint is not None:
@@ -313,7 +340,7 @@ def fit(
     }
     try:
         with naming(places):
-            model.fit(data.X, data.y, sample_weight=data.weights, **extras)
+            model.fit(data.X, data.y, sample_weight=data.weights, **data.graph, **extras)
     except (ValueError, TypeError) as error:
         message = str(error)
         for place, file in places.items():
@@ -372,7 +399,8 @@ def summarise(
     print(describe_features(recipe))
     print(f"{type(model).__name__}: {describe_training(model)}")
     for name, batch in dev.items():
-        print(f"{display_name(name)}: {describe_scores(batch.y, model.predict(batch.X))}")
+        predicted = model.predict(batch.X, **batch.graph)
+        print(f"{display_name(name)}: {describe_scores(batch.y, predicted)}")
     if "validation_accuracy" in model.history_:
         best = best_step(model)
         assert best is not None

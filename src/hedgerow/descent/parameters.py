@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hedgerow.linear.ancestor_attributes import MAX_ANCESTORS
 from hedgerow.objectives import Objective, TrainingObjective
 from hedgerow.parameters import (
     check_choice,
@@ -29,6 +30,7 @@ class LinearParameters(LabelParameters, Protocol):
     max_iter: int
     tol: float | None
     min_count: int
+    ancestors: int
     all_pairs: bool
     transition_attributes: bool | str
     pattern_attributes: bool | str
@@ -40,6 +42,7 @@ def check_linear_parameters(crf: LinearParameters, objective: TrainingObjective)
     """Raise ValueError or TypeError for a parameter of weights or iterations that is wrong."""
     check_number("reg_lambda", crf.reg_lambda, minimum=0)
     check_number("reg_alpha", crf.reg_alpha, minimum=0)
+    check_number("ancestors", crf.ancestors, minimum=0, maximum=MAX_ANCESTORS, integer=True)
     check_number("max_iter", crf.max_iter, minimum=1, integer=True)
     if crf.warm_iter is not None:
         check_number("warm_iter", crf.warm_iter, minimum=0, integer=True)

@@ -106,6 +106,8 @@ class Solver(Update[Attributed]):
         The stages.
     given
         Potentials that are not learnt.
+    n_ancestors
+        From how many ancestors positions have attributes too.
     """
 
     def __init__(
@@ -115,8 +117,10 @@ class Solver(Update[Attributed]):
         state: SolverState,
         plan: Plan,
         given: Sequence[Potential] = (),
+        n_ancestors: int = 0,
     ) -> None:
         self.loss_function = loss
+        self.n_ancestors = n_ancestors
         self.given = given
         self.index = index
         self.state = state
@@ -200,7 +204,7 @@ class Solver(Update[Attributed]):
     def _potentials(self, weights: Vector) -> tuple[AttributeWeights, PatternWeights]:
         unscaled = self.loss_function.scaling.unscale(weights)
         own, patterns = self.loss_function.split(unscaled)
-        return AttributeWeights(own, self.index), PatternWeights(patterns)
+        return AttributeWeights(own, self.index, self.n_ancestors), PatternWeights(patterns)
 
     def _iterate(self) -> Iterator[tuple[Vector, float]]:
         """Weights, in the units of the loss, and their loss after each iteration of all stages."""

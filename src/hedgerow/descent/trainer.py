@@ -17,7 +17,8 @@ from hedgerow.descent.scaling import Scaling
 from hedgerow.descent.solver import Attributed, Plan, Solver
 from hedgerow.descent.solver_state import SolverState
 from hedgerow.descent.warm_start import start_from
-from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare
+from hedgerow.linear.ancestor_attributes import AncestorAttributes
+from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare, learn_attributes
 from hedgerow.linear.tables import describe_weight
 from hedgerow.linear.weights import LinearLayout, WeightLayout
 from hedgerow.model import Model
@@ -70,8 +71,12 @@ class DescentTrainer(Trainer[Attributed, Solver]):
             self.scores = score_at_once(
                 self.given, sequences, data.trellis, self.shape, self.n_threads
             )
-        rows = attribute_rows(sequences, labelled.index, grow=True)
-        self.rows, index = drop_rare(rows, labelled.index, crf.min_count)
+        index, n_ancestors = labelled.index, int(crf.ancestors)
+        if n_ancestors:  # whose attributes get numbers in an index of their own
+            index = _core.StringIndex.from_arrays(*index.to_arrays())
+        rows = learn_attributes(sequences, index, n_ancestors)
+        self.rows, index = drop_rare(rows, index, crf.min_count, n_ancestors)
+        self.ancestors = AncestorAttributes.of(index, n_ancestors) if n_ancestors else None
         self.data = data = replace(data, index=index)
         self.layout = self._layout()
         self.penalties = self._penalties()
@@ -90,7 +95,7 @@ class DescentTrainer(Trainer[Attributed, Solver]):
 
     def prepare(self, sequences: Sequences) -> Attributed:
         """As rows of attributes."""
-        rows = attribute_rows(sequences, self.data.index)
+        rows = attribute_rows(sequences, self.data.index, ancestors=self.ancestors)
         adders = prepare(self.given, sequences, self.data.trellis, self.shape, self.n_threads)
         return Attributed(rows, sequences.offsets, sequences.parents, adders)
 
@@ -161,7 +166,7 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         )
         del self.rows  # the loss has its own copy, made for its purpose
         _core.release_memory()
-        return Solver(loss, self.data.index, state, self.plan, self.given)
+        return Solver(loss, self.data.index, state, self.plan, self.given, int(self.crf.ancestors))
 
     def _plan(self) -> Plan:
         crf, objective = self.crf, self.objective

@@ -20,7 +20,7 @@ from hedgerow.counting import count_of
 from hedgerow.encode.codes import is_missing
 from hedgerow.encode.set_apart import PARENTS, check_column
 from hedgerow.parameters import check_choice
-from hedgerow.sequences import Sequences
+from hedgerow.sequences import Schema, Sequences
 
 ParentsFormat = Literal["zero_based", "conllu"]
 FORMATS = ("zero_based", "conllu")
@@ -30,6 +30,23 @@ NO_PARENT = np.iinfo(np.int64).min
 
 CONLLU = "If these are heads of CoNLL-U, counted from 1 with 0 for a root, set "
 ZERO_BASED = "If they are counted from 0, with -1 for a root, set parents_format='zero_based'"
+
+
+class ParentsError(ValueError):
+    """A parent is not what it should be.
+
+    Attributes
+    ----------
+    position : int
+        Whose parent it is, counted through all sequences.
+    reason : str
+        What is wrong with it, without where it is.
+    """
+
+    def __init__(self, where: str, position: int, reason: str) -> None:
+        super().__init__(f"{where} {reason}")
+        self.position = position
+        self.reason = reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +83,13 @@ class GivenParents:
         reader = _Reader(sequences, name, self.format)
         schema = replace(sequences.schema, has_parents=True)
         return replace(sequences, schema=schema, parents=reader.read(values))
+
+
+def check_parents(parents: list[list[Any]], format: ParentsFormat) -> None:
+    """Raise `ParentsError` if the parents of some sequences are wrong."""
+    offsets = np.cumsum([0, *map(len, parents)], dtype=np.int64)
+    sequences = Sequences(offsets, Schema("items", 0, None, ()), None, None, (), flat=False)
+    _Reader(sequences, "parents", format).read(parents)
 
 
 def take_out_key(sequences: list[Any], key: str | int) -> tuple[list[list[Any]], list[Any]]:
@@ -199,9 +223,10 @@ class _Reader:
         return int(value)
 
     def _refuse_value(self, t: int, value: Any) -> NoReturn:
-        raise ValueError(
-            f"{self._where(t)} is {value!r}; expected the place of the parent in its sequence, a "
-            f"whole number, or {self._root} for a root"
+        self._refuse(
+            t,
+            f"is {value!r}; expected the place of the parent in its sequence, a whole number, or "
+            f"{self._root} for a root",
         )
 
     def _check_range(
@@ -217,18 +242,19 @@ class _Reader:
         t = int(wrong.argmax())
         length = int(lengths[t])
         span = f"0 to {length - 1}" if self.format == "zero_based" else f"1 to {length}"
-        raise ValueError(
-            f"{self._where(t)} is {given[t]}, but its sequence has "
-            f"{count_of(length, 'position')}; expected {span}, counted within the sequence, or "
-            f"{self._root} for a root{self._hint(t, given)}"
+        self._refuse(
+            t,
+            f"is {given[t]}, but its sequence has {count_of(length, 'position')}; expected {span}, "
+            f"counted within the sequence, or {self._root} for a root{self._hint(t, given)}",
         )
 
     def _check_itself(self, given: NDArray[np.int64], wrong: NDArray[np.bool_]) -> None:
         if wrong.any():
             t = int(wrong.argmax())
-            raise ValueError(
-                f"{self._where(t)} is {given[t]}, the position itself; expected another one, or "
-                f"{self._root} for a root{self._hint(t, given)}"
+            self._refuse(
+                t,
+                f"is {given[t]}, the position itself; expected another one, or {self._root} for a "
+                f"root{self._hint(t, given)}",
             )
 
     def _check_cycles(
@@ -257,11 +283,14 @@ class _Reader:
             cycle.append(following)
         places = [str(t - begin) for t in cycle]
         ends = "..." if int(parents[cycle[-1]]) + begin != first else places[0]
-        raise ValueError(
-            f"{self._where(first)} leads back to it: {' -> '.join([*places, ends])}, positions "
-            "counted from 0; parents must lead to a root, without a cycle"
-            f"{self._hint(first, given)}"
+        self._refuse(
+            first,
+            f"leads back to it: {' -> '.join([*places, ends])}, positions counted from 0; parents "
+            f"must lead to a root, without a cycle{self._hint(first, given)}",
         )
+
+    def _refuse(self, t: int, reason: str) -> NoReturn:
+        raise ParentsError(self._where(t), t, reason)
 
     @property
     def _root(self) -> str:

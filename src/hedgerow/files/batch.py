@@ -27,6 +27,8 @@ class Batch:
         asked for.
     weights : list of float, or None
         How much each sequence counts, where the file says so.
+    parents : list of lists, or None
+        Heads of the positions, counted from 1 with 0 for a root, where the recipe names a column.
     """
 
     X: Sequence[Any]
@@ -34,6 +36,12 @@ class Batch:
     rows: Any
     known: list[list[Any]] | None = None
     weights: list[float] | None = None
+    parents: list[list[Any]] | None = None
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """What estimators have to know of tree-shaped graphs, as arguments of their methods."""
+        return {} if self.parents is None else {"parents": self.parents}
 
     @property
     def n_sequences(self) -> int:

@@ -19,6 +19,7 @@ from hedgerow.files.cells import to_cells
 from hedgerow.files.chunks import Chunk, decode, read_chunks
 from hedgerow.files.columns import find_column, number_columns
 from hedgerow.files.errors import FileError, Path
+from hedgerow.files.heads import read_heads
 from hedgerow.files.recipe import Recipe
 from hedgerow.files.request import Request
 from hedgerow.files.source import Source
@@ -226,11 +227,20 @@ def _to_batch(lines: Lines, template: Template, request: Request) -> Batch:
     columns = list(zip(*lines.cells, strict=True))
     label = request.recipe.label if request.labels else None
     known = None if request.known is None else _find_known(request, request.known, len(columns))
-    wanted = {*template.columns, *(number for number in (label, known) if number is not None)}
+    heads = request.recipe.heads
+    named = (number for number in (label, known, heads) if number is not None)
+    wanted = {*template.columns, *named}
     texts = {number: decode(columns[number], request.path, lines.number) for number in wanted}
     y = None if label is None else cut(_read_labels(texts[label]), lines.offsets)
     hints = None if known is None else cut([text or None for text in texts[known]], lines.offsets)
-    return Batch(template.expand(texts, lines.offsets), y, lines, hints)
+    parents = None
+    if heads is not None:
+        parents = read_heads(
+            texts[heads],
+            lines.offsets,
+            lambda position, what: FileError(request.path, what, lines.number(position)),
+        )
+    return Batch(template.expand(texts, lines.offsets), y, lines, hints, parents=parents)
 
 
 def _find_known(request: Request, known: int | str, width: int) -> int:

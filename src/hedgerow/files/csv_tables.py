@@ -56,11 +56,10 @@ def stream_csv(request: Request) -> Iterator[Batch]:
         return
     header = Header(request.path, text, request.recipe.delimiter)
     columns = TableColumns(request, header.names)
-    types = columns.types | ({} if columns.group is None else {columns.group: pa.string()})
+    texts = (columns.group, columns.known, columns.heads)
+    types = columns.types | {name: pa.string() for name in texts if name is not None}
     if columns.label is not None:
         types[columns.label] = columns.label_type
-    if columns.known is not None:
-        types[columns.known] = pa.string()
     parts = (
         _read_rows(rows, lines, header, types, request.path)
         for rows, lines in records.stream(columns.n_rows)

@@ -135,7 +135,7 @@ def _to_table(rows: Rows, columns: TableColumns) -> pa.Table:
     if columns.label is not None:
         found[columns.label] = rows.column(columns.label, columns.label_type)
     # Ids may be numbers in one file and text in another.
-    for name in (columns.group, columns.known):
+    for name in (columns.group, columns.known, columns.heads):
         if name is not None:
             values = [row.get(name) for row in rows.objects]
             texts = [None if value is None else str(value) for value in values]

@@ -61,6 +61,7 @@ def read_file(
         None,
         _join([batch.known for batch in batches]),
         _only_if_needed(_join([batch.weights for batch in batches])),
+        _join([batch.parents for batch in batches]),
     )
 
 

@@ -43,6 +43,8 @@ class Recipe:
         What stands between two cells; None for any white space.
     named : bool
         Whether the file itself names its columns.
+    heads : int or None
+        Number of the column that says which position is the parent of which, as CoNLL-U has it.
     """
 
     format: Format
@@ -54,6 +56,7 @@ class Recipe:
     template: tuple[str, ...] | None = None
     delimiter: str | None = None
     named: bool = False
+    heads: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
@@ -66,7 +69,8 @@ class Recipe:
     def from_json(cls, values: dict[str, Any]) -> Recipe:
         """Read what `to_json` made; ValueError if it makes no sense."""
         known = {field.name for field in fields(cls)}
-        if not isinstance(values, dict) or set(values) != known:
+        needed = known - {"heads"}  # which recipes of earlier versions do not have
+        if not isinstance(values, dict) or not needed <= set(values) <= known:
             raise ValueError(f"a recipe has the entries {', '.join(sorted(known))}")
         plain: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
@@ -116,7 +120,7 @@ class Recipe:
 
     def _is_sound(self) -> bool:
         n_columns, is_table = len(self.columns), self.is_table
-        numbers = [*self.features, *([] if self.group is None else [self.group])]
+        numbers = [*self.features, *(n for n in (self.group, self.heads) if n is not None)]
         texts = [*self.columns, *(self.template or ())]
         return bool(
             self.format in FORMATS

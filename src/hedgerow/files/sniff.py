@@ -36,6 +36,7 @@ def make_recipe(
     group: int | str | None = None,
     features: Sequence[int | str] | None = None,
     template: Path | None = None,
+    heads: int | str | None = None,
 ) -> Recipe:
     """Say how a file is read; what is not said is found out from its name and its first lines.
 
@@ -56,6 +57,9 @@ def make_recipe(
         The columns to look at. Without it all others; ``FORM`` in CoNLL-U files.
     template
         A file of CRF++ template lines, for CoNLL columns.
+    heads
+        The column that says which position is the parent of which, counted from 1 in its sequence,
+        with 0 for a root, for tree-shaped graphs: ``HEAD`` in CoNLL-U files.
 
     Raises
     ------
@@ -64,7 +68,7 @@ def make_recipe(
     """
     if format is not None and format not in FORMATS:
         raise ValueError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
-    said = Said(path, label, group, features, template)
+    said = Said(path, label, group, features, template, heads)
     with open_source(path) as source:
         head = source.peek(HEAD)
         found = cast(Format, format) or _find_format(said, head)
@@ -114,6 +118,7 @@ class Said:
     group: int | str | None
     features: Sequence[int | str] | None
     template: Path | None
+    heads: int | str | None = None
 
     def check(self, format: Format) -> None:
         """Refuse what a format has no use for."""
@@ -128,12 +133,29 @@ class Said:
             complaint = (
                 "CRFsuite files have no columns to choose from; leave label and features out"
             )
+        elif format == "crfsuite" and self.heads is not None:
+            complaint = "CRFsuite files have no column of heads; leave heads out"
         if complaint:
             raise FileError(self.path, complaint)
 
-    def choose_features(self, columns: Sequence[str], leave_out: set[int]) -> tuple[int, ...]:
+    def find_heads(self, columns: Sequence[str], others: set[int]) -> int | None:
+        """Number of the column of heads, which is not one of the others."""
+        if self.heads is None:
+            return None
+        number = find_column(columns, self.heads, self.path)
+        if number in others:
+            raise FileError(
+                self.path,
+                f"column {columns[number]!r} cannot hold the heads: it is the label or the group",
+            )
+        return number
+
+    def choose_features(
+        self, columns: Sequence[str], leave_out: set[int], heads: int | None
+    ) -> tuple[int, ...]:
         """Numbers of the columns to look at; all but those to leave out if nothing is said."""
         features = self.features
+        leave_out = leave_out | ({heads} if heads is not None else set())
         if features is None and is_conllu(columns) and "FORM" in columns:
             features = ["FORM"]
         if features is None:
@@ -149,7 +171,8 @@ class Said:
         if taken:
             raise FileError(
                 self.path,
-                f"column {columns[min(taken)]!r} cannot be a feature: it is the label or the group",
+                f"column {columns[min(taken)]!r} cannot be a feature: it is the label or the group"
+                + ("" if heads is None else ", or holds the heads"),
             )
         return tuple(dict.fromkeys(chosen))
 
@@ -176,7 +199,8 @@ def _conll_recipe(said: Said, lines: list[bytes]) -> Recipe:
     if label is None:
         label = "UPOS" if numbers_tokens and "UPOS" in columns else -1
     number = find_column(columns, label, path)
-    features = said.choose_features(columns, leave_out={number})
+    heads = said.find_heads(columns, {number})
+    features = said.choose_features(columns, {number}, heads)
     check_named_once(columns, [columns[n] for n in (number, *features)], path)
     recipe = Recipe(
         "conll",
@@ -186,6 +210,7 @@ def _conll_recipe(said: Said, lines: list[bytes]) -> Recipe:
         template=None if template is None else read_template_lines(template),
         delimiter=delimiter,
         named=names is not None,
+        heads=heads,
     )
     if template is not None:
         _check_template(template, recipe)
@@ -202,11 +227,21 @@ def _csv_recipe(said: Said, source: Source) -> Recipe:
     header = Header(said.path, _head_lines(head)[0])
     columns = tuple(header.names)
     group, label = check_table(said.path, columns, said.group, said.label)
-    features = said.choose_features(columns, {group, label})
+    heads = said.find_heads(columns, {group, label})
+    features = said.choose_features(columns, {group, label}, heads)
     types = infer_types(said.path, source, header, features)
     kinds = find_kinds(said.path, columns, types, features)
-    delimiter = header.delimiter
-    return Recipe("csv", columns, label, group, features, kinds, delimiter=delimiter, named=True)
+    return Recipe(
+        "csv",
+        columns,
+        label,
+        group,
+        features,
+        kinds,
+        delimiter=header.delimiter,
+        named=True,
+        heads=heads,
+    )
 
 
 def _json_recipe(said: Said, source: Source) -> Recipe:
@@ -216,10 +251,11 @@ def _json_recipe(said: Said, source: Source) -> Recipe:
     rows = peek_rows(source)
     columns = tuple(rows.names)
     group, label = check_table(said.path, columns, said.group, said.label)
-    features = said.choose_features(columns, {group, label})
+    heads = said.find_heads(columns, {group, label})
+    features = said.choose_features(columns, {group, label}, heads)
     used = (*features, label)
     kinds = find_kinds(said.path, columns, rows.infer_types(used), used)
-    return Recipe("jsonl", columns, label, group, features, kinds, named=True)
+    return Recipe("jsonl", columns, label, group, features, kinds, named=True, heads=heads)
 
 
 def _typed_recipe(said: Said, source: Source, format: Format) -> Recipe:
@@ -232,9 +268,10 @@ def _typed_recipe(said: Said, source: Source, format: Format) -> Recipe:
     schema = read_schema(source)
     columns = tuple(schema.names)
     group, label = check_table(said.path, columns, said.group, said.label)
-    features = said.choose_features(columns, {group, label})
+    heads = said.find_heads(columns, {group, label})
+    features = said.choose_features(columns, {group, label}, heads)
     kinds = find_kinds(said.path, columns, schema.types, (*features, label))
-    return Recipe(format, columns, label, group, features, kinds, named=True)
+    return Recipe(format, columns, label, group, features, kinds, named=True, heads=heads)
 
 
 def read_template_lines(path: Path) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from hedgerow.encode.cut_frame import CutFrame
 from hedgerow.files.batch import Batch, cut
 from hedgerow.files.columns import check_named_once, find_column, list_columns
 from hedgerow.files.errors import FileError, Path, display_name
+from hedgerow.files.heads import read_heads
 from hedgerow.files.recipe import Kind
 from hedgerow.files.request import Request
 
@@ -65,7 +66,9 @@ class TableColumns:
                 f"column {self.known!r} cannot hold labels that are known: the model takes it for "
                 "a feature or for the group",
             )
-        used = [name for name in (self.group, *self.features, self.label) if name is not None]
+        self.heads = None if recipe.heads is None else recipe.columns[recipe.heads]
+        needed = (self.group, *self.features, self.label, self.heads)
+        used = [name for name in needed if name is not None]
         for name in used:
             if name not in names:
                 purpose = ", which the model was trained on,"
@@ -103,7 +106,20 @@ class TableColumns:
         known = None
         if self.known is not None:
             known = cut(_to_text(rows.column(self.known)).to_pylist(), offsets)
-        return Batch(CutFrame(table, offsets), y, rows, known)
+        parents = None
+        if self.heads is not None:
+            parents = read_heads(
+                rows.column(self.heads).to_pylist(),
+                offsets,
+                lambda position, what: self._complain_of_head(rows, position, what),
+            )
+        return Batch(CutFrame(table, offsets), y, rows, known, parents=parents)
+
+    def _complain_of_head(self, rows: pa.Table, position: int, what: str) -> FileError:
+        where = f"column {self.heads!r}"
+        if self.group is not None:
+            where += f" of group {rows.column(self.group)[position].as_py()!r}"
+        return FileError(self._path, f"{where}: {what}")
 
     def _feature(self, rows: pa.Table, name: str) -> Any:
         """One column in the type of training; an empty text is a missing one."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.encode import number_categories
+from hedgerow.linear.ancestor_attributes import AncestorAttributes
 from hedgerow.sequences import Categorical, Sequences, SparseRows
 
 # Cells of a dense X that are looked at in one go.
@@ -26,9 +27,12 @@ BLOCK = 1 << 20
 
 
 def attribute_rows(
-    sequences: Sequences, index: _core.StringIndex, *, grow: bool = False
+    sequences: Sequences,
+    index: _core.StringIndex,
+    *,
+    ancestors: AncestorAttributes | None = None,
 ) -> SparseRows:
-    """Rows of attributes, numbered by `index`.
+    """Rows of attributes, numbered by `index`; those that are not in it are dropped.
 
     Parameters
     ----------
@@ -36,8 +40,37 @@ def attribute_rows(
         What to read. Items have been read with the same index.
     index
         Names of the attributes.
-    grow
-        Whether attributes that are not in the index are added to it, or dropped.
+    ancestors
+        Which of them positions have from their ancestors.
+    """
+    return _with_ancestors(_own_rows(sequences, index, grow=False), sequences, index, ancestors)
+
+
+def learn_attributes(
+    sequences: Sequences, index: _core.StringIndex, n_ancestors: int
+) -> SparseRows:
+    """Rows of attributes, all of which are added to the index, those of ancestors last."""
+    rows = _own_rows(sequences, index, grow=True)
+    ancestors = AncestorAttributes.of(index, n_ancestors, grow=True) if n_ancestors else None
+    return _with_ancestors(rows, sequences, index, ancestors)
+
+
+def _with_ancestors(
+    rows: SparseRows,
+    sequences: Sequences,
+    index: _core.StringIndex,
+    ancestors: AncestorAttributes | None,
+) -> SparseRows:
+    if ancestors is None:
+        return rows
+    joined = _side_by_side([rows, *ancestors.of_rows(rows, sequences)])
+    return SparseRows(joined.indptr, joined.indices, joined.values, len(index))
+
+
+def _own_rows(sequences: Sequences, index: _core.StringIndex, *, grow: bool) -> SparseRows:
+    """Rows of the attributes that positions have themselves.
+
+    ``grow`` says whether attributes that are not in the index are added to it, or dropped.
     """
     if sequences.schema.kind == "items":
         assert sequences.sparse is not None
@@ -60,15 +93,20 @@ def attribute_rows(
 
 
 def drop_rare(
-    rows: SparseRows, index: _core.StringIndex, min_count: int
+    rows: SparseRows, index: _core.StringIndex, min_count: int, n_ancestors: int = 0
 ) -> tuple[SparseRows, _core.StringIndex]:
-    """Leave out the attributes that occur at fewer than `min_count` positions."""
+    """Leave out the attributes that occur at fewer than `min_count` positions.
+
+    One that positions often have from an ancestor stays, so that it is known there.
+    """
     if min_count <= 1:
         return rows, index
     position = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
     # An attribute that is repeated at a position counts once there.
     once = np.unique(position * len(index) + rows.indices) % len(index)
     keep = np.bincount(once, minlength=len(index)) >= min_count
+    for numbers in AncestorAttributes.of(index, n_ancestors).numbers:
+        keep |= (numbers >= 0) & keep[numbers]
     kept = _core.StringIndex()
     ids = np.full(len(index), -1, dtype=np.int32)
     for old, name in enumerate(index.names()):

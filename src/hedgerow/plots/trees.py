@@ -180,7 +180,13 @@ def _others_that_go(table: Table, node: int, side: str) -> list[str]:
     missing, outside = table["missing"][node], table["outside"][node]
     if missing in (side, "both"):
         return ["missing"]
-    return ["outside"] if outside == side and table["offset"][node] != 0 else []
+    return ["outside"] if outside == side and _may_be_outside(table, node) else []
+
+
+def _may_be_outside(table: Table, node: int) -> bool:
+    """Whether a split looks away from its own position."""
+    is_ancestor = "ancestor" in table and table["ancestor"][node] > 0
+    return bool(is_ancestor or table["offset"][node] != 0)
 
 
 def _draw_boxes(ax: Axes, boxes: dict[int, Box], table: Table, scale: float) -> None:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.labels import Grammar
+from hedgerow.lazy import LazyAttributes, lazy
+from hedgerow.linear.ancestor_attributes import MAX_ANCESTORS, AncestorAttributes
 from hedgerow.linear.attributes import attribute_rows
 from hedgerow.linear.contributions import weight_contributions
 from hedgerow.linear.export import export_weights
@@ -18,7 +20,7 @@ from hedgerow.linear.weights import LinearWeights, batch_size
 from hedgerow.potentials.potential import AddScores, Potential
 from hedgerow.potentials.scoring import edge_shape
 from hedgerow.sequences import Schema, Sequences, check_finite
-from hedgerow.state import State
+from hedgerow.state import State, read_count, require
 from hedgerow.tables import Table
 from hedgerow.trellis import Trellis
 
@@ -26,7 +28,7 @@ __all__ = ["AttributeWeights"]
 
 
 @dataclass(frozen=True, eq=False)
-class AttributeWeights(Potential):
+class AttributeWeights(Potential, LazyAttributes):
     """Sums of weights times values.
 
     Attributes
@@ -35,10 +37,13 @@ class AttributeWeights(Potential):
         Those of attributes and labels.
     index : StringIndex
         Names of the attributes.
+    n_ancestors : int
+        From how many ancestors positions have attributes too.
     """
 
     weights: LinearWeights
     index: _core.StringIndex
+    n_ancestors: int = 0
 
     @property
     def has_edges(self) -> bool:
@@ -49,6 +54,11 @@ class AttributeWeights(Potential):
     def scores_patterns(self) -> bool:
         """Whether label patterns have."""
         return self.weights.layout.patterns is not None
+
+    @lazy
+    def ancestors(self) -> AncestorAttributes | None:
+        """Attributes that positions have from their ancestors."""
+        return AncestorAttributes.of(self.index, self.n_ancestors) if self.n_ancestors else None
 
     @staticmethod
     def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
@@ -62,7 +72,7 @@ class AttributeWeights(Potential):
 
     def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
         """Find the attributes of all positions."""
-        rows = attribute_rows(sequences, self.index)
+        rows = attribute_rows(sequences, self.index, ancestors=self.ancestors)
         return self.weights.adder(rows, sequences.offsets, n_threads)
 
     def contributions(
@@ -73,12 +83,13 @@ class AttributeWeights(Potential):
         codes: NDArray[np.int32],
     ) -> tuple[float, Table]:
         """Weights times values."""
-        rows = attribute_rows(sequences, self.index)
+        rows = attribute_rows(sequences, self.index, ancestors=self.ancestors)
         return weight_contributions(self.weights, self.index, rows, position, signs)
 
     def pack(self) -> State:
         """The weights, and what each is of."""
-        return State(pack_weights(self.weights), {})
+        metadata = {"ancestors": self.n_ancestors} if self.n_ancestors else {}
+        return State(pack_weights(self.weights), metadata)
 
     def to_json(self) -> dict[str, Any]:
         """Weights by attribute, and the labels' own."""
@@ -89,5 +100,9 @@ class AttributeWeights(Potential):
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> AttributeWeights:
         """Read what `pack` wrote."""
-        n_patterns = len(grammar.patterns)
-        return cls(unpack_weights(state, len(index), grammar.n_labels, n_patterns), index)
+        n_patterns, n_ancestors = len(grammar.patterns), 0
+        if "ancestors" in state.metadata:
+            n_ancestors = read_count(state.metadata, "ancestors")
+            require(n_ancestors <= MAX_ANCESTORS and schema.has_parents, "its ancestors")
+        weights = unpack_weights(state, len(index), grammar.n_labels, n_patterns)
+        return cls(weights, index, n_ancestors)

@@ -7,7 +7,7 @@ of each beginning, such as ``w[0]``, that is a column of texts; what is left ove
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,16 @@ class Features:
 
 
 def read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
-    """Features of X, which a model has read as `sequences`."""
+    """Features of X, which a model has read as `sequences`, and parents if they have any."""
+    features = _read_features(X, groups, sequences)
+    if sequences.parents is None:
+        return features
+    places = [str(place) for place in range(int(sequences.lengths.max()))]
+    parents = TextColumn("(parent)", sequences.parents + np.int32(1), ["root", *places])
+    return replace(features, texts=[*features.texts, parents])
+
+
+def _read_features(X: Any, groups: Any, sequences: Sequences) -> Features:
     if sequences.schema.kind == "items":
         # Read anew: attributes that the model does not know are left out of `sequences`.
         index = _core.StringIndex()

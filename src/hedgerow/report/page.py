@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -61,6 +61,7 @@ def write_report(
     groups: Any = None,
     title: str | None = None,
     decode: Decode | None = None,
+    parents: Any = None,
 ) -> list[str]:
     """Write a page about a model, and how it does on some data, as one HTML file.
 
@@ -80,6 +81,8 @@ def write_report(
     decode : {"viterbi", "marginal"} or None
         How the sequences are labelled; None: ``decode_`` of the model. The accuracy of the other
         decoder stands beside that of this one.
+    parents
+        Parents of the positions, for a model that was fitted with parents, see `fit`.
 
     Returns
     -------
@@ -105,7 +108,8 @@ def write_report(
         raise ValueError("y and groups go with X; pass write_report(model, path, X, y)")
     notes: list[str] = []
     decode = decode or model.decode_
-    data, blobs = _describe(with_plain_tables(model), X, y, groups, decode, notes)
+    given = _Given(_settle(X), _settle(y), groups, _settle(parents))
+    data, blobs = _describe(with_plain_tables(model), given, decode, notes)
     data |= {
         "title": f"{type(model).__name__} report" if title is None else str(title),
         "version": __version__,
@@ -116,8 +120,17 @@ def write_report(
     return notes
 
 
+class _Given(NamedTuple):
+    """Data as a user gives them."""
+
+    X: Any
+    y: Any
+    groups: Any
+    parents: Any
+
+
 def _describe(
-    model: Estimator, X: Any, y: Any, groups: Any, decode: Decode, notes: list[str]
+    model: Estimator, given: _Given, decode: Decode, notes: list[str]
 ) -> tuple[dict[str, Any], list[Blob]]:
     """Everything that the page shows."""
     blobs = [Blob("trees")]
@@ -129,9 +142,9 @@ def _describe(
         "features": describe_features(model, notes),
         "trees": pack_trees(model, blobs[0], notes) if isinstance(model, TreeCRF) else None,
     }
+    X, y, groups, parents = given
     if X is not None:
-        X, y = _settle(X), _settle(y)
-        reading = read_data(model, X, y, groups, decode)
+        reading = read_data(model, X, y, groups, decode, parents)
         data |= _describe_reading(reading)
         names = _name_sequences(model, X, groups, reading)
         features = read_features(X, groups, reading.sequences)

@@ -85,9 +85,11 @@ def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     return np.diff(np.concatenate([[0], np.cumsum(values)])[offsets])
 
 
-def read_data(model: Estimator, X: Any, y: Any, groups: Any, decode: Decode) -> Reading:
+def read_data(
+    model: Estimator, X: Any, y: Any, groups: Any, decode: Decode, parents: Any = None
+) -> Reading:
     """Label X, and compare with y unless it is None."""
-    sequences = read_inputs(model, X, groups).sequences
+    sequences = read_inputs(model, X, groups, parents=parents).sequences
     labels = [str(label) for label in model.classes_.tolist()]
     truth = None if y is None else _read_truth(model, y, sequences, labels)
     calibration = Calibration.empty(len(model.classes_))

@@ -30,13 +30,14 @@ def pack_trees(model: TreeCRF, blob: Blob, notes: list[str]) -> dict[str, Any] |
     is_root = table["node"] == 0
     chosen = np.isin(tree_rounds(forest) + 1, rounds)
     questions, asked = np.unique(table["question"].astype(np.str_), return_inverse=True)
+    looks_away = (table["offset"] != 0) | (table.get("ancestor", 0) != 0)
     columns = {
         "question": smallest(asked, len(questions)),
         "left": np.maximum(table["left"], 0).astype(np.uint16),
         "right": np.maximum(table["right"], 0).astype(np.uint16),
         "missing": _number(table["missing"], ("right", "left", "both")),
         # Only what looks away from its own position can look beyond the ends.
-        "outside": _number(np.where(table["offset"], table["outside"], ""), ("right", "left")),
+        "outside": _number(np.where(looks_away, table["outside"], ""), ("right", "left")),
         **{name: table[name].astype(np.float32) for name in ("value", "gain", "weight")},
     }
     return {

@@ -49,6 +49,7 @@ class Trainable(LabelParameters, StoppingParameters, Protocol):
     learns: ClassVar[tuple[type[Potential], ...]]  # what is trained, and kept in model files
     n_jobs: int | None
     random_state: Any
+    ancestors: int
 
     def to_state(self) -> State:
         """Everything that a model file has to hold."""
@@ -145,6 +146,7 @@ class Training(Generic[Form, AnyUpdate]):
         else:
             index, labels = base.index, base.labels
             sequences = self._read_alike(X, groups, parents, base)
+        _check_ancestors(crf, sequences)
         labelled = read_labelled(
             crf, sequences, index, y, sample_weight, objective=objective, labels=labels
         )
@@ -238,6 +240,15 @@ class Training(Generic[Form, AnyUpdate]):
         n_threads = count_threads(self.crf.n_jobs)
         for kind in self.crf.learns:
             kind.check_values(sequences, type(self.crf).__name__, n_threads=n_threads)
+
+
+def _check_ancestors(crf: Trainable, sequences: Sequences) -> None:
+    """Raise ValueError if features of ancestors are asked for, and nobody has a parent."""
+    if crf.ancestors and not sequences.schema.has_parents:
+        raise ValueError(
+            f"ancestors is {crf.ancestors}, but X comes without parents; pass parents=... to fit, "
+            "or name the column of X that holds them: parents_column=..."
+        )
 
 
 def train(

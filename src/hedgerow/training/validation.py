@@ -120,12 +120,6 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
             f"{len(counted)}, too few to learn from some and hold out others; pass an eval_set, or "
             "set early_stopping_rounds=None"
         )
-    if labelled.sequences.parents is not None:
-        raise ValueError(
-            f"validation_fraction is {share} and there is one training sequence whose labels count, "
-            "a tree-shaped graph, which cannot be divided into a part to learn from and a part to "
-            "hold out; pass an eval_set, or set early_stopping_rounds=None"
-        )
     wanted = counted[-min(max(1, round(share * len(counted))), len(counted) - 1)]
     cuts = np.arange(counted[0] + 1, counted[-1] + 1)
     cuts = cuts[labelled.can_cut(cuts)]

@@ -203,6 +203,7 @@ class Columns(LazyAttributes):
             self.default_bins,
             self.categorical.astype(np.uint8),
             binned.offsets,
+            sequences.parents,
             n_threads,
         )
 

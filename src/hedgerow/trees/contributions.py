@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.ancestors import find_ancestors
 from hedgerow.sequences import Sequences, SparseRows
 from hedgerow.tables import Table
 from hedgerow.trees.columns import Columns, is_dense, place_categories
 from hedgerow.trees.entries import read_entries
 from hedgerow.trees.forest import Forest, goes_left, surrogates_go_left
+from hedgerow.trees.places import PARENT, name_places
 
 __all__ = ["path_contributions"]
 
@@ -59,10 +61,11 @@ def path_contributions(
     found, inverse = np.unique(np.concatenate(keys), return_inverse=True)
     places, columns_asked = np.divmod(found, columns.n_asked)
     names = np.array(columns.asked_names(), dtype=np.object_)
+    features, offsets = name_places(names[columns_asked], window.offsets[places])
     return bias, Table(
         {
-            "feature": names[columns_asked],
-            "offset": places + window.first_offset,
+            "feature": features,
+            "offset": offsets,
             "value": window.values(places, columns_asked, shown),
             "contribution": np.bincount(inverse, np.concatenate(changes), minlength=len(found)),
         }
@@ -111,12 +114,12 @@ class _Paths:
 
 def _answer(
     forest: Forest, window: _Window, nodes: NDArray[np.int64], before: NDArray[np.uint8]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """What n splits say: the rows and columns that they asked, and the shares that go left.
 
     A surrogate that answers in place of a split is what was asked.
     """
-    rows, asked = forest.offsets[nodes] - window.first_offset, forest.columns[nodes]
+    rows, asked = window.find(forest.offsets[nodes]), forest.columns[nodes]
     bins, outside = window.look(rows, asked, before)
     shares = goes_left(forest, nodes, bins, outside).astype(np.float64)
     missing = (bins == 0) & ~outside & (asked < window.columns.n_columns)
@@ -128,7 +131,7 @@ def _answer(
     while len(open_):
         has_more = numbers < starts[nodes[open_] + 1]
         open_, numbers = open_[has_more], numbers[has_more]
-        more_rows = forest.surrogate_offsets[numbers] - window.first_offset
+        more_rows = window.find(forest.surrogate_offsets[numbers])
         more_asked = forest.surrogate_columns[numbers]
         bins, _ = window.look(more_rows, more_asked, before[open_])
         known = bins != 0
@@ -148,36 +151,44 @@ class _Window:
     columns : Columns
         What they ask about.
     sequences : Sequences
-        The positions of the window that there are.
+        The positions that there are, of the window and of ancestors.
+    offsets : (W,) int64
+        Where they look, from the first offset to the last, then at ancestors.
     rows : (W,)
         Which of them stands at each offset; -1 beyond the ends of the sequence.
-    first_offset : int
-        Offset of the first row.
     bins : (W, C) uint8
         Bins of all columns, 0 where a value is missing or there is no row.
     """
 
     columns: Columns
     sequences: Sequences
+    offsets: NDArray[np.int64]
     rows: NDArray[np.int64]
-    first_offset: int
     bins: NDArray[np.uint8]
 
     @classmethod
     def cut(cls, forest: Forest, columns: Columns, sequences: Sequences, position: int) -> _Window:
         splits = forest.columns >= 0
-        offsets = np.concatenate([forest.offsets[splits], forest.surrogate_offsets])
-        first, last = int(offsets.min(initial=0)), int(offsets.max(initial=0))
-        begin = max(0, position + first)
-        end = min(sequences.n_positions, position + last + 1)
-        bounds = np.array([0, begin, end, sequences.n_positions])
-        near = replace(sequences, offsets=bounds).part(1, 2)
-        rows = np.arange(position + first, position + last + 1) - begin
-        rows[(rows < 0) | (rows >= end - begin)] = -1
-        return cls(columns, near, rows, first, _bins_of(columns, near)[rows])
+        asked = np.concatenate([forest.offsets[splits], forest.surrogate_offsets])
+        near = asked[asked < PARENT]
+        window = np.arange(near.min(initial=0), near.max(initial=0) + 1, dtype=np.int64)
+        ancestors = np.arange(PARENT, asked.max(initial=0) + 1, dtype=np.int64)
+        above = find_ancestors(sequences, len(ancestors))[:, position]
+        positions = np.concatenate([position + window, above])
+        positions[(positions < 0) | (positions >= sequences.n_positions)] = -1
+        seen = np.unique(positions[positions >= 0])
+        chain = replace(sequences, parents=None)
+        own = chain.select(seen, np.array([0, len(seen)]))
+        rows = np.where(positions < 0, -1, np.searchsorted(seen, positions))
+        bins = _bins_of(columns, own)[rows]
+        return cls(columns, own, np.concatenate([window, ancestors]), rows, bins)
+
+    def find(self, offsets: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Numbers of the rows at some offsets."""
+        return np.searchsorted(self.offsets, offsets).astype(np.int64)
 
     def look(
-        self, rows: NDArray[np.int32], asked: NDArray[np.int32], before: NDArray[np.uint8]
+        self, rows: NDArray[np.int64], asked: NDArray[np.int32], before: NDArray[np.uint8]
     ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """The bins of n questions, and whether they look beyond the ends of the sequence, (n,).
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from hedgerow.trees.columns import Columns, is_dense
 from hedgerow.trees.forest import Forest, tree_rounds
+from hedgerow.trees.places import PARENT
 from hedgerow.trees.questions import Questions
 
 __all__ = ["export_trees"]
@@ -73,7 +74,7 @@ def _describe_split(arrays: SimpleNamespace, questions: Questions, place: int) -
     outside_left = question.outside_says_yes == question.yes_is_left
     left = int(arrays.lefts[place])
     return {
-        "offset": int(arrays.offsets[place]),
+        **_describe_place(int(arrays.offsets[place])),
         **test,
         "missing": "left" if missing_left else "right",
         "outside": "left" if outside_left else "right",
@@ -83,12 +84,17 @@ def _describe_split(arrays: SimpleNamespace, questions: Questions, place: int) -
     }
 
 
+def _describe_place(offset: int) -> dict[str, int]:
+    """Where a feature is looked at: at an offset, or at an ancestor, 1 for the parent."""
+    return {"offset": offset} if offset < PARENT else {"ancestor": offset - PARENT + 1}
+
+
 def _describe_missing(questions: Questions, place: int, numbers: dict[int, int]) -> dict[str, Any]:
     """What else a split does with missing values; nothing if they all go one way."""
     share, surrogates = questions.left_share(place), questions.surrogates(place)
     more: dict[str, Any] = {} if np.isnan(share) else {"missing": "both", "left_share": share}
     described: list[dict[str, Any]] = [
-        {"feature": numbers[surrogate.column], "offset": surrogate.offset}
+        {"feature": numbers[surrogate.column], **_describe_place(surrogate.offset)}
         | (
             {"below": surrogate.threshold, "side": "right" if surrogate.is_reversed else "left"}
             if surrogate.categories is None

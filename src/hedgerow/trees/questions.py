@@ -1,8 +1,9 @@
 """Questions: what the splits of trees ask, in words.
 
 Trees know bins; a question names values: ``speed[-1] < 3.5``, ``word in {a, the}``,
-``has 'w=the'``, ``label[-1] in {B, I}``. A category that was not there in training is missing; what
-lies beyond the ends of a sequence is not, and has an answer of its own.
+``tag[parent] in {verb}``, ``has 'w=the'``, ``label[-1] in {B, I}``. A category that was not there
+in training is missing; what lies beyond the ends of a sequence is not, and has an answer of its
+own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.trees.columns import Columns, is_dense
 from hedgerow.trees.cuts import PRESENCE
 from hedgerow.trees.forest import Forest
+from hedgerow.trees.places import at_offset, with_offset
 
 __all__ = ["Question", "Questions", "Surrogate"]
 
@@ -101,7 +103,7 @@ class Questions:
             text = _describe_side(name, bool(cut), *ways, int(nodes.offsets[node]))
             return Question(text, True, *ways)
         if self._is_presence(column, cuts):
-            text = f"has {self.names[column]!r}{_at(int(nodes.offsets[node]))}"
+            text = f"has {self.names[column]!r}{at_offset(int(nodes.offsets[node]))}"
             return Question(text, False, not ways[0], not ways[1])
         threshold = float(cuts[cut - 1])
         return Question(f"{name} < {threshold:.6g}", True, *ways, threshold)
@@ -137,7 +139,7 @@ class Questions:
     def _surrogate(self, number: int) -> Surrogate:
         nodes, columns = self._nodes, self.columns
         column, offset = int(nodes.surrogate_columns[number]), int(nodes.surrogate_offsets[number])
-        name = _with_offset(self.names[column], offset)
+        name = with_offset(self.names[column], offset)
         if column in self._categories:
             left, right = self._sides(column, int(nodes.surrogate_sets[number]))
             texts = f"{name} in {{{_listed(left)}}}", f"{name} in {{{_listed(right)}}}"
@@ -147,7 +149,7 @@ class Questions:
         threshold = float(cuts[cut - 1])
         texts = f"{name} < {threshold:.6g}", f"{name} >= {threshold:.6g}"
         if self._is_presence(column, cuts):
-            attribute = f"{self.names[column]!r}{_at(offset)}"
+            attribute = f"{self.names[column]!r}{at_offset(offset)}"
             texts = f"lacks {attribute}", f"has {attribute}"
         if is_reversed:
             texts = texts[1], texts[0]
@@ -175,7 +177,7 @@ class Questions:
         return is_attribute and named and len(cuts) == 1 and cuts[0] == PRESENCE
 
     def _name(self, node: int) -> str:
-        return _with_offset(self.names[self._nodes.columns[node]], int(self._nodes.offsets[node]))
+        return with_offset(self.names[self._nodes.columns[node]], int(self._nodes.offsets[node]))
 
 
 def _describe_side(name: str, known: bool, missing: bool, outside: bool, offset: int) -> str:
@@ -188,14 +190,6 @@ def _describe_side(name: str, known: bool, missing: bool, outside: bool, offset:
         return f"{name} is {'' if known else 'not '}known"
     rare = "outside" if missing == known and offset else "missing"
     return f"{name} is {'not ' if known else ''}{rare}"
-
-
-def _with_offset(name: str, offset: int) -> str:
-    return f"{name}[{offset:+d}]" if offset else name
-
-
-def _at(offset: int) -> str:
-    return f" at {offset:+d}" if offset else ""
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.tables import Table
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest, tree_rounds
+from hedgerow.trees.places import PARENT, name_places
 from hedgerow.trees.questions import Question, Questions
 
 __all__ = ["tree_table"]
@@ -44,13 +45,17 @@ def tree_table(
     names = np.array([*questions.names, ""], dtype=np.object_)  # -1, the column of leaves, is last
     lefts = forest.lefts[places].astype(np.int64)
     yes = lefts + _spread([not question.yes_is_left for question in asked], is_split, False)
+    features, offsets = name_places(names[forest.columns[places]], forest.offsets[places])
+    generations = np.maximum(forest.offsets[places] - PARENT + 1, 0)
+    has_ancestors = bool((forest.offsets[forest.columns >= 0] >= PARENT).any())
     return Table(
         {
             "round": tree_rounds(forest)[owners] + 1,
             "label": classes[forest.outputs[owners]],
             "node": nodes,
-            "feature": names[forest.columns[places]],
-            "offset": np.where(is_split, forest.offsets[places], 0),
+            "feature": features,
+            "offset": np.where(is_split, offsets, 0),
+            **({"ancestor": np.where(is_split, generations, 0)} if has_ancestors else {}),
             "question": _spread([question.text for question in asked], is_split, ""),
             "threshold": _spread([question.threshold for question in asked], is_split, np.nan),
             "categories": _spread([question.categories for question in asked], is_split, None),

@@ -1,0 +1,36 @@
+"""Ancestors of positions in tree-shaped graphs: what they are called, and where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.sequences import Sequences
+
+__all__ = ["ancestor_name", "find_ancestors"]
+
+
+def ancestor_name(generation: int) -> str:
+    """What an ancestor is called.
+
+    >>> [ancestor_name(generation) for generation in (1, 2, 3)]
+    ['parent', 'grandparent', 'parent^3']
+    """
+    return {1: "parent", 2: "grandparent"}.get(generation, f"parent^{generation}")
+
+
+def find_ancestors(sequences: Sequences, n: int) -> NDArray[np.int64]:
+    """Positions of the parent of each position, of its parent, and so on, -1 beyond roots: (n, N).
+
+    Where there are no parents, sequences are chains, and the parent is the position before.
+    """
+    begins = np.repeat(sequences.offsets[:-1], sequences.lengths)
+    positions = np.arange(sequences.n_positions)
+    places = positions - begins - 1 if sequences.parents is None else sequences.parents
+    # One more entry, the last, is the parent of roots and its own: -1.
+    parents = np.append(np.where(places < 0, -1, begins + places), -1)
+    found = np.empty((n, len(positions)), np.int64)
+    above = positions
+    for generation in range(n):
+        above = found[generation] = parents[above]
+    return found
