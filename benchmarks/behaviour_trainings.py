@@ -128,8 +128,8 @@ class Training:
 
 
 OBJECTIVES = (
-    *("likelihood", "pointwise", "accuracy", "expected_accuracy", "softmax_margin", "max_margin"),
-    Brier(),
+    *("likelihood", "pointwise", "accuracy", "expected_accuracy", "f1", "softmax_margin"),
+    *("max_margin", Brier()),
 )
 # Data sets by what is known of their labels, and what goes with them.
 LABELLINGS: dict[str, dict[str, Any]] = {
@@ -198,6 +198,7 @@ BOTH: list[tuple[str, dict[str, Any]]] = [
     ("letters", {"objective": "softmax_margin", "label_costs": 3.0, "n_jobs": 3}),
     ("numbers", {"objective": "softmax_margin", "label_costs": {"low": {"top": 5.0}}, "order": 2}),
     ("weighted_rows", {"objective": "softmax_margin", "class_weight": "balanced"}),
+    ("weighted_rows", {"objective": "f1", "f1_labels": ["low", "top"], "f1_average": "micro"}),
     ("watched", {"objective": "softmax_margin", "early_stopping_rounds": 3}),
 ]
 

@@ -7,7 +7,7 @@ from sklearn.base import clone
 import hedgerow
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.boosting.schedule import ROUNDS_PER_STAGE
-from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise
+from hedgerow.objectives import F1, Accuracy, ExpectedAccuracy, Pointwise
 from reference.boosting import assert_same_model
 from reference.estimators import refuses
 from reference.linear import hide, make_data
@@ -19,6 +19,7 @@ OBJECTIVES = {
     "pointwise": Pointwise(),
     "expected_accuracy": ExpectedAccuracy(),
     "accuracy": Accuracy(5.0),
+    "f1": F1(),
 }
 MAKE = {
     LinearCRF: lambda **more: LinearCRF(**{"reg_lambda": 0.3, "sharpness": 5.0, **more}),

@@ -20,7 +20,7 @@ import trees_common
 from labelwise_training import OBJECTIVES, one_hot
 from peers.ocr_linear import split_words
 
-ALL = (*OBJECTIVES, "softmax_margin")
+ALL = (*OBJECTIVES, "f1", "softmax_margin")
 TASKS = {
     "trees_ocr": ALL,
     "linear_ocr": (*ALL, "max_margin"),

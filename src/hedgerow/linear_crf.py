@@ -12,7 +12,7 @@ from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
 from hedgerow.linear.tables import attribute_table, pattern_attribute_table, transition_table
 from hedgerow.linear.weights import LinearWeights
-from hedgerow.objectives import LabelCostsParameter, Objective, read_objective
+from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
 from hedgerow.potentials import AttributeWeights, PatternWeights
 from hedgerow.predictor import check_fitted
 from hedgerow.shared_parameters import explain_shared
@@ -49,13 +49,13 @@ class LinearCRF(Estimator):
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
         positions whose own label is the most probable one (Gross et al. 2006), which pays where
         labels are noisy; "expected_accuracy", the sum of the probabilities of all labels;
-        "softmax_margin", the likelihood with the costs of mistakes (`label_costs`) added to the
-        scores of wrong labels, so that these have to be the less probable the more they cost
-        (Gimpel and Smith 2010); "max_margin", that the score of a labelling exceeds those of all
-        others by the cost of the labels they get wrong; or an object with the methods value and
-        gradient, see `hedgerow.objectives.Objective`. Positions whose label is not known count only
-        for the likelihood, or softmax margin, of the others; for "max_margin" all labels must be
-        known.
+        "f1", the F1 of labels (`f1_labels`, `f1_average`), with expected counts; "softmax_margin",
+        the likelihood with the costs of mistakes (`label_costs`) added to the scores of wrong
+        labels, so that these have to be the less probable the more they cost (Gimpel and Smith
+        2010); "max_margin", that the score of a labelling exceeds those of all others by the cost
+        of the labels they get wrong; or an object with the methods value and gradient, see
+        `hedgerow.objectives.Objective`. Positions whose label is not known count only for the
+        likelihood, or softmax margin, of the others; for "max_margin" all labels must be known.
     sharpness : float, default 15.0
         How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
         counts as 0.73. Training begins with an eighth of it.
@@ -174,6 +174,8 @@ class LinearCRF(Estimator):
         parents_format: ParentsFormat = "zero_based",
         class_weight: Mapping[Any, float] | str | None = None,
         label_costs: LabelCostsParameter = "hamming",
+        f1_labels: Any = None,
+        f1_average: F1Average = "macro",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -211,6 +213,8 @@ class LinearCRF(Estimator):
         self.parents_format = parents_format
         self.class_weight = class_weight
         self.label_costs = label_costs
+        self.f1_labels = f1_labels
+        self.f1_average = f1_average
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -91,6 +91,11 @@ label_costs : "hamming", float, dict or matrix, default "hamming"
     matrix with a row for each true label and a column for each predicted one, in the order of
     ``classes_``, and 0 on the diagonal. Where the label is not known nothing costs anything. Costs
     are added to scores, which are logarithms of odds: a cost of 3 asks for odds 20 times as high.
+f1_labels : list of labels or None, default None
+    Labels whose F1 the objective "f1" is about. None: all of them; where labels look like chunks
+    (B-NP, I-NP, O) all but O.
+f1_average : {"macro", "micro"}, default "macro"
+    The mean of the F1 of each of these labels, or one F1 from the sums of their counts.
 n_jobs : int or None, default None
     Number of threads; None or -1 is all cores. The result does not depend on it.
 verbose : int, default 0

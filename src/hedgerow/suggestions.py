@@ -44,6 +44,7 @@ MEANT = {
     ("all_pairs",): "all_possible_states possible_states feature_possible_states",
     ("class_weight",): "class_weights is_unbalance scale_pos_weight auto_class_weights",
     ("label_costs",): "cost costs cost_matrix margin_cost cost_sensitive",
+    ("f1_average",): "average f1_macro f1_micro",
     ("random_state",): "seed random_seed",
     ("n_jobs",): "nthread nthreads num_threads num_thread n_threads thread_count",
     ("verbose",): "verbosity verbose_eval silent logging_level",

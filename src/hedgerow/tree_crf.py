@@ -25,7 +25,7 @@ from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
-from hedgerow.objectives import LabelCostsParameter, Objective, read_objective
+from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
 from hedgerow.parameters import check_number
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
 from hedgerow.predictor import check_fitted
@@ -170,9 +170,10 @@ class TreeCRF(Estimator):
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
         positions whose own label is the most probable one (Gross et al. 2006), which pays where
         labels are noisy; "expected_accuracy", the sum of the probabilities of all labels;
-        "softmax_margin", the likelihood with the costs of mistakes (`label_costs`) added to the
-        scores of wrong labels, so that these have to be the less probable the more they cost
-        (Gimpel and Smith 2010); or an object with the methods value and gradient, see
+        "f1", the F1 of labels (`f1_labels`, `f1_average`), with expected counts; "softmax_margin",
+        the likelihood with the costs of mistakes (`label_costs`) added to the scores of wrong
+        labels, so that these have to be the less probable the more they cost (Gimpel and Smith
+        2010); or an object with the methods value and gradient, see
         `hedgerow.objectives.Objective`. Positions whose label is not known count only for the
         likelihood, or softmax margin, of the others.
     sharpness : float, default 5.0
@@ -287,6 +288,8 @@ class TreeCRF(Estimator):
         parents_format: ParentsFormat = "zero_based",
         class_weight: Mapping[Any, float] | str | None = None,
         label_costs: LabelCostsParameter = "hamming",
+        f1_labels: Any = None,
+        f1_average: F1Average = "macro",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -343,6 +346,8 @@ class TreeCRF(Estimator):
         self.parents_format = parents_format
         self.class_weight = class_weight
         self.label_costs = label_costs
+        self.f1_labels = f1_labels
+        self.f1_average = f1_average
         self.n_jobs = n_jobs
         self.verbose = verbose
 

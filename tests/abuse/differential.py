@@ -279,7 +279,8 @@ def losses_of(question: Question, *, weighted: bool, by_class: bool = True) -> L
         of_rows = of_rows * [by_label.get(label, 1.0) for label in labels]
     weights = np.split(of_rows, np.cumsum(lengths)[:-1])
     costs = cost_matrix(question.crf.label_costs, question.model.classes)
-    return Losses(question.model, question.xs, ys, weights, of_sequences.tolist(), costs)
+    average = question.crf.f1_average
+    return Losses(question.model, question.xs, ys, weights, of_sequences.tolist(), costs, average)
 
 
 def check_marginals(case: Case) -> None:

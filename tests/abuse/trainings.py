@@ -10,7 +10,7 @@ from hedgerow.trees.missing import METHODS
 
 __all__ = ["learn_from_all", "trainings", "unwatch"]
 
-MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy"]
+MARGINAL_OBJECTIVES = ["pointwise", "accuracy", "expected_accuracy", "f1"]
 FORMS = ["dense", "sparse", "frames", "items", *FLAT_FORMS]
 
 # Codes of the labels of a pattern, of which there may be fewer.
@@ -72,6 +72,7 @@ def trainings(
         "objective": objective,
         "sharpness": draw(st.sampled_from([5.0, 1.0, 20.0])),
         "label_costs": draw(st.sampled_from(["hamming", 0.3, 4.0])),
+        "f1_average": draw(st.sampled_from(["macro", "micro"])),
         "decode": draw(st.sampled_from(["auto", "viterbi", "marginal"])),
         "n_jobs": 1,
         "random_state": draw(st.integers(0, 3)),

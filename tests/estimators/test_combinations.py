@@ -25,7 +25,8 @@ SHARED = {
     "stops": [False, True],
     "eval_metric": [None, "f1_macro", "several"],
     "decode": ["auto", "viterbi", "marginal"],
-    "label_costs": ["hamming", 0.5, "matrix"],
+    "label_costs": ["hamming", 0.5, "by label"],
+    "f1_average": ["macro", "micro"],
     "pattern_lambda": [None, "auto", "by length"],
     "warm": [False, True],
     "output": ["default", "pandas", "polars"],
@@ -34,8 +35,8 @@ SHARED = {
 OWN = {
     LinearCRF: {
         "objective": [
-            *("likelihood", "pointwise", "accuracy", "expected_accuracy", "softmax_margin"),
-            "max_margin",
+            *("likelihood", "pointwise", "accuracy", "expected_accuracy", "f1"),
+            *("softmax_margin", "max_margin"),
         ],
         "reg_alpha": [0.0, 0.1],
         "all_pairs": [False, True],
@@ -45,7 +46,7 @@ OWN = {
     },
     TreeCRF: {
         "objective": [
-            *("likelihood", "pointwise", "accuracy", "expected_accuracy", "softmax_margin"),
+            *("likelihood", "pointwise", "accuracy", "expected_accuracy", "f1", "softmax_margin"),
         ],
         "monotone": [False, True],
         "interactions": [None, "groups", "pairwise", "no_interactions"],
@@ -100,9 +101,7 @@ def case_of(estimator, row):
         parameters["eval_metric"] = "f1_macro"
     if row["pattern_lambda"] == "auto":
         parameters["pattern_lambda"] = "auto"
-    parameters["label_costs"] = row["label_costs"]
-    if row["label_costs"] == "matrix":
-        parameters["label_costs"] = [[0.0, 1.0, 3.0], [0.5, 0.0, 0.0], [2.0, 1.5, 0.0]]
+    parameters |= {name: row[name] for name in ("label_costs", "f1_average")}
     if row["patterns"] != "given":
         parameters["order"] = int(row["patterns"][-1])
     if row["weights"] == "balanced":
@@ -138,6 +137,7 @@ def case_of(estimator, row):
         "constrained": row["constrained"],
         "patterns": [[0, 1], [1, 0, 2], [2]] if row["patterns"] == "given" else None,
         "class_weights": None,
+        "costs": [0.5, 2.0, 0.0, 3.0] if row["label_costs"] == "by label" else None,
         "watched": row["watched"] in ("eval_set", "several"),
         "warm": row["warm"],
         "monotone": [[2, [1, -1]]] if monotone else [],

@@ -47,6 +47,8 @@ SHARED = {
     "parents_format": "zero_based",
     "class_weight": {"a": 2.0},
     "label_costs": {"a": {"b": 2.0}},
+    "f1_labels": ["a", "c"],
+    "f1_average": "micro",
     "n_jobs": 1,
     "random_state": 3,
     "verbose": 0,

@@ -58,7 +58,7 @@ def a_window_as_text():
     "A",
     ValueError,
     "objective is 'logloss'; expected 'likelihood', 'pointwise', 'accuracy', 'expected_accuracy',",
-    "'softmax_margin', or an object with the methods value and gradient",
+    "'f1', 'softmax_margin', or an object with the methods value and gradient",
 )
 def an_objective_that_does_not_exist():
     trees(objective="logloss").fit(X, Y)
@@ -96,6 +96,11 @@ def a_cost_of_a_label_that_does_not_exist():
 )
 def costs_of_pairs_of_labels():
     trees(objective="softmax_margin", label_costs={("run", "walk"): 2.0}).fit(X, Y)
+
+
+@mistake("A", ValueError, "f1_labels has the unknown label 'swim'; known labels: 'run', 'walk'")
+def f1_of_a_label_that_does_not_exist():
+    trees(objective="f1", f1_labels=["swim"]).fit(X, Y)
 
 
 @mistake("A", TypeError, "TreeCRF has no parameter 'cost_matrix'; did you mean label_costs?")

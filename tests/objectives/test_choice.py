@@ -8,6 +8,7 @@ import pytest
 
 from hedgerow.labels import Labels
 from hedgerow.objectives import (
+    F1,
     Accuracy,
     ExpectedAccuracy,
     Likelihood,
@@ -28,7 +29,8 @@ class Mine:
 
 
 def read(objective, sharpness=7, margin=True, **more):
-    parameters = {"sharpness": sharpness, "label_costs": "hamming", **more}
+    parameters = {"sharpness": sharpness, "label_costs": "hamming"} | more
+    parameters = {"f1_labels": None, "f1_average": "macro"} | parameters
     return read_objective(SimpleNamespace(objective=objective, **parameters), margin=margin)
 
 
@@ -38,6 +40,7 @@ def read(objective, sharpness=7, margin=True, **more):
         ("pointwise", Pointwise()),
         ("expected_accuracy", ExpectedAccuracy()),
         ("accuracy", Accuracy(7.0)),
+        ("f1", F1()),
     ],
 )
 def test_functions_of_the_marginals_by_name(name, expected):
@@ -107,6 +110,14 @@ def test_costs_by_label_become_costs_by_code(name):
     found = objective.for_labels(Labels(np.array(["a", "b"])))
     assert found.by_code.tolist() == [[0, 1], [3, 0], [0, 0]]
     assert found.for_labels(Labels(np.array(["a", "b"]))).by_code.tolist() == found.by_code.tolist()
+
+
+def test_labels_of_f1_become_codes():
+    objective = read("f1", f1_labels=["b"], f1_average="micro")
+    assert objective.objective == F1(("b",), "micro")
+    assert objective.for_labels(Labels(np.array(["a", "b"]))).objective.codes == (1,)
+    given = read(F1(("a",))).for_labels(Labels(np.array(["a", "b"])))
+    assert given.objective.codes == (0,)
 
 
 def test_costs_are_checked_whatever_the_objective():

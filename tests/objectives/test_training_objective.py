@@ -9,6 +9,7 @@ from hedgerow.decoding import DECODERS
 from hedgerow.labels import Labels
 from hedgerow.labels.automaton import Automaton
 from hedgerow.objectives import (
+    F1,
     Accuracy,
     ExpectedAccuracy,
     LabelCosts,
@@ -29,6 +30,7 @@ OBJECTIVES = {
     "pointwise": OfMarginals(Pointwise()),
     "accuracy": OfMarginals(Accuracy(4.0)),
     "expected accuracy": OfMarginals(ExpectedAccuracy()),
+    "F1": OfMarginals(F1()),
     "max margin": MaxMargin(LabelCosts()),
     "softmax margin": SoftmaxMargin(LabelCosts(2.0)),
 }

@@ -266,6 +266,11 @@ def count_positions(x):
     return x.shape[0] if hasattr(x, "shape") else len(x)
 
 
+def has_chunks(classes):
+    """Whether labels say where chunks begin and go on."""
+    return any(re.match("[BIESLU]-", str(label)) for label in classes)
+
+
 def cost_matrix(costs, classes):
     """The parameter ``label_costs`` as a matrix, by the places of the true and predicted label."""
     found = np.ones((len(classes), len(classes)))
@@ -284,7 +289,7 @@ class Losses:
 
     ``ys`` are labels, None where they are not known; ``weights`` has the weights (T,) of the
     positions of each sequence, ``sequence_weights`` those of the sequences; ``costs`` (K, K) are
-    those of mistakes.
+    those of mistakes, ``f1_average`` how F1 is averaged.
     """
 
     model: NaiveModel
@@ -293,6 +298,7 @@ class Losses:
     weights: list
     sequence_weights: list
     costs: np.ndarray
+    f1_average: str
 
     @cached_property
     def chains(self):
@@ -318,6 +324,8 @@ class Losses:
                     map(self._add_costs, self.chains, self.codes),
                 )
             )
+        if objective == "f1":
+            return self._f1()
         if objective == "max_margin":
             return sum(map(self._margin, range(len(self.ys))))
         return -sum(
@@ -343,6 +351,23 @@ class Losses:
         """A chain whose wrong labels score more, by what they cost."""
         costs = [self.costs[code] if code >= 0 else np.zeros(len(self.costs)) for code in codes]
         return replace(chain, nodes=chain.nodes + np.reshape(costs, chain.nodes.shape))
+
+    def _f1(self):
+        """Minus the F1 of expected counts, times the weight of what is known."""
+        marginals = np.concatenate([exact.marginals for exact in self.enumerations])
+        codes, weights = np.concatenate(self.codes), np.concatenate(self.weights)
+        is_known = codes >= 0
+        marginals, codes, weights = marginals[is_known], codes[is_known], weights[is_known]
+        classes = self.model.classes
+        kept = [k for k, label in enumerate(classes) if label != "O" or not has_chunks(classes)]
+        right = [weights[codes == k] @ marginals[codes == k, k] for k in kept]
+        there = [weights[codes == k].sum() for k in kept]
+        found = [weights @ marginals[:, k] for k in kept]
+        counts = list(zip(right, there, found, strict=True))
+        if self.f1_average == "micro":
+            counts = [tuple(map(sum, zip(*counts, strict=True)))]
+        scores = [2 * a / (b + c) for a, b, c in counts if b > 0]
+        return -weights.sum() * np.mean(scores) if scores else 0.0
 
     def _margin(self, s):
         """max_y' [costs of wrong labels + score(y')] - score(y), and no less than 0."""

@@ -101,7 +101,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--objective",
         metavar="NAME",
         help="likelihood (the default), pointwise, accuracy, "
-        "expected_accuracy, softmax_margin, max_margin (linear only)",
+        "expected_accuracy, f1, softmax_margin, max_margin (linear only)",
     )
     add(
         "--label-costs",

@@ -5,6 +5,7 @@ of, weights or trees, takes it from there.
 """
 
 from hedgerow.objectives.choice import ObjectiveParameters, read_objective
+from hedgerow.objectives.f_measure import F1, F1Average
 from hedgerow.objectives.label_costs import LabelCosts, LabelCostsParameter
 from hedgerow.objectives.labelwise import Accuracy, ExpectedAccuracy, Objective, Pointwise
 from hedgerow.objectives.likelihood import Likelihood, log_likelihoods
@@ -15,8 +16,10 @@ from hedgerow.objectives.targets import Partial, Targets
 from hedgerow.objectives.training_objective import Measured, ScoredPart, Slopes, TrainingObjective
 
 __all__ = [
+    "F1",
     "Accuracy",
     "ExpectedAccuracy",
+    "F1Average",
     "LabelCosts",
     "LabelCostsParameter",
     "Likelihood",

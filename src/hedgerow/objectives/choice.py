@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from hedgerow.objectives.f_measure import F1, F1Average
 from hedgerow.objectives.label_costs import LabelCosts, LabelCostsParameter
 from hedgerow.objectives.labelwise import Accuracy, ExpectedAccuracy, Objective, Pointwise
 from hedgerow.objectives.likelihood import Likelihood
@@ -21,6 +22,8 @@ class ObjectiveParameters(Protocol):
 
     objective: str | Objective
     sharpness: float
+    f1_labels: Any
+    f1_average: F1Average
     label_costs: LabelCostsParameter
 
 
@@ -28,19 +31,26 @@ def read_objective(crf: ObjectiveParameters, *, margin: bool) -> TrainingObjecti
     """Check the parameters of objectives; ``margin``: max_margin is offered."""
     objective: Any = crf.objective
     check_number("sharpness", crf.sharpness, above=0)
-    costs = LabelCosts.read(crf.label_costs)
-    names = ["likelihood", "pointwise", "accuracy", "expected_accuracy", "softmax_margin"]
-    names += ["max_margin"] if margin else []
+    named: dict[str, TrainingObjective] = {
+        "likelihood": Likelihood(),
+        "pointwise": OfMarginals(Pointwise()),
+        "accuracy": OfMarginals(Accuracy(float(crf.sharpness))),
+        "expected_accuracy": OfMarginals(ExpectedAccuracy()),
+        "f1": OfMarginals(F1.read(crf.f1_labels, crf.f1_average)),
+        "softmax_margin": SoftmaxMargin(LabelCosts.read(crf.label_costs)),
+    }
+    if margin:
+        named["max_margin"] = MaxMargin(LabelCosts.read(crf.label_costs))
     if isinstance(objective, str):
         if objective == "max_margin" and not margin:
             raise ValueError("objective is 'max_margin', which only LinearCRF can be trained for")
-        if objective not in names:
-            expected = ", ".join(map(repr, names))
+        if objective not in named:
+            expected = ", ".join(map(repr, named))
             raise ValueError(
                 f"objective is {objective!r}; expected {expected}, or an object with the methods "
                 "value and gradient"
             )
-        return _named(objective, float(crf.sharpness), costs)
+        return named[objective]
     if isinstance(objective, type) or not isinstance(objective, Objective):
         hint = f"; pass {objective.__name__}()" if isinstance(objective, type) else ""
         if objective is None:
@@ -53,15 +63,3 @@ def read_objective(crf: ObjectiveParameters, *, margin: bool) -> TrainingObjecti
             f"the methods value and gradient, see hedgerow.objectives.Objective{hint}"
         )
     return OfMarginals(objective)
-
-
-def _named(name: str, sharpness: float, costs: LabelCosts) -> TrainingObjective:
-    if name == "likelihood":
-        return Likelihood()
-    if name == "softmax_margin":
-        return SoftmaxMargin(costs)
-    if name == "max_margin":
-        return MaxMargin(costs)
-    if name == "pointwise":
-        return OfMarginals(Pointwise())
-    return OfMarginals(Accuracy(sharpness) if name == "accuracy" else ExpectedAccuracy())

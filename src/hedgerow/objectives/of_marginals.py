@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode, decode_marginals
+from hedgerow.labels import Labels
+from hedgerow.objectives.f_measure import F1
 from hedgerow.objectives.labelwise import Accuracy, Objective, find_direction, measure_loss
 from hedgerow.objectives.targets import Targets
 from hedgerow.objectives.training_objective import Measured, Part, Slopes, TrainingObjective
@@ -27,6 +29,12 @@ class OfMarginals(TrainingObjective):
 
     objective: Objective
     decode = "marginal"
+
+    def for_labels(self, labels: Labels) -> OfMarginals:
+        """F1 is of labels that have names."""
+        if not isinstance(self.objective, F1):
+            return self
+        return OfMarginals(self.objective.for_labels(labels))
 
     def measure(
         self,

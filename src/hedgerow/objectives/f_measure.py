@@ -1,0 +1,122 @@
+"""The F-measure of labels, made smooth: expected counts in place of counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels import Labels
+from hedgerow.metrics.known_chunks import look_like_chunks
+from hedgerow.objectives.labelwise import Labels as Codes
+from hedgerow.objectives.labelwise import Marginals, Weights
+from hedgerow.parameters import check_choice, plain_value
+
+__all__ = ["F1", "F1Average"]
+
+F1Average = Literal["macro", "micro"]
+
+# The label of positions outside of chunks, whose F1 nobody asks for.
+OUTSIDE = "O"
+
+
+@dataclass(frozen=True)
+class F1:
+    """F1 of labels that are drawn at random from the marginals, times the weight of all positions.
+
+    Of a label k that n_k positions have, with p_t(k) its probability at position t,
+
+        F_k = 2 sum_{t: y_t = k} p_t(k) / (n_k + sum_t p_t(k)),
+
+    2 TP / (2 TP + FN + FP) with expected counts. The more certain the marginals, the closer it is
+    to the F1 of the labels that are most probable. Positions whose label is not known count
+    neither as right nor as wrong.
+
+    Parameters
+    ----------
+    labels : tuple of labels or None
+        Those that count. None: all; where they look like chunks (B-NP, I-NP, O), all but O.
+    average : {"macro", "micro"}
+        "macro": the mean of F_k over the labels that occur. "micro": one F1 from the sums of all
+        their counts; of all labels that is the expected accuracy.
+    """
+
+    labels: tuple[Any, ...] | None = None
+    average: F1Average = "macro"
+    codes: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
+    """Of the labels, in order; None until they are known, and if all count."""
+
+    def __post_init__(self) -> None:
+        check_choice("average", self.average, ("macro", "micro"))
+
+    @classmethod
+    def read(cls, labels: Any, average: Any) -> F1:
+        """Check the parameters ``f1_labels`` and ``f1_average``, before the labels are known."""
+        check_choice("f1_average", average, ("macro", "micro"))
+        plain = plain_value("f1_labels", labels)
+        if plain is None:
+            return cls(None, average)
+        if not isinstance(plain, list) or not plain:
+            raise ValueError(f"f1_labels is {plain!r}; expected a list of labels, or None for all")
+        for place, label in enumerate(plain):
+            if label in plain[:place]:
+                raise ValueError(f"f1_labels has the label {label!r} twice; give it once")
+        return cls(tuple(plain), average)
+
+    def for_labels(self, labels: Labels) -> F1:
+        """With the codes of the labels that count."""
+        names = self.labels
+        if names is None:
+            if not look_like_chunks(labels.classes):
+                return self
+            names = tuple(label for label in labels.classes.tolist() if label != OUTSIDE)
+        return replace(self, codes=tuple(sorted(labels.read_codes(list(names), "f1_labels"))))
+
+    def value(self, marginals: Marginals, labels: Codes, weights: Weights) -> float:
+        """F1, times the weight of all positions."""
+        counts = self._count(marginals, labels, weights)
+        return float(weights.sum() * counts.scores.mean()) if len(counts.totals) else 0.0
+
+    def gradient(self, marginals: Marginals, labels: Codes, weights: Weights) -> Marginals:
+        """(2 [y_t = k] - F_k) / (n_k + sum_t p_t(k)) for each unit of weight and share of F_k."""
+        counts = self._count(marginals, labels, weights)
+        rates = weights.sum() / (max(len(counts.totals), 1) * counts.totals)
+        slopes, by_right = np.zeros_like(marginals), np.zeros(marginals.shape[1])
+        slopes[:, counts.codes] = np.multiply.outer(-weights, rates * counts.scores)
+        by_right[counts.codes] = 2 * rates
+        slopes[np.arange(len(labels)), labels] += weights * by_right[labels]
+        return slopes
+
+    def _count(self, marginals: Marginals, labels: Codes, weights: Weights) -> _Counts:
+        assert self.labels is None or self.codes is not None, "the labels are not known yet"
+        n_labels, known = marginals.shape[1], labels.clip(min=0)
+        own = marginals[np.arange(len(labels)), known]
+        codes = np.arange(n_labels) if self.codes is None else np.array(self.codes)
+        counts = [
+            np.bincount(known, weights * own, n_labels)[codes],
+            np.bincount(known, weights, n_labels)[codes],
+            np.einsum("t,tk->k", weights, marginals)[codes],
+        ]
+        if self.average == "micro":
+            counts = [each.sum(keepdims=True) for each in counts]
+        right, observed, predicted = counts
+        occurs = observed > 0
+        chosen = codes[np.broadcast_to(occurs, codes.shape)]
+        return _Counts(chosen, right[occurs], (observed + predicted)[occurs])
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Labels that count, and expected counts of each of them, or one for all of them."""
+
+    codes: NDArray[np.int64]
+    right: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    """Of labels that are observed and of labels that are predicted; more than 0."""
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """F1 of each, or of all together."""
+        return 2 * self.right / self.totals
