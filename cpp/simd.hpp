@@ -20,8 +20,11 @@
 #define HEDGEROW_HAS_CLONES
 #define HEDGEROW_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+// Where no clone may join a product with a sum, which rounds once instead of twice.
+#define HEDGEROW_CLONES_WITHOUT_FMA __attribute__((target_clones("avx2", "default")))
 #else
 #define HEDGEROW_CLONES
+#define HEDGEROW_CLONES_WITHOUT_FMA
 #endif
 
 // Sanitized code is slow to compile: there each helper is compiled once.
@@ -83,6 +86,15 @@ template <auto kKernel>
 auto wide_clone() {
   return kKernel;
 }
+#endif
+
+// Whether clones add eight whole numbers at once, or some of the eight.
+#if defined(HEDGEROW_HAS_CLONES)
+inline bool adds_eight_at_once() { return __builtin_cpu_supports("x86-64-v4"); }
+#elif defined(__GNUC__)
+inline bool adds_eight_at_once() { return kLowLimits; }  // sanitizers see that code too
+#else
+inline bool adds_eight_at_once() { return false; }
 #endif
 
 // Smallest multiple of kLanes that holds n doubles.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "tests/check.hpp"
 #include "trees/column_rules.hpp"
 #include "trees/data.hpp"
@@ -34,13 +35,15 @@ struct Table {
   std::vector<int64_t> entry_offsets{0};
   std::vector<int32_t> attributes, n_bins;
 
-  Table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n_attributes)
+  Table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n_attributes,
+        int32_t most_bins = 255)
       : n_dense(n_dense), n_attributes(n_attributes) {
     for (const int64_t length : lengths) offsets.push_back(offsets.back() + length);
     n_positions = offsets.back();
     std::vector<uint8_t> usual;
     for (int32_t c = 0; c < n_columns(); ++c) {
-      n_bins.push_back(c % 5 == 4 ? 255 : 1 + static_cast<int32_t>(below(6)));
+      const auto few = 1 + static_cast<int32_t>(below(std::min(6, most_bins)));
+      n_bins.push_back(c % 5 == 4 ? most_bins : few);
       usual.push_back(static_cast<uint8_t>(below(n_bins[c] + 1)));
       categorical.push_back(c % 3 == 2);
     }
@@ -234,12 +237,10 @@ void check_trees_of(const Table& table, const TreeData& data) {
   check_forest(table, build_forest(trees), expected);
 }
 
-void check_table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n_attributes,
-                 int before, int after) {
-  const Table table(lengths, n_dense, n_attributes);
-  context = std::to_string(table.n_positions) + " positions, " + std::to_string(n_dense) + "+" +
-            std::to_string(n_attributes) + " columns, window " + std::to_string(before) + "+" +
-            std::to_string(after);
+void check_table(const Table& table, int before, int after) {
+  context = std::to_string(table.n_positions) + " positions, " + std::to_string(table.n_dense) +
+            "+" + std::to_string(table.n_attributes) + " columns, window " +
+            std::to_string(before) + "+" + std::to_string(after);
   Stop stop(nullptr);
   const TreeData data(table.bins(), table.windows(before, after), 1, stop);
   check_lookups(table, data);
@@ -253,9 +254,21 @@ TEST(random_tables) {
   for (const auto& lengths : all_lengths)
     for (const auto& [n_dense, n_attributes] : all_columns)
       for (const auto& [before, after] : {std::pair(0, 0), std::pair(2, 1), std::pair(0, 3)})
-        check_table(lengths, n_dense, n_attributes, before, after);
-  check_table({20000, 15000}, 2, 1, 1, 0);    // examples are counted in batches
-  check_table({40, 1, 9, 600}, 3, 2, 9, 11);  // and more offsets than are added at once
+        check_table(Table(lengths, n_dense, n_attributes), before, after);
+  check_table(Table({20000, 15000}, 2, 1), 1, 0);    // examples are counted in batches
+  check_table(Table({40, 1, 9, 600}, 3, 2), 9, 11);  // and more offsets than are added at once
+}
+
+// Many entries among few slots are bits.
+TEST(slot_bits) {
+  for (const auto& [n_dense, most_bins] :
+       {std::pair(60, 2), std::pair(100, 2), std::pair(160, 3)}) {
+    const Table table({1, 300, 70}, n_dense, 0, most_bins);
+    Stop stop(nullptr);
+    const TreeData data(table.bins(), table.windows(0, 0), 1, stop);
+    CHECK((data.n_slot_words() > 0) == adds_eight_at_once());
+    check_table(table, 0, 0);
+  }
 }
 
 // Threads share the work on one large tree.

@@ -6,12 +6,14 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "simd.hpp"
 #include "trees/tiles.hpp"
 
 namespace hedgerow {
 namespace {
 
-constexpr int32_t kRunBins = 1 << 13;  // whose sums take 64 KiB
+constexpr int32_t kRunBins = 1 << 13;      // whose sums take 64 KiB
+constexpr int64_t kEntriesTask = 1 << 10;  // positions whose entries are read in one go
 
 // Whether a column with so many bins can join a run: not much would be left empty.
 bool fits(const TreeData::FullRun& run, int32_t n_bins) {
@@ -70,7 +72,10 @@ TreeData::TreeData(const BinTable& bins, const Windows& windows, int n_threads, 
   choose_sparse_columns(n_threads, stop);
   number_slots();
   lay_out_full();
-  list_entries(n_threads, stop);
+  if (n_slot_words_ > 0)
+    mark_entries(n_threads, stop);
+  else
+    list_entries(n_threads, stop);
 }
 
 // Some rows at a time, so that both sides stay in the cache.
@@ -90,6 +95,7 @@ void TreeData::choose_sparse_columns(int n_threads, Stop& stop) {
   may_miss_.assign(bins_.n_columns(), 0);
   first_bins_.assign(bins_.n_columns(), 1);
   column_defaults_.resize(bins_.n_columns());
+  std::vector<int64_t> n_usual(bins_.n_dense);  // positions in the default bin
   parallel_for(bins_.n_dense, n_threads, stop, [&](int64_t task) {
     const auto c = static_cast<int32_t>(task);
     stop.check();
@@ -97,10 +103,12 @@ void TreeData::choose_sparse_columns(int n_threads, Stop& stop) {
     for (int64_t t = 0; t < bins_.n_positions; ++t) ++counts[column(c)[t]];
     const auto most = std::max_element(counts.begin(), counts.end());
     column_defaults_[c] = static_cast<uint8_t>(most - counts.begin());
+    n_usual[c] = *most;
     is_full_[c] = 2 * *most < bins_.n_positions;
     may_miss_[c] = counts[0] > 0;
     if (counts[0] > 0 && column_defaults_[c] != 0) first_bins_[c] = 0;
   });
+  choose_slot_bits(n_usual);
   for (int32_t c = 0; c < bins_.n_dense; ++c) full_may_miss_ |= is_full_[c] && may_miss_[c];
   for (int32_t a = 0; a < bins_.n_attributes; ++a) {
     column_defaults_[bins_.n_dense + a] = bins_.default_bins[a];
@@ -115,13 +123,36 @@ void TreeData::choose_sparse_columns(int n_threads, Stop& stop) {
     }
 }
 
+// Bits pay if there are many entries to a word of them. A column of few bins is sparse then, even
+// if none of them has half of the positions.
+void TreeData::choose_slot_bits(const std::vector<int64_t>& n_usual) {
+  constexpr int kFewSlots = 3;
+  constexpr int64_t kLeastEntriesPerWord = 8;
+  if (!adds_eight_at_once() || n_offsets() > 1 || bins_.n_attributes > 0) return;
+  std::vector<uint8_t> is_full = is_full_;
+  int64_t n_slots = 0, n_entries = 0;  // without the filler, which is in no list here
+  for (int32_t c = 0; c < bins_.n_dense; ++c) {
+    is_full[c] = is_full[c] && n_own_slots(c) > kFewSlots;
+    if (is_full[c]) continue;
+    n_slots += n_own_slots(c);
+    n_entries += bins_.n_positions - n_usual[c];
+  }
+  const int64_t n_words = (n_slots + 63) / 64;
+  if (n_entries < kLeastEntriesPerWord * n_words * bins_.n_positions) return;
+  n_slot_words_ = n_words;
+  is_full_ = std::move(is_full);
+}
+
+// Bins from the first to the last, but for the default.
+int TreeData::n_own_slots(int32_t column) const {
+  const uint8_t first = first_bins_[column];
+  return bins_.n_bins[column] + 1 - first - (column_defaults_[column] >= first);
+}
+
 void TreeData::number_slots() {
   first_slots_.push_back(0);
   for (int32_t c = 0; c < bins_.n_columns(); ++c) {
-    // Bins from the first to the last, but for the default.
-    const int n_own =
-        bins_.n_bins[c] + 1 - first_bins_[c] - (column_defaults_[c] >= first_bins_[c]);
-    if (!is_full_[c]) slot_columns_.insert(slot_columns_.end(), n_own, c);
+    if (!is_full_[c]) slot_columns_.insert(slot_columns_.end(), n_own_slots(c), c);
     first_slots_.push_back(static_cast<int32_t>(slot_columns_.size()));
     if (static_cast<int64_t>(slot_columns_.size() + 1) * n_offsets() >
         std::numeric_limits<int32_t>::max())
@@ -156,24 +187,46 @@ void TreeData::lay_out_full() {
   }
 }
 
-void TreeData::list_entries(int n_threads, Stop& stop) {
-  std::vector<int32_t> sparse_dense;
+// Calls list(slot) for the entries of a position; `sparse_dense` are the dense columns that are
+// sparse.
+template <class List>
+void TreeData::for_entries_at(int64_t position, const std::vector<int32_t>& sparse_dense,
+                              List list) const {
+  const uint8_t* row = bins_.dense + position * bins_.n_dense;
+  for (const int32_t c : sparse_dense)
+    if (row[c] != column_defaults_[c]) list(slot_of(c, row[c]));
+  if (bins_.entry_offsets == nullptr) return;
+  for (int64_t e = bins_.entry_offsets[position]; e < bins_.entry_offsets[position + 1]; ++e)
+    list(slot_of(bins_.n_dense + bins_.attributes[e], bins_.attribute_bins[e]));
+}
+
+std::vector<int32_t> TreeData::find_sparse_dense() const {
+  std::vector<int32_t> columns;
   for (int32_t c = 0; c < bins_.n_dense; ++c)
-    if (!is_full_[c]) sparse_dense.push_back(c);
-  // Calls list(slot) for the entries of a position.
-  const auto for_entries_at = [&](int64_t t, auto list) {
-    const uint8_t* row = bins_.dense + t * bins_.n_dense;
-    for (const int32_t c : sparse_dense)
-      if (row[c] != column_defaults_[c]) list(slot_of(c, row[c]));
-    if (bins_.entry_offsets == nullptr) return;
-    for (int64_t e = bins_.entry_offsets[t]; e < bins_.entry_offsets[t + 1]; ++e)
-      list(slot_of(bins_.n_dense + bins_.attributes[e], bins_.attribute_bins[e]));
-  };
+    if (!is_full_[c]) columns.push_back(c);
+  return columns;
+}
+
+void TreeData::mark_entries(int n_threads, Stop& stop) {
+  const std::vector<int32_t> sparse_dense = find_sparse_dense();
+  slot_bits_.resize(bins_.n_positions * n_slot_words_);
+  parallel_for_pieces(
+      bins_.n_positions, kEntriesTask, n_threads, stop, [&](int64_t begin, int64_t end) {
+        for (int64_t t = begin; t < end; ++t) {
+          uint64_t* bits = slot_bits_.data() + t * n_slot_words_;
+          std::fill_n(bits, n_slot_words_, uint64_t{0});
+          for_entries_at(t, sparse_dense,
+                         [&](int32_t slot) { bits[slot >> 6] |= uint64_t{1} << (slot & 63); });
+        }
+      });
+}
+
+void TreeData::list_entries(int n_threads, Stop& stop) {
+  const std::vector<int32_t> sparse_dense = find_sparse_dense();
   // Threads first count the entries of their positions, then write them where they belong.
-  constexpr int64_t kTask = 1024;
-  const int64_t n_tasks = (bins_.n_positions + kTask - 1) / kTask;
+  const int64_t n_tasks = (bins_.n_positions + kEntriesTask - 1) / kEntriesTask;
   const auto for_pieces = [&](auto task) {
-    parallel_for_pieces(bins_.n_positions, kTask, n_threads, stop, task);
+    parallel_for_pieces(bins_.n_positions, kEntriesTask, n_threads, stop, task);
   };
   std::vector<int64_t> firsts(n_tasks + 1);  // of a task
   entry_offsets_.resize(bins_.n_positions + 1);
@@ -181,10 +234,10 @@ void TreeData::list_entries(int n_threads, Stop& stop) {
   for_pieces([&](int64_t begin, int64_t end) {
     int64_t n_before = 0, n_entries = 0;
     for (int64_t t = begin; t < end; ++t, n_before = n_entries) {
-      for_entries_at(t, [&](int32_t) { ++n_entries; });
+      for_entries_at(t, sparse_dense, [&](int32_t) { ++n_entries; });
       entry_offsets_[t + 1] = n_entries - n_before;
     }
-    firsts[begin / kTask + 1] = n_entries;
+    firsts[begin / kEntriesTask + 1] = n_entries;
   });
   const int64_t n_entries = std::accumulate(firsts.begin(), firsts.end(), int64_t{0});
   while (entries_together_ > 1 && n_entries < entries_together_ * bins_.n_positions)
@@ -195,20 +248,28 @@ void TreeData::list_entries(int n_threads, Stop& stop) {
   for_pieces([&](int64_t begin, int64_t end) {
     int64_t n_padded = 0;
     for (int64_t t = begin; t < end; ++t) n_padded += pad(entry_offsets_[t + 1]);
-    firsts[begin / kTask + 1] = n_padded;
+    firsts[begin / kEntriesTask + 1] = n_padded;
   });
   std::partial_sum(firsts.begin(), firsts.end(), firsts.begin());
   entries_.resize(firsts.back());
   for_pieces([&](int64_t begin, int64_t end) {
-    int64_t first = firsts[begin / kTask];
+    int64_t first = firsts[begin / kEntriesTask];
     for (int64_t t = begin; t < end; ++t) {
       int32_t* next = entries_.data() + first;
       first += pad(entry_offsets_[t + 1]);
-      for_entries_at(t, [&](int32_t slot) { *next++ = slot; });
+      for_entries_at(t, sparse_dense, [&](int32_t slot) { *next++ = slot; });
       std::fill(next, entries_.data() + first, filler());
       entry_offsets_[t + 1] = first;
     }
   });
+}
+
+// A word of bits takes about as long as so many entries.
+int64_t TreeData::n_sparse_additions() const {
+  constexpr int64_t kPerWord = 8;
+  if (n_slot_words_ > 0) return kPerWord * n_slot_words_;
+  return n_offsets() * static_cast<int64_t>(entries_.size()) /
+         std::max<int64_t>(bins_.n_positions, 1);
 }
 
 uint8_t TreeData::bin_at(int64_t position, int32_t column) const {

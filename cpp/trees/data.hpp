@@ -131,7 +131,8 @@ class Room {
 // Columns come in two kinds. Full ones are read at every position. Sparse ones have one bin at most
 // positions, their default; only the others are listed, as entries of a position, and what an
 // example adds to the default bin is found by subtraction. Pixels, one-hot columns and attributes
-// are sparse.
+// are sparse. Where positions have many entries among few slots, as those of pixels do, they have a
+// bit for every slot in place of a list.
 class TreeData {
  public:
   TreeData(const BinTable& bins, const Windows& windows, int n_threads, Stop& stop);
@@ -202,19 +203,25 @@ class TreeData {
   }
   const int64_t* entry_offsets() const { return entry_offsets_.data(); }
   const int32_t* entries() const { return entries_.data(); }
+  // Bits of the slots at which a position has entries: so many words each, or 0 if they are listed.
+  int64_t n_slot_words() const { return n_slot_words_; }
+  const uint64_t* slot_bits() const { return slot_bits_.data(); }
   // In the mean, to count an example.
   int64_t n_full_additions() const { return static_cast<int64_t>(full_features_.size()); }
-  int64_t n_sparse_additions() const {
-    return n_offsets() * static_cast<int64_t>(entries_.size()) /
-           std::max<int64_t>(bins_.n_positions, 1);
-  }
+  int64_t n_sparse_additions() const;
 
  private:
   void transpose(int n_threads, Stop& stop);
   void choose_sparse_columns(int n_threads, Stop& stop);
+  void choose_slot_bits(const std::vector<int64_t>& n_usual);
+  int n_own_slots(int32_t column) const;
   void number_slots();
   void lay_out_full();
+  std::vector<int32_t> find_sparse_dense() const;
+  template <class List>
+  void for_entries_at(int64_t position, const std::vector<int32_t>& sparse_dense, List list) const;
   void list_entries(int n_threads, Stop& stop);
+  void mark_entries(int n_threads, Stop& stop);
   int32_t slot_of(int32_t column, uint8_t bin) const {
     const uint8_t usual = column_defaults_[column];
     return first_slots_[column] + bin - first_bins_[column] -
@@ -238,6 +245,8 @@ class TreeData {
   LargeVector<int64_t> entry_offsets_;  // (N + 1,)
   LargeVector<int32_t> entries_;        // slots, ascending within a position
   int entries_together_ = 4;            // or 2, or 1
+  int64_t n_slot_words_ = 0;
+  LargeVector<uint64_t> slot_bits_;  // (N, n_slot_words_)
 };
 
 }  // namespace hedgerow

@@ -2,25 +2,71 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
 #include "random.hpp"
 #include "require.hpp"
+#include "simd.hpp"
 
 namespace hedgerow {
 namespace {
 
-// Calls take(k, gradient) for the examples of a position, by output.
+// flags[i] = 1 if |gradients[i]| is above the limit, or NaN, which is refused later; else 0.
+HEDGEROW_CLONES void flag_large(const double* HEDGEROW_RESTRICT gradients, int64_t n, double limit,
+                                uint8_t* HEDGEROW_RESTRICT flags) {
+  for (int64_t i = 0; i < n; ++i) flags[i] = !(std::abs(gradients[i]) <= limit);
+}
+
+static_assert(kPositionsPerTask < 1 << 16);
+
+// counts[k] += flags[t, k] of n positions, kPositionsPerTask at most; sums: (n_outputs,) scratch
+HEDGEROW_CLONES void count_flags(const uint8_t* HEDGEROW_RESTRICT flags, int64_t n, int n_outputs,
+                                 uint16_t* HEDGEROW_RESTRICT sums,
+                                 int64_t* HEDGEROW_RESTRICT counts) {
+  std::fill_n(sums, n_outputs, uint16_t{0});
+  for (int64_t t = 0; t < n; ++t)
+    for (int k = 0; k < n_outputs; ++k)
+      sums[k] = static_cast<uint16_t>(sums[k] + flags[t * n_outputs + k]);
+  for (int k = 0; k < n_outputs; ++k) counts[k] += sums[k];
+}
+
+// Flags the examples of some positions, by output: flags (n_positions, n_outputs) of all.
+void flag_examples(const DerivativeTable& table, const Sampling& sampling, int64_t begin,
+                   int64_t end, uint8_t* flags) {
+  const int64_t n_outputs = table.n_outputs;
+  if (sampling.scales == nullptr) {
+    flag_large(table.gradients + begin * n_outputs, (end - begin) * n_outputs, sampling.trim,
+               flags + begin * n_outputs);
+  } else {
+    for (int64_t t = begin; t < end; ++t)
+      flag_large(table.gradients + t * n_outputs, n_outputs, sampling.trim * sampling.scales[t],
+                 flags + t * n_outputs);
+  }
+  for (int64_t t = begin; t < end; ++t) {
+    const bool is_left_out = (sampling.selected != nullptr && !sampling.selected[t]) ||
+                             (sampling.scales != nullptr && sampling.scales[t] == 0.0);
+    if (is_left_out)
+      std::fill_n(flags + t * n_outputs, n_outputs, uint8_t{0});
+    else if (table.is_opposite)
+      flags[t * n_outputs] = 0;
+  }
+}
+
+// Calls take(i) where flags[i] is 1.
 template <class Take>
-void for_examples_at(const DerivativeTable& table, const Sampling& sampling, int64_t t, Take take) {
-  if (sampling.selected != nullptr && !sampling.selected[t]) return;
-  const double scale = sampling.scales == nullptr ? 1.0 : sampling.scales[t];
-  if (scale == 0.0) return;
-  const double limit = sampling.trim * scale;
-  const double* gradients = table.gradients + t * table.n_outputs;
-  for (int k = table.is_opposite ? 1 : 0; k < table.n_outputs; ++k)
-    if (!(std::abs(gradients[k]) <= limit)) take(k, gradients[k]);  // NaN too, which is refused
+void for_each_flag(const uint8_t* flags, int64_t n, const Take& take) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, flags + i, sizeof(eight));
+    if (eight == 0) continue;
+    for (int64_t j = i; j < i + 8; ++j)
+      if (flags[j]) take(j);
+  }
+  for (; i < n; ++i)
+    if (flags[i]) take(i);
 }
 
 // Keeps examples that weigh(i) finds to count for something, by how much they do; returns how many
@@ -127,11 +173,13 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
   const int n_outputs = table.n_outputs;
   const int64_t n_chunks = (table.n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
   std::vector<int64_t> firsts((n_chunks + 1) * n_outputs);  // of a chunk, by output
+  PooledArray<uint8_t> flags(pool, table.n_positions * n_outputs);
   parallel_for_pieces(
       table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
-        int64_t* counts = firsts.data() + (begin / kPositionsPerTask + 1) * n_outputs;
-        for (int64_t t = begin; t < end; ++t)
-          for_examples_at(table, sampling, t, [&](int k, double) { ++counts[k]; });
+        flag_examples(table, sampling, begin, end, flags.data());
+        std::vector<uint16_t> sums(n_outputs);
+        count_flags(flags.data() + begin * n_outputs, end - begin, n_outputs, sums.data(),
+                    firsts.data() + (begin / kPositionsPerTask + 1) * n_outputs);
       });
   for (size_t i = n_outputs; i < firsts.size(); ++i) firsts[i] += firsts[i - n_outputs];
   sizes_.assign(firsts.end() - n_outputs, firsts.end());
@@ -139,12 +187,14 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
   parallel_for_pieces(
       table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
         int64_t* next = firsts.data() + begin / kPositionsPerTask * n_outputs;
-        for (int64_t t = begin; t < end; ++t)
-          for_examples_at(table, sampling, t, [&](int k, double gradient) {
+        for (int64_t t = begin; t < end; ++t) {
+          const double* gradients = table.gradients + t * n_outputs;
+          for_each_flag(flags.data() + t * n_outputs, n_outputs, [&](int64_t k) {
             const int64_t at = table.curvatures_by_output ? t * n_outputs + k : t;
-            by_output_[k][next[k]++] = {static_cast<int32_t>(t), static_cast<float>(gradient),
+            by_output_[k][next[k]++] = {static_cast<int32_t>(t), static_cast<float>(gradients[k]),
                                         table.curvatures[at]};
           });
+        }
       });
   if (!sampling.draws_examples()) return;
   parallel_for(n_outputs, n_threads, stop, [&](int64_t k) {

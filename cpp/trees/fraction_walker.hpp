@@ -1,44 +1,44 @@
 // The fraction walker: trees whose splits send missing values both ways.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
-#include "parallel.hpp"
-#include "trees/asked_attributes.hpp"
-#include "trees/data.hpp"
-#include "trees/score_table.hpp"
-#include "trees/tree_arrays.hpp"
+#include "trees/block_walker.hpp"
 
 namespace hedgerow {
 
-// A block of positions goes down a tree together, with the share of each that is at a node. A tree
-// adds the values of all leaves that a position comes to, each times its share there, from left to
-// right. Scores are the same bits as those of any other walk where nothing is missing.
-//
-// Immutable; any number of threads may walk it.
-class FractionWalker {
+// A lane is the share of a position that is at a node. A tree adds the values of all leaves that a
+// position comes to, each times its share there, from left to right.
+class FractionMethod {
  public:
-  // `trees` and `asked` outlive this; columns below n_dense are dense.
-  FractionWalker(const TreeArrays& trees, const AskedAttributes& asked, int32_t n_dense);
+  using Lane = double;
+  using Values = std::array<double, kWalkBlock>;
+  static constexpr Lane kAll = 1.0;
 
-  // See Walker::add_scores.
-  void add_scores(const BinTable& bins, const Room& room, const ScoreTable& table, int n_threads,
-                  Stop& stop) const;
+  FractionMethod(const TreeArrays& trees, NumberedFeatures& features);
+
+  int32_t feature(int64_t node) const { return features_[node]; }
+  Flow divide(int64_t node, BlockBins<Lane>& bins, Lane* here, Lane* left) const;
+  void add_leaf(int64_t first, int64_t node, const Lane* here, Values& values) const;
+  void divide_into_leaves(int64_t first, int64_t node, BlockBins<Lane>& bins, const Lane* here,
+                          Values& values) const;
+  double value(const Values& values, int64_t, int64_t i) const { return values[i]; }
 
  private:
-  // What splits ask about.
-  struct Feature {
-    int32_t place;  // in a row
-    int32_t offset;
+  // Bins up to `cut` go left.
+  struct Question {
+    const Lane* bins;
+    Lane cut;
+    Lane of_missing;  // share that goes left
   };
-  class Walk;
+  Question ask(int64_t node, BlockBins<Lane>& bins) const;
 
   const TreeArrays& arrays_;
-  const AskedAttributes& asked_;
-  std::vector<Feature> features_;
-  std::vector<int32_t> feature_numbers_;  // by node; -1: a leaf
+  std::vector<int32_t> features_;  // by node; -1: a leaf
 };
+
+using FractionWalker = BlockWalker<FractionMethod>;
 
 }  // namespace hedgerow

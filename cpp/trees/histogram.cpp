@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "simd.hpp"
+#include "trees/slot_bits.hpp"
 #include "trees/window_counter.hpp"
 
 namespace hedgerow {
@@ -103,6 +104,12 @@ void count_slots(const TreeData& data, std::span<const int32_t> positions, const
   for (int o = 0; o < n_offsets; ++o) slots[o * n_slots + data.filler()] = Sum{};
 }
 
+// The same where they are bits, which takes a window of one position: nothing is outside.
+void count_bits(const TreeData& data, std::span<const int32_t> positions, const Sum* sums,
+                Sum* slots, std::vector<Sum>&) {
+  count_slot_bits(data.slot_bits(), data.n_slot_words(), positions, sums, slots);
+}
+
 }  // namespace
 
 HistogramBuilder::HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop)
@@ -111,7 +118,9 @@ HistogramBuilder::HistogramBuilder(const TreeData& data, Crew& crew, Stop& stop)
       stop_(stop),
       slots_(1),
       windows_(std::make_unique<WindowCounter>(data, crew, stop)) {
-  slots_[0].resize(static_cast<size_t>(data.n_slots()) * data.n_offsets());
+  // Bits without a slot are never set.
+  slots_[0].resize(
+      std::max<int64_t>(int64_t{data.n_slots()} * data.n_offsets(), 64 * data.n_slot_words()));
 }
 
 HistogramBuilder::~HistogramBuilder() = default;
@@ -208,7 +217,8 @@ void HistogramBuilder::fill_sparse(const NodeExamples& examples, std::vector<Sum
       crew_.n_pieces(std::min(n_additions / kWorthSharing, n_additions / (4 * n_places)));
   while (static_cast<int64_t>(slots_.size()) < n_pieces) slots_.emplace_back(n_places);
   std::vector<std::vector<Sum>> all_outside(n_pieces, std::vector<Sum>(outside.size()));
-  const auto count = data_.entries_together() == 1   ? &count_slots<1>
+  const auto count = data_.n_slot_words() > 0        ? &count_bits
+                     : data_.entries_together() == 1 ? &count_slots<1>
                      : data_.entries_together() == 2 ? &count_slots<2>
                                                      : &count_slots<4>;
   crew_.share(n_pieces, [&](int64_t piece) {

@@ -1,88 +1,110 @@
 #include "trees/surrogate_walker.hpp"
 
-#include "trees/feature_rows.hpp"
+#include "simd.hpp"
 
 namespace hedgerow {
+namespace {
 
-SurrogateWalker::SurrogateWalker(const TreeArrays& trees, const AskedAttributes& asked,
-                                 int32_t n_dense)
-    : arrays_(trees), asked_(asked) {
-  const auto place = [&](int32_t column, int offset) {
-    return FeatureRows::place(asked, n_dense, column, offset);
-  };
-  nodes_.reserve(trees.n_nodes());
-  for (int64_t n = 0; n < trees.n_nodes(); ++n) {
-    if (trees.columns[n] < 0)
-      nodes_.push_back({-1, 0, -1, {}, false, false});
-    else
-      nodes_.push_back({place(trees.columns[n], trees.offsets[n]), trees.offsets[n], trees.lefts[n],
-                        bin_test(trees, n), trees.sets[n] >= 0, trees.outside_left[n] != 0});
+using SurrogateLane = SurrogateMethod::Lane;
+
+// Finds those `here` whose bins go left, and those that miss theirs, which stay; returns whether
+// there are any of these.
+HEDGEROW_CLONES bool ask_bins(const SurrogateLane* HEDGEROW_RESTRICT bins, SurrogateLane cut,
+                              const SurrogateLane* HEDGEROW_RESTRICT here,
+                              SurrogateLane* HEDGEROW_RESTRICT left,
+                              SurrogateLane* HEDGEROW_RESTRICT missing) {
+  SurrogateLane any = 0;
+  for (int64_t i = 0; i < kWalkBlock; ++i) {
+    const SurrogateLane if_left = bins[i] <= cut ? here[i] : SurrogateLane{0};
+    left[i] = bins[i] == 0 ? SurrogateLane{0} : if_left;
+    missing[i] = bins[i] == 0 ? here[i] : SurrogateLane{0};
+    any |= missing[i];
   }
-  for (int64_t i = 0; i < trees.n_surrogates(); ++i)
-    surrogate_features_.push_back(place(trees.surrogate_columns[i], trees.surrogate_offsets[i]));
+  return any != 0;
 }
 
-// Each thread has its own.
-class SurrogateWalker::Walk {
- public:
-  Walk(const SurrogateWalker& walker, const BinTable& bins, const Room& room,
-       const ScoreTable& table)
-      : walker_(walker),
-        arrays_(walker.arrays_),
-        room_(room),
-        table_(table),
-        rows_(walker.asked_, bins, room),
-        copy_(rows_.width()) {}
-
-  void operator()(int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const uint8_t* row = rows_.find(t, copy_.data());
-      double* out = table_.out + t * table_.n_outputs;
-      for (int64_t i = 0; i < arrays_.n_trees(); ++i)
-        out[arrays_.outputs[i]] +=
-            table_.tree_weights[i] * value_of(arrays_.tree_offsets[i], t, row);
-    }
+// Asks a surrogate for the positions that are missing still; returns whether there are any left.
+HEDGEROW_CLONES bool ask_surrogate(const SurrogateLane* HEDGEROW_RESTRICT bins, SurrogateLane cut,
+                                   SurrogateLane if_reversed, SurrogateLane* HEDGEROW_RESTRICT left,
+                                   SurrogateLane* HEDGEROW_RESTRICT missing) {
+  SurrogateLane any = 0;
+  for (int64_t i = 0; i < kWalkBlock; ++i) {
+    const SurrogateLane is_known = bins[i] > 0 ? missing[i] : SurrogateLane{0};
+    const SurrogateLane is_left = bins[i] <= cut ? SurrogateLane{-1} : SurrogateLane{0};
+    left[i] |= is_known & (is_left ^ if_reversed);
+    missing[i] ^= is_known;
+    any |= missing[i];
   }
+  return any != 0;
+}
 
- private:
-  // What a tree that begins at node `first` adds at a position.
-  double value_of(int64_t first, int64_t t, const uint8_t* row) const {
-    int64_t n = first;
-    while (walker_.nodes_[n].feature >= 0) {
-      const Node& node = walker_.nodes_[n];
-      const uint8_t bin = row[node.feature];
-      bool is_left = node.outside_left;
-      if (room_.holds(t, node.offset))
-        is_left = bin == 0       ? answer_missing(n, t, row)
-                  : node.has_set ? goes_left(arrays_, n, bin)
-                                 : node.test.goes_left(bin);
-      n = first + node.left + !is_left;
-    }
-    return static_cast<double>(arrays_.values[n]);
+HEDGEROW_CLONES Flow take_left(const SurrogateLane* HEDGEROW_RESTRICT left,
+                               SurrogateLane* HEDGEROW_RESTRICT here) {
+  SurrogateLane any_left = 0, any_right = 0;
+  for (int64_t i = 0; i < kWalkBlock; ++i) {
+    here[i] ^= left[i];
+    any_left |= left[i];
+    any_right |= here[i];
   }
+  return {any_left != 0, any_right != 0};
+}
 
-  // Whether a missing value goes left at a split.
-  bool answer_missing(int64_t n, int64_t t, const uint8_t* row) const {
-    for (int64_t i = arrays_.surrogate_starts[n]; i < arrays_.surrogate_starts[n + 1]; ++i) {
-      const uint8_t bin = row[walker_.surrogate_features_[i]];
-      if (bin != 0 && room_.holds(t, arrays_.surrogate_offsets[i]))
-        return surrogate_goes_left(arrays_, i, bin);
-    }
-    return goes_left(arrays_, n, 0);
+HEDGEROW_CLONES void mark_leaf(const SurrogateLane* HEDGEROW_RESTRICT here, SurrogateLane leaf,
+                               SurrogateLane* HEDGEROW_RESTRICT leaves) {
+  for (int64_t i = 0; i < kWalkBlock; ++i) leaves[i] |= here[i] & leaf;
+}
+
+}  // namespace
+
+SurrogateMethod::SurrogateMethod(const TreeArrays& trees, NumberedFeatures& features)
+    : arrays_(trees) {
+  for (int64_t n = 0; n < trees.n_nodes(); ++n)
+    features_.push_back(trees.columns[n] < 0 ? -1
+                                             : features.number(trees.columns[n], trees.offsets[n]));
+  for (int64_t i = 0; i < trees.n_surrogates(); ++i)
+    surrogate_features_.push_back(
+        features.number(trees.surrogate_columns[i], trees.surrogate_offsets[i]));
+}
+
+Flow SurrogateMethod::divide(int64_t node, BlockBins<Lane>& bins, Lane* here, Lane* left) const {
+  const auto is_left = [&](uint8_t bin) { return goes_left(arrays_, node, bin); };
+  const bool has_set = arrays_.sets[node] >= 0;
+  const Lane* asked = has_set ? bins.by_set(features_[node], is_left) : bins.of(features_[node]);
+  const auto cut = static_cast<Lane>(has_set ? 1 : arrays_.cuts[node]);
+  Lane missing[kWalkBlock];
+  if (ask_bins(asked, cut, here, left, missing)) answer_missing(node, bins, missing, left);
+  return take_left(left, here);
+}
+
+// By the first surrogate that is known; without any, as the split does.
+void SurrogateMethod::answer_missing(int64_t node, BlockBins<Lane>& bins, Lane* missing,
+                                     Lane* left) const {
+  const int64_t end = arrays_.surrogate_starts[node + 1];
+  for (int64_t i = arrays_.surrogate_starts[node]; i < end; ++i) {
+    const auto is_left = [&](uint8_t bin) { return surrogate_goes_left(arrays_, i, bin); };
+    const bool has_set = arrays_.surrogate_sets[i] >= 0;
+    const Lane* asked =
+        has_set ? bins.by_set(surrogate_features_[i], is_left) : bins.of(surrogate_features_[i]);
+    const auto cut = static_cast<Lane>(has_set ? 1 : arrays_.surrogate_cuts[i]);
+    const auto if_reversed = static_cast<Lane>(has_set || !arrays_.surrogate_reversed[i] ? 0 : -1);
+    if (!ask_surrogate(asked, cut, if_reversed, left, missing)) return;
   }
+  if (goes_left(arrays_, node, 0))
+    for (int64_t i = 0; i < kWalkBlock; ++i) left[i] |= missing[i];
+}
 
-  const SurrogateWalker& walker_;
-  const TreeArrays& arrays_;
-  const Room& room_;
-  ScoreTable table_;
-  FeatureRows rows_;
-  std::vector<uint8_t> copy_;  // a row
-};
+void SurrogateMethod::add_leaf(int64_t first, int64_t node, const Lane* here,
+                               Values& values) const {
+  mark_leaf(here, static_cast<Lane>(node - first), values.data());
+}
 
-void SurrogateWalker::add_scores(const BinTable& bins, const Room& room, const ScoreTable& table,
-                                 int n_threads, Stop& stop) const {
-  walk_blocks(bins.n_positions, table, n_threads, stop,
-              [&] { return Walk(*this, bins, room, table); });
+void SurrogateMethod::divide_into_leaves(int64_t first, int64_t node, BlockBins<Lane>& bins,
+                                         Lane* here, Values& values) const {
+  Lane left[kWalkBlock];
+  divide(node, bins, here, left);
+  const int64_t child = first + arrays_.lefts[node];
+  add_leaf(first, child, left, values);
+  add_leaf(first, child + 1, here, values);
 }
 
 }  // namespace hedgerow

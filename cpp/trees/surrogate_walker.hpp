@@ -1,45 +1,40 @@
 // The surrogate walker: trees whose splits ask surrogates where a value is missing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
-#include "parallel.hpp"
-#include "trees/asked_attributes.hpp"
-#include "trees/data.hpp"
-#include "trees/score_table.hpp"
-#include "trees/tree_arrays.hpp"
+#include "trees/block_walker.hpp"
 
 namespace hedgerow {
 
-// Walks one position after the other. Scores are the same bits as those of any other walk where
-// nothing is missing.
-//
-// Immutable; any number of threads may walk it.
-class SurrogateWalker {
+// A lane has all bits set where a position is at a node.
+class SurrogateMethod {
  public:
-  // `trees` and `asked` outlive this; columns below n_dense are dense.
-  SurrogateWalker(const TreeArrays& trees, const AskedAttributes& asked, int32_t n_dense);
+  using Lane = int16_t;
+  using Values = std::array<Lane, kWalkBlock>;  // leaves, counted from the tree's first node
+  static constexpr Lane kAll = -1;
 
-  // See Walker::add_scores.
-  void add_scores(const BinTable& bins, const Room& room, const ScoreTable& table, int n_threads,
-                  Stop& stop) const;
+  SurrogateMethod(const TreeArrays& trees, NumberedFeatures& features);
+
+  int32_t feature(int64_t node) const { return features_[node]; }
+  Flow divide(int64_t node, BlockBins<Lane>& bins, Lane* here, Lane* left) const;
+  void add_leaf(int64_t first, int64_t node, const Lane* here, Values& values) const;
+  void divide_into_leaves(int64_t first, int64_t node, BlockBins<Lane>& bins, Lane* here,
+                          Values& values) const;
+  double value(const Values& values, int64_t first, int64_t i) const {
+    return static_cast<double>(arrays_.values[first + static_cast<uint16_t>(values[i])]);
+  }
 
  private:
-  struct Node {
-    int32_t feature;  // place in a row; -1: a leaf
-    int32_t offset;
-    int32_t left;
-    BinTest test;
-    bool has_set;
-    bool outside_left;
-  };
-  class Walk;
+  void answer_missing(int64_t node, BlockBins<Lane>& bins, Lane* missing, Lane* left) const;
 
   const TreeArrays& arrays_;
-  const AskedAttributes& asked_;
-  std::vector<Node> nodes_;
-  std::vector<int32_t> surrogate_features_;  // places in a row
+  std::vector<int32_t> features_;            // by node; -1: a leaf
+  std::vector<int32_t> surrogate_features_;  // by surrogate
 };
+
+using SurrogateWalker = BlockWalker<SurrogateMethod>;
 
 }  // namespace hedgerow
