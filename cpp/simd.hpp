@@ -79,12 +79,23 @@ auto wide_clone() {
   using Clones = WideClones<kKernel>;
   return __builtin_cpu_supports("x86-64-v4") ? &Clones::v4 : &Clones::v3;
 }
+// The same where a kernel is there twice, for eight doubles at a time and for four. Unlike the
+// others it may be used without wide registers too.
+template <auto kOfEight, auto kOfFour>
+auto eight_wide_clone() {
+  if (__builtin_cpu_supports("x86-64-v4")) return &WideClones<kOfEight>::v4;
+  return has_wide_registers() ? &WideClones<kOfFour>::v3 : kOfFour;
+}
 #else
 inline bool has_wide_registers() { return true; }
 
 template <auto kKernel>
 auto wide_clone() {
   return kKernel;
+}
+template <auto, auto kOfFour>
+auto eight_wide_clone() {
+  return kOfFour;
 }
 #endif
 
@@ -175,25 +186,6 @@ HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
   return x < limit ? broadcast(0.0) : result;
 }
 
-// exp(x) for |x| <= 700 within 2 ulp, in fewer operations: no clipping, and in place of the Taylor
-// polynomial one of degree 11 that interpolates exp at Chebyshev points (error < 1e-17). NaN where
-// x is; any number beyond the limits.
-HEDGEROW_INLINE Lanes exp_moderate(Lanes x) {
-  using Bits = int64_t __attribute__((vector_size(32)));
-  const Lanes round_bits = broadcast(0x1.8p52);
-  const Lanes shifted = x * 1.4426950408889634 + round_bits;
-  const Lanes n = shifted - round_bits;
-  const Lanes r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  const Lanes r2 = r * r, r4 = r2 * r2;
-  const Lanes a = (1.0 + r) + r2 * (0x1.0000000000005p-1 + r * 0x1.5555555555557p-3);
-  const Lanes b = (0x1.55555555520a4p-5 + r * 0x1.11111111100dcp-7) +
-                  r2 * (0x1.6c16c17f46982p-10 + r * 0x1.a01a01abe7fe1p-13);
-  const Lanes c = (0x1.a019a6611cad5p-16 + r * 0x1.71de0231960ebp-19) +
-                  r2 * (0x1.28a2ca617b969p-22 + r * 0x1.af4de97ca4194p-26);
-  const Bits exponent = (std::bit_cast<Bits>(shifted) << 52) + 0x3FF0000000000000;
-  return (a + r4 * (b + r4 * c)) * std::bit_cast<Lanes>(exponent);
-}
-
 #else
 
 struct Lanes {
@@ -267,10 +259,6 @@ HEDGEROW_INLINE Lanes exp_nonpositive(Lanes x) {
   Lanes out;
   for (int i = 0; i < kLanes; ++i) out.v[i] = x.v[i] < -708.0 ? 0.0 : std::exp(x.v[i]);
   return out;
-}
-HEDGEROW_INLINE Lanes exp_moderate(Lanes x) {
-  for (int i = 0; i < kLanes; ++i) x.v[i] = std::exp(x.v[i]);
-  return x;
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simd.hpp"
+#include "simd_exp.hpp"
 #include "simd_float.hpp"
 #include "tests/check.hpp"
 #include "trellis/sums.hpp"

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+
+#include "simd_exp.hpp"
 
 namespace hedgerow {
 namespace {
@@ -9,47 +12,75 @@ namespace {
 // Bytes of the matrices that are kept at most.
 constexpr int64_t kKeptBytes = kLowLimits ? 1 << 19 : 1 << 23;
 
-// sums[j, k] = edges[j, k] + arcs[j, k], and the largest and the smallest of them, NaN not counted.
-// The padding repeats column 0. edges: (K, K); arcs, sums: (K, stride); n_inner: rows of the edges
-// past whose end may be read, see Row
-HEDGEROW_INLINE void add_edges(const double* edges, const double* arcs, const Row& row,
-                               int64_t n_inner, int stride, double* sums, double& largest,
-                               double& smallest) {
-  Lanes most = broadcast(-kInfinity), least = broadcast(kInfinity);
-  for (int j = 0; j < row.size; ++j, edges += row.size, arcs += stride, sums += stride)
-    for (int k = 0; k < row.size; k += kLanes) {
-      const Lanes edge =
-          k < row.whole ? load(edges + k) : row.load_rest(edges, j < n_inner, edges[0]);
-      const Lanes sum = edge + load(arcs + k);
-      store(sums + k, sum);
-      most = maximum(sum, most);
-      least = minimum(sum, least);
+// What exponentials were taken of, NaN not counted, and their sum.
+struct Extent {
+  double largest, smallest, total;
+};
+
+// factors = exp(edges + arcs - shift), (n,) each. What follows the edges will be wanted next.
+template <class Vector>
+HEDGEROW_INLINE void exponentiate_arcs(const double* edges, const double* arcs, int64_t n,
+                                       double shift, double* factors, Extent& extent) {
+  constexpr int kSize = sizeof(Vector) / sizeof(double);
+  Vector most = broadcast_to<Vector>(-kInfinity), least = broadcast_to<Vector>(kInfinity);
+  Vector total = broadcast_to<Vector>(0.0);
+  const Vector by = broadcast_to<Vector>(shift);
+  const auto take = [&](const double* edge, const double* arc, double* out) {
+    const Vector score = load_as<Vector>(edge) + load_as<Vector>(arc);
+    most = maximum(score, most);
+    least = minimum(score, least);
+    const Vector factor = exp_moderate(score - by);
+    total += factor;
+    store_all(out, factor);
+  };
+  int64_t i = 0;
+  for (; i + kSize <= n; i += kSize) {
+    HEDGEROW_PREFETCH(edges + n + i);
+    take(edges + i, arcs + i, factors + i);
+  }
+  if (i < n) {
+    double rest[3][kSize];
+    for (int64_t c = 0; c < kSize; ++c) {
+      rest[0][c] = edges[std::min(i + c, n - 1)];
+      rest[1][c] = arcs[std::min(i + c, n - 1)];
     }
-  largest = max_lane(most);
-  smallest = min_lane(least);
+    take(rest[0], rest[1], rest[2]);
+    std::copy_n(rest[2], n - i, factors + i);
+  }
+  double lanes[3][kSize];
+  store_all(lanes[0], most);
+  store_all(lanes[1], least);
+  store_all(lanes[2], total);
+  extent = {*std::max_element(lanes[0], lanes[1]), *std::min_element(lanes[1], lanes[2]),
+            std::accumulate(lanes[2], lanes[2] + kSize, 0.0)};
 }
 
-// factors = exp(edges + arcs - shift), where shift is 0, or the largest score if that is far from
-// 0. False where scores lie too far apart, or are not finite. sums: (K, stride) scratch
-HEDGEROW_CLONES
-bool fill_edge_factors(const double* edges, const double* arcs, int n_labels, int64_t n_inner,
-                       int stride, double* sums, double* factors, double& shift) {
+// The same for all arcs of a position, where shift is 0, or the largest score if that is far from
+// 0. False where scores lie too far apart, or are not finite.
+bool fill_arc_factors(const double* edges, const double* arcs, int64_t n, double* factors,
+                      double& shift) {
   constexpr double kLargestDepth = 321.0;  // exp(-321) > 2 kSmallest, see ScaledArcs
   constexpr double kModest = 30.0;         // nothing has to be subtracted
-  double largest, smallest;
-  add_edges(edges, arcs, Row(n_labels), n_inner, stride, sums, largest, smallest);
-  const bool modest = std::fabs(largest) <= kModest && smallest >= -kLargestDepth;
-  if (!modest && !(largest - smallest <= kLargestDepth)) return false;
-  shift = modest ? 0.0 : largest;
-  const Lanes by = broadcast(shift);
-  Lanes total = broadcast(0.0);
-  const int64_t n_numbers = static_cast<int64_t>(n_labels) * stride;
-  for (int64_t i = 0; i < n_numbers; i += kLanes) {
-    const Lanes factor = exp_moderate(load(sums + i) - by);
-    total += factor;
-    store(factors + i, factor);
+  static const auto kernel =
+      eight_wide_clone<exponentiate_arcs<EightLanes>, exponentiate_arcs<Lanes>>();
+  Extent extent;
+  shift = 0.0;
+  kernel(edges, arcs, n, shift, factors, extent);
+  const double largest = extent.largest, smallest = extent.smallest;
+  if (!(std::fabs(largest) <= kModest && smallest >= -kLargestDepth)) {
+    if (!(largest - smallest <= kLargestDepth)) return false;
+    shift = largest;
+    kernel(edges, arcs, n, shift, factors, extent);
   }
-  return sum_lanes(total) < kInfinity;  // and not NaN
+  return extent.total < kInfinity;  // and not NaN
+}
+
+// Rows one after the other become padded ones. Enough numbers follow the last row that whole lanes
+// may be read.
+HEDGEROW_CLONES void pad_rows(const double* rows, int n_rows, int stride, double* out) {
+  const Row row(n_rows);
+  for (int j = 0; j < n_rows; ++j, rows += n_rows, out += stride)
+    row.copy_to_padded(rows, true, out);
 }
 
 }  // namespace
@@ -62,14 +93,12 @@ EdgeFactors::EdgeFactors(const ChainScores& scores)
   const int64_t n_labels = scores.n_labels;
   const double largest = *std::max_element(scores.arcs, scores.arcs + n_labels * n_labels);
   if (std::isfinite(largest)) arc_shift_ = largest;
-  arcs_.resize(n_labels * stride_);
-  sums_.resize(n_labels * stride_);
-  for (int64_t i = 0; i < n_labels * stride_; ++i) {
-    const int64_t j = i / stride_, k = i % stride_;
-    const double arc = scores.arcs[j * n_labels + (k < n_labels ? k : 0)];
-    const bool forbidden = arc == -kInfinity;
-    arcs_[i] = forbidden ? 0.0 : arc - arc_shift_;
-    if (forbidden || k >= n_labels) zeros_.push_back(i);
+  arcs_.assign(scores.arcs, scores.arcs + n_labels * n_labels);
+  if (n_labels < stride_) unpadded_.resize(n_labels * n_labels + kLanes);
+  for (int64_t i = 0; i < n_labels * n_labels; ++i) {
+    const bool forbidden = arcs_[i] == -kInfinity;
+    arcs_[i] = forbidden ? 0.0 : arcs_[i] - arc_shift_;
+    if (forbidden) zeros_.push_back(i / n_labels * stride_ + i % n_labels);
   }
 }
 
@@ -87,15 +116,14 @@ void EdgeFactors::open(int64_t sequence, bool keep) {
 }
 
 bool EdgeFactors::compute(int64_t t) {
-  const int64_t n_labels = scores_.n_labels;
-  const double* edges = scores_.edges + (scores_.offsets[sequence_] + t) * n_labels * n_labels;
-  const int64_t n_rows = (scores_.length(sequence_) - t) * n_labels;
-  const int64_t n_inner = n_rows - Row(scores_.n_labels).n_outer_rows();
+  const int n_labels = scores_.n_labels;
+  const int64_t n_arcs = int64_t{n_labels} * n_labels;
+  const double* edges = scores_.edges + (scores_.offsets[sequence_] + t) * n_arcs;
   double* factors = matrix(t);
+  double* numbers = unpadded_.empty() ? factors : unpadded_.data();
   double& shift = shifts_[t - begin(block_)];
-  if (!fill_edge_factors(edges, arcs_.data(), scores_.n_labels, n_inner, stride_, sums_.data(),
-                         factors, shift))
-    return false;
+  if (!fill_arc_factors(edges, arcs_.data(), n_arcs, numbers, shift)) return false;
+  if (!unpadded_.empty()) pad_rows(numbers, n_labels, stride_, factors);
   for (const int64_t i : zeros_) factors[i] = 0;
   shift += arc_shift_;
   return true;

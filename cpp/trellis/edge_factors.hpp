@@ -44,9 +44,9 @@ class EdgeFactors {
   int64_t block_ = 0;  // the block of positions that is kept
   int64_t block_size_ = 1;
   double arc_shift_ = 0.0;      // the largest arc
-  PaddedVector arcs_;           // (K, stride) arcs - arc_shift; 0 if forbidden; padding: column 0
-  std::vector<int64_t> zeros_;  // places in (K, stride) of forbidden arcs, and of the padding
-  PaddedVector sums_;           // (K, stride) scratch
+  PaddedVector arcs_;           // (K, K) arcs - arc_shift; 0 if forbidden
+  std::vector<int64_t> zeros_;  // places in (K, stride) of forbidden arcs
+  PaddedVector unpadded_;       // (K, K) scratch, with room for lanes; empty if K = stride
   PaddedVector matrices_;       // (block_size, stride, stride)
   std::vector<double> shifts_;  // (block_size,)
 };
