@@ -118,5 +118,7 @@ def run_command(command: Command, page: Path, capsys: Any) -> None:
 
 def run_example(path: str, arguments: list[str]) -> None:
     """Run a script of this project, such as examples/ocr.py, in this folder."""
-    with patch.object(sys, "argv", [path, *arguments]):
-        runpy.run_path(str(ROOT / path), run_name="__main__")
+    script = ROOT / path
+    paths = [str(script.parent), *sys.path]  # as Python does, so that scripts find their neighbours
+    with patch.object(sys, "argv", [path, *arguments]), patch.object(sys, "path", paths):
+        runpy.run_path(str(script), run_name="__main__")

@@ -1,0 +1,156 @@
+"""Find names of people, places and organisations, in sentences that belong to documents.
+
+``python examples/named_entities.py train.txt test.txt`` takes files in the form of CoNLL-2003:
+word, part of speech, chunk label and entity label on a line, a blank line between sentences, a line
+``-DOCSTART-`` before each document (gzipped files too). Without files it makes up small documents
+of its own, with names that nobody has seen before. What the models see of a word is in
+``text_features.py``; a second model also sees what a first one made of the same word elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from text_features import (
+    ENTITY_GROUPS,
+    SENTENCE_GROUPS,
+    Document,
+    Labels,
+    Token,
+    describe,
+    second_look,
+    to_bioes,
+)
+
+from hedgerow import LinearCRF
+from hedgerow.metrics import chunk_scores
+from hedgerow.model_selection import cross_val_predict
+
+
+class Corpus:
+    """Documents as sentences in a row, with the attributes of their tokens."""
+
+    def __init__(self, documents: list[Document], groups: Iterable[str] = ENTITY_GROUPS) -> None:
+        self.documents = documents
+        known: dict[str, str] = {}  # each name once in memory, however often it occurs
+        self.X = [
+            [[known.setdefault(name, name) for name in names] for names in sentence]
+            for document in documents
+            for sentence in describe(document, groups)
+        ]
+
+    def folds(self, n_folds: int = 5) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Sentences to train on and to predict: no document is in both."""
+        fold = np.repeat(np.arange(len(self.documents)), list(map(len, self.documents))) % n_folds
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+
+    def look_again(
+        self, marginals: Sequence[NDArray[Any]], classes: Sequence[str]
+    ) -> list[list[list[str]]]:
+        """The attributes with those of `second_look` beside them."""
+        rest = iter(marginals)
+        more = [
+            names
+            for document in self.documents
+            for names in second_look(document, [next(rest) for _ in document], classes)
+        ]
+        return [
+            [own + others for own, others in zip(*sentence, strict=True)]
+            for sentence in zip(self.X, more, strict=True)
+        ]
+
+
+def predict_twice(crf: Any, train: Corpus, y: list[Labels], *others: Corpus) -> list[Any]:
+    """Labels of other corpora by a model that sees what a first one made of each document."""
+    honest = cross_val_predict(crf, train.X, y, cv=train.folds(), method="predict_marginals")
+    first = clone(crf).fit(train.X, y)
+    second = clone(crf).fit(train.look_again(honest, first.classes_), y)
+    return [
+        second.predict(other.look_again(first.predict_marginals(other.X), first.classes_))
+        for other in others
+    ]
+
+
+def read_documents(path: Path) -> tuple[list[Document], list[Labels]]:
+    """Documents, and the labels of all their sentences in a row."""
+    documents: list[Document] = []
+    labels: list[Labels] = []
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    for block in re.split(r"\n\s*\n", content.decode()):
+        rows = [line.split() for line in block.splitlines() if line.strip()]
+        if rows and rows[0][0] == "-DOCSTART-":
+            documents.append([])
+            del rows[0]
+        if rows:
+            documents[-1].append([Token(*row[:3]) for row in rows])
+            labels.append([row[-1] for row in rows])
+    return documents, labels
+
+
+# A made-up language: names nobody has seen, in sentences that mostly say what they name.
+CLEAR = {
+    "PER": ["{} said that it rained .", "Mrs {} was late .", "{} , who is 30 , left ."],
+    "LOC": ["It rained in {} .", "They live near {} .", "The road to {} is closed ."],
+    "ORG": ["Shares of {} rose .", "{} employs 300 people .", "The board of {} met ."],
+}
+UNCLEAR = ["{} was in the news .", "Nobody expected {} to win .", "We spoke about {} ."]
+ENDINGS = {"PER": ["son", "ez", "ova"], "LOC": ["burg", "ton", "ia"], "ORG": ["co", "tec", "al"]}
+
+
+def make_documents(n: int, rng: np.random.Generator) -> tuple[list[Document], list[Labels]]:
+    """Documents about a few names each, whose kind the ending gives away only now and then."""
+    documents: list[Document] = []
+    labels: list[Labels] = []
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+    for _ in range(n):
+        document: Document = []
+        names = []
+        for kind in CLEAR:
+            ending = rng.choice(ENDINGS[kind if rng.random() < 0.4 else rng.choice(list(ENDINGS))])
+            names.append(("".join(rng.choice(syllables, 2)).title() + ending, kind))
+        for _ in range(8):
+            name, kind = names[rng.integers(len(names))]
+            text = str(rng.choice(UNCLEAR if rng.random() < 0.5 else CLEAR[kind]))
+            document.append([Token(w.format(name), "X", "O") for w in text.split()])
+            labels.append(["I-" + kind if w == "{}" else "O" for w in text.split()])
+        documents.append(document)
+    return documents, labels
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="train and test file")
+    files = parser.parse_args().files
+    if len(files) not in (0, 2):
+        parser.error(f"expected two files, to train and to test, or none; got {len(files)}")
+    rng = np.random.default_rng(0)
+    parts = [read_documents(file) for file in files] or [make_documents(80, rng) for _ in range(2)]
+    (documents, y), (test_documents, y_test) = parts
+    y, y_test = list(map(to_bioes, y)), list(map(to_bioes, y_test))
+    print(f"{len(documents):,} documents to learn from, {len(test_documents):,} to label.\n")
+
+    crf = LinearCRF(reg_lambda=0.3, constraints="BIOES")
+    print(f"{'attributes':<40}{'precision':>10}{'recall':>10}{'F1':>10}")
+    for name, groups in {
+        "of the sentence": SENTENCE_GROUPS,
+        "of the document too": ENTITY_GROUPS,
+    }.items():
+        train, test = Corpus(documents, groups), Corpus(test_documents, groups)
+        show(name, chunk_scores(y_test, crf.fit(train.X, y).predict(test.X)))
+    show("and a second look", chunk_scores(y_test, predict_twice(crf, train, y, test)[0]))
+
+
+def show(name: str, scores: Any) -> None:
+    print(f"{name:<40}{scores.precision:>10.2%}{scores.recall:>10.2%}{scores.f1:>10.2%}")
+
+
+if __name__ == "__main__":
+    main()
