@@ -22,7 +22,7 @@ from hedgerow.model import Model
 from hedgerow.model_json import export_model
 from hedgerow.named_parameters import NamedParameters, explain_arguments
 from hedgerow.parameters import check_choice, plain_parameters
-from hedgerow.potentials import Potential
+from hedgerow.potentials import GivenScores, Potential
 from hedgerow.predictor import Predictor, check_fitted
 from hedgerow.state import (
     State,
@@ -34,6 +34,7 @@ from hedgerow.state import (
 )
 from hedgerow.threads import count_threads
 from hedgerow.training.label_parameters import check_label_parameters
+from hedgerow.training.raw_data import RawData
 from hedgerow.training.stopping import Stopping
 from hedgerow.training.trainer import Trainer
 from hedgerow.training.training import Trainable, Training
@@ -96,6 +97,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         eval_set: Any = None,
         init: AnyEstimator | None = None,
         checkpoint: Checkpoint | None = None,
+        base_scores: Any = None,
     ) -> AnyEstimator:
         """Train the model.
 
@@ -115,7 +117,8 @@ class Estimator(NamedParameters, Predictor, Trainable):
         eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
             Data to report on after each round or iteration: ``history_`` has ``eval_loss`` and
             ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict its keys in place of
-            ``eval``.
+            ``eval``. In place of a tuple, ``{"X": X, "y": y, "base_scores": scores}`` gives what
+            else belongs to a set by name.
         init : fitted estimator of the same class, optional
             A model to go on from. The trees of a `TreeCRF` stay, and `n_rounds` more are added. On
             the same data that gives what one longer training would have given, bit for bit. Its
@@ -125,6 +128,12 @@ class Estimator(NamedParameters, Predictor, Trainable):
             A file to write the state of the training to, and to go on from if it exists. Callbacks
             are called for new rounds or iterations only. `n_rounds` may be another then, unless the
             number of rounds for the likelihood depends on it; `max_iter` may, for the likelihood.
+        base_scores : list of (T, K) arrays, or (N, K), optional
+            Scores of the labels at every position that training starts from, such as those of
+            another model (XGBoost's ``base_margin``): what is learnt is added to them. A column for
+            each label, in the order of ``classes_``, that is sorted; columns of a DataFrame that
+            have the names of the labels are found by them. All that predicts must be given them
+            too.
         """
         check_label_parameters(self)
         check_checkpoint(checkpoint)
@@ -132,7 +141,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         self._check_init(init)
         fitted = self.__dict__ | Training(
             self, self._trainer(init), stopping, eval_set, init, checkpoint
-        ).run(X, y, sample_weight, groups)
+        ).run(RawData(X, y, groups, base_scores, sample_weight))
         fitted.pop("recipe_", None)
         _core.release_memory()
         self.__dict__ = fitted  # one step: Ctrl-C leaves the old model or the new one
@@ -210,8 +219,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
         }
         tensors = persist.pack_index(self.model_.index) | pack_grammar(self.model_.grammar)
         state = State(tensors, metadata)
-        for potential in self.model_.potentials[: len(self.learns)]:  # those given come after
+        for potential in self.model_.potentials[-len(self.learns) :]:  # those given come first
             state |= potential.pack()
+        if self.model_.takes_base_scores:
+            state.metadata["base_scores"] = True
         if hasattr(self, "recipe_"):
             state.metadata["recipe"] = self.recipe_
         return state
@@ -235,6 +246,9 @@ class Estimator(NamedParameters, Predictor, Trainable):
             crf.recipe_ = state.metadata["recipe"]
             require(isinstance(crf.recipe_, dict), "its recipe")
         given = crf.given_potentials()
+        if "base_scores" in state.metadata:
+            require(state.metadata["base_scores"] is True, "its base scores")
+            given = (GivenScores(), *given)
         scores_pairs = any(potential.has_edges for potential in given)
         grammar = unpack_grammar(state, len(labels.classes), has_edges=scores_pairs)
         potentials = [
@@ -246,7 +260,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             index,
             grammar,
             crf.build_trellis(grammar),
-            (*potentials, *given),
+            (*given, *potentials),
             decode,
         )
         crf.loss_ = read_loss(state.metadata)

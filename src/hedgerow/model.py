@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core, trellis
+from hedgerow.base_scores import check_base_scores_given, read_base_scores
 from hedgerow.decoding import Decode, decode_marginals
 from hedgerow.encode import encode_alike
 from hedgerow.explain import Explanation, Place
 from hedgerow.labels import Grammar, Labels, pin_known
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.objectives import Targets, log_likelihoods
-from hedgerow.potentials import PatternWeights, Potential
+from hedgerow.potentials import GivenScores, PatternWeights, Potential
 from hedgerow.potentials.scoring import score, sum_arcs
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.tables import Table
@@ -83,16 +84,34 @@ class Model(LazyAttributes):
         """Weights of the label patterns, (P,)."""
         return self.potential(PatternWeights).weights
 
+    @property
+    def takes_base_scores(self) -> bool:
+        """Whether scores that are given from outside are added to its own."""
+        return any(isinstance(potential, GivenScores) for potential in self.potentials)
+
     def read(
-        self, X: Any, groups: Any, *, group_column: Any, name: str, n_threads: int = 1
+        self,
+        X: Any,
+        groups: Any,
+        base_scores: Any = None,
+        *,
+        group_column: Any,
+        name: str,
+        n_threads: int = 1,
     ) -> Sequences:
         """Encode X and check it against what the model was fitted on; ``name`` is for messages."""
-        sequences = encode_alike(
-            X, groups, self.schema, self.index, group_column=group_column, name=name
-        )
+        sequences = self.encode(X, groups, group_column=group_column, name=name)
         for potential in self.potentials:
             potential.check_values(sequences, name, n_threads=n_threads)
-        return sequences
+        check_base_scores_given(base_scores, expected=self.takes_base_scores, name=name)
+        scores = read_base_scores(base_scores, sequences, self.labels)
+        return replace(sequences, base_scores=scores)
+
+    def encode(self, X: Any, groups: Any, *, group_column: Any, name: str) -> Sequences:
+        """Encode X alone; `read` does it all."""
+        return encode_alike(
+            X, groups, self.schema, self.index, group_column=group_column, name=name
+        )
 
     @lazy
     def arcs(self) -> NDArray[np.float64]:

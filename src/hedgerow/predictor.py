@@ -96,7 +96,13 @@ class Predictor(Shown):
         return pair_table(self.model_.grammar, self.model_.pattern_weights, self.classes_)
 
     def predict(
-        self, X: Any, *, groups: Any = None, known: Any = None, decode: Decode | None = None
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        decode: Decode | None = None,
+        base_scores: Any = None,
     ) -> Any:
         """Label every position.
 
@@ -114,6 +120,9 @@ class Predictor(Shown):
             most probable label of each position, which makes the fewest errors on average. Under
             constraints the latter is the labelling, of those that are allowed, whose labels have
             the largest sum of probabilities. None: ``decode_``, the model's own.
+        base_scores
+            Scores of the labels that the model adds its own to, if it was fitted with such, in one
+            of the forms that `fit` takes.
 
         Returns
         -------
@@ -121,47 +130,51 @@ class Predictor(Shown):
             Labels of the kind used to fit.
         """
         check_decode(decode)
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, base_scores)
         codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
         return inputs.sequences.mirror(self.model_.labels.decode(codes))
 
-    def predict_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+    def predict_marginals(
+        self, X: Any, *, groups: Any = None, known: Any = None, base_scores: Any = None
+    ) -> Any:
         """Probability of each label at each position, given the whole sequence.
 
-        ``known`` holds labels that are known already, see `predict`.
+        ``known`` holds labels that are known already, see `predict` for all arguments.
 
         Returns
         -------
         list of (T, K) arrays, or one (N, K) array for a flat X
             Columns in the order of ``classes_``.
         """
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, base_scores)
         marginals = self.model_.marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_proba(
-        self, X: Any, *, groups: Any = None, known: Any = None
+        self, X: Any, *, groups: Any = None, known: Any = None, base_scores: Any = None
     ) -> NDArray[np.float64]:
         """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, base_scores)
         return self.model_.marginals(inputs, n_threads=self._n_threads)
 
-    def predict_pattern_marginals(self, X: Any, *, groups: Any = None, known: Any = None) -> Any:
+    def predict_pattern_marginals(
+        self, X: Any, *, groups: Any = None, known: Any = None, base_scores: Any = None
+    ) -> Any:
         """Probability that each label pattern ends at each position, given the whole sequence.
 
-        ``known`` holds labels that are known already, see `predict`.
+        ``known`` holds labels that are known already, see `predict` for all arguments.
 
         Returns
         -------
         list of (T, P) arrays, or one (N, P) array for a flat X
             Columns in the order of ``label_patterns_``.
         """
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, base_scores)
         marginals = self.model_.pattern_marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_k_best(
-        self, X: Any, k: int, *, groups: Any = None, known: Any = None
+        self, X: Any, k: int, *, groups: Any = None, known: Any = None, base_scores: Any = None
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Find the k most probable labellings of each sequence.
 
@@ -170,7 +183,7 @@ class Predictor(Shown):
 
         Parameters
         ----------
-        X, groups, known
+        X, groups, known, base_scores
             See `predict`.
         k
             How many.
@@ -182,7 +195,7 @@ class Predictor(Shown):
             are no more.
         """
         check_number("k", k, minimum=1, integer=True)
-        inputs = read_inputs(self, X, groups, known)
+        inputs = read_inputs(self, X, groups, known, base_scores)
         return self.model_.k_best(inputs, int(k), n_threads=self._n_threads)
 
     def sample(
@@ -193,12 +206,13 @@ class Predictor(Shown):
         random_state: Any = None,
         groups: Any = None,
         known: Any = None,
+        base_scores: Any = None,
     ) -> Any:
         """Draw labellings at random, each as often as it is probable.
 
         Parameters
         ----------
-        X, groups, known
+        X, groups, known, base_scores
             See `predict`.
         n
             How many labellings of each sequence.
@@ -210,19 +224,22 @@ class Predictor(Shown):
         list of (n, T) arrays, or one (n, N) array for a flat X
         """
         check_number("n", n, minimum=1, integer=True)
-        inputs, random = read_inputs(self, X, groups, known), read_random_state(random_state)
+        inputs = read_inputs(self, X, groups, known, base_scores)
+        random = read_random_state(random_state)
         codes = self.model_.sample(inputs, int(n), random, n_threads=self._n_threads)
         drawn = inputs.sequences.mirror(self.model_.labels.decode(codes).T)
         return [labels.T for labels in drawn] if isinstance(drawn, list) else drawn.T
 
-    def log_likelihood(self, X: Any, y: Any, *, groups: Any = None) -> NDArray[np.float64]:
+    def log_likelihood(
+        self, X: Any, y: Any, *, groups: Any = None, base_scores: Any = None
+    ) -> NDArray[np.float64]:
         """Log probability of the labels y of each sequence, (S,).
 
         Where labels are missing it is that of the others, summed over all ways to fill in the
         missing ones. Labels that break a constraint have probability 0. Labels that did not occur
         in training are warned of, and taken to be missing.
         """
-        inputs = read_inputs(self, X, groups)
+        inputs = read_inputs(self, X, groups, base_scores=base_scores)
         codes = compare_codes(self, y, inputs.sequences).known_codes
         return self.model_.log_likelihoods(inputs, codes, n_threads=self._n_threads)
 
@@ -234,16 +251,17 @@ class Predictor(Shown):
         *,
         groups: Any = None,
         decode: Decode | None = None,
+        base_scores: Any = None,
     ) -> float:
         """Share of positions that `predict` labels right, of those whose label is not missing.
 
-        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; ``decode`` is
-        that of `predict`. Labels that did not occur in training count as mistakes, and are warned
+        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; all else is
+        as for `predict`. Labels that did not occur in training count as mistakes, and are warned
         of.
         """
         check_decode(decode)
         with scoring():
-            inputs = read_inputs(self, X, groups)
+            inputs = read_inputs(self, X, groups, base_scores=base_scores)
         truth = compare_codes(self, y, inputs.sequences)
         codes, given = truth.codes, truth.given
         if not given.any():
@@ -268,6 +286,7 @@ class Predictor(Shown):
         *,
         known: Any = None,
         decode: Decode | None = None,
+        base_scores: Any = None,
     ) -> Explanation:
         """Explain why a position has its label: what speaks for it, and against another label.
 
@@ -289,6 +308,8 @@ class Predictor(Shown):
             Labels of the sequence that are known already, None where they are not.
         decode
             How the labels of the position and its neighbours are found, see `predict`.
+        base_scores : (T, K), optional
+            Those of the sequence, if the model was fitted with such.
 
         Returns
         -------
@@ -296,7 +317,7 @@ class Predictor(Shown):
             ``print(...)`` shows it as text.
         """
         check_decode(decode)
-        inputs = read_one(self, x, known)
+        inputs = read_one(self, x, known, base_scores)
         length = inputs.sequences.n_positions
         is_number = isinstance(position, Integral) and not isinstance(position, bool)
         if not (is_number and 0 <= position < length):
@@ -322,13 +343,15 @@ def check_fitted(crf: Predictor) -> None:
         )
 
 
-def read_inputs(crf: Predictor, X: Any, groups: Any, known: Any = None) -> Inputs:
+def read_inputs(
+    crf: Predictor, X: Any, groups: Any, known: Any = None, base_scores: Any = None
+) -> Inputs:
     """Encode X, and labels that are known, as a fitted estimator's methods take them."""
     check_fitted(crf)
     name, group_column = type(crf).__name__, crf.group_column
     n_threads = count_threads(crf.n_jobs)
     sequences = crf.model_.read(
-        X, groups, group_column=group_column, name=name, n_threads=n_threads
+        X, groups, base_scores, group_column=group_column, name=name, n_threads=n_threads
     )
     if (seen := crf.seen_groups_) is not None:
         seen.warn_of_missing_groups(sequences, groups)
@@ -351,14 +374,15 @@ def compare_codes(crf: Predictor, y: Any, sequences: Sequences) -> Truth:
     return read_truth(crf.model_.labels, column, sequences)
 
 
-def read_one(crf: Predictor, x: Any, known: Any) -> Inputs:
+def read_one(crf: Predictor, x: Any, known: Any, base_scores: Any = None) -> Inputs:
     """Read one sequence, not wrapped in a list; it needs no column of group ids."""
     check_fitted(crf)
     column, n_features = crf.group_column, crf.model_.schema.n_features
     carries_group = column is not None and has_group_column(x, column, n_features)
     reader = crf if carries_group else copy(crf).set_params(group_column=None)
     try:
-        inputs = read_inputs(reader, [x], None, None if known is None else [known])
+        known, base_scores = (None if each is None else [each] for each in (known, base_scores))
+        inputs = read_inputs(reader, [x], None, known, base_scores)
     except (TypeError, ValueError):
         sequences = _read_if_possible(crf, x)
         if sequences is None or sequences.flat:
@@ -376,6 +400,7 @@ def read_one(crf: Predictor, x: Any, known: Any) -> Inputs:
 
 def _read_if_possible(crf: Predictor, X: Any) -> Sequences | None:
     try:
-        return read_inputs(crf, X, None).sequences
+        name, column = type(crf).__name__, crf.group_column
+        return crf.model_.encode(X, None, group_column=column, name=name)
     except (TypeError, ValueError):
         return None

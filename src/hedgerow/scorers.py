@@ -132,6 +132,7 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
         *,
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
+        base_scores: Any = None,
     ) -> float:
         """Score a fitted model.
 
@@ -145,10 +146,12 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
             For a flat X, the sequence of each row.
         sample_weight : (S,), or (N,) for a flat X, optional
             How much each sequence counts, or each row; `score_func` must take it.
+        base_scores : list of (T, K) arrays, or (N, K), optional
+            Scores that the model adds its own to, if it was fitted with such.
         """
         respond = getattr(estimator, self.response_method)
         y = self._check_known(estimator, y)
-        asked = {"groups": groups, "decode": self.decode}
+        asked = {"groups": groups, "decode": self.decode, "base_scores": base_scores}
         given = {name: value for name, value in asked.items() if value is not None}
         with scoring():
             found = respond(X, **given)

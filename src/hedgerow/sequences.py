@@ -212,6 +212,8 @@ class Sequences:
     parents : (N,) int32 or None
         Where in its sequence the parent of each position is, -1 for a root; None if sequences are
         chains, in which the parent is the position before.
+    base_scores : (N, K) float64 or None
+        Scores of the labels that are given from outside.
     """
 
     offsets: NDArray[np.int64]
@@ -222,6 +224,7 @@ class Sequences:
     flat: bool
     ids: list[Any] | None = field(default=None, compare=False)
     parents: NDArray[np.int32] | None = None
+    base_scores: NDArray[np.float64] | None = None
 
     @property
     def n_sequences(self) -> int:
@@ -251,6 +254,7 @@ class Sequences:
             ),
             ids=None if self.ids is None else self.ids[first:stop],
             parents=None if self.parents is None else self.parents[begin:end],
+            base_scores=None if self.base_scores is None else self.base_scores[begin:end],
         )
 
     def select(self, positions: NDArray[np.int64], offsets: NDArray[np.int64]) -> Sequences:
@@ -266,6 +270,7 @@ class Sequences:
             categorical=tuple(column.select(positions) for column in self.categorical),
             ids=None,
             parents=None if self.parents is None else self.parents[positions],
+            base_scores=None if self.base_scores is None else self.base_scores[positions],
         )
 
     def mirror(self, array: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:

@@ -59,7 +59,6 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.crf = crf
         self.objective = objective
         self.n_steps = int(crf.n_rounds)
-        self.given = crf.given_potentials()
         self.history = {}
         if init is not None:
             self.base = init.model_
@@ -90,12 +89,12 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.settings = self._read_settings()
         if self.columns.n_lags:
             self._check_memory()
-        arcs = sum_arcs(self.given, self.data.trellis)
+        given, trellis = self.data.given, self.data.trellis
         self.scoring = TreeScoring(
             self.columns,
-            self.data.trellis,
-            self.given,
-            arcs,
+            trellis,
+            given,
+            sum_arcs(given, trellis),
             self.settings.n_threads,
             have_directions=self.settings.have_directions,
         )
@@ -103,7 +102,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def learnt_from(self) -> tuple[Any, ...]:
         """X."""
-        return (self.sequences,)
+        return (replace(self.sequences, base_scores=None),)
 
     def prepare(self, sequences: Sequences) -> Binned:
         """In bins."""

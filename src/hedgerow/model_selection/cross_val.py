@@ -25,6 +25,7 @@ def cross_val_predict(
     groups: Any = None,
     cv: Any = 5,
     method: Method = "predict",
+    base_scores: Any = None,
 ) -> Any:
     """Predict every sequence by a model that was trained without it.
 
@@ -45,6 +46,8 @@ def cross_val_predict(
     method : {"predict", "predict_marginals"}, default "predict"
         What to predict: labels, or the probabilities of all labels. Columns are then those of the
         labels of all folds, sorted; a label that a fold's training part lacks has probability 0.
+    base_scores : list of (T, K) arrays, or (N, K) for a flat X, optional
+        Scores to start from, see `hedgerow.TreeCRF.fit`; each fold must have all labels then.
 
     Returns
     -------
@@ -64,9 +67,11 @@ def cross_val_predict(
     check_choice("method", method, ("predict", "predict_marginals"))
     n_items, folds = count_items(X), _split(estimator, X, y, groups, cv)
     _check_folds([test for _, test in folds], n_items)
+    every = {"groups": groups, "base_scores": base_scores}
+    given = {name: each for name, each in every.items() if each is not None}
     parts, classes = [], []
     for train, test in folds:
-        more = [{} if groups is None else {"groups": take_items(groups, i)} for i in (train, test)]
+        more = [{name: take_items(each, i) for name, each in given.items()} for i in (train, test)]
         model = clone(estimator).fit(take_items(X, train), take_items(y, train), **more[0])
         parts.append(getattr(model, method)(take_items(X, test), **more[1]))
         classes.append(last_step(model).classes_)

@@ -40,7 +40,13 @@ FONT = 9.0
 
 
 def marginals(
-    crf: Any, x: Any, y: Any = None, ax: Axes | None = None, *, decode: Decode | None = None
+    crf: Any,
+    x: Any,
+    y: Any = None,
+    ax: Axes | None = None,
+    *,
+    decode: Decode | None = None,
+    base_scores: Any = None,
 ) -> Axes:
     """Plot the probability of each label at each position of a sequence.
 
@@ -61,6 +67,8 @@ def marginals(
         Where to draw; a new figure if it is None.
     decode : {"viterbi", "marginal"} or None
         How the labels are found, see `hedgerow.TreeCRF.predict`.
+    base_scores : (T, K), optional
+        Those of the sequence, if the model was fitted with such.
 
     Returns
     -------
@@ -68,7 +76,7 @@ def marginals(
     """
     model = check_model(crf)
     check_decode(decode)
-    inputs, n_threads = read_one(model, x, None), count_threads(model.n_jobs)
+    inputs, n_threads = read_one(model, x, None, base_scores), count_threads(model.n_jobs)
     truth = None if y is None else compare_codes(model, [y], inputs.sequences)
     probs = model.model_.marginals(inputs, n_threads=n_threads)
     predicted = model.model_.predict(inputs, decode, n_threads=n_threads)

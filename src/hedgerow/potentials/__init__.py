@@ -5,6 +5,7 @@ Each is one file: it scores sequences, and explains what it adds.
 
 from hedgerow.potentials.attribute_weights import AttributeWeights
 from hedgerow.potentials.context_trees import ContextTrees, core_contexts
+from hedgerow.potentials.given_scores import GivenScores
 from hedgerow.potentials.node_trees import NodeTrees
 from hedgerow.potentials.pattern_weights import PatternWeights
 from hedgerow.potentials.potential import AddScores, Potential
@@ -13,6 +14,7 @@ __all__ = [
     "AddScores",
     "AttributeWeights",
     "ContextTrees",
+    "GivenScores",
     "NodeTrees",
     "PatternWeights",
     "Potential",

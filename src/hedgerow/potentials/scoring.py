@@ -11,7 +11,16 @@ from hedgerow.potentials.potential import AddScores, Potential
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.trellis import PatternEdges, Scores, Trellis
 
-__all__ = ["add_up", "edge_shape", "fit_edges", "prepare", "score", "score_at_once", "sum_arcs"]
+__all__ = [
+    "add_up",
+    "edge_shape",
+    "fit_edges",
+    "have_scores",
+    "prepare",
+    "score",
+    "score_at_once",
+    "sum_arcs",
+]
 
 
 def sum_arcs(potentials: Sequence[Potential], trellis: Trellis) -> NDArray[np.float64]:
@@ -29,6 +38,11 @@ def edge_shape(potentials: Sequence[Potential], trellis: Trellis) -> tuple[int, 
     if any(potential.has_edges for potential in potentials):
         return trellis.n_labels, trellis.n_labels
     return None
+
+
+def have_scores(nodes: NDArray[np.float64]) -> bool:
+    """Whether any label has a score other than 0, or -inf where it is forbidden."""
+    return bool((np.isfinite(nodes) & (nodes != 0)).any())
 
 
 def prepare(

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from hedgerow.report.summary import describe_history, describe_model
 from hedgerow.report.trees import pack_trees
 from hedgerow.report.weights import describe_features, describe_pairs, describe_patterns
 from hedgerow.shown import with_plain_tables
+from hedgerow.training.raw_data import RawData
 from hedgerow.tree_crf import TreeCRF
 from hedgerow.version import __version__
 
@@ -61,6 +63,7 @@ def write_report(
     groups: Any = None,
     title: str | None = None,
     decode: Decode | None = None,
+    base_scores: Any = None,
 ) -> list[str]:
     """Write a page about a model, and how it does on some data, as one HTML file.
 
@@ -73,7 +76,7 @@ def write_report(
     model : fitted TreeCRF or LinearCRF
     path
         Where to write it. The file is written beside its place and moved there when it is whole.
-    X, y, groups
+    X, y, groups, base_scores
         Data, as `fit` takes them. Labels may be missing, and some may be unknown to the model.
     title
         Heading of the page; the kind of model if None.
@@ -101,11 +104,14 @@ def write_report(
         )
     check_fitted(model)
     check_decode(decode)
-    if X is None and (y is not None or groups is not None):
-        raise ValueError("y and groups go with X; pass write_report(model, path, X, y)")
+    raw = RawData(X, y, groups, base_scores)
+    if X is None and any(part is not None for part in (y, groups, base_scores)):
+        raise ValueError(
+            "y, groups and base_scores go with X; pass write_report(model, path, X, y)"
+        )
     notes: list[str] = []
     decode = decode or model.decode_
-    data, blobs = _describe(with_plain_tables(model), X, y, groups, decode, notes)
+    data, blobs = _describe(with_plain_tables(model), raw, decode, notes)
     data |= {
         "title": f"{type(model).__name__} report" if title is None else str(title),
         "version": __version__,
@@ -117,7 +123,7 @@ def write_report(
 
 
 def _describe(
-    model: Estimator, X: Any, y: Any, groups: Any, decode: Decode, notes: list[str]
+    model: Estimator, raw: RawData, decode: Decode, notes: list[str]
 ) -> tuple[dict[str, Any], list[Blob]]:
     """Everything that the page shows."""
     blobs = [Blob("trees")]
@@ -129,12 +135,12 @@ def _describe(
         "features": describe_features(model, notes),
         "trees": pack_trees(model, blobs[0], notes) if isinstance(model, TreeCRF) else None,
     }
-    if X is not None:
-        X, y = _settle(X), _settle(y)
-        reading = read_data(model, X, y, groups, decode)
+    if raw.X is not None:
+        raw = replace(raw, X=_settle(raw.X), y=_settle(raw.y))
+        reading = read_data(model, raw, decode)
         data |= _describe_reading(reading)
-        names = _name_sequences(model, X, groups, reading)
-        features = read_features(X, groups, reading.sequences)
+        names = _name_sequences(model, raw.X, raw.groups, reading)
+        features = read_features(raw.X, raw.groups, reading.sequences)
         data["browser"], more = pack_browser(reading, features, names, notes)
         blobs += more
     return data, blobs

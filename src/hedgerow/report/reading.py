@@ -15,6 +15,7 @@ from hedgerow.predictor import compare_codes, read_inputs
 from hedgerow.report.calibration import Calibration
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.threads import count_threads
+from hedgerow.training.raw_data import RawData
 
 # Positions whose marginals are held at once.
 BATCH = 1 << 16
@@ -85,9 +86,10 @@ def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     return np.diff(np.concatenate([[0], np.cumsum(values)])[offsets])
 
 
-def read_data(model: Estimator, X: Any, y: Any, groups: Any, decode: Decode) -> Reading:
+def read_data(model: Estimator, raw: RawData, decode: Decode) -> Reading:
     """Label X, and compare with y unless it is None."""
-    sequences = read_inputs(model, X, groups).sequences
+    y = raw.y
+    sequences = read_inputs(model, raw.X, raw.groups, base_scores=raw.base_scores).sequences
     labels = [str(label) for label in model.classes_.tolist()]
     truth = None if y is None else _read_truth(model, y, sequences, labels)
     calibration = Calibration.empty(len(model.classes_))

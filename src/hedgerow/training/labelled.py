@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
+from hedgerow.base_scores import read_base_scores
 from hedgerow.data_warning import warn_user
 from hedgerow.encode import renumber_items, seen_items
 from hedgerow.encode.suspects import warn_of_suspects
 from hedgerow.labels import Constraints, LabelColumn, Labels, read_constraints, read_labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
+from hedgerow.potentials import GivenScores, Potential
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Sequences
 from hedgerow.training.label_parameters import LabelParameters
@@ -46,6 +48,8 @@ class Labelled:
         How much each position counts, if positions differ within a sequence.
     seen_groups : SeenGroups
         How the X that `fit` was given is cut into sequences, and which they are.
+    given : tuple of Potential
+        What else gives scores, and is not learnt.
     """
 
     sequences: Sequences
@@ -56,6 +60,7 @@ class Labelled:
     sequence_weights: NDArray[np.float64] | None
     position_weights: NDArray[np.float64] | None
     seen_groups: SeenGroups
+    given: tuple[Potential, ...] = ()
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""
@@ -117,11 +122,12 @@ def read_labelled(
     index: _core.StringIndex,
     y: Any,
     sample_weight: ArrayLike | None = None,
+    base_scores: Any = None,
     *,
     objective: TrainingObjective,
     labels: Labels | None = None,
 ) -> Labelled:
-    """Read labels and weights; raises ValueError or TypeError for what is wrong with them.
+    """Read all that comes with X; raises ValueError or TypeError for what is wrong with it.
 
     Parameters
     ----------
@@ -129,7 +135,7 @@ def read_labelled(
         The estimator, whose parameters say how to read them.
     sequences, index
         X, and the names of its attributes.
-    y, sample_weight
+    y, sample_weight, base_scores
         As the user gave them.
     objective
         What the model is trained for.
@@ -160,8 +166,9 @@ def read_labelled(
         position_weights = weight.by_position
     elif (of_positions := weight.of_positions(sequences)) is not None:
         position_weights *= of_positions
+    scores = read_base_scores(base_scores, sequences, labels)
     return Labelled(
-        sequences,
+        replace(sequences, base_scores=scores),
         index,
         labels,
         codes,
@@ -169,6 +176,7 @@ def read_labelled(
         weight.by_sequence,
         position_weights,
         SeenGroups.of(sequences),
+        (*(() if scores is None else (GivenScores(),)), *crf.given_potentials()),
     )
 
 

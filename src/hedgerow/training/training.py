@@ -7,10 +7,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core
+from hedgerow.base_scores import check_base_scores_given, read_base_scores
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
@@ -19,7 +21,7 @@ from hedgerow.fingerprint import fingerprint
 from hedgerow.history import History
 from hedgerow.metrics.known_chunks import look_like_chunks
 from hedgerow.model import Model
-from hedgerow.potentials import Potential
+from hedgerow.potentials import GivenScores, Potential
 from hedgerow.progress import Progress
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
@@ -29,6 +31,7 @@ from hedgerow.training.eval_metrics import ALWAYS, EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
 from hedgerow.training.label_parameters import LabelParameters
 from hedgerow.training.labelled import Labelled, read_labelled
+from hedgerow.training.raw_data import RawData
 from hedgerow.training.state import TrainingState
 from hedgerow.training.stopping import Stopping, StoppingParameters
 from hedgerow.training.trainer import Trainer
@@ -49,6 +52,7 @@ class Trainable(LabelParameters, StoppingParameters, Protocol):
     learns: ClassVar[tuple[type[Potential], ...]]  # what is trained, and kept in model files
     n_jobs: int | None
     random_state: Any
+    model_: Model
 
     def to_state(self) -> State:
         """Everything that a model file has to hold."""
@@ -81,14 +85,15 @@ class Training(Generic[Form, AnyUpdate]):
     init: Trainable | None = None
     checkpoint: Checkpoint | None = None
 
-    def run(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any) -> dict[str, Any]:
+    def run(self, raw: RawData) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
         with _core.ThreadPool():
-            return self._run(X, y, sample_weight, groups)
+            return self._run(raw)
 
-    def _run(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any) -> dict[str, Any]:
+    def _run(self, raw: RawData) -> dict[str, Any]:
         crf, trainer = self.crf, self.trainer
-        labelled, held = self.read(X, y, sample_weight, groups)
+        labelled, held = self.read(raw)
+        base_scores = labelled.sequences.base_scores
         data = trainer.learn(labelled)
         decode = crf.decode
         if decode == "auto" and self.eval_set is None and held is None:
@@ -96,7 +101,8 @@ class Training(Generic[Form, AnyUpdate]):
         del labelled
         eval_sets = self._eval_sets(held, data)
         del held
-        with self._record(data, eval_sets) as record:
+        with self._record(data, eval_sets, base_scores) as record:
+            del base_scores
             prepared = [each.prepare(trainer.prepare) for each in eval_sets]
             del eval_sets
             state, update = self._begin(record, prepared)
@@ -110,7 +116,7 @@ class Training(Generic[Form, AnyUpdate]):
             data.index,
             data.grammar,
             data.trellis,
-            (*update.potentials(), *crf.given_potentials()),
+            (*data.given, *update.potentials()),
             decode,
         )
         if (message := trainer.explain_end(update)) is not None:
@@ -123,20 +129,27 @@ class Training(Generic[Form, AnyUpdate]):
             **trainer.attributes(update, state),
         }
 
-    def read(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None
-    ) -> tuple[Labelled, Labelled | None]:
+    def read(self, raw: RawData) -> tuple[Labelled, Labelled | None]:
         """What to learn from, and what is held out."""
         crf, base, objective = self.crf, self.trainer.base, self.trainer.objective
         if base is None:
             index, labels = _core.StringIndex(), None
-            sequences = encode(X, groups, index, group_column=crf.group_column)
+            sequences = encode(raw.X, raw.groups, index, group_column=crf.group_column)
             self._check_values(sequences)
         else:
             index, labels = base.index, base.labels
-            sequences = self._read_alike(X, groups, base)
+            sequences = self._encode_alike(raw, base)
+        if self.init is not None:
+            self._check_base_scores(raw, self.init.model_.potentials)
         labelled = read_labelled(
-            crf, sequences, index, y, sample_weight, objective=objective, labels=labels
+            crf,
+            sequences,
+            index,
+            raw.y,
+            raw.sample_weight,
+            raw.base_scores,
+            objective=objective,
+            labels=labels,
         )
         learnt, held = hold_out(labelled, self.stopping.held_out, crf.random_state)
         return learnt if held is None or base is not None else learnt.drop_unseen(), held
@@ -150,7 +163,7 @@ class Training(Generic[Form, AnyUpdate]):
             found = read_eval_sets(
                 self.eval_set,
                 data,
-                lambda X, groups: self._read_alike(X, groups, data),
+                lambda raw: self._read_alike(raw, data),
                 missing_label=self.crf.missing_label,
                 objective=objective,
             )
@@ -173,7 +186,10 @@ class Training(Generic[Form, AnyUpdate]):
         return better_decoder(leads, self.trainer.objective.decode or "marginal")
 
     def _record(
-        self, data: TrainingSet, eval_sets: Sequence[EvalSet[Sequences]]
+        self,
+        data: TrainingSet,
+        eval_sets: Sequence[EvalSet[Sequences]],
+        base_scores: NDArray[np.float64] | None,
     ) -> AbstractContextManager[Record | None]:
         """Where to write the training state to, for a ``with``; None if not asked for."""
         if self.checkpoint is None:
@@ -184,6 +200,7 @@ class Training(Generic[Form, AnyUpdate]):
             "X": fingerprint(self.trainer.learnt_from(), data.index),
             "y": fingerprint(data.labels.classes, data.targets.codes),
             "sample_weight": None if weights is None else fingerprint(weights),
+            "base_scores": None if base_scores is None else fingerprint(base_scores),
             "eval_set": fingerprint(evaluated) if evaluated else None,
             "init": None if self.init is None else fingerprint(self.init.to_state()),
         }
@@ -206,14 +223,26 @@ class Training(Generic[Form, AnyUpdate]):
         history = {name: list(trainer.history[name]) for name in trainer.history if name in names}
         return TrainingState(history), trainer.begin()
 
-    def _read_alike(self, X: Any, groups: Any, known: TrainingSet | Model) -> Sequences:
+    def _read_alike(self, raw: RawData, data: TrainingSet) -> Sequences:
+        """Read all but y, and check it against what the model is being fitted on."""
+        sequences = self._encode_alike(raw, data)
+        self._check_base_scores(raw, data.given)
+        scores = read_base_scores(raw.base_scores, sequences, data.labels)
+        return replace(sequences, base_scores=scores)
+
+    def _encode_alike(self, raw: RawData, known: TrainingSet | Model) -> Sequences:
         """Encode X and check it against what the model is being fitted on."""
         name, column = type(self.crf).__name__, self.crf.group_column
         sequences = encode_alike(
-            X, groups, known.schema, known.index, group_column=column, name=name
+            raw.X, raw.groups, known.schema, known.index, group_column=column, name=name
         )
         self._check_values(sequences)
         return sequences
+
+    def _check_base_scores(self, raw: RawData, potentials: Sequence[Potential]) -> None:
+        """Raise ValueError unless they are given if, and only if, the potentials add them."""
+        expected = any(isinstance(potential, GivenScores) for potential in potentials)
+        check_base_scores_given(raw.base_scores, expected=expected, name=type(self.crf).__name__)
 
     def _check_values(self, sequences: Sequences) -> None:
         """Raise ValueError if X holds numbers that this kind of model cannot be trained on."""

@@ -12,6 +12,7 @@ from hedgerow.decoding import Decode, DecodeParameter
 from hedgerow.labels import Grammar, Labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
+from hedgerow.potentials import Potential
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Schema
 from hedgerow.training.label_parameters import LabelParameters
@@ -44,6 +45,8 @@ class TrainingSet:
         How X was cut into sequences, and which they are.
     decode : {"viterbi", "marginal"}
         The decoder of all accuracies that are noted in training.
+    given : tuple of Potential
+        What else gives scores, and is not learnt.
     """
 
     schema: Schema
@@ -55,6 +58,7 @@ class TrainingSet:
     pattern_penalties: NDArray[np.float64] | None
     seen_groups: SeenGroups
     decode: Decode
+    given: tuple[Potential, ...] = ()
 
     @classmethod
     def learn(
@@ -70,7 +74,7 @@ class TrainingSet:
         ``has_edges`` says whether label pairs have scores that differ from position to position; so
         they do if potentials that are given score them.
         """
-        given = crf.given_potentials()
+        given = labelled.given
         grammar = Grammar.learn(
             labelled.labels,
             labelled.codes,
@@ -94,6 +98,7 @@ class TrainingSet:
             penalties,
             labelled.seen_groups,
             _curve_decoder(crf.decode, objective),
+            given,
         )
 
 

@@ -1,0 +1,31 @@
+"""Raw data: what a user hands to `fit`, or as an eval set, before anything of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+__all__ = ["RawData"]
+
+
+@dataclass(frozen=True, eq=False)
+class RawData:
+    """X and y, and all that may come with them, see `hedgerow.TreeCRF.fit`."""
+
+    X: Any
+    y: Any
+    groups: Any = None
+    base_scores: Any = None
+    sample_weight: ArrayLike | None = None
+
+    @staticmethod
+    def looks_like(value: Any) -> bool:
+        """Whether it is a dict of what an eval set may hold, with X and y among them."""
+        return isinstance(value, Mapping) and {"X", "y"} <= set(value) <= set(NAMES)
+
+
+# What an eval set may hold: all count the same in it.
+NAMES = [field.name for field in fields(RawData) if field.name != "sample_weight"]
