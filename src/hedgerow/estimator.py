@@ -8,6 +8,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import ClassifierTags, Tags
 
@@ -29,11 +30,15 @@ from hedgerow.state import (
     expecting,
     history_from_json,
     history_to_json,
+    pack_base,
     read_loss,
     require,
+    unpack_base,
 )
 from hedgerow.threads import count_threads
+from hedgerow.training.base_training import BaseTraining
 from hedgerow.training.label_parameters import check_label_parameters
+from hedgerow.training.labelled import Labelled
 from hedgerow.training.raw_data import RawData
 from hedgerow.training.stopping import Stopping
 from hedgerow.training.trainer import Trainer
@@ -52,6 +57,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
     """Base of the estimators: parameters in, a `hedgerow.model.Model` out."""
 
     loss_: float
+    base_: Estimator  # what it was trained on top of; only if there is such a model
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
 
     def __sklearn_tags__(self) -> Tags:
@@ -98,6 +104,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         init: AnyEstimator | None = None,
         checkpoint: Checkpoint | None = None,
         base_scores: Any = None,
+        X_base: Any = None,
     ) -> AnyEstimator:
         """Train the model.
 
@@ -134,18 +141,44 @@ class Estimator(NamedParameters, Predictor, Trainable):
             each label, in the order of ``classes_``, that is sorted; columns of a DataFrame that
             have the names of the labels are found by them. All that predicts must be given them
             too.
+        X_base : optional
+            What the base model of a `TreeCRF` sees, if not X: the same sequences with other
+            features, in any form.
         """
-        check_label_parameters(self)
         check_checkpoint(checkpoint)
+        training = self._training(eval_set, init, checkpoint)
+        return self._become(training.run(RawData(X, y, groups, base_scores, X_base, sample_weight)))
+
+    def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
+        """Read training data with labels that are known, as the base of another model."""
+        return self._training().read(raw, labels)
+
+    def fit_labelled(self: AnyEstimator, labelled: Labelled) -> AnyEstimator:
+        """Train the model on data that `read_labelled` gave, all of them or a part."""
+        return self._become(self._training().fit(labelled))
+
+    def _training(
+        self, eval_set: Any = None, init: Any = None, checkpoint: Checkpoint | None = None
+    ) -> Training[Any, Any]:
+        """Check all parameters, and say how the model is trained."""
+        check_label_parameters(self)
         stopping = Stopping.read(self, eval_set)
         self._check_init(init)
-        fitted = self.__dict__ | Training(
-            self, self._trainer(init), stopping, eval_set, init, checkpoint
-        ).run(RawData(X, y, groups, base_scores, sample_weight))
-        fitted.pop("recipe_", None)
+        trainer, base = self._trainer(init), self._base_training(init)
+        return Training(self, trainer, stopping, eval_set, init, checkpoint, base)
+
+    def _become(self: AnyEstimator, attributes: dict[str, Any]) -> AnyEstimator:
+        """Take on what was learnt in place of what was before."""
+        fitted = self.__dict__ | attributes
+        for name in {"recipe_", "base_"} - attributes.keys():
+            fitted.pop(name, None)
         _core.release_memory()
         self.__dict__ = fitted  # one step: Ctrl-C leaves the old model or the new one
         return self
+
+    def _base_training(self, init: Any) -> BaseTraining | None:
+        """Check the parameters of a base model, if there is to be one, and say how it is found."""
+        return None
 
     @abstractmethod
     def _trainer(self, init: Any) -> Trainer[Any, Any]:
@@ -198,13 +231,19 @@ class Estimator(NamedParameters, Predictor, Trainable):
         (['D', 'N'], [2, 2, 2, 2])
         """
         check_fitted(self)
-        parameters = persist.pack_parameters(plain_parameters(self))
-        document = export_model(self.model_, type(self).__name__, parameters)
-        text = json.dumps(document, allow_nan=False)
+        text = json.dumps(self._document(), allow_nan=False)
         if path is None:
             return text
         persist.write_file(Path(path), text.encode())
         return None
+
+    def _document(self) -> dict[str, Any]:
+        """The model as plain JSON values, with that of its base if it has one."""
+        parameters = persist.pack_parameters(plain_parameters(self))
+        document = export_model(self.model_, type(self).__name__, parameters)
+        if (base := self.__dict__.get("base_")) is not None:
+            document["base"] = base._document()
+        return document
 
     def to_state(self) -> State:
         """Everything that a model file has to hold."""
@@ -225,6 +264,8 @@ class Estimator(NamedParameters, Predictor, Trainable):
             state.metadata["base_scores"] = True
         if hasattr(self, "recipe_"):
             state.metadata["recipe"] = self.recipe_
+        if (base := self.__dict__.get("base_")) is not None:
+            state |= pack_base(type(base).__name__, base.to_state())
         return state
 
     @classmethod
@@ -242,6 +283,9 @@ class Estimator(NamedParameters, Predictor, Trainable):
             check_missing_label(crf.missing_label)
             count_threads(crf.n_jobs)
         crf.history_ = History(history_from_json(state.metadata))
+        base = None
+        if "base" in state.metadata:
+            base = crf.base_ = _unpack_base(state, labels)
         if "recipe" in state.metadata:
             crf.recipe_ = state.metadata["recipe"]
             require(isinstance(crf.recipe_, dict), "its recipe")
@@ -249,6 +293,8 @@ class Estimator(NamedParameters, Predictor, Trainable):
         if "base_scores" in state.metadata:
             require(state.metadata["base_scores"] is True, "its base scores")
             given = (GivenScores(), *given)
+        if base is not None:
+            given = (base.model_.as_base(), *given)
         scores_pairs = any(potential.has_edges for potential in given)
         grammar = unpack_grammar(state, len(labels.classes), has_edges=scores_pairs)
         potentials = [
@@ -262,7 +308,19 @@ class Estimator(NamedParameters, Predictor, Trainable):
             crf.build_trellis(grammar),
             (*given, *potentials),
             decode,
+            None if base is None else base.model_,
         )
         crf.loss_ = read_loss(state.metadata)
         crf._unpack(state.metadata)
         return crf
+
+
+def _unpack_base(state: State, labels: Labels) -> Estimator:
+    """Read the base that a model was trained on top of; raises `hedgerow.ModelFileError`."""
+    with expecting("its base"):
+        kind, inner = unpack_base(state)
+        kinds = {each.__name__: each for each in Estimator.__subclasses__()}
+        require(kind in kinds, "its base")
+        base: Estimator = kinds[kind].from_state(inner)
+        require(np.array_equal(base.classes_, labels.classes), "labels of its base")
+    return base

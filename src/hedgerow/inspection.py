@@ -32,6 +32,7 @@ def permutation_importance(
     sample_weight: ArrayLike | None = None,
     groups: Any = None,
     base_scores: Any = None,
+    X_base: Any = None,
 ) -> Any:
     """How much a score drops when the values of a feature are shuffled.
 
@@ -59,6 +60,8 @@ def permutation_importance(
         For a flat X, the sequence of each row; not needed by a model with a `group_column`.
     base_scores : list of (T, K) arrays, or (N, K), optional
         Scores that the model adds its own to, if it was fitted with such; they are not shuffled.
+    X_base : optional
+        What a base model sees, if it sees other features; it is not shuffled.
 
     Returns
     -------
@@ -88,7 +91,12 @@ def permutation_importance(
     rows, random = Rows.of(X), read_random_state(random_state)
     columns = _find_columns(rows.block, getattr(last_step(estimator), "group_column", None))
     scorers = _read_scoring(scoring)
-    given = {"sample_weight": sample_weight, "groups": groups, "base_scores": base_scores}
+    given = {
+        "sample_weight": sample_weight,
+        "groups": groups,
+        "base_scores": base_scores,
+        "X_base": X_base,
+    }
     options = {name: value for name, value in given.items() if value is not None}
 
     def measure(block: Any) -> list[float]:

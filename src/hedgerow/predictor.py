@@ -103,6 +103,7 @@ class Predictor(Shown):
         known: Any = None,
         decode: Decode | None = None,
         base_scores: Any = None,
+        X_base: Any = None,
     ) -> Any:
         """Label every position.
 
@@ -123,6 +124,8 @@ class Predictor(Shown):
         base_scores
             Scores of the labels that the model adds its own to, if it was fitted with such, in one
             of the forms that `fit` takes.
+        X_base
+            What the base model sees, if there is one and it sees other features than those of X.
 
         Returns
         -------
@@ -130,12 +133,18 @@ class Predictor(Shown):
             Labels of the kind used to fit.
         """
         check_decode(decode)
-        inputs = read_inputs(self, X, groups, known, base_scores)
+        inputs = read_inputs(self, X, groups, known, base_scores, X_base)
         codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
         return inputs.sequences.mirror(self.model_.labels.decode(codes))
 
     def predict_marginals(
-        self, X: Any, *, groups: Any = None, known: Any = None, base_scores: Any = None
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> Any:
         """Probability of each label at each position, given the whole sequence.
 
@@ -146,19 +155,31 @@ class Predictor(Shown):
         list of (T, K) arrays, or one (N, K) array for a flat X
             Columns in the order of ``classes_``.
         """
-        inputs = read_inputs(self, X, groups, known, base_scores)
+        inputs = read_inputs(self, X, groups, known, base_scores, X_base)
         marginals = self.model_.marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_proba(
-        self, X: Any, *, groups: Any = None, known: Any = None, base_scores: Any = None
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> NDArray[np.float64]:
         """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
-        inputs = read_inputs(self, X, groups, known, base_scores)
+        inputs = read_inputs(self, X, groups, known, base_scores, X_base)
         return self.model_.marginals(inputs, n_threads=self._n_threads)
 
     def predict_pattern_marginals(
-        self, X: Any, *, groups: Any = None, known: Any = None, base_scores: Any = None
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> Any:
         """Probability that each label pattern ends at each position, given the whole sequence.
 
@@ -169,12 +190,19 @@ class Predictor(Shown):
         list of (T, P) arrays, or one (N, P) array for a flat X
             Columns in the order of ``label_patterns_``.
         """
-        inputs = read_inputs(self, X, groups, known, base_scores)
+        inputs = read_inputs(self, X, groups, known, base_scores, X_base)
         marginals = self.model_.pattern_marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_k_best(
-        self, X: Any, k: int, *, groups: Any = None, known: Any = None, base_scores: Any = None
+        self,
+        X: Any,
+        k: int,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Find the k most probable labellings of each sequence.
 
@@ -183,7 +211,7 @@ class Predictor(Shown):
 
         Parameters
         ----------
-        X, groups, known, base_scores
+        X, groups, known, base_scores, X_base
             See `predict`.
         k
             How many.
@@ -195,7 +223,7 @@ class Predictor(Shown):
             are no more.
         """
         check_number("k", k, minimum=1, integer=True)
-        inputs = read_inputs(self, X, groups, known, base_scores)
+        inputs = read_inputs(self, X, groups, known, base_scores, X_base)
         return self.model_.k_best(inputs, int(k), n_threads=self._n_threads)
 
     def sample(
@@ -207,12 +235,13 @@ class Predictor(Shown):
         groups: Any = None,
         known: Any = None,
         base_scores: Any = None,
+        X_base: Any = None,
     ) -> Any:
         """Draw labellings at random, each as often as it is probable.
 
         Parameters
         ----------
-        X, groups, known, base_scores
+        X, groups, known, base_scores, X_base
             See `predict`.
         n
             How many labellings of each sequence.
@@ -224,14 +253,20 @@ class Predictor(Shown):
         list of (n, T) arrays, or one (n, N) array for a flat X
         """
         check_number("n", n, minimum=1, integer=True)
-        inputs = read_inputs(self, X, groups, known, base_scores)
+        inputs = read_inputs(self, X, groups, known, base_scores, X_base)
         random = read_random_state(random_state)
         codes = self.model_.sample(inputs, int(n), random, n_threads=self._n_threads)
         drawn = inputs.sequences.mirror(self.model_.labels.decode(codes).T)
         return [labels.T for labels in drawn] if isinstance(drawn, list) else drawn.T
 
     def log_likelihood(
-        self, X: Any, y: Any, *, groups: Any = None, base_scores: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> NDArray[np.float64]:
         """Log probability of the labels y of each sequence, (S,).
 
@@ -239,7 +274,7 @@ class Predictor(Shown):
         missing ones. Labels that break a constraint have probability 0. Labels that did not occur
         in training are warned of, and taken to be missing.
         """
-        inputs = read_inputs(self, X, groups, base_scores=base_scores)
+        inputs = read_inputs(self, X, groups, None, base_scores, X_base)
         codes = compare_codes(self, y, inputs.sequences).known_codes
         return self.model_.log_likelihoods(inputs, codes, n_threads=self._n_threads)
 
@@ -252,6 +287,7 @@ class Predictor(Shown):
         groups: Any = None,
         decode: Decode | None = None,
         base_scores: Any = None,
+        X_base: Any = None,
     ) -> float:
         """Share of positions that `predict` labels right, of those whose label is not missing.
 
@@ -261,7 +297,7 @@ class Predictor(Shown):
         """
         check_decode(decode)
         with scoring():
-            inputs = read_inputs(self, X, groups, base_scores=base_scores)
+            inputs = read_inputs(self, X, groups, None, base_scores, X_base)
         truth = compare_codes(self, y, inputs.sequences)
         codes, given = truth.codes, truth.given
         if not given.any():
@@ -287,6 +323,7 @@ class Predictor(Shown):
         known: Any = None,
         decode: Decode | None = None,
         base_scores: Any = None,
+        X_base: Any = None,
     ) -> Explanation:
         """Explain why a position has its label: what speaks for it, and against another label.
 
@@ -310,6 +347,8 @@ class Predictor(Shown):
             How the labels of the position and its neighbours are found, see `predict`.
         base_scores : (T, K), optional
             Those of the sequence, if the model was fitted with such.
+        X_base
+            The same sequence as the base model sees it, if there is one that sees other features.
 
         Returns
         -------
@@ -317,7 +356,7 @@ class Predictor(Shown):
             ``print(...)`` shows it as text.
         """
         check_decode(decode)
-        inputs = read_one(self, x, known, base_scores)
+        inputs = read_one(self, x, known, base_scores, X_base)
         length = inputs.sequences.n_positions
         is_number = isinstance(position, Integral) and not isinstance(position, bool)
         if not (is_number and 0 <= position < length):
@@ -344,14 +383,19 @@ def check_fitted(crf: Predictor) -> None:
 
 
 def read_inputs(
-    crf: Predictor, X: Any, groups: Any, known: Any = None, base_scores: Any = None
+    crf: Predictor,
+    X: Any,
+    groups: Any,
+    known: Any = None,
+    base_scores: Any = None,
+    X_base: Any = None,
 ) -> Inputs:
     """Encode X, and labels that are known, as a fitted estimator's methods take them."""
     check_fitted(crf)
     name, group_column = type(crf).__name__, crf.group_column
     n_threads = count_threads(crf.n_jobs)
     sequences = crf.model_.read(
-        X, groups, base_scores, group_column=group_column, name=name, n_threads=n_threads
+        X, groups, base_scores, X_base, group_column=group_column, name=name, n_threads=n_threads
     )
     if (seen := crf.seen_groups_) is not None:
         seen.warn_of_missing_groups(sequences, groups)
@@ -374,15 +418,17 @@ def compare_codes(crf: Predictor, y: Any, sequences: Sequences) -> Truth:
     return read_truth(crf.model_.labels, column, sequences)
 
 
-def read_one(crf: Predictor, x: Any, known: Any, base_scores: Any = None) -> Inputs:
+def read_one(
+    crf: Predictor, x: Any, known: Any, base_scores: Any = None, X_base: Any = None
+) -> Inputs:
     """Read one sequence, not wrapped in a list; it needs no column of group ids."""
     check_fitted(crf)
     column, n_features = crf.group_column, crf.model_.schema.n_features
     carries_group = column is not None and has_group_column(x, column, n_features)
     reader = crf if carries_group else copy(crf).set_params(group_column=None)
     try:
-        known, base_scores = (None if each is None else [each] for each in (known, base_scores))
-        inputs = read_inputs(reader, [x], None, known, base_scores)
+        more = [None if each is None else [each] for each in (known, base_scores, X_base)]
+        inputs = read_inputs(reader, [x], None, *more)
     except (TypeError, ValueError):
         sequences = _read_if_possible(crf, x)
         if sequences is None or sequences.flat:

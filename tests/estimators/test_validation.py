@@ -24,7 +24,7 @@ def held_out(make, y=Y, **more):
     marked = [np.full((len(labels), 1), float(s)) for s, labels in enumerate(y)]
     crf = make(**STOPPING, **more)
     training = Training(crf, crf._trainer(None), Stopping.read(crf, None))
-    _, held = training.read(RawData(marked, y))
+    _, held = training.divide(training.read(RawData(marked, y)))
     return np.unique(held.sequences.dense).astype(int).tolist()
 
 

@@ -11,7 +11,8 @@ def make_booster(crf, X, y, sample_weight=None):
     """The booster of a training that has not begun."""
     trainer = crf._trainer(None)
     raw = RawData(X, y, sample_weight=sample_weight)
-    trainer.learn(Training(crf, trainer, Stopping()).read(raw)[0])
+    training = Training(crf, trainer, Stopping())
+    trainer.learn(training.read(raw))
     return trainer.begin()
 
 

@@ -13,7 +13,8 @@ def build_loss(crf, X, y, sample_weight=None, objective=None, *, scaled=False):
     """The loss that `fit` minimises, in units of its own or of the weights; data, rows, layout."""
     trainer = DescentTrainer(crf, objective or Likelihood())
     raw = RawData(X, y, sample_weight=sample_weight)
-    trainer.learn(Training(crf, trainer, Stopping()).read(raw)[0])
+    training = Training(crf, trainer, Stopping())
+    trainer.learn(training.read(raw))
     scaling = trainer.scaling if scaled else UNSCALED
     options = {"reg_lambda": trainer.penalties, "scaling": scaling, "n_threads": 2}
     data, rows, layout = trainer.data, trainer.rows, trainer.layout

@@ -467,7 +467,8 @@ def test_what_cannot_be_reported_on(tmp_path):
     with pytest.raises(NotFittedError, match="this TreeCRF is not fitted yet"):
         write_report(TreeCRF(), tmp_path / "page.html")
     with pytest.raises(
-        ValueError, match=re.escape("y, groups and base_scores go with X; pass write_report(")
+        ValueError,
+        match=re.escape("y, groups, base_scores and X_base go with X; pass write_report("),
     ):
         write_report(TREES, tmp_path / "page.html", y=NAMES)
     with pytest.raises(FileNotFoundError, match=r"cannot save to .*: the folder .* does not exist"):

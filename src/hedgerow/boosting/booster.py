@@ -87,7 +87,9 @@ class Booster(Update[Binned]):
         self.n_threads = settings.n_threads
         self._bound = PatternBound(self.grammar.patterns, targets, settings.learning_rate)
         scores = scoring.catch_up(binned, rounds.parts[:-1])
-        self._has_base = bool(training.given) and have_scores(scores.nodes)
+        self._has_base = bool(training.given) and (
+            have_scores(scores.nodes) or bool(rounds.weights.any())
+        )
         self.trees = train_trees(training, settings, self._bound, scores, data)
         self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
         self.direction, self.step_rule = self._choose(binned)

@@ -26,6 +26,7 @@ def cross_val_predict(
     cv: Any = 5,
     method: Method = "predict",
     base_scores: Any = None,
+    X_base: Any = None,
 ) -> Any:
     """Predict every sequence by a model that was trained without it.
 
@@ -48,6 +49,8 @@ def cross_val_predict(
         labels of all folds, sorted; a label that a fold's training part lacks has probability 0.
     base_scores : list of (T, K) arrays, or (N, K) for a flat X, optional
         Scores to start from, see `hedgerow.TreeCRF.fit`; each fold must have all labels then.
+    X_base : optional
+        What a base model sees, if it sees other features.
 
     Returns
     -------
@@ -67,7 +70,7 @@ def cross_val_predict(
     check_choice("method", method, ("predict", "predict_marginals"))
     n_items, folds = count_items(X), _split(estimator, X, y, groups, cv)
     _check_folds([test for _, test in folds], n_items)
-    every = {"groups": groups, "base_scores": base_scores}
+    every = {"groups": groups, "base_scores": base_scores, "X_base": X_base}
     given = {name: each for name, each in every.items() if each is not None}
     parts, classes = [], []
     for train, test in folds:

@@ -47,6 +47,7 @@ def marginals(
     *,
     decode: Decode | None = None,
     base_scores: Any = None,
+    X_base: Any = None,
 ) -> Axes:
     """Plot the probability of each label at each position of a sequence.
 
@@ -69,6 +70,8 @@ def marginals(
         How the labels are found, see `hedgerow.TreeCRF.predict`.
     base_scores : (T, K), optional
         Those of the sequence, if the model was fitted with such.
+    X_base : optional
+        The sequence as the base model sees it, if there is one that sees other features.
 
     Returns
     -------
@@ -76,7 +79,8 @@ def marginals(
     """
     model = check_model(crf)
     check_decode(decode)
-    inputs, n_threads = read_one(model, x, None, base_scores), count_threads(model.n_jobs)
+    inputs = read_one(model, x, None, base_scores, X_base)
+    n_threads = count_threads(model.n_jobs)
     truth = None if y is None else compare_codes(model, [y], inputs.sequences)
     probs = model.model_.marginals(inputs, n_threads=n_threads)
     predicted = model.model_.predict(inputs, decode, n_threads=n_threads)

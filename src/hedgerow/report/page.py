@@ -6,8 +6,6 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -64,6 +62,7 @@ def write_report(
     title: str | None = None,
     decode: Decode | None = None,
     base_scores: Any = None,
+    X_base: Any = None,
 ) -> list[str]:
     """Write a page about a model, and how it does on some data, as one HTML file.
 
@@ -76,7 +75,7 @@ def write_report(
     model : fitted TreeCRF or LinearCRF
     path
         Where to write it. The file is written beside its place and moved there when it is whole.
-    X, y, groups, base_scores
+    X, y, groups, base_scores, X_base
         Data, as `fit` takes them. Labels may be missing, and some may be unknown to the model.
     title
         Heading of the page; the kind of model if None.
@@ -104,10 +103,10 @@ def write_report(
         )
     check_fitted(model)
     check_decode(decode)
-    raw = RawData(X, y, groups, base_scores)
-    if X is None and any(part is not None for part in (y, groups, base_scores)):
+    raw = RawData(X, y, groups, base_scores, X_base).repeatable()
+    if X is None and any(part is not None for part in (y, groups, base_scores, X_base)):
         raise ValueError(
-            "y, groups and base_scores go with X; pass write_report(model, path, X, y)"
+            "y, groups, base_scores and X_base go with X; pass write_report(model, path, X, y)"
         )
     notes: list[str] = []
     decode = decode or model.decode_
@@ -136,7 +135,6 @@ def _describe(
         "trees": pack_trees(model, blobs[0], notes) if isinstance(model, TreeCRF) else None,
     }
     if raw.X is not None:
-        raw = replace(raw, X=_settle(raw.X), y=_settle(raw.y))
         reading = read_data(model, raw, decode)
         data |= _describe_reading(reading)
         names = _name_sequences(model, raw.X, raw.groups, reading)
@@ -144,11 +142,6 @@ def _describe(
         data["browser"], more = pack_browser(reading, features, names, notes)
         blobs += more
     return data, blobs
-
-
-def _settle(block: Any) -> Any:
-    """Data that can be read more than once."""
-    return list(block) if isinstance(block, Iterator) else block
 
 
 def _describe_reading(reading: Reading) -> dict[str, Any]:

@@ -89,7 +89,8 @@ def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
 def read_data(model: Estimator, raw: RawData, decode: Decode) -> Reading:
     """Label X, and compare with y unless it is None."""
     y = raw.y
-    sequences = read_inputs(model, raw.X, raw.groups, base_scores=raw.base_scores).sequences
+    extra = {"base_scores": raw.base_scores, "X_base": raw.X_base}
+    sequences = read_inputs(model, raw.X, raw.groups, **extra).sequences
     labels = [str(label) for label in model.classes_.tolist()]
     truth = None if y is None else _read_truth(model, y, sequences, labels)
     calibration = Calibration.empty(len(model.classes_))

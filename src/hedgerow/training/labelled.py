@@ -50,6 +50,8 @@ class Labelled:
         How the X that `fit` was given is cut into sequences, and which they are.
     given : tuple of Potential
         What else gives scores, and is not learnt.
+    base : Labelled or None
+        The same sequences with what a base model, which is not trained yet, learns from.
     """
 
     sequences: Sequences
@@ -61,6 +63,7 @@ class Labelled:
     position_weights: NDArray[np.float64] | None
     seen_groups: SeenGroups
     given: tuple[Potential, ...] = ()
+    base: Labelled | None = None
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""
@@ -99,6 +102,7 @@ class Labelled:
             codes=self.codes[positions],
             sequence_weights=None if by_sequence is None else by_sequence[numbers],
             position_weights=None if by_position is None else by_position[positions],
+            base=self.base and self.base.select(numbers, begins, ends),
         )
 
     def drop_unseen(self) -> Labelled:

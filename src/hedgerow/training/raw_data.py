@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -19,7 +19,15 @@ class RawData:
     y: Any
     groups: Any = None
     base_scores: Any = None
+    X_base: Any = None
     sample_weight: ArrayLike | None = None
+
+    def repeatable(self) -> RawData:
+        """The same, to be read more than once."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return RawData(
+            **{name: list(p) if isinstance(p, Iterator) else p for name, p in parts.items()}
+        )
 
     @staticmethod
     def looks_like(value: Any) -> bool:

@@ -12,7 +12,7 @@ from hedgerow.decoding import Decode, DecodeParameter
 from hedgerow.labels import Grammar, Labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
-from hedgerow.potentials import Potential
+from hedgerow.potentials import BaseModel, Potential
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Schema
 from hedgerow.training.label_parameters import LabelParameters
@@ -72,9 +72,10 @@ class TrainingSet:
         """Learn which patterns the labels form.
 
         ``has_edges`` says whether label pairs have scores that differ from position to position; so
-        they do if potentials that are given score them.
+        they do if potentials that are given score them. Patterns of a base model are kept.
         """
         given = labelled.given
+        base = next((each for each in given if isinstance(each, BaseModel)), None)
         grammar = Grammar.learn(
             labelled.labels,
             labelled.codes,
@@ -84,6 +85,7 @@ class TrainingSet:
             label_patterns=plain_value("label_patterns", crf.label_patterns),
             constraints=labelled.constraints,
             has_edges=has_edges or any(potential.has_edges for potential in given),
+            more=None if base is None else base.patterns,
         )
         trellis = crf.build_trellis(grammar)
         targets = labelled.targets(trellis)

@@ -171,7 +171,7 @@ class _Window:
         begin = max(0, position + first)
         end = min(sequences.n_positions, position + last + 1)
         bounds = np.array([0, begin, end, sequences.n_positions])
-        near = replace(sequences, offsets=bounds).part(1, 2)
+        near = replace(sequences, offsets=bounds, base=None).part(1, 2)
         rows = np.arange(position + first, position + last + 1) - begin
         rows[(rows < 0) | (rows >= end - begin)] = -1
         return cls(columns, near, rows, first, _bins_of(columns, near)[rows])
