@@ -16,7 +16,7 @@ LAYERS = """
     sequences state suggestions tables threads version
   / ancestors description encode lbfgs lock named_parameters pivot seen_groups
   / files labels metrics trees
-  / linear preprocessing scorers trellis weighting
+  / base_scores base_sequences linear preprocessing scorers trellis weighting
   / decoding explain inspection model_selection stats
   / objectives persist potentials
   / checkpoint model
@@ -24,6 +24,7 @@ LAYERS = """
   / boosting descent shown
   / predictor
   / estimator
+  / base_choice
   / linear_crf tree_crf
   / loading plots report
   / hedgerow

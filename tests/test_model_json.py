@@ -10,6 +10,7 @@ import scipy.sparse
 from hedgerow import LinearCRF, ModelFileError, TreeCRF, load
 from hedgerow.potentials import Potential
 from hedgerow.predictor import read_inputs
+from hedgerow.raw_data import RawData
 from reference.estimators import small
 from reference.pages import ROOT, read_blocks
 from reference.tree_tables import KINDS, make_sequences
@@ -40,7 +41,7 @@ def to_rows(x):
 
 def check_scores(guide, crf, x):
     model, rows = json.loads(crf.to_json()), to_rows(x)
-    (part,) = crf.model_.scores(read_inputs(crf, [x], None).sequences, 1)
+    (part,) = crf.model_.scores(read_inputs(crf, RawData([x])).sequences, 1)
     found = [guide["label_scores"](model, rows, t) for t in range(len(rows))]
     np.testing.assert_allclose(found, part.nodes, rtol=0, atol=1e-12)
     rng = np.random.default_rng(0)

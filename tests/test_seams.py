@@ -140,7 +140,7 @@ def crf(request):
 def enumerate_scores(crf, X):
     """Scores of all labellings of each sequence, from the model's potentials alone."""
     given = np.concatenate(X) @ [[1.5, 0.0, -0.5], [-1.0, 0.0, 0.0]]
-    learnt = replace(crf.model_, potentials=crf.model_.potentials[:2])
+    learnt = replace(crf.model_, potentials=crf.model_.potentials[1:])
     sequences = learnt.read(X, None, group_column=None, name="CRF")
     (scores,) = learnt.scores(sequences, 1)
     weights = crf.model_.potential(PatternWeights).weights.reshape(3, 3)

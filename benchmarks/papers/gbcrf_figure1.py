@@ -20,6 +20,7 @@ from peers.ocr_linear import split_words
 from hedgerow import TreeCRF
 from hedgerow.boosting import curvature
 from hedgerow.predictor import read_inputs
+from hedgerow.raw_data import RawData
 from hedgerow.trellis import Scores, forward_backward
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def follow_gamma(
 
 def score_words(crf: TreeCRF, words: list[Any]) -> Scores:
     """Scores of words that are few enough to come in one batch."""
-    (potentials,) = crf.model_.scores(read_inputs(crf, words, None).sequences, 1)
+    (potentials,) = crf.model_.scores(read_inputs(crf, RawData(words)).sequences, 1)
     return potentials
 
 

@@ -25,8 +25,8 @@ __all__ = ["Checkpoint", "Identity", "Record", "check_checkpoint"]
 
 TrainingState = TypeVar("TrainingState")
 
-# Parameters that do not change what is learnt.
-FREE = frozenset({"n_jobs", "verbose", "callbacks"})
+# Parameters that do not change what is learnt; of a base model the fingerprint is compared.
+FREE = frozenset({"n_jobs", "verbose", "callbacks", "base"})
 ADVICE = "delete the file to begin anew, or pass another path"
 
 

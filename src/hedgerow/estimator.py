@@ -8,6 +8,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import ClassifierTags, Tags
 
@@ -22,18 +23,23 @@ from hedgerow.model import Model
 from hedgerow.model_json import export_model
 from hedgerow.named_parameters import NamedParameters, explain_arguments
 from hedgerow.parameters import check_choice, plain_parameters
-from hedgerow.potentials import Potential
+from hedgerow.potentials import GivenScores, Potential
 from hedgerow.predictor import Predictor, check_fitted
+from hedgerow.raw_data import RawData
 from hedgerow.state import (
     State,
     expecting,
     history_from_json,
     history_to_json,
+    pack_base,
     read_loss,
     require,
+    unpack_base,
 )
 from hedgerow.threads import count_threads
+from hedgerow.training.base_training import BaseTraining
 from hedgerow.training.label_parameters import check_label_parameters
+from hedgerow.training.labelled import Labelled
 from hedgerow.training.stopping import Stopping
 from hedgerow.training.trainer import Trainer
 from hedgerow.training.training import Trainable, Training
@@ -51,6 +57,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
     """Base of the estimators: parameters in, a `hedgerow.model.Model` out."""
 
     loss_: float
+    base_: Estimator  # what it was trained on top of; only if there is such a model
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
 
     def __sklearn_tags__(self) -> Tags:
@@ -97,6 +104,8 @@ class Estimator(NamedParameters, Predictor, Trainable):
         init: AnyEstimator | None = None,
         checkpoint: Checkpoint | None = None,
         parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> AnyEstimator:
         """Train the model.
 
@@ -113,10 +122,11 @@ class Estimator(NamedParameters, Predictor, Trainable):
             label is multiplied by the weight. All labels must be known if rows differ.
         groups : (N,), optional
             For a flat X, the sequence of each row; without it a flat X is one sequence.
-        eval_set : (X, y), (X, y, groups) or (X, y, groups, parents), a list or a dict, optional
-            Data to report on after each round or iteration, such a tuple or several: ``history_``
-            has ``eval_loss`` and ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict
-            its keys in place of ``eval``.
+        eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
+            Data to report on after each round or iteration: ``history_`` has ``eval_loss`` and
+            ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict its keys in place of
+            ``eval``. In place of a tuple, ``{"X": X, "y": y, "parents": parents}`` gives what
+            else belongs to a set by name.
         init : fitted estimator of the same class, optional
             A model to go on from. The trees of a `TreeCRF` stay, and `n_rounds` more are added. On
             the same data that gives what one longer training would have given, bit for bit. Its
@@ -133,18 +143,51 @@ class Estimator(NamedParameters, Predictor, Trainable):
             otherwise, `parents_column` if they are a column of X. Without it sequences are chains,
             in which the parent is the position before. All methods that predict then need parents
             too.
+        base_scores : list of (T, K) arrays, or (N, K), optional
+            Scores of the labels at every position that training starts from, such as those of
+            another model (XGBoost's ``base_margin``): what is learnt is added to them. A column for
+            each label, in the order of ``classes_``, that is sorted; columns of a DataFrame that
+            have the names of the labels are found by them. All that predicts must be given them
+            too.
+        X_base : optional
+            What the base model of a `TreeCRF` sees, if not X: the same sequences with other
+            features, in any form.
         """
-        check_label_parameters(self)
         check_checkpoint(checkpoint)
+        training = self._training(eval_set, init, checkpoint)
+        raw = RawData(X, y, groups, parents, base_scores, X_base, sample_weight)
+        return self._become(training.run(raw))
+
+    def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
+        """Read training data with labels that are known, as the base of another model."""
+        return self._training().read(raw, labels)
+
+    def fit_labelled(self: AnyEstimator, labelled: Labelled) -> AnyEstimator:
+        """Train the model on data that `read_labelled` gave, all of them or a part."""
+        return self._become(self._training().fit(labelled))
+
+    def _training(
+        self, eval_set: Any = None, init: Any = None, checkpoint: Checkpoint | None = None
+    ) -> Training[Any, Any]:
+        """Check all parameters, and say how the model is trained."""
+        check_label_parameters(self)
         stopping = Stopping.read(self, eval_set)
         self._check_init(init)
-        fitted = self.__dict__ | Training(
-            self, self._trainer(init), stopping, eval_set, init, checkpoint
-        ).run(X, y, sample_weight, groups, parents)
-        fitted.pop("recipe_", None)
+        trainer, base = self._trainer(init), self._base_training(init)
+        return Training(self, trainer, stopping, eval_set, init, checkpoint, base)
+
+    def _become(self: AnyEstimator, attributes: dict[str, Any]) -> AnyEstimator:
+        """Take on what was learnt in place of what was before."""
+        fitted = self.__dict__ | attributes
+        for name in {"recipe_", "base_"} - attributes.keys():
+            fitted.pop(name, None)
         _core.release_memory()
         self.__dict__ = fitted  # one step: Ctrl-C leaves the old model or the new one
         return self
+
+    def _base_training(self, init: Any) -> BaseTraining | None:
+        """Check the parameters of a base model, if there is to be one, and say how it is found."""
+        return None
 
     @abstractmethod
     def _trainer(self, init: Any) -> Trainer[Any, Any]:
@@ -197,13 +240,19 @@ class Estimator(NamedParameters, Predictor, Trainable):
         (['D', 'N'], [2, 2, 2, 2])
         """
         check_fitted(self)
-        parameters = persist.pack_parameters(plain_parameters(self))
-        document = export_model(self.model_, type(self).__name__, parameters)
-        text = json.dumps(document, allow_nan=False)
+        text = json.dumps(self._document(), allow_nan=False)
         if path is None:
             return text
         persist.write_file(Path(path), text.encode())
         return None
+
+    def _document(self) -> dict[str, Any]:
+        """The model as plain JSON values, with that of its base if it has one."""
+        parameters = persist.pack_parameters(plain_parameters(self))
+        document = export_model(self.model_, type(self).__name__, parameters)
+        if (base := self.__dict__.get("base_")) is not None:
+            document["base"] = base._document()
+        return document
 
     def to_state(self) -> State:
         """Everything that a model file has to hold."""
@@ -218,10 +267,14 @@ class Estimator(NamedParameters, Predictor, Trainable):
         }
         tensors = persist.pack_index(self.model_.index) | pack_grammar(self.model_.grammar)
         state = State(tensors, metadata)
-        for potential in self.model_.potentials[: len(self.learns)]:  # those given come after
+        for potential in self.model_.potentials[-len(self.learns) :]:  # those given come first
             state |= potential.pack()
+        if self.model_.takes_base_scores:
+            state.metadata["base_scores"] = True
         if hasattr(self, "recipe_"):
             state.metadata["recipe"] = self.recipe_
+        if (base := self.__dict__.get("base_")) is not None:
+            state |= pack_base(type(base).__name__, base.to_state())
         return state
 
     @classmethod
@@ -240,10 +293,18 @@ class Estimator(NamedParameters, Predictor, Trainable):
             check_missing_label(crf.missing_label)
             count_threads(crf.n_jobs)
         crf.history_ = History(history_from_json(state.metadata))
+        base = None
+        if "base" in state.metadata:
+            base = crf.base_ = _unpack_base(state, labels)
         if "recipe" in state.metadata:
             crf.recipe_ = state.metadata["recipe"]
             require(isinstance(crf.recipe_, dict), "its recipe")
         given = crf.given_potentials()
+        if "base_scores" in state.metadata:
+            require(state.metadata["base_scores"] is True, "its base scores")
+            given = (GivenScores(), *given)
+        if base is not None:
+            given = (base.model_.as_base(), *given)
         scores_pairs = any(potential.has_edges for potential in given)
         grammar = unpack_grammar(state, len(labels.classes), has_edges=scores_pairs)
         potentials = [
@@ -255,9 +316,21 @@ class Estimator(NamedParameters, Predictor, Trainable):
             index,
             grammar,
             crf.build_trellis(grammar),
-            (*potentials, *given),
+            (*given, *potentials),
             decode,
+            None if base is None else base.model_,
         )
         crf.loss_ = read_loss(state.metadata)
         crf._unpack(state.metadata)
         return crf
+
+
+def _unpack_base(state: State, labels: Labels) -> Estimator:
+    """Read the base that a model was trained on top of; raises `hedgerow.ModelFileError`."""
+    with expecting("its base"):
+        kind, inner = unpack_base(state)
+        kinds = {each.__name__: each for each in Estimator.__subclasses__()}
+        require(kind in kinds, "its base")
+        base: Estimator = kinds[kind].from_state(inner)
+        require(np.array_equal(base.classes_, labels.classes), "labels of its base")
+    return base

@@ -32,6 +32,8 @@ def permutation_importance(
     sample_weight: ArrayLike | None = None,
     groups: Any = None,
     parents: Any = None,
+    base_scores: Any = None,
+    X_base: Any = None,
 ) -> Any:
     """How much a score drops when the values of a feature are shuffled.
 
@@ -60,6 +62,10 @@ def permutation_importance(
         For a flat X, the sequence of each row; not needed by a model with a `group_column`.
     parents : list of arrays, or (N,) for a flat X, optional
         Parents of the positions; not needed by a model with a `parents_column`.
+    base_scores : list of (T, K) arrays, or (N, K), optional
+        Scores that the model adds its own to, if it was fitted with such; they are not shuffled.
+    X_base : optional
+        What a base model sees, if it sees other features; it is not shuffled.
 
     Returns
     -------
@@ -89,7 +95,13 @@ def permutation_importance(
     rows, random = Rows.of(X), read_random_state(random_state)
     columns = _find_columns(rows.block, _columns_apart(last_step(estimator), parents))
     scorers = _read_scoring(scoring)
-    given = {"sample_weight": sample_weight, "groups": groups, "parents": parents}
+    given = {
+        "sample_weight": sample_weight,
+        "groups": groups,
+        "parents": parents,
+        "base_scores": base_scores,
+        "X_base": X_base,
+    }
     options = {name: value for name, value in given.items() if value is not None}
 
     def measure(block: Any) -> list[float]:

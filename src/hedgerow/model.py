@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -11,27 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core, trellis
+from hedgerow.base_scores import check_base_scores_given, read_base_scores
+from hedgerow.base_sequences import check_no_base, check_same_positions, data_of_base, of_base
 from hedgerow.decoding import Decode, decode_marginals
 from hedgerow.encode import GivenParents, encode_alike
 from hedgerow.explain import Explanation, Place
 from hedgerow.labels import Grammar, Labels, pin_known
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.objectives import Targets, log_likelihoods
-from hedgerow.potentials import PatternWeights, Potential
+from hedgerow.potentials import (
+    BaseModel,
+    GivenScores,
+    PatternWeights,
+    Potential,
+    join_contributions,
+)
 from hedgerow.potentials.scoring import score, sum_arcs
+from hedgerow.raw_data import RawData
 from hedgerow.sequences import Schema, Sequences
-from hedgerow.tables import Table
 from hedgerow.trellis import NoPathError, Scores, Trellis
 
 __all__ = ["Inputs", "Model"]
-
-# Columns of a table of contributions.
-CONTRIBUTIONS = {
-    "feature": np.object_,
-    "offset": np.int64,
-    "value": np.object_,
-    "contribution": np.float64,
-}
 
 Answer = TypeVar("Answer")
 AnyPotential = TypeVar("AnyPotential", bound=Potential)
@@ -61,6 +61,8 @@ class Model(LazyAttributes):
         What gives the scores, which add up.
     decode : {"viterbi", "marginal"}
         How labels are decoded by default.
+    base : Model or None
+        The model that it was trained on top of; its scores are one of the potentials.
     """
 
     labels: Labels
@@ -70,6 +72,7 @@ class Model(LazyAttributes):
     trellis: Trellis
     potentials: tuple[Potential, ...]
     decode: Decode
+    base: Model | None = None
 
     def potential(self, kind: type[AnyPotential]) -> AnyPotential:
         """The potential of some kind; raises LookupError if the model has none."""
@@ -83,29 +86,86 @@ class Model(LazyAttributes):
         """Weights of the label patterns, (P,)."""
         return self.potential(PatternWeights).weights
 
+    @property
+    def takes_base_scores(self) -> bool:
+        """Whether scores that are given from outside are added to its own."""
+        return any(isinstance(potential, GivenScores) for potential in self.potentials)
+
     def read(
         self,
-        X: Any,
-        groups: Any,
+        raw: RawData,
         *,
         group_column: Any,
         parents: GivenParents,
         name: str,
         n_threads: int = 1,
     ) -> Sequences:
-        """Encode X and check it against what the model was fitted on; ``name`` is for messages."""
-        sequences = encode_alike(
-            X,
-            groups,
+        """Read all but y, and check it against what the model was fitted on.
+
+        ``parents`` say how those of the raw data are given; ``name`` is for messages.
+        """
+        if self.base is not None:
+            raw = raw.repeatable()  # the base reads it too
+        sequences = self.encode(raw, group_column=group_column, parents=parents, name=name)
+        for potential in self.potentials:
+            potential.check_values(sequences, name, n_threads=n_threads)
+        check_base_scores_given(raw.base_scores, expected=self.takes_base_scores, name=name)
+        scores = read_base_scores(raw.base_scores, sequences, self.labels)
+        sequences = replace(sequences, base_scores=scores)
+        if self.base is None:
+            check_no_base(raw.X_base, name)
+            return sequences
+        return self.base.read_base(
+            sequences, raw, group_column=group_column, parents=parents, n_threads=n_threads
+        )
+
+    def read_base(
+        self,
+        sequences: Sequences,
+        raw: RawData,
+        *,
+        group_column: Any,
+        parents: GivenParents,
+        n_threads: int,
+    ) -> Sequences:
+        """The same sequences, with what this model sees of them as the base of another one."""
+        raw, group_column = data_of_base(raw, sequences, group_column, parents)
+        if not self.takes_base_scores:
+            raw = replace(raw, base_scores=None)
+        with of_base():
+            seen = self.read(
+                raw,
+                group_column=group_column,
+                parents=replace(parents, values=raw.parents),
+                name="the base",
+                n_threads=n_threads,
+            )
+        check_same_positions(seen, sequences)
+        return replace(sequences, base=seen)
+
+    def as_base(self) -> BaseModel:
+        """What it gives as the base of another model, which adds scores from outside itself."""
+        left_out = (PatternWeights, GivenScores)
+        return BaseModel(
+            tuple(part for part in self.potentials if not isinstance(part, left_out)),
+            self.trellis,
+            self.grammar.patterns,
+            self.pattern_weights,
+        )
+
+    def encode(
+        self, raw: RawData, *, group_column: Any, parents: GivenParents, name: str
+    ) -> Sequences:
+        """Encode X, cut into sequences, with their parents; `read` does it all."""
+        return encode_alike(
+            raw.X,
+            raw.groups,
             self.schema,
             self.index,
             group_column=group_column,
             parents=parents,
             name=name,
         )
-        for potential in self.potentials:
-            potential.check_values(sequences, name, n_threads=n_threads)
-        return sequences
 
     @lazy
     def arcs(self) -> NDArray[np.float64]:
@@ -224,11 +284,10 @@ class Model(LazyAttributes):
         codes = place.choose(label, against)
         signs = np.zeros(len(self.labels.classes), np.int64)
         signs[codes[0]], signs[codes[1]] = 1, -1
-        every = (
+        bias, features = join_contributions(
             part.contributions(inputs.sequences, position, signs, predicted)
             for part in self.potentials
         )
-        bias, features = _join_contributions([part for part in every if part is not None])
         explains_arcs = any(part.scores_arcs for part in self.potentials)
         return place.explain(codes, bias, features, explains_arcs=explains_arcs)
 
@@ -270,12 +329,3 @@ class Model(LazyAttributes):
 def _join(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Rows of consecutive runs of sequences, one after the other."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _join_contributions(found: list[tuple[float, Table]]) -> tuple[float, Table]:
-    """Those of all potentials: what is there without any feature, and what features add."""
-    columns = {
-        name: np.concatenate([np.empty(0, dtype), *(table[name] for _, table in found)])
-        for name, dtype in CONTRIBUTIONS.items()
-    }
-    return sum(bias for bias, _ in found), Table(columns)

@@ -20,6 +20,7 @@ from hedgerow.labels import Truth, read_labels, read_truth
 from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs
 from hedgerow.parameters import check_number, read_random_state
+from hedgerow.raw_data import RawData
 from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
 from hedgerow.sequences import Sequences
 from hedgerow.shown import Shown
@@ -106,6 +107,8 @@ class Predictor(Shown):
         known: Any = None,
         decode: Decode | None = None,
         parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> Any:
         """Label every position.
 
@@ -125,6 +128,11 @@ class Predictor(Shown):
             the largest sum of probabilities. None: ``decode_``, the model's own.
         parents
             Parents of the positions, for a model that was fitted with parents, see `fit`.
+        base_scores
+            Scores of the labels that the model adds its own to, if it was fitted with such, in one
+            of the forms that `fit` takes.
+        X_base
+            What the base model sees, if there is one and it sees other features than those of X.
 
         Returns
         -------
@@ -132,51 +140,80 @@ class Predictor(Shown):
             Labels of the kind used to fit.
         """
         check_decode(decode)
-        inputs = read_inputs(self, X, groups, known, parents)
+        inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
         codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
         return inputs.sequences.mirror(self.model_.labels.decode(codes))
 
     def predict_marginals(
-        self, X: Any, *, groups: Any = None, known: Any = None, parents: Any = None
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> Any:
         """Probability of each label at each position, given the whole sequence.
 
-        ``known`` holds labels that are known already, and ``parents`` parents, see `predict`.
+        ``known`` holds labels that are known already, see `predict` for all arguments.
 
         Returns
         -------
         list of (T, K) arrays, or one (N, K) array for a flat X
             Columns in the order of ``classes_``.
         """
-        inputs = read_inputs(self, X, groups, known, parents)
+        inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
         marginals = self.model_.marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_proba(
-        self, X: Any, *, groups: Any = None, known: Any = None, parents: Any = None
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> NDArray[np.float64]:
         """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
-        inputs = read_inputs(self, X, groups, known, parents)
+        inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
         return self.model_.marginals(inputs, n_threads=self._n_threads)
 
     def predict_pattern_marginals(
-        self, X: Any, *, groups: Any = None, known: Any = None, parents: Any = None
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> Any:
         """Probability that each label pattern ends at each position, given the whole sequence.
 
-        ``known`` holds labels that are known already, and ``parents`` parents, see `predict`.
+        ``known`` holds labels that are known already, see `predict` for all arguments.
 
         Returns
         -------
         list of (T, P) arrays, or one (N, P) array for a flat X
             Columns in the order of ``label_patterns_``.
         """
-        inputs = read_inputs(self, X, groups, known, parents)
+        inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
         marginals = self.model_.pattern_marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_k_best(
-        self, X: Any, k: int, *, groups: Any = None, known: Any = None, parents: Any = None
+        self,
+        X: Any,
+        k: int,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Find the k most probable labellings of each sequence.
 
@@ -185,7 +222,7 @@ class Predictor(Shown):
 
         Parameters
         ----------
-        X, groups, known, parents
+        X, groups, known, parents, base_scores, X_base
             See `predict`.
         k
             How many.
@@ -197,7 +234,7 @@ class Predictor(Shown):
             are no more.
         """
         check_number("k", k, minimum=1, integer=True)
-        inputs = read_inputs(self, X, groups, known, parents)
+        inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
         return self.model_.k_best(inputs, int(k), n_threads=self._n_threads)
 
     def sample(
@@ -209,12 +246,14 @@ class Predictor(Shown):
         groups: Any = None,
         known: Any = None,
         parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> Any:
         """Draw labellings at random, each as often as it is probable.
 
         Parameters
         ----------
-        X, groups, known, parents
+        X, groups, known, parents, base_scores, X_base
             See `predict`.
         n
             How many labellings of each sequence.
@@ -226,16 +265,21 @@ class Predictor(Shown):
         list of (n, T) arrays, or one (n, N) array for a flat X
         """
         check_number("n", n, minimum=1, integer=True)
-        inputs, random = (
-            read_inputs(self, X, groups, known, parents),
-            read_random_state(random_state),
-        )
+        inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
+        random = read_random_state(random_state)
         codes = self.model_.sample(inputs, int(n), random, n_threads=self._n_threads)
         drawn = inputs.sequences.mirror(self.model_.labels.decode(codes).T)
         return [labels.T for labels in drawn] if isinstance(drawn, list) else drawn.T
 
     def log_likelihood(
-        self, X: Any, y: Any, *, groups: Any = None, parents: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> NDArray[np.float64]:
         """Log probability of the labels y of each sequence, (S,).
 
@@ -243,7 +287,7 @@ class Predictor(Shown):
         missing ones. Labels that break a constraint have probability 0. Labels that did not occur
         in training are warned of, and taken to be missing.
         """
-        inputs = read_inputs(self, X, groups, parents=parents)
+        inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base))
         codes = compare_codes(self, y, inputs.sequences).known_codes
         return self.model_.log_likelihoods(inputs, codes, n_threads=self._n_threads)
 
@@ -256,16 +300,18 @@ class Predictor(Shown):
         groups: Any = None,
         decode: Decode | None = None,
         parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> float:
         """Share of positions that `predict` labels right, of those whose label is not missing.
 
-        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; ``decode``
-        and ``parents`` are those of `predict`. Labels that did not occur in training count as
-        mistakes, and are warned of.
+        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; all else is
+        as for `predict`. Labels that did not occur in training count as mistakes, and are warned
+        of.
         """
         check_decode(decode)
         with scoring():
-            inputs = read_inputs(self, X, groups, parents=parents)
+            inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base))
         truth = compare_codes(self, y, inputs.sequences)
         codes, given = truth.codes, truth.given
         if not given.any():
@@ -291,6 +337,8 @@ class Predictor(Shown):
         known: Any = None,
         decode: Decode | None = None,
         parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> Explanation:
         """Explain why a position has its label: what speaks for it, and against another label.
 
@@ -315,6 +363,10 @@ class Predictor(Shown):
         parents
             The parents of the positions of `x`, (T,), for a model that was fitted with parents.
             Neighbours are then the parent and the children.
+        base_scores : (T, K), optional
+            Those of the sequence, if the model was fitted with such.
+        X_base
+            The same sequence as the base model sees it, if there is one that sees other features.
 
         Returns
         -------
@@ -322,7 +374,8 @@ class Predictor(Shown):
             ``print(...)`` shows it as text.
         """
         check_decode(decode)
-        inputs = read_one(self, x, known, parents)
+        raw = RawData(x, parents=parents, base_scores=base_scores, X_base=X_base)
+        inputs = read_one(self, raw, known)
         length = inputs.sequences.n_positions
         is_number = isinstance(position, Integral) and not isinstance(position, bool)
         if not (is_number and 0 <= position < length):
@@ -348,26 +401,27 @@ def check_fitted(crf: Predictor) -> None:
         )
 
 
-def read_inputs(
-    crf: Predictor, X: Any, groups: Any, known: Any = None, parents: Any = None
-) -> Inputs:
-    """Encode X, and labels that are known, as a fitted estimator's methods take them."""
+def read_inputs(crf: Predictor, raw: RawData, known: Any = None) -> Inputs:
+    """Read X and all but y, and labels that are known, as a fitted estimator's methods take them."""
     check_fitted(crf)
     sequences = crf.model_.read(
-        X,
-        groups,
+        raw,
         group_column=crf.group_column,
-        parents=GivenParents(parents, crf.parents_column, crf.parents_format),
+        parents=_given_parents(crf, raw),
         name=type(crf).__name__,
         n_threads=count_threads(crf.n_jobs),
     )
     if (seen := crf.seen_groups_) is not None:
-        seen.warn_of_missing_groups(sequences, groups)
+        seen.warn_of_missing_groups(sequences, raw.groups)
         if is_scoring():
             seen.warn_of_torn(sequences, "X")
     if known is None:
         return Inputs(sequences)
     return Inputs(sequences, read_codes(crf, known, sequences, "known"))
+
+
+def _given_parents(crf: Predictor, raw: RawData) -> GivenParents:
+    return GivenParents(raw.parents, crf.parents_column, crf.parents_format)
 
 
 def read_codes(crf: Predictor, y: Any, sequences: Sequences, name: str = "y") -> NDArray[np.int32]:
@@ -382,21 +436,20 @@ def compare_codes(crf: Predictor, y: Any, sequences: Sequences) -> Truth:
     return read_truth(crf.model_.labels, column, sequences)
 
 
-def read_one(crf: Predictor, x: Any, known: Any, parents: Any = None) -> Inputs:
+def read_one(crf: Predictor, raw: RawData, known: Any = None) -> Inputs:
     """Read one sequence, not wrapped in a list; it needs no column of group ids."""
     check_fitted(crf)
-    reader = _without_group_column(crf, x, parents)
+    reader = _without_group_column(crf, raw.X, raw.parents)
     carries_group = reader is crf and crf.group_column is not None
-    in_lists = [None if part is None else [part] for part in (known, parents)]
     try:
-        inputs = read_inputs(reader, [x], None, *in_lists)
+        inputs = read_inputs(reader, raw.in_lists(), None if known is None else [known])
     except (TypeError, ValueError):
-        sequences = _read_if_possible(crf, x, parents)
+        sequences = _read_if_possible(crf, raw)
         if sequences is None or sequences.flat:
             raise
     else:
         # A table that carries its own groups may have several.
-        sequences = _read_if_possible(crf, x, parents) if carries_group else None
+        sequences = _read_if_possible(crf, raw) if carries_group else None
         if sequences is None or sequences.n_sequences == 1:
             return inputs
     raise ValueError(
@@ -419,8 +472,14 @@ def _without_group_column(crf: Predictor, x: Any, parents: Any) -> Predictor:
     return reader
 
 
-def _read_if_possible(crf: Predictor, X: Any, parents: Any) -> Sequences | None:
+def _read_if_possible(crf: Predictor, raw: RawData) -> Sequences | None:
+    """X as sequences, whatever else goes with them."""
     try:
-        return read_inputs(crf, X, None, parents=parents).sequences
+        return crf.model_.encode(
+            raw,
+            group_column=crf.group_column,
+            parents=_given_parents(crf, raw),
+            name=type(crf).__name__,
+        )
     except (TypeError, ValueError):
         return None

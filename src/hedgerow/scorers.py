@@ -135,6 +135,8 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
         parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
     ) -> float:
         """Score a fitted model.
 
@@ -150,10 +152,20 @@ class PositionScorer(BaseEstimator):  # type: ignore[misc]
             How much each sequence counts, or each row; `score_func` must take it.
         parents : optional
             Parents of the positions, for a model that was fitted with parents.
+        base_scores : list of (T, K) arrays, or (N, K), optional
+            Scores that the model adds its own to, if it was fitted with such.
+        X_base : optional
+            What a base model sees, if it sees other features.
         """
         respond = getattr(estimator, self.response_method)
         y = self._check_known(estimator, y)
-        asked = {"groups": groups, "decode": self.decode, "parents": parents}
+        asked = {
+            "groups": groups,
+            "decode": self.decode,
+            "parents": parents,
+            "base_scores": base_scores,
+            "X_base": X_base,
+        }
         given = {name: value for name, value in asked.items() if value is not None}
         with scoring():
             found = respond(X, **given)

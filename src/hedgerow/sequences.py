@@ -16,6 +16,7 @@ __all__ = [
     "MAX_FEATURES",
     "Categorical",
     "CategoryKind",
+    "FoldScores",
     "Schema",
     "SchemaJSON",
     "Sequences",
@@ -200,6 +201,26 @@ class Categorical:
 
 
 @dataclass(frozen=True, eq=False)
+class FoldScores:
+    """Scores of N positions by models that were trained without their sequences.
+
+    Attributes
+    ----------
+    nodes : (N, K) float64
+        Of the labels.
+    edges : (N, ...) float64 or None
+        Of label pairs or arcs, if the models score them position by position.
+    """
+
+    nodes: NDArray[np.float64]
+    edges: NDArray[np.float64] | None
+
+    def take(self, rows: slice | NDArray[np.int64]) -> FoldScores:
+        """Only some positions."""
+        return FoldScores(self.nodes[rows], None if self.edges is None else self.edges[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class Sequences:
     """N positions of S sequences, concatenated.
 
@@ -223,6 +244,12 @@ class Sequences:
     parents : (N,) int32 or None
         Where in its sequence the parent of each position is, -1 for a root; None if sequences are
         chains, in which the parent is the position before.
+    base_scores : (N, K) float64 or None
+        Scores of the labels that are given from outside.
+    base : Sequences or None
+        The same positions as a base model sees them.
+    fold_scores : FoldScores or None
+        Of what a base model sees: scores that take the place of its own.
     """
 
     offsets: NDArray[np.int64]
@@ -233,6 +260,9 @@ class Sequences:
     flat: bool
     ids: list[Any] | None = field(default=None, compare=False)
     parents: NDArray[np.int32] | None = None
+    base_scores: NDArray[np.float64] | None = None
+    base: Sequences | None = None
+    fold_scores: FoldScores | None = None
 
     @property
     def n_sequences(self) -> int:
@@ -262,6 +292,9 @@ class Sequences:
             ),
             ids=None if self.ids is None else self.ids[first:stop],
             parents=None if self.parents is None else self.parents[begin:end],
+            base_scores=None if self.base_scores is None else self.base_scores[begin:end],
+            base=self.base and self.base.part(first, stop),
+            fold_scores=self.fold_scores and self.fold_scores.take(slice(begin, end)),
         )
 
     def select(self, positions: NDArray[np.int64], offsets: NDArray[np.int64]) -> Sequences:
@@ -277,6 +310,9 @@ class Sequences:
             categorical=tuple(column.select(positions) for column in self.categorical),
             ids=None,
             parents=self._select_parents(positions, offsets),
+            base_scores=None if self.base_scores is None else self.base_scores[positions],
+            base=self.base and self.base.select(positions, offsets),
+            fold_scores=self.fold_scores and self.fold_scores.take(positions),
         )
 
     def _select_parents(

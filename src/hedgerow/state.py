@@ -17,17 +17,21 @@ __all__ = [
     "expecting",
     "history_from_json",
     "history_to_json",
+    "pack_base",
     "pack_history",
     "read_array",
     "read_count",
     "read_loss",
     "read_weights",
     "require",
+    "unpack_base",
     "unpack_history",
 ]
 
 # Figures that JSON has no numbers for.
 NOT_FINITE = ("nan", "inf", "-inf")
+# What the names of the arrays of a model that is part of another one begin with.
+BASE = "base."
 # Weights beyond this would make scores overflow, whatever the numbers of X.
 LARGEST_WEIGHT = 1e150
 
@@ -94,6 +98,23 @@ def read_weights(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.
     require(np.isfinite(array).all(), f"{name} is not finite")
     require((np.abs(array) <= LARGEST_WEIGHT).all(), f"{name} is beyond all bounds")
     return array
+
+
+def pack_base(kind: str, base: State) -> State:
+    """A model of class `kind` as part of another one."""
+    tensors = {f"{BASE}{name}": array for name, array in base.tensors.items()}
+    return State(tensors, {"base": {"model": kind, **base.metadata}})
+
+
+def unpack_base(state: State) -> tuple[str, State]:
+    """Read what `pack_base` wrote: the class of the model, and its state."""
+    metadata = dict(state.metadata["base"])
+    tensors = {
+        name.removeprefix(BASE): array
+        for name, array in state.tensors.items()
+        if name.startswith(BASE)
+    }
+    return metadata.pop("model"), State(tensors, metadata | {"format": state.metadata["format"]})
 
 
 def pack_history(history: Mapping[str, list[float]]) -> State:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
+from hedgerow.base_choice import find_base, is_fitted, restore_base
 from hedgerow.boosting.column_rules import (
     InteractionConstraints,
     MonotoneConstraints,
@@ -32,6 +33,7 @@ from hedgerow.predictor import check_fitted
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count, require
 from hedgerow.tables import Table
+from hedgerow.training.base_training import BaseTraining
 from hedgerow.training.eval_metrics import MetricOrName
 from hedgerow.training.pattern_penalty import PatternLambda
 from hedgerow.training.stopping import Callback
@@ -194,6 +196,16 @@ class TreeCRF(Estimator):
         column of up to 32 different numbers, or the median of others. "indicator": where 0 or the
         first category goes, and a split may ask whether a value is missing. Models are the same
         where no value is missing. The guide to missing values says which one to choose.
+    base : LinearCRF, TreeCRF or None, default None
+        A model to train on top of: trees learn what it leaves. One that is not fitted is trained
+        by `fit`, on the same labels, and on `X_base` if that is given; it stays as it is, a copy
+        is ``base_``. One that is fitted is taken as it is. Weights of label patterns start at those
+        of the base, and those of its patterns that `order` does not give are there too.
+    base_folds : int or None, default None
+        For a base that is not fitted: the number of parts that the training sequences are divided
+        into, so that each is scored by a model that was trained on the others (cross-fitting), as
+        new sequences will be. 0: by the base itself, which knows their labels, so that little is
+        left to learn. None: 5, and 0 for a base that is fitted.
     <parameters of both estimators>
 
     Attributes
@@ -213,6 +225,8 @@ class TreeCRF(Estimator):
         ``eval_accuracy``, and what `eval_metric` asks for, such as ``eval_f1_macro``; of training
         sequences that were held out ``validation_loss`` and so on. Accuracies and metrics are all
         by one decoder: that of `decode`, or by marginals if it is "auto".
+    base_ : LinearCRF or TreeCRF
+        The base, fitted; only if there is one.
     feature_importances_ : (n_features_in_,) array
         Share of all gain that the splits on each column have.
     <attributes of both estimators>
@@ -268,6 +282,8 @@ class TreeCRF(Estimator):
         warm_rounds: int | None = None,
         random_state: Any = None,
         missing: MissingMethod = "learned",
+        base: Any = None,
+        base_folds: int | None = None,
         decode: DecodeParameter = "auto",
         early_stopping_rounds: int | None = None,
         early_stopping_metric: str | None = None,
@@ -326,6 +342,8 @@ class TreeCRF(Estimator):
         self.warm_rounds = warm_rounds
         self.random_state = random_state
         self.missing = missing
+        self.base = base
+        self.base_folds = base_folds
         self.decode = decode
         self.early_stopping_rounds = early_stopping_rounds
         self.early_stopping_metric = early_stopping_metric
@@ -469,8 +487,15 @@ class TreeCRF(Estimator):
         objective = read_objective(self, margin=False)
         return BoostingTrainer(self, objective, init)
 
+    def _base_training(self, init: Any) -> BaseTraining | None:
+        return find_base(self, getattr(init, "base_", None), continues=init is not None)
+
     def _pack(self) -> dict[str, Any]:
-        return {"best_round": self.best_round_, "warm_rounds": self.n_warm_rounds_}
+        packed: dict[str, Any] = {"best_round": self.best_round_}
+        packed["warm_rounds"] = self.n_warm_rounds_
+        if hasattr(self, "base_"):
+            packed["base_was_fitted"] = is_fitted(self.base)
+        return packed
 
     def _unpack(self, metadata: dict[str, Any]) -> None:
         self.best_round_ = read_optional_count(metadata, "best_round")
@@ -478,3 +503,7 @@ class TreeCRF(Estimator):
         if metadata["format"] > 2:
             self.n_warm_rounds_ = read_count(metadata, "warm_rounds")
         require(self.n_warm_rounds_ <= self.n_rounds_, "its warm rounds")
+        if hasattr(self, "base_"):
+            was_fitted = metadata.get("base_was_fitted")
+            require(isinstance(was_fitted, bool), "whether its base was fitted")
+            self.base = restore_base(self.base_, was_fitted=bool(was_fitted))

@@ -7,6 +7,7 @@ import scipy.sparse
 
 import hedgerow
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
+from hedgerow.raw_data import RawData
 from hedgerow.training.stopping import Stopping
 from hedgerow.training.training import Training
 from reference.estimators import assert_same_training, group_ids
@@ -23,7 +24,7 @@ def held_out(make, y=Y, **more):
     marked = [np.full((len(labels), 1), float(s)) for s, labels in enumerate(y)]
     crf = make(**STOPPING, **more)
     training = Training(crf, crf._trainer(None), Stopping.read(crf, None))
-    _, held = training.read(marked, y)
+    _, held = training.divide(training.read(RawData(marked, y)))
     return np.unique(held.sequences.dense).astype(int).tolist()
 
 

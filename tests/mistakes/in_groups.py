@@ -119,8 +119,9 @@ def an_eval_set_without_groups():
 @mistake(
     "A",
     ValueError,
-    "eval_set is of type tuple of length 1; expected (X, y), or (X, y, groups) for a flat X, or",
-    "(X, y, groups, parents); a list of such tuples, or a dict of them by name",
+    "eval_set is of type tuple of length 1; expected (X, y), or (X, y, groups) for a flat X,",
+    "or a dict such as {'X': X, 'y': y, 'base_scores': scores}; a list of such sets, or a dict of",
+    "them by name",
 )
 def an_eval_set_without_labels():
     trees().fit(X, Y, eval_set=(X,))

@@ -171,3 +171,24 @@ def go_on_from_another_kind_of_model():
 @mistake("B", ValueError, "unknown label 'swim' at y[0]; known labels: 'run', 'walk'")
 def go_on_with_labels_that_are_new():
     trees().fit(ROWS, ["swim"] * 16, init=trees().fit(ROWS, LABELS))
+
+
+@mistake(
+    "A",
+    ValueError,
+    "base_scores are given, but this TreeCRF was fitted without them; pass them to fit too, or",
+    "leave them out here",
+)
+def base_scores_for_prediction_alone():
+    FITTED.predict(FEATURES, groups=IDS, base_scores=np.zeros((len(FEATURES), 2)))
+
+
+@mistake(
+    "A",
+    ValueError,
+    "this TreeCRF was fitted with base_scores, and adds what it has learnt to them; pass",
+    "base_scores here too, from the same source, or zeros if there is nothing to add to",
+)
+def base_scores_for_training_alone():
+    crf = trees().fit(X, Y, base_scores=[np.zeros((len(y), 2)) for y in Y])
+    crf.predict(X)

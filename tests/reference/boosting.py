@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hedgerow.raw_data import RawData
 from hedgerow.training.stopping import Stopping
 from hedgerow.training.training import Training
 
@@ -9,7 +10,9 @@ from hedgerow.training.training import Training
 def make_booster(crf, X, y, sample_weight=None):
     """The booster of a training that has not begun."""
     trainer = crf._trainer(None)
-    trainer.learn(Training(crf, trainer, Stopping()).read(X, y, sample_weight)[0])
+    raw = RawData(X, y, sample_weight=sample_weight)
+    training = Training(crf, trainer, Stopping())
+    trainer.learn(training.read(raw))
     return trainer.begin()
 
 

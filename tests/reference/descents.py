@@ -4,6 +4,7 @@ from hedgerow.descent.loss import LinearLoss
 from hedgerow.descent.scaling import UNSCALED
 from hedgerow.descent.trainer import DescentTrainer
 from hedgerow.objectives import Likelihood
+from hedgerow.raw_data import RawData
 from hedgerow.training.stopping import Stopping
 from hedgerow.training.training import Training
 
@@ -11,7 +12,9 @@ from hedgerow.training.training import Training
 def build_loss(crf, X, y, sample_weight=None, objective=None, *, scaled=False):
     """The loss that `fit` minimises, in units of its own or of the weights; data, rows, layout."""
     trainer = DescentTrainer(crf, objective or Likelihood())
-    trainer.learn(Training(crf, trainer, Stopping()).read(X, y, sample_weight)[0])
+    raw = RawData(X, y, sample_weight=sample_weight)
+    training = Training(crf, trainer, Stopping())
+    trainer.learn(training.read(raw))
     scaling = trainer.scaling if scaled else UNSCALED
     options = {"reg_lambda": trainer.penalties, "scaling": scaling, "n_threads": 2}
     data, rows, layout = trainer.data, trainer.rows, trainer.layout

@@ -466,7 +466,10 @@ def test_what_cannot_be_reported_on(tmp_path):
         write_report("model", tmp_path / "page.html")
     with pytest.raises(NotFittedError, match="this TreeCRF is not fitted yet"):
         write_report(TreeCRF(), tmp_path / "page.html")
-    with pytest.raises(ValueError, match=re.escape("y and groups go with X; pass write_report(")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("y, groups, base_scores and X_base go with X; pass write_report("),
+    ):
         write_report(TREES, tmp_path / "page.html", y=NAMES)
     with pytest.raises(FileNotFoundError, match=r"cannot save to .*: the folder .* does not exist"):
         write_report(TREES, tmp_path / "nowhere" / "page.html")

@@ -19,7 +19,11 @@ X = [np.zeros((2, 1)), np.zeros((1, 1)), np.zeros((3, 1))]
 Y = [["a", "b"], ["b"], ["b", "a", "a"]]
 
 
-def read(eval_set, reader=encode, **parameters):
+def encode_raw(raw):
+    return encode(raw.X, raw.groups)
+
+
+def read(eval_set, reader=encode_raw, **parameters):
     objective = Likelihood()
     crf, index = LinearCRF(**parameters), _core.StringIndex()
     labelled = read_labelled(crf, encode(X), index, Y, objective=objective)
@@ -68,7 +72,7 @@ def test_several_sets_have_names(eval_set, names):
         ((X[:1], [["?", None]]), "in eval_set: every label of y is missing; at least one is"),
         ((X, Y, [1]), "in eval_set: groups goes with one flat X"),
         ((X,), "eval_set is of type tuple of length 1; expected (X, y), or (X, y, groups) for a"),
-        (5, "eval_set is of type int; expected (X, y), or (X, y, groups) for a flat X, or (X, y, "),
+        (5, "eval_set is of type int; expected (X, y), or (X, y, groups) for a flat X, or a"),
         ({"dev": 5}, "eval_set (dev) is of type int; expected (X, y)"),
         ([], "eval_set is []; expected (X, y)"),
         ({}, "eval_set is {}; expected (X, y)"),
@@ -92,8 +96,8 @@ def test_several_sets_in_the_wrong_form(eval_set):
 
 
 def test_errors_of_the_reader_keep_their_kind():
-    def reader(X, groups, parents):
-        raise TypeError(f"X is {X!r}")
+    def reader(raw):
+        raise TypeError(f"X is {raw.X!r}")
 
     with pytest.raises(TypeError, match=r"^in eval_set: X is 5$"):
         read((5, Y), reader)

@@ -6,6 +6,7 @@ import pytest
 
 from hedgerow import TreeCRF
 from hedgerow.predictor import read_inputs
+from hedgerow.raw_data import RawData
 from hedgerow.shown import with_plain_tables
 from reference.tree_tables import KINDS, frames, make_sequences, split_trees, walk
 
@@ -27,7 +28,7 @@ def test_walking_the_table_gives_the_scores(kind, window):
     trees = split_trees(table)
     assert list(trees) == [(r, label) for r in (1, 2, 3) for label in "pqr"]
     for x in X[237:243]:  # some that were trained on, and some that are new
-        (part,) = crf.model_.scores(read_inputs(crf, [x], None).sequences, 1)
+        (part,) = crf.model_.scores(read_inputs(crf, RawData([x])).sequences, 1)
         for t, scores in enumerate(part.nodes):
             leaves = {key: walk(tree, x, t)[-1]["value"] for key, tree in trees.items()}
             expected = [sum(leaves[r, label] for r in (1, 2, 3)) for label in "pqr"]

@@ -30,6 +30,7 @@ from hedgerow.boosting.step_rule import Backtracking, LineSearch, StepRule
 from hedgerow.boosting.transitions import PatternBound
 from hedgerow.boosting.tree_training import PatternSlopes
 from hedgerow.potentials import PatternWeights, Potential
+from hedgerow.potentials.scoring import have_scores
 from hedgerow.state import State
 from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
@@ -86,6 +87,9 @@ class Booster(Update[Binned]):
         self.n_threads = settings.n_threads
         self._bound = PatternBound(self.grammar.patterns, targets, settings.learning_rate)
         scores = scoring.catch_up(binned, rounds.parts[:-1])
+        self._has_base = bool(training.given) and (
+            have_scores(scores.nodes) or bool(rounds.weights.any())
+        )
         self.trees = train_trees(training, settings, self._bound, scores, data)
         self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
         self.direction, self.step_rule = self._choose(binned)
@@ -105,8 +109,8 @@ class Booster(Update[Binned]):
 
     @property
     def has_learnt(self) -> bool:
-        """Whether there are rounds."""
-        return self.n_done > 0
+        """Whether there are rounds, or scores from before the first one."""
+        return self.n_done > 0 or self._has_base
 
     @property
     def n_warm(self) -> int:

@@ -20,7 +20,7 @@ from hedgerow.counting import count_of
 from hedgerow.history import History
 from hedgerow.model import Model
 from hedgerow.objectives import Likelihood, TrainingObjective
-from hedgerow.potentials import NodeTrees
+from hedgerow.potentials import BaseModel, NodeTrees
 from hedgerow.potentials.scoring import sum_arcs
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
@@ -59,10 +59,9 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.crf = crf
         self.objective = objective
         self.n_steps = int(crf.n_rounds)
-        self.given = crf.given_potentials()
         self.history = {}
         if init is not None:
-            self.base = init.model_
+            self.extends = init.model_
             self.trees = init.model_.potential(NodeTrees)
             self.n_before = self.trees.forest.n_rounds
             self.history = _cut_history(init.history_, self.n_before)
@@ -79,7 +78,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.data = TrainingSet.learn(
             self.crf, labelled, objective=self.objective, has_edges=asks_labels
         )
-        if self.base is None:
+        if self.extends is None:
             max_bins, n_threads = int(self.crf.max_bins), count_threads(self.crf.n_jobs)
             self.columns = Columns.learn(
                 labelled.sequences, labelled.index, max_bins, n_threads, self.crf.missing
@@ -87,17 +86,17 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         else:
             self.columns = self.trees.columns
             check_same_missing(self.crf.missing, self.columns.missing)
-        if asks_labels and self.base is None:
+        if asks_labels and self.extends is None:
             self.columns = add_labels(self.columns, self.data)
         self.settings = self._read_settings()
         if self.columns.n_lags:
             self._check_memory()
-        arcs = sum_arcs(self.given, self.data.trellis)
+        given, trellis = self.data.given, self.data.trellis
         self.scoring = TreeScoring(
             self.columns,
-            self.data.trellis,
-            self.given,
-            arcs,
+            trellis,
+            given,
+            sum_arcs(given, trellis),
             self.settings.n_threads,
             have_directions=self.settings.have_directions,
         )
@@ -105,7 +104,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def learnt_from(self) -> tuple[Any, ...]:
         """X."""
-        return (self.sequences,)
+        return (replace(self.sequences, base_scores=None, base=None),)
 
     def prepare(self, sequences: Sequences) -> Binned:
         """In bins."""
@@ -113,12 +112,15 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def begin(self) -> Booster:
         """Before the first round, or after those of another model."""
-        patterns, base = self.data.grammar.patterns, self.base
+        patterns, extended = self.data.grammar.patterns, self.extends
         forest = Forest.join(self.data.targets.n_labels, [])
         weights = np.zeros(len(patterns))
-        if base is not None:
+        for potential in self.data.given:
+            if isinstance(potential, BaseModel):
+                weights = patterns.carry_over(potential.patterns, potential.pattern_weights)
+        if extended is not None:
             forest = self.trees.forest
-            weights = patterns.carry_over(base.grammar.patterns, base.pattern_weights)
+            weights = patterns.carry_over(extended.grammar.patterns, extended.pattern_weights)
         seed, have_directions = self.settings.sampling.seed, self.settings.have_directions
         return self._boost(Rounds.begin(forest, weights, seed, have_directions=have_directions))
 
@@ -172,7 +174,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         rules = read_column_rules(
             crf.monotone_constraints, crf.interaction_constraints, self.columns, data.labels
         )
-        if rules is not None and self.base is not None and not rules.are_kept(self.trees.forest):
+        if rules is not None and self.extends is not None and not rules.are_kept(self.trees.forest):
             raise ValueError(
                 "the trees of init, which stay, do not keep to monotone_constraints and "
                 "interaction_constraints; train init with them, or fit without init"
@@ -203,7 +205,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         if not objective.needs_warm_start:
             warm_rounds = 0
         elif warm_rounds is None:
-            warm_rounds = self.n_steps // 5 if self.base is None else 0
+            warm_rounds = self.n_steps // 5 if self.extends is None else 0
         return Schedule(max(int(warm_rounds), self.n_warm_before), objective.stages())
 
 

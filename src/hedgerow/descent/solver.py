@@ -16,7 +16,7 @@ from hedgerow.descent.solver_state import SolverState
 from hedgerow.lbfgs import Descent, Iterations, Minimum, minimize
 from hedgerow.objectives import Likelihood, TrainingObjective
 from hedgerow.potentials import AddScores, AttributeWeights, PatternWeights, Potential
-from hedgerow.potentials.scoring import add_up, fit_edges, sum_arcs
+from hedgerow.potentials.scoring import add_up, fit_edges, have_scores, sum_arcs
 from hedgerow.sequences import SparseRows
 from hedgerow.state import State
 from hedgerow.training.update import Update
@@ -137,8 +137,11 @@ class Solver(Update[Attributed]):
 
     @property
     def has_learnt(self) -> bool:
-        """Whether any weight is not zero."""
-        return bool(self.state.weights.any())
+        """Whether any weight is not zero, or there are scores without weights."""
+        parts = self.loss_function.parts
+        return bool(self.state.weights.any()) or any(
+            part.given is not None and have_scores(part.given.nodes) for part in parts
+        )
 
     @property
     def n_warm(self) -> int:

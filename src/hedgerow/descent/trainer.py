@@ -51,7 +51,6 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         self.plan = self._plan()
         self.n_steps = self.plan.warm_iter + self.plan.max_iter
         self.n_threads = count_threads(crf.n_jobs)
-        self.given = crf.given_potentials()
         self.history = {"loss": []}
         self.free = () if objective.needs_warm_start else ("max_iter",)
 
@@ -63,6 +62,7 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         data = TrainingSet.learn(
             crf, labelled, objective=self.objective, has_edges=bool(crf.transition_attributes)
         )
+        self.given = data.given
         self.shape = edge_shape(self.given, data.trellis)
         if self.shape is not None and crf.pattern_attributes:
             self.shape = data.trellis.arc_shape

@@ -84,6 +84,15 @@ class GivenParents:
         schema = replace(sequences.schema, has_parents=True)
         return replace(sequences, schema=schema, parents=reader.read(values))
 
+    def write(self, sequences: Sequences) -> Any:
+        """Parents of sequences in this format, beside an X of the same form."""
+        parents = sequences.parents
+        if parents is None:
+            parents = np.arange(sequences.n_positions) - np.repeat(
+                sequences.offsets[:-1] + 1, sequences.lengths
+            )
+        return sequences.mirror(parents + (self.format == "conllu"))
+
 
 def check_parents(parents: list[list[Any]], format: ParentsFormat) -> None:
     """Raise `ParentsError` if the parents of some sequences are wrong."""

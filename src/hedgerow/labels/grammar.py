@@ -50,6 +50,7 @@ class Grammar(LazyAttributes):
         label_patterns: Any,
         constraints: Constraints | None,
         has_edges: bool,
+        more: Patterns | None = None,
     ) -> Grammar:
         """Find the patterns that get weights.
 
@@ -64,6 +65,8 @@ class Grammar(LazyAttributes):
             As the estimators explain them.
         constraints, has_edges
             See the attributes.
+        more
+            Patterns that get weights too.
         """
         n_labels = len(labels.classes)
         if label_patterns is not None:
@@ -77,6 +80,8 @@ class Grammar(LazyAttributes):
             patterns = Patterns.seen(
                 codes, offsets, order, parents=parents, n_labels=n_labels, min_count=min_count
             )
+        if more is not None and (unseen := patterns.find(more) < 0).any():
+            patterns = patterns.join(more.select(unseen))
         return cls(n_labels, patterns, constraints, has_edges)
 
     def pairs(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -26,6 +26,8 @@ def cross_val_predict(
     cv: Any = 5,
     method: Method = "predict",
     parents: Any = None,
+    base_scores: Any = None,
+    X_base: Any = None,
 ) -> Any:
     """Predict every sequence by a model that was trained without it.
 
@@ -49,6 +51,10 @@ def cross_val_predict(
     parents : list of arrays, or (N,) for a flat X, optional
         Parents of the positions, see `hedgerow.TreeCRF.fit`; not needed by a model with a
         `parents_column`.
+    base_scores : list of (T, K) arrays, or (N, K) for a flat X, optional
+        Scores to start from, see `hedgerow.TreeCRF.fit`; each fold must have all labels then.
+    X_base : optional
+        What a base model sees, if it sees other features.
 
     Returns
     -------
@@ -68,14 +74,11 @@ def cross_val_predict(
     check_choice("method", method, ("predict", "predict_marginals"))
     n_items, folds = count_items(X), _split(estimator, X, y, groups, cv)
     _check_folds([test for _, test in folds], n_items)
-    beside = {"groups": groups, "parents": parents}
-    beside = {name: values for name, values in beside.items() if values is not None}
+    every = {"groups": groups, "parents": parents, "base_scores": base_scores, "X_base": X_base}
+    given = {name: each for name, each in every.items() if each is not None}
     parts, classes = [], []
     for train, test in folds:
-        more = [
-            {name: take_items(values, items) for name, values in beside.items()}
-            for items in (train, test)
-        ]
+        more = [{name: take_items(each, i) for name, each in given.items()} for i in (train, test)]
         model = clone(estimator).fit(take_items(X, train), take_items(y, train), **more[0])
         parts.append(getattr(model, method)(take_items(X, test), **more[1]))
         classes.append(last_step(model).classes_)

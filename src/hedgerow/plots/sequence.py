@@ -23,6 +23,7 @@ from hedgerow.plots.canvas import (
     use_whole_numbers,
 )
 from hedgerow.predictor import compare_codes, read_one
+from hedgerow.raw_data import RawData
 from hedgerow.threads import count_threads
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def marginals(
     *,
     decode: Decode | None = None,
     parents: Any = None,
+    base_scores: Any = None,
+    X_base: Any = None,
 ) -> Axes:
     """Plot the probability of each label at each position of a sequence.
 
@@ -70,6 +73,10 @@ def marginals(
     parents : (T,), optional
         Parents of the positions, for a model that was fitted with parents. Positions stand in
         their order in the sequence.
+    base_scores : (T, K), optional
+        Those of the sequence, if the model was fitted with such.
+    X_base : optional
+        The sequence as the base model sees it, if there is one that sees other features.
 
     Returns
     -------
@@ -77,7 +84,8 @@ def marginals(
     """
     model = check_model(crf)
     check_decode(decode)
-    inputs, n_threads = read_one(model, x, None, parents), count_threads(model.n_jobs)
+    raw = RawData(x, parents=parents, base_scores=base_scores, X_base=X_base)
+    inputs, n_threads = read_one(model, raw), count_threads(model.n_jobs)
     truth = None if y is None else compare_codes(model, [y], inputs.sequences)
     probs = model.model_.marginals(inputs, n_threads=n_threads)
     predicted = model.model_.predict(inputs, decode, n_threads=n_threads)

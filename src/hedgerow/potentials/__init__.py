@@ -4,17 +4,22 @@ Each is one file: it scores sequences, and explains what it adds.
 """
 
 from hedgerow.potentials.attribute_weights import AttributeWeights
+from hedgerow.potentials.base_model import BaseModel
 from hedgerow.potentials.context_trees import ContextTrees, core_contexts
+from hedgerow.potentials.given_scores import GivenScores
 from hedgerow.potentials.node_trees import NodeTrees
 from hedgerow.potentials.pattern_weights import PatternWeights
-from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.potentials.potential import AddScores, Potential, join_contributions
 
 __all__ = [
     "AddScores",
     "AttributeWeights",
+    "BaseModel",
     "ContextTrees",
+    "GivenScores",
     "NodeTrees",
     "PatternWeights",
     "Potential",
     "core_contexts",
+    "join_contributions",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,15 @@ from hedgerow.state import State
 from hedgerow.tables import Table
 from hedgerow.trellis import Trellis
 
-__all__ = ["AddScores", "Potential"]
+__all__ = ["AddScores", "Potential", "join_contributions"]
+
+# Columns of a table of contributions.
+CONTRIBUTIONS = {
+    "feature": np.object_,
+    "offset": np.int64,
+    "value": np.object_,
+    "contribution": np.float64,
+}
 
 # Given the numbers of the first sequence and of the one after the last, adds to the scores of their
 # nodes, (N, K), and of their edges, if the model has any: (N, K, K), (N, P) for what
@@ -43,6 +51,14 @@ class Potential:
         Then edges have the shape of the arcs, (N, *arc_shape), and `contributions` explains them.
         """
         return False
+
+    @property
+    def edge_trellis(self) -> Trellis | None:
+        """What the arcs or label patterns that it scores belong to; None: the model's trellis.
+
+        All label patterns of this one are among those of the model.
+        """
+        return None
 
     @staticmethod
     def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
@@ -96,3 +112,13 @@ class Potential:
     ) -> Potential:
         """Read what `pack` wrote, all else of the model being read; raises ModelFileError."""
         raise NotImplementedError(f"{cls.__name__} has no form in a model file")
+
+
+def join_contributions(found: Iterable[tuple[float, Table] | None]) -> tuple[float, Table]:
+    """Those of several potentials: what is there without any feature, and what features add."""
+    there = [each for each in found if each is not None]
+    columns = {
+        name: np.concatenate([np.empty(0, dtype), *(table[name] for _, table in there)])
+        for name, dtype in CONTRIBUTIONS.items()
+    }
+    return sum(bias for bias, _ in there), Table(columns)

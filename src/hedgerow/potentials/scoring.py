@@ -11,7 +11,16 @@ from hedgerow.potentials.potential import AddScores, Potential
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.trellis import PatternEdges, Scores, Trellis
 
-__all__ = ["add_up", "edge_shape", "fit_edges", "prepare", "score", "score_at_once", "sum_arcs"]
+__all__ = [
+    "add_up",
+    "edge_shape",
+    "fit_edges",
+    "have_scores",
+    "prepare",
+    "score",
+    "score_at_once",
+    "sum_arcs",
+]
 
 
 def sum_arcs(potentials: Sequence[Potential], trellis: Trellis) -> NDArray[np.float64]:
@@ -29,6 +38,11 @@ def edge_shape(potentials: Sequence[Potential], trellis: Trellis) -> tuple[int, 
     if any(potential.has_edges for potential in potentials):
         return trellis.n_labels, trellis.n_labels
     return None
+
+
+def have_scores(nodes: NDArray[np.float64]) -> bool:
+    """Whether any label has a score other than 0, or -inf where it is forbidden."""
+    return bool((np.isfinite(nodes) & (nodes != 0)).any())
 
 
 def prepare(
@@ -53,6 +67,9 @@ def fit_edges(
     n_threads: int,
 ) -> AddScores:
     """Make what adds the scores of a potential add to edges of this shape."""
+    scores_arcs = potential.scores_arcs or potential.scores_patterns
+    if scores_arcs and potential.edge_trellis is not None:
+        return _spread_arcs(add, potential.edge_trellis, trellis)
     if potential.scores_patterns:
         return _spread_patterns(add, trellis, n_threads)
     if potential.has_edges and not potential.scores_arcs and shape is not None and len(shape) == 1:
@@ -88,6 +105,31 @@ def _spread_pairs(add: AddScores, trellis: Trellis) -> AddScores:
         of_pairs = np.zeros((len(nodes), n_labels, n_labels))
         add(first, stop, nodes, of_pairs)
         edges[:, arcs] += of_pairs.reshape(len(nodes), -1)[:, pairs]
+
+    return add_to_arcs
+
+
+def _spread_arcs(add: AddScores, own: Trellis, trellis: Trellis) -> AddScores:
+    """Add scores of the arcs of another trellis to all arcs that end as these do.
+
+    A state of the trellis remembers at least as many labels as that of the other one, which has no
+    other label patterns: the other arc is the one that these labels lead to.
+    """
+    contexts = trellis.edge_contexts()
+    arcs = np.flatnonzero(contexts.labels >= 0)
+    before = contexts.before[arcs, ::-1].astype(np.int32) - 1  # -1: nothing is known so far back
+    strings = np.column_stack([before, contexts.labels[arcs]]).astype(np.int32)
+    known = strings >= 0
+    offsets = np.concatenate([[0], np.cumsum(known.sum(axis=1))]).astype(np.int64)
+    own_arcs = own.arcs_taken(strings[known], offsets)[offsets[1:] - 1]
+
+    def add_to_arcs(
+        first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+    ) -> None:
+        assert edges is not None
+        of_own = np.zeros((len(nodes), *own.arc_shape))
+        add(first, stop, nodes, of_own)
+        edges.reshape(len(nodes), -1)[:, arcs] += of_own.reshape(len(nodes), -1)[:, own_arcs]
 
     return add_to_arcs
 

@@ -6,10 +6,9 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -20,6 +19,7 @@ from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
 from hedgerow.estimator import Estimator
 from hedgerow.predictor import check_fitted
+from hedgerow.raw_data import RawData
 from hedgerow.report.blob import Blob
 from hedgerow.report.browser import pack_browser
 from hedgerow.report.features import read_features
@@ -62,6 +62,8 @@ def write_report(
     title: str | None = None,
     decode: Decode | None = None,
     parents: Any = None,
+    base_scores: Any = None,
+    X_base: Any = None,
 ) -> list[str]:
     """Write a page about a model, and how it does on some data, as one HTML file.
 
@@ -74,7 +76,7 @@ def write_report(
     model : fitted TreeCRF or LinearCRF
     path
         Where to write it. The file is written beside its place and moved there when it is whole.
-    X, y, groups
+    X, y, groups, base_scores, X_base
         Data, as `fit` takes them. Labels may be missing, and some may be unknown to the model.
     title
         Heading of the page; the kind of model if None.
@@ -104,12 +106,15 @@ def write_report(
         )
     check_fitted(model)
     check_decode(decode)
-    if X is None and (y is not None or groups is not None):
-        raise ValueError("y and groups go with X; pass write_report(model, path, X, y)")
+    raw = RawData(X, y, groups, parents, base_scores, X_base).repeatable()
+    if X is None and any(part is not None for part in (y, groups, parents, base_scores, X_base)):
+        raise ValueError(
+            "y, groups, parents, base_scores and X_base go with X; pass write_report(model, path, "
+            "X, y)"
+        )
     notes: list[str] = []
     decode = decode or model.decode_
-    given = _Given(_settle(X), _settle(y), groups, _settle(parents))
-    data, blobs = _describe(with_plain_tables(model), given, decode, notes)
+    data, blobs = _describe(with_plain_tables(model), raw, decode, notes)
     data |= {
         "title": f"{type(model).__name__} report" if title is None else str(title),
         "version": __version__,
@@ -120,17 +125,8 @@ def write_report(
     return notes
 
 
-class _Given(NamedTuple):
-    """Data as a user gives them."""
-
-    X: Any
-    y: Any
-    groups: Any
-    parents: Any
-
-
 def _describe(
-    model: Estimator, given: _Given, decode: Decode, notes: list[str]
+    model: Estimator, raw: RawData, decode: Decode, notes: list[str]
 ) -> tuple[dict[str, Any], list[Blob]]:
     """Everything that the page shows."""
     blobs = [Blob("trees")]
@@ -142,20 +138,14 @@ def _describe(
         "features": describe_features(model, notes),
         "trees": pack_trees(model, blobs[0], notes) if isinstance(model, TreeCRF) else None,
     }
-    X, y, groups, parents = given
-    if X is not None:
-        reading = read_data(model, X, y, groups, decode, parents)
+    if raw.X is not None:
+        reading = read_data(model, raw, decode)
         data |= _describe_reading(reading)
-        names = _name_sequences(model, X, groups, reading)
-        features = read_features(X, groups, reading.sequences)
+        names = _name_sequences(model, raw.X, raw.groups, reading)
+        features = read_features(raw.X, raw.groups, reading.sequences)
         data["browser"], more = pack_browser(reading, features, names, notes)
         blobs += more
     return data, blobs
-
-
-def _settle(block: Any) -> Any:
-    """Data that can be read more than once."""
-    return list(block) if isinstance(block, Iterator) else block
 
 
 def _describe_reading(reading: Reading) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from hedgerow.decoding import Decode
 from hedgerow.estimator import Estimator
 from hedgerow.model import Inputs
 from hedgerow.predictor import compare_codes, read_inputs
+from hedgerow.raw_data import RawData
 from hedgerow.report.calibration import Calibration
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.threads import count_threads
@@ -85,11 +86,9 @@ def sum_parts(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     return np.diff(np.concatenate([[0], np.cumsum(values)])[offsets])
 
 
-def read_data(
-    model: Estimator, X: Any, y: Any, groups: Any, decode: Decode, parents: Any = None
-) -> Reading:
+def read_data(model: Estimator, raw: RawData, decode: Decode) -> Reading:
     """Label X, and compare with y unless it is None."""
-    sequences = read_inputs(model, X, groups, parents=parents).sequences
+    y, sequences = raw.y, read_inputs(model, raw).sequences
     labels = [str(label) for label in model.classes_.tolist()]
     truth = None if y is None else _read_truth(model, y, sequences, labels)
     calibration = Calibration.empty(len(model.classes_))

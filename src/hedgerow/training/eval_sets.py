@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.decoding import Decode
 from hedgerow.labels import LabelColumn, Truth, read_labels, read_truth
 from hedgerow.objectives import Targets, TrainingObjective
+from hedgerow.raw_data import RawData
 from hedgerow.sequences import Sequences
 from hedgerow.training.eval_metrics import EvalMetrics
 from hedgerow.training.training_set import TrainingSet
@@ -22,8 +23,8 @@ Form = TypeVar("Form")
 OtherForm = TypeVar("OtherForm")
 
 EXPECTED = (
-    "expected (X, y), or (X, y, groups) for a flat X, or (X, y, groups, parents); a list of such "
-    "tuples, or a dict of them by name"
+    "expected (X, y), or (X, y, groups) for a flat X, or a dict such as {'X': X, 'y': y, "
+    "'base_scores': scores}; a list of such sets, or a dict of them by name"
 )
 SEVERAL = "a list of tuples, [(X, y), (X, y)]"
 
@@ -93,28 +94,42 @@ class EvalSet(Generic[Form]):
         return {f"{self.name}_{metric}": figure for metric, figure in figures.items()}
 
 
-def name_eval_sets(eval_set: Any) -> dict[str, tuple[Any, ...]]:
+def name_eval_sets(eval_set: Any) -> dict[str, RawData]:
     """What a user gave as ``eval_set``, by name.
 
     One set is called eval, those of a list eval_0, eval_1 and so on.
     """
     if eval_set is None:
         return {}
-    if isinstance(eval_set, Mapping):
-        sets = {_check_name(name): pair for name, pair in eval_set.items()}
-    elif isinstance(eval_set, list) and all(isinstance(item, tuple) for item in eval_set):
+    if RawData.looks_like(eval_set):
+        sets = {"eval": eval_set}
+    elif isinstance(eval_set, Mapping):
+        sets = {_check_name(name): item for name, item in eval_set.items()}
+    elif isinstance(eval_set, list) and all(map(_is_set, eval_set)):
         names = ["eval"] if len(eval_set) == 1 else [f"eval_{i}" for i in range(len(eval_set))]
         sets = dict(zip(names, eval_set, strict=True))
     else:
         sets = {"eval": eval_set}
     if not sets:
         raise ValueError(f"eval_set is {eval_set!r}; {EXPECTED}")
-    for name, pair in sets.items():
-        if not isinstance(pair, (tuple, list)) or len(pair) not in (2, 3, 4):
-            size = f" of length {len(pair)}" if isinstance(pair, (tuple, list)) else ""
-            kind = type(pair).__name__
-            raise ValueError(f"{_place(name)} is of type {kind}{size}; {EXPECTED}")
-    return sets
+    return {name: _read_set(name, item) for name, item in sets.items()}
+
+
+def _is_set(item: Any) -> bool:
+    """Whether an element of a list is an eval set, not an X or a y."""
+    return isinstance(item, tuple) or RawData.looks_like(item)
+
+
+def _read_set(name: str, item: Any) -> RawData:
+    if RawData.looks_like(item):
+        return RawData(**item)
+    if isinstance(item, Mapping):
+        keys = ", ".join(map(repr, item))
+        raise ValueError(f"{_place(name)} is a dict with the keys {keys}; {EXPECTED}")
+    if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
+        size = f" of length {len(item)}" if isinstance(item, (tuple, list)) else ""
+        raise ValueError(f"{_place(name)} is of type {type(item).__name__}{size}; {EXPECTED}")
+    return RawData(*item)
 
 
 def eval_figures(history: Mapping[str, list[float]]) -> dict[str, tuple[str, str]]:
@@ -144,15 +159,16 @@ def _place(name: str) -> str:
     return "eval_set" if name == "eval" else f"eval_set ({name})"
 
 
-def _may_be_several(pair: tuple[Any, ...]) -> bool:
-    """Whether what was read as X, y, groups and parents looks like sets of X and y."""
-    return all(isinstance(part, (tuple, list)) and len(part) in (2, 3, 4) for part in pair)
+def _may_be_several(raw: RawData) -> bool:
+    """Whether what was read as X, y and groups looks like sets of X and y."""
+    parts = [raw.X, raw.y] if raw.groups is None else [raw.X, raw.y, raw.groups]
+    return all(isinstance(part, (tuple, list)) and len(part) in (2, 3) for part in parts)
 
 
 def read_eval_sets(
     eval_set: Any,
     data: TrainingSet,
-    read: Callable[[Any, Any, Any], Sequences],
+    read: Callable[[RawData], Sequences],
     *,
     missing_label: Any,
     objective: TrainingObjective,
@@ -166,31 +182,30 @@ def read_eval_sets(
     data
         What the model is trained on.
     read
-        Turns X, groups and parents into sequences, and checks them against those of training.
+        Turns X and all but y into sequences, and checks them against those of training.
     missing_label
         A label that says that a label is not known.
     objective
         What the model is trained for.
     """
     found = []
-    for name, pair in name_eval_sets(eval_set).items():
-        X, y, groups, parents = (*pair, None, None)[:4]
+    for name, raw in name_eval_sets(eval_set).items():
         try:
-            sequences = read(X, groups, parents)
-            if data.seen_groups.lacks_cut(sequences, groups):
+            sequences = read(raw)
+            if data.seen_groups.lacks_cut(sequences, raw.groups):
                 raise ValueError(
                     f"X is one flat table of {sequences.n_positions} rows without groups, but fit "
                     "was given groups; pass (X, y, groups). If it is one sequence, pass ([X], [y])"
                 )
             data.seen_groups.warn_of_torn(sequences, _place(name))
-            column = read_labels(y, sequences, missing_label=missing_label)
+            column = read_labels(raw.y, sequences, missing_label=missing_label)
             truth = _read_truth(data, column, sequences, objective, _place(name))
             codes = truth.known_codes
             if data.grammar.constraints is not None:
                 data.grammar.constraints.check(codes, sequences, data.labels)
         except (TypeError, ValueError) as error:
             message = f"in {_place(name)}: {error}"
-            if _may_be_several(pair):
+            if _may_be_several(raw):
                 message += f". If these are several sets, pass them as {SEVERAL}"
             raise type(error)(message) from error
         targets = Targets(sequences.offsets, codes, data.trellis, parents=sequences.parents)

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
+from hedgerow.base_scores import read_base_scores
 from hedgerow.data_warning import warn_user
 from hedgerow.encode import renumber_items, seen_items
 from hedgerow.encode.suspects import warn_of_suspects
 from hedgerow.labels import Constraints, LabelColumn, Labels, read_constraints, read_labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
+from hedgerow.potentials import GivenScores, Potential
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Sequences
 from hedgerow.training.label_parameters import LabelParameters
@@ -46,6 +48,10 @@ class Labelled:
         How much each position counts, if positions differ within a sequence.
     seen_groups : SeenGroups
         How the X that `fit` was given is cut into sequences, and which they are.
+    given : tuple of Potential
+        What else gives scores, and is not learnt.
+    base : Labelled or None
+        The same sequences with what a base model, which is not trained yet, learns from.
     """
 
     sequences: Sequences
@@ -56,6 +62,8 @@ class Labelled:
     sequence_weights: NDArray[np.float64] | None
     position_weights: NDArray[np.float64] | None
     seen_groups: SeenGroups
+    given: tuple[Potential, ...] = ()
+    base: Labelled | None = None
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""
@@ -108,6 +116,7 @@ class Labelled:
             codes=self.codes[positions],
             sequence_weights=None if by_sequence is None else by_sequence[numbers],
             position_weights=None if by_position is None else by_position[positions],
+            base=self.base and self.base.select(numbers, begins, ends),
         )
 
     def drop_unseen(self) -> Labelled:
@@ -131,11 +140,12 @@ def read_labelled(
     index: _core.StringIndex,
     y: Any,
     sample_weight: ArrayLike | None = None,
+    base_scores: Any = None,
     *,
     objective: TrainingObjective,
     labels: Labels | None = None,
 ) -> Labelled:
-    """Read labels and weights; raises ValueError or TypeError for what is wrong with them.
+    """Read all that comes with X; raises ValueError or TypeError for what is wrong with it.
 
     Parameters
     ----------
@@ -143,7 +153,7 @@ def read_labelled(
         The estimator, whose parameters say how to read them.
     sequences, index
         X, and the names of its attributes.
-    y, sample_weight
+    y, sample_weight, base_scores
         As the user gave them.
     objective
         What the model is trained for.
@@ -174,8 +184,9 @@ def read_labelled(
         position_weights = weight.by_position
     elif (of_positions := weight.of_positions(sequences)) is not None:
         position_weights *= of_positions
+    scores = read_base_scores(base_scores, sequences, labels)
     return Labelled(
-        sequences,
+        replace(sequences, base_scores=scores),
         index,
         labels,
         codes,
@@ -183,6 +194,7 @@ def read_labelled(
         weight.by_sequence,
         position_weights,
         SeenGroups.of(sequences),
+        (*(() if scores is None else (GivenScores(),)), *crf.given_potentials()),
     )
 
 

@@ -37,8 +37,8 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
         Maximum number of steps.
     n_before : int
         Number of steps of a model to go on from.
-    base : Model or None
-        A model whose columns and labels stay.
+    extends : Model or None
+        A model that training adds to: its columns and labels stay.
     history : mapping of str to lists
         Figures of the steps of that model.
     free : tuple of str
@@ -48,7 +48,7 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
     objective: TrainingObjective
     n_steps: int
     n_before: int = 0
-    base: Model | None = None
+    extends: Model | None = None
     history: Mapping[str, list[float]]
     free: tuple[str, ...]
 

@@ -7,23 +7,27 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core
+from hedgerow.base_scores import check_base_scores_given, read_base_scores
+from hedgerow.base_sequences import check_no_base
 from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
 from hedgerow.encode import GivenParents, encode, encode_alike
 from hedgerow.fingerprint import fingerprint
 from hedgerow.history import History
+from hedgerow.labels import Labels
 from hedgerow.metrics.known_chunks import look_like_chunks
 from hedgerow.model import Model
-from hedgerow.potentials import Potential
+from hedgerow.potentials import GivenScores, Potential
 from hedgerow.progress import Progress
+from hedgerow.raw_data import RawData
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
+from hedgerow.training.base_training import BaseTraining, TrainableBase, check_labels_of_base
 from hedgerow.training.decoder import better_decoder, lead_of_marginals, proven_decoder
 from hedgerow.training.eval_metrics import ALWAYS, EvalMetrics
 from hedgerow.training.eval_sets import EvalSet, read_eval_sets
@@ -50,6 +54,7 @@ class Trainable(LabelParameters, StoppingParameters, Protocol):
     n_jobs: int | None
     random_state: Any
     ancestors: int
+    model_: Model
 
     def to_state(self) -> State:
         """Everything that a model file has to hold."""
@@ -73,6 +78,8 @@ class Training(Generic[Form, AnyUpdate]):
         A model to go on from.
     checkpoint : Checkpoint or None
         Where to write the training state to.
+    base : BaseTraining or None
+        How the model that this one is trained on top of is found, if there is to be one.
     """
 
     crf: Trainable
@@ -81,27 +88,29 @@ class Training(Generic[Form, AnyUpdate]):
     eval_set: Any = None
     init: Trainable | None = None
     checkpoint: Checkpoint | None = None
+    base: BaseTraining | None = None
 
-    def run(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any, parents: Any = None
-    ) -> dict[str, Any]:
+    def run(self, raw: RawData) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
         with _core.ThreadPool():
-            return self._run(X, y, sample_weight, groups, parents)
+            return self.fit(self.read(raw))
 
-    def _run(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any, parents: Any
-    ) -> dict[str, Any]:
+    def fit(self, labelled: Labelled) -> dict[str, Any]:
+        """Train a model on data that are read; returns the attributes of the estimator."""
         crf, trainer = self.crf, self.trainer
-        labelled, held = self.read(X, y, sample_weight, groups, parents)
+        labelled, held = self.divide(labelled)
+        base = None
+        if self.base is not None:
+            base, labelled, held = self.base.fit(labelled, held)
+        given = self._fingerprint_given(labelled.sequences, base)
         data = trainer.learn(labelled)
         decode = crf.decode
         if decode == "auto" and self.eval_set is None and held is None:
             decode = self._decoder_without_eval_set(labelled)
         del labelled
-        eval_sets = self._eval_sets(held, data)
+        eval_sets = self._eval_sets(held, data, base)
         del held
-        with self._record(data, eval_sets) as record:
+        with self._record(data, eval_sets, given) as record:
             prepared = [each.prepare(trainer.prepare) for each in eval_sets]
             del eval_sets
             state, update = self._begin(record, prepared)
@@ -115,8 +124,9 @@ class Training(Generic[Form, AnyUpdate]):
             data.index,
             data.grammar,
             data.trellis,
-            (*update.potentials(), *crf.given_potentials()),
+            (*data.given, *update.potentials()),
             decode,
+            None if base is None else base.model_,
         )
         if (message := trainer.explain_end(update)) is not None:
             warn_user(message, ConvergenceWarning)
@@ -125,35 +135,54 @@ class Training(Generic[Form, AnyUpdate]):
             "loss_": update.loss,
             "history_": History(state.history),
             "seen_groups_": data.seen_groups,
+            **({} if base is None else {"base_": base}),
             **trainer.attributes(update, state),
         }
 
-    def read(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        groups: Any = None,
-        parents: Any = None,
-    ) -> tuple[Labelled, Labelled | None]:
-        """What to learn from, and what is held out."""
-        crf, base, objective = self.crf, self.trainer.base, self.trainer.objective
-        if base is None:
-            index, labels = _core.StringIndex(), None
-            given = GivenParents(parents, crf.parents_column, crf.parents_format)
-            sequences = encode(X, groups, index, group_column=crf.group_column, parents=given)
+    def read(self, raw: RawData, labels: Labels | None = None) -> Labelled:
+        """Read training data; y must have no other labels than those that are given, if any."""
+        crf, extended = self.crf, self.trainer.extends
+        if self.base is None:
+            check_no_base(raw.X_base, type(crf).__name__)
+        else:
+            raw = raw.repeatable()
+        if extended is None:
+            index = _core.StringIndex()
+            given = GivenParents(raw.parents, crf.parents_column, crf.parents_format)
+            sequences = encode(
+                raw.X, raw.groups, index, group_column=crf.group_column, parents=given
+            )
             self._check_values(sequences)
         else:
-            index, labels = base.index, base.labels
-            sequences = self._read_alike(X, groups, parents, base)
+            index, labels = extended.index, extended.labels
+            sequences = self._encode_alike(raw, extended)
         _check_ancestors(crf, sequences)
+        if self.base is not None and self.base.labels is not None:
+            labels = self.base.labels
+            check_labels_of_base(raw.y, sequences, labels, crf.missing_label)
+        if self.init is not None:
+            self._check_base_scores(raw, self.init.model_.potentials)
         labelled = read_labelled(
-            crf, sequences, index, y, sample_weight, objective=objective, labels=labels
+            crf,
+            sequences,
+            index,
+            raw.y,
+            raw.sample_weight,
+            raw.base_scores,
+            objective=self.trainer.objective,
+            labels=labels,
         )
-        learnt, held = hold_out(labelled, self.stopping.held_out, crf.random_state)
-        return learnt if held is None or base is not None else learnt.drop_unseen(), held
+        return labelled if self.base is None else self.base.read(raw, labelled)
 
-    def _eval_sets(self, held: Labelled | None, data: TrainingSet) -> list[EvalSet[Sequences]]:
+    def divide(self, labelled: Labelled) -> tuple[Labelled, Labelled | None]:
+        """What to learn from, and what is held out."""
+        learnt, held = hold_out(labelled, self.stopping.held_out, self.crf.random_state)
+        stays = held is None or self.trainer.extends is not None
+        return learnt if stays else learnt.drop_unseen(), held
+
+    def _eval_sets(
+        self, held: Labelled | None, data: TrainingSet, base: TrainableBase | None
+    ) -> list[EvalSet[Sequences]]:
         """Data set aside to report on while training: given, or held out of the training data."""
         objective = self.trainer.objective
         if held is not None:
@@ -162,7 +191,7 @@ class Training(Generic[Form, AnyUpdate]):
             found = read_eval_sets(
                 self.eval_set,
                 data,
-                lambda X, groups, parents: self._read_alike(X, groups, parents, data),
+                lambda raw: self._read_alike(raw, data, base),
                 missing_label=self.crf.missing_label,
                 objective=objective,
             )
@@ -185,7 +214,10 @@ class Training(Generic[Form, AnyUpdate]):
         return better_decoder(leads, self.trainer.objective.decode or "marginal")
 
     def _record(
-        self, data: TrainingSet, eval_sets: Sequence[EvalSet[Sequences]]
+        self,
+        data: TrainingSet,
+        eval_sets: Sequence[EvalSet[Sequences]],
+        given: dict[str, str | None],
     ) -> AbstractContextManager[Record | None]:
         """Where to write the training state to, for a ``with``; None if not asked for."""
         if self.checkpoint is None:
@@ -196,10 +228,24 @@ class Training(Generic[Form, AnyUpdate]):
             "X": fingerprint(self.trainer.learnt_from(), data.index),
             "y": fingerprint(data.labels.classes, data.targets.codes),
             "sample_weight": None if weights is None else fingerprint(weights),
+            **given,
             "eval_set": fingerprint(evaluated) if evaluated else None,
             "init": None if self.init is None else fingerprint(self.init.to_state()),
         }
         return Record(self.checkpoint, Identity.of(self.crf, fingerprints, self.trainer.free))
+
+    def _fingerprint_given(
+        self, sequences: Sequences, base: TrainableBase | None
+    ) -> dict[str, str | None]:
+        """Digests of what gives scores beside what is learnt, for a checkpoint."""
+        if self.checkpoint is None:
+            return {}
+        scores = sequences.base_scores
+        weights = None if base is None else base.to_state().tensors
+        return {
+            "base_scores": None if scores is None else fingerprint(scores),
+            "base": None if weights is None else fingerprint(weights, sequences.base),
+        }
 
     def _begin(
         self, record: Record | None, eval_sets: Sequence[EvalSet[Form]]
@@ -218,22 +264,37 @@ class Training(Generic[Form, AnyUpdate]):
         history = {name: list(trainer.history[name]) for name in trainer.history if name in names}
         return TrainingState(history), trainer.begin()
 
-    def _read_alike(
-        self, X: Any, groups: Any, parents: Any, known: TrainingSet | Model
-    ) -> Sequences:
+    def _read_alike(self, raw: RawData, data: TrainingSet, base: TrainableBase | None) -> Sequences:
+        """Read all but y, and check it against what the model is being fitted on."""
+        sequences = self._encode_alike(raw, data)
+        self._check_base_scores(raw, data.given)
+        scores = read_base_scores(raw.base_scores, sequences, data.labels)
+        sequences = replace(sequences, base_scores=scores)
+        if self.base is None:
+            check_no_base(raw.X_base, type(self.crf).__name__)
+            return sequences
+        assert base is not None
+        return self.base.see(base, raw, sequences)
+
+    def _encode_alike(self, raw: RawData, known: TrainingSet | Model) -> Sequences:
         """Encode X and check it against what the model is being fitted on."""
         crf = self.crf
         sequences = encode_alike(
-            X,
-            groups,
+            raw.X,
+            raw.groups,
             known.schema,
             known.index,
             group_column=crf.group_column,
-            parents=GivenParents(parents, crf.parents_column, crf.parents_format),
+            parents=GivenParents(raw.parents, crf.parents_column, crf.parents_format),
             name=type(crf).__name__,
         )
         self._check_values(sequences)
         return sequences
+
+    def _check_base_scores(self, raw: RawData, potentials: Sequence[Potential]) -> None:
+        """Raise ValueError unless they are given if, and only if, the potentials add them."""
+        expected = any(isinstance(potential, GivenScores) for potential in potentials)
+        check_base_scores_given(raw.base_scores, expected=expected, name=type(self.crf).__name__)
 
     def _check_values(self, sequences: Sequences) -> None:
         """Raise ValueError if X holds numbers that this kind of model cannot be trained on."""

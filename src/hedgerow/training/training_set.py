@@ -12,6 +12,7 @@ from hedgerow.decoding import Decode, DecodeParameter
 from hedgerow.labels import Grammar, Labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
+from hedgerow.potentials import BaseModel, Potential
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Schema
 from hedgerow.training.label_parameters import LabelParameters
@@ -44,6 +45,8 @@ class TrainingSet:
         How X was cut into sequences, and which they are.
     decode : {"viterbi", "marginal"}
         The decoder of all accuracies that are noted in training.
+    given : tuple of Potential
+        What else gives scores, and is not learnt.
     """
 
     schema: Schema
@@ -55,6 +58,7 @@ class TrainingSet:
     pattern_penalties: NDArray[np.float64] | None
     seen_groups: SeenGroups
     decode: Decode
+    given: tuple[Potential, ...] = ()
 
     @classmethod
     def learn(
@@ -68,9 +72,10 @@ class TrainingSet:
         """Learn which patterns the labels form.
 
         ``has_edges`` says whether label pairs have scores that differ from position to position; so
-        they do if potentials that are given score them.
+        they do if potentials that are given score them. Patterns of a base model are kept.
         """
-        given = crf.given_potentials()
+        given = labelled.given
+        base = next((each for each in given if isinstance(each, BaseModel)), None)
         grammar = Grammar.learn(
             labelled.labels,
             labelled.codes,
@@ -81,6 +86,7 @@ class TrainingSet:
             label_patterns=plain_value("label_patterns", crf.label_patterns),
             constraints=labelled.constraints,
             has_edges=has_edges or any(potential.has_edges for potential in given),
+            more=None if base is None else base.patterns,
         )
         trellis = crf.build_trellis(grammar)
         targets = labelled.targets(trellis)
@@ -95,6 +101,7 @@ class TrainingSet:
             penalties,
             labelled.seen_groups,
             _curve_decoder(crf.decode, objective),
+            given,
         )
 
 

@@ -18,7 +18,7 @@ from hedgerow.training.eval_sets import EvalSet
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.training_set import TrainingSet
 
-__all__ = ["fixed_seed", "hold_out", "validation_set"]
+__all__ = ["fixed_seed", "hold_out", "take_sequences", "validation_set"]
 
 
 def hold_out(
@@ -48,7 +48,7 @@ def hold_out(
     _warn_of_few(share, len(candidates))
     is_held = np.zeros(len(offsets) - 1, np.bool_)
     is_held[chosen] = True
-    return _whole(labelled, ~is_held), _whole(labelled, is_held)
+    return take_sequences(labelled, ~is_held), take_sequences(labelled, is_held)
 
 
 def fixed_seed(random_state: Any) -> int:
@@ -68,7 +68,8 @@ def validation_set(
     return EvalSet("validation", sequences, targets, objective, data.decode)
 
 
-def _whole(labelled: Labelled, chosen: NDArray[np.bool_]) -> Labelled:
+def take_sequences(labelled: Labelled, chosen: NDArray[np.bool_]) -> Labelled:
+    """Only some sequences, (S,), whole."""
     offsets = labelled.sequences.offsets
     return labelled.select(np.flatnonzero(chosen), offsets[:-1][chosen], offsets[1:][chosen])
 

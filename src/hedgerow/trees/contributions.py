@@ -177,7 +177,7 @@ class _Window:
         positions = np.concatenate([position + window, above])
         positions[(positions < 0) | (positions >= sequences.n_positions)] = -1
         seen = np.unique(positions[positions >= 0])
-        chain = replace(sequences, parents=None)
+        chain = replace(sequences, parents=None, base=None)
         own = chain.select(seen, np.array([0, len(seen)]))
         rows = np.where(positions < 0, -1, np.searchsorted(seen, positions))
         bins = _bins_of(columns, own)[rows]

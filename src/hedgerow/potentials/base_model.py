@@ -1,0 +1,125 @@
+"""BaseModel: what another model gives, which a model is trained on top of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.labels import Patterns
+from hedgerow.potentials.potential import AddScores, Potential, join_contributions
+from hedgerow.potentials.scoring import edge_shape, prepare
+from hedgerow.sequences import FoldScores, Sequences
+from hedgerow.tables import Table
+from hedgerow.trellis import Trellis
+
+__all__ = ["BaseModel"]
+
+
+@dataclass(frozen=True, eq=False)
+class BaseModel(Potential):
+    """The potentials of a base model, which see `hedgerow.sequences.Sequences.base`.
+
+    Sequences that the base was trained on may carry scores of models that were not.
+
+    Attributes
+    ----------
+    potentials : tuple of Potential
+        All but the weights of label patterns.
+    trellis : Trellis
+        That of the base; label patterns and arcs that its potentials score are its own.
+    patterns, pattern_weights : Patterns, (P,)
+        Its label patterns and their weights, from which training starts.
+    """
+
+    potentials: tuple[Potential, ...]
+    trellis: Trellis
+    patterns: Patterns
+    pattern_weights: NDArray[np.float64]
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether any of them has."""
+        return any(potential.has_edges for potential in self.potentials)
+
+    @property
+    def scores_patterns(self) -> bool:
+        """Whether any of them does."""
+        return any(potential.scores_patterns for potential in self.potentials)
+
+    @property
+    def scores_arcs(self) -> bool:
+        """Whether any of them does."""
+        return any(potential.scores_arcs for potential in self.potentials)
+
+    @property
+    def edge_trellis(self) -> Trellis:
+        """That of the base."""
+        return self.trellis
+
+    @property
+    def edge_shape(self) -> tuple[int, ...] | None:
+        """Shape of the edges of a position, in the trellis of the base."""
+        return edge_shape(self.potentials, self.trellis)
+
+    def batch_positions(self, trellis: Trellis) -> int | None:
+        """As few as any of them asks for."""
+        sizes = [potential.batch_positions(self.trellis) for potential in self.potentials]
+        return min((size for size in sizes if size is not None), default=None)
+
+    def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
+        """Get all of them ready, or what takes their place."""
+        seen = seen_by_base(sequences)
+        if seen.fold_scores is not None:
+            return _add_scores(seen.fold_scores, seen.offsets)
+        adders = prepare(self.potentials, seen, self.trellis, self.edge_shape, n_threads)
+        has_edges = self.has_edges
+
+        def add(
+            first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+        ) -> None:
+            for each in adders:
+                if each is not None:
+                    each(first, stop, nodes, edges if has_edges else None)
+
+        return add
+
+    def contributions(
+        self,
+        sequences: Sequences,
+        position: int,
+        signs: NDArray[np.int64],
+        codes: NDArray[np.int32],
+    ) -> tuple[float, Table]:
+        """Those of all of them; the names of features say that they are of the base."""
+        seen = seen_by_base(sequences)
+        bias, table = join_contributions(
+            part.contributions(seen, position, signs, codes) for part in self.potentials
+        )
+        names = [f"base: {name}" for name in table["feature"].tolist()]
+        return bias, Table({**table, "feature": np.array(names, np.object_)})
+
+    def to_json(self) -> dict[str, Any]:
+        """Nothing: the document holds that of the base."""
+        return {}
+
+
+def seen_by_base(sequences: Sequences) -> Sequences:
+    """The sequences as the base model sees them."""
+    assert sequences.base is not None
+    return sequences.base
+
+
+def _add_scores(scores: FoldScores, offsets: NDArray[np.int64]) -> AddScores:
+    def add(
+        first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+    ) -> None:
+        place = slice(int(offsets[first]), int(offsets[stop]))
+        nodes += scores.nodes[place]
+        if scores.edges is not None:
+            assert edges is not None
+            edges += scores.edges[place]
+
+    return add

@@ -1,0 +1,56 @@
+"""GivenScores: scores of labels that are given from outside, with the sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.potentials.potential import AddScores, Potential
+from hedgerow.sequences import Sequences
+from hedgerow.tables import Table
+
+__all__ = ["GivenScores"]
+
+
+class GivenScores(Potential):
+    """What the sequences carry as `hedgerow.sequences.Sequences.base_scores`."""
+
+    def prepare(self, sequences: Sequences, n_threads: int) -> AddScores:
+        """They are there already."""
+        scores, offsets = _scores_of(sequences), sequences.offsets
+
+        def add(
+            first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
+        ) -> None:
+            nodes += scores[offsets[first] : offsets[stop]]
+
+        return add
+
+    def contributions(
+        self,
+        sequences: Sequences,
+        position: int,
+        signs: NDArray[np.int64],
+        codes: NDArray[np.int32],
+    ) -> tuple[float, Table]:
+        """All of them are one feature, whose value is what it adds."""
+        value = float(np.einsum("k,k", signs, _scores_of(sequences)[position]))
+        return 0.0, Table(
+            {
+                "feature": np.array(["base_scores"], np.object_),
+                "offset": np.zeros(1, np.int64),
+                "value": np.array([value], np.object_),
+                "contribution": np.array([value]),
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """That there are some to add."""
+        return {"base_scores": True}
+
+
+def _scores_of(sequences: Sequences) -> NDArray[np.float64]:
+    assert sequences.base_scores is not None
+    return sequences.base_scores

@@ -1,0 +1,44 @@
+"""Raw data: what a user hands to an estimator, before anything of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+__all__ = ["RawData"]
+
+
+@dataclass(frozen=True, eq=False)
+class RawData:
+    """X and y, and all that may come with them, see `hedgerow.TreeCRF.fit`."""
+
+    X: Any
+    y: Any = None
+    groups: Any = None
+    parents: Any = None
+    base_scores: Any = None
+    X_base: Any = None
+    sample_weight: ArrayLike | None = None
+
+    def repeatable(self) -> RawData:
+        """The same, to be read more than once."""
+        return self._convert(lambda part: list(part) if isinstance(part, Iterator) else part)
+
+    def in_lists(self) -> RawData:
+        """One sequence as a list of one."""
+        return self._convert(lambda part: None if part is None else [part])
+
+    def _convert(self, convert: Callable[[Any], Any]) -> RawData:
+        return RawData(**{field.name: convert(getattr(self, field.name)) for field in fields(self)})
+
+    @staticmethod
+    def looks_like(value: Any) -> bool:
+        """Whether it is a dict of what an eval set may hold, with X and y among them."""
+        return isinstance(value, Mapping) and {"X", "y"} <= set(value) <= set(NAMES)
+
+
+# What an eval set may hold: all count the same in it.
+NAMES = [field.name for field in fields(RawData) if field.name != "sample_weight"]

@@ -1,0 +1,228 @@
+"""Base training: the model that another one is trained on top of, fitted or to be fitted.
+
+A base that was trained on a sequence knows its labels too well: little is left to learn there, and
+plenty elsewhere. With folds, the scores of a training sequence come from models that did not see it
+(cross-fitting); the base that is kept is trained on all of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow import _core
+from hedgerow.base_sequences import check_same_positions, data_of_base, of_base
+from hedgerow.encode import GivenParents
+from hedgerow.labels import Labels, read_labels
+from hedgerow.model import Model
+from hedgerow.potentials import BaseModel
+from hedgerow.potentials.scoring import prepare
+from hedgerow.raw_data import RawData
+from hedgerow.sequences import FoldScores, Sequences
+from hedgerow.state import State
+from hedgerow.threads import count_threads
+from hedgerow.training.labelled import Labelled
+from hedgerow.training.validation import fixed_seed, take_sequences
+
+__all__ = ["BaseTraining", "TrainableBase", "check_labels_of_base"]
+
+AnyBase = TypeVar("AnyBase", bound="TrainableBase")
+
+# What random numbers are drawn for, beside the seed: which sequences are in which fold.
+FOLDS = 1
+
+
+class TrainableBase(Protocol):
+    """An estimator, as far as it can be a base."""
+
+    model_: Model
+    n_jobs: int | None
+
+    def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
+        """Read training data whose labels are known."""
+
+    def fit_labelled(self: AnyBase, labelled: Labelled) -> AnyBase:
+        """Train on them."""
+
+    def to_state(self) -> State:
+        """Everything that a model file has to hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class BaseTraining:
+    """How the base of one training is found.
+
+    Attributes
+    ----------
+    fitted : estimator or None
+        The base, if it is there already.
+    unfitted : estimator or None
+        What to train: the base, if there is none, and a model for each fold.
+    n_folds : int
+        Number of folds; 0: scores of training sequences are those of the base itself.
+    random_state : Any
+        That of the estimator, see `fixed_seed`.
+    group_column, parents : str, int or None, GivenParents
+        Those of the estimator.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    fitted: TrainableBase | None
+    unfitted: TrainableBase | None
+    n_folds: int
+    random_state: Any = None
+    group_column: str | int | None = None
+    parents: GivenParents = GivenParents()
+    n_jobs: int | None = None
+
+    @property
+    def labels(self) -> Labels | None:
+        """The classes, if the base has them already."""
+        return None if self.fitted is None else self.fitted.model_.labels
+
+    def read(self, raw: RawData, labelled: Labelled) -> Labelled:
+        """Read what the base sees of training data, or is to be trained on."""
+        if self.fitted is not None:
+            labelled = replace(labelled, sequences=self.see(self.fitted, raw, labelled.sequences))
+        if self.unfitted is None or (self.fitted is not None and not self.n_folds):
+            return labelled
+        raw, _ = data_of_base(raw, labelled.sequences, self.group_column, self.parents)
+        with of_base():
+            base = self.unfitted.read_labelled(raw, labelled.labels)
+        check_same_positions(base.sequences, labelled.sequences)
+        return replace(labelled, base=base)
+
+    def see(self, base: TrainableBase, raw: RawData, sequences: Sequences) -> Sequences:
+        """Read what a base that is fitted sees of some data."""
+        return base.model_.read_base(
+            sequences,
+            raw,
+            group_column=self.group_column,
+            parents=replace(self.parents, values=raw.parents),
+            n_threads=count_threads(self.n_jobs),
+        )
+
+    def fit(
+        self, learnt: Labelled, held: Labelled | None
+    ) -> tuple[TrainableBase, Labelled, Labelled | None]:
+        """The base, what to learn from with its scores, and what is held out."""
+        base = self.fitted
+        if base is None:
+            assert self.unfitted is not None
+            base = clone(self.unfitted).fit_labelled(_own(learnt, renew=held is not None))
+        given = base.model_.as_base()
+        scores = self._cross_fit(learnt, given) if self.n_folds else None
+        learnt = _give(learnt, base.model_, given, scores)
+        return base, learnt, None if held is None else _give(held, base.model_, given)
+
+    def _cross_fit(self, learnt: Labelled, given: BaseModel) -> FoldScores:
+        """Scores of all sequences, each by a model that was trained on the others of its fold.
+
+        Edges have the shape of those of the base that is kept.
+        """
+        assert learnt.base is not None
+        assert self.unfitted is not None
+        labelled, n_threads = learnt.base, count_threads(self.n_jobs)
+        shape, n_positions = given.edge_shape, labelled.sequences.n_positions
+        nodes = np.zeros((n_positions, given.trellis.n_labels))
+        edges = None if shape is None else np.zeros((n_positions, *shape))
+        for is_tested in _deal(labelled, self.n_folds, fixed_seed(self.random_state)):
+            crf = clone(self.unfitted).set_params(decode="viterbi", callbacks=None, verbose=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the base that is kept says all there is to say
+                crf.fit_labelled(_own_part(labelled, ~is_tested))
+            tested = _renumber(take_sequences(labelled, is_tested), crf.model_)
+            model = crf.model_.as_base()
+            (add,) = prepare([model], _seen_alone(tested), given.trellis, shape, n_threads)
+            assert add is not None
+            rows = np.repeat(is_tested, labelled.sequences.lengths)
+            own_nodes = np.zeros((tested.n_positions, nodes.shape[1]))
+            own_edges = None if shape is None else np.zeros((tested.n_positions, *shape))
+            add(0, tested.n_sequences, own_nodes, own_edges)
+            nodes[rows] = own_nodes
+            if edges is not None:
+                edges[rows] = own_edges
+        return FoldScores(nodes, edges)
+
+
+def check_labels_of_base(y: Any, sequences: Sequences, labels: Labels, missing_label: Any) -> None:
+    """Raise ValueError if y has labels that a fitted base, which has others, does not know."""
+    own, _ = Labels.learn(read_labels(y, sequences, missing_label=missing_label))
+    if (labels.find(own.classes) < 0).any():
+        raise ValueError(
+            f"y has the labels {own.shown()}, but base was fitted on the labels "
+            f"{labels.shown()}; fit the base on data that have all of them, or pass one that is "
+            "not fitted: sklearn.base.clone(base)"
+        )
+
+
+def _give(
+    labelled: Labelled, model: Model, given: BaseModel, scores: FoldScores | None = None
+) -> Labelled:
+    """Add the base to what gives scores, and what it sees to the sequences."""
+    seen = labelled.sequences.base
+    if seen is None:
+        assert labelled.base is not None
+        seen = _renumber(labelled.base, model)
+    sequences = replace(labelled.sequences, base=replace(seen, fold_scores=scores))
+    return replace(labelled, sequences=sequences, base=None, given=(given, *labelled.given))
+
+
+def _renumber(labelled: Labelled, model: Model) -> Sequences:
+    """Sequences by the attributes of a model, and those that a base of it sees by its own."""
+    sequences = labelled.renumber(model.index).sequences
+    if labelled.base is None:
+        return sequences
+    assert model.base is not None
+    return replace(sequences, base=_renumber(labelled.base, model.base))
+
+
+def _seen_alone(seen: Sequences) -> Sequences:
+    """Sequences of which only what the base sees is wanted."""
+    return replace(seen, base=seen)
+
+
+def _own(labelled: Labelled, *, renew: bool) -> Labelled:
+    """What the base is trained on; anew, without the names of attributes that do not occur."""
+    assert labelled.base is not None
+    return _fresh(labelled.base) if renew else labelled.base
+
+
+def _own_part(labelled: Labelled, chosen: NDArray[np.bool_]) -> Labelled:
+    return _fresh(take_sequences(labelled, chosen))
+
+
+def _fresh(labelled: Labelled) -> Labelled:
+    """With names of attributes of its own."""
+    if labelled.sequences.schema.kind == "items":
+        labelled = labelled.drop_unseen()
+    else:
+        labelled = replace(labelled, index=_core.StringIndex())
+    return labelled if labelled.base is None else replace(labelled, base=_fresh(labelled.base))
+
+
+def _deal(labelled: Labelled, n_folds: int, seed: int) -> Iterator[NDArray[np.bool_]]:
+    """Which sequences, (S,), each fold tests; there are as many with known labels in each."""
+    offsets = labelled.sequences.offsets
+    counted = np.flatnonzero(labelled.counts())
+    counts = np.diff(np.searchsorted(counted, offsets)) > 0
+    n_counted = int(counts.sum())
+    if n_counted < 2:
+        raise ValueError(
+            f"base_folds is {n_folds}, but {n_counted} of the training sequences has labels to "
+            "learn from, too few to train a base on some and score others; divide long sequences, "
+            "or set base_folds=0"
+        )
+    random = np.random.default_rng([seed, FOLDS])
+    folds = np.empty(len(counts), np.int64)
+    for numbers in (np.flatnonzero(counts), np.flatnonzero(~counts)):
+        folds[random.permutation(numbers)] = np.arange(len(numbers)) % min(n_folds, n_counted)
+    for fold in range(min(n_folds, n_counted)):
+        yield folds == fold
