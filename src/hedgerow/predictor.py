@@ -402,7 +402,7 @@ def check_fitted(crf: Predictor) -> None:
 
 
 def read_inputs(crf: Predictor, raw: RawData, known: Any = None) -> Inputs:
-    """Read X and all but y, and labels that are known, as a fitted estimator's methods take them."""
+    """Read all but y, and labels that are known, as a fitted estimator's methods take them."""
     check_fitted(crf)
     sequences = crf.model_.read(
         raw,

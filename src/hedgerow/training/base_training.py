@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -79,7 +79,7 @@ class BaseTraining:
     n_folds: int
     random_state: Any = None
     group_column: str | int | None = None
-    parents: GivenParents = GivenParents()
+    parents: GivenParents = field(default_factory=GivenParents)
     n_jobs: int | None = None
 
     @property
