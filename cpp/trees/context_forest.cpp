@@ -194,6 +194,7 @@ void ContextForest::add_scores(const BinTable& bins, int64_t n_sequences,
     const int64_t n = offsets.back();
     const BinTable part = bins.from(first, n);
     Scores of_part = scores.from(first, n_outputs_, n_edges_);
+    for (int64_t t = 0; t < n && of_part.parents; ++t) is_first[t] = of_part.parents[t] < 0;
     for (const Layer& layer : layers_) {
       values.assign(n * layer.classes.n_outputs(), 0.0);
       layer.classes.add_scores(part, std::ssize(offsets) - 1, offsets.data(), values.data(),

@@ -122,7 +122,7 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
         )
     if labelled.sequences.parents is not None:
         raise ValueError(
-            f"validation_fraction is {share} and there is one training sequence whose labels count, "
+            f"validation_fraction is {share} and there is one training sequence with known labels, "
             "a tree-shaped graph, which cannot be divided into a part to learn from and a part to "
             "hold out; pass an eval_set, or set early_stopping_rounds=None"
         )
