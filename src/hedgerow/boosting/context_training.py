@@ -26,6 +26,7 @@ from hedgerow.boosting.tree_training import (
     TreeTraining,
     steepest,
 )
+from hedgerow.graph import find_roots
 from hedgerow.objectives import Measured, Targets, TrainingObjective
 from hedgerow.sequences import cut_runs
 from hedgerow.training.training_set import TrainingSet
@@ -230,8 +231,9 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
 
     def _learn(self, run: _Run, found: Measured, sums: Sums) -> None:
         """Add what the trees learn from a run."""
-        n_labels, positions, offsets = self.targets.n_labels, run.positions, run.targets.offsets
-        firsts = offsets[:-1][np.diff(offsets) > 0]
+        n_labels, positions = self.targets.n_labels, run.positions
+        offsets, parents = run.targets.offsets, run.targets.parents
+        firsts = find_roots(offsets, parents)
         mixing = self.measure_mixing(run.targets, found)
         sums.add_mixing(mixing, positions)
         marginals = sums.marginals[positions] = found.probabilities()
@@ -252,6 +254,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
                 gammas,
                 observed=observed,
                 weights=counts.weights,
+                parents=parents,
             )
             return
         if self.settings.newton:
@@ -268,7 +271,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             slopes.nodes[...] /= sums.unit
             self._edge_slopes[positions] = gradients
             self._edge_slopes[positions][firsts] = 0
-        self.learner.add(positions.start, offsets, gradients, by_edge, gammas)
+        self.learner.add(positions.start, offsets, gradients, by_edge, gammas, parents=parents)
 
     def _find_gammas(
         self, mixing: Mixing, positions: slice, firsts: NDArray[np.int64]
