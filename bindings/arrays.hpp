@@ -158,6 +158,7 @@ void run_kernel(Kernel kernel) {
 
 void bind_trellis(nb::module_& module);
 void bind_automaton(nb::module_& module);
+void bind_tree_graph(nb::module_& module);
 void bind_linear(nb::module_& module);
 void bind_items(nb::module_& module);
 void bind_blocks(nb::module_& module);

@@ -50,6 +50,7 @@ NB_MODULE(_core, module) {
   nanobind::exception<hedgerow::NoPath>(module, "NoPathError", PyExc_ValueError);
   hedgerow::bindings::bind_trellis(module);
   hedgerow::bindings::bind_automaton(module);
+  hedgerow::bindings::bind_tree_graph(module);
   hedgerow::bindings::bind_linear(module);
   hedgerow::bindings::bind_items(module);
   hedgerow::bindings::bind_blocks(module);

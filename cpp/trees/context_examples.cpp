@@ -16,6 +16,10 @@ constexpr int64_t kRowsPerTask = 256;  // each of many numbers
 // Calls visit(t, is_first) for some of the positions of a part.
 template <class Visit>
 void for_positions(const EdgeDerivatives& derivatives, int64_t begin, int64_t end, Visit visit) {
+  if (derivatives.parents != nullptr) {
+    for (int64_t t = begin; t < end; ++t) visit(t, derivatives.parents[t] < 0);
+    return;
+  }
   const int64_t* offsets = derivatives.offsets;
   const int64_t* next = std::lower_bound(offsets, offsets + derivatives.n_sequences, begin);
   for (int64_t t = begin; t < end; ++t) {

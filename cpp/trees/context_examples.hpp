@@ -29,6 +29,8 @@ struct EdgeDerivatives {
   // 1).
   const int32_t* observed = nullptr;
   const double* weights = nullptr;
+  // (N,) of tree-shaped graphs, negative at roots, which take the place of first positions.
+  const int32_t* parents = nullptr;
 
   double weight(int64_t t) const { return weights == nullptr ? 1.0 : weights[t]; }
 };

@@ -4,11 +4,12 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <string>
 
 #include "trellis/chunk_sums.hpp"
+#include "trellis/draw.hpp"
 #include "trellis/groups.hpp"
+#include "trellis/k_best_search.hpp"
 #include "trellis/passes.hpp"
 #include "trellis/semiring.hpp"
 #include "trellis/sums.hpp"
@@ -138,104 +139,27 @@ void for_each_walk(const AutomatonScores& scores, int n_threads, Stop& stop, con
                        });
 }
 
-// The first label whose cumulated probability exceeds a number in [0, 1).
-int32_t draw(const std::vector<double>& probs, double uniform) {
-  double cumulated = 0.0;
-  int32_t last = 0;
-  for (size_t k = 0; k < probs.size(); ++k) {
-    if (probs[k] == 0.0) continue;
-    cumulated += probs[k];
-    last = static_cast<int32_t>(k);
-    if (cumulated > uniform) break;
-  }
-  return last;
-}
-
-// The k best labellings of a sequence, best first. A candidate is given by its parent, a labelling
-// already found, by the first position where it differs, and by its label there; it goes on with
-// the best labels from there. Its loss is that of its parent plus what its label at that position
-// costs: only scores of one position are subtracted from each other, so that long sequences lose no
-// digits.
-class KBest {
+// The labels of one lane, chosen one by one: see KBestSearch.
+class LaneWalk {
  public:
-  KBest(const AutomatonScores& scores, const TermWeights& weights, Stop& stop)
-      : automaton_(scores.automaton), walk_(scores, weights, stop) {}
+  LaneWalk(const Automaton& automaton, Walk<MaxPlus>& walk, int lane)
+      : automaton_(automaton), walk_(walk), lane_(lane) {}
 
-  void open(const Group& group) { walk_.open(group, true); }
-
-  // Calls found(rank, labels, loss) for up to n_best labellings of the sequence in a lane.
-  template <class Found>
-  int64_t search(int lane, int64_t n_best, Found found) {
-    length_ = walk_.group().lengths[lane];
-    labels_.clear();
-    candidates_.clear();
-    candidates_.insert({0.0, 0, -1, 0, 0});
-    n_made_ = 1;
-    int64_t rank = 0;
-    while (rank < n_best && !candidates_.empty()) {
-      const Candidate candidate = *candidates_.begin();
-      candidates_.erase(candidates_.begin());
-      complete(lane, candidate, rank, n_best);
-      found(rank, labels_.back().data(), candidate.loss);
-      ++rank;
-    }
-    return rank;
+  const std::vector<double>& values(int64_t t) {
+    walk_.visit(t);
+    walk_.fill_values(lane_, t == 0 ? Automaton::kBegin : state_);
+    return walk_.values();
+  }
+  void choose(int64_t t, int32_t label) {
+    const int32_t before = t == 0 ? Automaton::kBegin : state_;
+    state_ = automaton_.target(automaton_.find_arc(before, label));
   }
 
  private:
-  struct Candidate {
-    double loss;
-    int64_t number;    // of equal losses the candidate that was added first comes first
-    int64_t parent;    // rank of its parent, -1 for the best labelling
-    int64_t position;  // the first where it differs from its parent
-    int32_t label;     // its label there
-    bool operator<(const Candidate& other) const {
-      return loss != other.loss ? loss < other.loss : number < other.number;
-    }
-  };
-
-  // Finds all labels of a candidate, and adds the candidates whose parent it is.
-  void complete(int lane, const Candidate& candidate, int64_t rank, int64_t n_best) {
-    std::vector<int32_t> labels(length_);
-    int32_t state = Automaton::kBegin;
-    int64_t t = 0;
-    if (candidate.parent >= 0) {
-      const std::vector<int32_t>& parent = labels_[candidate.parent];
-      for (; t < candidate.position; ++t) labels[t] = parent[t];
-      labels[t++] = candidate.label;
-      for (int64_t i = 0; i < t; ++i)
-        state = automaton_.target(automaton_.find_arc(state, labels[i]));
-    }
-    for (; t < length_; ++t) {
-      walk_.visit(t);
-      walk_.fill_values(lane, state);
-      const std::vector<double>& values = walk_.values();
-      const auto best = std::max_element(values.begin(), values.end());
-      labels[t] = static_cast<int32_t>(best - values.begin());
-      state = walk_.target(labels[t]);
-      for (size_t k = 0; k < values.size(); ++k) {
-        if (static_cast<int32_t>(k) == labels[t] || values[k] == MaxPlus::kZero) continue;
-        add({candidate.loss + (*best - values[k]), n_made_++, rank, t, static_cast<int32_t>(k)},
-            n_best - rank - 1);
-      }
-    }
-    labels_.push_back(std::move(labels));
-  }
-
-  // Keeps the n_wanted best candidates only.
-  void add(const Candidate& candidate, int64_t n_wanted) {
-    const auto n_candidates = static_cast<int64_t>(candidates_.size());
-    if (n_candidates >= n_wanted && (n_wanted == 0 || *candidates_.rbegin() < candidate)) return;
-    candidates_.insert(candidate);
-    if (n_candidates >= n_wanted) candidates_.erase(std::prev(candidates_.end()));
-  }
-
   const Automaton& automaton_;
-  Walk<MaxPlus> walk_;
-  int64_t length_ = 0;
-  int64_t n_made_ = 0;
-  std::vector<std::vector<int32_t>> labels_;  // (T,) each, of the labellings found, by rank
-  std::set<Candidate> candidates_;
+  Walk<MaxPlus>& walk_;
+  int lane_;
+  int32_t state_ = Automaton::kBegin;
 };
 
 }  // namespace
@@ -267,19 +191,22 @@ void fill_k_best(const AutomatonScores& scores, int64_t n_best, int32_t* labels,
   const int64_t n_positions = scores.offsets[scores.n_sequences];
   const TermWeights weights(scores, MaxPlus::kLogarithms);
   const Groups groups(scores);
-  const auto make_search = [&] { return std::make_unique<KBest>(scores, weights, stop); };
-  const auto find_best = [&](KBest& search, int64_t, const Group& group) {
-    search.open(group);
+  const auto make_walk = [&] { return std::make_unique<Walk<MaxPlus>>(scores, weights, stop); };
+  const auto find_best = [&](Walk<MaxPlus>& walk, int64_t, const Group& group) {
+    KBestSearch search;
+    walk.open(group, true);
     for (int l = 0; l < kLanes; ++l) {
       if (!group.live[l]) continue;
-      const int64_t s = group.sequences[l];
-      counts[s] = search.search(l, n_best, [&](int64_t rank, const int32_t* found, double loss) {
-        std::copy(found, found + group.lengths[l], labels + rank * n_positions + scores.offsets[s]);
+      const int64_t s = group.sequences[l], length = group.lengths[l];
+      LaneWalk lane(scores.automaton, walk, l);
+      const auto write = [&](int64_t rank, const int32_t* found, double loss) {
+        std::copy(found, found + length, labels + rank * n_positions + scores.offsets[s]);
         losses[rank * scores.n_sequences + s] = loss;
-      });
+      };
+      counts[s] = search.run(lane, length, n_best, write);
     }
   };
-  groups.for_each(n_threads, stop, make_search, find_best);
+  groups.for_each(n_threads, stop, make_walk, find_best);
 }
 
 void fill_samples(const AutomatonScores& scores, int64_t n_samples, const double* uniforms,

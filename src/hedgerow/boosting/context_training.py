@@ -26,6 +26,7 @@ from hedgerow.boosting.tree_training import (
     TreeTraining,
     steepest,
 )
+from hedgerow.graph import find_roots
 from hedgerow.objectives import Measured, Targets, TrainingObjective
 from hedgerow.sequences import cut_runs
 from hedgerow.training.training_set import TrainingSet
@@ -235,8 +236,8 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         """Add what the trees learn from a run."""
         scores, n_labels = run.latest, self.targets.n_labels
         assert scores is not None
-        positions, offsets = run.positions, scores.offsets
-        firsts = offsets[:-1][np.diff(offsets) > 0]
+        positions, offsets, parents = run.positions, scores.offsets, scores.parents
+        firsts = find_roots(offsets, parents)
         mixing = self.measure_mixing(scores, run.targets, found)
         sums.add_mixing(mixing, positions)
         marginals = sums.marginals[positions] = found.probabilities()
@@ -257,6 +258,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
                 gammas,
                 observed=observed,
                 weights=counts.weights,
+                parents=parents,
             )
             return
         if self.settings.newton:
@@ -273,7 +275,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
             slopes.nodes[...] /= sums.unit
             self._edge_slopes[positions] = gradients
             self._edge_slopes[positions][firsts] = 0
-        self.learner.add(positions.start, offsets, gradients, by_edge, gammas)
+        self.learner.add(positions.start, offsets, gradients, by_edge, gammas, parents=parents)
 
     def _find_gammas(
         self, mixing: Mixing, positions: slice, firsts: NDArray[np.int64]

@@ -172,7 +172,13 @@ class ContextScores(RunningScores):
         assert isinstance(out, ContextScores)
         ready = _core.ContextForest(trees, self.scoring.contexts, self.scoring.columns.n_columns)
         ready.add_scores(
-            self.bins, self.nodes, self.edges, out.nodes, out.edges, self.scoring.n_threads
+            self.bins,
+            self.nodes,
+            self.edges,
+            out.nodes,
+            out.edges,
+            self.start.parents,
+            self.scoring.n_threads,
         )
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:

@@ -75,9 +75,10 @@ class ContextTrees(NodeTrees, LazyAttributes):
             first: int, stop: int, nodes: NDArray[np.float64], edges: NDArray[np.float64] | None
         ) -> None:
             assert edges is not None
-            bins = self.columns.bins(sequences.part(first, stop), n_threads)
+            part = sequences.part(first, stop)
+            bins = self.columns.bins(part, n_threads)
             added = np.zeros((len(nodes), int(np.prod(edges.shape[1:]))), np.float32)
-            self.ready.add_scores(bins, nodes, added, nodes, added, n_threads)
+            self.ready.add_scores(bins, nodes, added, nodes, added, part.parents, n_threads)
             edges += added.reshape(edges.shape)
 
         return add
@@ -91,10 +92,13 @@ class ContextTrees(NodeTrees, LazyAttributes):
     ) -> tuple[float, Table]:
         """Changes of value on the way from the roots to the leaves, given the labels before."""
         before = np.zeros((len(signs), self.columns.n_lags), np.uint8)
+        parents = sequences.parents
+        is_root = position == 0 if parents is None else parents[position] < 0
         contexts, changed = self.trellis.edge_contexts(), codes.copy()
-        for label in np.flatnonzero(signs) if position > 0 else ():
+        for label in () if is_root else np.flatnonzero(signs):
             changed[position] = label
-            taken = self.trellis.arcs_taken(changed, np.array([0, len(codes)]))
+            bounds = np.array([0, len(codes)])
+            taken = self.trellis.arcs_taken(changed, bounds, sequences.parents)
             before[label] = contexts.before[taken[position]]
         return path_contributions(self.forest, self.columns, sequences, position, signs, before)
 

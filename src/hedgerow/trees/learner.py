@@ -184,6 +184,7 @@ class ContextLearner(Learner):
         *,
         observed: NDArray[np.int32] | None = None,
         weights: NDArray[np.float64] | None = None,
+        parents: NDArray[np.int32] | None = None,
     ) -> None:
         """Add the examples of some more sequences, n positions from ``first_position`` on.
 
@@ -202,6 +203,8 @@ class ContextLearner(Learner):
         observed, weights : (n,), optional
             Where given, the gradients are expected counts, from which 1 is subtracted at the
             observed edge (-1: at none), and which are then multiplied by the weights (None: 1).
+        parents : (n,), optional
+            Of tree-shaped graphs, negative at roots, which take the place of first positions.
         """
         self._examples.add(
             first_position,
@@ -211,6 +214,7 @@ class ContextLearner(Learner):
             curvatures,
             observed=observed,
             weights=weights,
+            parents=parents,
             trim=self.sampling.trim,
             scales=self.scales,
             selected=self._selected,

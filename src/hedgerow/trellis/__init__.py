@@ -10,6 +10,9 @@ exp(score) / Z. All functions take a batch of sequences, concatenated: positions
 ``offsets[s + 1]`` belong to sequence s. Scores may be any finite number; nodes and arcs may also be
 -inf, which forbids; ``NoPathError`` says that a sequence has no labelling left. Results do not
 depend on the number of threads, nor on the other sequences of the batch, to the last bit.
+
+Where scores have parents, sequences are tree-shaped graphs: the label before that of a position is
+its parent's, "t > 0" reads "t is not a root", and labels so far are those on the path from the root.
 """
 
 from hedgerow._core import NoPathError
@@ -27,6 +30,7 @@ from hedgerow.trellis.posteriors import (
     weighted_forward_backward,
 )
 from hedgerow.trellis.tangents import Tangents, tangent
+from hedgerow.trellis.tree_graph import TreeGraph
 from hedgerow.trellis.trellis import EdgeContexts, Mixing, Outputs, Scores, Trellis
 
 __all__ = [
@@ -43,6 +47,7 @@ __all__ = [
     "Posteriors",
     "Scores",
     "Tangents",
+    "TreeGraph",
     "Trellis",
     "build_trellis",
     "forward_backward",

@@ -1,7 +1,8 @@
-"""Mixing rates: how far the labels of a chain depend on each other.
+"""Mixing rates: how far the labels of a sequence depend on each other.
 
 Chen et al. (2015) bound the curvature of the likelihood by the rates at which neighbours forget
-each other, Theorems 4.1 and 4.2. `hedgerow.boosting.curvature` explains gamma.
+each other, Theorems 4.1 and 4.2; of tree-shaped graphs Theorem 4.2 does not hold, and the kernel
+has another bound in its place. `hedgerow.boosting.curvature` explains gamma.
 """
 
 from __future__ import annotations
@@ -21,13 +22,19 @@ __all__ = ["allocate_mixing", "average_edges", "average_pair_scores", "measure_m
 def measure_mixing(
     scores: Scores, arcs: NDArray[np.float64], weights: ArrayLike | None, n_threads: int
 ) -> Mixing:
-    """Of a first-order chain with the scores ``arcs`` (K, K) of label pairs, in single precision.
+    """Of a first-order model with the scores ``arcs`` (K, K) of label pairs, in single precision.
 
     Edges, if the scores have any, are those of label pairs.
     ``weights`` (S,) say how much each sequence counts in the curvatures of the arcs; None is 1.
     """
     nodes, _, edges, offsets = kernel_arrays(scores)
     found = allocate_mixing(scores)
+    if scores.parents is not None:
+        bounds = found.nodes, found.edges, found.arc_curvatures
+        counts = None if weights is None else read_floats(weights)
+        graph = _core.GraphScores(nodes, read_floats(arcs), edges, offsets, scores.parents, None)
+        graph.fill_posteriors(None, None, None, None, None, None, None, bounds, counts, n_threads)
+        return found
     _core.fill_mixing(
         nodes,
         read_floats(arcs),

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.trellis.posteriors import log_likelihood
 from hedgerow.trellis.reading import read_floats
+from hedgerow.trellis.tree_graph import inference
 from hedgerow.trellis.trellis import Scores
 
 __all__ = ["k_best", "sample", "viterbi"]
@@ -15,7 +16,7 @@ __all__ = ["k_best", "sample", "viterbi"]
 def viterbi(scores: Scores, *, n_threads: int = 1) -> NDArray[np.int32]:
     """The most probable labelling of every sequence, (N,) codes."""
     codes = np.empty(scores.n_positions, dtype=np.int32)
-    scores.trellis.fill_viterbi(scores, codes, n_threads)
+    inference(scores).fill_viterbi(scores, codes, n_threads)
     return codes
 
 
@@ -38,7 +39,7 @@ def k_best(
     codes = np.zeros((k, scores.n_positions), dtype=np.int32)
     counts = np.empty(scores.n_sequences, dtype=np.int64)
     losses = np.full((k, scores.n_sequences), np.inf)
-    scores.trellis.fill_k_best(scores, codes, counts, losses, n_threads)
+    inference(scores).fill_k_best(scores, codes, counts, losses, n_threads)
     return codes, counts, log_likelihood(scores, codes[0], n_threads=n_threads) - losses
 
 
@@ -51,5 +52,5 @@ def sample(scores: Scores, uniforms: ArrayLike, *, n_threads: int = 1) -> NDArra
     if numbers.ndim != 2 or not ((numbers >= 0) & (numbers < 1)).all():
         raise ValueError("uniforms must be numbers in [0, 1), a row for each sample")
     codes = np.empty(numbers.shape, dtype=np.int32)
-    scores.trellis.fill_samples(scores, numbers, codes, n_threads)
+    inference(scores).fill_samples(scores, numbers, codes, n_threads)
     return codes

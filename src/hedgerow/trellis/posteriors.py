@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.labels.automaton import PatternArcs
 from hedgerow.trellis.reading import read_codes, read_weights
+from hedgerow.trellis.tree_graph import inference
 from hedgerow.trellis.trellis import Mixing, Outputs, Scores
 
 __all__ = [
@@ -88,9 +89,9 @@ def forward_backward(
     codes = None if labels is None else read_codes(labels, scores.n_labels)
     result = allocate(scores, pairs, out, likelihoods=codes is not None, patterns=patterns)
     if mixing:
-        result = replace(result, mixing=scores.trellis.empty_mixing(scores))
+        result = replace(result, mixing=inference(scores).empty_mixing(scores))
     by_sequence = None if weights is None else read_weights(weights)
-    scores.trellis.fill_posteriors(scores, codes, by_sequence, result, n_threads)
+    inference(scores).fill_posteriors(scores, codes, by_sequence, result, n_threads)
     return Posteriors.of(result)
 
 
@@ -114,7 +115,7 @@ def weighted_forward_backward(
     result = allocate(scores, pairs, out, likelihoods=True)
     assert result.log_z is not None
     result.log_z.fill(np.nan)  # there is no one Z behind a weighted likelihood
-    scores.trellis.fill_weighted_posteriors(scores, codes, by_position, result, n_threads)
+    inference(scores).fill_weighted_posteriors(scores, codes, by_position, result, n_threads)
     return Posteriors.of(result)
 
 
@@ -122,14 +123,14 @@ def log_likelihood(scores: Scores, labels: ArrayLike, *, n_threads: int = 1) -> 
     """Log probability of the given labels, (S,), by a forward pass alone."""
     out = np.empty(scores.n_sequences)
     codes, wanted = read_codes(labels, scores.n_labels), Outputs(log_likelihoods=out)
-    scores.trellis.fill_posteriors(scores, codes, None, wanted, n_threads)
+    inference(scores).fill_posteriors(scores, codes, None, wanted, n_threads)
     return out
 
 
 def log_z(scores: Scores, *, n_threads: int = 1) -> NDArray[np.float64]:
     """Log of the sum over all labellings of exp(score), (S,), by a forward pass alone."""
     out = np.empty(scores.n_sequences)
-    scores.trellis.fill_posteriors(scores, None, None, Outputs(log_z=out), n_threads)
+    inference(scores).fill_posteriors(scores, None, None, Outputs(log_z=out), n_threads)
     return out
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.trellis.posteriors import Pairs, allocate
 from hedgerow.trellis.reading import read_floats
+from hedgerow.trellis.tree_graph import inference
 from hedgerow.trellis.trellis import Scores
 
 __all__ = ["Tangents", "tangent"]
@@ -69,7 +70,7 @@ def tangent(
         raise ValueError("out is where marginals or nodes are; pass an array of its own")
     result = allocate(scores, pairs, out)
     assert result.marginals is not None
-    scores.trellis.fill_tangents(scores, probs, node_moves, arc_moves, result, n_threads)
+    inference(scores).fill_tangents(scores, probs, node_moves, arc_moves, result, n_threads)
     return Tangents(result.marginals, result.arc_sums, result.pairs)
 
 

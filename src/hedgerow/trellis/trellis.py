@@ -1,8 +1,9 @@
 """Trellis: the interface of what finds likely labellings, given scores.
 
 A trellis says which arcs there are between labels, and how label patterns score them; its kernels
-fill arrays. `hedgerow.trellis.posteriors`, `paths` and `tangents` hold the functions that check
-what they are given, allocate what is asked for, and call the kernels.
+fill arrays. Those of a trellis are for chains; `hedgerow.trellis.tree_graph` has those for
+tree-shaped graphs with the same arcs. `hedgerow.trellis.posteriors`, `paths` and `tangents` hold
+the functions that check what they are given, allocate what is asked for, and call the kernels.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.labels import Constraints
 from hedgerow.labels.automaton import PatternArcs
 
-__all__ = ["EdgeContexts", "Mixing", "Outputs", "Scores", "Trellis"]
+__all__ = ["EdgeContexts", "Inference", "Mixing", "Outputs", "Scores", "Trellis"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,88 +153,8 @@ class EdgeContexts:
     not say."""
 
 
-class Trellis(ABC):
-    """How the labels of a sequence depend on each other: arcs, and what to find out about them.
-
-    The score of a labelling is the sum of the scores of its nodes, arcs and edges; its probability
-    is exp(score) / Z. P label patterns have weights, which give the scores of the arcs.
-    """
-
-    n_labels: int
-    """Number of labels, K."""
-    constraints: Constraints | None
-    """What is forbidden."""
-
-    @property
-    @abstractmethod
-    def n_patterns(self) -> int:
-        """Number of label patterns, P."""
-
-    def restrict(
-        self,
-        nodes: NDArray[np.float64],
-        offsets: NDArray[np.int64],
-        parents: NDArray[np.int32] | None = None,
-    ) -> None:
-        """Forbid, in place, labels that may not begin or end a sequence. ``nodes`` (N, K)."""
-        if self.constraints is not None:
-            self.constraints.restrict(nodes, offsets, parents)
-
-    @property
-    @abstractmethod
-    def arc_shape(self) -> tuple[int, ...]:
-        """Shape of the scores of all arcs."""
-
-    @property
-    @abstractmethod
-    def pattern_arcs(self) -> PatternArcs:
-        """The arcs that end in each label pattern, as indices into all arcs."""
-
-    @abstractmethod
-    def arc_scores(
-        self, weights: NDArray[np.float64], forbidden: float = -np.inf
-    ) -> NDArray[np.float64]:
-        """Scores of the arcs from the weights of the label patterns, (P,).
-
-        ``forbidden`` is added to those that are forbidden.
-        """
-
-    def bare_arcs(self) -> NDArray[np.float64]:
-        """Scores of the arcs where no pattern has a weight: 0, or -inf for what is forbidden."""
-        return self.arc_scores(np.zeros(self.n_patterns))
-
-    def pattern_scores(
-        self, codes: NDArray[np.int32], weights: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Sum of the weights of the patterns that end at each position of a labelling, (T,).
-
-        What is forbidden has a weight of nothing here.
-        """
-        scores = np.append(self.arc_scores(weights, forbidden=0.0), 0.0)  # the last: no arc
-        return scores[self.arcs_taken(codes, np.array([0, len(codes)]))]
-
-    @abstractmethod
-    def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum over the arcs that end in each label pattern, (P,), from an entry for each arc."""
-
-    @abstractmethod
-    def arcs_taken(
-        self,
-        codes: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        parents: NDArray[np.int32] | None = None,
-    ) -> NDArray[np.int32]:
-        """Arc into each position of labelled sequences, (N,), as an index into all arcs.
-
-        -1 where there is none, or where a label is not known. ``parents`` as in `Scores`.
-        """
-
-    def edge_contexts(self) -> EdgeContexts:
-        """What the arcs, in a row, say of the labels before a position."""
-        raise NotImplementedError(
-            f"{type(self).__name__} does not say which labels its arcs come from: it lacks the "
-            "method edge_contexts, so that trees cannot ask about them"
-        )
+class Inference(ABC):
+    """Kernels: what finds likely labellings, of chains or of tree-shaped graphs."""
 
     @abstractmethod
     def fill_posteriors(
@@ -322,3 +243,88 @@ class Trellis(ABC):
         ``arc_sums`` are the expected counts of the arcs; ``weights`` (S,) say how much each
         sequence counts in the curvatures of the arcs, None is 1.
         """
+
+
+class Trellis(Inference):
+    """How the labels of a sequence depend on each other: arcs, and what to find out about them.
+
+    The score of a labelling is the sum of the scores of its nodes, arcs and edges; its probability
+    is exp(score) / Z. P label patterns have weights, which give the scores of the arcs. Its kernels
+    are those for chains.
+    """
+
+    n_labels: int
+    """Number of labels, K."""
+    constraints: Constraints | None
+    """What is forbidden."""
+
+    @property
+    @abstractmethod
+    def n_patterns(self) -> int:
+        """Number of label patterns, P."""
+
+    def restrict(
+        self,
+        nodes: NDArray[np.float64],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+    ) -> None:
+        """Forbid, in place, labels that may not begin or end a sequence. ``nodes`` (N, K)."""
+        if self.constraints is not None:
+            self.constraints.restrict(nodes, offsets, parents)
+
+    @property
+    @abstractmethod
+    def arc_shape(self) -> tuple[int, ...]:
+        """Shape of the scores of all arcs."""
+
+    @property
+    @abstractmethod
+    def pattern_arcs(self) -> PatternArcs:
+        """The arcs that end in each label pattern, as indices into all arcs."""
+
+    @abstractmethod
+    def arc_scores(
+        self, weights: NDArray[np.float64], forbidden: float = -np.inf
+    ) -> NDArray[np.float64]:
+        """Scores of the arcs from the weights of the label patterns, (P,).
+
+        ``forbidden`` is added to those that are forbidden.
+        """
+
+    def bare_arcs(self) -> NDArray[np.float64]:
+        """Scores of the arcs where no pattern has a weight: 0, or -inf for what is forbidden."""
+        return self.arc_scores(np.zeros(self.n_patterns))
+
+    def pattern_scores(
+        self, codes: NDArray[np.int32], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sum of the weights of the patterns that end at each position of a labelling, (T,).
+
+        What is forbidden has a weight of nothing here.
+        """
+        scores = np.append(self.arc_scores(weights, forbidden=0.0), 0.0)  # the last: no arc
+        return scores[self.arcs_taken(codes, np.array([0, len(codes)]))]
+
+    @abstractmethod
+    def pattern_sums(self, arc_sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum over the arcs that end in each label pattern, (P,), from an entry for each arc."""
+
+    @abstractmethod
+    def arcs_taken(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        parents: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:
+        """Arc into each position of labelled sequences, (N,), as an index into all arcs.
+
+        -1 where there is none, or where a label is not known. ``parents`` as in `Scores`.
+        """
+
+    def edge_contexts(self) -> EdgeContexts:
+        """What the arcs, in a row, say of the labels before a position."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say which labels its arcs come from: it lacks the "
+            "method edge_contexts, so that trees cannot ask about them"
+        )

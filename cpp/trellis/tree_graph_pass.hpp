@@ -1,0 +1,394 @@
+// Messages from the leaves of tree-shaped graphs to their roots, and back.
+//
+// Upwards, with f_c the factors of a node's labels and w the weights of arcs and edges,
+//   belief_c[x]  = f_c[label of x] prod over the children g of message_g[x],
+//   message_c[q] = sum over labels k of w_c[q, k] belief_c[target(q, k)],
+// and Z is the product over the roots of sum_x begin[x] belief[x]. Downwards
+//   reach_c[x]   = sum over (q, k) that lead to x of outside_c[q] w_c[q, k], begin[x] at a root,
+//   outside_g[x] = f_c[x] reach_c[x] prod over the other children s of c of message_s[x],
+// products over siblings by prefixes and suffixes, as a message may be 0. Then
+//   P(state of c = x)            ~ reach_c[x] belief_c[x],
+//   P(state of parent = q, y_c = k) ~ outside_c[q] w_c[q, k] belief_c[target(q, k)],
+// with the same sum. Beliefs and outsides are scaled so that their largest number is 1.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "parallel.hpp"
+#include "trellis/score_errors.hpp"
+#include "trellis/sums.hpp"
+#include "trellis/tree_graph_order.hpp"
+#include "trellis/tree_graph_rows.hpp"
+#include "trellis/tree_graph_states.hpp"
+
+namespace hedgerow {
+
+// Nodes whose messages are passed between two looks at whether the user wants to stop, and at a
+// time downwards.
+inline constexpr int64_t kGraphBlock = 64;
+
+namespace {
+
+// Passes over the sequences that are chosen, together: their nodes are those of a GraphOrder.
+template <class Algebra>
+class GraphPass {
+ public:
+  GraphPass(const GraphScores& scores, const GraphStates& states, Stop& stop)
+      : scores_(scores),
+        states_(states),
+        stop_(stop),
+        stride_(states.stride()),
+        matrix_(scores.edges ? static_cast<size_t>(states.n_states()) * states.label_stride() : 0),
+        label_rows_(2 * static_cast<size_t>(states.label_stride())),
+        scratch_(3 * static_cast<size_t>(stride_)),
+        terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {}
+
+  const GraphOrder& order() const { return order_; }
+  // Whether a sequence violated the bounds of Scaled: its numbers are then meaningless.
+  bool refused(int64_t chosen) const { return totals_[chosen].refused; }
+  bool any_refused() const {
+    return std::any_of(totals_.begin(), totals_.end(), [](const Total& t) { return t.refused; });
+  }
+
+  // Computes all beliefs and messages. Throws NoPath, and std::invalid_argument for bad scores.
+  void up(std::span<const int64_t> chosen) {
+    chosen_ = chosen;
+    order_.build(scores_.offsets, scores_.parents, chosen.data(), chosen.size());
+    totals_.assign(chosen.size(), Total());
+    if (!states_.usable() && !Algebra::kLogs) {
+      for (Total& total : totals_) total.refused = true;
+      return;
+    }
+    const size_t n = order_.size() * static_cast<size_t>(stride_);
+    if (beliefs_.size() < n) beliefs_.resize(n), messages_.resize(n);
+    for (int64_t level = order_.n_levels() - 1; level >= 0; --level)
+      for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
+           first += kGraphBlock) {
+        stop_.check();
+        const int64_t end = std::min(first + kGraphBlock, order_.levels[level + 1]);
+        report(fill_beliefs(first, end));
+        report(level > 0 ? fill_messages(first, end) : close_roots(first, end));
+      }
+  }
+
+  // Of a chosen sequence, after up().
+  double log_z(int64_t chosen) const {
+    return totals_[chosen].shifts.value() + totals_[chosen].log();
+  }
+  // Log P(labels). labels: (N,)
+  double log_likelihood(int64_t chosen, double path_score) const {
+    return path_score - totals_[chosen].log();
+  }
+  // Fills path_scores with the scores of labels, less what was subtracted from those of all
+  // labellings.
+  void fill_path_scores(const int32_t* labels, std::vector<double>& path_scores) {
+    std::vector<ExactSum> sums(chosen_.size());
+    std::vector<int32_t> states(order_.size());
+    for (int64_t i = 0; i < order_.size(); ++i) {
+      ExactSum& sum = sums[order_.sequences[i]];
+      const int64_t position = order_.positions[i], parent = order_.parents[i];
+      const int32_t label = labels[position], before = parent < 0 ? 0 : states[parent];
+      sum.add(scores_.nodes[position * scores_.n_labels + label]);
+      if (parent >= 0 || scores_.automaton) sum.add(scores_.arcs[states_.arc(before, label)]);
+      if (parent >= 0 && scores_.edges) sum.add(edges_of(i)[states_.edge(before, label)]);
+      states[i] = states_.target(before, label);
+    }
+    path_scores.resize(sums.size());
+    for (size_t s = 0; s < sums.size(); ++s) {
+      sums[s].add(totals_[s].shifts, -1.0);
+      path_scores[s] = sums[s].value();
+    }
+  }
+
+ protected:
+  struct Total {
+    ExactSum shifts;      // what was subtracted from scores
+    ExactSum log_scales;  // what rows were divided by: logarithms,
+    LogProduct scales;    // or numbers
+    bool refused = false;
+
+    HEDGEROW_INLINE void add_scale(double scale) {
+      if constexpr (Algebra::kLogs)
+        log_scales.add(scale);
+      else
+        scales.multiply(scale);
+    }
+    double log() const { return log_scales.value() + scales.log(); }
+  };
+  // What went wrong at a node; node -1: nothing.
+  struct Problem {
+    int64_t node = -1;
+    enum { kBadNode, kBadEdge, kNoPath } kind = kBadNode;
+  };
+
+  double* belief(int64_t node) { return beliefs_.data() + node * stride_; }
+  double* message(int64_t node) { return messages_.data() + node * stride_; }
+  double* outside(int64_t node) { return outside_.data() + node * stride_; }
+  const double* edges_of(int64_t node) const {
+    return scores_.edges + order_.positions[node] * scores_.n_edges();
+  }
+  bool is_inner(int64_t position) const {
+    return position < scores_.offsets[scores_.n_sequences] - Row(scores_.n_labels).n_outer_rows();
+  }
+  Total& total_of(int64_t node) { return totals_[order_.sequences[node]]; }
+
+  // Factors of a node's states. Returns the maximum that was subtracted.
+  HEDGEROW_INLINE double fill_factors(int64_t node, double* row, bool& bad, bool& lost) {
+    const int64_t position = order_.positions[node];
+    const bool dense = states_.first_order();
+    double* factors = dense ? row : label_rows_.data();
+    const double top =
+        fill_node_factors<Algebra>(scores_.nodes + position * scores_.n_labels,
+                                   Row(scores_.n_labels), is_inner(position), factors, bad, lost);
+    if (dense) return top;
+    std::fill(row, row + stride_, Algebra::kZero);
+    for (int32_t k = 0; k < scores_.n_labels; ++k)
+      std::fill(row + states_.first_state(k), row + states_.first_state(k + 1), factors[k]);
+    return top;
+  }
+
+  // The weights of the arcs into a node, (X, label_stride); a shift of NaN stands for a bad edge.
+  const double* matrix_of(int64_t node, double& shift, bool& lost) {
+    shift = states_.shift();
+    if (scores_.edges == nullptr) return states_.matrix();
+    bool usable = true;
+    shift = states_.fill_matrix(edges_of(node), usable, matrix_.data());
+    lost |= !usable;
+    return matrix_.data();
+  }
+
+  // The numbers that labels lead to from a state: belief[target(q, k)], (label_stride,).
+  HEDGEROW_INLINE const double* gather(const double* by_state, int64_t state) {
+    if (states_.first_order()) return by_state;
+    double* row = label_rows_.data();
+    std::fill(row, row + states_.label_stride(), Algebra::kZero);
+    for (int32_t k = 0; k < scores_.n_labels; ++k) row[k] = by_state[states_.target(state, k)];
+    return row;
+  }
+
+  Problem fill_beliefs(int64_t first, int64_t end);
+  Problem fill_messages(int64_t first, int64_t end);
+  Problem close_roots(int64_t first, int64_t end);
+  // reach of nodes first .. end-1, rows of out; the nodes are of one level.
+  void fill_reach(int64_t first, int64_t end, double* out);
+  // Fills the outsides of a node's children. reach: (stride,) of the node
+  HEDGEROW_INLINE void fill_outsides(int64_t node, const double* reach);
+
+  void report(const Problem& problem) const {
+    if (problem.node < 0) return;
+    const int64_t sequence = chosen_[order_.sequences[problem.node]];
+    const int64_t t = order_.positions[problem.node] - scores_.offsets[sequence];
+    if (problem.kind == Problem::kBadNode) throw_bad_score("a node", t, sequence);
+    if (problem.kind == Problem::kBadEdge) throw_bad_score("an edge", t, sequence);
+    throw NoPath(
+        "sequence " + std::to_string(sequence) +
+        " has no labelling with a finite score: there is none of the subtree at position " +
+        std::to_string(t) + "; allow more labels or arcs");
+  }
+
+  const GraphScores& scores_;
+  const GraphStates& states_;
+  Stop& stop_;
+  int stride_;
+  std::span<const int64_t> chosen_;
+  GraphOrder order_;
+  std::vector<Total> totals_;                  // of each chosen sequence
+  PaddedVector beliefs_, messages_, outside_;  // (n, stride)
+  PaddedVector matrix_;                        // (X, label_stride) of one node, with edges
+  PaddedVector label_rows_, scratch_, terms_;  // rows
+};
+
+template <class Algebra>
+HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_beliefs(int64_t first,
+                                                                                      int64_t end) {
+  for (int64_t i = first; i < end; ++i) {
+    Total& total = total_of(i);
+    double* row = belief(i);
+    bool bad = false, lost = false;
+    const double top = fill_factors(i, row, bad, lost);
+    if (bad) return {i, Problem::kBadNode};
+    bool dead = !(top > -kInfinity);
+    total.shifts.add(dead ? 0.0 : top);
+    for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1] && !dead; ++c) {
+      const double scale = multiply_rows_to<Algebra>(row, message(c), stride_, row, lost);
+      dead = scale == Algebra::kZero;
+      if (!dead) total.add_scale(scale);
+    }
+    total.refused |= lost;
+    if (dead && !total.refused) return {i, Problem::kNoPath};
+    if (dead) std::fill(row, row + stride_, Algebra::kOne);
+  }
+  return {};
+}
+
+template <class Algebra>
+HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_messages(
+    int64_t first, int64_t end) {
+  const int label_stride = states_.label_stride();
+  if (scores_.edges == nullptr && states_.first_order()) {
+    send_all_rows<Algebra>(belief(first), end - first, stride_, states_.transposed(),
+                           scores_.n_labels, stride_, message(first), stride_);
+    for (int64_t i = first; i < end; ++i) total_of(i).shifts.add(states_.shift());
+    return {};
+  }
+  for (int64_t i = first; i < end; ++i) {
+    double shift = 0.0;
+    const double* weights = matrix_of(i, shift, total_of(i).refused);
+    if (std::isnan(shift)) return {i, Problem::kBadEdge};
+    total_of(i).shifts.add(shift);
+    double* row = message(i);
+    std::fill(row, row + stride_, Algebra::kZero);
+    for (int64_t q = 0; q < states_.n_states(); ++q)
+      row[q] = dot_rows<Algebra>(weights + q * label_stride, gather(belief(i), q), label_stride);
+  }
+  return {};
+}
+
+template <class Algebra>
+typename GraphPass<Algebra>::Problem GraphPass<Algebra>::close_roots(int64_t first, int64_t end) {
+  for (int64_t i = first; i < end; ++i) {
+    Total& total = total_of(i);
+    const double sum = dot_rows<Algebra>(states_.begin(), belief(i), stride_);
+    if (sum == Algebra::kZero && !total.refused) return {i, Problem::kNoPath};
+    if (sum != Algebra::kZero) total.add_scale(sum);
+    total.shifts.add(states_.begin_shift());
+  }
+  return {};
+}
+
+template <class Algebra>
+HEDGEROW_CLONES void GraphPass<Algebra>::fill_reach(int64_t first, int64_t end, double* out) {
+  if (order_.parents[first] < 0) {
+    for (int64_t i = first; i < end; ++i)
+      std::copy(states_.begin(), states_.begin() + stride_, out + (i - first) * stride_);
+    return;
+  }
+  if (states_.first_order() && scores_.edges == nullptr) {
+    send_all_rows<Algebra>(outside(first), end - first, stride_, states_.matrix(), scores_.n_labels,
+                           stride_, out, stride_);
+    return;
+  }
+  const int label_stride = states_.label_stride();
+  for (int64_t i = first; i < end; ++i, out += stride_) {
+    double shift = 0.0;
+    const double* weights = matrix_of(i, shift, total_of(i).refused);
+    const double* from = outside(i);
+    if (states_.first_order()) {
+      send_rows<Algebra, 1>(from, stride_, weights, scores_.n_labels, stride_, out, stride_);
+      continue;
+    }
+    // The largest term of each state, then the sum of all terms in units of it.
+    double* top = terms_.data();
+    double* sums = top + stride_;
+    std::fill(top, top + stride_, Algebra::kZero);
+    std::fill(sums, sums + stride_, 0.0);
+    const auto for_each_term = [&](auto use) {
+      for (int64_t q = 1; q < states_.n_states(); ++q) {
+        if (from[q] == Algebra::kZero) continue;
+        for (int32_t k = 0; k < scores_.n_labels; ++k)
+          use(states_.target(q, k), product<Algebra>(from[q], weights[q * label_stride + k]));
+      }
+    };
+    if constexpr (Algebra::kLogs) {
+      for_each_term([&](int32_t x, double term) { top[x] = max_of(term, top[x]); });
+      for_each_term([&](int32_t x, double term) {
+        if (term > -kInfinity) sums[x] += std::exp(term - top[x]);
+      });
+      for (int x = 0; x < stride_; ++x) out[x] = top[x] + std::log(sums[x]);
+    } else {
+      for_each_term([&](int32_t x, double term) { sums[x] += term; });
+      std::copy(sums, sums + stride_, out);
+    }
+  }
+}
+
+template <class Algebra>
+HEDGEROW_INLINE void GraphPass<Algebra>::fill_outsides(int64_t node, const double* reach) {
+  const int64_t begin = order_.first_children[node], end = order_.first_children[node + 1];
+  if (begin == end) return;
+  bool bad = false, lost = false;
+  double* factors = scratch_.data();
+  double* suffix = factors + stride_;
+  fill_factors(node, factors, bad, lost);
+  multiply_rows_to<Algebra>(factors, reach, stride_, outside(begin), lost);
+  for (int64_t c = begin; c + 1 < end; ++c)
+    multiply_rows_to<Algebra>(outside(c), message(c), stride_, outside(c + 1), lost);
+  if (end - begin > 1) {
+    std::copy(message(end - 1), message(end - 1) + stride_, suffix);
+    scale_row_by<Algebra>(suffix, largest_of_row(suffix, stride_), stride_, lost);
+    for (int64_t c = end - 2; c >= begin; --c) {
+      multiply_rows_to<Algebra>(outside(c), suffix, stride_, outside(c), lost);
+      if (c > begin) multiply_rows_to<Algebra>(suffix, message(c), stride_, suffix, lost);
+    }
+  }
+  total_of(node).refused |= lost;
+}
+
+// Cuts a batch into chunks, one task each, at most 64 of them, and these into runs of consecutive
+// sequences that are passed over together. All depends on the data alone, so that sums over a
+// chunk, added in chunk order, are the same for any number of threads.
+struct GraphChunks {
+  GraphChunks(const GraphScores& scores, int stride) {
+    const int64_t n_positions = scores.offsets[scores.n_sequences];
+    const int64_t run = std::max<int64_t>((kLowLimits ? 1 << 8 : 1 << 14) / stride, 64);
+    const int64_t chunk = std::max(n_positions / 64 + 1, run);
+    for (int64_t s = 0; s < scores.n_sequences; ++s) {
+      const bool last = s + 1 == scores.n_sequences;
+      const auto full = [&](int64_t first, int64_t size) {
+        return last || scores.offsets[s + 1] - scores.offsets[first] >= size;
+      };
+      const bool ends = full(runs[chunks.back()], chunk);
+      if (ends || full(runs.back(), run)) runs.push_back(s + 1);
+      if (ends) chunks.push_back(static_cast<int64_t>(runs.size()) - 1);
+    }
+  }
+  int64_t n_chunks() const { return static_cast<int64_t>(chunks.size()) - 1; }
+
+  std::vector<int64_t> runs{0};    // first sequence of each run, then their number
+  std::vector<int64_t> chunks{0};  // first run of each chunk, then their number
+};
+
+// Calls run(pass, chunk, chosen sequences) for every run of every chunk: with a Pass<Fast>, and
+// for the sequences that it refuses, for which run must have written nothing that counts, with a
+// Pass<Logs>. run returns whether the pass refused none. Passes are constructed as
+// Pass<Algebra>(scores, states, arguments..., stop), once per thread.
+template <template <class> class Pass, class Fast, class Run, class... Arguments>
+void for_each_graph(const GraphScores& scores, const GraphChunks& chunks, int n_threads, Stop& stop,
+                    Run run, const Arguments&... arguments) {
+  const GraphStates states(scores, Fast::kLogs), log_states(scores, true);
+  const auto make_task = [&] {
+    struct Passes {
+      Pass<Fast> fast;
+      std::unique_ptr<Pass<Logs>> slow;
+    };
+    auto passes = std::unique_ptr<Passes>(
+        new Passes{Pass<Fast>(scores, states, arguments..., stop), nullptr});
+    return [&, passes = std::move(passes)](int64_t chunk) {
+      std::vector<int64_t> kept, left;
+      for (int64_t r = chunks.chunks[chunk]; r < chunks.chunks[chunk + 1]; ++r) {
+        kept.clear(), left.clear();
+        for (int64_t s = chunks.runs[r]; s < chunks.runs[r + 1]; ++s) kept.push_back(s);
+        while (!kept.empty() && !run(passes->fast, chunk, std::span<const int64_t>(kept))) {
+          std::vector<int64_t> others;
+          for (size_t i = 0; i < kept.size(); ++i)
+            (passes->fast.refused(i) ? left : others).push_back(kept[i]);
+          kept = std::move(others);
+        }
+        for (const int64_t s : left) {
+          if (!passes->slow)
+            passes->slow = std::make_unique<Pass<Logs>>(scores, log_states, arguments..., stop);
+          run(*passes->slow, chunk, std::span<const int64_t>(&s, 1));
+        }
+      }
+    };
+  };
+  parallel_for_each_thread(chunks.n_chunks(), n_threads, stop, make_task);
+}
+
+}  // namespace
+}  // namespace hedgerow

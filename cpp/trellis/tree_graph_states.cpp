@@ -1,0 +1,89 @@
+#include "trellis/tree_graph_states.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "trellis/tree_graph_rows.hpp"
+
+namespace hedgerow {
+
+GraphStates::GraphStates(const GraphScores& scores, bool logarithms)
+    : automaton_(scores.automaton),
+      arc_scores_(scores.arcs),
+      by_arc_(scores.by_arc),
+      logarithms_(logarithms),
+      n_labels_(scores.n_labels),
+      n_states_(automaton_ ? automaton_->n_states() : scores.n_labels),
+      stride_(padded(n_states_)),
+      label_stride_(padded(n_labels_)) {
+  for (int64_t a = 0; a < scores.n_arcs(); ++a)
+    if (!(scores.arcs[a] < kInfinity))
+      throw std::invalid_argument("the score of arc " + std::to_string(a) +
+                                  " is NaN or +inf; scores must be finite numbers or -inf");
+  if (automaton_ != nullptr) {
+    const size_t n = static_cast<size_t>(n_states_) * n_labels_;
+    arcs_.resize(n), targets_.resize(n);
+    for (int32_t q = 0; q < n_states_; ++q)
+      automaton_->fill_arcs(q, arcs_.data() + static_cast<size_t>(q) * n_labels_);
+    for (size_t i = 0; i < n; ++i) targets_[i] = automaton_->target(arcs_[i]);
+  }
+  const double zero = logarithms ? -kInfinity : 0.0, one = logarithms ? 0.0 : 1.0;
+  std::vector<double> weights(scores.arcs, scores.arcs + scores.n_arcs());
+  shift_ = weigh(weights.data(), scores.n_arcs(), usable_);
+  matrix_.assign(static_cast<size_t>(n_states_) * label_stride_, zero);
+  for (int64_t q = 0; q < n_states_; ++q)
+    for (int32_t k = 0; k < n_labels_; ++k) matrix_[q * label_stride_ + k] = weights[arc(q, k)];
+  begin_.assign(stride_, zero);
+  for (int32_t k = 0; k < n_labels_; ++k)
+    begin_[target(Automaton::kBegin, k)] = first_order() ? one : weights[arc(0, k)];
+  if (!first_order()) return;
+  transposed_.assign(static_cast<size_t>(n_labels_) * stride_, zero);
+  for (int64_t q = 0; q < n_labels_; ++q)
+    for (int64_t k = 0; k < n_labels_; ++k)
+      transposed_[k * stride_ + q] = matrix_[q * label_stride_ + k];
+}
+
+// Scores to weights, in place; returns what was subtracted.
+double GraphStates::weigh(double* weights, int64_t n, bool& usable) const {
+  if (logarithms_) return 0.0;
+  const double largest = *std::max_element(weights, weights + n);
+  const double shift = largest == -kInfinity ? 0.0 : largest;
+  for (int64_t i = 0; i < n; ++i) {
+    const bool forbidden = weights[i] == -kInfinity;
+    weights[i] = std::exp(weights[i] - shift);
+    if (!forbidden && !(weights[i] >= kLeastArc)) usable = false;
+  }
+  return shift;
+}
+
+double GraphStates::fill_matrix(const double* edges, bool& usable, double* weights) const {
+  // With an automaton, state 0 leads to roots alone, which have no edges.
+  const int64_t first = first_order() ? 0 : 1;
+  double largest = -kInfinity, smallest = kInfinity;
+  for (int64_t q = first; q < n_states_; ++q) {
+    double* row = weights + q * label_stride_;
+    for (int32_t k = 0; k < n_labels_; ++k) {
+      const double each = edges[edge(q, k)];
+      if (!(each < kInfinity)) return std::numeric_limits<double>::quiet_NaN();
+      row[k] = arc_scores_[arc(q, k)] + each;
+      largest = max_of(row[k], largest);
+      if (row[k] > -kInfinity) smallest = min_of(row[k], smallest);
+    }
+    for (int k = n_labels_; k < label_stride_; ++k) row[k] = -kInfinity;
+  }
+  if (logarithms_) {
+    std::fill(weights, weights + first * label_stride_, -kInfinity);
+    return 0.0;
+  }
+  const double shift = largest == -kInfinity ? 0.0 : largest;
+  if (largest - smallest > -std::log(kLeastArc)) usable = false;
+  for (int64_t i = first * label_stride_; i < int64_t{n_states_} * label_stride_; i += kLanes)
+    store(weights + i, exp_nonpositive(load(weights + i) - broadcast(shift)));
+  std::fill(weights, weights + first * label_stride_, 0.0);
+  return shift;
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,149 @@
+"""TreeGraph: inference in tree-shaped graphs, where labels depend on those of their parents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.trellis.automaton_chain import AutomatonChain
+from hedgerow.trellis.chain import Chain
+from hedgerow.trellis.mixing import allocate_mixing
+from hedgerow.trellis.reading import kernel_arrays
+from hedgerow.trellis.trellis import Inference, Mixing, Outputs, Scores, Trellis
+
+__all__ = ["TreeGraph", "inference"]
+
+
+def inference(scores: Scores) -> Inference:
+    """The kernels for scores: those of their trellis for chains, `TreeGraph` where parents are."""
+    return scores.trellis if scores.parents is None else TreeGraph(scores.trellis)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeGraph(Inference):
+    """Kernels for tree-shaped graphs with the arcs of a trellis.
+
+    An arc leads from the state of a position's parent to its label: from the parent's label in a
+    first-order model, and over an automaton from what the labels on the path from the root to the
+    parent have led to.
+
+    Attributes
+    ----------
+    trellis : Trellis
+        What the arcs belong to, a `Chain` or an `AutomatonChain`.
+    """
+
+    trellis: Trellis
+
+    def _graph(self, scores: Scores) -> _core.GraphScores:
+        """The scores as the kernels take them."""
+        automaton = None
+        if isinstance(self.trellis, AutomatonChain):
+            automaton = self.trellis.automaton.program
+        elif not isinstance(self.trellis, Chain):
+            raise NotImplementedError(
+                f"{type(self.trellis).__name__} is a trellis for chains alone; sequences with "
+                "parents need Chain or AutomatonChain"
+            )
+        parents = np.ascontiguousarray(scores.parents, dtype=np.int32)
+        return _core.GraphScores(*kernel_arrays(scores), parents, automaton)
+
+    def fill_posteriors(
+        self,
+        scores: Scores,
+        labels: NDArray[np.int32] | None,
+        weights: NDArray[np.float64] | None,
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        """Messages up, and down again if more than log Z and likelihoods are wanted."""
+        self._graph(scores).fill_posteriors(
+            labels,
+            out.log_z,
+            out.log_likelihoods,
+            out.marginals,
+            out.arc_sums,
+            out.pairs,
+            out.by_pattern,
+            out.gammas,
+            weights,
+            n_threads,
+        )
+
+    def fill_weighted_posteriors(
+        self,
+        scores: Scores,
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        """By the chain rule, parents before children."""
+        assert out.log_likelihoods is not None
+        assert out.marginals is not None
+        self._graph(scores).fill_weighted_posteriors(
+            labels,
+            weights,
+            out.log_likelihoods,
+            out.marginals,
+            out.arc_sums,
+            out.pairs,
+            n_threads,
+        )
+
+    def fill_tangents(
+        self,
+        scores: Scores,
+        marginals: NDArray[np.float64],
+        nodes: NDArray[np.float64],
+        arcs: NDArray[np.float64] | None,
+        out: Outputs,
+        n_threads: int,
+    ) -> None:
+        """Messages with their slopes."""
+        assert out.marginals is not None
+        self._graph(scores).fill_tangents(
+            marginals, nodes, arcs, out.marginals, out.arc_sums, out.pairs, n_threads
+        )
+
+    def fill_viterbi(self, scores: Scores, codes: NDArray[np.int32], n_threads: int) -> None:
+        """Best scores up, labels down."""
+        self._graph(scores).fill_viterbi(codes, n_threads)
+
+    def fill_k_best(
+        self,
+        scores: Scores,
+        codes: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        losses: NDArray[np.float64],
+        n_threads: int,
+    ) -> None:
+        """By what each label costs, given that of the parent."""
+        self._graph(scores).fill_k_best(codes, counts, losses, n_threads)
+
+    def fill_samples(
+        self,
+        scores: Scores,
+        uniforms: NDArray[np.float64],
+        codes: NDArray[np.int32],
+        n_threads: int,
+    ) -> None:
+        """Roots first."""
+        self._graph(scores).fill_samples(uniforms, codes, n_threads)
+
+    def empty_mixing(self, scores: Scores) -> Mixing | None:
+        """Those of a first-order model come with the posteriors."""
+        return allocate_mixing(scores) if isinstance(self.trellis, Chain) else None
+
+    def mixing(
+        self,
+        scores: Scores,
+        arc_sums: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        n_threads: int,
+    ) -> Mixing:
+        """As the trellis measures it, which looks at the parents."""
+        return self.trellis.mixing(scores, arc_sums, weights, n_threads)
