@@ -187,6 +187,14 @@ def table(seed: int) -> Data:
     return Data(X.astype({"word": object}), np.concatenate(data.y))
 
 
+def heads(seed: int) -> Data:
+    """One frame with a column of groups, and one of heads, counted from 1, with 0 for roots."""
+    data, rng = table(seed), np.random.default_rng(seed)
+    places = data.X.groupby("group").cumcount().to_numpy()
+    above = np.array([rng.integers(0, place + 1) for place in places])
+    return replace(data, X=data.X.assign(head=above))
+
+
 def matrices(seed: int) -> Data:
     """Sparse matrices."""
     data = numbers(seed)
@@ -260,6 +268,7 @@ DATA: dict[str, Callable[[int], Data]] = {
         whole_frames,
         names,
         table,
+        heads,
         matrices,
         dicts,
         items,

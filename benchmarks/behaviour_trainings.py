@@ -149,6 +149,13 @@ def grid() -> Iterator[Training]:
         yield Training(kind, data, LABELLINGS[data] | parameters)
 
 
+# How a table with a column of heads is read.
+HEADS: dict[str, Any] = {
+    "group_column": "group",
+    "parents_column": "head",
+    "parents_format": "conllu",
+}
+
 # Data and parameters for both estimators.
 BOTH: list[tuple[str, dict[str, Any]]] = [
     ("integers", {}),
@@ -185,6 +192,11 @@ BOTH: list[tuple[str, dict[str, Any]]] = [
     ("whole_frames", {}),
     ("names", {"order": 2}),
     ("table", {"group_column": "group"}),
+    ("heads", HEADS),
+    ("heads", {**HEADS, "order": 2, "ancestors": 2}),
+    ("heads", {**HEADS, "order": 0, "ancestors": 1}),
+    ("heads", {**HEADS, "objective": "expected_accuracy"}),
+    ("heads", {**HEADS, "forbidden": [("low", "top")]}),
     ("matrices", {}),
     ("dicts", {}),
     ("dicts", {"order": 2, "objective": "pointwise"}),
@@ -205,6 +217,9 @@ BOTH: list[tuple[str, dict[str, Any]]] = [
 TREES: list[tuple[str, dict[str, Any]]] = [
     ("gaps", {}),
     ("gaps", {"window": 1, "order": 2}),
+    ("heads", {**HEADS, "window": 1, "ancestors": 3}),
+    ("heads", {**HEADS, "transitions": "trees"}),
+    ("heads", {**HEADS, "curvature": "exact"}),
     ("frames", {}),
     ("frames", {"window": (1, 0), "max_bins": 8, "order": 2}),
     ("frames", {"newton": False, "objective": "pointwise"}),

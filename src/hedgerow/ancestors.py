@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.sequences import Sequences
 
-__all__ = ["ancestor_name", "find_ancestors"]
+__all__ = ["ancestor_name", "find_ancestors", "generation_of"]
 
 
 def ancestor_name(generation: int) -> str:
@@ -17,6 +19,18 @@ def ancestor_name(generation: int) -> str:
     ['parent', 'grandparent', 'parent^3']
     """
     return {1: "parent", 2: "grandparent"}.get(generation, f"parent^{generation}")
+
+
+def generation_of(feature: str) -> int:
+    """Of which ancestor a feature is, by the end of its name; 0 if it is of none.
+
+    >>> generation_of("word[grandparent]"), generation_of("word[parent^12]"), generation_of("word")
+    (2, 12, 0)
+    """
+    found = re.search(r"\[(?:(parent)|(grandparent)|parent\^(\d+))\]$", feature)
+    if found is None:
+        return 0
+    return int(found[3]) if found[3] else 1 if found[1] else 2
 
 
 def find_ancestors(sequences: Sequences, n: int) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ def export_model(model: Model, kind: str, parameters: dict[str, Any]) -> dict[st
         "labels": model.labels.classes.tolist(),
         "decode": model.decode,
         "columns": _describe_columns(model),
+        "has_parents": model.schema.has_parents,
         "constraints": _describe_constraints(model.grammar.constraints),
         "patterns": [
             {"labels": list(map(int, codes)), "weight": weight}

@@ -1,6 +1,5 @@
 """Training: what a case says, made into an estimator and data."""
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from scipy import sparse
 
 from abuse.kind import Case
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
+from reference.parents import random_parents
 
 __all__ = ["FLAT_FORMS", "LABELS", "SCHEMES", "Part", "Training", "has_directions", "mark_of"]
 
@@ -29,12 +29,16 @@ COLUMNS = ["flag", "count", "number"]  # those of numbers, in every form
 
 
 class Part(NamedTuple):
-    """One sequence of a training; its weight is a number, an array of its rows, or None."""
+    """One sequence of a training; its weight is a number, an array of its rows, or None.
+
+    Its parents are None in a chain.
+    """
 
     x: Any
     y: Any
     labels: list[Any]
     weight: Any
+    parents: Any = None
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,11 @@ class Training:
     fit_parameters
         What `fit` gets beside them.
     ask_parameters
-        What every other method gets beside X: the groups of a flat one.
+        What every other method gets beside X: the groups of a flat one, and parents.
     labels
         All labels of each sequence, those that y does not have among them.
+    parents
+        Parents of the positions of each sequence; None in chains.
     watched
         What training watches: data of the same form.
     """
@@ -62,6 +68,7 @@ class Training:
     ask_parameters: dict[str, Any]
     labels: list[list[Any]]
     watched: "Training | None" = None
+    parents: list[Any] | None = None
 
     @classmethod
     def of(cls, case: Case, *, renewed: bool = False) -> "Training":
@@ -81,7 +88,8 @@ class Training:
         xs = [shape(part, form) for part in columns]
         all_labels = [part.tolist() for part in labels]
         watched = cls.of(case, renewed=True) if case.get("watched") and not renewed else None
-        return cls.join(case, list(map(Part, xs, y, all_labels, weights)), watched)
+        parents = draw_parents(data)
+        return cls.join(case, list(map(Part, xs, y, all_labels, weights, parents)), watched)
 
     @classmethod
     def join(cls, case: Case, parts: list[Part], watched: "Training | None") -> "Training":
@@ -94,16 +102,21 @@ class Training:
         if parts[0].weight is not None:
             weights = [np.atleast_1d(part.weight) for part in parts]
             fit_parameters["sample_weight"] = np.concatenate(weights)
-        if case["data"]["form"] not in FLAT_FORMS:
-            return cls(case, xs, ys, fit_parameters, {}, labels, watched)
-        flat = pd.concat(xs, ignore_index=True)
-        groups = np.repeat(np.arange(len(ys)), list(map(len, ys)))
-        if case["data"]["form"] == "grouped":
-            flat, asked = flat.assign(group=groups), {}
-        else:
-            asked = {"groups": groups}
+        parents = None if parts[0].parents is None else [part.parents for part in parts]
+        asked: dict[str, Any] = {}
+        X, y = xs, ys
+        if case["data"]["form"] in FLAT_FORMS:
+            X, y = pd.concat(xs, ignore_index=True), np.concatenate(ys)
+            groups = np.repeat(np.arange(len(ys)), list(map(len, ys)))
+            if case["data"]["form"] == "grouped":
+                X = X.assign(group=groups)
+            else:
+                asked["groups"] = groups
+        if parents is not None:
+            is_flat = case["data"]["form"] in FLAT_FORMS
+            asked["parents"] = np.concatenate(parents) if is_flat else parents
         fit_parameters |= asked
-        return cls(case, flat, np.concatenate(ys), fit_parameters, asked, labels, watched)
+        return cls(case, X, y, fit_parameters, asked, labels, watched, parents)
 
     def build(self, **changes: Any) -> LinearCRF | TreeCRF:
         """The estimator, not fitted, with some parameters changed."""
@@ -126,7 +139,8 @@ class Training:
 
     def as_eval_set(self) -> tuple[Any, ...]:
         """What `eval_set` gets, of another training."""
-        return self.X, self.y, *self.ask_parameters.values()
+        groups, parents = (self.ask_parameters.get(name) for name in ("groups", "parents"))
+        return self.X, self.y, groups, parents
 
     def sequences(self) -> list[tuple[Any, Any]]:
         """X and y, sequence by sequence."""
@@ -143,11 +157,12 @@ class Training:
             weights = [None] * len(lengths)
         elif self.case["weights"] == "positions":
             weights = np.split(weights, np.cumsum(lengths)[:-1])
-        parts = zip(self.sequences(), self.labels, weights, strict=True)
+        parents = self.parents or [None] * len(lengths)
+        parts = zip(self.sequences(), self.labels, weights, parents, strict=True)
         grouped = self.case["data"]["form"] == "grouped"
         return [
-            Part(x.drop(columns="group") if grouped else x, y, labels, weight)
-            for (x, y), labels, weight in parts
+            Part(x.drop(columns="group") if grouped else x, y, labels, weight, own)
+            for (x, y), labels, weight, own in parts
         ]
 
     def having(self, parts: list[Part], watched: "Training | None" = None) -> "Training":
@@ -182,8 +197,7 @@ class Training:
                 tuple(labels[code % len(labels)] for code in pattern)
                 for pattern in self.case["patterns"]
             ]
-        pairs = sorted({pair for y in self.labels for pair in itertools.pairwise(y)})
-        starts, ends = (sorted({y[place] for y in self.labels}) for place in (0, -1))
+        pairs, starts, ends = self._seen()
         if self.case["constrained"] == "scheme":
             found["constraints"] = self.case["data"]["labels"]
         elif self.case["constrained"] == "allowed":
@@ -192,6 +206,16 @@ class Training:
             unseen = [(a, b) for a in labels for b in labels if (a, b) not in pairs]
             found |= {"forbidden": unseen[: len(labels)], "start_labels": starts}
         return found
+
+    def _seen(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """Pairs of neighbouring labels, labels that begin sequences, and labels that end them."""
+        pairs, starts, ends = set(), set(), set()
+        for s, y in enumerate(self.labels):
+            parents = range(-1, len(y) - 1) if self.parents is None else self.parents[s]
+            pairs |= {(y[p], label) for p, label in zip(parents, y, strict=True) if p >= 0}
+            starts |= {label for p, label in zip(parents, y, strict=True) if p < 0}
+            ends |= {label for t, label in enumerate(y) if t not in set(parents)}
+        return sorted(pairs), sorted(starts), sorted(ends)
 
     def column_parameters(self) -> dict[str, Any]:
         """Parameters that name columns of numbers: by number if they have no names."""
@@ -216,6 +240,14 @@ class Training:
             ]
             found["interaction_constraints"] = [group for group in groups if group] or None
         return found
+
+
+def draw_parents(data: Case) -> list[Any]:
+    """Parents of the positions of each sequence, None in chains."""
+    if not data.get("graph"):
+        return [None] * len(data["lengths"])
+    rng = np.random.default_rng([data["seed"], 2])
+    return [random_parents(rng, length) for length in data["lengths"]]
 
 
 def draw_labels(rng: np.random.Generator, data: Case) -> list[np.ndarray]:

@@ -41,7 +41,7 @@ def test_from_training_to_tags(file, tmp_path, capsys, more):
     assert "accuracy" in str(printed)
     run(capsys, "report", place, file, "-o", tmp_path / "page.html")
     explained = run(capsys, "inspect", place, file, "--sequence", 1, "--position", 1)
-    assert "position 1: amod" in explained
+    assert "position 1 (parent 2, no children): amod" in explained
 
 
 def test_a_table(tmp_path, capsys):

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.ancestors import generation_of
+from hedgerow.explain.relatives import Relatives
 from hedgerow.notebook import Bar, card, table
 from hedgerow.tables import Output, Table
 
@@ -43,7 +45,11 @@ class Explanation:
         `features` and `transitions` as dicts of arrays.
     before, after : float
         What remains of the influence of the labels before and after: they might be others than
-        those predicted, and other labels go with them. What constraints forbid shows here.
+        those predicted, and other labels go with them. What constraints forbid shows here. In a
+        tree-shaped graph what is after a position are its descendants; all else is before it.
+    relatives : Relatives or None
+        Where the parent and the children of the position are, in a tree-shaped graph; None in a
+        chain.
     output : {"default", "pandas", "polars"}
         The form of `features`, `transitions` and `to_table`: that of the model's other tables.
     """
@@ -60,6 +66,7 @@ class Explanation:
     transition_table: Table
     before: float
     after: float
+    relatives: Relatives | None = None
     output: Output = "default"
 
     @property
@@ -78,7 +85,8 @@ class Explanation:
         Its neighbours have the labels that `predict` gives them: ``offset`` of the position where
         the patterns end, ``labels`` up to there, ``weight`` of all patterns, ``weight_against``
         with the other label in this position, and ``contribution``, the difference. Weights of
-        attributes for label pairs and patterns are in it.
+        attributes for label pairs and patterns are in it. In a tree-shaped graph patterns follow
+        the way from a root down: the offset counts generations, and ``end`` is the position.
         """
         return self.transition_table.to(self.output)
 
@@ -142,8 +150,20 @@ class Explanation:
 
     def _title(self) -> str:
         return (
-            f"position {self.position}: {self.label} (probability {self.prob:.4g}) against "
-            f"{self.against} ({self.prob_against:.4g})"
+            f"position {self.position}{self._describe_relatives()}: {self.label} (probability "
+            f"{self.prob:.4g}) against {self.against} ({self.prob_against:.4g})"
+        )
+
+    def _describe_relatives(self) -> str:
+        if self.relatives is None:
+            return ""
+        parent, children = self.relatives.parent, self.relatives.children
+        shown = ", ".join(map(str, children[:MAX_SHOWN]))
+        more = ", ..." if len(children) > MAX_SHOWN else ""
+        below = f"{'child' if len(children) == 1 else 'children'} {shown}{more}"
+        return (
+            f" ({'a root' if parent is None else f'parent {parent}'}, "
+            f"{below if children else 'no children'})"
         )
 
     def _lines(self) -> list[_Line]:
@@ -153,7 +173,10 @@ class Explanation:
         columns = (features[name][:shown].tolist() for name in features)
         lines = [
             _Line(
-                contribution, feature, f"{offset:+d}" if offset else "0", self._show(offset, value)
+                contribution,
+                feature,
+                f"{offset:+d}" if offset else "0",
+                self._show(feature, offset, value),
             )
             for feature, offset, value, contribution in zip(*columns, strict=True)
         ]
@@ -170,15 +193,24 @@ class Explanation:
             _Line(contribution, f"transition {name}")
             for name, contribution in zip(names, contributions, strict=True)
         ]
-        if self.position > 0:
-            lines.append(_Line(self.before, "other labels before"))
-        if self.position < self.length - 1:
-            lines.append(_Line(self.after, "other labels after"))
+        has_before, has_after = self.position > 0, self.position < self.length - 1
+        before, after = "other labels before", "other labels after"
+        if self.relatives is not None:
+            has_before = self.relatives.parent is not None
+            has_after = bool(self.relatives.children)
+            before, after = "other labels above", "other labels below"
+        if has_before:
+            lines.append(_Line(self.before, before))
+        if has_after:
+            lines.append(_Line(self.after, after))
         lines.append(_Line(self.log_odds, "= log-odds", is_sum=True))
         return lines
 
-    def _show(self, offset: int, value: Any) -> str:
-        if not 0 <= self.position + offset < self.length:
+    def _show(self, feature: str, offset: int, value: Any) -> str:
+        is_outside = not 0 <= self.position + offset < self.length
+        if value is None and self.relatives is not None:
+            is_outside |= generation_of(feature) > self.relatives.n_ancestors
+        if is_outside:
             return "outside"
         if value is None:
             return "missing"
@@ -200,12 +232,18 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 
 
 def _name_transitions(transitions: Table) -> list[str]:
-    """``a -> [b]``: labels up to an end, with brackets around that of the position itself."""
+    """``a -> [b]``: labels up to an end, with brackets around that of the position itself.
+
+    Where several may end below the position, ``[b] -> c at 4`` says where.
+    """
     names = []
-    for offset, labels in zip(transitions["offset"], transitions["labels"], strict=True):
+    for row, (offset, labels) in enumerate(
+        zip(transitions["offset"], transitions["labels"], strict=True)
+    ):
         words = list(map(str, labels))
         words[-1 - offset] = f"[{words[-1 - offset]}]"
-        names.append(" -> ".join(words))
+        where = f" at {transitions['end'][row]}" if "end" in transitions and offset else ""
+        names.append(" -> ".join(words) + where)
     return names
 
 

@@ -7,7 +7,8 @@ With all else summed over, the log-odds of two labels a and b at position t are
 The scores are what the position's features add up to. ``before`` is what the labels before t make
 of it: the log-odds in the sequence that ends at t, less the scores; ``after`` is the rest. Both are
 split once more: into the weights of the label patterns that go through t, its neighbours having the
-labels that are predicted, and what remains, because the neighbours might have other labels. All
+labels that are predicted, and what remains, because the neighbours might have other labels. In a
+tree-shaped graph what is before t is all but its descendants, which are after it. All
 comes from sums over labellings in which y_t is held fixed, in log space, so that odds of any size
 come out right.
 """
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow import trellis
 from hedgerow.explain.explanation import Explanation
+from hedgerow.explain.relatives import Relatives
 from hedgerow.labels import Grammar, Labels
 from hedgerow.labels.tables import name_patterns
 from hedgerow.tables import Table
@@ -80,13 +82,14 @@ class Place:
         """
         label, against = pair
         part, position = self.part, self.position
-        so_far = replace(self, part=_cut_after(part, position))
+        relatives = Relatives.of(part, position)
+        so_far = self._without_what_follows(relatives)
         log_odds = self._log_z(label) - self._log_z(against)
         odds_so_far = so_far._log_z(label) - so_far._log_z(against)
         scores = part.nodes[position, label] - part.nodes[position, against]
         if explains_arcs:
             scores = bias + float(features["contribution"].sum())
-        transitions = self._weigh_transitions(pair, first_edge=1 if explains_arcs else 0)
+        transitions = self._weigh_transitions(pair, relatives, 1 if explains_arcs else 0)
         is_before = transitions["offset"] == 0
         before = odds_so_far - scores - transitions["contribution"][is_before].sum()
         after = log_odds - odds_so_far - transitions["contribution"][~is_before].sum()
@@ -105,8 +108,9 @@ class Place:
             bias=bias,
             feature_table=Table({name: column[order] for name, column in features.items()}),
             transition_table=transitions,
-            before=float(before) if position else 0.0,
-            after=float(after) if position < part.n_positions - 1 else 0.0,
+            before=0.0 if relatives.parent is None else float(before),
+            after=float(after) if relatives.children else 0.0,
+            relatives=None if part.parents is None else relatives,
         )
 
     def _log_z(self, code: int) -> float:
@@ -142,56 +146,74 @@ class Place:
             )
         return int(others[figures.argmax()])
 
-    def _weigh_transitions(self, pair: tuple[int, int], first_edge: int) -> Table:
+    def _weigh_transitions(
+        self, pair: tuple[int, int], relatives: Relatives, first_edge: int
+    ) -> Table:
         """Weights of the patterns through the position, by where they end.
 
         Edges count from the offset ``first_edge`` on.
         """
-        position, edges = self.position, self.part.edges
+        edges = self.part.edges
         reach = max(self.grammar.patterns.longest - 1, 0 if edges is None else 1)
-        begin, end = max(0, position - reach), min(len(self.predicted), position + reach + 1)
-        window = self.predicted[begin:end].copy()
-        ends = np.arange(max(position, 1), end if reach else 0)
-        weights = []
-        for code in pair[::-1]:
-            window[position - begin] = code
-            scores = self.part.trellis.pattern_scores(window, self.weights)
-            if edges is not None:
-                scores += self._edges_taken(edges, window, begin, position + first_edge)
-            weights.append(scores[ends - begin])
-        strings = [
-            window[max(0, stop - reach) : stop + 1].tolist() for stop in (ends - begin).tolist()
+        # Nothing ends at a root.
+        ends = [
+            (offset, end)
+            for offset, end in (relatives.generations(reach) if reach else [])
+            if relatives.parents[end] >= 0
         ]
+        strings: list[list[int]] = []
+        weights = np.empty((len(ends), 2))
+        for row, (offset, end) in enumerate(ends):
+            path = relatives.path(end, reach)
+            labels = self.predicted[path]
+            for column, code in enumerate(pair[::-1]):
+                labels[-1 - offset] = code
+                weight = self.part.trellis.pattern_scores(labels, self.weights)[-1]
+                if edges is not None and offset >= first_edge:
+                    weight += self._edge_taken(edges[end], labels)
+                weights[row, column] = weight
+            strings.append(labels.tolist())
         return Table(
             {
-                "offset": ends - position,
+                "offset": np.array([offset for offset, _ in ends], np.int64),
+                **self._where_they_end(ends),
                 "labels": np.fromiter(
                     name_patterns(strings, self.labels.classes), np.object_, len(strings)
                 ),
-                "weight": weights[1],
-                "weight_against": weights[0],
-                "contribution": weights[1] - weights[0],
+                "weight": weights[:, 1],
+                "weight_against": weights[:, 0],
+                "contribution": weights[:, 1] - weights[:, 0],
             }
         )
 
-    def _edges_taken(
-        self, edges: NDArray[np.float64], window: NDArray[np.int32], begin: int, first: int
-    ) -> NDArray[np.float64]:
-        """Scores of the edges that labels from `begin` on take, those before `first` left out."""
-        by_arc = edges.ndim == 2
-        chain = self.part.trellis if by_arc else trellis.Chain(self.part.n_labels)
-        taken = chain.arcs_taken(window, np.array([0, len(window)]))
-        taken[: max(1, first - begin)] = -1
-        found = edges[begin : begin + len(window)].reshape(len(window), -1)
-        return np.where(taken >= 0, found[np.arange(len(window)), taken], 0.0)
+    def _where_they_end(self, ends: list[tuple[int, int]]) -> dict[str, NDArray[np.int64]]:
+        """Positions at which patterns end; in a chain offsets say as much."""
+        if self.part.parents is None:
+            return {}
+        return {"end": np.array([end for _, end in ends], np.int64)}
 
+    def _edge_taken(self, edges: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
+        """Score of the edge that the last of some labels takes, of those into its position."""
+        chain = self.part.trellis if edges.ndim == 1 else trellis.Chain(self.part.n_labels)
+        arc = int(chain.arcs_taken(labels, np.array([0, len(labels)]))[-1])
+        return float(edges.ravel()[arc]) if arc >= 0 else 0.0
 
-def _cut_after(part: Scores, position: int) -> Scores:
-    """One sequence up to a position."""
-    stop = position + 1
-    return replace(
-        part,
-        nodes=part.nodes[:stop],
-        offsets=np.array([0, stop]),
-        edges=None if part.edges is None else part.edges[:stop],
-    )
+    def _without_what_follows(self, relatives: Relatives) -> Place:
+        """The same position in the sequence that ends with it."""
+        part, kept = self.part, relatives.without_descendants()
+        parents = None
+        if part.parents is not None:
+            # Those that are kept have parents that are.
+            above = relatives.parents[kept]
+            parents = np.where(above < 0, -1, np.searchsorted(kept, above)).astype(np.int32)
+        return replace(
+            self,
+            position=int(np.searchsorted(kept, self.position)),
+            part=replace(
+                part,
+                nodes=part.nodes[kept],
+                offsets=np.array([0, len(kept)]),
+                edges=None if part.edges is None else part.edges[kept],
+                parents=parents,
+            ),
+        )
