@@ -14,6 +14,7 @@ Contexts::Contexts(int n_outputs, std::span<const int32_t> outputs, int n_lags,
       n_edges_(std::ssize(outputs)),
       are_pairs_(true),
       outputs_(outputs.begin(), outputs.end()),
+      contexts_(outputs.size()),
       edges_(n_outputs),
       labels_(n_outputs) {
   require(n_outputs <= 255, "there are more than 255 labels");
@@ -23,6 +24,7 @@ Contexts::Contexts(int n_outputs, std::span<const int32_t> outputs, int n_lags,
     require(outputs[e] < n_outputs, "an edge leads to no label");
     are_pairs_ &= outputs[e] == e % n_outputs;
     if (outputs[e] < 0) continue;
+    contexts_[e] = static_cast<int32_t>(edges_[outputs[e]].size());
     edges_[outputs[e]].push_back(static_cast<int32_t>(e));
     for (int lag = 0; lag < n_lags; ++lag) {
       const uint8_t label = labels[e * n_lags + lag];

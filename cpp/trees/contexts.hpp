@@ -24,6 +24,8 @@ class Contexts {
   int n_lags() const { return n_lags_; }
   // The one that an edge leads to.
   int output(int64_t edge) const { return outputs_[edge]; }
+  // The context in which it does, unless it is never taken.
+  int context(int64_t edge) const { return contexts_[edge]; }
   // The beginning included.
   int n_contexts(int output) const { return static_cast<int>(edges_[output].size()); }
   // The edge of each context of an output, of the beginning too.
@@ -43,6 +45,7 @@ class Contexts {
   int64_t n_edges_;
   bool are_pairs_;
   std::vector<int32_t> outputs_;              // (E,)
+  std::vector<int32_t> contexts_;             // (E,)
   std::vector<std::vector<int32_t>> edges_;   // by output and context
   std::vector<std::vector<uint8_t>> labels_;  // by output, context and lag
 };

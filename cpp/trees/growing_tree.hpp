@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "memory_pool.hpp"
-#include "trees/context_examples.hpp"
+#include "trees/context_rows.hpp"
 #include "trees/grown_tree.hpp"
 #include "trees/histogram.hpp"
 #include "trees/split.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "trees/column_rules.hpp"
-#include "trees/context_examples.hpp"
+#include "trees/context_rows.hpp"
 #include "trees/histogram.hpp"
 #include "trees/missing.hpp"
 

@@ -22,7 +22,8 @@ class ForwardBackward {
         out_(out),
         stop_(stop),
         steps_(scores, weights),
-        alphas_(scores.automaton.n_states(), scores.automaton.n_labels()),
+        alphas_(scores.automaton.n_states(),
+                scores.automaton.n_labels() + (out.need_backward() ? steps_.n_edge_factors() : 0)),
         marginals_(scores.automaton.n_labels()),
         need_terms_(out.arc_sums || out.need_terms()),
         term_sums_(need_terms_ ? scores.automaton.n_terms() : 0),
@@ -74,12 +75,16 @@ class ForwardBackward {
     return true;
   }
 
+  // On the way back, after those of the labels.
+  Packed* edge_factors(int64_t t) { return alphas_.factors(t) + scores_.automaton.n_labels(); }
+
   // Computes the alphas of a block; the first time also the norms and the sums of the paths.
   bool fill_block(int64_t block, bool first) {
     steps_.load_alpha(alphas_.boundary(block));
     return alphas_.fill_block(block, first, [&](int64_t t) {
       stop_.check();
       steps_.fill_factors(t, alphas_.factors(t));
+      if (out_.need_backward()) steps_.copy_edge_factors(edge_factors(t));
       alphas_.norm(t) = steps_.forward(t, alphas_.factors(t), alphas_.norm(t - 1), alphas_.row(t));
       return !first || follow(t, alphas_.norm(t));
     });
@@ -115,8 +120,7 @@ class ForwardBackward {
     for (int64_t t = steps_.group().longest - 1; t >= 0; --t) {
       stop_.check();
       if (alphas_.block_of(t) != alphas_.current()) fill_block(alphas_.block_of(t), false);
-      // The factors of the edges are not kept.
-      if (scores_.edges) steps_.fill_factors(t, alphas_.factors(t));
+      steps_.load_edge_factors(edge_factors(t));
       steps_.begin_beta(t, alphas_.norm(t));
       steps_.reach_with_marginals(t, alphas_.factors(t), alphas_.norm(t - 1), alphas_.norm(t),
                                   alphas_.row(t), marginals_.data());

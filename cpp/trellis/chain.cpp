@@ -129,19 +129,17 @@ class InLanes {
 
   void fill(int n_threads) {
     Tables tables(out_, scores_.n_labels, groups_.n_chunks() + groups_.others.size());
-    if (scores_.edges != nullptr) {
+    if (scores_.edges != nullptr)
       fill_others(tables, n_threads);
-      fill_groups(tables, n_threads,
-                  [&] { return std::make_unique<LaneEdges>(scores_, scaled_arcs_, out_); });
-    } else {
+    else
       fill_pieces(tables, n_threads);
-      fill_groups(tables, n_threads, [&] { return make_lanes(); });
-    }
+    fill_groups(tables, n_threads);
     tables.finish();
   }
 
  private:
-  std::unique_ptr<LaneChain> make_lanes() const {
+  std::unique_ptr<LaneDriver> make_lanes() const {
+    if (scores_.edges != nullptr) return std::make_unique<LaneEdges>(scores_, scaled_arcs_, out_);
     return std::make_unique<LaneChain>(scores_, arcs_, out_);
   }
   void fill_in_log_space(int64_t sequence, const ChunkTables& tables) {
@@ -153,18 +151,14 @@ class InLanes {
     if (out_.log_z) out_.log_z[sequence] = totals.log_z();
     if (out_.log_likelihoods) out_.log_likelihoods[sequence] = totals.log_likelihood();
   }
-  void add_tables(const LaneChain& lanes, int lane, int64_t sequence, const ChunkTables& tables) {
-    if (tables.pair_sums) lanes.add_pair_sums(lane, out_.weight(sequence), tables.pair_sums);
-  }
-  void add_tables(const LaneEdges& lanes, int lane, int64_t sequence, const ChunkTables& tables) {
+  void add_tables(const LaneDriver& lanes, int lane, int64_t sequence, const ChunkTables& tables) {
     if (tables.pair_sums) lanes.add_pair_sums(lane, out_.weight(sequence), tables.pair_sums);
     if (tables.pair_curvature)
       lanes.add_pair_curvature(lane, out_.mixing->weight(sequence), tables.pair_curvature);
   }
 
-  template <class MakeLanes>
-  void fill_groups(Tables& tables, int n_threads, MakeLanes make) {
-    const auto run = [&](auto& lanes, int64_t chunk, const StrandGroup<kLanes>& group) {
+  void fill_groups(Tables& tables, int n_threads) {
+    const auto run = [&](LaneDriver& lanes, int64_t chunk, const StrandGroup<kLanes>& group) {
       const ChunkTables own = tables.open(chunk);
       lanes.run(group, labels_, stop_);
       for (int l = 0; l < group.n_strands; ++l) {
@@ -178,7 +172,7 @@ class InLanes {
         write(s, totals);
       }
     };
-    groups_.for_each(n_threads, stop_, make, run);
+    groups_.for_each(n_threads, stop_, [&] { return make_lanes(); }, run);
   }
 
   // Sequence by sequence.

@@ -124,12 +124,14 @@ class BlockRows {
  public:
   static constexpr int64_t kMaxNumbers = kLowLimits ? 1 << 17 : 1 << 21;  // the latter: 64 MiB
 
-  explicit BlockRows(int row_size) : row_size_(row_size) {}
+  // n_beside: how many numbers the caller keeps of each position of a block besides
+  explicit BlockRows(int row_size, int64_t n_beside = 0)
+      : row_size_(row_size), n_beside_(n_beside) {}
 
   // keep_all: a single block in any case
   void open(int64_t n_positions, bool keep_all = false) {
     block_size_ = std::max<int64_t>(n_positions, 1);
-    if (!keep_all && n_positions * row_size_ > kMaxNumbers)
+    if (!keep_all && n_positions * (row_size_ + n_beside_) > kMaxNumbers)
       while (block_size_ * block_size_ > 4 * n_positions) block_size_ = (block_size_ + 1) / 2;
     n_blocks_ = (n_positions + block_size_ - 1) / block_size_;
     n_positions_ = n_positions;
@@ -162,7 +164,7 @@ class BlockRows {
     capacity = size;
   }
 
-  int64_t row_size_;
+  int64_t row_size_, n_beside_;
   int64_t n_positions_ = 0;
   int64_t block_size_ = 1;
   int64_t n_blocks_ = 0;
@@ -174,10 +176,11 @@ class BlockRows {
 };
 
 // What forward-backward keeps of the way forward for the way back: a row per position, in blocks,
-// the factors of the labels in the current block, and all norms.
+// the factors of the labels in the current block, and of edges if so, and all norms.
 class ForwardRows : public BlockRows {
  public:
-  ForwardRows(int row_size, int n_labels) : BlockRows(row_size), n_labels_(n_labels) {}
+  ForwardRows(int row_size, int64_t n_factors)
+      : BlockRows(row_size, n_factors), n_factors_(n_factors) {}
 
   void open(int64_t n_positions, double norm_before) {
     BlockRows::open(n_positions);
@@ -185,8 +188,8 @@ class ForwardRows : public BlockRows {
     norms_[0] = broadcast(norm_before);
   }
 
-  // (K,) factors of a position in the current block.
-  Packed* factors(int64_t t) { return factors_.data() + (t - begin(current())) * n_labels_; }
+  // (n_factors,) factors of a position in the current block.
+  Packed* factors(int64_t t) { return factors_.data() + (t - begin(current())) * n_factors_; }
   // norm_t, where norm(-1) is that before the first position.
   Packed& norm(int64_t t) { return norms_[t + 1]; }
   // The row of position t - 1, for a position t in the current block.
@@ -200,7 +203,7 @@ class ForwardRows : public BlockRows {
   template <class Step>
   bool fill_block(int64_t block, bool first_time, Step step) {
     set_current(block);
-    factors_.resize((end(block) - begin(block)) * n_labels_);
+    factors_.resize((end(block) - begin(block)) * n_factors_);
     for (int64_t t = begin(block); t < end(block); ++t)
       if (!step(t)) return false;
     if (first_time && block + 1 < n_blocks())
@@ -209,8 +212,8 @@ class ForwardRows : public BlockRows {
   }
 
  private:
-  int64_t n_labels_;
-  Numbers factors_;  // (positions of the current block, K)
+  int64_t n_factors_;
+  Numbers factors_;  // (positions of the current block, n_factors)
   Numbers norms_;    // (T+1,)
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 
 #include "trellis/lane_loops.hpp"
 
@@ -15,7 +14,7 @@ namespace {
 //   reached_t[k] = sum_j alpha_{t-1}[j] exp(arcs[j, k]).
 // As alpha and exp(arcs) are 0 or at least kSmallest, reached is 0 only where no path leads.
 template <int kLabels>
-HEDGEROW_INLINE void forward(LaneScratch& scratch, Stop& stop) {
+HEDGEROW_INLINE void forward_chain(LaneScratch& scratch, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0);
   Packed* factors = scratch.factors.data();
   Packed* alphas = scratch.alphas.empty() ? nullptr : scratch.alphas.data();
@@ -74,7 +73,7 @@ HEDGEROW_INLINE void add_pairs(const Lanes* before, const Lanes* after, int64_t 
 //   P(y_{t-1} = j, y_t = k) = alpha_{t-1}[j] exp(arcs[j, k]) v_t[k] / n_{t-1}.
 // Where no arc is forbidden, beta is never less than the smallest of them.
 template <int kLabels, bool kSums>
-HEDGEROW_INLINE void backward(LaneScratch& scratch, const PairLanes& pairs, Stop& stop) {
+HEDGEROW_INLINE void backward_chain(LaneScratch& scratch, const PairLanes& pairs, Stop& stop) {
   const Lanes zero = broadcast(0.0), one = broadcast(1.0), lengths = scratch.lengths;
   Lanes alpha[kLabels], beta[kLabels], after[kLabels];  // alpha_t, beta_t, v_{t+1}
   Lanes sums[kSums ? kLabels * kLabels : 1];
@@ -127,20 +126,17 @@ HEDGEROW_INLINE void backward(LaneScratch& scratch, const PairLanes& pairs, Stop
   if constexpr (kSums) std::copy(std::begin(sums), std::end(sums), scratch.pairs);
 }
 
-void ensure_size(std::vector<Packed>& numbers, size_t size) {
-  if (numbers.size() < size) numbers.resize(size);
-}
-
 // The kernels for one number of labels.
 struct ChainKernels {
   void (*forward)(LaneScratch&, Stop&);
   void (*backward)(LaneScratch&, const PairLanes&, Stop&);
   void (*backward_with_sums)(LaneScratch&, const PairLanes&, Stop&);
 };
-template <int kLabels>
-ChainKernels chain_kernels() {
-  return {wide_clone<forward<kLabels>>(), wide_clone<backward<kLabels, false>>(),
-          wide_clone<backward<kLabels, true>>()};
+const ChainKernels& chain_kernels(int n_labels) {
+  return kernels_for(n_labels, [](auto n) {
+    return ChainKernels{wide_clone<forward_chain<n()>>(), wide_clone<backward_chain<n(), false>>(),
+                        wide_clone<backward_chain<n(), true>>()};
+  });
 }
 
 }  // namespace
@@ -154,32 +150,12 @@ LaneArcs::LaneArcs(const ScaledArcs& arcs) : shift(arcs.shift), holes(arcs.holes
 }
 
 LaneChain::LaneChain(const ChainScores& scores, const LaneArcs& arcs, const ChainPosteriors& out)
-    : scores_(scores), arcs_(arcs), out_(out), pair_rows_(out, scores.n_labels) {
+    : LaneDriver(scores, out, scratch_), arcs_(arcs) {
   scratch_.arcs = arcs.factors.data();
   scratch_.holes = arcs.holes;
 }
 
-void LaneChain::run(const StrandGroup<kLanes>& group, const int32_t* labels, Stop& stop) {
-  static const ChainKernels kKernels[kMostLaneLabels] = {
-      chain_kernels<1>(), chain_kernels<2>(), chain_kernels<3>(), chain_kernels<4>(),
-      chain_kernels<5>(), chain_kernels<6>(), chain_kernels<7>(), chain_kernels<8>()};
-  const ChainKernels& kernels = kKernels[scores_.n_labels - 1];
-  group_ = group;
-  load();
-  kernels.forward(scratch_, stop);
-  if (labels != nullptr) add_paths(labels);
-  if (!out_.need_backward()) return;
-  const PairLanes pairs(group_, pair_rows_);
-  (out_.pair_sums ? kernels.backward_with_sums : kernels.backward)(scratch_, pairs, stop);
-  if (pairs.wanted()) pairs.close_first();
-  if (out_.marginals)
-    lanes_to_rows(scratch_.alphas.data(), lane_rows(group_, 0, out_.marginals, scores_.n_labels));
-}
-
 void LaneChain::load() {
-  scratch_.longest = group_.longest;
-  load_nodes(scores_, group_, scratch_.factors, scratch_.lengths);
-  if (out_.need_backward()) ensure_size(scratch_.alphas, group_.longest * scores_.n_labels);
   scratch_.pieces = std::any_of(group_.starts, group_.starts + kLanes, std::identity{});
   for (int l = 0; l < kLanes; ++l)
     for (int k = 0; k < scores_.n_labels; ++k) {
@@ -188,52 +164,26 @@ void LaneChain::load() {
     }
 }
 
-void LaneChain::add_paths(const int32_t* labels) {
-  const int64_t n_labels = scores_.n_labels;
-  paths_ = {};
-  for (int64_t t = 0; t < group_.longest; ++t) {
-    double nodes[kLanes] = {}, arcs[kLanes] = {};
-    for (int l = 0; l < kLanes; ++l) {
-      if (t >= group_.lengths[l]) continue;
-      const int64_t position = group_.begins[l] + t;
-      nodes[l] = scores_.nodes[position * n_labels + labels[position]];
-      if (t > 0 || group_.starts[l] != nullptr)
-        arcs[l] = scores_.arcs[labels[position - 1] * n_labels + labels[position]];
-    }
-    paths_.add(hedgerow::load(nodes));
-    paths_.add(hedgerow::load(arcs));
-  }
+void LaneChain::forward(Stop& stop) { chain_kernels(scores_.n_labels).forward(scratch_, stop); }
+
+void LaneChain::backward(Stop& stop) {
+  const ChainKernels& kernels = chain_kernels(scores_.n_labels);
+  const PairLanes pairs(group_, pair_rows_);
+  (out_.pair_sums ? kernels.backward_with_sums : kernels.backward)(scratch_, pairs, stop);
+  if (pairs.wanted()) pairs.close_first();
 }
 
-LaneTotals LaneChain::totals(int lane) const {
+void LaneChain::add_arc_shifts(int lane, ExactSum& shifts) const {
   const int64_t n_arcs = group_.lengths[lane] - (group_.starts[lane] == nullptr ? 1 : 0);
   const auto times = static_cast<double>(std::max<int64_t>(n_arcs, 0));
   const double product = times * arcs_.shift;
-  LaneTotals totals;
-  totals.refused = !(scratch_.smallest.values[lane] >= kSmallest);
-  totals.shifts = scratch_.shifts.at(lane);
-  totals.shifts.add(product);
-  totals.shifts.add(std::fma(times, arcs_.shift, -product));  // what the product lost
-  totals.paths = paths_.at(lane);
-  totals.log_scale.add(std::log(scratch_.last_sum.values[lane]));
-  totals.log_scale.add(scratch_.exponents.values[lane] * 0.6931471805599453);
-  if (group_.starts[lane] != nullptr)
-    totals.log_scale.add(-std::log(
-        std::accumulate(group_.starts[lane], group_.starts[lane] + scores_.n_labels, 0.0)));
-  return totals;
+  shifts.add(product);
+  shifts.add(std::fma(times, arcs_.shift, -product));  // what the product lost
 }
 
 void LaneChain::add_pair_sums(int lane, double weight, double* pair_sums) const {
   for (size_t i = 0; i < arcs_.factors.size(); ++i)
     pair_sums[i] += weight * (arcs_.factors[i] * scratch_.pairs[i].values[lane]);
-}
-
-void load_nodes(const ChainScores& scores, const StrandGroup<kLanes>& group,
-                std::vector<Packed>& numbers, Packed& lengths) {
-  for (int l = 0; l < kLanes; ++l) lengths.values[l] = static_cast<double>(group.lengths[l]);
-  ensure_size(numbers, group.longest * scores.n_labels);
-  rows_to_lanes(lane_rows(group, 0, scores.nodes, scores.n_labels), numbers.data(),
-                group.longest * scores.n_labels);
 }
 
 }  // namespace hedgerow

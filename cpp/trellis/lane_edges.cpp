@@ -1,7 +1,6 @@
 #include "trellis/lane_edges.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "trellis/lane_loops.hpp"
 
@@ -204,20 +203,16 @@ struct EdgeKernels {
   void (*forward)(LaneEdgeScratch&, Stop&);
   void (*backward)(LaneEdgeScratch&, Stop&);
 };
-template <int kLabels>
-EdgeKernels edge_kernels() {
-  return {wide_clone<forward_edges<kLabels>>(), wide_clone<backward_edges<kLabels>>()};
-}
-
-template <class Numbers>
-void fit_size(Numbers& numbers, int64_t size) {
-  if (std::ssize(numbers) < size) numbers.resize(size);
+const EdgeKernels& edge_kernels(int n_labels) {
+  return kernels_for(n_labels, [](auto n) {
+    return EdgeKernels{wide_clone<forward_edges<n()>>(), wide_clone<backward_edges<n()>>()};
+  });
 }
 
 }  // namespace
 
 LaneEdges::LaneEdges(const ChainScores& scores, const ScaledArcs& arcs, const ChainPosteriors& out)
-    : scores_(scores), out_(out), pair_rows_(out, scores.n_labels) {
+    : LaneDriver(scores, out, scratch_) {
   scratch_.arcs = scores.arcs;
   scratch_.holes = arcs.holes;
   scratch_.need_sums = out.pair_sums != nullptr;
@@ -225,37 +220,24 @@ LaneEdges::LaneEdges(const ChainScores& scores, const ScaledArcs& arcs, const Ch
 }
 
 void LaneEdges::load() {
-  const int64_t n_labels = scores_.n_labels, n_pairs = n_labels * n_labels;
-  const int64_t longest = group_.longest;
-  scratch_.longest = longest;
-  load_nodes(scores_, group_, scratch_.factors, scratch_.lengths);
-  fit_size(scratch_.edges, longest * n_pairs);
-  rows_to_lanes(lane_rows(group_, 0, scores_.edges, n_pairs), scratch_.edges.data(),
-                longest * n_pairs);
-  if (out_.need_backward()) fit_size(scratch_.alphas, longest * n_labels);
+  const int64_t size = group_.longest * n_pairs();
+  ensure_size(scratch_.edges, size);
+  rows_to_lanes(lane_rows(group_, 0, scores_.edges, n_pairs()), scratch_.edges.data(), size);
   if (out_.mixing)
-    for (auto* gammas : {&scratch_.node_gammas, &scratch_.edge_gammas}) fit_size(*gammas, longest);
+    for (auto* gammas : {&scratch_.node_gammas, &scratch_.edge_gammas})
+      ensure_size(*gammas, group_.longest);
 }
 
-void LaneEdges::run(const StrandGroup<kLanes>& group, const int32_t* labels, Stop& stop) {
-  static const EdgeKernels kKernels[kMostLaneLabels] = {
-      edge_kernels<1>(), edge_kernels<2>(), edge_kernels<3>(), edge_kernels<4>(),
-      edge_kernels<5>(), edge_kernels<6>(), edge_kernels<7>(), edge_kernels<8>()};
-  const EdgeKernels& kernels = kKernels[scores_.n_labels - 1];
-  group_ = group;
-  load();
-  kernels.forward(scratch_, stop);
-  if (labels != nullptr) add_paths(labels);
-  if (!out_.need_backward()) return;
-  kernels.backward(scratch_, stop);
-  if (out_.marginals)
-    lanes_to_rows(scratch_.alphas.data(), lane_rows(group_, 0, out_.marginals, scores_.n_labels));
+void LaneEdges::forward(Stop& stop) { edge_kernels(scores_.n_labels).forward(scratch_, stop); }
+
+void LaneEdges::backward(Stop& stop) {
+  edge_kernels(scores_.n_labels).backward(scratch_, stop);
   if (pair_rows_.wanted()) write_pairs();
   if (out_.mixing) write_gammas();
 }
 
 void LaneEdges::write_pairs() {
-  const int64_t n_pairs = int64_t{scores_.n_labels} * scores_.n_labels;
+  const int64_t n_pairs = this->n_pairs();
   if (group_.longest > 0) std::fill_n(scratch_.edges.begin(), n_pairs, broadcast(0.0));
   if (out_.pairs) lanes_to_rows(scratch_.edges.data(), lane_rows(group_, 0, out_.pairs, n_pairs));
   if (!out_.patterns) return;
@@ -280,38 +262,12 @@ void LaneEdges::write_gammas() {
   if (out_.mixing->edge_gammas) write(scratch_.edge_gammas, out_.mixing->edge_gammas);
 }
 
-void LaneEdges::add_paths(const int32_t* labels) {
-  paths_ = {};
-  for (int64_t t = 0; t < group_.longest; ++t) {
-    double nodes[kLanes] = {}, arcs[kLanes] = {};
-    for (int l = 0; l < kLanes; ++l) {
-      if (t >= group_.lengths[l]) continue;
-      const int64_t position = group_.begins[l] + t;
-      nodes[l] = scores_.nodes[position * scores_.n_labels + labels[position]];
-      if (t > 0) arcs[l] = scores_.arc_score(position, labels[position - 1], labels[position]);
-    }
-    paths_.add(hedgerow::load(nodes));
-    paths_.add(hedgerow::load(arcs));
-  }
-}
-
-LaneTotals LaneEdges::totals(int lane) const {
-  LaneTotals totals;
-  totals.refused = !(scratch_.smallest.values[lane] >= kSmallest);
-  totals.shifts = scratch_.shifts.at(lane);
-  totals.paths = paths_.at(lane);
-  totals.log_scale.add(std::log(scratch_.last_sum.values[lane]));
-  totals.log_scale.add(scratch_.exponents.values[lane] * 0.6931471805599453);
-  return totals;
-}
-
 void LaneEdges::add_pair_sums(int lane, double weight, double* pair_sums) const {
-  for (int i = 0; i < scores_.n_labels * scores_.n_labels; ++i)
-    pair_sums[i] += weight * scratch_.pairs[i].values[lane];
+  for (int i = 0; i < n_pairs(); ++i) pair_sums[i] += weight * scratch_.pairs[i].values[lane];
 }
 
 void LaneEdges::add_pair_curvature(int lane, double weight, double* pair_curvature) const {
-  for (int i = 0; i < scores_.n_labels * scores_.n_labels; ++i)
+  for (int i = 0; i < n_pairs(); ++i)
     pair_curvature[i] += weight * scratch_.curvature[i].values[lane];
 }
 

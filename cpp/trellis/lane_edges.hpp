@@ -8,8 +8,8 @@
 #include "parallel.hpp"
 #include "simd.hpp"
 #include "trellis/chain.hpp"
-#include "trellis/lane_chain.hpp"
-#include "trellis/strands.hpp"
+#include "trellis/lane_driver.hpp"
+#include "trellis/scaled.hpp"
 
 namespace hedgerow {
 
@@ -25,35 +25,22 @@ struct LaneEdgeScratch : LaneScratch {
   Packed curvature[kMostLaneLabels * kMostLaneLabels];  // (K, K) of pairs
 };
 
-// Scratch memory of one thread.
-class LaneEdges {
+class LaneEdges final : public LaneDriver {
  public:
   // arcs: whether some are forbidden
   LaneEdges(const ChainScores& scores, const ScaledArcs& arcs, const ChainPosteriors& out);
 
-  // Computes what is wanted of a group, and writes all of it but the totals and sums. labels: (N,),
-  // null if no log-likelihoods are wanted
-  void run(const StrandGroup<kLanes>& group, const int32_t* labels, Stop& stop);
-
-  // Of a lane of the last group.
-  LaneTotals totals(int lane) const;
-  // Adds `weight` times the sum of the pair posteriors. pair_sums: (K, K)
-  void add_pair_sums(int lane, double weight, double* pair_sums) const;
-  // Likewise the curvature of pairs. pair_curvature: (K, K)
-  void add_pair_curvature(int lane, double weight, double* pair_curvature) const;
+  void add_pair_sums(int lane, double weight, double* pair_sums) const override;
+  void add_pair_curvature(int lane, double weight, double* pair_curvature) const override;
 
  private:
-  void load();
-  void add_paths(const int32_t* labels);
+  void load() override;
+  void forward(Stop& stop) override;
+  void backward(Stop& stop) override;
   void write_pairs();
   void write_gammas();
 
-  const ChainScores& scores_;
-  const ChainPosteriors& out_;
-  PairRows pair_rows_;
-  StrandGroup<kLanes> group_{};
   LaneEdgeScratch scratch_;
-  LaneSums paths_;  // scores of the labels
 };
 
 }  // namespace hedgerow

@@ -172,10 +172,11 @@ struct MixingKernels {
   void (*fill_afters)(MixingScratch&, Stop&);
   void (*fill_gammas)(MixingScratch&, Stop&);
 };
-template <int kLabels>
-MixingKernels mixing_kernels() {
-  return {wide_clone<fill_factors<kLabels>>(), wide_clone<fill_afters<kLabels>>(),
-          wide_clone<fill_gammas<kLabels>>()};
+const MixingKernels& mixing_kernels(int n_labels) {
+  return kernels_for(n_labels, [](auto n) {
+    return MixingKernels{wide_clone<fill_factors<n()>>(), wide_clone<fill_afters<n()>>(),
+                         wide_clone<fill_gammas<n()>>()};
+  });
 }
 
 void copy_lane(const std::vector<PackedFloats>& rows, int lane, int64_t length, float* out) {
@@ -213,10 +214,7 @@ void LaneMixing::load(const StrandGroup<kFloats>& group) {
 }
 
 void LaneMixing::run(const StrandGroup<kFloats>& group, Stop& stop) {
-  static const MixingKernels kKernels[kMostLaneLabels] = {
-      mixing_kernels<1>(), mixing_kernels<2>(), mixing_kernels<3>(), mixing_kernels<4>(),
-      mixing_kernels<5>(), mixing_kernels<6>(), mixing_kernels<7>(), mixing_kernels<8>()};
-  const MixingKernels& kernels = kKernels[scores_.n_labels - 1];
+  const MixingKernels& kernels = mixing_kernels(scores_.n_labels);
   load(group);
   kernels.fill_factors(scratch_);
   kernels.fill_afters(scratch_, stop);

@@ -67,12 +67,8 @@ HEDGEROW_INLINE void multiply_steps(ProductScratch& scratch, Stop& stop) {
 
 using ProductKernel = void (*)(ProductScratch&, Stop&);
 ProductKernel product_kernel(int n_labels) {
-  static const ProductKernel kKernels[kMostLaneLabels] = {
-      wide_clone<multiply_steps<1>>(), wide_clone<multiply_steps<2>>(),
-      wide_clone<multiply_steps<3>>(), wide_clone<multiply_steps<4>>(),
-      wide_clone<multiply_steps<5>>(), wide_clone<multiply_steps<6>>(),
-      wide_clone<multiply_steps<7>>(), wide_clone<multiply_steps<8>>()};
-  return kKernels[n_labels - 1];
+  return kernels_for(n_labels,
+                     [](auto n) -> ProductKernel { return wide_clone<multiply_steps<n()>>(); });
 }
 
 }  // namespace

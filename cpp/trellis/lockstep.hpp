@@ -64,8 +64,8 @@ inline constexpr double kLargestReached = 1e290;  // bound on beta_t * factor, w
 // Order of the calls for a group, after open():
 //   forward, t = 0, 1, ...:   fill_factors(t), forward(t). load_alpha(alpha_{t-1}) comes before the
 //                             first step; forward() leaves alpha_t loaded for the next.
-//   backward, t = T-1, ...:   fill_factors(t) (may be skipped if there are no edges and the factors
-//                             of the way forward were kept), begin_beta(t),
+//   backward, t = T-1, ...:   fill_factors(t), or load_edge_factors if the factors of the way
+//                             forward were kept, begin_beta(t),
 //                             reach_with_marginals(t), load_alpha(alpha_{t-1}) if posteriors of
 //                             terms are wanted, backward().
 //   backward without alphas:  fill_factors(t), begin_beta(t) with a norm of 1,
@@ -93,6 +93,15 @@ class Lockstep {
   Lanes edge_factor(int32_t arc) const {
     return edge_factors_.empty() ? broadcast(Semiring::kOne)
                                  : static_cast<Lanes>(edge_factors_[scores_.edge(arc)]);
+  }
+  // Those of all edges, (M + 1,), to be loaded on the way back in place of another fill_factors;
+  // none without edges.
+  int64_t n_edge_factors() const { return std::ssize(edge_factors_); }
+  void copy_edge_factors(Packed* out) const {
+    std::copy(edge_factors_.begin(), edge_factors_.end(), out);
+  }
+  void load_edge_factors(const Packed* factors) {
+    std::copy_n(factors, n_edge_factors(), edge_factors_.begin());
   }
   // What was subtracted from the score of every path at the position of the last fill_factors.
   Lanes shifts() const { return shifts_; }

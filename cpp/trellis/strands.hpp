@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
@@ -17,6 +20,16 @@ inline constexpr int kMostLaneLabels = 8;
 
 inline bool labels_fit_lanes(int n_labels) {
   return n_labels <= kMostLaneLabels && has_wide_registers();
+}
+
+// The kernels for a number of labels. make(K) returns those for K labels, an integral_constant; it
+// must be a lambda, of which each has a table of its own.
+template <class Make>
+const auto& kernels_for(int n_labels, Make make) {
+  static const auto kKernels = [&]<int... kBefore>(std::integer_sequence<int, kBefore...>) {
+    return std::array{make(std::integral_constant<int, kBefore + 1>())...};
+  }(std::make_integer_sequence<int, kMostLaneLabels>());
+  return kKernels[n_labels - 1];
 }
 
 // Scratch memory of a lane grows with its sequence: longer ones do not get one.

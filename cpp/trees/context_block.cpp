@@ -1,0 +1,97 @@
+#include "trees/context_block.hpp"
+
+#include <algorithm>
+
+#include "simd_float.hpp"
+
+namespace hedgerow {
+namespace {
+
+// out = weight * in, (n,). Loops here and below have no branch, so that the compiler can work on
+// several numbers at a time.
+HEDGEROW_CLONES void scale_numbers(const double* in, int64_t n, double weight,
+                                   float* HEDGEROW_RESTRICT out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(weight * in[i]);
+}
+
+// out[k, j] = weight * in[j, k], (n, n) both.
+HEDGEROW_CLONES void scale_transposed(const double* in, int n, double weight, float* out) {
+  const int whole = n / kLanes * kLanes;
+  for (int j = 0; j < whole; j += kLanes)
+    for (int k = 0; k < whole; k += kLanes) {
+      Lanes tile[kLanes];
+      for (int i = 0; i < kLanes; ++i) tile[i] = load(in + (j + i) * n + k) * broadcast(weight);
+      transpose(tile);
+      for (int i = 0; i < kLanes; ++i) store_as_floats(out + (k + i) * n + j, tile[i]);
+    }
+  for (int j = 0; j < n; ++j)
+    for (int k = j < whole ? whole : 0; k < n; ++k)
+      out[k * n + j] = static_cast<float>(weight * in[j * n + k]);
+}
+
+// numbers, between 0 and 1.
+HEDGEROW_CLONES void clip_probabilities(int64_t n, float* numbers) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float p = numbers[i];
+    numbers[i] = p < 0.0f ? 0.0f : (p > 1.0f ? 1.0f : p);
+  }
+}
+
+}  // namespace
+
+ContextBlock::ContextBlock(const Contexts& contexts)
+    : contexts_(contexts),
+      transposed_(contexts.are_pairs() && contexts.n_outputs() >= kFloats),
+      size_(std::max<int64_t>(1, kNumbers / contexts.n_edges())),
+      gradients_(size_ * contexts.n_edges()),
+      probabilities_(size_ * contexts.n_edges()) {}
+
+void ContextBlock::scale(const double* in, double weight, float* out) const {
+  if (transposed_)
+    scale_transposed(in, contexts_.n_outputs(), weight, out);
+  else
+    scale_numbers(in, contexts_.n_edges(), weight, out);
+}
+
+void ContextBlock::read(const EdgeDerivatives& derivatives, int64_t t, int64_t end) {
+  const int64_t n_edges = contexts_.n_edges();
+  const int n = contexts_.n_outputs();
+  const bool shared = derivatives.are_shared();
+  begin_ = t;
+  end_ = std::min(end, t + size_);
+  for (; t < end_; ++t) {
+    const int64_t at = (t - begin_) * n_edges;
+    if (derivatives.probabilities != nullptr)
+      scale(derivatives.probabilities + t * n_edges, 1.0, probabilities_.data() + at);
+    if (shared) continue;
+    scale(derivatives.gradients + t * n_edges, derivatives.weight(t), gradients_.data() + at);
+    if (derivatives.observed == nullptr || derivatives.observed[t] < 0) continue;
+    const int64_t edge = derivatives.observed[t];
+    gradients_[at + (transposed_ ? edge % n * n + edge / n : edge)] =
+        derivatives.observed_gradient(t, n_edges);
+  }
+  if (derivatives.probabilities != nullptr)
+    clip_probabilities((end_ - begin_) * n_edges, probabilities_.data());
+}
+
+const float* ContextBlock::copy(const std::vector<float>& numbers, int64_t t, bool is_first,
+                                int output, float* out, int& n) const {
+  const int32_t* edges = contexts_.edges(output).data();
+  const int n_contexts = contexts_.n_contexts(output), last = n_contexts - 1;
+  const float* from = numbers.data() + (t - begin_) * contexts_.n_edges();
+  if (transposed_) from += int64_t{output} * contexts_.n_outputs();
+  if (is_first)
+    std::fill_n(out, last, 0.0f);
+  else if (transposed_)
+    std::copy_n(from, last, out);
+  else
+    for (int c = 0; c < last; ++c) out[c] = from[edges[c]];
+  // The beginning is in the place of the edge of the output's number.
+  out[last] = !is_first ? 0.0f : transposed_ ? from[0] : from[edges[last]];
+  // What was written a moment ago is slow to read again.
+  const bool read_here = transposed_ && !is_first;
+  n = read_here ? last : n_contexts;
+  return read_here ? from : out;
+}
+
+}  // namespace hedgerow

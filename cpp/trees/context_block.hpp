@@ -1,0 +1,74 @@
+// Derivatives of a block of positions by edges, in single precision.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/contexts.hpp"
+
+namespace hedgerow {
+
+// Derivatives of the loss with respect to the scores of E edges, of some consecutive sequences.
+struct EdgeDerivatives {
+  int64_t first_position;  // of all positions
+  int64_t n_positions;
+  int64_t n_sequences;
+  const int64_t* offsets;       // (n_sequences + 1,) from 0
+  const double* gradients;      // (N, E)
+  const double* probabilities;  // (N, E); null: every example has the curvature of its position
+  const float* curvatures;      // (N,) that of an edge is this times p (1 - p)
+  // Where given, (N,): the gradients are expected counts, from which 1 is subtracted at the
+  // observed edge (-1: at none), and which are then multiplied by the weight of the position (null:
+  // 1).
+  const int32_t* observed = nullptr;
+  const double* weights = nullptr;
+  // (N,) of tree-shaped graphs, negative at roots, which take the place of first positions.
+  const int32_t* parents = nullptr;
+
+  double weight(int64_t t) const { return weights == nullptr ? 1.0 : weights[t]; }
+  // Whether the gradients are the probabilities themselves, but at the observed edge: those of the
+  // likelihood are, unless positions have weights.
+  bool are_shared() const {
+    return gradients == probabilities && observed != nullptr && weights == nullptr;
+  }
+  // That of the observed edge, where there is one.
+  float observed_gradient(int64_t t, int64_t n_edges) const {
+    return static_cast<float>(weight(t) * (gradients[t * n_edges + observed[t]] - 1.0));
+  }
+};
+
+// The contexts of an output lie side by side in it where that pays: of pairs of many labels.
+class ContextBlock {
+ public:
+  explicit ContextBlock(const Contexts& contexts);
+
+  bool holds(int64_t t) const { return t < end_; }
+  // Reads as many positions from t on as there is room for, but none from `end` on. Gradients that
+  // are shared are not read.
+  void read(const EdgeDerivatives& derivatives, int64_t t, int64_t end);
+
+  // The numbers of an output at a position, (n_contexts,) each: copies them to `out`, and returns
+  // where they are quickly read again, with `n` of them that may not be 0.
+  const float* copy_gradients(int64_t t, bool is_first, int output, float* out, int& n) const {
+    return copy(gradients_, t, is_first, output, out, n);
+  }
+  const float* copy_probabilities(int64_t t, bool is_first, int output, float* out, int& n) const {
+    return copy(probabilities_, t, is_first, output, out, n);
+  }
+
+ private:
+  static constexpr int64_t kNumbers = 1 << 12;  // they stay in the cache
+
+  void scale(const double* in, double weight, float* out) const;
+  const float* copy(const std::vector<float>& numbers, int64_t t, bool is_first, int output,
+                    float* out, int& n) const;
+
+  const Contexts& contexts_;
+  bool transposed_;                   // the labels before come last
+  int64_t size_;                      // how many positions there are at most
+  int64_t begin_ = 0, end_ = 0;       // of the part that is being added
+  std::vector<float> gradients_;      // (size, E)
+  std::vector<float> probabilities_;  // (size, E), between 0 and 1
+};
+
+}  // namespace hedgerow

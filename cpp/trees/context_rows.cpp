@@ -1,0 +1,126 @@
+#include "trees/context_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "simd.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr int64_t kRowsToRound = 256;  // by one thread
+
+// Whole units of the gradients and curvatures of n_rows rows, empty where there is no gradient; and
+// their sum, row by row. gradients: null where they are shared; probabilities: null where a row's
+// curvature is that of each context.
+HEDGEROW_CLONES void round_rows(const ContextRow* rows, const float* gradients,
+                                const float* probabilities, int64_t n_rows, int n_contexts,
+                                Units units, Sum* HEDGEROW_RESTRICT sums,
+                                Sum* HEDGEROW_RESTRICT totals) {
+  for (int64_t row = 0; row < n_rows; ++row, sums += n_contexts) {
+    const ContextRow& own = rows[row];
+    uint64_t total = 0;  // of sums, which are words
+    const auto round = [&](int c, float gradient, float curvature) {
+      const uint64_t kept = gradient != 0.0f ? ~uint64_t{0} : 0;
+      const uint64_t sum = kept & std::bit_cast<uint64_t>(units.round({0, gradient, curvature}));
+      sums[c] = std::bit_cast<Sum>(sum);
+      total += sum;
+    };
+    const auto curvature_at = [&](int c) {
+      return own.curvature * (probabilities[c] * (1.0f - probabilities[c]));
+    };
+    if (probabilities == nullptr) {
+      for (int c = 0; c < n_contexts; ++c) round(c, gradients[c], own.curvature);
+    } else if (gradients != nullptr) {
+      for (int c = 0; c < n_contexts; ++c) round(c, gradients[c], curvature_at(c));
+    } else {
+      for (int c = 0; c < n_contexts; ++c) round(c, probabilities[c], curvature_at(c));
+      if (own.observed >= 0) {
+        total -= std::bit_cast<uint64_t>(sums[own.observed]);
+        round(own.observed, own.observed_gradient, curvature_at(own.observed));
+      }
+    }
+    if (gradients != nullptr) gradients += n_contexts;
+    if (probabilities != nullptr) probabilities += n_contexts;
+    totals[row] = std::bit_cast<Sum>(total);
+  }
+}
+
+// by_context[c] += sums[row_of[t] * n + c] for all positions t.
+HEDGEROW_CLONES void add_rows(std::span<const int32_t> positions, const int32_t* row_of,
+                              const Sum* sums, int n, Sum* by_context) {
+  for (const int32_t t : positions) {
+    const Sum* row = sums + static_cast<int64_t>(row_of[t]) * n;
+    for (int c = 0; c < n; ++c) by_context[c] += row[c];
+  }
+}
+
+}  // namespace
+
+ContextRows::ContextRows(const ContextExamples& examples, int output,
+                         const std::shared_ptr<MemoryPool>& pool, int64_t n_positions, Crew& crew)
+    : contexts_(examples.contexts()),
+      output_(output),
+      n_contexts_(contexts_.n_contexts(output)),
+      has_probabilities_(examples.has_probabilities()),
+      rows_(examples.rows(output)),
+      probabilities_(examples.probabilities(output)),
+      row_of_(pool, n_positions),
+      units_(choose_units(examples.magnitudes(output))),
+      sums_(pool, rows_.size() * n_contexts_),
+      totals_(pool, rows_.size()) {
+  const std::span<const float> gradients = examples.gradients(output);
+  crew.share_pieces(n_rows(), kRowsToRound, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) row_of_[position(row)] = static_cast<int32_t>(row);
+    const int64_t at = begin * n_contexts_;
+    const auto from = [&](std::span<const float> numbers) {
+      return numbers.empty() ? nullptr : numbers.data() + at;
+    };
+    round_rows(rows_.data() + begin, from(gradients), from(probabilities_), end - begin,
+               n_contexts_, units_, sums_.data() + at, totals_.data() + begin);
+  });
+}
+
+void ContextRows::add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
+                         Sum* by_context) const {
+  if (std::ssize(contexts) == n_contexts_)
+    return add_rows(positions, row_of_.data(), sums_.data(), n_contexts_, by_context);
+  // Several at a time are added about as fast as one: where there are many, all are.
+  constexpr int kAtATime = 4;
+  if (std::ssize(contexts) * kAtATime > n_contexts_) {
+    std::vector<Sum> all(n_contexts_);
+    add_rows(positions, row_of_.data(), sums_.data(), n_contexts_, all.data());
+    for (const int32_t c : contexts) by_context[c] += all[c];
+    return;
+  }
+  for (const int32_t position : positions) {
+    const Sum* sums = sums_.data() + static_cast<int64_t>(row_of_[position]) * n_contexts_;
+    for (const int32_t c : contexts) by_context[c] += sums[c];
+  }
+}
+
+float ContextRows::joint_curvature(int32_t position, std::span<const int32_t> contexts) const {
+  const int64_t row = row_of_[position];
+  const float* probabilities = probabilities_.data() + row * n_contexts_;
+  std::array<float, 4> parts{};  // side by side, so that no sum waits for the last one
+  for (size_t i = 0; i < contexts.size(); ++i) parts[i & 3] += probabilities[contexts[i]];
+  const float p = std::min((parts[0] + parts[1]) + (parts[2] + parts[3]), 1.0f);
+  return rows_[row].curvature * (p * (1.0f - p));
+}
+
+void ContextRows::fill_bins(std::span<const int32_t> contexts, const Sum* by_context, int lag,
+                            std::span<Sum> bins) const {
+  std::fill(bins.begin(), bins.end(), Sum{});
+  for (const int32_t c : contexts) bins[contexts_.label(output_, c, lag)] += by_context[c];
+}
+
+std::vector<int32_t> ContextRows::select(std::span<const int32_t> contexts, int lag,
+                                         const uint8_t* is_left, bool wanted) const {
+  std::vector<int32_t> chosen;
+  for (const int32_t c : contexts)
+    if ((is_left[contexts_.label(output_, c, lag)] != 0) == wanted) chosen.push_back(c);
+  return chosen;
+}
+
+}  // namespace hedgerow

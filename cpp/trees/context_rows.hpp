@@ -1,0 +1,70 @@
+// Examples of one tree that may ask about labels before a position, while it grows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "crew.hpp"
+#include "memory_pool.hpp"
+#include "trees/context_examples.hpp"
+
+namespace hedgerow {
+
+// The examples of one tree in whole units, for sets of contexts, which are ascending numbers.
+class ContextRows {
+ public:
+  ContextRows(const ContextExamples& examples, int output, const std::shared_ptr<MemoryPool>& pool,
+              int64_t n_positions, Crew& crew);
+
+  const Units& units() const { return units_; }
+  int64_t n_rows() const { return std::ssize(rows_); }
+  int n_contexts() const { return n_contexts_; }
+  int n_lags() const { return contexts_.n_lags(); }
+  int n_labels() const { return contexts_.n_outputs(); }
+  bool has_probabilities() const { return has_probabilities_; }
+  int32_t position(int64_t row) const { return rows_[row].position; }
+
+  // What a position has in some contexts.
+  Sum sum(int32_t position, std::span<const int32_t> contexts) const {
+    const int64_t row = row_of_[position];
+    if (std::ssize(contexts) == n_contexts_) return totals_[row];
+    Sum total;
+    const Sum* sums = sums_.data() + row * n_contexts_;
+    for (const int32_t c : contexts) total += sums[c];
+    return total;
+  }
+  // Adds what positions have in each of some contexts to by_context (n_contexts,).
+  void add_to(std::span<const int32_t> positions, std::span<const int32_t> contexts,
+              Sum* by_context) const;
+  // The curvature of a position where a step is the same in some contexts: those of probability
+  // p_1 ... p_n together have the probability p = p_1 + ... + p_n, and the position's curvature
+  // times p (1 - p). That is less than the sum of what each of them has.
+  float joint_curvature(int32_t position, std::span<const int32_t> contexts) const;
+  // The same of all contexts.
+  float joint_curvature(int32_t position) const {
+    const ContextRow& row = rows_[row_of_[position]];
+    return row.curvature * (row.probability * (1.0f - row.probability));
+  }
+  // Adds up the sums of contexts by the label that is lag + 1 positions before: bins (K + 1,).
+  void fill_bins(std::span<const int32_t> contexts, const Sum* by_context, int lag,
+                 std::span<Sum> bins) const;
+  // Of some contexts those whose label of a lag is among the bins; `is_left` (256,).
+  std::vector<int32_t> select(std::span<const int32_t> contexts, int lag, const uint8_t* is_left,
+                              bool wanted) const;
+
+ private:
+  const Contexts& contexts_;
+  int output_;
+  int n_contexts_;
+  bool has_probabilities_;
+  std::span<const ContextRow> rows_;
+  std::span<const float> probabilities_;
+  PooledArray<int32_t> row_of_;  // (N,) by position; not filled where there is none
+  Units units_;
+  PooledArray<Sum> sums_;    // (n_rows, n_contexts); empty where there is no gradient
+  PooledArray<Sum> totals_;  // (n_rows,) of all contexts
+};
+
+}  // namespace hedgerow
