@@ -4,7 +4,8 @@
 
 The tasks are ``deprel``, the relation of a word to its head by words, lemmas and parts of speech,
 and ``upos``, its part of speech by words alone. All models of a task see the same attributes, those
-of the head among them; they differ only in which labels depend on each other: none
+of the head among them, and with ``--relatives`` of children and siblings; they differ only in which
+labels depend on each other: none
 (``independent``), neighbours in the sentence (``chain``, ``chain 2`` of order 2), or words and
 their heads (``tree``, ``tree 2``). A line of JSON is printed for each model as it is done. With
 ``--folder`` predictions are kept there, and each model is compared with the chain: McNemar's test
@@ -16,10 +17,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,10 +74,8 @@ def word_at(sentence: Sentence, place: int) -> Word:
 
 def shape_of(form: str) -> str:
     """``Aa-0`` for ``Lyon-12``."""
-    kinds = (
-        "A" if c.isupper() else "a" if c.isalpha() else "0" if c.isdigit() else c for c in form
-    )
-    return "".join(kind for kind, _ in groupby(kinds))
+    kinds = re.sub(r"\d", "0", re.sub(r"[^\W\dA-Z_]", "a", re.sub(r"[A-Z]", "A", form)))
+    return re.sub(r"(.)\1+", r"\1", kinds)
 
 
 def place_attributes(sentence: Sentence, at: int, children: list[list[int]]) -> Iterator[str]:
@@ -96,8 +95,8 @@ def place_attributes(sentence: Sentence, at: int, children: list[list[int]]) -> 
     yield f"children={min(n_left, 4)}+{min(len(children[at]) - n_left, 4)}"
 
 
-def deprel_attributes(sentence: Sentence, at: int, children: list[list[int]]) -> Iterator[str]:
-    """Words, lemmas and parts of speech of a word, its head, its neighbours and its children."""
+def deprel_attributes(sentence: Sentence, at: int) -> Iterator[str]:
+    """Words, lemmas and parts of speech of a word, its head and its neighbours."""
     word, head = sentence[at], word_at(sentence, sentence[at].head)
     side = "right" if at > word.head else "left"
     for name, one in (("", word), ("head:", head)):
@@ -114,17 +113,10 @@ def deprel_attributes(sentence: Sentence, at: int, children: list[list[int]]) ->
     yield f"lemma/head={word.lemma}/{head.upos}/{side}"
     yield f"upos/head:lemma={word.upos}/{head.lemma}/{side}"
     yield f"suffix={word.form[-3:].lower()}"
-    for child in children[at]:
-        yield f"child:upos={sentence[child].upos}/{child > at}"
-        yield f"child:lemma={sentence[child].lemma}"
-    if word.head >= 0:
-        for sibling in children[word.head]:
-            if sibling != at:
-                yield f"sibling:upos={sentence[sibling].upos}/{sibling > at}"
 
 
-def upos_attributes(sentence: Sentence, at: int, children: list[list[int]]) -> Iterator[str]:
-    """Forms, shapes, prefixes and suffixes of a word, its head, its neighbours and its children."""
+def upos_attributes(sentence: Sentence, at: int) -> Iterator[str]:
+    """Forms, shapes, prefixes and suffixes of a word, its head and its neighbours."""
     form, head = sentence[at].form, word_at(sentence, sentence[at].head).form
     for name, one in (("", form), ("head:", head)):
         yield f"{name}form={one}"
@@ -139,21 +131,41 @@ def upos_attributes(sentence: Sentence, at: int, children: list[list[int]]) -> I
         yield f"shape{offset:+d}={shape_of(word_at(sentence, at + offset).form)}"
         yield f"suffix{offset:+d}={word_at(sentence, at + offset).form[-3:].lower()}"
     yield f"first={at == 0}"
-    for child in children[at]:
-        yield f"child={sentence[child].form.lower()}"
+
+
+def relative_attributes(
+    sentence: Sentence, at: int, children: list[list[int]], task: str
+) -> Iterator[str]:
+    """Children and siblings: parts of speech and lemmas, or forms where these are the labels."""
+    head = sentence[at].head
+    relatives = {"child": children[at], "sibling": children[head] if head >= 0 else []}
+    for name, places in relatives.items():
+        for place in places:
+            word, side = sentence[place], "right" if place > at else "left"
+            if place == at:
+                continue
+            if task == "upos":
+                yield f"{name}={word.form.lower()}/{side}"
+            else:
+                yield f"{name}:upos={word.upos}/{side}"
+                yield f"{name}:lemma={word.lemma}"
 
 
 ATTRIBUTES = {"deprel": deprel_attributes, "upos": upos_attributes}
 
 
-def describe(task: str, sentence: Sentence) -> list[list[str]]:
+def describe(task: str, sentence: Sentence, relatives: bool) -> list[list[str]]:
     """Names of the attributes of each word."""
     children: list[list[int]] = [[] for _ in sentence]
     for at, word in enumerate(sentence):
         if word.head >= 0:
             children[word.head].append(at)
     return [
-        [*ATTRIBUTES[task](sentence, at, children), *place_attributes(sentence, at, children)]
+        [
+            *ATTRIBUTES[task](sentence, at),
+            *place_attributes(sentence, at, children),
+            *(relative_attributes(sentence, at, children, task) if relatives else ()),
+        ]
         for at in range(len(sentence))
     ]
 
@@ -178,7 +190,9 @@ def read_part(options: argparse.Namespace, name: str) -> Part:
     return Part(
         [
             [[known.setdefault(a, a) for a in attributes] for attributes in described]
-            for described in (describe(options.task, sentence) for sentence in sentences)
+            for described in (
+                describe(options.task, sentence, options.relatives) for sentence in sentences
+            )
         ],
         [[getattr(word, options.task) for word in sentence] for sentence in sentences],
         [np.array([word.head for word in sentence], np.int32) for sentence in sentences],
@@ -215,6 +229,7 @@ def measure(
         "task": options.task,
         "model": model,
         "graph": graph,
+        "relatives": options.relatives,
         "dev_accuracy": share_right(dev.y, crf.predict(dev.X, **dev.graph(graph))),
         "test_accuracy": share_right(test.y, predicted),
         "train_seconds": seconds,
@@ -274,6 +289,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder with ud_english_ewt/")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--graphs", nargs="+", choices=GRAPHS, default=list(GRAPHS))
+    parser.add_argument("--relatives", action="store_true", help="children and siblings too")
     parser.add_argument("--folder", type=Path, help="where predictions are kept and found")
     parser.add_argument("--jobs", type=int, help="threads; all cores unless given")
     parser.add_argument("--sentences", type=int, help="training sentences; all unless given")

@@ -267,7 +267,7 @@ DOCUMENT_GROUPS: dict[str, Callable[[Repetitions, int, int], Iterator[str]]] = {
     group.__name__: group for group in (repetition, topic)
 }
 ENTITY_GROUPS = (
-    *("words", "shapes", "affixes", "letters", "pairs", "tags", "surroundings", "position"),
+    *("words", "shapes", "affixes", "letters", "pairs", "surroundings", "position"),
     *DOCUMENT_GROUPS,
 )
 CHUNK_GROUPS = ("words", "shapes", "affixes", "pairs", "tag_sequences", "word_tags")
