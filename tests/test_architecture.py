@@ -15,7 +15,7 @@ LAYERS = """
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
     sequences state suggestions tables threads version
   / description encode lbfgs lock named_parameters pivot seen_groups
-  / files labels metrics trees
+  / files labels metrics relational trees
   / linear preprocessing scorers trellis weighting
   / decoding explain inspection model_selection stats
   / objectives persist potentials
