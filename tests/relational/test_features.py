@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from hedgerow import LinearCRF, ModelFileError, TreeCRF
 from hedgerow.relational import At, Atoms, RelationalFeatures
+from hedgerow.relational.joins import Joiner
 
 SESSIONS = Atoms(
     [
@@ -223,6 +224,23 @@ def test_a_fit_that_fails_leaves_the_queries_as_they_were():
     before = list(features.transform(SESSIONS))
     with pytest.raises(ValueError, match="max_queries is 1"):
         features.set_params(max_queries=1).fit(SESSIONS)
+    assert list(features.transform(SESSIONS)) == before
+
+
+def test_ctrl_c_leaves_the_queries_as_they_were(monkeypatch):
+    features = fitted()
+    before, calls = list(features.transform(SESSIONS)), []
+    join = Joiner.join
+
+    def press(*arguments):
+        calls.append(arguments)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return join(*arguments)
+
+    monkeypatch.setattr(Joiner, "join", press)
+    with pytest.raises(KeyboardInterrupt):
+        features.set_params(depth=3).fit(SESSIONS)
     assert list(features.transform(SESSIONS)) == before
 
 

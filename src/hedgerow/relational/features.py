@@ -308,7 +308,8 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
 def _number_by_appearance(search: Search) -> tuple[Entries, NDArray[np.int64]]:
     """Number queries in the order in which they first hold; and at how many positions they do."""
     entries = search.entries
-    _, first = np.unique(entries.queries, return_index=True)
+    first = np.empty(search.n_queries, np.int64)
+    first[entries.queries[::-1]] = np.arange(len(entries.queries))[::-1]  # the last one stays
     numbers = np.empty(search.n_queries + 1, np.int64)
     numbers[np.argsort(first)] = np.arange(search.n_queries)
     numbers[-1] = -1  # which is what instances have that are no queries

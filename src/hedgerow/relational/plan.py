@@ -17,9 +17,9 @@ __all__ = [
     "Entries",
     "Step",
     "Table",
-    "concatenate_entries",
     "entries_of",
     "follow",
+    "merge_entries",
     "queries_of",
     "walk",
 ]
@@ -41,6 +41,11 @@ class Entries(NamedTuple):
     positions: Ids
     queries: NDArray[np.int64]
     ranks: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Entries:
+        """No entries."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(eq=False)
@@ -144,7 +149,7 @@ def queries_of(steps: list[Step]) -> Iterator[tuple[int, Shape, list[str]]]:
 def follow(steps: list[Step], database: Database, max_bindings: int) -> Entries:
     """Where the queries of a plan hold."""
     joiner = Joiner(database, max_bindings)
-    found: list[Entries] = []
+    found = [Entries.none()]
     stack = [(Table.start(database), step) for step in reversed(steps)]
     while stack:
         before, step = stack.pop()
@@ -155,7 +160,7 @@ def follow(steps: list[Step], database: Database, max_bindings: int) -> Entries:
         if len(table.bindings.positions):
             found.append(entries_of(table.pairs()[0], step, database))
             stack += [(table, refinement) for refinement in reversed(step.steps)]
-    return concatenate_entries(found)
+    return merge_entries(found, database.n_positions)
 
 
 def entries_of(pairs: Bindings, step: Step, database: Database) -> Entries:
@@ -170,13 +175,21 @@ def entries_of(pairs: Bindings, step: Step, database: Database) -> Entries:
     return Entries(rows.positions, queries, np.iinfo(np.int64).max // 2 + queries)
 
 
-def concatenate_entries(found: list[Entries]) -> Entries:
-    """All entries, by position and rank."""
-    if not found:
-        return Entries(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64))
-    positions, queries, ranks = (np.concatenate(columns) for columns in zip(*found, strict=True))
-    order = np.lexsort([queries, ranks, positions])
-    return Entries(positions[order], queries[order], ranks[order])
+def merge_entries(found: list[Entries], n_positions: int) -> Entries:
+    """All entries, by position and rank; each part is in the order of positions."""
+    counts = np.zeros(n_positions, np.int64)
+    for part in found:
+        counts += np.bincount(part.positions, minlength=n_positions)
+    merged = []
+    for begin, end in cut_by_position(np.arange(n_positions, dtype=np.int32), counts):
+        rows = [slice(*np.searchsorted(part.positions, [begin, end])) for part in found]
+        columns = zip(
+            *([c[r] for c in part] for part, r in zip(found, rows, strict=True)), strict=True
+        )
+        positions, queries, ranks = map(np.concatenate, columns)
+        order = np.lexsort([queries, ranks, positions])
+        merged.append((positions[order], queries[order], ranks[order]))
+    return Entries(*map(np.concatenate, zip(*merged, strict=True)))
 
 
 def _find_constants(step: Step, database: Database) -> dict[tuple[int, ...], int]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.counting import count_of
 from hedgerow.relational.database import Database
 from hedgerow.relational.joins import Joiner
-from hedgerow.relational.plan import Entries, Step, Table, concatenate_entries, entries_of
+from hedgerow.relational.plan import Entries, Step, Table, entries_of, merge_entries
 from hedgerow.relational.query import name_query
 from hedgerow.relational.refinement import Language
 from hedgerow.relational.shape import Literal, Shape
@@ -64,10 +64,10 @@ class Search:
             set()
         )  # of canonical shapes whose instances are queries already
         self._counts: dict[int, int] = {}  # queries by number of literals
-        self._found: list[Entries] = []
+        self._found = [Entries.none()]
         self._text_order = _rank_texts(database.constants)
         self._refine(Shape(), Table.start(database), self.steps)
-        self.entries = concatenate_entries(self._found)
+        self.entries = merge_entries(self._found, database.n_positions)
 
     def _refine(self, shape: Shape, table: Table, steps: list[Step]) -> None:
         for refined in self._language.refine(shape):
