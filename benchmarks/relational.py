@@ -176,7 +176,7 @@ def measure_deprel(options: argparse.Namespace) -> Iterator[common.Record]:
                         (test, around.transform(X_test)),
                     )
                 )
-            crf: Any = LinearCRF(n_jobs=1, max_iter=100, tol=1e-4)
+            crf: Any = LinearCRF(n_jobs=1, max_iter=100, tol=0)
             if not linear:
                 crf = TreeCRF(window=2, n_rounds=options.rounds, n_jobs=1)
             with common.Stopwatch() as training:

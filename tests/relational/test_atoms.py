@@ -117,7 +117,7 @@ def test_choosing():
         (
             lambda: LinearCRF().fit(X, ["ab", "abc"]),
             TypeError,
-            r"X\[0\] is an? AtomSequence, which holds facts; turn them into attributes first",
+            r"X\[0\] is an AtomSequence, which holds facts; turn them into attributes first",
         ),
     ],
 )

@@ -191,4 +191,4 @@ def _empty(where: str) -> ValueError:
 
 def _a(value: Any) -> str:
     name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
