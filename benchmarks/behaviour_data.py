@@ -220,6 +220,18 @@ def items(seed: int) -> Data:
     return replace(data, X=X)
 
 
+def facts(seed: int) -> Data:
+    """Queries about words that are the same, found in the data to train on."""
+    from hedgerow.relational import RelationalFeatures  # versions before 0.1 do not have it
+
+    def atoms(data: Data) -> list[Any]:
+        return [[[("word", at["word"]), (str(at["is"]),)] for at in row] for row in data.X]
+
+    features = RelationalFeatures(["word(+t,+-w)", "word(+t,#w)"], window=1, min_count=2)
+    data = dicts(seed)
+    return replace(data, X=list(features.fit(atoms(dicts(0))).transform(atoms(data))))
+
+
 def one_long(seed: int) -> Data:
     """One sequence, which is a flat array without groups, and a label for each row."""
     data = flat(seed)
@@ -272,6 +284,7 @@ DATA: dict[str, Callable[[int], Data]] = {
         matrices,
         dicts,
         items,
+        facts,
         one_long,
         tall,
         wide,

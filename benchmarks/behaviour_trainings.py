@@ -201,6 +201,7 @@ BOTH: list[tuple[str, dict[str, Any]]] = [
     ("dicts", {}),
     ("dicts", {"order": 2, "objective": "pointwise"}),
     ("items", {"order": 2}),
+    ("facts", {}),
     ("letters", {"n_jobs": 1}),
     ("letters", {"n_jobs": 2}),
     ("letters", {"n_jobs": 3}),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -20,6 +21,7 @@ import common
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.labels import Patterns
 from hedgerow.labels.automaton import Automaton
+from hedgerow.relational import Atoms, RelationalFeatures
 from hedgerow.trellis import AutomatonChain, Chain, Scores, forward_backward, viterbi
 
 
@@ -52,6 +54,12 @@ def main() -> None:
     labels = rng.integers(0, 30, (400, 500)).tolist()
     numbers = rng.normal(size=(200, 1000, 40)).astype(np.float32)
     states = rng.integers(0, 3, (200, 1000))
+    facts = Atoms.from_tables(
+        pd.DataFrame(
+            rng.integers(0, 10_000, (250_000, 4)).astype(str), columns=list("abcd")
+        ).assign(sequence=np.arange(250_000) // 100),
+        sequence="sequence",
+    )
     automaton = Automaton.build(300, Patterns.pairs(300))
     chain, two = Chain(300), np.array([0, 50_000, 100_000])
     over_automaton = Scores(
@@ -76,6 +84,9 @@ def main() -> None:
         "fit_trees_accuracy": lambda n: TreeCRF(
             objective="accuracy", warm_rounds=0, order=2, n_jobs=n
         ).fit(numbers, states),
+        "relational_features": lambda n: RelationalFeatures(
+            [f"{name}(+t,+-c)" for name in "abcd"], window=1, depth=3, min_count=2
+        ).fit(facts),
         "fit_trees_attributes": lambda n: TreeCRF(n_jobs=n).fit(words, labels),
     }
     worst: dict[str, float | None] = {}

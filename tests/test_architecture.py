@@ -13,9 +13,9 @@ ROOT = Path(hedgerow.__file__).parent
 LAYERS = """
     counting notebook shared_parameters
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
-    sequences state suggestions tables threads version
+    raw_data sequences state suggestions tables threads version
   / ancestors description encode lbfgs lock named_parameters pivot seen_groups
-  / files labels metrics trees
+  / files labels metrics relational trees
   / base_scores base_sequences linear preprocessing scorers trellis weighting
   / decoding explain inspection model_selection stats
   / objectives persist potentials

@@ -8,8 +8,8 @@ import pytest
 import hedgerow
 
 MODULES = """
-    datasets files inspection metrics model_selection objectives plots preprocessing report scorers
-    stats trellis
+    datasets files inspection metrics model_selection objectives plots preprocessing relational
+    report scorers stats trellis
 """
 
 

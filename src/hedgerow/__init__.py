@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hedgerow import objectives as objectives
     from hedgerow import plots as plots
     from hedgerow import preprocessing as preprocessing
+    from hedgerow import relational as relational
     from hedgerow import report as report
     from hedgerow import scorers as scorers
     from hedgerow import stats as stats
@@ -51,6 +52,7 @@ _MODULES = (
     "objectives",
     "plots",
     "preprocessing",
+    "relational",
     "report",
     "scorers",
     "stats",

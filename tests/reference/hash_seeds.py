@@ -8,6 +8,7 @@ import numpy as np
 
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 from hedgerow.metrics import label_scores
+from hedgerow.relational import RelationalFeatures
 from hedgerow.report import write_report
 
 WORDS = [f"w{number}" for number in range(30)]
@@ -45,6 +46,9 @@ def forms(X):
         "sets": X,
         "frozensets": [[frozenset(words) for words in x] for x in X],
         "sets in dicts": [[{"words": words, "n": len(words)} for words in x] for x in X],
+        "facts": RelationalFeatures().fit_transform(
+            [[{("word", word) for word in words} for words in x] for x in X]
+        ),
         "dicts": [[dict.fromkeys(sorted(words), 1.0) for words in x] for x in X],
     }
 

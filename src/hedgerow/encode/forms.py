@@ -95,7 +95,10 @@ def form_of(sequence: Any, where: str) -> Form:
     elif is_sparse(sequence):
         form = "sparse"
     else:
-        raise TypeError(f"{where} is {_a(sequence)}, not a sequence; {EXPECTED}")
+        # What has a way of its own to become attributes says so.
+        own_way = getattr(sequence, "how_to_encode", None)
+        why = f"not a sequence; {EXPECTED}" if own_way is None else own_way
+        raise TypeError(f"{where} is {_a(sequence)}, {why}")
     check_two_dimensional(sequence, where)
     if sequence.shape[0] == 0:
         raise _empty(where)
@@ -188,4 +191,4 @@ def _empty(where: str) -> ValueError:
 
 def _a(value: Any) -> str:
     name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

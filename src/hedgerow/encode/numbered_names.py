@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, overload
 
@@ -39,6 +40,34 @@ class NumberedNames(Sequence[Names], LazyAttributes):
     def __init__(self, sequences: list[Any], after: NumberedNames | None = None) -> None:
         self._index: _core.StringIndex = _core.StringIndex() if after is None else after._index
         self._items = read_items(sequences, self._index, grow=True)
+
+    @classmethod
+    def from_numbers(
+        cls,
+        names: list[str],
+        offsets: NDArray[np.int64],
+        indptr: NDArray[np.int64],
+        numbers: NDArray[np.int32],
+    ) -> NumberedNames:
+        """Names that are numbered already.
+
+        Parameters
+        ----------
+        names : list of str
+            Distinct names, by number.
+        offsets : (S + 1,) int64
+            Where the sequences begin and end, among the positions.
+        indptr : (N + 1,) int64
+            Where the numbers of each position begin and end.
+        numbers : int32
+            Numbers of the names of the first position, then of the next, and so on.
+        """
+        made = cls([])
+        for name in names:
+            made._index.add(name)
+        rows = SparseRows(indptr, numbers, None, len(names))
+        made._items = replace(made._items, offsets=offsets, sparse=rows)
+        return made
 
     @classmethod
     def joined(cls, parts: Sequence[NumberedNames]) -> NumberedNames:

@@ -1,0 +1,73 @@
+"""Relations between values: which command of a shell session repeats the file of another one.
+
+Every session has files of its own, so that no name of a file says anything: what counts is whether
+two names are the same. Attributes such as ``ls=report.tex`` cannot tell; queries with a variable,
+``ls(X) & previous: cd(X)``, can.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+
+from hedgerow import LinearCRF, TreeCRF
+from hedgerow.relational import Atoms, RelationalFeatures
+
+COMMANDS = ("cd", "ls", "mv", "tex")
+
+
+def draw_sessions(
+    n_sessions: int, first: int, rng: np.random.Generator
+) -> tuple[Atoms, list[list[str]]]:
+    """Sessions of 15 commands, and whose file each command has: of which one before, if of any."""
+    sequences, labels = [], []
+    for session in range(first, first + n_sessions):
+        files: list[str] = []
+        for number in range(15):
+            before = int(rng.integers(0, 3))
+            is_old = 0 < before <= len(files)
+            files.append(files[-before] if is_old else f"file {number} of {session}")
+        sequences.append([[(str(rng.choice(COMMANDS)), file)] for file in files])
+        labels.append(
+            [
+                "1 before"
+                if file in files[max(t - 1, 0) : t]
+                else "2 before"
+                if file in files[max(t - 2, 0) : t]
+                else "other"
+                for t, file in enumerate(files)
+            ]
+        )
+    return Atoms(sequences), labels
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    X, y = draw_sessions(100, 0, rng)
+    X_test, y_test = draw_sessions(100, 1000, rng)
+    labels, counts = np.unique(np.concatenate(y_test), return_counts=True)
+    print(X)
+    print(
+        f"{counts.max() / counts.sum():.1%} have the most frequent label, {labels[counts.argmax()]}"
+    )
+
+    flat = RelationalFeatures(window=2)  # constants only
+    modes = [f"{command}(+t,+-file)" for command in COMMANDS]
+    relational = RelationalFeatures(modes, window=2, min_count=5)
+    for crf in (LinearCRF(), TreeCRF(n_rounds=40, n_jobs=1)):
+        for name, features in (("constants", flat), ("variables", relational)):
+            model = make_pipeline(features, crf).fit(X, y)
+            score = model.score(X_test, y_test)
+            print(f"{type(crf).__name__}, queries with {name}: {score:.1%} of the labels right")
+
+    print("\nThe most important queries:\n")
+    table = relational.importances(model[-1])
+    for words, importance in list(zip(table["words"], table["importance"], strict=True))[:6]:
+        print(f"{importance:8.1f}  {words}")
+
+    print("\nWhy has the fourth command of a new session its label?\n")
+    print(model[-1].explain(relational.transform(X_test)[0], 3))
+
+
+if __name__ == "__main__":
+    main()

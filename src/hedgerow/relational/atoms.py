@@ -1,0 +1,239 @@
+"""Atoms: sequences whose positions are sets of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.counting import count_of
+from hedgerow.encode.flat_labels import flatten_labels
+from hedgerow.relational.database import Database
+from hedgerow.relational.fact_reader import FactReader, Place
+from hedgerow.relational.fact_tables import read_tables
+
+__all__ = ["AtomSequence", "Atoms"]
+
+
+class AtomSequence:
+    """One sequence of `Atoms`, which lists of sequences are made of: of folds, for example."""
+
+    how_to_encode = (
+        "which holds facts; turn them into attributes first: "
+        "make_pipeline(RelationalFeatures(...), TreeCRF())"
+    )
+
+    def __init__(self, atoms: Atoms, number: int) -> None:
+        self.atoms = atoms
+        self.number = number
+
+    def __len__(self) -> int:
+        offsets = self.atoms.database.offsets
+        return int(offsets[self.number + 1] - offsets[self.number])
+
+    def __repr__(self) -> str:
+        return f"sequence {self.number} of {self.atoms!r}"
+
+
+class Atoms(Sequence[AtomSequence]):
+    """Sequences whose positions are sets of facts, and what is known besides.
+
+    A fact is an atom: a predicate and its arguments, ``("ls", "report.tex")``. At a position it
+    says something about that position, which is its first argument in queries: ``ls(T, X)``.
+
+    Parameters
+    ----------
+    sequences : list of lists
+        For each position a list or a set of atoms: tuples of a predicate, a string, and its
+        arguments, strings or numbers. ``At(2)`` as an argument is a position of the same sequence,
+        so that ``("head", At(2))`` is a link.
+    background : list of atoms
+        Facts without a position that hold in all sequences: ``("ext", "report.tex", "tex")``.
+    per_sequence : list of lists of atoms, optional
+        Facts of each sequence, which hold in it alone. They may name positions too:
+        ``("near", At(0), At(3))``.
+
+    Notes
+    -----
+    Constants are compared as text: 3, 3.0 and "3" are the same. Facts are sets: what is said twice
+    counts once.
+
+    Examples
+    --------
+    >>> from hedgerow.relational import Atoms
+    >>> X = Atoms(
+    ...     [[{("cd", "thesis")}, {("ls", "thesis")}], [{("ls", "music")}]],
+    ...     background=[("owner", "thesis", "ann"), ("owner", "music", "bob")],
+    ... )
+    >>> X
+    Atoms: 2 sequences, 3 positions, 5 facts: cd/2, ls/2, owner/2
+    """
+
+    database: Database
+
+    def __init__(
+        self,
+        sequences: Iterable[Any],
+        *,
+        background: Iterable[Any] = (),
+        per_sequence: Iterable[Any] | None = None,
+    ) -> None:
+        self.database = _read_atoms(sequences, background, per_sequence)
+
+    @classmethod
+    def from_database(cls, database: Database) -> Atoms:
+        """Wrap facts that are arrays already."""
+        atoms = cls.__new__(cls)
+        atoms.database = database
+        return atoms
+
+    @classmethod
+    def from_tables(
+        cls,
+        events: Any,
+        tables: Mapping[str, Any] | None = None,
+        *,
+        sequence: str | None = None,
+        key: str | None = None,
+        references: Iterable[str] = (),
+    ) -> Atoms:
+        """Read tables: one of events, which are the positions, and tables of facts about them.
+
+        Parameters
+        ----------
+        events : DataFrame
+            One row for each position, in order; the rows of a sequence stand together. Every
+            column is a predicate: the value 3 of column ``size`` is the fact ``size(T, 3)``.
+        tables : dict of DataFrames, optional
+            Facts by predicate, one in each row; columns are its arguments, in their order.
+        sequence : str, optional
+            The column of events that says which sequence a row belongs to; without it they are
+            one sequence. In other tables, a column of this name says in which sequence a fact
+            holds, and is no argument.
+        key : str, optional
+            The column of events that identifies them. In other tables, values of a column of this
+            name stand for positions.
+        references : list of str
+            Further columns, of any table, whose values are keys of events: links between
+            positions. If several sequences have the same keys, other tables that name them need
+            the column `sequence` too.
+
+        Notes
+        -----
+        A row of `tables` that has a missing value is no fact, and a missing value of `events`
+        neither. Frames may be of pandas, polars, or Arrow tables.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from hedgerow.relational import Atoms
+        >>> events = pd.DataFrame({"day": [1, 1, 2], "ls": ["a.tex", "b.mp3", "a.tex"]})
+        >>> files = pd.DataFrame({"file": ["a.tex", "b.mp3"], "ending": ["tex", "mp3"]})
+        >>> Atoms.from_tables(events, {"ext": files}, sequence="day")
+        Atoms: 2 sequences, 3 positions, 5 facts: ls/2, ext/2
+        """
+        return cls.from_database(
+            read_tables(events, tables or {}, sequence, key, tuple(references))
+        )
+
+    @classmethod
+    def of(cls, X: Any) -> Atoms:
+        """Atoms as they are; a list of their sequences; or sequences without a background."""
+        if isinstance(X, Atoms):
+            return X
+        sequences = list(X) if isinstance(X, Iterable) and not isinstance(X, str | Mapping) else X
+        if not isinstance(sequences, list):
+            raise TypeError(
+                f"X is of type {type(X).__name__}; expected Atoms, or a list of sequences whose "
+                "positions are sets or lists of atoms"
+            )
+        if not any(isinstance(each, AtomSequence) for each in sequences):
+            return cls(sequences)
+        ours = [each for each in sequences if isinstance(each, AtomSequence)]
+        whole = ours[0].atoms
+        if len(ours) < len(sequences) or any(each.atoms is not whole for each in ours):
+            raise ValueError(
+                "X mixes sequences of several Atoms, whose backgrounds may differ; make one Atoms "
+                "of all sequences"
+            )
+        return whole[np.array([each.number for each in ours], np.int64)]
+
+    def cut(self, column: Any) -> list[NDArray[Any]]:
+        """Cut a column with one value for each position, labels of a table, into sequences.
+
+        Examples
+        --------
+        >>> [part.tolist() for part in Atoms([[[], []], [[]]]).cut(["a", "b", "c"])]
+        [['a', 'b'], ['c']]
+        """
+        values, _ = flatten_labels(column)
+        n_positions = self.database.n_positions
+        if len(values) != n_positions:
+            raise ValueError(
+                f"the column has {len(values)} values, but there are {n_positions} positions; pass "
+                "one value for every position"
+            )
+        return np.split(values, self.database.offsets[1:-1])
+
+    def __len__(self) -> int:
+        return self.database.n_sequences
+
+    @overload
+    def __getitem__(self, which: int) -> AtomSequence: ...
+    @overload
+    def __getitem__(self, which: slice | NDArray[Any]) -> Atoms: ...
+    def __getitem__(self, which: Any) -> AtomSequence | Atoms:
+        """One sequence, by its number; or Atoms of those that a slice or an array chooses."""
+        if isinstance(which, slice | np.ndarray | list):
+            return Atoms.from_database(self.database.select(np.arange(len(self))[which]))
+        return AtomSequence(self, range(len(self))[which])
+
+    def __repr__(self) -> str:
+        data = self.database
+        relations = ", ".join(
+            f"{name}/{len(relation.is_position)}" for name, relation in data.relations.items()
+        )
+        return (
+            f"Atoms: {count_of(len(self), 'sequence')}, {count_of(data.n_positions, 'position')}, "
+            f"{count_of(data.n_facts, 'fact')}: {relations}"
+        )
+
+
+def _read_atoms(
+    sequences: Iterable[Any], background: Iterable[Any], per_sequence: Iterable[Any] | None
+) -> Database:
+    """Read atoms in the order of sequences and positions, those of the background last."""
+    reader = FactReader()
+    ends: list[int] = []
+    for number, sequence in enumerate(sequences):
+        where, first = f"X[{number}]", sum(ends[-1:])
+        if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
+            raise TypeError(
+                f"{where} is {sequence!r}; expected a sequence, a list of positions that are sets "
+                "or lists of atoms"
+            )
+        positions = list(sequence)
+        if not positions:
+            raise ValueError(f"{where} is empty; a sequence needs at least one position: drop it")
+        for position, atoms in enumerate(positions):
+            place = f"{where}[{position}]"
+            reader.read(
+                atoms, Place(place, number, first, len(positions), position=first + position)
+            )
+        ends.append(first + len(positions))
+    if not ends:
+        raise ValueError("X is empty; expected at least one sequence")
+    offsets = np.array([0, *ends], np.int64)
+    facts = [] if per_sequence is None else list(per_sequence)
+    if per_sequence is not None and len(facts) != len(ends):
+        raise ValueError(
+            f"per_sequence has facts of {count_of(len(facts), 'sequence')}, but X has "
+            f"{len(ends)}; pass one list of atoms for every sequence"
+        )
+    for number, atoms in enumerate(facts):
+        first, last = offsets[number : number + 2].tolist()
+        reader.read(atoms, Place(f"per_sequence[{number}]", number, first, last - first))
+    reader.read(background, Place("background"))
+    return reader.database(offsets)

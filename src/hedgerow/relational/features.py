@@ -1,0 +1,337 @@
+"""Relational features: queries about facts become attributes, which both estimators take."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, TransformerTags
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.atomic_write import open_atomic
+from hedgerow.encode.numbered_names import NumberedNames
+from hedgerow.parameters import check_choice, check_number
+from hedgerow.relational.atoms import Atoms
+from hedgerow.relational.database import GLOBAL, Database, Relation
+from hedgerow.relational.features_state import pack_features, unpack_features
+from hedgerow.relational.mode import check_modes, default_modes, read_modes
+from hedgerow.relational.plan import Entries, Step, follow, queries_of, walk
+from hedgerow.relational.query import describe_query, name_query
+from hedgerow.relational.refinement import Language
+from hedgerow.relational.search import Limits, Search
+from hedgerow.tables import Table
+
+__all__ = ["RelationalFeatures"]
+
+# Parameters that are whole numbers, and the smallest that they may be.
+MINIMA = {
+    "depth": 1,
+    "min_count": 1,
+    "window": 0,
+    "max_variables": 0,
+    "max_bindings": 1,
+    "max_queries": 1,
+}
+
+
+class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
+    """Turn facts into attributes: queries that hold at a position, or do not.
+
+    A query is a conjunction of up to `depth` literals, ``ls(X) & previous: cd(X)``: this position
+    has ls of something, and the one before has cd of the same. Shared variables compare constants
+    without naming them, so that a model works on constants that it has not seen. `fit` finds all
+    queries that modes allow and that hold at `min_count` positions or more; `transform` gives for
+    each position the names of those that hold there, which `TreeCRF` and `LinearCRF` take as
+    attributes.
+
+    Parameters
+    ----------
+    modes : list of str or None, default None
+        How predicates may be used: ``"ls(+t,-file)"``. An argument has a sign and a type. ``+``: a
+        variable of this type that is bound already; ``-``: a new variable; ``+-``: either of them;
+        ``#``: a constant that occurs in the data. ``t`` is the type of positions; as ``+t`` the
+        position itself and those of the `window` will do. ``next(+t,-t)`` and ``prev(+t,-t)`` need
+        no facts. None: constants only, for each predicate of positions, and new variables for
+        positions that they are linked to.
+    depth : int, default 2
+        Maximum number of literals of a query.
+    min_count : int, default 1
+        Minimum number of positions at which a query must hold in training.
+    window : int, default 0
+        Queries may ask about so many positions before and after, ``previous: word=the``.
+    max_variables : int, default 4
+        Maximum number of variables of a query.
+    max_bindings : int, default 64
+        Of the values that the variables of a query may take at a position, so many are followed
+        up, the first ones in the order of the facts. A query that only later ones would satisfy is
+        not found.
+    max_queries : int, default 100000
+        If more queries are found, `fit` raises an error that says what to change.
+
+    Attributes
+    ----------
+    modes_ : list of str
+        The modes that were used.
+    n_queries_ : int
+        Number of queries.
+    counts_ : (n_queries_,) array
+        Positions of the training data at which each of them holds.
+
+    Notes
+    -----
+    Literals of a query share variables: those that do not are separate queries, whose conjunctions
+    trees find by themselves. A literal that the others imply is left out. What `transform` returns
+    is a list of sequences, each a list of tuples of names.
+
+    Examples
+    --------
+    >>> from hedgerow import TreeCRF
+    >>> from hedgerow.relational import Atoms, RelationalFeatures
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X = [[{("cd", "a")}, {("ls", "a")}, {("ls", "b")}], [{("cd", "c")}, {("ls", "d")}]]
+    >>> y = [["new", "same", "new"], ["new", "new"]]
+    >>> features = RelationalFeatures(["cd(+t,-file)", "ls(+t,+-file)"], window=1)
+    >>> features.fit_transform(X)[0][1]
+    ('ls(X)', 'previous: cd(X)', 'next: ls(X)', 'ls(X) & previous: cd(X)')
+    >>> model = make_pipeline(features, TreeCRF(n_rounds=5, min_child_weight=0)).fit(X, y)
+    >>> model.predict([[{("cd", "unseen")}, {("ls", "unseen")}]])[0].tolist()
+    ['new', 'same']
+    """
+
+    steps_: list[Step]
+    forms_: dict[str, tuple[tuple[bool, ...], bool]]
+    modes_: list[str]
+    n_queries_: int
+    counts_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        modes: Any = None,
+        *,
+        depth: int = 2,
+        min_count: int = 1,
+        window: int = 0,
+        max_variables: int = 4,
+        max_bindings: int = 64,
+        max_queries: int = 100_000,
+    ) -> None:
+        self.modes = modes
+        self.depth = depth
+        self.min_count = min_count
+        self.window = window
+        self.max_variables = max_variables
+        self.max_bindings = max_bindings
+        self.max_queries = max_queries
+
+    def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn has to know: that this is a transformer of lists."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.transformer_tags = "transformer", TransformerTags()
+        tags.input_tags.three_d_array, tags.input_tags.two_d_array = True, False
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> RelationalFeatures:
+        """Find the queries that hold at enough positions.
+
+        Parameters
+        ----------
+        X : Atoms, or list of sequences
+            The sequences; positions of a list are sets or lists of atoms.
+        y
+            Not used.
+        """
+        self._search(Atoms.of(X).database)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> NumberedNames:
+        """Find queries, and return the names of those that hold at each position."""
+        database = Atoms.of(X).database
+        return self._name(self._search(database), database)
+
+    def transform(self, X: Any) -> NumberedNames:
+        """Return the names of the queries that hold at each position.
+
+        The background of X must be there, as it was for `fit`.
+        """
+        check_is_fitted(self, "steps_")
+        database = self._read(X)
+        return self._name(follow(self.steps_, database, self.max_bindings), database)
+
+    def queries(self) -> Table:
+        """The queries, as a table: query, words, n_literals, predicates, count.
+
+        ``words`` is the query as a sentence, ``predicates`` a tuple, ``count`` the number of
+        positions of the training data at which the query holds.
+        """
+        check_is_fitted(self, "steps_")
+        columns: dict[str, NDArray[Any]] = {
+            name: np.empty(self.n_queries_, np.object_) for name in ("query", "words", "predicates")
+        }
+        n_literals = np.empty(self.n_queries_, np.int64)
+        for number, shape, constants in queries_of(self.steps_):
+            columns["query"][number] = name_query(shape, constants)
+            columns["words"][number] = describe_query(shape, constants)
+            columns["predicates"][number] = tuple(each.predicate for each in shape.literals)
+            n_literals[number] = len(shape.literals)
+        return Table(
+            {
+                "query": columns["query"],
+                "words": columns["words"],
+                "n_literals": n_literals,
+                "predicates": columns["predicates"],
+                "count": self.counts_,
+            }
+        )
+
+    def importances(self, crf: Any, *, by: str = "query") -> Table:
+        """What a model makes of the queries, as a table, the most important first.
+
+        Parameters
+        ----------
+        crf : fitted TreeCRF or LinearCRF
+            A model that was fitted on what this object returned. The importance of a query is the
+            gain of the splits on it, or the sum of the absolute values of its weights.
+        by : {"query", "predicate"}
+            One row for each query, or for each predicate: the importance of a query is then shared
+            equally by its literals.
+
+        Returns
+        -------
+        hedgerow.tables.Table
+            ``query`` and ``words``, or ``predicate``; ``importance``.
+        """
+        check_choice("by", by, ("query", "predicate"))
+        of_query = _sum_by_name(crf)
+        table = self.queries()
+        sums: dict[str, float] = {}
+        words = dict(zip(table["query"], table["words"], strict=True))
+        for query, predicates in zip(table["query"], table["predicates"], strict=True):
+            if of_query.get(query):
+                for name in [query] if by == "query" else predicates:
+                    share = 1 if by == "query" else len(predicates)
+                    sums[name] = sums.get(name, 0.0) + of_query[query] / share
+        order = sorted(sums, key=lambda name: (-sums[name], name))
+        columns = {by: np.array(order, np.object_)}
+        if by == "query":
+            columns["words"] = np.array([words[name] for name in order], np.object_)
+        return Table(columns | {"importance": np.array([sums[name] for name in order])})
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the queries."""
+        names: NDArray[np.object_] = self.queries()["query"]
+        return names
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the queries to one file of JSON, which `load` reads.
+
+        A model file of an estimator that was trained on them does not hold them: keep both.
+        """
+        check_is_fitted(self, "steps_")
+        with open_atomic(Path(path)) as file:
+            file.write(json.dumps(pack_features(self), ensure_ascii=False).encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> RelationalFeatures:
+        """Read what `save` wrote; raises `hedgerow.ModelFileError` for all else."""
+        features = cls()
+        features.__dict__ |= unpack_features(Path(path).read_bytes(), cls().get_params())
+        return features
+
+    def _search(self, database: Database) -> Entries:
+        """Find queries, and number them in the order in which they first hold."""
+        for name, minimum in MINIMA.items():
+            check_number(name, getattr(self, name), minimum=minimum, integer=True)
+        modes = default_modes(database) if self.modes is None else read_modes(self.modes)
+        check_modes(modes, database)
+        language = Language(modes, self.depth, self.window, self.max_variables)
+        limits = Limits(self.min_count, self.max_bindings, self.max_queries)
+        search = Search(database, language, limits)
+        if not search.n_queries:
+            raise ValueError(
+                f"no query of modes {', '.join(map(str, modes))} holds at min_count="
+                f"{self.min_count} positions or more; lower min_count, or correct the modes"
+            )
+        entries, counts = _number_by_appearance(search)
+        self.__dict__ |= {
+            "steps_": search.steps,
+            "modes_": [str(mode) for mode in modes],
+            "n_queries_": search.n_queries,
+            "counts_": counts,
+            "forms_": {
+                name: (relation.is_position, bool((relation.scopes == GLOBAL).any()))
+                for name, relation in database.relations.items()
+                if any(mode.predicate == name for mode in modes)
+            },
+        }
+        return entries
+
+    def _read(self, X: Any) -> Database:
+        """Read facts, which must be of the kind of those used to fit."""
+        database = Atoms.of(X).database
+        for name, (is_position, is_background) in self.forms_.items():
+            relation = database.relations.get(name)
+            if relation is None and is_background:
+                raise ValueError(
+                    f"X has no facts of {name!r}, which fit had in the background; pass the same "
+                    "background: Atoms(X, background=...)"
+                )
+            if relation is not None and relation.is_position != is_position:
+                forms = (
+                    f"{name}({','.join('t' if each else 'c' for each in kinds)})"
+                    for kinds in (relation.is_position, is_position)
+                )
+                raise ValueError(
+                    "facts of X are of the form {}, but fit had {}, t being a position and c a "
+                    "constant; give facts the arguments used to fit".format(*forms)
+                )
+        # Predicates that do not occur here have no facts.
+        relations = {name: Relation.empty(form) for name, (form, _) in self.forms_.items()}
+        return replace(database, relations=relations | database.relations)
+
+    def _name(self, entries: Entries, database: Database) -> NumberedNames:
+        names = [""] * self.n_queries_
+        for number, shape, constants in queries_of(self.steps_):
+            names[number] = name_query(shape, constants)
+        counts = np.bincount(entries.positions, minlength=database.n_positions)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        return NumberedNames.from_numbers(
+            names, database.offsets, indptr, entries.queries.astype(np.int32)
+        )
+
+
+def _number_by_appearance(search: Search) -> tuple[Entries, NDArray[np.int64]]:
+    """Number queries in the order in which they first hold; and at how many positions they do."""
+    entries = search.entries
+    first = np.empty(search.n_queries, np.int64)
+    first[entries.queries[::-1]] = np.arange(len(entries.queries))[::-1]  # the last one stays
+    numbers = np.empty(search.n_queries + 1, np.int64)
+    numbers[np.argsort(first)] = np.arange(search.n_queries)
+    numbers[-1] = -1  # which is what instances have that are no queries
+    for step in walk(search.steps):
+        step.queries = numbers[step.queries]
+    queries = numbers[entries.queries]
+    counts = np.bincount(queries, minlength=search.n_queries)
+    return Entries(entries.positions, queries, entries.ranks), counts
+
+
+def _sum_by_name(crf: Any) -> dict[str, float]:
+    """Gains of splits, or absolute weights, by name of the attribute."""
+    if hasattr(crf, "weights"):
+        table, name, value = crf.weights(), "attribute", "weight"
+    elif hasattr(crf, "importances"):
+        table, name, value = crf.importances(), "feature", "gain"
+    else:
+        raise TypeError(
+            f"crf is of type {type(crf).__name__}; expected a fitted TreeCRF or LinearCRF (the "
+            "last step of a pipeline: pipeline[-1])"
+        )
+    sums: dict[str, float] = {}
+    for attribute, number in zip(list(table[name]), np.abs(table[value]).tolist(), strict=True):
+        sums[attribute] = sums.get(attribute, 0.0) + number
+    return sums

@@ -1,0 +1,201 @@
+"""Plans: shapes of queries that were found in training, and the constants that fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.relational.database import Database, Ids
+from hedgerow.relational.joins import Bindings, Joiner, cut_by_position, number_keys
+from hedgerow.relational.shape import Shape
+
+__all__ = [
+    "Entries",
+    "Step",
+    "Table",
+    "entries_of",
+    "follow",
+    "merge_entries",
+    "queries_of",
+    "walk",
+]
+
+
+class Entries(NamedTuple):
+    """Where queries hold.
+
+    Attributes
+    ----------
+    positions : (n,) int32
+        A position.
+    queries : (n,) int64
+        A query that holds there; each pair comes once.
+    ranks : (n,) int64
+        The order of entries of one position: for queries of one literal, that of the facts.
+    """
+
+    positions: Ids
+    queries: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Entries:
+        """No entries."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+@dataclass(eq=False)
+class Step:
+    """A shape, the constants that fill it, and the shapes that are made of it by a literal more.
+
+    Attributes
+    ----------
+    shape : Shape
+        Its last literal is the one that this step adds.
+    constants : (n_instances, n_slots) list of tuples of str
+        Constants of the slots, in the order of the shape, that are frequent enough.
+    queries : (n_instances,) int64
+        Number of the query that each of them makes, -1 if it is none by itself: if its literals do
+        not all share variables, or some of them are implied by others.
+    steps : list of Step
+        Refinements.
+    """
+
+    shape: Shape
+    constants: list[tuple[str, ...]]
+    queries: NDArray[np.int64]
+    steps: list[Step] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Bindings of a shape, with its instances.
+
+    Attributes
+    ----------
+    bindings : Bindings
+        Rows, in which instances are numbered.
+    constants : (n_instances, n_slots) int32
+        Ids of the constants that fill the slots.
+    """
+
+    bindings: Bindings
+    constants: Ids
+
+    @classmethod
+    def start(cls, database: Database) -> Table:
+        """That of the query without literals."""
+        return cls(Bindings.of_positions(database.n_positions), np.zeros((1, 0), np.int32))
+
+    def extend(self, joiner: Joiner, shape: Shape) -> Table:
+        """Join with the last literal of a shape, and number the instances that occur."""
+        bindings, filled = joiner.join(self.bindings, shape.literals[-1])
+        constants, instances = self.constants, bindings.instances.astype(np.int64)
+        size = max(len(joiner.database.constants), 1)
+        for values in filled:
+            known, instances = number_keys(instances * size + values)
+            before, value = np.divmod(known, size)
+            constants = np.column_stack([constants[before], value.astype(np.int32)])
+        numbered = Bindings(
+            bindings.positions, instances.astype(np.int32), bindings.variables, bindings.facts
+        )
+        return Table(numbered, constants)
+
+    def pairs(self) -> tuple[Bindings, NDArray[np.int64]]:
+        """The first row of each position and instance, and for each instance how many there are."""
+        bindings = self.bindings
+        if bindings.variables:
+            n_instances = len(self.constants)
+            first = []
+            for begin, end in cut_by_position(bindings.positions):
+                keys = bindings.positions[begin:end].astype(np.int64) * n_instances
+                keys += bindings.instances[begin:end]
+                first.append(begin + np.sort(np.unique(keys, return_index=True)[1]))
+            bindings = bindings.take(np.concatenate(first))
+        return bindings, np.bincount(bindings.instances, minlength=len(self.constants))
+
+    def keep(self, numbers: NDArray[np.int64], n_kept: int) -> Table:
+        """Give instances new numbers, and drop those of number -1."""
+        constants = np.empty((n_kept, self.constants.shape[1]), np.int32)
+        constants[numbers[numbers >= 0]] = self.constants[numbers >= 0]
+        instances = numbers[self.bindings.instances].astype(np.int32)
+        rows = self.bindings
+        renumbered = Bindings(rows.positions, instances, rows.variables, rows.facts)
+        return Table(
+            renumbered if (numbers >= 0).all() else renumbered.take(instances >= 0), constants
+        )
+
+
+def walk(steps: list[Step]) -> Iterator[Step]:
+    """All steps of a plan, each before its refinements."""
+    for step in steps:
+        yield step
+        yield from walk(step.steps)
+
+
+def queries_of(steps: list[Step]) -> Iterator[tuple[int, Shape, list[str]]]:
+    """Number, canonical shape and constants of every query of a plan."""
+    for step in walk(steps):
+        shape, slots = step.shape.canonical
+        for number, constants in zip(step.queries.tolist(), step.constants, strict=True):
+            if number >= 0:
+                yield number, shape, [constants[slot] for slot in slots]
+
+
+def follow(steps: list[Step], database: Database, max_bindings: int) -> Entries:
+    """Where the queries of a plan hold."""
+    joiner = Joiner(database, max_bindings)
+    found = [Entries.none()]
+    stack = [(Table.start(database), step) for step in reversed(steps)]
+    while stack:
+        before, step = stack.pop()
+        table = before.extend(joiner, step.shape)
+        ids = _find_constants(step, database)
+        numbers = np.array([ids.get(tuple(row), -1) for row in table.constants.tolist()], np.int64)
+        table = table.keep(numbers.reshape(-1), len(step.constants))
+        if len(table.bindings.positions):
+            found.append(entries_of(table.pairs()[0], step, database))
+            stack += [(table, refinement) for refinement in reversed(step.steps)]
+    return merge_entries(found, database.n_positions)
+
+
+def entries_of(pairs: Bindings, step: Step, database: Database) -> Entries:
+    """Entries of the instances that are queries."""
+    queries = step.queries[pairs.instances]
+    rows = pairs.take(queries >= 0)
+    queries = queries[queries >= 0]
+    relation = database.relations.get(step.shape.literals[-1].predicate)
+    if len(step.shape.literals) == 1 and relation is not None:
+        return Entries(rows.positions, queries, relation.ranks[rows.facts])
+    # After all facts, in the order in which queries were found.
+    return Entries(rows.positions, queries, np.iinfo(np.int64).max // 2 + queries)
+
+
+def merge_entries(found: list[Entries], n_positions: int) -> Entries:
+    """All entries, by position and rank; each part is in the order of positions."""
+    counts = np.zeros(n_positions, np.int64)
+    for part in found:
+        counts += np.bincount(part.positions, minlength=n_positions)
+    merged = []
+    for begin, end in cut_by_position(np.arange(n_positions, dtype=np.int32), counts):
+        rows = [slice(*np.searchsorted(part.positions, [begin, end])) for part in found]
+        columns = zip(
+            *([c[r] for c in part] for part, r in zip(found, rows, strict=True)), strict=True
+        )
+        positions, queries, ranks = map(np.concatenate, columns)
+        order = np.lexsort([queries, ranks, positions])
+        merged.append((positions[order], queries[order], ranks[order]))
+    return Entries(*map(np.concatenate, zip(*merged, strict=True)))
+
+
+def _find_constants(step: Step, database: Database) -> dict[tuple[int, ...], int]:
+    """Numbers of instances by the ids that their constants have in a database."""
+    find = database.constant_ids.get
+    return {
+        tuple(find(text, -1) for text in texts): number
+        for number, texts in enumerate(step.constants)
+    }

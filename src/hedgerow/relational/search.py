@@ -1,0 +1,163 @@
+"""Search: the queries that hold at enough positions, found by adding one literal after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.counting import count_of
+from hedgerow.relational.database import Database
+from hedgerow.relational.joins import Joiner
+from hedgerow.relational.plan import Entries, Step, Table, entries_of, merge_entries
+from hedgerow.relational.query import name_query
+from hedgerow.relational.refinement import Language
+from hedgerow.relational.shape import Literal, Shape
+
+__all__ = ["Limits", "Search"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What keeps a search small.
+
+    Attributes
+    ----------
+    min_count : int
+        Positions at which a query must hold.
+    max_bindings : int
+        Bindings of a query that are kept for each position.
+    max_queries : int
+        Queries beyond which the search gives up.
+    """
+
+    min_count: int
+    max_bindings: int
+    max_queries: int
+
+
+class Search:
+    """Finds all queries of a language that hold at enough positions.
+
+    A query holds at no more positions than the shorter one that it was made of, so that those
+    which are too rare are not refined. Shapes are searched depth first: of the bindings, only
+    those of a shape and of the ones that it was made of are in memory.
+
+    Attributes
+    ----------
+    steps : list of Step
+        The plan by which the queries are found in other data.
+    entries : Entries
+        Where they hold in these.
+    n_queries : int
+        How many there are.
+    """
+
+    def __init__(self, database: Database, language: Language, limits: Limits) -> None:
+        self.steps: list[Step] = []
+        self.n_queries = 0
+        self._database, self._language, self._limits = database, language, limits
+        self._joiner = Joiner(database, limits.max_bindings)
+        self._seen: set[Shape] = set()  # canonical ones
+        self._named: set[tuple[Literal, ...]] = (
+            set()
+        )  # of canonical shapes whose instances are queries already
+        self._counts: dict[int, int] = {}  # queries by number of literals
+        self._found = [Entries.none()]
+        self._text_order = _rank_texts(database.constants)
+        self._refine(Shape(), Table.start(database), self.steps)
+        self.entries = merge_entries(self._found, database.n_positions)
+
+    def _refine(self, shape: Shape, table: Table, steps: list[Step]) -> None:
+        for refined in self._language.refine(shape):
+            canonical, _ = refined.canonical
+            if canonical not in self._seen:
+                self._seen.add(canonical)
+                step = self._search(refined, table)
+                if step is not None:
+                    steps.append(step)
+
+    def _search(self, shape: Shape, before: Table) -> Step | None:
+        """Search a shape and its refinements; None if none of them gives a query."""
+        table = before.extend(self._joiner, shape)
+        pairs, counts = table.pairs()
+        frequent = counts >= self._limits.min_count
+        if not frequent.any():
+            return None
+        numbers = np.where(frequent, np.cumsum(frequent) - 1, -1)
+        queries = self._number(shape, table, frequent)
+        texts = self._database.constants
+        step = Step(
+            shape,
+            [tuple(texts[c] for c in row) for row in table.constants[frequent].tolist()],
+            queries,
+        )
+        if (queries >= 0).any():
+            pairs = pairs.take(frequent[pairs.instances])
+            pairs.instances[:] = numbers[pairs.instances]
+            self._found.append(entries_of(pairs, step, self._database))
+        del pairs
+        if len(shape.literals) < self._language.depth:
+            self._refine(shape, table.keep(numbers, int(frequent.sum())), step.steps)
+        return step if step.steps or (queries >= 0).any() else None
+
+    def _number(self, shape: Shape, table: Table, frequent: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Number the instances that are queries by themselves, -1 for the others."""
+        constants = self._text_order[table.constants[frequent]]  # compared as texts
+        queries = np.full(len(constants), -1, np.int64)
+        canonical, slots = shape.canonical
+        if shape.n_parts > 1 or canonical.literals in self._named:
+            return queries
+        self._named.add(canonical.literals)
+        is_query = np.ones(len(constants), np.bool_)
+        for equal in shape.redundant_if:
+            is_query &= ~np.all(
+                [constants[:, one] == constants[:, other] for one, other in equal]
+                or [np.ones(len(constants), np.bool_)],
+                axis=0,
+            )
+        for symmetry in shape.symmetries[1:]:
+            is_query &= _is_first(constants, symmetry, slots)
+        n_new = int(is_query.sum())
+        queries[is_query] = self.n_queries + np.arange(n_new)
+        self.n_queries += n_new
+        n_literals = len(shape.literals)
+        self._counts[n_literals] = self._counts.get(n_literals, 0) + n_new
+        if self.n_queries > self._limits.max_queries:
+            raise self._too_many(shape, n_new)
+        return queries
+
+    def _too_many(self, shape: Shape, n_new: int) -> ValueError:
+        by_length = ", ".join(
+            f"{number:,} of {count_of(length, 'literal')}"
+            for length, number in sorted(self._counts.items())
+        )
+        pattern = name_query(shape.canonical[0], ["..."] * shape.n_slots)
+        return ValueError(
+            f"at least {self.n_queries:,} queries hold at {self._limits.min_count} positions or "
+            f"more ({by_length}; the last {n_new:,} are '{pattern}'), but max_queries is "
+            f"{self._limits.max_queries:,}; raise min_count, lower depth or window, leave out "
+            "modes, or raise max_queries"
+        )
+
+
+def _rank_texts(texts: list[str]) -> NDArray[np.int64]:
+    """Where each text would stand if all were sorted."""
+    ranks = np.empty(len(texts), np.int64)
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks
+
+
+def _is_first(
+    constants: NDArray[np.int64], symmetry: tuple[int, ...], slots: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Whether constants come before, or are, those that a symmetry makes of them."""
+    other = np.empty_like(constants)
+    other[:, list(symmetry)] = constants
+    first = np.ones(len(constants), np.bool_)
+    undecided = first.copy()
+    for slot in slots:
+        first &= ~(undecided & (constants[:, slot] > other[:, slot]))
+        undecided &= constants[:, slot] == other[:, slot]
+    return first

@@ -1,0 +1,216 @@
+"""Shapes of queries: conjunctions of literals whose constants are left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import NamedTuple
+
+from hedgerow.lazy import LazyAttributes, lazy
+
+__all__ = ["HERE", "NEAR", "SLOT", "VARIABLE", "Literal", "Shape", "Term", "order_of_offset"]
+
+# Kinds of terms.
+NEAR, VARIABLE, SLOT = 0, 1, 2
+
+
+class Term(NamedTuple):
+    """What stands at a place of a literal.
+
+    Attributes
+    ----------
+    kind : int
+        `NEAR`: a position, given by its offset from the one that the query is about;
+        `VARIABLE`: a variable of the query; `SLOT`: a constant, which is left open.
+    number : int
+        The offset, or the number of the variable or of the slot.
+    """
+
+    kind: int
+    number: int
+
+
+HERE = Term(NEAR, 0)
+
+
+class Literal(NamedTuple):
+    """A predicate and the terms that are its arguments."""
+
+    predicate: str
+    terms: tuple[Term, ...]
+
+
+class Substitution(NamedTuple):
+    """A substitution of variables that maps each literal of a shape to one of them.
+
+    Attributes
+    ----------
+    variables : dict
+        What each variable is replaced by.
+    slots : tuple of pairs
+        A slot, and the one that it meets.
+    equal : frozenset of pairs
+        Slots that one variable is replaced by, so that their constants must be the same.
+    """
+
+    variables: dict[Term, Term]
+    slots: tuple[tuple[int, int], ...]
+    equal: frozenset[tuple[int, int]]
+
+    @property
+    def is_renaming(self) -> bool:
+        """Whether variables are merely renamed."""
+        targets = set(self.variables.values())
+        return len(targets) == len(self.variables) and all(
+            target.kind == VARIABLE for target in targets
+        )
+
+
+@dataclass(frozen=True)
+class Shape(LazyAttributes):
+    """A conjunction of literals.
+
+    Attributes
+    ----------
+    literals : tuple of Literal
+        In the order in which they were added.
+    types : tuple of str
+        Type of each variable.
+    """
+
+    literals: tuple[Literal, ...] = ()
+    types: tuple[str, ...] = ()
+
+    @lazy
+    def n_slots(self) -> int:
+        """Number of constants that are left open."""
+        return sum(term.kind == SLOT for literal in self.literals for term in literal.terms)
+
+    def is_sound(self) -> bool:
+        """Whether variables and slots are numbered in the order in which they appear."""
+        terms = [term for literal in self.literals for term in literal.terms]
+        variables = list(dict.fromkeys(term.number for term in terms if term.kind == VARIABLE))
+        slots = [term.number for term in terms if term.kind == SLOT]
+        return (
+            variables == list(range(len(self.types)))
+            and slots == list(range(len(slots)))
+            and all(term.kind in (NEAR, VARIABLE, SLOT) for term in terms)
+            and all(abs(term.number) < 1 << 31 for term in terms)
+        )
+
+    @lazy
+    def n_parts(self) -> int:
+        """Number of parts that share no variable; 0 without literals."""
+        parts: list[set[Term]] = []
+        for literal in self.literals:
+            joined = {term for term in literal.terms if term.kind == VARIABLE}
+            touching = [part for part in parts if part & joined]
+            parts = [part for part in parts if part not in touching]
+            parts.append(joined.union(*touching))
+        return len(parts)
+
+    @lazy
+    def canonical(self) -> tuple[Shape, tuple[int, ...]]:
+        """The same with literals in canonical order and renamed terms; its slots by old number.
+
+        Shapes that differ only in the order of literals and in names have one canonical shape.
+        """
+        return min(
+            (_rename(order, self.types) for order in permutations(self.literals)),
+            key=lambda renamed: [_sort_key(literal) for literal in renamed[0].literals],
+        )
+
+    @lazy
+    def symmetries(self) -> list[tuple[int, ...]]:
+        """Permutations of slots that leave the query as it is: for each slot the one it becomes.
+
+        The first leaves all slots where they are.
+        """
+        found = _substitutions(self.literals, permutations(self.literals))
+        return sorted(
+            {
+                tuple(target for _, target in sorted(substitution.slots))
+                for substitution, _ in found
+                if substitution.is_renaming
+            }
+        )
+
+    @lazy
+    def redundant_if(self) -> list[frozenset[tuple[int, int]]]:
+        """When some literals are implied by the others: sets of pairs of slots that are equal.
+
+        The empty set says that this is always so.
+        """
+        found = _substitutions(self.literals, product(self.literals, repeat=len(self.literals)))
+        conditions = {
+            substitution.equal.union(_pair(*slots) for slots in substitution.slots)
+            for substitution, images in found
+            if len(set(images)) < len(self.literals)
+        }
+        return [frozenset(pair for pair in each if pair[0] != pair[1]) for each in conditions]
+
+
+def order_of_offset(offset: int) -> int:
+    """Where an offset comes in names: here, the one before, the one after, two before, ..."""
+    return 2 * abs(offset) - (offset < 0)
+
+
+def _sort_key(literal: Literal) -> tuple[tuple[tuple[int, int], ...], str]:
+    terms = tuple(
+        (kind, order_of_offset(number) if kind == NEAR else number)
+        for kind, number in literal.terms
+    )
+    return terms, literal.predicate
+
+
+def _rename(literals: tuple[Literal, ...], types: tuple[str, ...]) -> tuple[Shape, tuple[int, ...]]:
+    """Number variables and slots by first appearance; slots in their new order."""
+    names: dict[Term, Term] = {}
+    counts = {VARIABLE: 0, SLOT: 0}
+    for literal in literals:
+        for term in literal.terms:
+            if term.kind != NEAR and term not in names:
+                names[term] = Term(term.kind, counts[term.kind])
+                counts[term.kind] += 1
+    renamed = tuple(
+        Literal(predicate, tuple(names.get(term, term) for term in terms))
+        for predicate, terms in literals
+    )
+    ordered = tuple(types[term.number] for term in names if term.kind == VARIABLE)
+    return Shape(renamed, ordered), tuple(term.number for term in names if term.kind == SLOT)
+
+
+def _substitutions(
+    literals: tuple[Literal, ...], targets: Iterable[tuple[Literal, ...]]
+) -> Iterator[tuple[Substitution, tuple[Literal, ...]]]:
+    for images in targets:
+        substitution = _substitute(literals, images)
+        if substitution is not None:
+            yield substitution, images
+
+
+def _substitute(literals: tuple[Literal, ...], images: tuple[Literal, ...]) -> Substitution | None:
+    """The substitution that maps literals to these; None if there is none."""
+    variables: dict[Term, Term] = {}
+    slots: list[tuple[int, int]] = []
+    equal: set[tuple[int, int]] = set()
+    for literal, image in zip(literals, images, strict=True):
+        if literal.predicate != image.predicate:
+            return None
+        for source, target in zip(literal.terms, image.terms, strict=True):
+            if source.kind == VARIABLE:
+                known = variables.setdefault(source, target)
+                if known.kind == target.kind == SLOT:
+                    equal.add(_pair(known.number, target.number))
+                elif known != target:
+                    return None
+            elif source.kind == target.kind == SLOT:
+                slots.append((source.number, target.number))
+            elif source != target:
+                return None
+    return Substitution(variables, tuple(slots), frozenset(equal))
+
+
+def _pair(one: int, other: int) -> tuple[int, int]:
+    return min(one, other), max(one, other)

@@ -1,0 +1,92 @@
+"""Mistakes in facts and queries about them."""
+
+from hedgerow.relational import At, Atoms, RelationalFeatures
+from mistakes.data import trees
+from mistakes.mistake import mistake
+
+SESSIONS = Atoms(
+    [[[("cd", "a")], [("ls", "a")]], [[("ls", "b")], [("ls", "c")]]],
+    background=[("ending", "a", "tex")],
+)
+
+
+@mistake(
+    "A",
+    TypeError,
+    "X[0] is an AtomSequence, which holds facts; turn them into attributes first:",
+    "make_pipeline(RelationalFeatures(...), TreeCRF())",
+)
+def facts_for_an_estimator():
+    trees().fit(SESSIONS, [["x", "y"], ["x", "y"]])
+
+
+@mistake(
+    "A",
+    ValueError,
+    "mode 'lss(+t,-file)': no fact of X has the predicate 'lss'; did you mean ls?",
+)
+def an_unknown_predicate():
+    RelationalFeatures(["lss(+t,-file)"]).fit(SESSIONS)
+
+
+@mistake(
+    "A",
+    ValueError,
+    "mode 'ls(-file)' has 1 arguments, but facts of ls have 2, the position itself first: ls(t,c),",
+    "t being a position and c a constant",
+)
+def a_mode_without_the_position():
+    RelationalFeatures(["ls(-file)"]).fit(SESSIONS)
+
+
+@mistake(
+    "A",
+    ValueError,
+    "mode 'ending(+name,#e)' can never be used: no mode that can be used introduces a variable of",
+    "type 'name'; give another mode an argument -name, or correct the type",
+)
+def a_mode_that_never_binds():
+    RelationalFeatures(["ls(+t,-file)", "ending(+name,#e)"]).fit(SESSIONS)
+
+
+@mistake(
+    "A",
+    ValueError,
+    "('ls', 'a', 'b') at X[0][1] is of the form ls(t,c,c), but ('ls', 'a') at X[0][0] of the form",
+    "ls(t,c), t being a position and c a constant; facts of one predicate have the same arguments",
+    "(at a position, it is the first one): rename one predicate",
+)
+def facts_of_different_lengths():
+    Atoms([[[("ls", "a")], [("ls", "a", "b")]]])
+
+
+@mistake(
+    "A",
+    ValueError,
+    "('head', At(position=2)) at X[0][0] names position 2, but the sequence has 2 positions;",
+    "expected At(0) to At(1)",
+)
+def positions_that_count_from_one():
+    Atoms([[[("head", At(2))], []]])
+
+
+@mistake(
+    "A",
+    ValueError,
+    "at least 5 queries hold at 1 positions or more (5 of 1 literal; the last 3 are 'ls=...'), but",
+    "max_queries is 4; raise min_count, lower depth or window, leave out modes, or raise",
+    "max_queries",
+)
+def too_many_queries():
+    RelationalFeatures(["ls(+t,-f)", "cd(+t,#f)", "ls(+t,#f)"], max_queries=4).fit(SESSIONS)
+
+
+@mistake(
+    "A",
+    ValueError,
+    "X has no facts of 'ending', which fit had in the background; pass the same background:",
+    "Atoms(X, background=...)",
+)
+def prediction_without_the_background():
+    features = RelationalFeatures(["ls(+t,-f)", "ending(+f,#e)"]).fit(SESSIONS)
+    features.transform([[[("ls", "a")]]])
