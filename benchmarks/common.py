@@ -22,7 +22,10 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedgerow import LinearCRF
 
 Record = dict[str, Any]
 Tag = Callable[[Sequence[Any]], Sequence[Sequence[Any]]]
@@ -170,11 +173,16 @@ def train_crfsuite(X: Any, y: Any, iterations: int, folder: Path) -> tuple[Recor
     return record, lambda X_test: [tagger.tag(items) for items in X_test]
 
 
-def train_hedgerow(X: Any, y: Any, iterations: int, jobs: int | None) -> tuple[Record, Tag]:
-    """Train LinearCRF on the same objective: CRFsuite's c2 |w|^2 is reg_lambda / 2 |w|^2."""
+def make_linear(iterations: int, jobs: int | None) -> LinearCRF:
+    """LinearCRF with the objective of CRFsuite: its c2 |w|^2 is reg_lambda / 2 |w|^2."""
     from hedgerow import LinearCRF
 
-    crf = LinearCRF(reg_lambda=2.0, max_iter=iterations, tol=0, n_jobs=jobs)
+    return LinearCRF(reg_lambda=2.0, max_iter=iterations, tol=0, n_jobs=jobs)
+
+
+def train_hedgerow(X: Any, y: Any, iterations: int, jobs: int | None) -> tuple[Record, Tag]:
+    """Train LinearCRF."""
+    crf = make_linear(iterations, jobs)
     with Stopwatch() as watch:
         crf.fit(X, y)
     record = {

@@ -12,6 +12,7 @@ import ast
 import os
 import statistics
 import time
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +55,13 @@ def read_setting(text: str) -> tuple[str, Any]:
 
 
 def fit_trees(
-    X: Any, y: Any, eval_set: tuple[Any, Any] | None = None, **parameters: Any
+    X: Any,
+    y: Any,
+    eval_set: Any = None,
+    more: Mapping[str, Any] | None = None,
+    **parameters: Any,
 ) -> tuple[TreeCRF, common.Record]:
-    """Fit, timed from the user's lists to the trained model.
+    """Fit, timed from the user's lists to the trained model; ``more`` are arguments of `fit`.
 
     ``seconds_per_round`` is the median from the end of a round to that of the next, so it leaves
     out reading and binning; these are in ``train_seconds``. ``seconds_before_rounds`` is the time
@@ -69,7 +74,7 @@ def fit_trees(
     before = common.peak_memory_mib()
     begin = time.perf_counter()
     with common.Stopwatch() as watch:
-        crf.fit(X, y, eval_set=eval_set)
+        crf.fit(X, y, eval_set=eval_set, **(more or {}))
     after = common.peak_memory_mib()
     record = {
         "train_seconds": watch.seconds,

@@ -2,7 +2,8 @@
 
 Labels are turned into BIO for all sides. TreeCRF is tried in two ways: on the attributes of a token
 with ``window=2``, and on attributes that spell out words, parts of speech and shapes of neighbours.
-The linear CRFs get the latter. Trees stop by the loss on testa; F1 is counted as conlleval does.
+The linear CRFs get the latter. "base" in front of either: trees on top of a linear CRF on attributes
+that are spelled out. Trees stop by the loss on testa; F1 is counted as conlleval does.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import common
 import trees_common
 
-TREES = ("trees-window", "trees-spelled")
+if TYPE_CHECKING:
+    from hedgerow import TreeCRF
+
+TREES = ("trees-window", "trees-spelled", "base-window", "base-spelled")
 LIBRARIES = {
     **dict.fromkeys(TREES, "hedgerow.tree_crf"),
     "linear": "hedgerow.linear_crf",
@@ -39,6 +44,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth", type=int, default=6)
     parser.add_argument("--patience", type=int, default=30, help="rounds without a better loss")
     parser.add_argument("--iterations", type=int, default=200, help="of L-BFGS, linear CRFs")
+    parser.add_argument("--base-folds", type=int, default=5, help="of cross-fitting; 0: none")
+    parser.add_argument("--sentences", type=int, help="only so many of each file")
     trees_common.add_settings(parser)
 
 
@@ -100,10 +107,10 @@ def to_bio(labels: Sequence[str]) -> list[str]:
     ]
 
 
-def read_sentences(folder: Path, name: str, quick: bool) -> list[Sentence]:
-    sentences = common.read_conll(folder / FILES[name])
+def read_sentences(options: argparse.Namespace, name: str) -> list[Sentence]:
+    sentences = common.read_conll(options.data / "conll2003" / FILES[name])
     kept = [sentence for sentence in sentences if sentence[0][0] != "-DOCSTART-"]
-    return kept[:QUICK_SENTENCES] if quick else kept
+    return kept[: QUICK_SENTENCES if options.quick else options.sentences]
 
 
 def read_items(
@@ -111,7 +118,7 @@ def read_items(
 ) -> tuple[list[list[Item]], list[list[str]]]:
     """Attributes and BIO labels, a list for each sentence."""
     X, y = [], []
-    for sentence in read_sentences(options.data / "conll2003", name, options.quick):
+    for sentence in read_sentences(options, name):
         items = [token_item(word, tag, chunk) for word, tag, chunk, _ in sentence]
         X.append(spell_neighbours(items) if spelled else items)
         y.append(to_bio([token[-1] for token in sentence]))
@@ -121,17 +128,34 @@ def read_items(
 def train_trees(
     part: str, X: Any, y: Any, eval_set: Any, options: argparse.Namespace
 ) -> tuple[common.Record, common.Tag]:
+    by_window = part.endswith("window")
     parameters = {
         "n_rounds": options.rounds,
         "learning_rate": options.learning_rate,
         "max_depth": options.depth,
-        "window": WINDOW if part == "trees-window" else 0,
+        "window": WINDOW if by_window else 0,
         "early_stopping_rounds": options.patience,
         "n_jobs": options.jobs,
     }
-    crf, record = trees_common.fit_trees(X, y, eval_set, **(parameters | dict(options.settings)))
+    seen: dict[str, Any] = {}
+    if part.startswith("base"):
+        parameters |= {
+            "base": common.make_linear(options.iterations, options.jobs),
+            "base_folds": options.base_folds,
+        }
+        if by_window:
+            seen["X_base"] = list(map(spell_neighbours, X))
+            eval_set = dict(zip(("X", "y"), eval_set, strict=True))
+            eval_set["X_base"] = list(map(spell_neighbours, eval_set["X"]))
+    parameters |= dict(options.settings)
+    crf, record = trees_common.fit_trees(X, y, eval_set, seen, **parameters)
     record["n_attributes"] = len(crf.feature_importances_)
-    return record, crf.predict
+    return record, partial(tag, crf, spells=bool(seen))
+
+
+def tag(crf: TreeCRF, X: Any, *, spells: bool) -> Any:
+    """Label items, which are spelled out for the base if that needs it."""
+    return crf.predict(X, X_base=list(map(spell_neighbours, X)) if spells else None)
 
 
 def f1_of(tag: common.Tag, X: Any, y: Any) -> tuple[float, common.Record]:
@@ -145,20 +169,20 @@ def f1_of(tag: common.Tag, X: Any, y: Any) -> tuple[float, common.Record]:
 def measure(part: str, options: argparse.Namespace) -> common.Record:
     if options.quick:
         options.rounds = options.iterations = QUICK_ROUNDS
-    spelled = part != "trees-window"
+    spelled = not part.endswith("window")
     X, y = read_items(options, "train", spelled)
     X_dev, y_dev = read_items(options, "dev", spelled)
     before = common.memory_before_training_mib(LIBRARIES[part])
     common.log(f"{part}: lists built, training")
     if part in TREES:
-        record, tag = train_trees(part, X, y, (X_dev, y_dev), options)
+        record, label = train_trees(part, X, y, (X_dev, y_dev), options)
     elif part == "linear":
-        record, tag = common.train_hedgerow(X, y, options.iterations, options.jobs)
+        record, label = common.train_hedgerow(X, y, options.iterations, options.jobs)
     else:
-        record, tag = common.train_crfsuite(X, y, options.iterations, options.folder)
+        record, label = common.train_crfsuite(X, y, options.iterations, options.folder)
     after = common.peak_memory_mib()
-    dev_f1, _ = f1_of(tag, X_dev, y_dev)
-    test_f1, tagged = f1_of(tag, *read_items(options, "test", spelled))
+    dev_f1, _ = f1_of(label, X_dev, y_dev)
+    test_f1, tagged = f1_of(label, *read_items(options, "test", spelled))
     common.log(f"{part}: F1 {dev_f1:.2f} dev, {test_f1:.2f} test, {record['train_seconds']:.0f} s")
     return {
         "dev_f1": dev_f1,

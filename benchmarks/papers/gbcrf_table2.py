@@ -1,6 +1,7 @@
 """Table 2: error on OCR letters by ten-fold cross-validation, trained on nine folds.
 
-The methods of the paper, and boosting with label patterns of up to four letters. The penalty of
+The methods of the paper, boosting with label patterns of up to four letters, and boosting on top of
+a linear CRF, cross-fitted unless ``--set base_folds=0`` says otherwise. The penalty of
 the linear CRF is chosen on every tenth training word of the first fold, the depth of LogitBoost by
 cross-validation within the training words of the first fold.
 """
@@ -19,7 +20,7 @@ from high_order_training import train
 from peers.ocr_linear import split_words
 from sklearn.model_selection import GridSearchCV
 
-from hedgerow import TreeCRF
+from hedgerow import LinearCRF, TreeCRF
 
 TREES: dict[str, dict[str, Any]] = {
     "logitboost": {
@@ -31,6 +32,8 @@ TREES: dict[str, dict[str, Any]] = {
     "first_order": {"order": 1, "newton": False, "n_rounds": 1000},
     "gbcrf": {"order": 1, "learning_rate": 0.15, "n_rounds": 400},
     "gbcrf_order_3": {"order": 3, "n_rounds": 60},
+    "gbcrf_on_linear": {"order": 1, "learning_rate": 0.15, "n_rounds": 400, "base": LinearCRF()},
+    "gbcrf_order_3_on_linear": {"order": 3, "n_rounds": 60, "base": LinearCRF(order=3)},
 }
 PARTS = ("linear", *TREES)
 # Cross-validation error of the paper, and its standard error.
@@ -60,6 +63,8 @@ def tree_trainer(options: argparse.Namespace, **parameters: Any) -> Train:
     parameters = trees_common.OCR_SETTINGS | {"n_jobs": options.jobs} | parameters
     if options.quick:
         parameters["n_rounds"] = QUICK_ROUNDS
+        if "base" in parameters:
+            parameters["base"] = LinearCRF(max_iter=QUICK_ITERATIONS, tol=0)
     return partial(trees_common.fit_trees, **(parameters | dict(options.settings)))
 
 

@@ -104,7 +104,8 @@ def test_pair_lines_of_a_template_need_weights(chunks, place, tmp_path, capsys):
         capsys, "train", chunks, "-m", place, "--template", template, "--model", "trees"
     )
     assert message == (
-        f"{template}: lines such as B01:%x[0,0] need --model linear; leave them out for trees"
+        f"{template}: lines such as B01:%x[0,0] need --model linear or --base linear; leave them "
+        "out for trees alone"
     )
 
 
@@ -349,3 +350,45 @@ def test_ctrl_c_leaves_no_model(chunks, place):
     assert err.splitlines()[-1] == "hedgerow: interrupted; no model was written"
     assert "Traceback" not in err
     assert os.listdir(place.parent) == ["long.txt"]
+
+
+def test_trees_on_top_of_a_linear_model(chunks, place, tmp_path, capsys):
+    template = tmp_path / "template"
+    template.write_text("U00:%x[0,1]\nB01:%x[0,0]\n")
+    base = ("--model", "trees", "--base", "linear", "--set", "base__reg_lambda=0.5")
+    few = (
+        "--rounds",
+        2,
+        "--set",
+        "base_folds=2",
+        "--set",
+        "base__max_iter=5",
+        "--set",
+        "base__tol=0",
+    )
+    model = train(capsys, chunks, place, *base, *few, "--template", template, "--jobs", 1)
+    assert (model.base_.reg_lambda, model.base_.transition_attributes) == (0.5, "B")
+    assert (model.n_jobs, model.base_.n_jobs, model.base.n_jobs) == (None, None, None)
+    assert "B01:dog" in model.base_.transition_weights()["attribute"].tolist()
+    out = run(capsys, "inspect", place, "--top", 3)
+    assert "\nbase: LinearCRF, 5 iterations, loss" in out
+    assert "\nof the base:\nlargest weights" in out
+    assert "base: " in run(capsys, "inspect", place, chunks)
+    out = run(capsys, "train", chunks, "-m", place, *base, *few, "--dev", chunks)
+    assert "\non top of a LinearCRF: 5 iterations, loss " in out
+    assert run(capsys, "tag", place, chunks)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--base", "linear"], "--base is for --model trees, which are trained on top of it"),
+        (
+            ["--model", "trees", "--set", "base__reg_lambda=1"],
+            "--set base__reg_lambda is about a base model; add --base linear",
+        ),
+        (["--model", "trees", "--set", "base=1"], "--set base: a model to train on top of is"),
+    ],
+)
+def test_a_base_is_refused(chunks, place, capsys, options, message):
+    assert message in complaint(capsys, "train", chunks, "-m", place, *options)

@@ -58,6 +58,8 @@ def run(options: argparse.Namespace) -> None:
         raise CommandError(f"--top is {options.top}; expected a number of at least 1")
     print(describe(model, options.model))
     print(f"\n{heaviest(model, options.top)}")
+    if hasattr(model, "base_"):
+        print(f"\nof the base:\n{heaviest(model.base_, options.top)}")
     print(f"\n{largest_transitions(model, options.top)}")
 
 
@@ -76,6 +78,8 @@ def describe(model: Any, path: str) -> str:
         facts["weights"] = (
             f"{model.n_weights_:,} of {count_of(len(model.attributes_), 'attribute')}"
         )
+    if hasattr(model, "base_"):
+        facts["base"] = f"{type(model.base_).__name__}, {describe_training(model.base_)}"
     sets = eval_figures(model.history_)
     for name, figures in model.history_.items():
         if name != "loss" and figures:

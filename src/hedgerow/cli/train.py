@@ -52,6 +52,7 @@ EXAMPLES = """\
 """
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
+    "base": "a model to train on top of is asked for by --base",
     "callbacks": "callbacks are functions, which only Python code can pass",
     "group_column": "the column of a table that tells sequences apart is named by --group",
     "parents_column": "the column of heads is named by --heads",
@@ -96,6 +97,12 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--model",
         choices=("linear", "trees"),
         help="weights of attributes, or boosted trees; trees for tables, else linear",
+    )
+    add(
+        "--base",
+        choices=("linear",),
+        help="trees: train them on top of a linear model of the same features; --set "
+        "base__reg_lambda=0.5 sets a parameter of it",
     )
     add(
         "--objective",
@@ -222,7 +229,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
-        model.set_params(verbose=0, n_jobs=None)  # of this run, not of the model
+        forget_run(model)
         model.save(options.model_file)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(*tell_of_checkpoint(options.checkpoint)) from None
@@ -230,6 +237,13 @@ def run(options: argparse.Namespace) -> None:
         Path(options.checkpoint).unlink(missing_ok=True)
     if not options.quiet:
         summarise(model, data, dev, recipe, options, time.monotonic() - begin)
+
+
+def forget_run(model: Estimator) -> None:
+    """Undo parameters that are of this run, not of the model."""
+    model.set_params(verbose=0, n_jobs=None)
+    if hasattr(model, "base_"):
+        model.base_.set_params(n_jobs=None)
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -263,16 +277,22 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         raise CommandError(
             "--learning-rate is for --model trees; a linear model finds the length of its steps"
         )
+    if kind == "linear" and options.base is not None:
+        raise CommandError(
+            "--base is for --model trees, which are trained on top of it; add --model trees"
+        )
     if kind == "linear" and options.transitions is not None:
         raise CommandError(
             "--transitions is for --model trees; in a linear model attributes may score label "
             "pairs: --set transition_attributes=True"
         )
     from_template = recipe.parameters()
+    if options.base is not None:
+        from_template = {"base": LinearCRF(**from_template)}
     if not set(from_template) <= set(estimator().get_params()):
         raise CommandError(
-            f"{options.template}: lines such as B01:%x[0,0] need --model linear; leave them out "
-            "for trees"
+            f"{options.template}: lines such as B01:%x[0,0] need --model linear or --base linear; "
+            "leave them out for trees alone"
         )
     given = {
         "objective": options.objective,
@@ -295,6 +315,8 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
             raise CommandError(f"--set {name}: {ONLY_PYTHON[name]}")
         if name in parameters:
             raise CommandError(f"{name} is given twice; give it once")
+        if name.startswith("base__") and options.base is None:
+            raise CommandError(f"--set {name} is about a base model; add --base linear")
         parameters[name] = value
     holds_out = parameters.get("validation_fraction", True) is not None
     stops_early = parameters.get("early_stopping_rounds") is not None
@@ -308,8 +330,10 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     elif parameters.get("ancestors"):
         raise CommandError("--ancestors needs the parents of positions; name their column: --heads")
     verbose = {"verbose": 0 if options.quiet else 1}
+    of_base = {name: value for name, value in parameters.items() if name.startswith("base__")}
+    own = {name: value for name, value in parameters.items() if name not in of_base}
     with telling("--set: "):
-        return estimator(**(verbose | from_template | parameters))
+        return estimator(**(verbose | from_template | own)).set_params(**of_base)
 
 
 def fit(
@@ -398,14 +422,19 @@ def summarise(
     )
     print(describe_features(recipe))
     print(f"{type(model).__name__}: {describe_training(model)}")
+    if hasattr(model, "base_"):
+        print(f"on top of a {type(model.base_).__name__}: {describe_training(model.base_)}")
     for name, batch in dev.items():
         predicted = model.predict(batch.X, **batch.graph)
         print(f"{display_name(name)}: {describe_scores(batch.y, predicted)}")
     if "validation_accuracy" in model.history_:
         best = best_step(model)
         assert best is not None
-        accuracy = model.history_["validation_accuracy"][best - 1]
-        print(f"held out of {file}: accuracy {format_share(accuracy)}")
+        figures = model.history_.at(best)
+        accuracy = "best without any round"
+        if figures:
+            accuracy = f"accuracy {format_share(figures['validation_accuracy'])}"
+        print(f"held out of {file}: {accuracy}")
     print(f"{options.model_file}: {format_size(size)}, {seconds:.1f} s")
 
 

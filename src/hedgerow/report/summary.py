@@ -68,4 +68,9 @@ def describe_history(model: Estimator) -> dict[str, Any] | None:
         if figures
     }
     sets = {key: list(names) for key, names in eval_figures(model.history_).items()}
-    return {"step": model.step_name, "curves": curves, "sets": sets, "best": best_step(model)}
+    return {
+        "step": model.step_name,
+        "curves": curves,
+        "sets": sets,
+        "best": best_step(model) or None,
+    }
