@@ -191,6 +191,24 @@ class NaiveModel:
         return tuple(-1 if label is None else self.classes.index(label) for label in labels)
 
 
+# Attributes of two kinds by the first letter of their names, and labels.
+PREFIXED = [[{"U1": 1, "B1": 1}, {"U2": 1, "B1": 0.5}, {"U1": 1}], [{"U2": 1}, {"B1": 2}]]
+PREFIXED_LABELS = [["a", "b", "b"], ["a", "b"]]
+
+
+def fit_prefixed(crf):
+    """Train on these, and compare marginals, likelihoods and the loss with those of enumeration."""
+    crf.fit(PREFIXED, PREFIXED_LABELS)
+    naive, found = NaiveModel(crf), crf.predict_marginals(PREFIXED)
+    for x, labels, marginals in zip(PREFIXED, PREFIXED_LABELS, found, strict=True):
+        np.testing.assert_allclose(marginals, naive.marginals(x), atol=1e-10)
+        likelihood = naive.log_likelihood(x, labels)
+        np.testing.assert_allclose(crf.log_likelihood([x], [labels]), likelihood, rtol=1e-6)
+    loss = naive.penalty(1.0, 0.0) - crf.log_likelihood(PREFIXED, PREFIXED_LABELS).sum()
+    np.testing.assert_allclose(crf.loss_, loss, rtol=1e-6)
+    return crf
+
+
 def strength_by_length(pattern_lambda, ys, weights):
     """What `pattern_lambda` says of a length; each run counts by the weight of its last label."""
     if pattern_lambda is None:

@@ -205,11 +205,15 @@ def test_draws_that_make_no_sense_are_refused():
 
 @pytest.mark.parametrize("name", CONTEXTS)
 @pytest.mark.parametrize("newton", [True, False])
-def test_gradients_may_be_expected_and_observed_counts(name, newton):
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("draws", [True, False])
+def test_gradients_may_be_expected_and_observed_counts(name, newton, weighted, draws):
     rng, contexts = np.random.default_rng(2), CONTEXTS[name]
     table = make_table(["few", "categories"], [], [3, 1, 0, 40] * 20, rng)
     _, expected, curvatures = make_derivatives(table, contexts, rng)
-    expected, weights = expected.astype(np.float64), rng.integers(1, 4, table.n_positions) / 2
+    expected, weights = expected.astype(np.float64), np.ones(table.n_positions)
+    if weighted:
+        weights = rng.integers(1, 4, table.n_positions) / 2
     core, n_labels = core_contexts(contexts), int(contexts[0].max()) + 1
     taken = np.flatnonzero(contexts[0] >= 0).astype(np.int32)
     observed = rng.choice(np.append(taken, np.int32(-1)), table.n_positions)
@@ -219,12 +223,14 @@ def test_gradients_may_be_expected_and_observed_counts(name, newton):
     gradients = expected.copy()
     gradients[seen, observed[seen]] -= 1.0
     probabilities = expected if newton else None
-    counts = {"observed": observed, "weights": weights}
+    counts = {"observed": observed, "weights": weights if weighted else None}
     forests = []
     for added, more in ((gradients * weights[:, None], {}), (expected, counts)):
         examples = _core.ContextExamples(core, table.n_positions)
         options = {"trim": 0.4, "n_threads": 2} | more
         examples.add(0, table.offsets, added, probabilities, curvatures, **options)
+        if draws:
+            examples.draw(share=0.7, key=3, n_threads=2)
         rules = _core.GrowthRules(**vars(Rules(max_leaves=12)))
         data = _core.TreeData(table.to_kernel(), 0, 0)
         forests.append(_core.grow_trees(data, examples, rules, 0, 1).arrays())
@@ -259,6 +265,16 @@ def test_what_does_not_fit_is_refused(change, message):
     examples = _core.ContextExamples(core_contexts(pair_contexts(2)), 2)
     with pytest.raises(ValueError, match=message):
         examples.add(**arguments | change)
+
+
+def test_parts_whose_gradients_differ_in_kind_are_refused():
+    examples = _core.ContextExamples(core_contexts(pair_contexts(2)), 4)
+    expected, curvatures = np.full((2, 4), 0.25), np.ones(2, np.float32)
+    options = {"offsets": np.array([0, 2]), "curvatures": curvatures, "trim": 0.0, "n_threads": 1}
+    observed = np.zeros(2, np.int32)
+    examples.add(0, gradients=expected, probabilities=expected, observed=observed, **options)
+    with pytest.raises(ValueError, match="those of the likelihood in some parts only"):
+        examples.add(2, gradients=expected, probabilities=expected.copy(), **options)
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,8 @@ class ContextScores(RunningScores):
     def twin(self) -> ContextScores:
         """With the same edges of other potentials."""
         start = replace(self.start, nodes=np.empty_like(self.nodes))
-        return ContextScores(start, self.scoring, self.bins, np.zeros_like(self.edges))
+        edges = np.zeros(self.edges.shape, self.edges.dtype)  # takes memory as it is filled
+        return ContextScores(start, self.scoring, self.bins, edges)
 
     @property
     def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
