@@ -132,7 +132,7 @@ def main() -> None:
     if len(files) not in (0, 2):
         parser.error(f"expected two files, to train and to test, or none; got {len(files)}")
     rng = np.random.default_rng(0)
-    parts = [read_documents(file) for file in files] or [make_documents(80, rng) for _ in range(2)]
+    parts = [read_documents(file) for file in files] or [make_documents(40, rng) for _ in range(2)]
     (documents, y), (test_documents, y_test) = parts
     y, y_test = list(map(to_bioes, y)), list(map(to_bioes, y_test))
     print(f"{len(documents):,} documents to learn from, {len(test_documents):,} to label.\n")

@@ -7,6 +7,7 @@ from reference.pages import ROOT, run_example
 EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")}
 NOT_HERE = {
     "grid_search": "too slow: it trains some dozens of models",
+    "named_entities": "docs/guides/text-features.md runs it",
     "noisy_labels": "too slow: it trains four models on all letters",
     "ocr": "too slow: `make demo` runs it",
     "your_own_csv": "tests/test_readme.py runs it",
