@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
 from hedgerow import LinearCRF, ModelFileError, TreeCRF
 from hedgerow.relational import At, Atoms, RelationalFeatures
@@ -71,6 +72,18 @@ def test_names_of_positions():
     }
     table = RelationalFeatures(modes, depth=3).fit(X).queries()
     assert "this position has to(P) and position P has to(Q) and w=b" in table["words"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_as_frames(library):
+    features = fitted().set_output(transform=library)
+    assert type(features.queries()).__module__.startswith(library)
+    assert type(clone(features).fit(SESSIONS).queries()).__module__.startswith(library)
+    assert list(features.queries()["query"]) == list(features.get_feature_names_out())
+    crf = LinearCRF(max_iter=2, tol=0).fit(features.transform(SESSIONS), [list("abab"), list("ab")])
+    assert type(features.importances(crf)).__module__.startswith(library)
+    make_pipeline(features, crf).set_output(transform="default")
+    assert type(features.queries()).__name__ == "Table"
 
 
 def test_a_ground_query_for_each_fact_in_order():
@@ -188,7 +201,7 @@ def test_damaged_files(change, message, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"depth": 0}, "depth is 0; expected an integer of at least 1"),
+        ({"depth": 0}, "depth is 0; expected an integer from 1 to 6"),
         ({"min_count": 0.5}, "min_count is 0.5; expected an integer of at least 1"),
         ({"window": -1}, "window is -1; expected an integer of at least 0"),
         ({"max_variables": -1}, "max_variables is -1; expected an integer of at least 0"),

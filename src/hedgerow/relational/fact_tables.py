@@ -110,7 +110,7 @@ class _TableReader:
             pairs = np.column_stack([rows, values])[there]
             # Facts are in the order of positions, and at a position in that of columns.
             order = pairs[:, 0].astype(np.int64) * len(columns) + number
-            relations[name] = Relation(
+            relations[str(name)] = Relation(
                 (True, is_link), pairs, self._sequence_of[pairs[:, 0]], order
             )
         self._n_facts = len(columns) * len(frame)

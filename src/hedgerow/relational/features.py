@@ -25,18 +25,18 @@ from hedgerow.relational.plan import Entries, Step, follow, queries_of, walk
 from hedgerow.relational.query import describe_query, name_query
 from hedgerow.relational.refinement import Language
 from hedgerow.relational.search import Limits, Search
-from hedgerow.tables import Table
+from hedgerow.tables import Output, Table, check_output, choose_output
 
 __all__ = ["RelationalFeatures"]
 
-# Parameters that are whole numbers, and the smallest that they may be.
-MINIMA = {
-    "depth": 1,
-    "min_count": 1,
-    "window": 0,
-    "max_variables": 0,
-    "max_bindings": 1,
-    "max_queries": 1,
+# Parameters that are whole numbers: the smallest that they may be, and the largest.
+BOUNDS: dict[str, tuple[int, int | None]] = {
+    "depth": (1, 6),
+    "min_count": (1, None),
+    "window": (0, None),
+    "max_variables": (0, None),
+    "max_bindings": (1, None),
+    "max_queries": (1, None),
 }
 
 
@@ -60,7 +60,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         no facts. None: constants only, for each predicate of positions, and new variables for
         positions that they are linked to.
     depth : int, default 2
-        Maximum number of literals of a query.
+        Maximum number of literals of a query, up to 6.
     min_count : int, default 1
         Minimum number of positions at which a query must hold in training.
     window : int, default 0
@@ -163,13 +163,31 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         database = self._read(X)
         return self._name(follow(self.steps_, database, self.max_bindings), database)
 
-    def queries(self) -> Table:
+    def set_output(self, *, transform: Output | None = None) -> RelationalFeatures:
+        """Set the form in which tables are returned: "pandas", "polars" or "default".
+
+        What `transform` returns stays as it is: lists of names are no table.
+        """
+        check_output(transform)
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # what `clone` takes along
+        return self
+
+    def _give(self, table: Table) -> Any:
+        """A table in the form that the user works with."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return table.to(choose_output(asked, None))
+
+    def queries(self) -> Any:
         """The queries, as a table: query, words, n_literals, predicates, count.
 
         ``words`` is the query as a sentence, ``predicates`` a tuple, ``count`` the number of
         positions of the training data at which the query holds.
         """
         check_is_fitted(self, "steps_")
+        return self._give(self._query_table())
+
+    def _query_table(self) -> Table:
         columns: dict[str, NDArray[Any]] = {
             name: np.empty(self.n_queries_, np.object_) for name in ("query", "words", "predicates")
         }
@@ -189,7 +207,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
             }
         )
 
-    def importances(self, crf: Any, *, by: str = "query") -> Table:
+    def importances(self, crf: Any, *, by: str = "query") -> Any:
         """What a model makes of the queries, as a table, the most important first.
 
         Parameters
@@ -203,12 +221,12 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        hedgerow.tables.Table
+        hedgerow.tables.Table, or a DataFrame
             ``query`` and ``words``, or ``predicate``; ``importance``.
         """
         check_choice("by", by, ("query", "predicate"))
-        of_query = _sum_by_name(crf)
-        table = self.queries()
+        check_is_fitted(self, "steps_")
+        of_query, table = _sum_by_name(crf), self._query_table()
         sums: dict[str, float] = {}
         words = dict(zip(table["query"], table["words"], strict=True))
         for query, predicates in zip(table["query"], table["predicates"], strict=True):
@@ -220,11 +238,12 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         columns = {by: np.array(order, np.object_)}
         if by == "query":
             columns["words"] = np.array([words[name] for name in order], np.object_)
-        return Table(columns | {"importance": np.array([sums[name] for name in order])})
+        return self._give(Table(columns | {"importance": np.array([sums[name] for name in order])}))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the queries."""
-        names: NDArray[np.object_] = self.queries()["query"]
+        check_is_fitted(self, "steps_")
+        names: NDArray[np.object_] = self._query_table()["query"]
         return names
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -245,8 +264,9 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
 
     def _search(self, database: Database) -> Entries:
         """Find queries, and number them in the order in which they first hold."""
-        for name, minimum in MINIMA.items():
-            check_number(name, getattr(self, name), minimum=minimum, integer=True)
+        for name, (minimum, maximum) in BOUNDS.items():
+            value = getattr(self, name)
+            check_number(name, value, minimum=minimum, maximum=maximum, integer=True)
         modes = default_modes(database) if self.modes is None else read_modes(self.modes)
         check_modes(modes, database)
         language = Language(modes, self.depth, self.window, self.max_variables)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import permutations
 from typing import NamedTuple
 
 from hedgerow.lazy import LazyAttributes, lazy
@@ -42,10 +41,12 @@ class Literal(NamedTuple):
 
 
 class Substitution(NamedTuple):
-    """A substitution of variables that maps each literal of a shape to one of them.
+    """A substitution of variables that maps literals of a shape to literals of it.
 
     Attributes
     ----------
+    images : tuple of Literal
+        What each literal is mapped to.
     variables : dict
         What each variable is replaced by.
     slots : tuple of pairs
@@ -54,9 +55,15 @@ class Substitution(NamedTuple):
         Slots that one variable is replaced by, so that their constants must be the same.
     """
 
+    images: tuple[Literal, ...]
     variables: dict[Term, Term]
     slots: tuple[tuple[int, int], ...]
     equal: frozenset[tuple[int, int]]
+
+    @property
+    def is_onto(self) -> bool:
+        """Whether every literal is the image of one."""
+        return len(set(self.images)) == len(self.images)
 
     @property
     def is_renaming(self) -> bool:
@@ -65,6 +72,24 @@ class Substitution(NamedTuple):
         return len(targets) == len(self.variables) and all(
             target.kind == VARIABLE for target in targets
         )
+
+    def extend(self, literal: Literal, image: Literal) -> Substitution | None:
+        """Map one more literal; None if no substitution does."""
+        if literal.predicate != image.predicate:
+            return None
+        variables, slots, equal = dict(self.variables), list(self.slots), set(self.equal)
+        for source, target in zip(literal.terms, image.terms, strict=True):
+            if source.kind == VARIABLE:
+                known = variables.setdefault(source, target)
+                if known.kind == target.kind == SLOT:
+                    equal.add(_pair(known.number, target.number))
+                elif known != target:
+                    return None
+            elif source.kind == target.kind == SLOT:
+                slots.append((source.number, target.number))
+            elif source != target:
+                return None
+        return Substitution((*self.images, image), variables, tuple(slots), frozenset(equal))
 
 
 @dataclass(frozen=True)
@@ -127,12 +152,11 @@ class Shape(LazyAttributes):
 
         The first leaves all slots where they are.
         """
-        found = _substitutions(self.literals, permutations(self.literals))
         return sorted(
             {
                 tuple(target for _, target in sorted(substitution.slots))
-                for substitution, _ in found
-                if substitution.is_renaming
+                for substitution in self._substitutions
+                if substitution.is_onto and substitution.is_renaming
             }
         )
 
@@ -142,13 +166,21 @@ class Shape(LazyAttributes):
 
         The empty set says that this is always so.
         """
-        found = _substitutions(self.literals, product(self.literals, repeat=len(self.literals)))
         conditions = {
             substitution.equal.union(_pair(*slots) for slots in substitution.slots)
-            for substitution, images in found
-            if len(set(images)) < len(self.literals)
+            for substitution in self._substitutions
+            if not substitution.is_onto
         }
         return [frozenset(pair for pair in each if pair[0] != pair[1]) for each in conditions]
+
+    @lazy
+    def _substitutions(self) -> list[Substitution]:
+        """All substitutions that map each literal to one of the literals."""
+        found = [Substitution((), {}, (), frozenset())]
+        for literal in self.literals:
+            extended = (before.extend(literal, to) for before in found for to in self.literals)
+            found = [each for each in extended if each is not None]
+        return found
 
 
 def order_of_offset(offset: int) -> int:
@@ -179,37 +211,6 @@ def _rename(literals: tuple[Literal, ...], types: tuple[str, ...]) -> tuple[Shap
     )
     ordered = tuple(types[term.number] for term in names if term.kind == VARIABLE)
     return Shape(renamed, ordered), tuple(term.number for term in names if term.kind == SLOT)
-
-
-def _substitutions(
-    literals: tuple[Literal, ...], targets: Iterable[tuple[Literal, ...]]
-) -> Iterator[tuple[Substitution, tuple[Literal, ...]]]:
-    for images in targets:
-        substitution = _substitute(literals, images)
-        if substitution is not None:
-            yield substitution, images
-
-
-def _substitute(literals: tuple[Literal, ...], images: tuple[Literal, ...]) -> Substitution | None:
-    """The substitution that maps literals to these; None if there is none."""
-    variables: dict[Term, Term] = {}
-    slots: list[tuple[int, int]] = []
-    equal: set[tuple[int, int]] = set()
-    for literal, image in zip(literals, images, strict=True):
-        if literal.predicate != image.predicate:
-            return None
-        for source, target in zip(literal.terms, image.terms, strict=True):
-            if source.kind == VARIABLE:
-                known = variables.setdefault(source, target)
-                if known.kind == target.kind == SLOT:
-                    equal.add(_pair(known.number, target.number))
-                elif known != target:
-                    return None
-            elif source.kind == target.kind == SLOT:
-                slots.append((source.number, target.number))
-            elif source != target:
-                return None
-    return Substitution(variables, tuple(slots), frozenset(equal))
 
 
 def _pair(one: int, other: int) -> tuple[int, int]:
