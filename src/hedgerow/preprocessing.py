@@ -153,8 +153,9 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         columns = getattr(self, "feature_names_in_", None)
         for role, place in self._places(len(names)).items():
             column = apart[role]
-            is_name = isinstance(column, str) or columns is None
-            names.insert(place, str(column if is_name else columns[column]))
+            if columns is not None and not isinstance(column, str):
+                column = columns[column]
+            names.insert(place, str(column))
         return np.array(names, dtype=np.object_)
 
     def _fit(self, X: Any, y: Any, *, transform: bool) -> Any:
@@ -222,7 +223,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         """Where columns that are kept go, the first one first, if there are so many others."""
         apart = self._apart
         n_all = n_columns + len(apart)
-        places = {}
+        places: dict[Role, int] = {}
         for role, column in apart.items():
             if isinstance(column, int):
                 place = column % n_all
