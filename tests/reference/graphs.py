@@ -1,11 +1,14 @@
 """Tree-shaped graphs: random ones, and all that can be asked of them by listing all labellings."""
 
 import itertools
+from dataclasses import replace
 from functools import cached_property
 from types import SimpleNamespace
 
 import numpy as np
 
+import hedgerow.model
+import hedgerow.training.training
 from hedgerow.labels import Patterns
 from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis import AutomatonChain, Chain, Scores
@@ -154,3 +157,26 @@ def split(scores):
             slice(int(scores.offsets[s]), int(scores.offsets[s + 1])),
             ExactGraph(scores.part(slice(s, s + 1))),
         )
+
+
+def grow_trees(monkeypatch):
+    """Make a tree-shaped graph of every sequence that is encoded from now on, by its length."""
+
+    def with_parents(encode):
+        def encode_graphs(*args, **kwargs):
+            sequences = encode(*args, **kwargs)
+            return replace(sequences, parents=parents_of(sequences.lengths))
+
+        return encode_graphs
+
+    for module, name in (
+        (hedgerow.training.training, "encode"),
+        (hedgerow.training.training, "encode_alike"),
+        (hedgerow.model, "encode_alike"),
+    ):
+        monkeypatch.setattr(module, name, with_parents(getattr(module, name)))
+
+
+def parents_of(lengths):
+    """The parents that `grow_trees` gives to sequences."""
+    return np.concatenate([random_parents(np.random.default_rng(n), n) for n in lengths])
