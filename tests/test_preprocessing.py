@@ -225,3 +225,22 @@ def test_it_must_be_fitted_first():
         scaler().transform(X)
     with pytest.raises(NotFittedError):
         scaler().get_feature_names_out()
+
+
+def test_parents_stay_as_they_are():
+    table = TABLE.assign(head=np.concatenate([np.arange(len(x)) for x in X]))
+    transformer = scaler(group_column="walk", parents_column="head")
+    found = transformer.fit_transform(table)
+    assert found.columns[:2].tolist() == ["walk", "head"]
+    assert transformer.get_feature_names_out().tolist() == found.columns.tolist()
+    assert found["head"].tolist() == table["head"].tolist()
+    plain = scaler(group_column="walk").fit_transform(TABLE)
+    assert found.drop(columns="head").equals(plain)
+    crf = LinearCRF(group_column="walk", parents_column="head", parents_format="conllu")
+    model = make_pipeline(transformer, crf).fit(table, np.concatenate(Y))
+    assert len(model.predict(table)) == len(table)
+    rows = np.column_stack([ROWS, np.repeat([0, 1, 2], [3, 1, 4]), table["head"]])
+    numbered = SequenceTransformer(MaxAbsScaler(), group_column=-2, parents_column=-1)
+    np.testing.assert_array_equal(numbered.fit_transform(rows)[:, -2:], rows[:, -2:])
+    with pytest.raises(ValueError, match=r"parents_column is 'head', .*and pass parents beside X"):
+        scaler(parents_column="head").fit([[{"a": 1}]])

@@ -33,13 +33,16 @@ struct Table {
   std::vector<uint8_t> all;  // (N, n_columns)
   std::vector<uint8_t> dense, attribute_bins, default_bins, categorical;
   std::vector<int64_t> entry_offsets{0};
-  std::vector<int32_t> attributes, n_bins;
+  std::vector<int32_t> attributes, n_bins, parents;
 
   Table(const std::vector<int64_t>& lengths, int32_t n_dense, int32_t n_attributes,
         int32_t most_bins = 255)
       : n_dense(n_dense), n_attributes(n_attributes) {
     for (const int64_t length : lengths) offsets.push_back(offsets.back() + length);
     n_positions = offsets.back();
+    for (const int64_t length : lengths)
+      for (int64_t t = 0; t < length; ++t)  // the parent is any position before, or there is none
+        parents.push_back(static_cast<int32_t>(below(t + 1)) - 1);
     std::vector<uint8_t> usual;
     for (int32_t c = 0; c < n_columns(); ++c) {
       const auto few = 1 + static_cast<int32_t>(below(std::min(6, most_bins)));
@@ -73,11 +76,17 @@ struct Table {
   uint8_t at(int64_t t, int32_t column) const { return all[t * n_columns() + column]; }
   // What a feature sees.
   uint8_t at(int64_t t, int32_t column, int offset) const {
-    return is_inside(t, offset) ? at(t + offset, column) : uint8_t{0};
+    const int64_t row = look(t, offset);
+    return row >= 0 ? at(row, column) : uint8_t{0};
   }
-  bool is_inside(int64_t t, int offset) const {
+  bool is_inside(int64_t t, int offset) const { return look(t, offset) >= 0; }
+  // The position at an offset, -1 if there is none.
+  int64_t look(int64_t t, int offset) const {
     const auto end = std::upper_bound(offsets.begin(), offsets.end(), t);
-    return t + offset >= end[-1] && t + offset < *end;
+    if (offset < kParent)
+      return t + offset >= end[-1] && t + offset < *end ? t + offset : int64_t{-1};
+    for (; offset >= kParent && t >= 0; --offset) t = parents[t] < 0 ? -1 : end[-1] + parents[t];
+    return t;
   }
   BinTable bins() const {
     return {n_positions,
@@ -91,8 +100,11 @@ struct Table {
             default_bins.data(),
             categorical.data()};
   }
-  Windows windows(int before, int after) const {
-    return {{static_cast<int64_t>(offsets.size()) - 1, offsets.data()}, {before, after}};
+  Sequences sequences() const {
+    return {static_cast<int64_t>(offsets.size()) - 1, offsets.data(), parents.data()};
+  }
+  Windows windows(int before, int after, int ancestors = 0) const {
+    return {sequences(), {before, after, ancestors}};
   }
 };
 
@@ -106,13 +118,15 @@ std::vector<Derivatives> random_derivatives(int64_t n_positions, double share) {
 }
 
 void check_lookups(const Table& table, const TreeData& data) {
-  const int before = data.windows().before;
   bool equal = true;
   for (int64_t t = 0; t < table.n_positions; ++t)
     for (int32_t c = 0; c < table.n_columns(); ++c) {
       equal &= data.bin_at(t, c) == table.at(t, c);
-      for (int o = 0; o < data.n_offsets(); ++o)
-        equal &= data.bin_at(t, c, o - before) == table.at(t, c, o - before);
+      for (int o = 0; o < data.n_offsets(); ++o) {
+        const int offset = data.windows().offset(o);
+        equal &= data.windows().number(offset) == o;
+        equal &= data.bin_at(t, c, offset) == table.at(t, c, offset);
+      }
     }
   CHECK(equal);
 }
@@ -168,10 +182,8 @@ const GrowthRules kRules{
 void check_forest(const Table& table, const Forest& forest, const std::vector<double>& expected) {
   check_trees(forest.trees(), forest.n_outputs(), table.n_columns());
   Stop stop(nullptr);
-  const auto n_sequences = static_cast<int64_t>(table.offsets.size()) - 1;
   const auto add = [&](const Forest& trees, const double* scores, double* out, int n_threads) {
-    trees.add_scores(table.bins(), {n_sequences, table.offsets.data()}, scores, out, n_threads,
-                     stop);
+    trees.add_scores(table.bins(), table.sequences(), scores, out, n_threads, stop);
   };
   const Forest half = forest.scaled(0.5);
   CHECK(half.trees().values.data() == forest.trees().values.data());
@@ -237,12 +249,13 @@ void check_trees_of(const Table& table, const TreeData& data) {
   check_forest(table, build_forest(trees), expected);
 }
 
-void check_table(const Table& table, int before, int after) {
+void check_table(const Table& table, int before, int after, int ancestors = 0) {
   context = std::to_string(table.n_positions) + " positions, " + std::to_string(table.n_dense) +
             "+" + std::to_string(table.n_attributes) + " columns, window " +
-            std::to_string(before) + "+" + std::to_string(after);
+            std::to_string(before) + "+" + std::to_string(after) + ", ancestors " +
+            std::to_string(ancestors);
   Stop stop(nullptr);
-  const TreeData data(table.bins(), table.windows(before, after), 1, stop);
+  const TreeData data(table.bins(), table.windows(before, after, ancestors), 1, stop);
   check_lookups(table, data);
   check_histograms(table, data);
   check_trees_of(table, data);
@@ -254,7 +267,8 @@ TEST(random_tables) {
   for (const auto& lengths : all_lengths)
     for (const auto& [n_dense, n_attributes] : all_columns)
       for (const auto& [before, after] : {std::pair(0, 0), std::pair(2, 1), std::pair(0, 3)})
-        check_table(Table(lengths, n_dense, n_attributes), before, after);
+        for (const int ancestors : {0, 2})
+          check_table(Table(lengths, n_dense, n_attributes), before, after, ancestors);
   check_table(Table({20000, 15000}, 2, 1), 1, 0);    // examples are counted in batches
   check_table(Table({40, 1, 9, 600}, 3, 2), 9, 11);  // and more offsets than are added at once
 }

@@ -13,13 +13,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.counting import count_of
-from hedgerow.encode import check_group_column
 from hedgerow.encode.flat_labels import are_missing, flatten_labels
 from hedgerow.encode.forms import is_sparse
-from hedgerow.encode.group_column import split_off_groups
 from hedgerow.encode.rows import Rows
+from hedgerow.encode.set_apart import GROUPS, PARENTS, Role, check_column, split_off
 
 __all__ = ["SequenceTransformer"]
+
+# What lists of sequences do without columns.
+LISTS_NEED = {
+    GROUPS: ": a list of sequences needs no groups",
+    PARENTS: ", and pass parents beside X",
+}
 
 
 def _has_inverse(self: SequenceTransformer) -> bool:
@@ -43,6 +48,9 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         Name or number of a column of X that says which sequence a row belongs to, as the CRF has
         it. The transformer does not see it, and it comes out untouched: at the same place if it is
         a number, else before the others.
+    parents_column : str, int or None, default None
+        Name or number of a column of X that holds the parents of positions, as the CRF has it. It
+        comes out untouched too.
 
     Attributes
     ----------
@@ -80,9 +88,16 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
-    def __init__(self, transformer: Any, *, group_column: str | int | None = None) -> None:
+    def __init__(
+        self,
+        transformer: Any,
+        *,
+        group_column: str | int | None = None,
+        parents_column: str | int | None = None,
+    ) -> None:
         self.transformer = transformer
         self.group_column = group_column
+        self.parents_column = parents_column
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn has to know: the needs of the transformer, and that lists will do."""
@@ -129,16 +144,18 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         return self._apply("inverse_transform", X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns that come out, that of the groups included."""
+        """Names of the columns that come out, those of groups and parents included."""
         check_is_fitted(self, "transformer_")
-        if self.group_column is not None and input_features is not None:
-            input_features = [name for name in input_features if name != self.group_column]
+        apart = self._apart
+        if apart and input_features is not None:
+            input_features = [name for name in input_features if name not in apart.values()]
         names = list(self.transformer_.get_feature_names_out(input_features))
-        if self.group_column is not None:
-            columns = getattr(self, "feature_names_in_", None)
-            is_name = isinstance(self.group_column, str)
-            column = self.group_column if is_name or columns is None else columns[self.group_column]
-            names.insert(self._place(len(names)), str(column))
+        columns = getattr(self, "feature_names_in_", None)
+        for role, place in self._places(len(names)).items():
+            column = apart[role]
+            if columns is not None and not isinstance(column, str):
+                column = columns[column]
+            names.insert(place, str(column))
         return np.array(names, dtype=np.object_)
 
     def _fit(self, X: Any, y: Any, *, transform: bool) -> Any:
@@ -147,9 +164,10 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
                 f"transformer is {self.transformer!r}; expected a transformer of rows, with the "
                 "methods fit and transform, such as sklearn.preprocessing.StandardScaler()"
             )
-        check_group_column(self.group_column)
+        for role, column in self._apart.items():
+            check_column(role, column)
         rows = Rows.of(X)
-        ids, block = self._split(rows)
+        kept, block = self._split(rows)
         transformer, whole = clone(self.transformer), _native(block)
         labels, known = _read_labels(y, rows.n_rows)
         in_part = not known.all() and _needs_labels(transformer)
@@ -163,7 +181,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
             found = transformer.transform(whole) if transform else None
         self.transformer_ = transformer
         self._note_columns(rows.block)
-        return rows.cut(self._join(ids, found, rows, "transform")) if transform else None
+        return rows.cut(self._join(kept, found, rows, "transform")) if transform else None
 
     def _note_columns(self, block: Any) -> None:
         """What scikit-learn's estimators tell of the X that they were fitted on."""
@@ -178,60 +196,79 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
     def _apply(self, method: str, X: Any) -> Any:
         check_is_fitted(self, "transformer_")
         rows = Rows.of(X)
-        ids, block = self._split(rows)
+        kept, block = self._split(rows)
         found = getattr(self.transformer_, method)(_native(block))
-        return rows.cut(self._join(ids, found, rows, method))
+        return rows.cut(self._join(kept, found, rows, method))
 
-    def _split(self, rows: Rows) -> tuple[Any, Any]:
-        """Group ids, None without, and the columns for the transformer."""
-        if self.group_column is None:
-            return None, rows.block
+    @property
+    def _apart(self) -> dict[Role, Any]:
+        """The columns that the transformer does not see."""
+        columns = {GROUPS: self.group_column, PARENTS: self.parents_column}
+        return {role: column for role, column in columns.items() if column is not None}
+
+    def _split(self, rows: Rows) -> tuple[dict[Role, Any], Any]:
+        """What is kept as it is, and the columns for the transformer."""
+        apart = self._apart
+        if not apart:
+            return {}, rows.block
         if isinstance(rows.block, list):
+            role, column = next(iter(apart.items()))
             raise ValueError(
-                f"group_column is {self.group_column!r}, but the sequences of X are lists, which "
-                "have no columns; leave it out: a list of sequences needs no groups"
+                f"{role.parameter} is {column!r}, but the sequences of X are lists, which "
+                f"have no columns; leave it out{LISTS_NEED[role]}"
             )
-        return split_off_groups(rows.block, self.group_column, "X")
+        return split_off(rows.block, apart, "X")
 
-    def _place(self, n_columns: int) -> int:
-        """Where the column of groups goes, among so many others."""
-        if not isinstance(self.group_column, int):
-            return 0
-        place = self.group_column % (n_columns + 1)
-        if not -n_columns - 1 <= self.group_column <= n_columns:
-            raise ValueError(
-                f"group_column is {self.group_column}, but the transformer gives "
-                f"{count_of(n_columns, 'column')}, so that it cannot keep its place; let it be the "
-                "first or the last column, 0 or -1, or pass a DataFrame and its name"
-            )
-        return place
+    def _places(self, n_columns: int) -> dict[Role, int]:
+        """Where columns that are kept go, the first one first, if there are so many others."""
+        apart = self._apart
+        n_all = n_columns + len(apart)
+        places: dict[Role, int] = {}
+        for role, column in apart.items():
+            if isinstance(column, int):
+                place = column % n_all
+                if not -n_all <= column < n_all or place in places.values():
+                    raise ValueError(
+                        f"{role.parameter} is {column}, but the transformer gives "
+                        f"{count_of(n_columns, 'column')}, so that it cannot keep its place; let "
+                        "it be the first or the last column, 0 or -1, or pass a DataFrame and its "
+                        "name"
+                    )
+                places[role] = place
+        free = (place for place in range(n_all) if place not in set(places.values()))
+        places |= {role: next(free) for role in apart if role not in places}
+        return dict(sorted(places.items(), key=lambda item: item[1]))
 
-    def _join(self, ids: Any, found: Any, rows: Rows, method: str) -> Any:
-        """Put group ids back among the columns that came out."""
-        if ids is None:
+    def _join(self, kept: dict[Role, Any], found: Any, rows: Rows, method: str) -> Any:
+        """Put what is kept back among the columns that came out."""
+        if not kept:
             return found
         frame = nw.from_native(found, eager_only=True, pass_through=True)
         if not isinstance(frame, nw.DataFrame):
             if not isinstance(rows.block, nw.DataFrame):
-                return _insert(np.asarray(ids), found, self._place(found.shape[1]))
+                for role, place in self._places(found.shape[1]).items():
+                    found = _insert(np.asarray(kept[role]), found, place)
+                return found
             frame = self._to_frame(found, rows.block, method)
-        columns, place = frame.columns, self._place(len(frame.columns))
-        name = ids.name if isinstance(ids, nw.Series) else str(self.group_column)
-        values = ids.to_list() if isinstance(ids, nw.Series) else list(ids)
-        column = nw.new_series(name, values, backend=frame.implementation)
-        if isinstance(ids, nw.Series) and ids.implementation is frame.implementation:
-            column = ids
-        return frame.with_columns(column).select([*columns[:place], name, *columns[place:]])
+        names = list(frame.columns)
+        for role, place in self._places(len(names)).items():
+            values = kept[role]
+            name = values.name if isinstance(values, nw.Series) else str(self._apart[role])
+            names.insert(place, name)
+            frame = frame.with_columns(_column_of(name, values, frame.implementation))
+        return frame.select(names)
 
     def _to_frame(self, found: Any, like: Any, method: str) -> Any:
         """What came out, as a frame of the kind that went in."""
         if is_sparse(found):
+            role, column = next(iter(self._apart.items()))
+            kind = role.parameter.removesuffix("_column")
             raise ValueError(
                 f"{type(self.transformer_).__name__} gives a sparse matrix, beside which the "
-                f"group column {self.group_column!r} of a DataFrame cannot be kept; have it give "
+                f"{kind} column {column!r} of a DataFrame cannot be kept; have it give "
                 "dense columns, with sparse_output=False for example"
             )
-        names = [name for name in like.columns if name != self.group_column]
+        names = [name for name in like.columns if name not in self._apart.values()]
         if method == "transform" and hasattr(self.transformer_, "get_feature_names_out"):
             names = list(self.transformer_.get_feature_names_out())
         elif len(names) != found.shape[1]:
@@ -240,6 +277,15 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
             {str(name): found[:, number] for number, name in enumerate(names)},
             backend=like.implementation,
         )
+
+
+def _column_of(name: str, values: Any, implementation: Any) -> Any:
+    """A column for a frame of some library."""
+    if isinstance(values, nw.Series):
+        if values.implementation is implementation:
+            return values
+        values = values.to_list()
+    return nw.new_series(name, list(values), backend=implementation)
 
 
 def _needs_labels(transformer: Any) -> bool:

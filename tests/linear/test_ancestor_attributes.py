@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hedgerow import LinearCRF, load
+from hedgerow import LinearCRF, ModelFileError, load, persist
 from reference.parents import ancestors_of, random_parents
 
 RNG = np.random.default_rng(2)
@@ -82,6 +82,16 @@ def test_warm_start_knows_them_by_name():
     again = LinearCRF(**OPTIONS | {"max_iter": 1}, ancestors=2)
     again.fit(X, Y, parents=PARENTS, init=first)
     assert again.loss_ <= first.loss_ + 1e-9
+
+
+def test_ancestors_that_make_no_sense_are_refused(tmp_path):
+    crf = fit(ancestors=1)
+    for wrong in (-1, 256, "1", None):
+        state = crf.to_state()
+        state.metadata["ancestors"] = wrong
+        persist.write(tmp_path / "model", "LinearCRF", state)
+        with pytest.raises(ModelFileError, match="does not hold a valid model"):
+            load(tmp_path / "model")
 
 
 def test_a_name_that_is_taken():

@@ -138,6 +138,16 @@ def an_eval_set_without_parents():
     trees().fit(X, Y, parents=PARENTS, eval_set=(X, Y))
 
 
+@mistake(
+    "A",
+    ValueError,
+    "ancestors is 1, but X comes without parents; pass parents=... to fit, or name the column of X",
+    "that holds them: parents_column=...",
+)
+def ancestors_without_parents():
+    trees(ancestors=1).fit(X, Y)
+
+
 @mistake("A", ValueError, "parents_format is 'heads'; expected 'zero_based' or 'conllu'...")
 def an_unknown_format_of_parents():
     trees(parents_format="heads").fit(X, Y, parents=HEADS)

@@ -30,6 +30,9 @@ REPEATED = {"attributes": np.array([1, 1, 1], INT32), "attribute_bins": np.array
         ({"offsets": np.array([1, 3])}, "offsets must run from 0 to the number of positions"),
         ({"offsets": np.empty(0, np.int64)}, "offsets must run from 0 to the number of"),
         ({"offsets": np.array([0, 2, 1, 3])}, "offsets must not fall"),
+        ({"parents": np.zeros(2, INT32)}, "parents must have an entry for each position"),
+        ({"parents": np.array([-1, 0, 3], INT32)}, "a parent lies outside its sequence"),
+        ({"parents": np.array([-1, -2, 0], INT32)}, "a parent lies outside its sequence"),
         ({"n_bins": np.array([3, 2, 2], INT32)}, "n_bins and categorical must have an entry"),
         ({"categorical": np.zeros(3, UINT8)}, "n_bins and categorical must have an entry"),
         ({"default_bins": np.array([1], UINT8)}, "n_bins and categorical must have an entry"),
@@ -66,6 +69,12 @@ def test_bins(changes, message):
 def test_windows(before, after):
     with pytest.raises(ValueError, match="a window reaches 0 to 255 positions to either side"):
         _core.TreeData(_core.Bins(**BINS), before, after)
+
+
+@pytest.mark.parametrize("ancestors", [-1, 256])
+def test_ancestors(ancestors):
+    with pytest.raises(ValueError, match="features are of 0 to 255 ancestors"):
+        _core.TreeData(_core.Bins(**BINS), 0, 0, ancestors)
 
 
 EXAMPLES = {

@@ -207,10 +207,9 @@ class Explanation:
         return lines
 
     def _show(self, feature: str, offset: int, value: Any) -> str:
-        is_outside = not 0 <= self.position + offset < self.length
-        if value is None and self.relatives is not None:
-            is_outside |= generation_of(feature) > self.relatives.n_ancestors
-        if is_outside:
+        n_above = self.position if self.relatives is None else self.relatives.n_ancestors
+        is_inside = 0 <= self.position + offset < self.length
+        if not is_inside or (value is None and generation_of(feature) > n_above):
             return "outside"
         if value is None:
             return "missing"

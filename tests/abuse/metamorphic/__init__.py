@@ -5,6 +5,7 @@ from abuse.metamorphic import (
     columns,
     copies,
     forms,
+    graphs,
     init,
     labels,
     order,
@@ -15,5 +16,8 @@ from abuse.metamorphic import (
 
 __all__ = ["KINDS"]
 
-MODULES = (order, forms, labels, columns, weights, threads, copies, checkpoint, init, process)
+MODULES = (
+    *(order, forms, labels, columns, weights, threads),
+    *(copies, checkpoint, init, process, graphs),
+)
 KINDS = [kind for module in MODULES for kind in module.KINDS]
