@@ -82,8 +82,7 @@ def check_folds(base_folds: Any) -> None:
 
 def adapt(base: Estimator, crf: Any) -> Estimator:
     """Make a base read the same data as the model on top of it."""
-    base.set_params(group_column=crf.group_column, missing_label=crf.missing_label)
-    return base.set_params(n_jobs=crf.n_jobs) if base.n_jobs is None else base
+    return base.set_params(group_column=crf.group_column, missing_label=crf.missing_label)
 
 
 def is_fitted(base: Any) -> bool:
