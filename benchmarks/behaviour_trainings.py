@@ -24,6 +24,11 @@ USUAL: dict[type, dict[str, Any]] = {
 LIMIT = {TreeCRF: "n_rounds", LinearCRF: "max_iter"}
 
 
+def linear_base(**parameters: Any) -> LinearCRF:
+    """A model to train trees on top of."""
+    return LinearCRF(**{"max_iter": 12, "tol": 0, "n_jobs": 1} | parameters)
+
+
 class Brier:
     """An objective of a user's own: squared errors of the probabilities."""
 
@@ -244,6 +249,9 @@ TREES: list[tuple[str, dict[str, Any]]] = [
         for data, window in (("gaps", 0), ("gaps", 1), ("frames", 1))
     ),
     ("gaps", {"missing": "surrogate", "transitions": "trees"}),
+    ("numbers", {"base": linear_base(), "base_folds": 3}),
+    ("dicts", {"base": linear_base(transition_attributes=True), "base_folds": 0, "order": 2}),
+    ("watched", {"base": linear_base(order=2), "transitions": "trees"}),
     ("numbers", {"newton": False}),
     ("numbers", {"newton": False, "order": 2, "transition_step": "exact"}),
     ("numbers", {"newton": False, "learning_rate": 30.0, "max_step": None}),
@@ -397,6 +405,9 @@ STAGED: list[tuple[Callable[[Any, Data], Any], type, str, dict[str, Any]]] = [
     (resume, TreeCRF, "dicts", {"early_stopping_rounds": 9, "validation_fraction": 0.3}),
     (resume, TreeCRF, "weighted", {"direction": "conjugate", "transitions": "trees"}),
     (fit_on, TreeCRF, "numbers", {"direction": "conjugate"}),
+    (reload, TreeCRF, "dicts", {"base": linear_base(), "base_folds": 2}),
+    (resume, TreeCRF, "numbers", {"base": linear_base(), "base_folds": 2}),
+    (fit_on, TreeCRF, "numbers", {"base": linear_base(), "base_folds": 2}),
     (resume, LinearCRF, "numbers", {}),
     (resume, LinearCRF, "watched", {"order": 2}),
     (resume, LinearCRF, "dicts", {"reg_alpha": 0.5}),

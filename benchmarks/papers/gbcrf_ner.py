@@ -2,8 +2,8 @@
 
 Labels are turned into BIO for all sides. TreeCRF is tried in two ways: on the attributes of a token
 with ``window=2``, and on attributes that spell out words, parts of speech and shapes of neighbours.
-The linear CRFs get the latter. "base" in front of either: trees on top of a linear CRF on attributes
-that are spelled out. Trees stop by the loss on testa; F1 is counted as conlleval does.
+The linear CRFs get the latter. "base" in front of either: trees on top of a linear CRF that gets
+the latter. Trees stop by the loss on testa; F1 is counted as conlleval does.
 """
 
 from __future__ import annotations

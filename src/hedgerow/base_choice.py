@@ -85,8 +85,7 @@ def check_folds(base_folds: Any) -> None:
 def adapt(base: Estimator, crf: Any) -> Estimator:
     """Make a base read the same data as the model on top of it."""
     shared = ("group_column", "parents_column", "parents_format", "missing_label")
-    base.set_params(**{name: getattr(crf, name) for name in shared})
-    return base.set_params(n_jobs=crf.n_jobs) if base.n_jobs is None else base
+    return base.set_params(**{name: getattr(crf, name) for name in shared})
 
 
 def is_fitted(base: Any) -> bool:

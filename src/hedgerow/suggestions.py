@@ -49,6 +49,7 @@ MEANT = {
     ("n_jobs",): "nthread nthreads num_threads num_thread n_threads thread_count",
     ("verbose",): "verbosity verbose_eval silent logging_level",
     ("missing_label",): "missing",
+    ("base",): "base_estimator base_model",
 }
 NAMES = {name: ours for ours, theirs in MEANT.items() for name in theirs.split()}
 
@@ -74,6 +75,7 @@ ARGUMENTS = {
     "init": "xgb_model init_model",
     "sample_weight": "weight weights sample_weights",
     "groups": "group qid lengths",
+    "base_scores": "base_margin init_score base_margins",
     "eval_set": "eval_sets valid_sets validation_data evals X_val X_dev",
 }
 ARGUMENT_NAMES = {name: ours for ours, theirs in ARGUMENTS.items() for name in theirs.split()}

@@ -26,7 +26,7 @@ WORK = ["fit", "predict"]
 def cases(draw: st.DrawFn) -> Case:
     """What one thread is doing, at which moment of it another forks, and what the child does."""
     return {
-        "training": draw(trainings()),
+        "training": draw(trainings(based=True)),
         "work": draw(st.sampled_from(WORK)),
         "moment": draw(st.none() | st.floats(0, 0.999)),  # None: any, inside the core too
         "child": draw(st.sampled_from(WORK)),

@@ -31,7 +31,7 @@ def cases(draw: st.DrawFn) -> Case:
     """What is done, and at which moments of it Ctrl-C comes: a share of it, or lines to the end."""
     moments = st.floats(0, 0.999) | st.integers(-40, -1)
     return {
-        "training": draw(trainings(warm=False)),
+        "training": draw(trainings(warm=False, based=True)),
         "action": draw(st.sampled_from(ACTIONS)),
         "moments": draw(st.lists(moments, min_size=1, max_size=6)),
     }

@@ -65,7 +65,7 @@ def changes(draw: st.DrawFn) -> list[Any]:
 
 @st.composite
 def file_cases(draw: st.DrawFn) -> Case:
-    return {"training": draw(trainings()), "changes": draw(changes())}
+    return {"training": draw(trainings(based=True)), "changes": draw(changes())}
 
 
 def read_file(data: bytes) -> tuple[Content, Tensors]:

@@ -121,7 +121,7 @@ class Training:
     def build(self, **changes: Any) -> LinearCRF | TreeCRF:
         """The estimator, not fitted, with some parameters changed."""
         estimator = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}[self.case["estimator"]]
-        named = self.label_parameters() | self.column_parameters()
+        named = self.label_parameters() | self.column_parameters() | self.base_parameters()
         return estimator(**self.case["parameters"] | named | changes)
 
     def fit(self, checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
@@ -216,6 +216,17 @@ class Training:
             starts |= {label for p, label in zip(parents, y, strict=True) if p < 0}
             ends |= {label for t, label in enumerate(y) if t not in set(parents)}
         return sorted(pairs), sorted(starts), sorted(ends)
+
+    def base_parameters(self) -> dict[str, Any]:
+        """A base model, if the case names one, and in how many parts it is cross-fitted."""
+        if not self.case.get("base"):
+            return {}
+        name, *parts = self.case["base"].split()
+        if name == "trees":
+            base: LinearCRF | TreeCRF = TreeCRF(n_rounds=2, max_depth=2, min_child_weight=0.0)
+        else:
+            base = LinearCRF(max_iter=3, tol=0, transition_attributes=name == "pairs")
+        return {"base": base, "base_folds": 2 if parts else 0}
 
     def column_parameters(self) -> dict[str, Any]:
         """Parameters that name columns of numbers: by number if they have no names."""

@@ -41,9 +41,13 @@ def _stop_by_nothing(case: Case) -> None:
 
 @st.composite
 def trainings(
-    draw: st.DrawFn, estimators: tuple[str, ...] = ("LinearCRF", "TreeCRF"), *, warm: bool = True
+    draw: st.DrawFn,
+    estimators: tuple[str, ...] = ("LinearCRF", "TreeCRF"),
+    *,
+    warm: bool = True,
+    based: bool = False,
 ) -> Case:
-    """Trainings that neither estimator refuses."""
+    """Trainings that neither estimator refuses; on top of a base model, some of them, if asked."""
     estimator = draw(st.sampled_from(estimators))
     is_tree = estimator == "TreeCRF"
     objectives = ["likelihood", "likelihood", "softmax_margin", *MARGINAL_OBJECTIVES]
@@ -104,6 +108,8 @@ def trainings(
         if parameters.get("order") == 0 or parameters["missing"] == "fractional":
             parameters["transitions"] = "weights"  # no label before is asked about
         case |= draw(_column_rules())
+        if based:
+            case["base"] = draw(_bases(case))
     else:
         parameters |= draw(_linear_parameters(objective, form))
         if parameters.get("order") == 0:  # there are no patterns
@@ -188,6 +194,18 @@ def _tree_parameters(draw: st.DrawFn) -> dict[str, Any]:
         "warm_rounds": draw(st.sampled_from([None, None, 0, 2])),
         "missing": draw(st.sampled_from(["learned", *METHODS])),
     }
+
+
+@st.composite
+def _bases(draw: st.DrawFn, case: Case) -> str | None:
+    """A base model or none; in parts if there are sure to be enough sequences to learn from."""
+    data = case["data"]
+    linear = [] if data["gaps"] else ["weights", "pairs"]
+    base = draw(st.sampled_from([None, "trees", *linear]))
+    sure = len(data["lengths"]) > 3 and not data["unknown"] and case["weights"] == "none"
+    if base is None or not sure or case["class_weights"] or case["parameters"].get("class_weight"):
+        return base
+    return draw(st.sampled_from([base, f"{base} folds"]))
 
 
 @st.composite

@@ -62,6 +62,7 @@ OWN = {
         "max_leaves": [None, 3],
         "gaps": [False, True],
         "missing_values": ["learned", "fractional", "surrogate", "impute", "indicator"],
+        "base": ["", "weights folds", "pairs", "trees folds"],
     },
 }
 
@@ -83,12 +84,13 @@ def is_allowed(row):
         or (row.get("pattern_attributes") and row.get("patterns") == "order 0")
         or (row.get("constrained") == "scheme" and row.get("missing") == "missing_label")
         or (row.get("constrained") == "scheme" and row.get("graph", "chain") != "chain")
+        or (row.get("gaps") and row.get("base", "trees").partition(" ")[0] not in ("", "trees"))
     )
 
 
 def case_of(estimator, row):
     """A training, as the abuse harness writes it down."""
-    own = {name: row[name] for name in OWN[estimator] if name not in ("gaps", "sampled")}
+    own = {name: row[name] for name in OWN[estimator] if name not in ("gaps", "sampled", "base")}
     monotone, interactions = own.pop("monotone", False), own.pop("interactions", None)
     if "missing_values" in own:  # `missing` are labels here
         own["missing"] = own.pop("missing_values")
@@ -146,6 +148,7 @@ def case_of(estimator, row):
         "warm": row["warm"],
         "monotone": [[2, [1, -1]]] if monotone else [],
         "interactions": [[1, 2]] if interactions == "groups" else None,
+        "base": row.get("base"),
     }
     return case | ({"held_out": True} if row["watched"] == "held out" else {})
 

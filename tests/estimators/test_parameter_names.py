@@ -69,6 +69,7 @@ def test_the_error_says_what_was_meant(estimator, name, answer):
         ("early_stopping_rounds", "did you mean the parameter {}(early_stopping_rounds=...)?"),
         ("nthread", "did you mean the parameter {}(n_jobs=...)?"),
         ("xgb_model", "did you mean init?"),
+        ("base_margin", "did you mean base_scores?"),
         ("X_dev", "did you mean eval_set?"),
         ("eval_sett", "did you mean eval_set?"),
         ("xyz", "its arguments are X, y, sample_weight, groups, eval_set, init, checkpoint"),

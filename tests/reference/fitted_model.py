@@ -103,6 +103,7 @@ class TreeModel(NaiveModel):
             if isinstance(x, pd.DataFrame)
             for name in x.columns
         }
+        self.base = read_model(crf.base_, training_xs) if hasattr(crf, "base_") else None
         super().__init__(crf)
 
     def read_scores(self, crf):
@@ -112,13 +113,15 @@ class TreeModel(NaiveModel):
         self.n_rounds = crf.n_rounds_
 
     def scores(self, x):
-        nodes = np.zeros((count_positions(x), len(self.classes)))
+        nodes, edges = np.zeros((count_positions(x), len(self.classes))), None
+        if self.base is not None:
+            nodes, edges = self.base.scores(x)
         look = self._looker(x)
         for (_, label), tree in self.trees.items():
             code = self.classes.index(label)
             for t in range(0 if asks_labels(tree) else len(nodes)):
                 nodes[t, code] += value_at(tree, x, t, look)
-        return nodes, None
+        return nodes, edges
 
     def chain(self, x, known=None):
         """One sequence; trees that ask about labels before a position score whole labellings."""

@@ -108,7 +108,7 @@ def test_marginals_equal_enumeration(kind, more):
     base = small(LinearCRF, **KINDS[kind])
     crf = trees(base=base, base_folds=2, **more).fit(X, Y)
     model = crf.model_
-    for x in X[:4]:
+    for x in [x for x in X if 2 <= len(x) <= 4][:3]:
         sequences = model.read(RawData([x]), **PLAIN)
         (scores,) = model.scores(sequences, 1)
         sums = np.zeros((len(x), 3))

@@ -229,7 +229,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
-        forget_run(model)
+        model.set_params(verbose=0, n_jobs=None)  # of this run, not of the model
         model.save(options.model_file)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(*tell_of_checkpoint(options.checkpoint)) from None
@@ -237,13 +237,6 @@ def run(options: argparse.Namespace) -> None:
         Path(options.checkpoint).unlink(missing_ok=True)
     if not options.quiet:
         summarise(model, data, dev, recipe, options, time.monotonic() - begin)
-
-
-def forget_run(model: Estimator) -> None:
-    """Undo parameters that are of this run, not of the model."""
-    model.set_params(verbose=0, n_jobs=None)
-    if hasattr(model, "base_"):
-        model.base_.set_params(n_jobs=None)
 
 
 def check_options(options: argparse.Namespace) -> None:

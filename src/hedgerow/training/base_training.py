@@ -116,11 +116,19 @@ class BaseTraining:
         base = self.fitted
         if base is None:
             assert self.unfitted is not None
-            base = clone(self.unfitted).fit_labelled(_own(learnt, renew=held is not None))
+            base = self._train(clone(self.unfitted), _own(learnt, renew=held is not None))
         given = base.model_.as_base()
         scores = self._cross_fit(learnt, given) if self.n_folds else None
         learnt = _give(learnt, base.model_, given, scores)
         return base, learnt, None if held is None else _give(held, base.model_, given)
+
+    def _train(self, crf: AnyBase, labelled: Labelled) -> AnyBase:
+        """Train a model, with the threads of this training unless it has its own number."""
+        n_jobs = crf.n_jobs
+        crf.n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        crf.fit_labelled(labelled)
+        crf.n_jobs = n_jobs
+        return crf
 
     def _cross_fit(self, learnt: Labelled, given: BaseModel) -> FoldScores:
         """Scores of all sequences, each by a model that was trained on the others of its fold.
@@ -137,7 +145,7 @@ class BaseTraining:
             crf = clone(self.unfitted).set_params(decode="viterbi", callbacks=None, verbose=0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the base that is kept says all there is to say
-                crf.fit_labelled(_own_part(labelled, ~is_tested))
+                self._train(crf, _own_part(labelled, ~is_tested))
             tested = _renumber(take_sequences(labelled, is_tested), crf.model_)
             model = crf.model_.as_base()
             (add,) = prepare([model], _seen_alone(tested), given.trellis, shape, n_threads)

@@ -67,8 +67,9 @@ class Labelled:
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""
-        offsets, by_sequence = self.sequences.offsets, self.sequence_weights
-        return Targets(offsets, self.codes, trellis, by_sequence, self.position_weights)
+        offsets, parents = self.sequences.offsets, self.sequences.parents
+        by_sequence, by_position = self.sequence_weights, self.position_weights
+        return Targets(offsets, self.codes, trellis, by_sequence, by_position, parents)
 
     def counts(self) -> NDArray[np.bool_]:
         """Whether the label of each position is known and counts, (N,)."""

@@ -42,7 +42,7 @@ def batches(draw: st.DrawFn) -> Case:
     return {
         # First what starts no process: it is what the suite tries, which tests the rest by itself.
         "way": draw(st.sampled_from(["limits", *ENVIRONMENTS, *STARTS])),
-        "trainings": draw(st.lists(trainings(), min_size=1, max_size=10)),
+        "trainings": draw(st.lists(trainings(based=True), min_size=1, max_size=10)),
         "many labels": draw(st.booleans()),
     }
 

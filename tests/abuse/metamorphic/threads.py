@@ -13,7 +13,7 @@ __all__ = ["KINDS"]
 @st.composite
 def large_trainings(draw: st.DrawFn) -> Case:
     """Trainings, some of them on data that are cut into pieces: many sequences, or long ones."""
-    case = draw(trainings())
+    case = draw(trainings(based=True))
     size = draw(st.sampled_from(["small", "many", "long"]))
     data = case["data"]
     if size != "small" and case["parameters"].get("curvature") == "exact":
