@@ -1,12 +1,13 @@
 """Objectives: what softmax margin, F1 and the others change on test data.
 
-    objectives.py --data DIR [--tasks letters chunks gestures] [--models trees linear] [--folds N]
-                  [--sentences N] [--rounds N] [--iterations N] [--reg-lambda R]
+    objectives.py --data DIR [--tasks letters chunks gestures rare] [--models trees linear]
+                  [--folds N] [--sentences N] [--rounds N] [--iterations N] [--reg-lambda R]
                   [--only NAME ...] [--jobs N]
 
 Letters: trained on nine folds, tested on the tenth, for N folds. Chunks: N sentences of CoNLL-2000
 to train on, tested on its test set, or as many sentences of it. Gestures: each of the seven
 recordings, or of the first N, is left out once, and cut into pieces of 50 positions to be tested.
+Rare: synthetic sequences with a label that is rare and never certain.
 
 Prints one JSON document: for each task, model and objective accuracy, macro F1 of labels, of chunks
 the F1 of chunks, and by which decoder. "gain" is what is gained over the likelihood, in points,
@@ -91,9 +92,25 @@ def gestures(options: argparse.Namespace) -> Iterator[Split]:
         yield *pick(X, y, others), [X[number]], [list(y[number])]
 
 
-TASKS = {"letters": letters, "chunks": chunks, "gestures": gestures}
+def rare(options: argparse.Namespace) -> Iterator[Split]:
+    X, y = draw_rare(0)
+    yield X, y, *draw_rare(1)
+
+
+def draw_rare(seed: int, n_sequences: int = 300, length: int = 20) -> tuple[list[Any], Labellings]:
+    """The label 1 at a tenth of the positions, of which no input says for sure that it is there."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n_sequences, length, 3)), np.zeros((n_sequences, length), int)
+    drawn = rng.random((n_sequences, length))
+    for t in range(length):
+        before = y[:, t - 1] if t > 0 else 0
+        y[:, t] = drawn[:, t] < 1 / (1 + np.exp(3 - before - 1.5 * X[:, t, 0]))
+    return list(X), y.tolist()
+
+
+TASKS = {"letters": letters, "chunks": chunks, "gestures": gestures, "rare": rare}
 # How far to look around a position.
-WINDOWS = {"letters": 0, "chunks": 0, "gestures": 3}
+WINDOWS = {"letters": 0, "chunks": 0, "gestures": 3, "rare": 0}
 
 
 def make(model: str, name: str, y: Labellings, window: int, options: argparse.Namespace) -> Any:

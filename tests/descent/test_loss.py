@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from hedgerow import LinearCRF
 from hedgerow.objectives import Accuracy, ExpectedAccuracy, Pointwise, read_objective
@@ -141,9 +142,9 @@ def test_loss_of_a_model_worked_by_hand():
 
 def loss_of(crf, X, y, sample_weight=None, objective="likelihood"):
     """The loss that `fit` minimises, and its number of weights."""
-    objective = read_objective(objective, 15.0, margin=True)
-    loss, *_ = build_loss(crf, X, y, sample_weight, objective)
-    return loss.of(objective), loss.n_weights
+    objective = read_objective(clone(crf).set_params(objective=objective), margin=True)
+    loss, data, *_ = build_loss(crf, X, y, sample_weight, objective)
+    return loss.of(objective.for_labels(data.labels)), loss.n_weights
 
 
 def all_weights(crf):
@@ -188,7 +189,10 @@ def check_gradient(objective, parameters, partial):
         assert found == pytest.approx(gradient @ direction, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("objective", ["likelihood", Pointwise(), Accuracy(4.0), "max_margin"])
+@pytest.mark.parametrize(
+    "objective",
+    ["likelihood", Pointwise(), Accuracy(4.0), "f1", "softmax_margin", "max_margin"],
+)
 @kinds("plain", "class_weight", "order-2")
 def test_a_sequence_of_weight_two_counts_as_two(parameters, partial, objective):
     X, y = make_labelled(parameters, partial, n_sequences=10)

@@ -13,8 +13,9 @@ from hedgerow import LinearCRF
 from hedgerow.descent.bundle import Bundle, minimize_bundle
 from hedgerow.descent.owlqn import minimize_l1
 from hedgerow.descent.scaling import UNSCALED
+from hedgerow.labels import Labels
 from hedgerow.lbfgs import Iterations, build_metric, finish, minimize
-from hedgerow.objectives import Likelihood, MaxMargin, OfMarginals, Pointwise
+from hedgerow.objectives import LabelCosts, Likelihood, MaxMargin, OfMarginals, Pointwise
 from hedgerow.potentials.scoring import add_up
 from hedgerow.trellis import forward_backward
 from reference.descents import build_loss
@@ -151,12 +152,15 @@ def test_binary_attributes_are_not_scaled(items):
     assert loss.scaling is UNSCALED
 
 
-@pytest.mark.parametrize("objective", [Likelihood(), MaxMargin(), OfMarginals(Pointwise())])
+@pytest.mark.parametrize(
+    "objective", [Likelihood(), MaxMargin(LabelCosts()), OfMarginals(Pointwise())]
+)
 @pytest.mark.parametrize("edges", [False, True])
 def test_a_loss_in_other_units_is_the_same_loss(objective, edges):
     X, y = [beside("year")[:20], beside("uniform")[:9]], [Y[:20], Y[:9]]
     loss, _ = make_loss(X, y, scaled=True, transition_attributes=edges)
     plain, _ = make_loss(X, y, scaled=False, transition_attributes=edges)
+    objective = objective.for_labels(Labels(np.arange(loss.targets.n_labels)))
     weights = np.random.default_rng(1).normal(size=loss.n_weights) / 1000
     value, gradient = loss.of(objective)(loss.scaling.scale(weights))
     expected, slopes = plain.of(objective)(weights)
@@ -213,7 +217,8 @@ def solve_l1(loss, penalties, start, iterations):
 
 
 def solve_bundle(loss, penalties, start, iterations):
-    risk = loss.of(MaxMargin())
+    labels = Labels(np.arange(loss.targets.n_labels))
+    risk = loss.of(MaxMargin(LabelCosts()).for_labels(labels))
     return minimize_bundle(risk, Bundle.begin(risk, start, penalties, floor=0.0), iterations)
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from hedgerow.labels import Labels
 from hedgerow.labels.automaton import Automaton, pair_automaton
-from hedgerow.objectives import Likelihood
-from hedgerow.objectives.max_margin import MaxMargin
+from hedgerow.objectives import LabelCosts, Likelihood, MaxMargin
 from hedgerow.trellis import (
     forward_backward,
     k_best,
@@ -23,6 +23,8 @@ from reference.batches import SCORES, batch_cases, make_batch
 from reference.exact_trellis import Exact, check_slopes, close, close_probs
 from reference.scores import scores_of, slopes_of, targets_of
 from reference.tangent import covariances, node_gains
+
+MARGIN = MaxMargin(LabelCosts()).for_labels(Labels(np.arange(3)))
 
 
 class ExactWithEdges(Exact):
@@ -113,7 +115,7 @@ def test_slopes_of_the_likelihood_are_its_derivatives(given_weights):
     np.testing.assert_allclose(slopes, found, atol=1e-8)
 
 
-@pytest.mark.parametrize("objective", [Likelihood(), MaxMargin()], ids=["likelihood", "margin"])
+@pytest.mark.parametrize("objective", [Likelihood(), MARGIN], ids=["likelihood", "margin"])
 def test_edges_of_label_pairs_are_edges_of_arcs(objective):
     rng, offsets, automaton = np.random.default_rng(0), np.array([0, 5, 8]), pair_automaton(3)
     scores = random_scores(rng, automaton, offsets)
