@@ -37,7 +37,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "examples"))
 
 import common
 from gbcrf_ner import spell_neighbours, token_item
-from named_entities import Corpus, read_documents
+from named_entities import Corpus, join, read_documents
 from text_features import (
     ENTITY_GROUPS,
     SENTENCE_GROUPS,
@@ -128,9 +128,7 @@ class Template:
     """What the models of a template see; what they share is found once."""
 
     def __init__(self, name: str, task: Task, first: Template | None = None) -> None:
-        self.name = name
-        self.task = task
-        self.first = first
+        self.name, self.task, self.first = name, task, first
 
     @cached_property
     def corpora(self) -> dict[str, Corpus]:
@@ -143,16 +141,23 @@ class Template:
         if self.name == "plain":
             return self.task.describe(lambda d: map(spell_neighbours, describe_plainly(d)))
         if self.first is not None:
-            classes, marginals = self.first.linear.classes_, self.first.marginals
-            corpora = self.first.corpora
-            return {p: corpora[p].look_again(marginals[p], classes) for p in FILES}
+            return {part: join(self.first.attributes[part], self.looks[part]) for part in FILES}
         return {part: corpus.X for part, corpus in self.corpora.items()}
 
     @cached_property
     def tree_attributes(self) -> Parts:
         """Attributes of trees: the same information in fewer."""
-        sees_document = self.name in ("document", "second")
-        return self.task.describe(describe_for_trees if sees_document else describe_plainly)
+        if self.name in ("plain", "sentence"):
+            return self.task.describe(describe_plainly)
+        X = self.task.describe(describe_for_trees)
+        return X if self.first is None else {p: join(X[p], self.looks[p]) for p in FILES}
+
+    @cached_property
+    def looks(self) -> Parts:
+        """What the first model makes of words elsewhere in their documents."""
+        assert self.first is not None
+        classes, marginals = self.first.linear.classes_, self.first.marginals
+        return {p: self.corpora[p].second_look(marginals[p], classes) for p in FILES}
 
     @cached_property
     def linear(self) -> LinearCRF:
@@ -169,7 +174,7 @@ class Template:
         return {"train": honest} | others
 
     def given(self, model: str) -> Parts:
-        """What trees are told of the linear model."""
+        """What trees get from the linear model."""
         if model == "boosted":
             return {part: {"X_base": self.attributes[part]} for part in FILES}
         if model == "stacked":
@@ -250,8 +255,8 @@ def read_options() -> argparse.Namespace:
 def main() -> None:
     options = read_options()
     task = Task(options)
-    templates = {name: Template(name, task) for name in TEMPLATES}
-    templates["second"].first = templates["document"]
+    templates = {name: Template(name, task) for name in TEMPLATES[:-1]}
+    templates["second"] = Template("second", task, first=templates["document"])
     parts = ("dev", "test") if options.test else ("dev",)
     for name in options.templates:
         if options.leave_out:

@@ -34,6 +34,8 @@ from hedgerow import LinearCRF
 from hedgerow.metrics import chunk_scores
 from hedgerow.model_selection import cross_val_predict
 
+Attributes = list[list[list[str]]]  # names, of each token of each sentence
+
 
 class Corpus:
     """Documents as sentences in a row, with the attributes of their tokens."""
@@ -52,31 +54,33 @@ class Corpus:
         fold = np.repeat(np.arange(len(self.documents)), list(map(len, self.documents))) % n_folds
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
-    def look_again(
-        self, marginals: Sequence[NDArray[Any]], classes: Sequence[str]
-    ) -> list[list[list[str]]]:
-        """The attributes with those of `second_look` beside them."""
+    def second_look(self, marginals: Iterable[NDArray[Any]], classes: Sequence[str]) -> Attributes:
+        """What a first model makes of the same words elsewhere in their documents."""
         rest = iter(marginals)
-        more = [
+        return [
             names
             for document in self.documents
             for names in second_look(document, [next(rest) for _ in document], classes)
         ]
-        return [
-            [own + others for own, others in zip(*sentence, strict=True)]
-            for sentence in zip(self.X, more, strict=True)
-        ]
+
+
+def join(X: Attributes, more: Attributes) -> Attributes:
+    """Attributes of both, token by token."""
+    return [
+        [own + others for own, others in zip(*sentence, strict=True)]
+        for sentence in zip(X, more, strict=True)
+    ]
 
 
 def predict_twice(crf: Any, train: Corpus, y: list[Labels], *others: Corpus) -> list[Any]:
     """Labels of other corpora by a model that sees what a first one made of each document."""
     honest = cross_val_predict(crf, train.X, y, cv=train.folds(), method="predict_marginals")
     first = clone(crf).fit(train.X, y)
-    second = clone(crf).fit(train.look_again(honest, first.classes_), y)
-    return [
-        second.predict(other.look_again(first.predict_marginals(other.X), first.classes_))
-        for other in others
+    second = clone(crf).fit(join(train.X, train.second_look(honest, first.classes_)), y)
+    looks = [
+        other.second_look(first.predict_marginals(other.X), first.classes_) for other in others
     ]
+    return [second.predict(join(o.X, look)) for o, look in zip(others, looks, strict=True)]
 
 
 def read_documents(path: Path) -> tuple[list[Document], list[Labels]]:
