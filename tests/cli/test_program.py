@@ -11,7 +11,7 @@ import hedgerow
 from hedgerow.cli import main
 from reference.command_line import complaint, train
 
-COMMANDS = ["train", "tag", "eval", "inspect", "report", "export", "demo"]
+COMMANDS = ["train", "tag", "eval", "inspect", "report", "export", "queries", "demo"]
 
 
 def test_starting_imports_nothing_that_takes_time():

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hedgerow import LinearCRF
@@ -111,6 +112,7 @@ def test_choosing():
             "per_sequence has facts of 0 sequences, but X has 1; pass one list of atoms for every",
         ),
         (lambda: Atoms.of(3), TypeError, "X is of type int; expected Atoms, or a list of seq"),
+        (lambda: Atoms.of(pd.DataFrame()), TypeError, "X is a DataFrame; expected Atoms: Atoms.fr"),
         (lambda: Atoms.of([X[0], Atoms([[[]]])[0]]), ValueError, "X mixes sequences of several"),
         (lambda: Atoms.of([[[]], X[0]]), ValueError, "X mixes sequences of several Atoms"),
         (lambda: X.cut("abc"), ValueError, "the column has 3 values, but there are 5 positions"),

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from hedgerow.cli import demo, evaluate, export, inspect, report, tag, train
+from hedgerow.cli import demo, evaluate, export, inspect, queries, report, tag, train
 from hedgerow.cli.errors import BROKEN_PIPE, INTERRUPTED, MISTAKE, CommandError, describe, tell
 from hedgerow.cli.options import HelpFormatter, Parser
 from hedgerow.version import __version__
@@ -45,7 +45,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"hedgerow {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (train, tag, evaluate, inspect, report, export, demo):
+    for command in (train, tag, evaluate, inspect, report, export, queries, demo):
         command.add_command(commands)
     return parser
 

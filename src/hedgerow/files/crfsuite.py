@@ -98,6 +98,24 @@ class ItemReader:
         return weight
 
 
+def format_position(label: Any, names: Sequence[str]) -> str:
+    """A position as a line; without a label and without names it has the name ``(none)``.
+
+    Otherwise the line would be blank, and end the sequence.
+    """
+    names = names if label is not None or names else ["(none)"]
+    return "\t".join(_escape(str(text)) for text in ("" if label is None else label, *names))
+
+
+def _escape(name: str) -> str:
+    if "\t" in name or "\n" in name or "\r" in name:
+        raise ValueError(
+            f"the name {name!r} has a tab or the end of a line in it, which a CRFsuite file cannot "
+            "hold; replace it"
+        )
+    return name.replace("\\", "\\\\").replace(":", "\\:")
+
+
 def _unescape(name: str) -> str:
     return _ESCAPED.sub(r"\1", name) if "\\" in name else name
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.counting import count_of
 from hedgerow.encode.flat_labels import flatten_labels
+from hedgerow.encode.forms import as_frame
 from hedgerow.relational.database import Database
 from hedgerow.relational.fact_reader import FactReader, Place
 from hedgerow.relational.fact_tables import read_tables
@@ -143,6 +144,11 @@ class Atoms(Sequence[AtomSequence]):
         """Atoms as they are; a list of their sequences; or sequences without a background."""
         if isinstance(X, Atoms):
             return X
+        if as_frame(X, "X") is not None:
+            raise TypeError(
+                "X is a DataFrame; expected Atoms: Atoms.from_tables(X, sequence=...) makes facts "
+                "of its columns"
+            )
         sequences = list(X) if isinstance(X, Iterable) and not isinstance(X, str | Mapping) else X
         if not isinstance(sequences, list):
             raise TypeError(

@@ -21,7 +21,7 @@ from hedgerow.relational.atoms import Atoms
 from hedgerow.relational.database import GLOBAL, Database, Relation
 from hedgerow.relational.features_state import pack_features, unpack_features
 from hedgerow.relational.mode import check_modes, default_modes, read_modes
-from hedgerow.relational.plan import Entries, Step, follow, queries_of, walk
+from hedgerow.relational.plan import Entries, Step, follow, queries_of
 from hedgerow.relational.query import describe_query, name_query
 from hedgerow.relational.refinement import Language
 from hedgerow.relational.search import Limits, Search
@@ -263,7 +263,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return features
 
     def _search(self, database: Database) -> Entries:
-        """Find queries, and number them in the order in which they first hold."""
+        """Find queries; where they hold."""
         for name, (minimum, maximum) in BOUNDS.items():
             value = getattr(self, name)
             check_number(name, value, minimum=minimum, maximum=maximum, integer=True)
@@ -277,19 +277,18 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
                 f"no query of modes {', '.join(map(str, modes))} holds at min_count="
                 f"{self.min_count} positions or more; lower min_count, or correct the modes"
             )
-        entries, counts = _number_by_appearance(search)
         self.__dict__ |= {
             "steps_": search.steps,
             "modes_": [str(mode) for mode in modes],
             "n_queries_": search.n_queries,
-            "counts_": counts,
+            "counts_": search.counts,
             "forms_": {
                 name: (relation.is_position, bool((relation.scopes == GLOBAL).any()))
                 for name, relation in database.relations.items()
                 if any(mode.predicate == name for mode in modes)
             },
         }
-        return entries
+        return search.entries
 
     def _read(self, X: Any) -> Database:
         """Read facts, which must be of the kind of those used to fit."""
@@ -323,21 +322,6 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return NumberedNames.from_numbers(
             names, database.offsets, indptr, entries.queries.astype(np.int32)
         )
-
-
-def _number_by_appearance(search: Search) -> tuple[Entries, NDArray[np.int64]]:
-    """Number queries in the order in which they first hold; and at how many positions they do."""
-    entries = search.entries
-    first = np.empty(search.n_queries, np.int64)
-    first[entries.queries[::-1]] = np.arange(len(entries.queries))[::-1]  # the last one stays
-    numbers = np.empty(search.n_queries + 1, np.int64)
-    numbers[np.argsort(first)] = np.arange(search.n_queries)
-    numbers[-1] = -1  # which is what instances have that are no queries
-    for step in walk(search.steps):
-        step.queries = numbers[step.queries]
-    queries = numbers[entries.queries]
-    counts = np.bincount(queries, minlength=search.n_queries)
-    return Entries(entries.positions, queries, entries.ranks), counts
 
 
 def _sum_by_name(crf: Any) -> dict[str, float]:

@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 
+# The rank of what is not about a single fact.
+AFTER_FACTS = np.iinfo(np.int64).max
+
+
 class Entries(NamedTuple):
     """Where queries hold.
 
@@ -35,7 +39,8 @@ class Entries(NamedTuple):
     queries : (n,) int64
         A query that holds there; each pair comes once.
     ranks : (n,) int64
-        The order of entries of one position: for queries of one literal, that of the facts.
+        The order of entries of one position, before that of queries: for queries of one literal
+        it is that of the facts.
     """
 
     positions: Ids
@@ -171,12 +176,11 @@ def entries_of(pairs: Bindings, step: Step, database: Database) -> Entries:
     relation = database.relations.get(step.shape.literals[-1].predicate)
     if len(step.shape.literals) == 1 and relation is not None:
         return Entries(rows.positions, queries, relation.ranks[rows.facts])
-    # After all facts, in the order in which queries were found.
-    return Entries(rows.positions, queries, np.iinfo(np.int64).max // 2 + queries)
+    return Entries(rows.positions, queries, np.full(len(queries), AFTER_FACTS))
 
 
 def merge_entries(found: list[Entries], n_positions: int) -> Entries:
-    """All entries, by position and rank; each part is in the order of positions."""
+    """All entries, by position, rank and query; each part is in the order of positions."""
     counts = np.zeros(n_positions, np.int64)
     for part in found:
         counts += np.bincount(part.positions, minlength=n_positions)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.counting import count_of
 from hedgerow.relational.database import Database
 from hedgerow.relational.joins import Joiner
-from hedgerow.relational.plan import Entries, Step, Table, entries_of, merge_entries
+from hedgerow.relational.plan import Entries, Step, Table, entries_of, merge_entries, walk
 from hedgerow.relational.query import name_query
 from hedgerow.relational.refinement import Language
 from hedgerow.relational.shape import Literal, Shape
@@ -51,7 +51,9 @@ class Search:
     entries : Entries
         Where they hold in these.
     n_queries : int
-        How many there are.
+        How many there are; they are numbered in the order in which they first hold.
+    counts : (n_queries,) int64
+        At how many positions each of them holds.
     """
 
     def __init__(self, database: Database, language: Language, limits: Limits) -> None:
@@ -67,7 +69,20 @@ class Search:
         self._found = [Entries.none()]
         self._text_order = _rank_texts(database.constants)
         self._refine(Shape(), Table.start(database), self.steps)
-        self.entries = merge_entries(self._found, database.n_positions)
+        self._number_by_appearance(merge_entries(self._found, database.n_positions))
+
+    def _number_by_appearance(self, entries: Entries) -> None:
+        """Number queries in the order in which they first hold, as attributes of dicts are."""
+        first = np.empty(self.n_queries, np.int64)
+        first[entries.queries[::-1]] = np.arange(len(entries.queries))[::-1]  # the last one stays
+        numbers = np.empty(self.n_queries + 1, np.int64)
+        numbers[np.argsort(first)] = np.arange(self.n_queries)
+        numbers[-1] = -1  # which is what instances have that are no queries
+        for step in walk(self.steps):
+            step.queries = numbers[step.queries]
+        renumbered = Entries(entries.positions, numbers[entries.queries], entries.ranks)
+        self.entries = merge_entries([renumbered], self._database.n_positions)
+        self.counts = np.bincount(self.entries.queries, minlength=self.n_queries)
 
     def _refine(self, shape: Shape, table: Table, steps: list[Step]) -> None:
         for refined in self._language.refine(shape):
