@@ -4,6 +4,7 @@ The peak is measured in the same run by a large matrix product in double precisi
 forward-backward pass needs 3 K^2 multiply-adds a position: forward, backward and pair sums. The
 tangent pass, which carries a direction along, is given as a multiple of it. So are passes with pair
 scores that differ from position to position, whose cost is mostly that of K^2 exponentials each.
+Passes over tree-shaped graphs are given as multiples of those over chains with the same numbers.
 
 ``--threads 1,16`` measures one thing only: how forward-backward gets faster with more threads, for
 one long sequence and for many short ones.
@@ -34,6 +35,8 @@ MATRIX_SIZE = 2000
 TANGENT_LABELS = 5  # of the automaton of order 3
 EDGE_LABELS = (3, 9, 26)
 EDGE_BYTES = 1 << 25  # of pair scores at a time
+GRAPH_LABELS = (5, 17, 50)
+GRAPH_LENGTH = 25
 
 
 def multiply_add_peak(n_threads: int, passes: int) -> float:
@@ -179,6 +182,48 @@ def pair_scores(passes: int) -> list[common.Record]:
     return records
 
 
+def random_parents(rng: np.random.Generator, length: int) -> NDArray[np.int32]:
+    """A tree: most positions hang from one of the last few, the others from any before them."""
+    before = np.arange(1, length)
+    near = np.maximum(before - rng.geometric(0.5, length - 1), 0)
+    far = rng.integers(0, before)
+    chosen = np.where(rng.random(length - 1) < 0.7, near, far)
+    return np.concatenate([[-1], chosen]).astype(np.int32)
+
+
+def graphs(n_positions: int, passes: int) -> list[common.Record]:
+    """Trees, and paths stored as trees: seconds over those of chains, one thread."""
+    records = []
+    for n_labels in GRAPH_LABELS:
+        common.log(f"tree-shaped graphs K={n_labels}")
+        offsets = even_offsets(n_positions // (10 if n_labels >= 50 else 1), GRAPH_LENGTH)
+        nodes, arcs = random_trellis(int(offsets[-1]), n_labels)
+        chain = Scores(nodes, arcs, offsets, Chain(n_labels))
+        rng, path = np.random.default_rng(0), np.arange(-1, GRAPH_LENGTH - 1, dtype=np.int32)
+        trees = [random_parents(rng, GRAPH_LENGTH) for _ in offsets[1:]]
+        kinds = {
+            "tree": replace(chain, parents=np.concatenate(trees)),
+            "path": replace(chain, parents=np.tile(path, len(trees))),
+        }
+        out, moves = np.empty_like(nodes), np.random.default_rng(1).standard_normal(nodes.shape)
+        record: common.Record = {"n_labels": n_labels, "n_positions": len(nodes)}
+        for name, scores in {"chain": chain, **kinds}.items():
+            marginals = forward_backward(scores).marginals
+            calls = {
+                "forward_backward": partial(forward_backward, scores, out=out),
+                "viterbi": partial(viterbi, scores),
+                "mixing": partial(scores.trellis.mixing, scores, arcs, None, 1),
+                "tangent": partial(tangent, scores, marginals, moves, out=out),
+            }
+            for call, run in calls.items():
+                seconds = common.best_seconds(run, passes) / len(nodes)
+                record[f"{call}_{name}_ns"] = 1e9 * seconds
+                if name != "chain":
+                    record[f"{call}_{name}_over_chain"] = 1e9 * seconds / record[f"{call}_chain_ns"]
+        records.append(record)
+    return records
+
+
 def scaling(n_positions: int, passes: int) -> list[common.Record]:
     """Nanoseconds a position as sequences grow, the number of positions held (one thread)."""
     records = []
@@ -257,6 +302,7 @@ def main() -> None:
             "throughput": throughput(options.positions, peaks, options.passes),
             "tangents": tangents(options.positions, options.passes),
             "pair_scores": pair_scores(options.passes),
+            "graphs": graphs(options.positions, options.passes),
             "scaling": scaling(options.long_positions, options.passes),
             "peak_memory_mib": common.peak_memory_mib(),
             "machine": machine,

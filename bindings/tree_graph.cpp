@@ -130,9 +130,10 @@ void fill_tangents_of(const BoundGraph& graph, const Table& marginals, const Tab
 
 void bind_tree_graph(nb::module_& module) {
   nb::class_<BoundGraph>(module, "GraphScores")
-      .def(nb::init<Table, ArcNumbers, EdgesOfAny<const double>, Offsets, Codes, const Automaton*>(),
-           array("nodes"), array("arcs"), optional_array("edges"), array("offsets"),
-           array("parents"), nb::arg("automaton").none(), nb::keep_alive<1, 7>())
+      .def(
+          nb::init<Table, ArcNumbers, EdgesOfAny<const double>, Offsets, Codes, const Automaton*>(),
+          array("nodes"), array("arcs"), optional_array("edges"), array("offsets"),
+          array("parents"), nb::arg("automaton").none(), nb::keep_alive<1, 7>())
       .def("fill_posteriors", &fill_posteriors_of, optional_array("labels"),
            optional_array("log_z"), optional_array("log_likelihoods"), optional_array("marginals"),
            optional_array("arc_sums"), optional_array("pairs"), optional_array("patterns"),

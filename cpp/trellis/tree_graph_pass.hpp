@@ -9,7 +9,7 @@
 // products over siblings by prefixes and suffixes, as a message may be 0. Then
 //   P(state of c = x)            ~ reach_c[x] belief_c[x],
 //   P(state of parent = q, y_c = k) ~ outside_c[q] w_c[q, k] belief_c[target(q, k)],
-// with the same sum. Beliefs and outsides are scaled so that their largest number is 1.
+// with the same sum. Beliefs and outsides are scaled as tree_graph_rows.hpp says.
 #pragma once
 
 #include <algorithm>
@@ -43,9 +43,10 @@ class GraphPass {
         states_(states),
         stop_(stop),
         stride_(states.stride()),
+        n_inner_(scores.offsets[scores.n_sequences] - Row(scores.n_labels).n_outer_rows()),
         matrix_(scores.edges ? static_cast<size_t>(states.n_states()) * states.label_stride() : 0),
         label_rows_(2 * static_cast<size_t>(states.label_stride())),
-        scratch_(3 * static_cast<size_t>(stride_)),
+        scratch_(stride_),
         terms_(scores.automaton ? 2 * static_cast<size_t>(stride_) : 0) {}
 
   const GraphOrder& order() const { return order_; }
@@ -65,7 +66,7 @@ class GraphPass {
       return;
     }
     const size_t n = order_.size() * static_cast<size_t>(stride_);
-    if (beliefs_.size() < n) beliefs_.resize(n), messages_.resize(n);
+    if (beliefs_.size() < n) beliefs_.resize(n), messages_.resize(n), factors_.resize(n);
     for (int64_t level = order_.n_levels() - 1; level >= 0; --level)
       for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
            first += kGraphBlock) {
@@ -129,13 +130,21 @@ class GraphPass {
   double* belief(int64_t node) { return beliefs_.data() + node * stride_; }
   double* message(int64_t node) { return messages_.data() + node * stride_; }
   double* outside(int64_t node) { return outside_.data() + node * stride_; }
+  // Of nodes that have children.
+  double* factors(int64_t node) { return factors_.data() + node * stride_; }
   const double* edges_of(int64_t node) const {
     return scores_.edges + order_.positions[node] * scores_.n_edges();
   }
-  bool is_inner(int64_t position) const {
-    return position < scores_.offsets[scores_.n_sequences] - Row(scores_.n_labels).n_outer_rows();
-  }
   Total& total_of(int64_t node) { return totals_[order_.sequences[node]]; }
+
+  // Asks for the row (K,) of a node that comes some steps later: nodes of a level are far from
+  // each other in memory.
+  HEDGEROW_INLINE void prefetch_ahead(const double* rows, int64_t node) const {
+    constexpr int64_t kAhead = 12, kLine = 8;
+    const int64_t later = std::clamp<int64_t>(node + kAhead, 0, order_.size() - 1);
+    const double* row = rows + order_.positions[later] * scores_.n_labels;
+    for (int k = 0; k < scores_.n_labels; k += kLine) HEDGEROW_PREFETCH(row + k);
+  }
 
   // Factors of a node's states. Returns the maximum that was subtracted.
   HEDGEROW_INLINE double fill_factors(int64_t node, double* row, bool& bad, bool& lost) {
@@ -144,7 +153,7 @@ class GraphPass {
     double* factors = dense ? row : label_rows_.data();
     const double top =
         fill_node_factors<Algebra>(scores_.nodes + position * scores_.n_labels,
-                                   Row(scores_.n_labels), is_inner(position), factors, bad, lost);
+                                   Row(scores_.n_labels), position < n_inner_, factors, bad, lost);
     if (dense) return top;
     std::fill(row, row + stride_, Algebra::kZero);
     for (int32_t k = 0; k < scores_.n_labels; ++k)
@@ -195,10 +204,11 @@ class GraphPass {
   const GraphStates& states_;
   Stop& stop_;
   int stride_;
+  int64_t n_inner_;  // positions before this one have inner rows: see Row
   std::span<const int64_t> chosen_;
   GraphOrder order_;
-  std::vector<Total> totals_;                  // of each chosen sequence
-  PaddedVector beliefs_, messages_, outside_;  // (n, stride)
+  std::vector<Total> totals_;                            // of each chosen sequence
+  PaddedVector beliefs_, messages_, outside_, factors_;  // (n, stride)
   PaddedVector matrix_;                        // (X, label_stride) of one node, with edges
   PaddedVector label_rows_, scratch_, terms_;  // rows
 };
@@ -207,17 +217,20 @@ template <class Algebra>
 HEDGEROW_CLONES typename GraphPass<Algebra>::Problem GraphPass<Algebra>::fill_beliefs(int64_t first,
                                                                                       int64_t end) {
   for (int64_t i = first; i < end; ++i) {
+    prefetch_ahead(scores_.nodes, i);
     Total& total = total_of(i);
     double* row = belief(i);
     bool bad = false, lost = false;
-    const double top = fill_factors(i, row, bad, lost);
+    const int64_t begin = order_.first_children[i], children_end = order_.first_children[i + 1];
+    const double* so_far = begin < children_end ? factors(i) : row;
+    const double top = fill_factors(i, begin < children_end ? factors(i) : row, bad, lost);
     if (bad) return {i, Problem::kBadNode};
     bool dead = !(top > -kInfinity);
     total.shifts.add(dead ? 0.0 : top);
-    for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1] && !dead; ++c) {
-      const double scale = multiply_rows_to<Algebra>(row, message(c), stride_, row, lost);
+    for (int64_t c = begin; c < children_end && !dead; ++c, so_far = row) {
+      const double scale = multiply_rows_to<Algebra>(so_far, message(c), stride_, row, lost);
       dead = scale == Algebra::kZero;
-      if (!dead) total.add_scale(scale);
+      if (!dead && scale != Algebra::kOne) total.add_scale(scale);
     }
     total.refused |= lost;
     if (dead && !total.refused) return {i, Problem::kNoPath};
@@ -311,19 +324,16 @@ template <class Algebra>
 HEDGEROW_INLINE void GraphPass<Algebra>::fill_outsides(int64_t node, const double* reach) {
   const int64_t begin = order_.first_children[node], end = order_.first_children[node + 1];
   if (begin == end) return;
-  bool bad = false, lost = false;
-  double* factors = scratch_.data();
-  double* suffix = factors + stride_;
-  fill_factors(node, factors, bad, lost);
-  multiply_rows_to<Algebra>(factors, reach, stride_, outside(begin), lost);
+  bool lost = false;
+  double* suffix = scratch_.data();
+  multiply_rows_to<Algebra>(factors(node), reach, stride_, outside(begin), lost);
   for (int64_t c = begin; c + 1 < end; ++c)
     multiply_rows_to<Algebra>(outside(c), message(c), stride_, outside(c + 1), lost);
   if (end - begin > 1) {
-    std::copy(message(end - 1), message(end - 1) + stride_, suffix);
-    scale_row_by<Algebra>(suffix, largest_of_row(suffix, stride_), stride_, lost);
-    for (int64_t c = end - 2; c >= begin; --c) {
-      multiply_rows_to<Algebra>(outside(c), suffix, stride_, outside(c), lost);
-      if (c > begin) multiply_rows_to<Algebra>(suffix, message(c), stride_, suffix, lost);
+    const double* siblings = message(end - 1);
+    for (int64_t c = end - 2; c >= begin; --c, siblings = suffix) {
+      multiply_rows_to<Algebra>(outside(c), siblings, stride_, outside(c), lost);
+      if (c > begin) multiply_rows_to<Algebra>(siblings, message(c), stride_, suffix, lost);
     }
   }
   total_of(node).refused |= lost;

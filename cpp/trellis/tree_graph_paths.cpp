@@ -51,6 +51,22 @@ class GraphWalk : public GraphPass<Algebra> {
       total_ += value;
     }
   }
+  // The best label, of equally good ones the lowest code; of Best.
+  int32_t best_label(int64_t node, int32_t state) {
+    if (is_root(node) || this->scores_.edges || !states_.first_order()) {
+      fill_values(node, state);
+      return static_cast<int32_t>(std::max_element(raw_.begin(), raw_.end()) - raw_.begin());
+    }
+    const double* weights = states_.matrix() + state * int64_t{states_.label_stride()};
+    const double* belief = this->belief(node);
+    int32_t best = 0;
+    double highest = weights[0] + belief[0];
+    for (int32_t k = 1; k < this->scores_.n_labels; ++k) {
+      const double score = weights[k] + belief[k];
+      if (score > highest) highest = score, best = k;
+    }
+    return best;
+  }
   const std::vector<double>& values() const { return values_; }
   double total() const { return total_; }
   // Divides the values by their total.
@@ -195,11 +211,9 @@ void fill_graph_viterbi(const GraphScores& scores, int32_t* labels, int n_thread
     std::vector<int32_t> states(order.size());
     for (int64_t i = 0; i < order.size(); ++i) {
       const int32_t before = walk.is_root(i) ? 0 : states[order.parents[i]];
-      walk.fill_values(i, before);
-      const std::vector<double>& values = walk.values();
-      const auto best = std::max_element(values.begin(), values.end()) - values.begin();
-      labels[order.positions[i]] = static_cast<int32_t>(best);
-      states[i] = walk.states().target(before, static_cast<int32_t>(best));
+      const int32_t best = walk.best_label(i, before);
+      labels[order.positions[i]] = best;
+      states[i] = walk.states().target(before, best);
     }
   });
 }

@@ -98,6 +98,7 @@ class GraphUpDown : public GraphPass<Algebra> {
         need_probs_(out.pairs || out.patterns || (out.arc_sums && !adds_outer_products())),
         sums_(out.arc_sums ? table_size() : 0),
         probs_(need_probs_ || out.mixing ? table_size() : 0),
+        curvature_(out.mixing && out.mixing->pair_curvature ? table_size() : 0),
         reach_(kGraphBlock * this->stride_),
         product_(4 * this->stride_),
         arc_probs_(out.patterns ? scores.n_arcs() : 0) {}
@@ -159,7 +160,10 @@ class GraphUpDown : public GraphPass<Algebra> {
     for (int64_t i = first; i < end; ++i) {
       const double* reach = reach_.data() + (i - first) * stride_;
       norms_[i] = dot_rows<Algebra>(reach, belief(i), stride_);
-      if (out_.marginals) write_marginals(i, reach);
+      if (out_.marginals) {
+        this->prefetch_ahead(out_.marginals, i);
+        write_marginals(i, reach);
+      }
       this->fill_outsides(i, reach);
     }
   }
@@ -203,7 +207,6 @@ class GraphUpDown : public GraphPass<Algebra> {
 
   // Fills probs_ with P(state of the parent = q, label = k); at a root, only q = 0 of an automaton.
   void fill_probs(int64_t i) {
-    const int label_stride = states_.label_stride();
     if (order_.parents[i] < 0) {
       std::fill(probs_.begin(), probs_.end(), 0.0);
       for (int32_t k = 0; k < scores_.n_labels && !states_.first_order(); ++k) {
@@ -215,20 +218,22 @@ class GraphUpDown : public GraphPass<Algebra> {
     double shift = 0.0;
     bool lost = false;
     const double* weights = this->matrix_of(i, shift, lost);
-    for (int64_t q = 0; q < states_.n_states(); ++q)
-      fill_prob_row(outside(i)[q], weights + q * label_stride, this->gather(belief(i), q),
-                    norms_[i], label_stride, probs_.data() + q * label_stride);
+    fill_prob_rows(i, weights);
   }
-  HEDGEROW_CLONES static void fill_prob_row(double from, const double* weights,
-                                            const double* beliefs, double norm, int stride,
-                                            double* out) {
-    const Lanes factor = broadcast(Algebra::kLogs ? from - norm : from / norm);
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes both = product<Algebra>(load(weights + k), load(beliefs + k));
-      if constexpr (Algebra::kLogs)
-        store(out + k, exp_nonpositive(minimum(both + factor, broadcast(0.0))));
-      else
-        store(out + k, both * factor);
+  HEDGEROW_CLONES void fill_prob_rows(int64_t i, const double* weights) {
+    const int label_stride = states_.label_stride();
+    const double per_norm = Algebra::kLogs ? -norms_[i] : 1.0 / norms_[i];
+    double* out = probs_.data();
+    for (int64_t q = 0; q < states_.n_states(); ++q) {
+      const Lanes factor = broadcast(product<Algebra>(outside(i)[q], per_norm));
+      const double* beliefs = this->gather(belief(i), q);
+      for (int k = 0; k < label_stride; k += kLanes, out += kLanes, weights += kLanes) {
+        const Lanes both = product<Algebra>(load(weights), load(beliefs + k));
+        if constexpr (Algebra::kLogs)
+          store(out, exp_nonpositive(minimum(both + factor, broadcast(0.0))));
+        else
+          store(out, both * factor);
+      }
     }
   }
 
@@ -276,28 +281,35 @@ class GraphUpDown : public GraphPass<Algebra> {
 
   void write_mixing(double* curvature) {
     const MixingBounds& bounds = *out_.mixing;
+    std::fill(curvature_.begin(), curvature_.end(), 0.0);
     rates_.fill_gammas(order_, [&](int64_t i, double node, double edge) {
       const int64_t position = order_.positions[i];
       bounds.node_gammas[position] = static_cast<float>(node);
       if (bounds.edge_gammas) bounds.edge_gammas[position] = static_cast<float>(edge);
       if (curvature == nullptr || order_.parents[i] < 0) return;
       fill_probs(i);
-      add_curvature(bounds.weight(sequence_of(i)) * static_cast<float>(edge), curvature);
+      add_curvature(bounds.weight(sequence_of(i)) * static_cast<float>(edge));
     });
+    for (int64_t p = 0; curvature && p < int64_t{scores_.n_labels} * scores_.n_labels; ++p)
+      curvature[p] += curvature_[p / scores_.n_labels * stride_ + p % scores_.n_labels];
   }
-  // curvature += gamma p (1 - p) for all label pairs; 1 - p of the likeliest as a sum of the
-  // others.
-  void add_curvature(double gamma, double* curvature) const {
-    const auto likeliest = std::max_element(probs_.begin(), probs_.end()) - probs_.begin();
-    double others = 0.0;
-    for (int64_t p = 0; p < std::ssize(probs_); ++p)
-      if (p != likeliest) others += probs_[p];
-    for (int64_t q = 0; q < scores_.n_labels; ++q)
-      for (int64_t k = 0; k < scores_.n_labels; ++k) {
-        const int64_t place = q * stride_ + k;
-        const double rest = place == likeliest ? others : 1.0 - probs_[place];
-        curvature[q * scores_.n_labels + k] += gamma * probs_[place] * rest;
-      }
+  // Adds gamma p (1 - p) of all label pairs; 1 - p of a likely one is the sum of the others.
+  HEDGEROW_CLONES void add_curvature(double gamma) {
+    const Lanes scale = broadcast(gamma), one = broadcast(1.0);
+    Lanes largest = broadcast(0.0);
+    const auto size = static_cast<int64_t>(probs_.size());
+    for (int64_t p = 0; p < size; p += kLanes) {
+      const Lanes probs = load(&probs_[p]);
+      store(&curvature_[p], load(&curvature_[p]) + scale * probs * (one - probs));
+      largest = maximum(probs, largest);
+    }
+    const double top = max_lane(largest);
+    if (top < 0.5) return;
+    const auto likely = std::find(probs_.begin(), probs_.end(), top) - probs_.begin();
+    probs_[likely] = 0.0;
+    Lanes others = broadcast(0.0);
+    for (int64_t p = 0; p < size; p += kLanes) others += load(&probs_[p]);
+    curvature_[likely] += gamma * top * (sum_lanes(others) - (1.0 - top));
   }
 
   void write_totals() {
@@ -313,6 +325,7 @@ class GraphUpDown : public GraphPass<Algebra> {
   const GraphPosteriors& out_;
   bool need_probs_;            // whether posteriors of arcs are needed node by node
   PaddedVector sums_, probs_;  // (X, label_stride)
+  PaddedVector curvature_;     // the same of label pairs, summed
   PaddedVector reach_;         // (kGraphBlock, stride)
   PaddedVector product_;       // (4, stride) scratch
   std::vector<double> norms_;  // (n,) what posteriors are divided by

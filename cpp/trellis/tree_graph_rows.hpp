@@ -3,10 +3,11 @@
 //
 // Scaled numbers are probabilities up to a factor per row. They have full relative precision, or
 // the sequence is refused and computed in Logs: every number that is kept is 0 because no labelling
-// leads there, or not much smaller than the largest of its row, so that no product of those below
-// is lost:
-//   factors of nodes >= 1e-140, weights of arcs >= 1e-50, beliefs >= 1e-100, each of its largest
-//   message = sum of weight * belief >= 1e-150, belief before it is scaled = factor * message.
+// leads there, or within bounds that no product of two leaves the range of a double by:
+//   factors of nodes are in [1e-140, 1], weights of arcs in [1e-50, 1], and rows of beliefs in
+//   [1e-100, 1e40]; so messages, sums of weight * belief, are at least 1e-150.
+// A row is divided by its largest number where some number is not in [1e-60, 1e40], or where a
+// logarithm is large enough to lose digits. Whether it is depends on the row alone.
 #pragma once
 
 #include <cmath>
@@ -19,6 +20,7 @@ namespace hedgerow {
 inline constexpr double kLeastFactor = -322.0;  // of its score less the largest: exp is > 1e-140
 inline constexpr double kLeastArc = 1e-50;
 inline constexpr double kLeastBelief = 1e-100;
+inline constexpr double kSmallEntry = 1e-60, kLargeEntry = 1e40, kLargeLog = 1e3;
 
 // kLogs: numbers are logarithms; kSums: add is a sum over labellings, else the best of them.
 struct Scaled {
@@ -54,17 +56,9 @@ HEDGEROW_INLINE double share(double a, double b, double c) {
     return a * b / c;
 }
 
-HEDGEROW_INLINE double largest_of_row(const double* row, int stride) {
-  Lanes largest = load(row);
-  for (int i = kLanes; i < stride; i += kLanes) largest = maximum(load(row + i), largest);
-  return max_lane(largest);
-}
-
-// Divides a row by its largest number, which is returned; zeros stay. lost: set if a number becomes
-// too small
+// Divides a row by its largest number; zeros stay. lost: set if a number becomes too small
 template <class Algebra>
-HEDGEROW_INLINE double scale_row_by(double* row, double largest, int stride, bool& lost) {
-  if (!(largest > Algebra::kZero)) return Algebra::kZero;
+HEDGEROW_INLINE void scale_row_by(double* row, double largest, int stride, bool& lost) {
   if constexpr (Algebra::kLogs) {
     for (int i = 0; i < stride; i += kLanes) store(row + i, load(row + i) - broadcast(largest));
   } else {
@@ -77,20 +71,28 @@ HEDGEROW_INLINE double scale_row_by(double* row, double largest, int stride, boo
     }
     lost |= !(min_lane(smallest) >= kLeastBelief);
   }
-  return largest;
 }
 
-// out = a b, divided by its largest number, which is returned.
+// out = a b, scaled where that is needed. Returns what it was divided by, kZero if all are zeros.
 template <class Algebra>
 HEDGEROW_INLINE double multiply_rows_to(const double* a, const double* b, int stride, double* out,
                                         bool& lost) {
-  Lanes largest = broadcast(-kInfinity);
+  Lanes largest = broadcast(-kInfinity), smallest = broadcast(1.0);
   for (int i = 0; i < stride; i += kLanes) {
     const Lanes entries = product<Algebra>(load(a + i), load(b + i));
     store(out + i, entries);
     largest = maximum(entries, largest);
+    if constexpr (!Algebra::kLogs) smallest = minimum(one_if_zero(entries), smallest);
   }
-  return scale_row_by<Algebra>(out, max_lane(largest), stride, lost);
+  const double top = max_lane(largest);
+  if (!(top > Algebra::kZero)) return Algebra::kZero;
+  if constexpr (Algebra::kLogs) {
+    if (std::fabs(top) <= kLargeLog) return Algebra::kOne;
+  } else {
+    if (top <= kLargeEntry && min_lane(smallest) >= kSmallEntry) return Algebra::kOne;
+  }
+  scale_row_by<Algebra>(out, top, stride, lost);
+  return top;
 }
 
 // The sum over a row: of its products with another, entry by entry.

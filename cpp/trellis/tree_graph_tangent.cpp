@@ -18,19 +18,14 @@
 namespace hedgerow {
 namespace {
 
-// sum_k weights[k] beliefs[k] (gains[k] + moves[k]) / total
+// a b / c as probabilities, 0 where c is zero; Scaled: a b, to be divided by c later.
 template <class Algebra>
-HEDGEROW_CLONES double mean_gain(const double* weights, const double* beliefs, const double* gains,
-                                 const double* moves, double total, int stride) {
-  if (total == Algebra::kZero) return 0.0;
-  Lanes sums = broadcast(0.0);
-  for (int k = 0; k < stride; k += kLanes) {
-    Lanes share = product<Algebra>(load(weights + k), load(beliefs + k));
-    if constexpr (Algebra::kLogs)
-      share = exp_nonpositive(minimum(share - broadcast(total), broadcast(0.0)));
-    sums += share * (load(gains + k) + load(moves + k));
-  }
-  return Algebra::kLogs ? sum_lanes(sums) : sum_lanes(sums) / total;
+HEDGEROW_INLINE Lanes unscaled_share(Lanes a, Lanes b, Lanes c) {
+  if constexpr (Algebra::kLogs)
+    return exp_nonpositive(
+        minimum(a + b - replace_minus_infinity(c, broadcast(0.0)), broadcast(0.0)));
+  else
+    return a * b;
 }
 
 // Passes up and down with gains, of one run after the other.
@@ -46,7 +41,8 @@ class GraphTangent : public GraphPass<Algebra> {
         sums_(out.arc_sums ? table_size() : 0),
         reach_(kGraphBlock * this->stride_),
         rows_(3 * this->stride_),
-        gathered_(states.label_stride()) {
+        gathered_(states.label_stride()),
+        slopes_(states.label_stride()) {
     for (int64_t q = 0; q < states.n_states() && direction.arcs; ++q)
       for (int32_t k = 0; k < scores.n_labels; ++k) {
         const int32_t arc = states.arc(q, k);
@@ -131,15 +127,27 @@ class GraphTangent : public GraphPass<Algebra> {
     for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1]; ++c)
       for (int x = 0; x < stride_; ++x) gains[x] += message_gain(c)[x];
     if (order_.parents[i] < 0) return;
-    const int label_stride = states_.label_stride();
     double shift = 0.0;
     const double* weights = this->matrix_of(i, shift, this->total_of(i).refused);
-    std::fill(message_gain(i), message_gain(i) + stride_, 0.0);
-    for (int64_t q = 0; q < states_.n_states(); ++q)
-      message_gain(i)[q] = mean_gain<Algebra>(
-          weights + q * label_stride, this->gather(belief(i), q), gather_gains(gains, q),
-          moves_.data() + q * label_stride, message(i)[q], label_stride);
+    fill_message_gains(i, weights);
     centre(order_.parents[i], message_gain(i));
+  }
+
+  HEDGEROW_CLONES void fill_message_gains(int64_t i, const double* weights) {
+    const int label_stride = states_.label_stride();
+    double* out = message_gain(i);
+    std::fill(out, out + stride_, 0.0);
+    for (int64_t q = 0; q < states_.n_states(); ++q) {
+      const double total = message(i)[q];
+      if (total == Algebra::kZero) continue;
+      const double *row = weights + q * label_stride, *moves = moves_.data() + q * label_stride;
+      const double *beliefs = this->gather(belief(i), q), *gains = gather_gains(belief_gain(i), q);
+      Lanes sums = broadcast(0.0);
+      for (int k = 0; k < label_stride; k += kLanes)
+        sums += unscaled_share<Algebra>(load(row + k), load(beliefs + k), broadcast(total)) *
+                (load(gains + k) + load(moves + k));
+      out[q] = Algebra::kLogs ? sum_lanes(sums) : sum_lanes(sums) / total;
+    }
   }
 
   void down() {
@@ -162,7 +170,6 @@ class GraphTangent : public GraphPass<Algebra> {
 
   // Gains of reach.
   void gain_downwards(int64_t i, const double* reach, double* gains) {
-    const int label_stride = states_.label_stride();
     std::fill(gains, gains + stride_, 0.0);
     if (order_.parents[i] < 0) {
       for (int32_t k = 0; k < scores_.n_labels && !states_.first_order(); ++k)
@@ -171,15 +178,25 @@ class GraphTangent : public GraphPass<Algebra> {
     }
     double shift = 0.0;
     const double* weights = this->matrix_of(i, shift, this->total_of(i).refused);
+    add_reach_gains(i, weights, reach, gains);
+  }
+  HEDGEROW_CLONES void add_reach_gains(int64_t i, const double* weights, const double* reach,
+                                       double* gains) {
+    const int label_stride = states_.label_stride();
+    double* terms = slopes_.data();
     for (int64_t q = 0; q < states_.n_states(); ++q) {
-      const double from = outside(i)[q], gain = outside_gain(i)[q];
+      const double from = outside(i)[q];
       if (from == Algebra::kZero) continue;
-      for (int32_t k = 0; k < scores_.n_labels; ++k) {
-        const int32_t x = states_.target(q, k);
-        const int64_t place = q * label_stride + k;
-        gains[x] += share<Algebra>(from, weights[place], reach[x]) * (gain + moves_[place]);
-      }
+      const double *row = weights + q * label_stride, *moves = moves_.data() + q * label_stride;
+      const double* totals = Algebra::kLogs ? this->gather(reach, q) : row;
+      const Lanes gain = broadcast(outside_gain(i)[q]);
+      for (int k = 0; k < label_stride; k += kLanes)
+        store(terms + k, unscaled_share<Algebra>(broadcast(from), load(row + k), load(totals + k)) *
+                             (gain + load(moves + k)));
+      for (int32_t k = 0; k < scores_.n_labels; ++k) gains[states_.target(q, k)] += terms[k];
     }
+    for (int x = 0; x < stride_ && !Algebra::kLogs; ++x)
+      gains[x] = reach[x] > 0.0 ? gains[x] / reach[x] : 0.0;
   }
 
   // Derivatives of the marginals, and of the arcs into the node.
@@ -211,17 +228,26 @@ class GraphTangent : public GraphPass<Algebra> {
         is_root ? states_.matrix() : this->matrix_of(i, shift, this->total_of(i).refused);
     for (int64_t q = 0; q < (is_root ? 1 : states_.n_states()); ++q) {
       const double from = is_root ? Algebra::kOne : outside(i)[q];
-      const double gain = is_root ? 0.0 : outside_gain(i)[q];
       if (from == Algebra::kZero) continue;
-      for (int32_t k = 0; k < scores_.n_labels; ++k) {
-        const int64_t place = q * states_.label_stride() + k;
-        const int32_t x = states_.target(q, k);
-        const double prob =
-            share<Algebra>(product<Algebra>(from, weights[place]), belief(i)[x], norm);
-        const double slope = prob * (gain + moves_[place] + belief_gain(i)[x] - mean);
-        if (out_.arc_sums) sums_[place] += slope;
-        if (pairs && !is_root) pairs[states_.edge(q, k)] += slope;
-      }
+      fill_arc_slopes(i, q, product<Algebra>(from, Algebra::kLogs ? -norm : 1.0 / norm),
+                      (is_root ? 0.0 : outside_gain(i)[q]) - mean, weights);
+      for (int32_t k = 0; k < scores_.n_labels && pairs && !is_root; ++k)
+        pairs[states_.edge(q, k)] += slopes_[k];
+    }
+  }
+  // Derivatives of the arcs from a state of the parent, in slopes_ and added to sums_. from:
+  // outside, divided by the norm; gain: of the outside, less the mean
+  HEDGEROW_CLONES void fill_arc_slopes(int64_t i, int64_t q, double from, double gain,
+                                       const double* weights) {
+    const int64_t begin = q * states_.label_stride();
+    const double *beliefs = this->gather(belief(i), q), *gains = gather_gains(belief_gain(i), q);
+    for (int k = 0; k < states_.label_stride(); k += kLanes) {
+      Lanes prob = product<Algebra>(load(weights + begin + k), load(beliefs + k));
+      prob = product<Algebra>(prob, broadcast(from));
+      if constexpr (Algebra::kLogs) prob = exp_nonpositive(minimum(prob, broadcast(0.0)));
+      const Lanes slopes = prob * (broadcast(gain) + load(&moves_[begin + k]) + load(gains + k));
+      store(&slopes_[k], slopes);
+      if (!sums_.empty()) store(&sums_[begin + k], load(&sums_[begin + k]) + slopes);
     }
   }
 
@@ -251,7 +277,7 @@ class GraphTangent : public GraphPass<Algebra> {
   PaddedVector sums_;   // (X, label_stride) derivatives of the arcs' posteriors, summed
   PaddedVector belief_gains_, message_gains_, outside_gains_;  // (n, stride)
   PaddedVector reach_;                                         // (kGraphBlock, stride)
-  PaddedVector rows_, gathered_;                               // scratch
+  PaddedVector rows_, gathered_, slopes_;                      // scratch
 };
 
 }  // namespace

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import LinearCRF, TreeCRF
+from hedgerow.boosting.curvature import exact
 from hedgerow.labels import Patterns
 from hedgerow.objectives import Targets, read_objective
 from hedgerow.trellis import forward_backward
@@ -73,9 +74,7 @@ def check_slopes(kind, objective, weighting):
     if weighting == "missing":
         codes[::3] = -1
     trained = read_objective(objective, 2.0, margin=True)
-    targets = Targets(
-        scores.offsets, codes, scores.trellis, by_sequence, weights, scores.parents
-    )
+    targets = Targets(scores.offsets, codes, scores.trellis, by_sequence, weights, scores.parents)
 
     def loss(scores):
         return trained.measure(scores, targets, n_threads=1).loss
@@ -95,8 +94,14 @@ def check_slopes(kind, objective, weighting):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(
     "parameters",
-    [{"order": 0}, {}, {"order": 2}, {"transition_attributes": True}, {"order": 3}]
-    + [{"order": 2, "pattern_attributes": True}],
+    [
+        {"order": 0},
+        {},
+        {"order": 2},
+        {"transition_attributes": True},
+        {"order": 3},
+        {"order": 2, "pattern_attributes": True},
+    ],
     ids=str,
 )
 def test_gradients_of_linear_models_are_central_differences(parameters, objective):
@@ -149,7 +154,9 @@ def test_tree_models_learn(parameters):
 @pytest.mark.parametrize("parameters", LINEAR, ids=str)
 def test_linear_models_learn(parameters):
     X, y = make_data()
-    check_predictions(LinearCRF(max_iter=15, tol=0, **parameters).fit(as_items(X), y), as_items(X), y)
+    check_predictions(
+        LinearCRF(max_iter=15, tol=0, **parameters).fit(as_items(X), y), as_items(X), y
+    )
 
 
 def check_predictions(crf, X, y):
@@ -179,7 +186,7 @@ def test_early_stopping_holds_out_whole_graphs_and_refuses_a_single_one():
     crf = TreeCRF(n_rounds=4, early_stopping_rounds=2).fit(X, y)
     assert crf.best_round_ >= 1
     with pytest.raises(ValueError, match="parents tie all of it together"):
-        crf.fit([np.concatenate(X)], [sum(y, [])])
+        crf.fit([np.concatenate(X)], [[label for labels in y for label in labels]])
 
 
 def test_constraints_hold_between_parents_and_children():
@@ -220,8 +227,6 @@ def test_patterns_run_from_parents_to_children():
 
 
 def test_exact_gammas_are_no_larger_than_those_of_mixing_rates():
-    from hedgerow.boosting.curvature import exact
-
     scores = random_graphs(np.random.default_rng(1), "order 1")
     bounds = forward_backward(scores, mixing=True).mixing.nodes
     assert (exact(scores, n_threads=1) <= bounds[:, None] * (1 + 1e-6)).all()

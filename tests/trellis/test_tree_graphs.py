@@ -257,9 +257,7 @@ def test_a_star_needs_a_gamma_that_grows_with_its_leaves():
     arcs = np.zeros((9, 2, 2))
     arcs[1] = [[3.0, -3.0], [-3.0, 3.0]]
     parents = np.array([-1, *[0] * 8], np.int32)
-    scores = Scores(
-        np.zeros((9, 2)), np.zeros((2, 2)), np.array([0, 9]), Chain(2), arcs, parents
-    )
+    scores = Scores(np.zeros((9, 2)), np.zeros((2, 2)), np.array([0, 9]), Chain(2), arcs, parents)
     mixing = forward_backward(scores, mixing=True).mixing
     assert mixing.edges[1] == pytest.approx(2 * (1 + 7))
 
@@ -307,16 +305,16 @@ def test_no_labelling_bad_scores_and_bad_parents_are_named():
     scores = replace(scores, parents=np.array([-1, 0, 1, 2, 3, -1], np.int32))
     dead = replace(scores, nodes=scores.nodes.copy())
     dead.nodes[4] = -np.inf
-    with pytest.raises(NoPathError, match="sequence 1 has no labelling.*subtree at position 2"):
+    with pytest.raises(NoPathError, match=r"sequence 1 has no labelling.*subtree at position 2"):
         log_z(dead)
     dead.nodes[4] = np.nan
-    with pytest.raises(ValueError, match="a node score is NaN or.*position 2 of sequence 1"):
+    with pytest.raises(ValueError, match=r"a node score is NaN or.*position 2 of sequence 1"):
         log_z(dead)
     with pytest.raises(ValueError, match="the score of arc 3 is NaN"):
         log_z(replace(scores, arcs=np.where(np.arange(9) == 3, np.nan, 0.0).reshape(3, 3)))
     edges = np.zeros((6, 3, 3))
     edges[2, 0, 0] = np.inf
-    with pytest.raises(ValueError, match="an edge score is NaN or.*position 0 of sequence 1"):
+    with pytest.raises(ValueError, match=r"an edge score is NaN or.*position 0 of sequence 1"):
         log_z(replace(scores, edges=edges))
     circle = np.array([-1, 0, 1, 2, 3, 0], np.int32)
     with pytest.raises(ValueError, match="go around in a circle"):

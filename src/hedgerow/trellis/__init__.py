@@ -12,7 +12,8 @@ exp(score) / Z. All functions take a batch of sequences, concatenated: positions
 depend on the number of threads, nor on the other sequences of the batch, to the last bit.
 
 Where scores have parents, sequences are tree-shaped graphs: the label before that of a position is
-its parent's, "t > 0" reads "t is not a root", and labels so far are those on the path from the root.
+its parent's, "t > 0" reads "t is not a root", and the labels so far are those on the way from the
+root.
 """
 
 from hedgerow._core import NoPathError

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from hedgerow import _core
 from hedgerow.labels.automaton import Automaton
 from hedgerow.trellis.reading import kernel_arrays, read_floats
-from hedgerow.trellis.trellis import Mixing, Scores
+from hedgerow.trellis.trellis import Mixing, Outputs, Scores
 
 __all__ = ["allocate_mixing", "average_edges", "average_pair_scores", "measure_mixing"]
 
@@ -30,7 +30,7 @@ def measure_mixing(
     nodes, _, edges, offsets = kernel_arrays(scores)
     found = allocate_mixing(scores)
     if scores.parents is not None:
-        bounds = found.nodes, found.edges, found.arc_curvatures
+        bounds = Outputs(mixing=found).gammas
         counts = None if weights is None else read_floats(weights)
         graph = _core.GraphScores(nodes, read_floats(arcs), edges, offsets, scores.parents, None)
         graph.fill_posteriors(None, None, None, None, None, None, None, bounds, counts, n_threads)
