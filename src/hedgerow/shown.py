@@ -105,6 +105,8 @@ class Shown(BaseEstimator):  # type: ignore[misc]
             facts[count_of(schema.n_features, "column")] = notebook.enumerate_some(names)
         sizes = {**self._sizes(), "label pattern": len(self.model_.grammar.patterns)}
         facts["size"] = ", ".join(count_of(number, name) for name, number in sizes.items())
+        if (base := getattr(self, "base_", None)) is not None:
+            facts["on top of"] = f"a {type(base).__name__}"
         of_all = f" of {n_steps:,}" if n_steps > kept else ""
         judge = "what was held out" if "validation_loss" in self.history_ else "the eval set"
         note = "" if best is None else f", the best on {judge}: {best:,}"

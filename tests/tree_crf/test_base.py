@@ -9,13 +9,15 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 
-from hedgerow import Checkpoint, LinearCRF, TreeCRF, load
+from hedgerow import Checkpoint, LinearCRF, ModelFileError, TreeCRF, load
 from hedgerow.encode import GivenParents
 from hedgerow.inspection import permutation_importance
 from hedgerow.model_selection import cross_val_predict
+from hedgerow.persist import FORMAT
 from hedgerow.plots import marginals as plot_marginals
 from hedgerow.raw_data import RawData
 from hedgerow.report import write_report
+from hedgerow.state import State, pack_base
 from hedgerow.training.base_training import BaseTraining
 from reference.estimators import (
     answers,
@@ -32,6 +34,8 @@ N = sum(map(len, X))
 WORDS = [[[f"w={round(v)}", "all"] for v in x[:, 0]] for x in X]
 PLAIN = {"group_column": None, "parents": GivenParents(), "name": "CRF"}
 LINEAR = small(LinearCRF).fit(X, Y)
+OTHER = small(LinearCRF).fit(X, [[f"l{k}" for k in labels] for labels in Y])
+WITH_BASE = small(TreeCRF, base=LINEAR).fit(X, Y)
 KINDS = {
     "weights": {},
     "pairs": {"transition_attributes": True},
@@ -364,10 +368,48 @@ def test_a_base_is_left_as_it_is():
     assert not hasattr(crf, "base_")
 
 
+# --- what shows it
+
+
+def test_pages_and_notebooks_name_it(tmp_path):
+    crf = trees(base=LINEAR).fit(X, Y)
+    (note,) = write_report(crf, tmp_path / "page.html")
+    assert note.startswith("Features and trees are those on top of the base, a LinearCRF;")
+    assert "Weights of the base" in (tmp_path / "page.html").read_text()
+    assert "a LinearCRF" in crf._repr_html_()
+    write_report(trees(base=crf).fit(X, Y), tmp_path / "page.html")
+    assert "Rounds of the base" in (tmp_path / "page.html").read_text()
+
+
+# --- damaged files
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"base": 5}, "its base"),
+        ({"base": {"model": "Forest"}}, "its base"),
+        ({"base_was_fitted": "yes"}, "whether its base was fitted"),
+        ({"base_scores": False}, "its base scores"),
+    ],
+)
+def test_files_that_make_no_sense(change, message):
+    state = WITH_BASE.to_state()
+    metadata = state.metadata | {"format": FORMAT} | change
+    with pytest.raises(ModelFileError, match=f"does not hold a valid model: {message}"):
+        TreeCRF.from_state(State(state.tensors, metadata))
+
+
+def test_a_file_whose_base_has_other_labels():
+    state, other = WITH_BASE.to_state(), OTHER.to_state()
+    mixed = state | pack_base("LinearCRF", other)
+    mixed.metadata["format"] = FORMAT
+    with pytest.raises(ModelFileError, match="labels of its base"):
+        TreeCRF.from_state(mixed)
+
+
 # --- what is refused
 
-OTHER = small(LinearCRF).fit(X, [[f"l{k}" for k in labels] for labels in Y])
-WITH_BASE = trees(base=LINEAR).fit(X, Y)
 REFUSED = {
     "kind": ({"base": "linear"}, {}, TypeError,
              "base is of type str; expected a LinearCRF or a TreeCRF, fitted or not, or None"),

@@ -138,6 +138,11 @@ def _describe(
         "features": describe_features(model, notes),
         "trees": pack_trees(model, blobs[0], notes) if isinstance(model, TreeCRF) else None,
     }
+    if (base := getattr(model, "base_", None)) is not None:
+        notes.append(
+            f"Features and trees are those on top of the base, a {type(base).__name__}; a report "
+            "about model.base_ lists its own."
+        )
     if raw.X is not None:
         reading = read_data(model, raw, decode)
         data |= _describe_reading(reading)

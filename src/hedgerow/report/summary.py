@@ -49,6 +49,11 @@ def _sizes(model: Estimator) -> list[tuple[str, float]]:
         forest = model.model_.potential(NodeTrees).forest
         sizes += [("Rounds", model.n_rounds_), ("Trees", forest.n_trees)]
         sizes.append(("Tree nodes", len(forest.columns)))
+    base = getattr(model, "base_", None)
+    if isinstance(base, LinearCRF):
+        sizes.append(("Weights of the base", base.n_weights_))
+    elif isinstance(base, TreeCRF):
+        sizes.append(("Rounds of the base", base.n_rounds_))
     return sizes
 
 
