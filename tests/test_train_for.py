@@ -194,6 +194,11 @@ def test_warm_rounds_are_not_stopped():
     assert 40 < len(crf.history_["loss"]) < 60
 
 
+def test_most_rounds_before_f1_are_for_the_likelihood():
+    for objective, n_warm in (("f1", 8), (F1(("a",)), 8), ("pointwise", 2), (SoftF1(1), 2)):
+        assert TreeCRF(n_rounds=10, objective=objective).fit(X, Y).n_warm_rounds_ == n_warm
+
+
 def test_warm_iterations():
     warm = LinearCRF(max_iter=7, tol=0).fit(X, Y)
     crf = LinearCRF(objective="pointwise", warm_iter=7, max_iter=5, tol=0).fit(X, Y)

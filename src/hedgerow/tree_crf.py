@@ -183,7 +183,8 @@ class TreeCRF(Estimator):
         counts as 0.73. Training begins with an eighth of it.
     warm_rounds : int or None, default None
         Number of rounds, at the beginning, that are for the likelihood; all others are for the
-        objective. None: a fifth of them, or those of `init`. "softmax_margin" needs none.
+        objective. None: a fifth of them, four fifths for "f1", or those of `init`. "softmax_margin"
+        needs none.
     random_state : int, RandomState or None, default None
         Seed of what is drawn at random, if anything is. Which sequences are held out is drawn with
         it too if it is a number.

@@ -185,10 +185,12 @@ def check_boosting_loss(question: Question, losses: Losses, slack: float) -> Non
         for code, weight in zip(codes, weights, strict=True)
         if code >= 0
     )
-    # The first fifth of a training that begins anew is for the likelihood. All others are of the
-    # first and smoothest stage of the accuracy, for there are fewer than a stage has. A model of no
-    # more rounds than the fifth was stopped early there, or found nothing to learn after them.
-    n_warm = 0 if question.training.case["warm"] else crf.n_rounds // 5
+    # The first fifth of a training that begins anew, for F1 the first four, is for the likelihood.
+    # All others are of the first and smoothest stage of the accuracy, for there are fewer than a
+    # stage has. A model of no more rounds than that was stopped early there, or found nothing to
+    # learn after them.
+    n_fifths = 4 if crf.objective == "f1" else 1
+    n_warm = 0 if question.training.case["warm"] else n_fifths * crf.n_rounds // 5
     if crf.warm_rounds is not None:
         n_warm = crf.warm_rounds
     if crf.objective == "softmax_margin":

@@ -205,7 +205,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         if not objective.needs_warm_start:
             warm_rounds = 0
         elif warm_rounds is None:
-            warm_rounds = self.n_steps // 5 if self.extends is None else 0
+            warm_rounds = objective.warm_fifths * self.n_steps // 5 if self.extends is None else 0
         return Schedule(max(int(warm_rounds), self.n_warm_before), objective.stages())
 
 

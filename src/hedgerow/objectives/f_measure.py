@@ -24,15 +24,15 @@ OUTSIDE = "O"
 
 @dataclass(frozen=True)
 class F1:
-    """F1 of labels that are drawn at random from the marginals, times the weight of all positions.
+    """F1 with expected counts in place of counts, times the weight of all positions.
 
     Of a label k that n_k positions have, with p_t(k) its probability at position t,
 
         F_k = 2 sum_{t: y_t = k} p_t(k) / (n_k + sum_t p_t(k)),
 
-    2 TP / (2 TP + FN + FP) with expected counts. The more certain the marginals, the closer it is
-    to the F1 of the labels that are most probable. Positions whose label is not known count
-    neither as right nor as wrong.
+    2 TP / (2 TP + FN + FP) with the counts that are expected if labels are drawn at random from the
+    marginals. The more certain these are, the closer it is to the F1 of the labels that are most
+    probable. Positions whose label is not known count neither as right nor as wrong.
 
     Parameters
     ----------

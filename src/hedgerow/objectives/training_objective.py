@@ -135,6 +135,11 @@ class TrainingObjective(ABC):
     """Whether what is measured are scores with costs added, and probabilities not the model's."""
 
     @property
+    def warm_fifths(self) -> int:
+        """How many fifths of the rounds of boosting are to warm up, unless asked otherwise."""
+        return 1
+
+    @property
     def has_kinks(self) -> bool:
         """Whether the minimum may lie where there is no gradient, although it is smooth."""
         return False
