@@ -188,8 +188,11 @@ Children Partitioner::part_by_surrogates(GrowingTree& tree, const OpenNode& pare
   uint8_t* marks = parent.space->goes_left.data() + parent.first;
   const Split& split = parent.split;
   std::array<std::vector<int32_t>, 3> by_side;  // positions
+  std::array<size_t, 3> n_of_side{};
+  for (std::vector<int32_t>& side : by_side) side.resize(parent.positions.size());
   for (int64_t i = 0; i < parent.n_examples(); ++i)
-    by_side[marks[i]].push_back(parent.positions[i]);
+    by_side[marks[i]][n_of_side[marks[i]]++] = parent.positions[i];
+  for (size_t side = 0; side < by_side.size(); ++side) by_side[side].resize(n_of_side[side]);
   const bool is_left = by_side[kLeftSide].size() <= by_side[kRightSide].size();
   const auto count_side = [&](const std::vector<int32_t>& positions) {
     return builder_.count({positions, parent.space->sums.data()}, parent.histogram.get());

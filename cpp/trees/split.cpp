@@ -132,15 +132,16 @@ class NodeSearch {
     const BinTable& table = data_.bins();
     const std::vector<SlotSum>& slots = histogram_.sparse;
     std::array<Sum, 256> bins;
+    int32_t o = 0, first_place = 0;  // of an offset
     for (size_t i = 0; i < slots.size();) {
-      const int32_t o = slots[i].place / data_.n_slots();
-      const int32_t column = data_.slot_column(slots[i].place % data_.n_slots());
-      const int32_t end = o * data_.n_slots() + data_.end_slot(column);
+      for (; slots[i].place - first_place >= data_.n_slots(); ++o) first_place += data_.n_slots();
+      const int32_t column = data_.slot_column(slots[i].place - first_place);
+      const int32_t end = first_place + data_.end_slot(column);
       const uint8_t usual = data_.default_bin(column);
       std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
       bins[usual] = total_ - histogram_.outside[o];
       for (; i < slots.size() && slots[i].place < end; ++i) {
-        bins[data_.slot_bin(column, slots[i].place - o * data_.n_slots())] = slots[i].sum;
+        bins[data_.slot_bin(column, slots[i].place - first_place)] = slots[i].sum;
         bins[usual] -= slots[i].sum;
       }
       const int offset = data_.windows().offset(o);

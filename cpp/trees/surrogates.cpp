@@ -57,29 +57,30 @@ class SurrogateSearch {
   // Columns without entries here have one value, and predict nothing.
   void look_at_sparse() {
     const std::vector<SlotSum>& slots = node_.all.histogram->sparse;
+    int32_t o = 0, first_place = 0;  // of an offset
     for (size_t i = 0; i < slots.size();) {
-      const int32_t o = slots[i].place / data_.n_slots();
-      const int32_t column = data_.slot_column(slots[i].place % data_.n_slots());
-      const int32_t end = o * data_.n_slots() + data_.end_slot(column);
+      for (; slots[i].place - first_place >= data_.n_slots(); ++o) first_place += data_.n_slots();
+      const int32_t column = data_.slot_column(slots[i].place - first_place);
+      const int32_t end = first_place + data_.end_slot(column);
       const size_t first = i;
       while (i < slots.size() && slots[i].place < end) ++i;
       const int32_t offset = data_.windows().offset(o);
       if (!allows(column, offset)) continue;
-      const Weights all = weights_of(node_.all, column, o, first, i);
-      const Weights missing = weights_of(node_.missing, column, o, first, i);
-      const Weights one_side = weights_of(node_.one_side, column, o, first, i);
+      fill_weights(node_.all, column, o, first, i, all_);
+      fill_weights(node_.missing, column, o, first, i, missing_);
+      fill_weights(node_.one_side, column, o, first, i, one_side_);
       const int n_bins = data_.bins().n_bins[column];
       for (int bin = 1; bin <= n_bins; ++bin)
-        set_weights(bin, all[bin] - missing[bin], one_side[bin]);
+        set_weights(bin, all_[bin] - missing_[bin], one_side_[bin]);
       look_at(column, offset, n_bins);
     }
   }
 
   // Of a sparse column at an offset, whose slots are [first, end).
-  Weights weights_of(const CountedExamples& examples, int32_t column, int32_t o, size_t first,
-                     size_t end) const {
-    Weights weights{};
-    if (examples.histogram == nullptr) return weights;
+  void fill_weights(const CountedExamples& examples, int32_t column, int32_t o, size_t first,
+                    size_t end, Weights& weights) const {
+    std::fill_n(weights.begin(), data_.bins().n_bins[column] + 1, int64_t{0});
+    if (examples.histogram == nullptr) return;
     const Histogram& histogram = *examples.histogram;
     int64_t& usual = weights[data_.default_bin(column)];
     usual = (examples.total - histogram.outside[o]).curvature();
@@ -89,7 +90,6 @@ class SurrogateSearch {
       weights[data_.slot_bin(column, slot.place - o * data_.n_slots())] += weight;
       usual -= weight;
     }
-    return weights;
   }
 
   void set_weights(int bin, int64_t both, int64_t one_side) {
@@ -152,8 +152,9 @@ class SurrogateSearch {
   const uint8_t* features_;
   const int8_t* directions_;
   bool is_left_heavier_;
-  Weights lefts_{}, rights_{};    // by bin of a feature
-  int64_t left_ = 0, right_ = 0;  // of all its bins
+  Weights all_, missing_, one_side_;  // by bin of a sparse feature
+  Weights lefts_{}, rights_{};        // by bin of a feature
+  int64_t left_ = 0, right_ = 0;      // of all its bins
   std::vector<Surrogate> found_;
 };
 
