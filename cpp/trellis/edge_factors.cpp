@@ -13,14 +13,14 @@ namespace {
 constexpr int64_t kKeptBytes = kLowLimits ? 1 << 19 : 1 << 23;
 
 // What exponentials were taken of, NaN not counted, and their sum.
-struct Extent {
+struct ArcExtent {
   double largest, smallest, total;
 };
 
 // factors = exp(edges + arcs - shift), (n,) each. What follows the edges will be wanted next.
 template <class Vector>
 HEDGEROW_INLINE void exponentiate_arcs(const double* edges, const double* arcs, int64_t n,
-                                       double shift, double* factors, Extent& extent) {
+                                       double shift, double* factors, ArcExtent& extent) {
   constexpr int kSize = sizeof(Vector) / sizeof(double);
   Vector most = broadcast_to<Vector>(-kInfinity), least = broadcast_to<Vector>(kInfinity);
   Vector total = broadcast_to<Vector>(0.0);
@@ -63,7 +63,7 @@ bool fill_arc_factors(const double* edges, const double* arcs, int64_t n, double
   constexpr double kModest = 30.0;         // nothing has to be subtracted
   static const auto kernel =
       eight_wide_clone<exponentiate_arcs<EightLanes>, exponentiate_arcs<Lanes>>();
-  Extent extent;
+  ArcExtent extent;
   shift = 0.0;
   kernel(edges, arcs, n, shift, factors, extent);
   const double largest = extent.largest, smallest = extent.smallest;
