@@ -4,12 +4,13 @@
 
 The tasks are ``deprel``, the relation of a word to its head by words, lemmas and parts of speech,
 and ``upos``, its part of speech by words alone. All models of a task see the same attributes, those
-of the head among them, and with ``--relatives`` of children and siblings; they differ only in which
-labels depend on each other: none
-(``independent``), neighbours in the sentence (``chain``, ``chain 2`` of order 2), or words and
-their heads (``tree``, ``tree 2``). A line of JSON is printed for each model as it is done. With
-``--folder`` predictions are kept there, and each model is compared with the chain: McNemar's test
-by tokens and by sentences, and the bootstrap over sentences.
+of the head among them, and with ``--relatives`` of children and siblings. They differ only in which
+labels depend on each other: none (``independent``), those of neighbours in the sentence (``chain``,
+``chain 2`` of order 2), or those of words and their heads (``tree``, ``tree 2``).
+
+A line of JSON is printed for each model as it is done. Each is compared with the chain, if that is
+trained before it or its predictions are in ``--folder``, where all are kept: McNemar's test by
+tokens and by sentences, and the bootstrap over sentences.
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ def build(model: str, graph: str, options: argparse.Namespace) -> LinearCRF | Tr
         return LinearCRF(
             reg_lambda=options.reg_lambda, max_iter=options.iterations, tol=0, **shared
         )
-    settings = {"random_state": 0, "learning_rate": options.learning_rate, "trim": 0.01}
+    settings = {"random_state": 0, "learning_rate": options.learning_rate}
     return TreeCRF(n_rounds=options.rounds, **(shared | settings | dict(options.settings)))
 
 
@@ -306,11 +307,12 @@ def main() -> None:
     parts = {name: read_part(options, name) for name in ("train", "dev", "test")}
     common.log("attributes built, training")
     truth, predictions = parts["test"].y, Predictions(options.folder)
+    attributes = options.task + ("_relatives" if options.relatives else "")
     for model in options.models:
         for graph in options.graphs:
             record, predicted = measure(model, graph, parts, options)
-            predictions.keep(options.task, model, graph, labels=predicted)
-            reference = predictions.find(options.task, model, REFERENCE)
+            predictions.keep(attributes, model, graph, labels=predicted)
+            reference = predictions.find(attributes, model, REFERENCE)
             if reference is not None and graph != REFERENCE:
                 record[f"against_{REFERENCE}"] = compare(truth, predicted, reference)
             print(json.dumps(record | {"load_average": os.getloadavg()}), flush=True)
