@@ -35,11 +35,18 @@ from hedgerow.relational import At, Atoms, RelationalFeatures
 from hedgerow.relational.database import Database, Relation
 
 COMMANDS = ("cd", "ls", "mv", "tex")
-# Position, then the words and parts of speech that the flat window has, then links: the head is to
-# the left or to the right, the other way round for children.
+# Words as a flat window has them; links to heads, which are to the left or to the right; and the
+# same links the other way round, to children.
 FLAT = ["word(+t,#w)", "ending(+t,#e)", "upos(+t,#u)"]
 HEADS = ["left(+t,-t)", "right(+t,-t)"]
 CHILDREN = ["left(-t,+t)", "right(-t,+t)"]
+# Modes and depths; three literals reach the children of the head.
+VARIANTS: dict[str, tuple[list[str], int]] = {
+    "flat": (FLAT, 1),
+    "heads": ([*FLAT, *HEADS], 2),
+    "heads and children": ([*FLAT, *HEADS, *CHILDREN], 2),
+    "and siblings": ([*FLAT, *HEADS, *CHILDREN], 3),
+}
 
 
 def draw_sessions(
@@ -142,49 +149,43 @@ def describe_word(word: list[str]) -> list[tuple[Any, ...]]:
     return facts
 
 
+def join_names(one: Any, two: Any) -> list[Any]:
+    """The names of both at each position."""
+    return [
+        [sorted({*a, *b}) for a, b in zip(x, y, strict=True)] for x, y in zip(one, two, strict=True)
+    ]
+
+
 def measure_deprel(options: argparse.Namespace) -> Iterator[common.Record]:
     """Accuracy of dependency relations, with and without queries about the tree."""
     folder = options.data / "ud_english_ewt"
     X, y = read_sentences(folder / "en_ewt-ud-train.conllu.gz", options.sentences)
     X_test, y_test = read_sentences(folder / "en_ewt-ud-test.conllu.gz", options.sentences)
-    variants: dict[str, dict[str, Any]] = {
-        "flat": {"modes": FLAT, "depth": 1},
-        "heads": {"modes": [*FLAT, *HEADS], "depth": 2},
-        "heads and children": {"modes": [*FLAT, *HEADS, *CHILDREN], "depth": 2},
-        "and siblings": {"modes": ["upos(+t,#u)", *HEADS, *CHILDREN, *FLAT[:2]], "depth": 3},
-    }
-    n_positions = sum(map(len, y))
-    yield {"words to train on": n_positions, "words to test on": sum(map(len, y_test))}
-    for name in options.variants or variants:
-        for linear in (True, False):
-            # Trees have a window of their own; weights need the names of the positions around.
-            window = 2 if linear and variants[name]["depth"] == 1 else 0
-            features = RelationalFeatures(
-                **variants[name], window=window, min_count=options.min_count, max_queries=10**6
-            )
-            with common.Stopwatch() as watch:
-                train, test = features.fit_transform(X), features.transform(X_test)
-            if linear and not window:
-                around = RelationalFeatures(FLAT, depth=1, window=2, min_count=options.min_count)
-                train, test = (
-                    [
-                        [sorted({*a, *b}) for a, b in zip(one, two, strict=True)]
-                        for one, two in zip(own, more, strict=True)
-                    ]
-                    for own, more in (
-                        (train, around.fit_transform(X)),
-                        (test, around.transform(X_test)),
-                    )
-                )
-            crf: Any = LinearCRF(n_jobs=1, max_iter=100, tol=0)
-            if not linear:
-                crf = TreeCRF(window=2, n_rounds=options.rounds, n_jobs=1)
+    yield {"words to train on": sum(map(len, y)), "words to test on": sum(map(len, y_test))}
+    # Trees have a window of their own; weights need names of what is in the window.
+    window = RelationalFeatures(FLAT, depth=1, window=2, min_count=options.min_count)
+    around, around_test = window.fit_transform(X), window.transform(X_test)
+    for name in options.variants or VARIANTS:
+        modes, depth = VARIANTS[name]
+        features = RelationalFeatures(
+            modes, depth=depth, min_count=options.min_count, max_queries=10**6
+        )
+        with common.Stopwatch() as watch:
+            train, test = features.fit_transform(X), features.transform(X_test)
+        inputs: dict[Any, Any] = {
+            LinearCRF(n_jobs=1, max_iter=100, tol=0): (
+                join_names(train, around),
+                join_names(test, around_test),
+            ),
+            TreeCRF(window=2, n_rounds=options.rounds, n_jobs=1): (train, test),
+        }
+        for crf, (given, asked) in inputs.items():
             with common.Stopwatch() as training:
-                crf.fit(train, y)
+                crf.fit(given, y)
             yield {
                 "model": type(crf).__name__,
                 "input": name,
-                "accuracy": round(crf.score(test, y_test), 4),
+                "accuracy": round(crf.score(asked, y_test), 4),
                 "queries": features.n_queries_,
                 "seconds for queries": round(watch.cpu_seconds, 2),
                 "seconds to train": round(training.cpu_seconds, 2),
@@ -258,7 +259,7 @@ def main() -> None:
     deprel.add_argument("--sentences", type=int, help="of each file; all by default")
     deprel.add_argument("--min-count", type=int, default=3)
     deprel.add_argument("--rounds", type=int, default=60)
-    deprel.add_argument("--variants", nargs="*", help="only these")
+    deprel.add_argument("--variants", nargs="*", choices=VARIANTS, help="only these")
     cost = commands.add_parser("cost")
     cost.add_argument("--largest", type=int, default=10**6, help="number of facts")
     options = parser.parse_args()

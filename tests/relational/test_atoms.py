@@ -66,7 +66,7 @@ def test_choosing():
     assert facts(X[1:]) == facts(pickle.loads(pickle.dumps(X))[[1]])
     assert Atoms.of(X) is X
     assert facts(Atoms.of(X[:1][np.array([0, 0])])) >= {(1, "w", 2, "a")}
-    assert [part.tolist() for part in X.cut("abcde")] == [["a", "b"], ["c", "d", "e"]]
+    assert [part.tolist() for part in X.cut(list("abcde"))] == [["a", "b"], ["c", "d", "e"]]
 
 
 @pytest.mark.parametrize(
@@ -107,15 +107,29 @@ def test_choosing():
             "of background names a position, but holds for all sequences; put it at a position",
         ),
         (
+            lambda: Atoms([[[("w", "\ud800")]]]),
+            ValueError,
+            r"facts hold text that is not valid Unicode, '.ud800'; decode it with the right enc",
+        ),
+        (
+            lambda: Atoms([[[]]], per_sequence=3),
+            TypeError,
+            "per_sequence is 3; expected a list with the atoms of each sequence",
+        ),
+        (
             lambda: Atoms([[[]]], per_sequence=[]),
             ValueError,
             "per_sequence has facts of 0 sequences, but X has 1; pass one list of atoms for every",
         ),
-        (lambda: Atoms.of(3), TypeError, "X is of type int; expected Atoms, or a list of seq"),
+        (lambda: Atoms.of(3), TypeError, "X is 3; expected Atoms, or a list of sequences"),
         (lambda: Atoms.of(pd.DataFrame()), TypeError, "X is a DataFrame; expected Atoms: Atoms.fr"),
         (lambda: Atoms.of([X[0], Atoms([[[]]])[0]]), ValueError, "X mixes sequences of several"),
         (lambda: Atoms.of([[[]], X[0]]), ValueError, "X mixes sequences of several Atoms"),
-        (lambda: X.cut("abc"), ValueError, "the column has 3 values, but there are 5 positions"),
+        (
+            lambda: X.cut(["a", "b", "c"]),
+            ValueError,
+            "the column has 3 values, but there are 5 positions",
+        ),
         (
             lambda: LinearCRF().fit(X, ["ab", "abc"]),
             TypeError,

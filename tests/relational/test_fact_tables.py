@@ -111,6 +111,18 @@ def test_mistakes(parameters, kind, message):
 
 
 def test_no_tables():
+    lists = pd.DataFrame({"id": [[1]], "w": ["a"]})
+    with pytest.raises(TypeError, match="column 'id' of events holds lists, dicts or such; expec"):
+        Atoms.from_tables(lists)
+    with pytest.raises(TypeError, match="column 'id' of events holds lists, dicts or such; expec"):
+        Atoms.from_tables(lists, key="id")
+    events = pd.DataFrame({"k": [1], "w": ["a"]})
+    with pytest.raises(TypeError, match=r"'k' of tables\['b'\] holds lists, dicts or such; expec"):
+        Atoms.from_tables(events, {"b": pd.DataFrame({"k": [[1]]})}, key="k")
+    with pytest.raises(TypeError, match="tables is of type list; expected a dict of DataFrames by"):
+        Atoms.from_tables(events, [])
+    with pytest.raises(TypeError, match="references is 3; expected a list of names of columns"):
+        Atoms.from_tables(events, references=3)
     with pytest.raises(TypeError, match="events is of type list; expected a DataFrame of pandas"):
         Atoms.from_tables([1, 2])
     with pytest.raises(TypeError, match=r"tables\['a'\] is of type dict; expected a DataFrame"):

@@ -203,7 +203,7 @@ def test_damaged_files(change, message, tmp_path):
     [
         ({"depth": 0}, "depth is 0; expected an integer from 1 to 6"),
         ({"min_count": 0.5}, "min_count is 0.5; expected an integer of at least 1"),
-        ({"window": -1}, "window is -1; expected an integer of at least 0"),
+        ({"window": -1}, "window is -1; expected an integer from 0 to 1000"),
         ({"max_variables": -1}, "max_variables is -1; expected an integer of at least 0"),
         ({"max_bindings": 0}, "max_bindings is 0; expected an integer of at least 1"),
         ({"max_queries": 0}, "max_queries is 0; expected an integer of at least 1"),

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.counting import count_of
-from hedgerow.encode.flat_labels import flatten_labels
 from hedgerow.encode.forms import as_frame
 from hedgerow.relational.database import Database
-from hedgerow.relational.fact_reader import FactReader, Place
+from hedgerow.relational.fact_reader import FactReader, Place, to_list
 from hedgerow.relational.fact_tables import read_tables
 
 __all__ = ["AtomSequence", "Atoms"]
+
+EXPECTED = "Atoms, or a list of sequences whose positions are sets or lists of atoms"
 
 
 class AtomSequence:
@@ -136,7 +137,7 @@ class Atoms(Sequence[AtomSequence]):
         Atoms: 2 sequences, 3 positions, 5 facts: ls/2, ext/2
         """
         return cls.from_database(
-            read_tables(events, tables or {}, sequence, key, tuple(references))
+            read_tables(events, {} if tables is None else tables, sequence, key, references)
         )
 
     @classmethod
@@ -149,12 +150,7 @@ class Atoms(Sequence[AtomSequence]):
                 "X is a DataFrame; expected Atoms: Atoms.from_tables(X, sequence=...) makes facts "
                 "of its columns"
             )
-        sequences = list(X) if isinstance(X, Iterable) and not isinstance(X, str | Mapping) else X
-        if not isinstance(sequences, list):
-            raise TypeError(
-                f"X is of type {type(X).__name__}; expected Atoms, or a list of sequences whose "
-                "positions are sets or lists of atoms"
-            )
+        sequences = to_list(X, "X", EXPECTED)
         if not any(isinstance(each, AtomSequence) for each in sequences):
             return cls(sequences)
         ours = [each for each in sequences if isinstance(each, AtomSequence)]
@@ -174,7 +170,8 @@ class Atoms(Sequence[AtomSequence]):
         >>> [part.tolist() for part in Atoms([[[], []], [[]]]).cut(["a", "b", "c"])]
         [['a', 'b'], ['c']]
         """
-        values, _ = flatten_labels(column)
+        parts = to_list(column, "column", "a list with one value for every position")
+        values = np.fromiter(parts, np.object_, len(parts))
         n_positions = self.database.n_positions
         if len(values) != n_positions:
             raise ValueError(
@@ -213,14 +210,11 @@ def _read_atoms(
     """Read atoms in the order of sequences and positions, those of the background last."""
     reader = FactReader()
     ends: list[int] = []
-    for number, sequence in enumerate(sequences):
+    for number, sequence in enumerate(to_list(sequences, "X", EXPECTED)):
         where, first = f"X[{number}]", sum(ends[-1:])
-        if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
-            raise TypeError(
-                f"{where} is {sequence!r}; expected a sequence, a list of positions that are sets "
-                "or lists of atoms"
-            )
-        positions = list(sequence)
+        positions = to_list(
+            sequence, where, "a sequence, a list of positions that are sets or lists of atoms"
+        )
         if not positions:
             raise ValueError(f"{where} is empty; a sequence needs at least one position: drop it")
         for position, atoms in enumerate(positions):
@@ -232,7 +226,8 @@ def _read_atoms(
     if not ends:
         raise ValueError("X is empty; expected at least one sequence")
     offsets = np.array([0, *ends], np.int64)
-    facts = [] if per_sequence is None else list(per_sequence)
+    one_list = "a list with the atoms of each sequence"
+    facts = [] if per_sequence is None else to_list(per_sequence, "per_sequence", one_list)
     if per_sequence is not None and len(facts) != len(ends):
         raise ValueError(
             f"per_sequence has facts of {count_of(len(facts), 'sequence')}, but X has "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from hedgerow.counting import count_of
 from hedgerow.encode.codes import is_missing
 from hedgerow.relational.database import GLOBAL, Database, Relation
 
-__all__ = ["At", "Constants", "FactReader", "Place", "text_of"]
+__all__ = ["At", "Constants", "FactReader", "Place", "check_texts", "text_of", "to_list"]
+
+AnyValue = TypeVar("AnyValue")
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class Constants:
         """The id of a constant, which it gets if it has none."""
         return self.ids.setdefault(text, len(self.ids))
 
+    def texts(self) -> list[str]:
+        """All of them, by id."""
+        return list(check_texts(self.ids))
+
 
 @dataclass
 class _Rows:
@@ -86,14 +92,10 @@ class FactReader:
 
     def read(self, atoms: Any, place: Place) -> None:
         """Read all atoms of one place; those of a set in sorted order, which repeats."""
-        if isinstance(atoms, AbstractSet):
-            atoms = sorted(atoms, key=repr)
-        elif isinstance(atoms, str | bytes) or not isinstance(atoms, Iterable):
-            raise TypeError(
-                f"{place.where} is {atoms!r}; expected a set or a list of atoms, tuples such as "
-                "('cd', 'thesis')"
-            )
-        for atom in atoms:
+        listed = to_list(
+            atoms, place.where, "a set or a list of atoms, tuples such as ('cd', 'thesis')"
+        )
+        for atom in sorted(listed, key=repr) if isinstance(atoms, AbstractSet) else listed:
             self._read_atom(atom, place)
 
     def database(self, offsets: NDArray[np.int64]) -> Database:
@@ -107,7 +109,7 @@ class FactReader:
             ).distinct()
             for name, rows in self._rows.items()
         }
-        return Database(offsets, list(self.constants.ids), relations)
+        return Database(offsets, self.constants.texts(), check_texts(relations))
 
     def _read_atom(self, atom: Any, place: Place) -> None:
         if not (isinstance(atom, tuple | list) and atom and isinstance(atom[0], str)):
@@ -139,6 +141,28 @@ class FactReader:
         rows.scopes.append(place.sequence)
         rows.ranks.append(self._n_facts)
         self._n_facts += 1
+
+
+def to_list(value: Any, where: str, expected: str) -> list[Any]:
+    """A list of what a collection holds; TypeError for what is none, or text."""
+    try:
+        if not isinstance(value, str | bytes | Mapping):
+            return list(value)
+    except TypeError:
+        pass  # it cannot be iterated over
+    raise TypeError(f"{where} is {value!r}; expected {expected}")
+
+
+def check_texts(texts: dict[str, AnyValue]) -> dict[str, AnyValue]:
+    """Raise ValueError if texts, the keys, cannot be written to a file."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"facts hold text that is not valid Unicode, {error.object[error.start :][:20]!r}; "
+            "decode it with the right encoding"
+        ) from None
+    return texts
 
 
 def text_of(value: Any, where: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -13,7 +13,7 @@ from hedgerow.encode.codes import code_values, in_blocks, is_missing
 from hedgerow.encode.forms import as_frame
 from hedgerow.encode.groups import name_groups, read_groups
 from hedgerow.relational.database import GLOBAL, Database, Relation
-from hedgerow.relational.fact_reader import Constants, text_of
+from hedgerow.relational.fact_reader import Constants, check_texts, text_of, to_list
 from hedgerow.suggestions import suggest
 
 __all__ = ["read_tables"]
@@ -32,9 +32,14 @@ def read_tables(
     tables: Mapping[str, Any],
     sequence: str | None,
     key: str | None,
-    references: tuple[str, ...],
+    references: Iterable[str],
 ) -> Database:
     """Turn tables into facts; `Atoms.from_tables` has the parameters."""
+    if not isinstance(tables, Mapping):
+        raise TypeError(
+            f"tables is of type {type(tables).__name__}; expected a dict of DataFrames by predicate"
+        )
+    references = tuple(to_list(references, "references", "a list of names of columns"))
     frame = _read_frame(events, "events")
     if not len(frame):
         raise ValueError("events has no rows; expected one for each position")
@@ -49,7 +54,7 @@ def read_tables(
                 "predicate have the same arguments: rename one"
             )
         relations[name] = reader.read_table(table, name)
-    return Database(reader.offsets, list(reader.constants.ids), relations)
+    return Database(reader.offsets, reader.constants.texts(), check_texts(relations))
 
 
 class _TableReader:
@@ -83,6 +88,8 @@ class _TableReader:
         for row, (value, number) in enumerate(zip(values, self._sequence_of.tolist(), strict=True)):
             if is_missing(value):
                 raise ValueError(f"column {self._key!r} of events has no key at row {row}")
+            if not isinstance(value, Hashable):
+                raise _not_hashable(f"column {self._key!r} of events")
             if (number, value) in self._by_both:
                 raise ValueError(
                     f"key {value!r} of column {self._key!r} of events is that of rows "
@@ -123,7 +130,7 @@ class _TableReader:
         there = np.ones(len(frame), np.bool_)
         columns = [column for column in frame.columns if column != self._sequence]
         if self._sequence is not None and self._sequence in frame.columns:
-            distinct, codes = _code(frame[self._sequence])
+            distinct, codes = _code(frame[self._sequence], where)
             numbers = [self._sequences.get(value, UNKNOWN) for value in distinct]
             scopes = np.array(numbers, np.int32)[codes]
             there = scopes != UNKNOWN
@@ -153,7 +160,7 @@ class _TableReader:
 
     def _constants(self, series: nw.Series[Any], where: str) -> NDArray[np.int32]:
         """Ids of constants, `MISSING` where there is none."""
-        distinct, codes = _code(series)
+        distinct, codes = _code(series, where)
         numbers = [
             MISSING if is_missing(value) else self.constants.number(text_of(value, where))
             for value in distinct
@@ -168,6 +175,8 @@ class _TableReader:
         for row, (value, scope) in enumerate(zip(series.to_list(), scopes.tolist(), strict=True)):
             if is_missing(value):
                 continue
+            if not isinstance(value, Hashable):
+                raise _not_hashable(where)
             if scope == GLOBAL:
                 found[row] = self._by_key.get(value, MISSING)
             else:
@@ -180,8 +189,16 @@ class _TableReader:
         return found
 
 
-def _code(series: nw.Series[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    return code_values(in_blocks(series.to_list()))
+def _code(series: nw.Series[Any], where: str) -> tuple[list[Any], NDArray[np.int32]]:
+    """Distinct values of a column, and which of them each row has."""
+    try:
+        return code_values(in_blocks(series.to_list()))
+    except TypeError:
+        raise _not_hashable(where) from None
+
+
+def _not_hashable(where: str) -> TypeError:
+    return TypeError(f"{where} holds lists, dicts or such; expected strings or numbers")
 
 
 def _read_frame(table: Any, where: str) -> Frame:
@@ -202,7 +219,7 @@ def _check_columns(
     references: tuple[str, ...],
 ) -> None:
     for parameter, name in (("sequence", sequence), ("key", key)):
-        if name is not None and name not in events.columns:
+        if name is not None and (not isinstance(name, str) or name not in events.columns):
             raise ValueError(
                 f"{parameter} is {name!r}, but events has no such column"
                 + (suggest(str(name), events.columns) or f"; it has {', '.join(events.columns)}")

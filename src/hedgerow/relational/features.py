@@ -33,7 +33,7 @@ __all__ = ["RelationalFeatures"]
 BOUNDS: dict[str, tuple[int, int | None]] = {
     "depth": (1, 6),
     "min_count": (1, None),
-    "window": (0, None),
+    "window": (0, 1000),
     "max_variables": (0, None),
     "max_bindings": (1, None),
     "max_queries": (1, None),
@@ -64,7 +64,8 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     min_count : int, default 1
         Minimum number of positions at which a query must hold in training.
     window : int, default 0
-        Queries may ask about so many positions before and after, ``previous: word=the``.
+        Queries may ask about so many positions before and after, ``previous: word=the``; up to
+        1000.
     max_variables : int, default 4
         Maximum number of variables of a query.
     max_bindings : int, default 64

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
 from hedgerow.relational.database import Database
+from hedgerow.relational.fact_reader import to_list
 from hedgerow.suggestions import suggest
 
 __all__ = ["POSITION", "Mode", "check_modes", "default_modes", "read_modes"]
@@ -90,11 +90,8 @@ class Mode:
 
 def read_modes(modes: Any) -> tuple[Mode, ...]:
     """Read modes, without those that are given twice."""
-    if isinstance(modes, str | Mode) or not isinstance(modes, Iterable):
-        raise TypeError(
-            f"modes is {modes!r}; expected a list of strings such as ['word(+t,#w)', 'head(+t,-t)']"
-        )
-    read = tuple(dict.fromkeys(map(Mode.parse, modes)))
+    such_as = "a list of strings such as ['word(+t,#w)', 'head(+t,-t)']"
+    read = tuple(dict.fromkeys(map(Mode.parse, to_list(modes, "modes", such_as))))
     if not read:
         raise ValueError("modes is empty; expected at least one, such as 'word(+t,#w)', or None")
     return read
