@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,7 +189,7 @@ class Training:
             weights = zip(labels, self.case["class_weights"], strict=False)
             found["class_weight"] = dict(weights)
         if self.case.get("costs"):
-            costs = itertools.cycle(self.case["costs"])
+            costs = cycle(self.case["costs"])
             found["label_costs"] = {
                 true: {label: next(costs) for label in labels if label != true} for true in labels
             }
