@@ -14,7 +14,9 @@ PAIRS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 def step_by_bound(slopes, curvatures, *, patterns=PAIRS, resistance=1.0, max_step=np.inf):
-    blank = SimpleNamespace(trellis=None, weights=None, mean_weights=None, offsets=np.array([0, 9]))
+    blank = SimpleNamespace(
+        trellis=None, weights=None, mean_weights=None, offsets=np.array([0, 9]), parents=None
+    )
     slopes = np.array(slopes)
     bound = PatternBound(Patterns.of(patterns[: len(slopes)]), blank, learning_rate=1.0)
     resistances = np.full(len(slopes), resistance)
