@@ -74,7 +74,8 @@ def test_all_that_walks_trees_agrees(form, more, tmp_path):
     found = crf.predict_proba(given, parents=PARENTS)
     np.testing.assert_array_equal(two.predict_proba(given, parents=PARENTS), found)
     one_by_one = [crf.predict_proba([x], parents=[p]) for x, p in zip(given, PARENTS, strict=True)]
-    np.testing.assert_array_equal(np.concatenate(one_by_one), found)
+    # A sequence that is a chain is alone recognised as one, and goes through another kernel.
+    np.testing.assert_allclose(np.concatenate(one_by_one), found, rtol=1e-13)
     assert crf.history_["accuracy"][-1] == crf.score(given, Y, parents=PARENTS)
     crf.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
