@@ -94,6 +94,8 @@ PARAMETERS = {
         "negative_weight": "balanced",
         "warm_rounds": 1,
         "missing": "surrogate",
+        "base": None,
+        "base_folds": 3,
     },
 }
 
