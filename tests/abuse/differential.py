@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.utils import check_random_state
 
 from abuse.kind import Case, Kind
-from abuse.training import FLAT_FORMS, Training, has_directions, mark_of
+from abuse.training import FLAT_FORMS, N_SHORT, Training, has_directions, mark_of
 from abuse.trainings import learn_from_all, trainings
 from hedgerow import LinearCRF, TreeCRF
 from reference.automata import Enumeration, PatternChain
@@ -189,8 +189,8 @@ def check_boosting_loss(question: Question, losses: Losses, slack: float) -> Non
     # All others are of the first and smoothest stage of the accuracy, for there are fewer than a
     # stage has. A model of no more rounds than that was stopped early there, or found nothing to
     # learn after them.
-    n_fifths = 4 if crf.objective == "f1" else 1
-    n_warm = 0 if question.training.case["warm"] else n_fifths * crf.n_rounds // 5
+    n_begun = N_SHORT if question.training.case["warm"] else crf.n_rounds
+    n_warm = (4 if crf.objective == "f1" else 1) * n_begun // 5
     if crf.warm_rounds is not None:
         n_warm = crf.warm_rounds
     if crf.objective == "softmax_margin":

@@ -13,7 +13,16 @@ from abuse.kind import Case
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 from reference.parents import random_parents
 
-__all__ = ["FLAT_FORMS", "LABELS", "SCHEMES", "Part", "Training", "has_directions", "mark_of"]
+__all__ = [
+    "FLAT_FORMS",
+    "LABELS",
+    "N_SHORT",
+    "SCHEMES",
+    "Part",
+    "Training",
+    "has_directions",
+    "mark_of",
+]
 
 LABELS = {
     "text": ["a", "b", "cc", "é"],
@@ -27,6 +36,7 @@ MARKS = {"text": "?", "numbers": -9}  # what y may have where a label is not kno
 SCHEMES = ["BIO", "IOB1", "BILOU", "BIOES"]
 FLAT_FORMS = ["flat", "grouped"]  # by `groups`, and by a column of the table
 COLUMNS = ["flag", "count", "number"]  # those of numbers, in every form
+N_SHORT = 2  # rounds or iterations of a model to start from
 
 
 class Part(NamedTuple):
@@ -135,7 +145,7 @@ class Training:
         if not self.case.get("warm"):
             return self.fit_parameters
         short = "max_iter" if self.case["estimator"] == "LinearCRF" else "n_rounds"
-        init = self.build(**changes | {short: 2}).fit(self.X, self.y, **self.fit_parameters)
+        init = self.build(**changes | {short: N_SHORT}).fit(self.X, self.y, **self.fit_parameters)
         return self.fit_parameters | {"init": init}
 
     def as_eval_set(self) -> tuple[Any, ...]:
