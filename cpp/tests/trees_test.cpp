@@ -276,7 +276,7 @@ TEST(random_tables) {
 // Many entries among few slots are bits.
 TEST(slot_bits) {
   for (const auto& [n_dense, most_bins] :
-       {std::pair(60, 2), std::pair(100, 2), std::pair(160, 3)}) {
+       {std::pair(44, 2), std::pair(100, 2), std::pair(160, 3)}) {
     const Table table({1, 300, 70}, n_dense, 0, most_bins);
     Stop stop(nullptr);
     const TreeData data(table.bins(), table.windows(0, 0), 1, stop);
