@@ -43,15 +43,16 @@ alignas(64) inline constexpr double kRoots[16] = {
     0x1.6a09e667f3bcdp+0, 0x1.7a11473eb0187p+0, 0x1.8ace5422aa0dbp+0, 0x1.9c49182a3f090p+0,
     0x1.ae89f995ad3adp+0, 0x1.c199bdd85529cp+0, 0x1.d5818dcfba487p+0, 0x1.ea4afa2a490dap+0};
 
+// Unsigned, so that numbers beyond the limits of exp_moderate wrap around.
 template <class Vector>
 struct WordsOf;
 template <>
 struct WordsOf<Lanes> {
-  using Type = int64_t __attribute__((vector_size(32)));
+  using Type = uint64_t __attribute__((vector_size(32)));
 };
 template <>
 struct WordsOf<EightLanes> {
-  using Type = int64_t __attribute__((vector_size(64)));
+  using Type = uint64_t __attribute__((vector_size(64)));
 };
 
 // kRoots[index & 15]
