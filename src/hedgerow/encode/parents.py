@@ -86,12 +86,10 @@ class GivenParents:
 
     def write(self, sequences: Sequences) -> Any:
         """Parents of sequences in this format, beside an X of the same form."""
-        parents = sequences.parents
-        if parents is None:
-            parents = np.arange(sequences.n_positions) - np.repeat(
-                sequences.offsets[:-1] + 1, sequences.lengths
-            )
-        return sequences.mirror(parents + (self.format == "conllu"))
+        begins = np.repeat(sequences.offsets[:-1], sequences.lengths)
+        before = np.arange(sequences.n_positions) - begins - 1
+        parents = before if sequences.parents is None else sequences.parents.astype(np.int64)
+        return sequences.mirror(parents + int(self.format == "conllu"))
 
 
 def check_parents(parents: list[list[Any]], format: ParentsFormat) -> None:
