@@ -93,13 +93,13 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from hedgerow import TreeCRF
-    >>> from hedgerow.relational import Atoms, RelationalFeatures
+    >>> from hedgerow.relational import RelationalFeatures
     >>> from sklearn.pipeline import make_pipeline
     >>> X = [[{("cd", "a")}, {("ls", "a")}, {("ls", "b")}], [{("cd", "c")}, {("ls", "d")}]]
     >>> y = [["new", "same", "new"], ["new", "new"]]
     >>> features = RelationalFeatures(["cd(+t,-file)", "ls(+t,+-file)"], window=1)
     >>> features.fit_transform(X)[0][1]
-    ('ls(X)', 'previous: cd(X)', 'next: ls(X)', 'ls(X) & previous: cd(X)')
+    ('previous: cd(X)', 'ls(X)', 'next: ls(X)', 'ls(X) & previous: cd(X)')
     >>> model = make_pipeline(features, TreeCRF(n_rounds=5, min_child_weight=0)).fit(X, y)
     >>> model.predict([[{("cd", "unseen")}, {("ls", "unseen")}]])[0].tolist()
     ['new', 'same']
