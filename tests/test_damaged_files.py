@@ -210,7 +210,7 @@ def test_metadata_that_make_no_sense(estimator, changes, message):
     [
         (
             {"format": 99},
-            "it has format 99 and this version of hedgerow reads up to format 6; upgrade hedgerow",
+            "it has format 99 and this version of hedgerow reads up to format 7; upgrade hedgerow",
         ),
         (
             {"model": "ForestCRF"},

@@ -57,7 +57,7 @@ class Star(Trellis):
     def pattern_sums(self, arc_sums):
         return arc_sums.ravel().copy()
 
-    def arcs_taken(self, codes, offsets):
+    def arcs_taken(self, codes, offsets, parents):
         first = np.repeat(codes[offsets[:-1]], np.diff(offsets))
         arcs = np.where((first >= 0) & (codes >= 0), first * self.n_labels + codes, -1)
         arcs[offsets[:-1]] = -1

@@ -34,7 +34,7 @@ from hedgerow.state import ModelFileError, State, expecting, read_array, require
 
 # From format 5 on each tree says which output it adds to, with what weight, and in which round;
 # from format 6 on each split says where positions beyond the ends of a sequence go; from format 7
-# on a model may be of trees, and its splits about ancestors.
+# on a model may be of tree-shaped graphs, its splits about ancestors, and a base model inside.
 FORMAT = 7
 # What a checkpoint has in the place of a model's class.
 CHECKPOINT = "Checkpoint"

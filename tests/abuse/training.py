@@ -148,10 +148,10 @@ class Training:
         init = self.build(**changes | {short: N_SHORT}).fit(self.X, self.y, **self.fit_parameters)
         return self.fit_parameters | {"init": init}
 
-    def as_eval_set(self) -> tuple[Any, ...]:
+    def as_eval_set(self) -> dict[str, Any]:
         """What `eval_set` gets, of another training."""
-        groups, parents = (self.ask_parameters.get(name) for name in ("groups", "parents"))
-        return self.X, self.y, groups, parents
+        more = {name: self.ask_parameters.get(name) for name in ("groups", "parents")}
+        return {"X": self.X, "y": self.y, **more}
 
     def sequences(self) -> list[tuple[Any, Any]]:
         """X and y, sequence by sequence."""

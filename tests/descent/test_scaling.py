@@ -245,6 +245,6 @@ def test_with_penalties_in_the_same_units_they_do_not_matter(solve, problem):
         attributes, patterns = loss.split(weights_of(found.weights))
         offsets, trellis = loss.targets.offsets, loss.targets.trellis
         adders, arcs = [attributes.adder(rows, offsets, 1)], trellis.arc_scores(patterns)
-        (scores,) = add_up(adders, offsets, arcs, trellis, edge_shape=None)
+        (scores,) = add_up(adders, offsets, arcs, trellis, parents=None, edge_shape=None)
         marginals.append(forward_backward(scores, pairs=None).marginals)
     np.testing.assert_allclose(*marginals, atol=1e-6)

@@ -259,7 +259,7 @@ def test_what_is_made_of_a_model_takes_them(make, crf, tmp_path):
     expected = model.predict(X[:1], base_scores=BASE[:1])
     assert predicted[0].tolist() == expected[0].tolist()
     write_report(crf, tmp_path / "page.html", X, Y, base_scores=BASE)
-    message = "y, groups, base_scores and X_base go with X"
+    message = "y, groups, parents, base_scores and X_base go with X"
     refuses(ValueError, message, write_report, crf, tmp_path / "page.html", base_scores=BASE)
 
 

@@ -106,8 +106,9 @@ def test_a_model_file_remembers_parents(make, tmp_path):
 
 
 def test_eval_sets_have_parents(make):
-    crf = quick(make).fit(X, Y, parents=PARENTS, eval_set=(X, Y, None, PARENTS))
-    flat = quick(make).fit(X, Y, parents=PARENTS, eval_set=(ROWS, LABELS, GROUPS, FLAT))
+    crf = quick(make).fit(X, Y, parents=PARENTS, eval_set={"X": X, "y": Y, "parents": PARENTS})
+    rows = {"X": ROWS, "y": LABELS, "groups": GROUPS, "parents": FLAT}
+    flat = quick(make).fit(X, Y, parents=PARENTS, eval_set=rows)
     column = quick(make, **BY_COLUMN).fit(FRAME, LABELS, eval_set={"eval": (FRAME, LABELS)})
     assert crf.history_["eval_accuracy"][-1] == crf.score(X, Y, parents=PARENTS)
     assert crf.history_ == flat.history_ == column.history_

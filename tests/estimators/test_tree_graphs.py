@@ -7,14 +7,22 @@ import pytest
 
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.boosting.curvature import exact
-from hedgerow.labels import Patterns
+from hedgerow.labels import Labels, Patterns
 from hedgerow.objectives import Targets, read_objective
 from hedgerow.trellis import forward_backward
 from reference.descents import build_loss
 from reference.graphs import KINDS, ExactGraph, grow_trees, parents_of, random_graphs
 
 LABELS = np.array(["a", "b", "c"])
-OBJECTIVES = ["likelihood", "pointwise", "expected_accuracy", "accuracy", "max_margin"]
+OBJECTIVES = [
+    "likelihood",
+    "pointwise",
+    "expected_accuracy",
+    "accuracy",
+    "f1",
+    "softmax_margin",
+    "max_margin",
+]
 
 
 class Brier:
@@ -65,6 +73,11 @@ def test_slopes_where_labels_are_missing_are_central_differences(kind):
     check_slopes(kind, "likelihood", "missing")
 
 
+def read(objective):
+    crf = LinearCRF(objective=objective, sharpness=2.0)
+    return read_objective(crf, margin=True).for_labels(Labels(LABELS))
+
+
 def check_slopes(kind, objective, weighting):
     rng = np.random.default_rng(3)
     scores = random_graphs(rng, kind)
@@ -73,7 +86,7 @@ def check_slopes(kind, objective, weighting):
     by_sequence = rng.random(scores.n_sequences) if weighting == "sequences" else None
     if weighting == "missing":
         codes[::3] = -1
-    trained = read_objective(objective, 2.0, margin=True)
+    trained = read(objective)
     targets = Targets(scores.offsets, codes, scores.trellis, by_sequence, weights, scores.parents)
 
     def loss(scores):
@@ -108,7 +121,7 @@ def test_gradients_of_linear_models_are_central_differences(parameters, objectiv
     X, y = make_data(n_sequences=6)
     crf = LinearCRF(**parameters)
     loss, *_ = build_loss(crf, as_items(X), y)
-    measure = loss.of(read_objective(objective, 2.0, margin=True))
+    measure = loss.of(read(objective))
     rng = np.random.default_rng(0)
     weights = 0.3 * rng.normal(size=loss.n_weights)
     _, gradient = measure(weights)

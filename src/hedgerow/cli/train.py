@@ -337,10 +337,7 @@ def fit(
 
     extras: dict[str, Any] = {}
     names = name_files(list(dev))
-    sets = {
-        names[file]: (batch.X, batch.y, None, batch.parents)[: 2 if batch.parents is None else 4]
-        for file, batch in dev.items()
-    }
+    sets = {names[file]: {"X": batch.X, "y": batch.y, **batch.graph} for file, batch in dev.items()}
     if sets:
         extras["eval_set"] = sets if len(sets) > 1 else list(sets.values())
     if options.checkpoint is not None:
