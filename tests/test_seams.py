@@ -13,8 +13,10 @@ import pytest
 
 import hedgerow
 from hedgerow import LinearCRF, TreeCRF, persist
+from hedgerow.encode import GivenParents
 from hedgerow.labels.automaton import PatternArcs
 from hedgerow.potentials import NodeTrees, PatternWeights, Potential
+from hedgerow.raw_data import RawData
 from hedgerow.trellis import Mixing, Trellis
 from reference.trainings import saved
 
@@ -141,7 +143,8 @@ def enumerate_scores(crf, X):
     """Scores of all labellings of each sequence, from the model's potentials alone."""
     given = np.concatenate(X) @ [[1.5, 0.0, -0.5], [-1.0, 0.0, 0.0]]
     learnt = replace(crf.model_, potentials=crf.model_.potentials[1:])
-    sequences = learnt.read(X, None, group_column=None, name="CRF")
+    parents = GivenParents()
+    sequences = learnt.read(RawData(X), group_column=None, parents=parents, name="CRF")
     (scores,) = learnt.scores(sequences, 1)
     weights = crf.model_.potential(PatternWeights).weights.reshape(3, 3)
     begin = 0

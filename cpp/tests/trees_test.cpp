@@ -435,7 +435,7 @@ TEST(damaged_trees) {
   refuses([](TreeArrays& a) { a.lefts[0] = 0; }, "children do not come after their parent");
   refuses([](TreeArrays& a) { a.lefts[0] = 1 << 30; }, "children do not come after their parent");
   refuses([](TreeArrays& a) { a.columns[0] = 3; }, "a column is out of range");
-  refuses([](TreeArrays& a) { a.offsets[0] = 256; }, "an offset is out of range");
+  refuses([](TreeArrays& a) { a.offsets[0] = 1 << 20; }, "an offset is out of range");
   refuses([](TreeArrays& a) { a.sets[0] = 1000; }, "a set of bins is out of range");
   refuses([](TreeArrays& a) { a.outputs[1] = 2; }, "tree 1: its output is out of range");
   refuses([](TreeArrays& a) { a.outputs.pop_back(); }, "every tree needs an output");
