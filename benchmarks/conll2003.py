@@ -103,6 +103,7 @@ class Task:
                 documents = documents[: options.documents]
                 labels = labels[: sum(map(len, documents))]
             self.documents[part], self.y[part] = documents, list(map(to_bioes, labels))
+        self.tree_template = options.tree_template
         shared = {"constraints": "BIOES", "decode": "viterbi", "n_jobs": options.jobs}
         self.linear = LinearCRF(
             reg_lambda=options.reg_lambda, max_iter=options.iterations, tol=0, **shared
@@ -239,6 +240,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder that holds conll2003/")
     parser.add_argument("--templates", nargs="+", choices=TEMPLATES, default=TEMPLATES)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
+    parser.add_argument(
+        "--tree-template", choices=TEMPLATES, help="what trees see; that of the linear model"
+    )
     parser.add_argument("--leave-out", action="store_true", help="each group in turn, on testa")
     parser.add_argument("--test", action="store_true", help="F1 in testb too")
     parser.add_argument("--documents", type=int, help="training documents; all unless given")
