@@ -319,10 +319,12 @@ class Model(LazyAttributes):
         dead_end = constraints.find_dead_end(nothing_known, sequences.offsets, sequences.parents)
         if dead_end is not None:
             where = f"sequence {dead_end[0]}" if sequences.flat else f"X[{dead_end[0]}]"
+            part = f"its positions up to {dead_end[1]}"
+            if sequences.parents is not None:
+                part = f"position {dead_end[1]} and those below it"
             raise ValueError(
                 f"{where}, of length {sequences.lengths[dead_end[0]]}, cannot be labelled: no "
-                f"labels of its positions up to {dead_end[1]} keep to the constraints; leave it "
-                "out or relax the constraints"
+                f"labels of {part} keep to the constraints; leave it out or relax the constraints"
             )
 
 

@@ -102,18 +102,24 @@ class Constraints:
         """Say what is wrong: ``'I-NP' after 'O', which constraints='BIO' forbids``."""
         sequence, place_in_sequence = sequences.locate(position)
         parent = place_in_sequence - 1
+        at_first, after, at_last = (
+            "at the beginning of a sequence",
+            "after",
+            "at the end of a sequence",
+        )
         if sequences.parents is not None:
             parent = int(sequences.parents[position])
+            at_first, after, at_last = "at a root", "below a parent with the label", "at a leaf"
         is_first = parent < 0
         code, before = int(codes[position]), int(codes[sequences.offsets[sequence] + parent])
         name, name_before = labels.classes[[code, before]].tolist()
         permits: Callable[[Constraints], np.bool_]
         if is_first and not self.start[code]:
-            where, permits = "at the beginning of a sequence", lambda rule: rule.start[code]
+            where, permits = at_first, lambda rule: rule.start[code]
         elif not is_first and before >= 0 and not self.allowed[before, code]:
-            where, permits = f"after {name_before!r}", lambda rule: rule.allowed[before, code]
+            where, permits = f"{after} {name_before!r}", lambda rule: rule.allowed[before, code]
         else:
-            where, permits = "at the end of a sequence", lambda rule: rule.end[code]
+            where, permits = at_last, lambda rule: rule.end[code]
         culprits = (text for text, rule in self.rules if not permits(rule))
         return f"{name!r} {where}, which {next(culprits, 'a constraint')} forbids"
 
