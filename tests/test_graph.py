@@ -76,13 +76,13 @@ def test_broken_rules_name_the_parents_label():
     allowed = np.array([[True, False], [True, True]])
     rules = Constraints(allowed, np.ones(2, bool), np.ones(2, bool))
     codes = np.array([0, 0, 1, 0, 0, 0, 1], np.int32)
-    with pytest.raises(ValueError, match=r"y\[0\]\[2\] is 'b' after 'a'"):
+    with pytest.raises(ValueError, match=r"y\[0\]\[2\] is 'b' below a parent with the label 'a'"):
         rules.check(codes, sequences, labels)
     starts = Constraints(np.ones((2, 2), bool), np.array([True, False]), np.ones(2, bool))
-    with pytest.raises(ValueError, match=r"y\[2\]\[3\] is 'b' at the beginning of a sequence"):
+    with pytest.raises(ValueError, match=r"y\[2\]\[3\] is 'b' at a root"):
         starts.check(codes, sequences, labels)
     ends = Constraints(np.ones((2, 2), bool), np.ones(2, bool), np.array([True, False]))
-    with pytest.raises(ValueError, match=r"y\[0\]\[2\] is 'b' at the end of a sequence"):
+    with pytest.raises(ValueError, match=r"y\[0\]\[2\] is 'b' at a leaf"):
         ends.check(codes, sequences, labels)
 
 
