@@ -301,6 +301,13 @@ KEPT = {
         make_models.Y,
         [-0.9442962553854185, -0.6826022785543369],
     ),
+    "tree_crf_format_7": (
+        "77f5bebf4ea711041fc08b44cf6ec93b2247f5314528db660fce3506cd692022",
+        make_models.tree_crf_7,
+        make_models.HEADED,
+        make_models.HEADED_LABELS,
+        [-1.1836139131546437, -1.1803828376592214],
+    ),
 }
 
 
@@ -366,6 +373,12 @@ def test_a_file_of_format_5_keeps_the_weights_of_its_trees():
     np.testing.assert_array_equal(
         forest.outside_left[forest.sets < 0], forest.missing_left[forest.sets < 0]
     )
+
+
+def test_a_file_of_format_7_asks_about_parents():
+    loaded = load_kept("tree_crf_format_7")
+    assert (loaded.ancestors, loaded.parents_column) == (1, "head")
+    assert "size[parent]" in set(loaded.importances()["feature"])
 
 
 def test_files_of_format_6_keep_their_surrogates():

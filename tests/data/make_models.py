@@ -25,6 +25,12 @@ ITEMS = [
     [[f"U:{word}", f"B:{word}"] for word in ("the", "old", "man")[:length]] for length in (3, 2)
 ]
 ITEM_LABELS = [["D", "A", "N"], ["D", "A"]]
+# Labels follow from the sizes of the parents.
+HEADED = [
+    pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "head": [-1, 0, 0, 2]}),
+    pd.DataFrame({"size": [4.0, 3.0, 2.0, 1.0], "head": [2, 0, -1, 0]}),
+]
+HEADED_LABELS = [["root", "low", "low", "high"], ["low", "high", "root", "high"]]
 # Parameters of trees whose defaults were others, or not there.
 TREES = {
     "min_child_weight": 0.1,
@@ -139,5 +145,11 @@ def tree_crf_6() -> TreeCRF:
     return crf.fit(FRAMES * 3, Y * 3)
 
 
+def tree_crf_7() -> TreeCRF:
+    """Tree-shaped graphs, and splits that ask about parents."""
+    crf = TreeCRF(n_rounds=3, max_depth=2, ancestors=1, parents_column="head", **TREES)
+    return crf.fit(HEADED * 3, HEADED_LABELS * 3)
+
+
 if __name__ == "__main__":
-    tree_crf_6().save(Path(__file__).parent / "tree_crf_format_6.hedgerow")
+    tree_crf_7().save(Path(__file__).parent / "tree_crf_format_7.hedgerow")
