@@ -154,7 +154,7 @@ ContextForest read_context_forest(const Forest& forest, const Contexts& contexts
 
 void add_context_scores(const ContextForest& forest, const Bins& bins, Table nodes,
                         Array<const float, 2> edges, Array<double, 2> out_nodes,
-                        Array<float, 2> out_edges, std::optional<Codes> parents, int n_threads) {
+                        Array<float, 2> out_edges, int n_threads) {
   check(forest.n_columns() <= bins.table.n_columns(), "the trees ask about more columns");
   const size_t n_positions = bins.dense.shape(0);
   const auto n_labels = static_cast<size_t>(forest.n_outputs());
@@ -165,12 +165,10 @@ void add_context_scores(const ContextForest& forest, const Bins& bins, Table nod
   check_shape(out_nodes, {n_positions, n_labels}, of_nodes);
   check_shape(edges, {n_positions, n_edges}, of_edges);
   check_shape(out_edges, {n_positions, n_edges}, of_edges);
-  check_shape(parents, {n_positions}, "parents must have one for each position");
   run_kernel([&](Stop& stop) {
-    forest.add_scores(
-        bins.table, bins.sequences(),
-        {nodes.data(), edges.data(), out_nodes.data(), out_edges.data(), data_or_null(parents)},
-        n_threads, stop);
+    forest.add_scores(bins.table, bins.sequences(),
+                      {nodes.data(), edges.data(), out_nodes.data(), out_edges.data()}, n_threads,
+                      stop);
   });
 }
 
@@ -182,7 +180,7 @@ void bind_forest(nb::module_& module) {
       .def(nb::new_(&read_context_forest), nb::arg("forest"), nb::arg("contexts"),
            nb::arg("first_label_column"))
       .def("add_scores", &add_context_scores, nb::arg("bins"), array("nodes"), array("edges"),
-           array("out_nodes"), array("out_edges"), optional_array("parents"), nb::arg("n_threads"),
+           array("out_nodes"), array("out_edges"), nb::arg("n_threads"),
            "Fill the outputs with the scores of labels, (N, K), and of edges, (N, E) float32, and\n"
            "what all trees add to them; at first positions they add to labels alone.");
   nb::class_<Forest> forest(

@@ -196,7 +196,7 @@ void ContextForest::add_scores(const BinTable& bins, const Sequences& sequences,
     const Sequences of_run{std::ssize(offsets) - 1, offsets.data(),
                            sequences.parents == nullptr ? nullptr : sequences.parents + first};
     Scores of_part = scores.from(first, n_outputs_, n_edges_);
-    for (int64_t t = 0; t < n && of_part.parents; ++t) is_first[t] = of_part.parents[t] < 0;
+    for (int64_t t = 0; t < n && of_run.parents; ++t) is_first[t] = of_run.parents[t] < 0;
     for (const Layer& layer : layers_) {
       values.assign(n * layer.classes.n_outputs(), 0.0);
       layer.classes.add_scores(part, of_run, values.data(), values.data(), n_threads, stop);

@@ -30,16 +30,15 @@ class ContextForest {
     // may hold anything.
     double* out_nodes;
     float* out_edges;
-    // (N,) of tree-shaped graphs, negative at roots, which take the place of first positions.
-    const int32_t* parents = nullptr;
 
     // Those of positions from `first` on.
     Scores from(int64_t first, int n_outputs, int64_t n_edges) const {
       return {nodes + first * n_outputs, edges + first * n_edges, out_nodes + first * n_outputs,
-              out_edges + first * n_edges, parents ? parents + first : nullptr};
+              out_edges + first * n_edges};
     }
   };
-  // Adds the values of all trees, layer by layer.
+  // Adds the values of all trees, layer by layer. Where sequences have parents, roots take the
+  // place of first positions.
   void add_scores(const BinTable& bins, const Sequences& sequences, const Scores& scores,
                   int n_threads, Stop& stop) const;
 

@@ -74,7 +74,7 @@ def check_scores(forest, table, contexts, trees):
     nodes = np.zeros((table.n_positions, n_labels))
     edges = np.zeros((table.n_positions, len(labels)), np.float32)
     sums, more = np.empty_like(nodes), np.zeros_like(edges)
-    ready.add_scores(table.to_kernel(), nodes, edges, sums, more, None, 1)
+    ready.add_scores(table.to_kernel(), nodes, edges, sums, more, 1)
     firsts = set(table.offsets[:-1][np.diff(table.offsets) > 0].tolist())
     for t in range(table.n_positions):
         for k in range(n_labels):

@@ -172,15 +172,8 @@ class ContextScores(RunningScores):
         """To the scores of nodes and of edges."""
         assert isinstance(out, ContextScores)
         ready = _core.ContextForest(trees, self.scoring.contexts, self.scoring.columns.n_columns)
-        ready.add_scores(
-            self.bins,
-            self.nodes,
-            self.edges,
-            out.nodes,
-            out.edges,
-            self.start.parents,
-            self.scoring.n_threads,
-        )
+        n_threads = self.scoring.n_threads
+        ready.add_scores(self.bins, self.nodes, self.edges, out.nodes, out.edges, n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
         """As many sequences at a time as have edges that stay in the cache."""

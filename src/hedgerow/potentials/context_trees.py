@@ -78,7 +78,7 @@ class ContextTrees(NodeTrees, LazyAttributes):
             part = sequences.part(first, stop)
             bins = self.columns.bins(part, n_threads)
             added = np.zeros((len(nodes), int(np.prod(edges.shape[1:]))), np.float32)
-            self.ready.add_scores(bins, nodes, added, nodes, added, part.parents, n_threads)
+            self.ready.add_scores(bins, nodes, added, nodes, added, n_threads)
             edges += added.reshape(edges.shape)
 
         return add
