@@ -92,6 +92,10 @@ class GraphGains : public GraphPass<Algebra> {
             states_.matrix()[q * stride_ + k] * moves_[q * stride_ + k];
   }
 
+  HEDGEROW_INLINE void prefetch_direction(int64_t i) const {
+    this->prefetch_ahead(direction_.marginals, i);
+    this->prefetch_ahead(direction_.nodes, i);
+  }
   // The direction of a node's states, less its mean under the marginals.
   HEDGEROW_INLINE void fill_direction(int64_t i, double* row) {
     const int64_t position = order_.positions[i], at = position * scores_.n_labels;
@@ -163,6 +167,7 @@ class GraphGains : public GraphPass<Algebra> {
   }
   HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
+      prefetch_direction(i);
       fill_direction(i, belief_gain(i));
       for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1]; ++c)
         add_row(message_gain(c), belief_gain(i));

@@ -70,6 +70,8 @@ class GraphTangent : public GraphGains<Algebra> {
     for (int64_t i = first; i < end; ++i) {
       const double* reach = reach_.data() + (i - first) * stride_;
       double* gains = reach_gains_.data() + (i - first) * stride_;
+      this->prefetch_direction(i);
+      this->prefetch_ahead(out_.marginals, i);
       write(i, i - first, reach, gains);
       this->fill_outsides(i, reach);
       this->fill_outside_gains(i, gains);
