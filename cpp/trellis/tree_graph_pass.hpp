@@ -144,6 +144,7 @@ class GraphPass {
     const int64_t later = std::clamp<int64_t>(node + kAhead, 0, order_.size() - 1);
     const double* row = rows + order_.positions[later] * scores_.n_labels;
     for (int k = 0; k < scores_.n_labels; k += kLine) HEDGEROW_PREFETCH(row + k);
+    HEDGEROW_PREFETCH(row + scores_.n_labels - 1);
   }
 
   // Factors of a node's states. Returns the maximum that was subtracted.

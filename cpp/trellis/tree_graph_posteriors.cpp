@@ -1,90 +1,17 @@
 // Posteriors of tree-shaped graphs.
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "trellis/chunk_sums.hpp"
+#include "trellis/scaled_loops.hpp"
+#include "trellis/tree_graph_curvature.hpp"
 #include "trellis/tree_graph_mixing.hpp"
 #include "trellis/tree_graph_pass.hpp"
+#include "trellis/tree_graph_rates.hpp"
 
 namespace hedgerow {
 namespace {
-
-// sums[i, k] += sum over the rows r of x[r, i] y[r, k], for kRows rows.
-template <int kRows>
-HEDGEROW_INLINE void add_outer_products(const double* x, const double* y, int n, int stride,
-                                        double* sums) {
-  for (int i = 0; i < n; ++i) {
-    Lanes from[kRows];
-    for (int r = 0; r < kRows; ++r) from[r] = broadcast(x[r * stride + i]);
-    double* row = sums + static_cast<int64_t>(i) * stride;
-    for (int k = 0; k < stride; k += kLanes) {
-      Lanes sum = load(row + k);
-      for (int r = 0; r < kRows; ++r) sum += from[r] * load(y + r * stride + k);
-      store(row + k, sum);
-    }
-  }
-}
-
-// The rates between a node and its parent, first order. Impossible labels do not count: those of
-// the parent have outside * message = 0, those of the node reach * belief = 0.
-struct RateRows {
-  const double *outside, *message, *belief, *reach;
-};
-
-// weights: (K, stride); scratch: three rows
-HEDGEROW_CLONES
-void measure_rates(const RateRows& rows, const double* weights, int n_labels, int stride,
-                   double* scratch, double* down, double* up) {
-  constexpr double kLarge = 1e300;
-  double *smallest = scratch, *inverse = smallest + stride, *penalty = inverse + stride;
-  for (int k = 0; k < stride; ++k) {
-    const bool possible = rows.reach[k] * rows.belief[k] > 0.0;
-    smallest[k] = kLarge;
-    inverse[k] = possible ? 1.0 / rows.reach[k] : 0.0;
-    penalty[k] = possible ? 0.0 : kLarge;
-  }
-  double up_overlap = 0.0, down_overlap = 0.0;
-  for (int i = 0; i < n_labels; ++i) {
-    if (!(rows.outside[i] * rows.message[i] > 0.0)) continue;
-    const double* row = weights + static_cast<int64_t>(i) * stride;
-    const Lanes per_message = broadcast(1.0 / rows.message[i]);
-    Lanes least = broadcast(kLarge);
-    for (int k = 0; k < stride; k += kLanes) {
-      const Lanes weight = load(row + k);
-      store(smallest + k, minimum(weight * per_message, load(smallest + k)));
-      least = minimum(weight * load(inverse + k) + load(penalty + k), least);
-    }
-    up_overlap += rows.outside[i] * min_lane(least);
-  }
-  for (int k = 0; k < n_labels; ++k)
-    if (rows.belief[k] > 0.0) down_overlap += rows.belief[k] * smallest[k];
-  *down = std::clamp(1.0 - down_overlap, 0.0, 1.0);
-  *up = std::clamp(1.0 - up_overlap, 0.0, 1.0);
-}
-
-// The same of logarithms.
-void measure_log_rates(const RateRows& rows, const double* weights, int n_labels, int stride,
-                       double* down, double* up) {
-  const auto overlap = [&](auto is_given, auto is_possible, auto prob) {
-    double sum = 0.0;
-    for (int j = 0; j < n_labels; ++j) {
-      double least = 1.0;
-      for (int i = 0; i < n_labels; ++i)
-        if (is_given(i)) least = min_of(prob(i, j), least);
-      if (is_possible(j)) sum += least;
-    }
-    return std::clamp(1.0 - sum, 0.0, 1.0);
-  };
-  const auto of_parent = [&](int i) { return rows.outside[i] + rows.message[i] > -kInfinity; };
-  const auto of_node = [&](int k) { return rows.reach[k] + rows.belief[k] > -kInfinity; };
-  const auto weight = [&](int i, int k) { return weights[static_cast<int64_t>(i) * stride + k]; };
-  *down = overlap(of_parent, of_node, [&](int i, int k) {
-    return std::exp(weight(i, k) + rows.belief[k] - rows.message[i]);
-  });
-  *up = overlap(of_node, of_parent, [&](int k, int i) {
-    return std::exp(rows.outside[i] + weight(i, k) - rows.reach[k]);
-  });
-}
 
 // Passes up and down of one run after the other.
 template <class Algebra>
@@ -98,10 +25,11 @@ class GraphUpDown : public GraphPass<Algebra> {
         need_probs_(out.pairs || out.patterns || (out.arc_sums && !adds_outer_products())),
         sums_(out.arc_sums ? table_size() : 0),
         probs_(need_probs_ || out.mixing ? table_size() : 0),
-        curvature_(out.mixing && out.mixing->pair_curvature ? table_size() : 0),
         reach_(kGraphBlock * this->stride_),
-        product_(4 * this->stride_),
-        arc_probs_(out.patterns ? scores.n_arcs() : 0) {}
+        product_(kWaitingRows * this->stride_),
+        arc_probs_(out.patterns ? scores.n_arcs() : 0) {
+    if (out.mixing && out.mixing->pair_curvature) curvature_.emplace(states);
+  }
 
   // Writes the results of some sequences; false if one is refused: what was written is then
   // meaningless. Sums are added to arc_sums (A,) and curvature (K, K), unless null.
@@ -130,9 +58,7 @@ class GraphUpDown : public GraphPass<Algebra> {
   bool adds_outer_products() const {
     return !Algebra::kLogs && states_.first_order() && scores_.edges == nullptr;
   }
-  size_t table_size() const {
-    return static_cast<size_t>(states_.n_states()) * states_.label_stride();
-  }
+  size_t table_size() const { return static_cast<size_t>(stride_) * states_.label_stride(); }
   int64_t sequence_of(int64_t node) const { return this->chosen_[order_.sequences[node]]; }
 
   void down() {
@@ -148,10 +74,9 @@ class GraphUpDown : public GraphPass<Algebra> {
         const int64_t end = std::min(first + kGraphBlock, order_.levels[level + 1]);
         this->fill_reach(first, end, reach_.data());
         finish(first, end);
-        if (out_.arc_sums && adds_outer_products() && level > 0) add_outer(first, end);
+        if (out_.arc_sums && adds_outer_products() && level > 0) add_expected_arcs(first, end);
         for (int64_t i = first; i < end && need_probs_; ++i) write_pairs(i);
-        for (int64_t i = first; i < end && out_.mixing && level > 0; ++i)
-          measure(i, reach_.data() + (i - first) * stride_);
+        if (out_.mixing) measure(first, end);
       }
   }
 
@@ -187,21 +112,14 @@ class GraphUpDown : public GraphPass<Algebra> {
     }
   }
 
-  HEDGEROW_CLONES void add_outer(int64_t first, int64_t end) {
+  HEDGEROW_CLONES void add_expected_arcs(int64_t first, int64_t end) {
     double* rows = product_.data();
-    for (int64_t i = first; i < end; i += 4) {
-      const int64_t n_rows = std::min<int64_t>(4, end - i);
-      for (int64_t r = 0; r < n_rows; ++r) {
-        const Lanes share = broadcast(out_.weight(sequence_of(i + r)) / norms_[i + r]);
-        for (int x = 0; x < stride_; x += kLanes)
-          store(rows + r * stride_ + x, load(outside(i + r) + x) * share);
-      }
-      if (n_rows == 4)
-        add_outer_products<4>(rows, belief(i), scores_.n_labels, stride_, sums_.data());
-      else
-        for (int64_t r = 0; r < n_rows; ++r)
-          add_outer_products<1>(rows + r * stride_, belief(i + r), scores_.n_labels, stride_,
-                                sums_.data());
+    for (int64_t i = first; i < end; i += kWaitingRows) {
+      const int64_t n_rows = std::min<int64_t>(kWaitingRows, end - i);
+      for (int64_t r = 0; r < n_rows; ++r)
+        scale_row(out_.weight(sequence_of(i + r)) / norms_[i + r], outside(i + r), stride_,
+                  rows + r * stride_);
+      add_outer(rows, belief(i), static_cast<int>(n_rows), stride_, sums_.data());
     }
   }
 
@@ -267,49 +185,46 @@ class GraphUpDown : public GraphPass<Algebra> {
       }
   }
 
-  void measure(int64_t i, const double* reach) {
-    double shift = 0.0;
-    bool lost = false;
-    const double* weights = this->matrix_of(i, shift, lost);
-    const RateRows rows{outside(i), message(i), belief(i), reach};
-    if constexpr (Algebra::kLogs)
-      measure_log_rates(rows, weights, scores_.n_labels, stride_, &rates_.down[i], &rates_.up[i]);
-    else
-      measure_rates(rows, weights, scores_.n_labels, stride_, product_.data(), &rates_.down[i],
-                    &rates_.up[i]);
+  // Rates between nodes of one level and their parents, and what the curvature needs of the nodes.
+  void measure(int64_t first, int64_t end) {
+    if (curvature_ && adds_outer_products())
+      curvature_->find_likely(first, end, reach_.data(), belief(first), norms_.data());
+    if (order_.parents[first] < 0) return;
+    double *down = rates_.down.data(), *up = rates_.up.data();
+    if (adds_outer_products()) {
+      const RateRows rows{outside(first), message(first), belief(first), reach_.data()};
+      return measure_rates(rows, end - first, states_.matrix(), states_.transposed(),
+                           scores_.n_labels, stride_, product_.data(), down + first, up + first);
+    }
+    for (int64_t i = first; i < end; ++i) {
+      double shift = 0.0;
+      bool lost = false;
+      const double* weights = this->matrix_of(i, shift, lost);
+      const RateRows rows{outside(i), message(i), belief(i), reach_.data() + (i - first) * stride_};
+      if constexpr (Algebra::kLogs)
+        measure_log_rates(rows, weights, scores_.n_labels, stride_, down + i, up + i);
+      else
+        measure_edge_rates(rows, weights, scores_.n_labels, stride_, product_.data(), down + i,
+                           up + i);
+    }
   }
 
   void write_mixing(double* curvature) {
     const MixingBounds& bounds = *out_.mixing;
-    std::fill(curvature_.begin(), curvature_.end(), 0.0);
+    if (curvature) curvature_->open();
     rates_.fill_gammas(order_, [&](int64_t i, double node, double edge) {
-      const int64_t position = order_.positions[i];
+      const int64_t position = order_.positions[i], parent = order_.parents[i];
       bounds.node_gammas[position] = static_cast<float>(node);
       if (bounds.edge_gammas) bounds.edge_gammas[position] = static_cast<float>(edge);
-      if (curvature == nullptr || order_.parents[i] < 0) return;
+      if (curvature == nullptr || parent < 0) return;
+      const double gamma = bounds.weight(sequence_of(i)) * static_cast<float>(edge);
+      if (adds_outer_products() &&
+          curvature_->add(i, parent, outside(i), belief(i), norms_[i], gamma))
+        return;
       fill_probs(i);
-      add_curvature(bounds.weight(sequence_of(i)) * static_cast<float>(edge));
+      curvature_->add_probs(gamma, probs_);
     });
-    for (int64_t p = 0; curvature && p < int64_t{scores_.n_labels} * scores_.n_labels; ++p)
-      curvature[p] += curvature_[p / scores_.n_labels * stride_ + p % scores_.n_labels];
-  }
-  // Adds gamma p (1 - p) of all label pairs; 1 - p of a likely one is the sum of the others.
-  HEDGEROW_CLONES void add_curvature(double gamma) {
-    const Lanes scale = broadcast(gamma), one = broadcast(1.0);
-    Lanes largest = broadcast(0.0);
-    const auto size = static_cast<int64_t>(probs_.size());
-    for (int64_t p = 0; p < size; p += kLanes) {
-      const Lanes probs = load(&probs_[p]);
-      store(&curvature_[p], load(&curvature_[p]) + scale * probs * (one - probs));
-      largest = maximum(probs, largest);
-    }
-    const double top = max_lane(largest);
-    if (top < 0.5) return;
-    const auto likely = std::find(probs_.begin(), probs_.end(), top) - probs_.begin();
-    probs_[likely] = 0.0;
-    Lanes others = broadcast(0.0);
-    for (int64_t p = 0; p < size; p += kLanes) others += load(&probs_[p]);
-    curvature_[likely] += gamma * top * (sum_lanes(others) - (1.0 - top));
+    if (curvature) curvature_->add_to(curvature);
   }
 
   void write_totals() {
@@ -324,10 +239,10 @@ class GraphUpDown : public GraphPass<Algebra> {
   const int32_t* labels_;
   const GraphPosteriors& out_;
   bool need_probs_;            // whether posteriors of arcs are needed node by node
-  PaddedVector sums_, probs_;  // (X, label_stride)
-  PaddedVector curvature_;     // the same of label pairs, summed
+  PaddedVector sums_, probs_;  // (X, label_stride), padded to whole lanes of rows
   PaddedVector reach_;         // (kGraphBlock, stride)
-  PaddedVector product_;       // (4, stride) scratch
+  PaddedVector product_;       // (kWaitingRows, stride) scratch
+  std::optional<PairCurvature> curvature_;
   std::vector<double> norms_;  // (n,) what posteriors are divided by
   std::vector<double> arc_probs_, path_scores_;
   GraphRates rates_;

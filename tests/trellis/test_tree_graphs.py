@@ -225,6 +225,25 @@ def test_another_root_with_transposed_weights_changes_nothing(seed):
     close(found.marginals, expected.marginals)
 
 
+@pytest.mark.parametrize("scale", [0.5, 5.0, 40.0], ids=["", "likely", "certain"])
+@pytest.mark.parametrize("n_labels", [2, 5, 9])
+def test_curvatures_of_arcs_keep_their_digits_where_pairs_are_nearly_certain(n_labels, scale):
+    rng = np.random.default_rng(n_labels)
+    lengths, weights = [40, 1, 25], np.array([1.0, 2.0, 0.5])
+    nodes = scale * rng.standard_normal((sum(lengths), n_labels))
+    arcs = rng.standard_normal((n_labels, n_labels))
+    arcs[0, 1] = -np.inf
+    parents = np.concatenate([random_parents(rng, length) for length in lengths])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    scores = Scores(nodes, arcs, offsets, Chain(n_labels), parents=parents.astype(np.int32))
+    found = scores.trellis.mixing(scores, arcs, weights, 1)
+    probs = forward_backward(scores, pairs="each").pairs.reshape(len(nodes), -1)
+    others = np.stack([np.delete(probs, p, axis=1).sum(axis=1) for p in range(n_labels**2)], axis=1)
+    gammas = np.repeat(weights, lengths) * found.edges
+    expected = (gammas[:, None] * probs * others).sum(axis=0)
+    np.testing.assert_allclose(np.ravel(found.arc_curvatures), expected, rtol=1e-11, atol=1e-300)
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("scale", [1.0, 4.0, 400.0])
 @pytest.mark.parametrize("kind", ["order 1", "order 1, edges"])

@@ -1,0 +1,292 @@
+// Mean gains of the rows of tree-shaped graphs along a direction, up and down.
+//
+// Beside every number x of a row stands its mean gain a = d log x, what the scores of the
+// labellings that x is a sum of gain along the direction, on average. Gains of products add up;
+// that of a sum is the mean, weighted by the terms:
+//   belief    a[x] = v[label of x] + sum over the children of their messages' gains
+//   message   a[q] = sum_k P(y = k | parent in q) (belief's a[target] + u[q, k])
+//   reach     a[x] = sum over (q, k) that lead to x of P(q, k | x) (outside's a[q] + u[q, k])
+//   outside   a[x] = the parent's reach + v + sum over the siblings of their messages' gains
+// Each row may be shifted by a constant. So v is taken less its mean under the marginals, and of
+// messages and outsides the mean is subtracted, so that nothing grows with the size of a tree.
+//
+// Where all nodes have the same weights, sums over arcs are products with the matrices of w and of
+// w u, for several nodes at once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "trellis/tangent.hpp"
+#include "trellis/tree_graph_pass.hpp"
+
+namespace hedgerow {
+namespace {
+
+// a b / c as probabilities, 0 where c is zero; Scaled: a b, to be divided by c later.
+template <class Algebra>
+HEDGEROW_INLINE Lanes unscaled_share(Lanes a, Lanes b, Lanes c) {
+  if constexpr (Algebra::kLogs)
+    return exp_nonpositive(
+        minimum(a + b - replace_minus_infinity(c, broadcast(0.0)), broadcast(0.0)));
+  else
+    return a * b;
+}
+
+// Passes with gains over the sequences that are chosen.
+template <class Algebra>
+class GraphGains : public GraphPass<Algebra> {
+ public:
+  GraphGains(const GraphScores& scores, const GraphStates& states, const Direction& direction,
+             Stop& stop)
+      : GraphPass<Algebra>(scores, states, stop),
+        direction_(direction),
+        moves_(table_size(), 0.0),
+        reach_(kGraphBlock * this->stride_),
+        reach_gains_(reach_.size()),
+        carried_(reach_.size()),
+        rows_(2 * this->stride_),
+        gathered_(states.label_stride()),
+        slopes_(states.label_stride()) {
+    for (int64_t q = 0; q < states.n_states() && direction.arcs; ++q)
+      for (int32_t k = 0; k < scores.n_labels; ++k) {
+        const int32_t arc = states.arc(q, k);
+        // Where an arc is forbidden its move may be anything.
+        moves_[q * states.label_stride() + k] =
+            scores.arcs[arc] > -kInfinity ? direction.arcs[arc] : 0.0;
+      }
+    if (direction.arcs && same_weights()) weigh_moves();
+  }
+
+ protected:
+  using Base = GraphPass<Algebra>;
+  using Base::belief;
+  using Base::message;
+  using Base::order_;
+  using Base::outside;
+  using Base::scores_;
+  using Base::states_;
+  using Base::stride_;
+
+  size_t table_size() const { return static_cast<size_t>(stride_) * states_.label_stride(); }
+  // Whether the arcs into all nodes have the same weights, numbers in (K, stride).
+  bool same_weights() const {
+    return !Algebra::kLogs && states_.first_order() && scores_.edges == nullptr;
+  }
+  double* belief_gain(int64_t i) { return belief_gains_.data() + i * stride_; }
+  double* message_gain(int64_t i) { return message_gains_.data() + i * stride_; }
+  double* outside_gain(int64_t i) { return outside_gains_.data() + i * stride_; }
+
+  void resize_gains() {
+    const size_t n = order_.size() * static_cast<size_t>(stride_);
+    if (this->outside_.size() < n) this->outside_.resize(n);
+    for (PaddedVector* gains : {&belief_gains_, &message_gains_, &outside_gains_})
+      if (gains->size() < n) gains->resize(n);
+  }
+
+  void weigh_moves() {
+    weighted_moves_.resize(table_size()), weighted_moves_back_.resize(table_size());
+    for (int64_t q = 0; q < scores_.n_labels; ++q)
+      for (int64_t k = 0; k < scores_.n_labels; ++k)
+        weighted_moves_[q * stride_ + k] = weighted_moves_back_[k * stride_ + q] =
+            states_.matrix()[q * stride_ + k] * moves_[q * stride_ + k];
+  }
+
+  HEDGEROW_INLINE void prefetch_direction(int64_t i) const {
+    this->prefetch_ahead(direction_.marginals, i);
+    this->prefetch_ahead(direction_.nodes, i);
+  }
+  // The direction of a node's states, less its mean under the marginals.
+  HEDGEROW_INLINE void fill_direction(int64_t i, double* row) {
+    const int64_t position = order_.positions[i], at = position * scores_.n_labels;
+    const bool inner = position < this->n_inner_;
+    const double *probs = direction_.marginals + at, *moves = direction_.nodes + at;
+    const Row labels(scores_.n_labels);
+    double* by_label = states_.first_order() ? row : gathered_.data();
+    Lanes sums = broadcast(0.0);
+    for (int k = 0; k < states_.label_stride(); k += kLanes) {
+      const Lanes prob = labels.load_at(probs, k, inner), move = labels.load_at(moves, k, inner);
+      sums += where_positive(prob, prob * move);
+    }
+    const Lanes mean = broadcast(sum_lanes(sums));
+    for (int k = 0; k < states_.label_stride(); k += kLanes)
+      store(by_label + k, where_positive(labels.load_at(probs, k, inner),
+                                         labels.load_at(moves, k, inner) - mean));
+    if (states_.first_order()) return;
+    std::fill(row, row + stride_, 0.0);
+    for (int32_t k = 0; k < scores_.n_labels; ++k)
+      std::fill(row + states_.first_state(k), row + states_.first_state(k + 1), by_label[k]);
+  }
+
+  // Subtracts from gains, one for each state of a node, their mean under its marginals; the states
+  // of a label count the same.
+  HEDGEROW_INLINE void centre(int64_t i, double* gains) const {
+    const int64_t position = order_.positions[i];
+    const double* probs = direction_.marginals + position * scores_.n_labels;
+    const Row labels(scores_.n_labels);
+    double mean = 0.0;
+    if (states_.first_order()) {
+      Lanes sums = broadcast(0.0);
+      for (int k = 0; k < stride_; k += kLanes)
+        sums += labels.load_at(probs, k, position < this->n_inner_) * load(gains + k);
+      mean = sum_lanes(sums);
+    } else {
+      for (int32_t k = 0; k < scores_.n_labels; ++k) {
+        const int32_t first = states_.first_state(k), end = states_.first_state(k + 1);
+        for (int32_t x = first; x < end; ++x) mean += probs[k] * gains[x] / (end - first);
+      }
+    }
+    for (int x = 0; x < stride_; x += kLanes) store(gains + x, load(gains + x) - broadcast(mean));
+  }
+
+  // What labels gain from a state: gains[target(q, k)], (label_stride,).
+  const double* gather_gains(const double* by_state, int64_t state) {
+    if (states_.first_order()) return by_state;
+    for (int32_t k = 0; k < scores_.n_labels; ++k)
+      gathered_[k] = by_state[states_.target(state, k)];
+    return gathered_.data();
+  }
+
+  void up_gains() {
+    for (int64_t level = order_.n_levels() - 1; level >= 0; --level)
+      for (int64_t first = order_.levels[level]; first < order_.levels[level + 1];
+           first += kGraphBlock) {
+        this->stop_.check();
+        const int64_t end = std::min(first + kGraphBlock, order_.levels[level + 1]);
+        fill_belief_gains(first, end);
+        if (level == 0) continue;
+        if (same_weights())
+          fill_same_message_gains(first, end);
+        else
+          for (int64_t i = first; i < end; ++i) {
+            double shift = 0.0;
+            fill_message_gains(i, this->matrix_of(i, shift, this->total_of(i).refused));
+          }
+        centre_messages(first, end);
+      }
+  }
+  HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+      prefetch_direction(i);
+      fill_direction(i, belief_gain(i));
+      for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1]; ++c)
+        add_row(message_gain(c), belief_gain(i));
+    }
+  }
+  HEDGEROW_CLONES void centre_messages(int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) centre(order_.parents[i], message_gain(i));
+  }
+  HEDGEROW_INLINE void add_row(const double* row, double* out) const {
+    for (int x = 0; x < stride_; x += kLanes) store(out + x, load(out + x) + load(row + x));
+  }
+
+  // out[r, j] = sum_i x[r, i] (gains[r, i] w[i, j] + (w u)[i, j]) / totals[r, j], 0 where that is
+  // 0; all have n_rows rows. matrix, moves: w and w u, or their transposes
+  HEDGEROW_INLINE void send_gains(const double* x, const double* gains, const double* totals,
+                                  int64_t n_rows, const double* matrix, const PaddedVector& moves,
+                                  double* out) {
+    double* carried = carried_.data();
+    const int64_t size = n_rows * stride_;
+    for (int64_t p = 0; p < size; p += kLanes) store(carried + p, load(x + p) * load(gains + p));
+    send_all_rows<Scaled>(carried, n_rows, stride_, matrix, scores_.n_labels, stride_, out,
+                          stride_);
+    if (!moves.empty()) {
+      send_all_rows<Scaled>(x, n_rows, stride_, moves.data(), scores_.n_labels, stride_, carried,
+                            stride_);
+      for (int64_t p = 0; p < size; p += kLanes) store(out + p, load(out + p) + load(carried + p));
+    }
+    for (int64_t p = 0; p < size; p += kLanes)
+      store(out + p, where_positive(load(totals + p), load(out + p) / load(totals + p)));
+  }
+  HEDGEROW_CLONES void fill_same_message_gains(int64_t first, int64_t end) {
+    send_gains(belief(first), belief_gain(first), message(first), end - first, states_.transposed(),
+               weighted_moves_back_, message_gain(first));
+  }
+  HEDGEROW_CLONES void fill_same_reach_gains(int64_t first, int64_t end) {
+    send_gains(outside(first), outside_gain(first), reach_.data(), end - first, states_.matrix(),
+               weighted_moves_, reach_gains_.data());
+  }
+
+  HEDGEROW_CLONES void fill_message_gains(int64_t i, const double* weights) {
+    const int label_stride = states_.label_stride();
+    double* out = message_gain(i);
+    std::fill(out, out + stride_, 0.0);
+    for (int64_t q = 0; q < states_.n_states(); ++q) {
+      const double total = message(i)[q];
+      if (total == Algebra::kZero) continue;
+      const double *row = weights + q * label_stride, *moves = moves_.data() + q * label_stride;
+      const double *beliefs = this->gather(belief(i), q), *gains = gather_gains(belief_gain(i), q);
+      Lanes sums = broadcast(0.0);
+      for (int k = 0; k < label_stride; k += kLanes)
+        sums += unscaled_share<Algebra>(load(row + k), load(beliefs + k), broadcast(total)) *
+                (load(gains + k) + load(moves + k));
+      out[q] = Algebra::kLogs ? sum_lanes(sums) : sum_lanes(sums) / total;
+    }
+  }
+
+  // Gains of reach, of nodes of one level, rows of reach_gains_.
+  void fill_reach_gains(int64_t first, int64_t end) {
+    if (order_.parents[first] >= 0 && same_weights()) return fill_same_reach_gains(first, end);
+    for (int64_t i = first; i < end; ++i)
+      gain_downwards(i, reach_.data() + (i - first) * stride_,
+                     reach_gains_.data() + (i - first) * stride_);
+  }
+  void gain_downwards(int64_t i, const double* reach, double* gains) {
+    std::fill(gains, gains + stride_, 0.0);
+    if (order_.parents[i] < 0) {
+      for (int32_t k = 0; k < scores_.n_labels && !states_.first_order(); ++k)
+        gains[states_.target(0, k)] = moves_[k];
+      return;
+    }
+    double shift = 0.0;
+    const double* weights = this->matrix_of(i, shift, this->total_of(i).refused);
+    add_reach_gains(i, weights, reach, gains);
+  }
+  HEDGEROW_CLONES void add_reach_gains(int64_t i, const double* weights, const double* reach,
+                                       double* gains) {
+    const int label_stride = states_.label_stride();
+    double* terms = slopes_.data();
+    for (int64_t q = 0; q < states_.n_states(); ++q) {
+      const double from = outside(i)[q];
+      if (from == Algebra::kZero) continue;
+      const double *row = weights + q * label_stride, *moves = moves_.data() + q * label_stride;
+      const double* totals = Algebra::kLogs ? this->gather(reach, q) : row;
+      const Lanes gain = broadcast(outside_gain(i)[q]);
+      for (int k = 0; k < label_stride; k += kLanes)
+        store(terms + k, unscaled_share<Algebra>(broadcast(from), load(row + k), load(totals + k)) *
+                             (gain + load(moves + k)));
+      for (int32_t k = 0; k < scores_.n_labels; ++k) gains[states_.target(q, k)] += terms[k];
+    }
+    for (int x = 0; x < stride_ && !Algebra::kLogs; ++x)
+      gains[x] = reach[x] > 0.0 ? gains[x] / reach[x] : 0.0;
+  }
+
+  // gains: of the node's reach, which become those of reach times factors
+  HEDGEROW_INLINE void fill_outside_gains(int64_t i, double* gains) {
+    const int64_t begin = order_.first_children[i], end = order_.first_children[i + 1];
+    if (begin == end) return;
+    double *own = rows_.data(), *suffix = own + stride_;
+    fill_direction(i, own);
+    add_row(own, gains);
+    centre(i, gains);
+    std::copy(gains, gains + stride_, outside_gain(begin));
+    for (int64_t c = begin; c + 1 < end; ++c)
+      for (int x = 0; x < stride_; x += kLanes)
+        store(outside_gain(c + 1) + x, load(outside_gain(c) + x) + load(message_gain(c) + x));
+    std::fill(suffix, suffix + stride_, 0.0);
+    for (int64_t c = end - 1; c >= begin; --c) {
+      add_row(suffix, outside_gain(c));
+      add_row(message_gain(c), suffix);
+    }
+  }
+
+  const Direction& direction_;
+  PaddedVector moves_;                                         // (X, label_stride) of the arcs
+  PaddedVector weighted_moves_, weighted_moves_back_;          // (K, stride) w u, its transpose
+  PaddedVector belief_gains_, message_gains_, outside_gains_;  // (n, stride)
+  PaddedVector reach_, reach_gains_, carried_;                 // (kGraphBlock, stride)
+  PaddedVector rows_, gathered_, slopes_;                      // scratch
+};
+
+}  // namespace
+}  // namespace hedgerow
