@@ -27,10 +27,10 @@ def weighted_trainings(draw: st.DrawFn) -> Case:
         parameters["max_bins"] = 255
     else:
         parameters |= {"min_count": 0, "all_pairs": True}
-    if case["change"] == "classes" or case["weights"] == "positions":
-        # With weights of positions a margin is as wide as they are, but the hinge counts once.
-        if parameters["objective"] == "max_margin":
-            parameters["objective"] = "likelihood"
+    # With weights of positions a margin is as wide as they are, but the hinge counts once.
+    uneven = case["change"] == "classes" or case["weights"] == "positions"
+    if uneven and parameters["objective"] == "max_margin":
+        parameters["objective"] = "likelihood"
     parameters.pop("class_weight", None)
     case["class_weights"] = None
     if case["change"] == "classes":
