@@ -146,9 +146,9 @@ class TreeModel(NaiveModel):
             )
         return values[t, label, context]
 
-    def _label_looker(self, x, context):
-        """`look_up` that knows labels before a position."""
-        looks = self._looker(x)
+    def _label_looker(self, x, context, looks=None):
+        """`look_up`, or another function in its place, that knows labels before a position."""
+        looks = looks or self._looker(x)
 
         def look(x, t, feature):
             lag = LABEL_BEFORE.fullmatch(feature)
@@ -203,8 +203,8 @@ class TreeModel(NaiveModel):
         return bias, added
 
     def value(self, x, position, feature, context=()):
-        """What a position has in a column, None if that is missing."""
-        value = self._label_looker(x, context)(x, position, feature)
+        """What a position has in a column, a category unknown in training too; None if missing."""
+        value = self._label_looker(x, context, look_up)(x, position, feature)
         return None if value is MISSING or value is OUTSIDE else value
 
     def _looker(self, x):
