@@ -41,8 +41,8 @@ struct Fiber {
   ucontext_t context;
   jmp_buf jump;
   std::unique_ptr<char[]> stack{new char[kStack]};
-  bool has_started;
-  Status status;
+  bool has_started = false;
+  Status status = Status::kDone;
 };
 
 inline std::vector<std::unique_ptr<Fiber>> fibers;
@@ -59,10 +59,12 @@ inline void wait(Status status) {
   threadIdx.x = current;
 }
 
+// A thread of block after block: to make a fiber takes longer than most kernels do.
 inline void run_fiber() {
-  kernel();
-  fibers[current]->status = Status::kDone;
-  _longjmp(scheduler, 1);
+  while (true) {
+    kernel();
+    wait(Status::kDone);
+  }
 }
 
 // Lets threads go on that wait, if all that are not done do; returns whether there were any.
@@ -84,13 +86,13 @@ inline void start_fiber(Fiber& fiber) {
   fiber.context.uc_stack.ss_size = Fiber::kStack;
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, run_fiber, 0);
-  fiber.status = Status::kReady;
-  fiber.has_started = false;
+  fiber.has_started = true;
+  setcontext(&fiber.context);
 }
 
 inline void run_block(unsigned n) {
   while (fibers.size() < n) fibers.push_back(std::make_unique<Fiber>());
-  for (unsigned i = 0; i < n; ++i) start_fiber(*fibers[i]);
+  for (unsigned i = 0; i < n; ++i) fibers[i]->status = Status::kReady;
   volatile bool has_moved = true;
   while (has_moved) {
     has_moved = false;
@@ -100,8 +102,7 @@ inline void run_block(unsigned n) {
       has_moved = true;
       if (_setjmp(scheduler)) continue;
       if (fibers[i]->has_started) _longjmp(fibers[i]->jump, 1);
-      fibers[i]->has_started = true;
-      setcontext(&fibers[i]->context);
+      start_fiber(*fibers[i]);
     }
     for (unsigned w = 0; w < n; w += 32)
       if (release(w, std::min(w + 32, n), Status::kInWarp)) has_moved = true;

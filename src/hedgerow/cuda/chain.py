@@ -17,6 +17,7 @@ THREADS = 128
 # Kernels of many labels: warps of a block, up to 32 labels, and blocks of a multiprocessor.
 GROUPS = 4
 BLOCKS = 3
+WARPS = 32  # of a multiprocessor that decodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,8 @@ class DeviceChain:
         self._n_blocks, self._n_threads, n_sums = self._grid()
         self._partial = device.empty((2 * n_arcs, n_sums), np.float64)
         self._found = device.empty(2 + 2 * n_arcs, np.float64)
+        self._n_right = device.empty(1, np.uint64)
+        self._best = self._decoded = None  # of decoders, made when they are asked for
         self._prepare_pieces()
 
     def _grid(self) -> tuple[int, int, int]:
@@ -166,11 +169,52 @@ class DeviceChain:
             self.marginals, self.gammas, self._partial,
         )  # fmt: skip
         launch(
-            "sum_losses", 1, 1024, self._losses, self.pieces[2], self._weights, lost,
+            "sum_losses", 1, 256, self._losses, self.pieces[2], self._weights, lost,
             self.layout.n_pieces, n_sequences, self._found[:2],
         )  # fmt: skip
         n_rows, n_columns = self._partial.shape
         launch("sum_rows", n_rows, 256, self._partial, n_columns, self._found[2:])
+
+    def viterbi(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> DeviceArray:
+        """The most probable labellings, (n_rows,) int8, until the next call of any decoder."""
+        device, layout, decoded = self.device, self.layout, self._decoded_labels()
+        if self._best is None:
+            self._best = device.empty((layout.n_rows, self.n_labels), np.uint8)
+            self._offsets, self._rows = device.upload(layout.offsets), device.upload(layout.rows)
+        device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        n_blocks = max(1, min(layout.n_sequences, WARPS * device.n_multiprocessors))
+        self.kernels.launch(
+            "viterbi", n_blocks, 32, scores, self._arcs, self._offsets, self._rows,
+            layout.n_sequences, self._best, decoded,
+        )  # fmt: skip
+        return decoded
+
+    def choose_labels(self) -> DeviceArray:
+        """The most probable label of each position, by the marginals, likewise."""
+        decoded, n_rows = self._decoded_labels(), np.int64(self.layout.n_rows)
+        self.kernels.launch(
+            "choose_labels", self._n_row_blocks, THREADS, self.marginals, n_rows, decoded
+        )
+        return decoded
+
+    def count_right(self, decoded: DeviceArray) -> int:
+        """How many labels are those that were given."""
+        self.device.clear(self._n_right)
+        self.kernels.launch(
+            "count_right", self._n_row_blocks, THREADS, decoded, self.labels,
+            np.int64(self.layout.n_rows), self._n_right,
+        )  # fmt: skip
+        return int(self.device.download(self._n_right)[0])
+
+    def _decoded_labels(self) -> DeviceArray:
+        if self._decoded is None:
+            self._decoded = self.device.empty(self.layout.n_rows, np.int8)
+        return self._decoded
+
+    @property
+    def _n_row_blocks(self) -> int:
+        n_rows, most = self.layout.n_rows, WARPS * self.device.n_multiprocessors
+        return max(1, min(-(-n_rows // THREADS), most))
 
     def _repair(
         self, expected: Expected, scores: DeviceArray, arcs: NDArray[np.float64]

@@ -110,7 +110,7 @@ def read_source(name: str) -> str:
         if file in seen:
             return ""
         seen.add(file)
-        text = (FOLDER / file).read_text(encoding="utf-8")
+        text = (FOLDER / file).read_text(encoding="utf-8").replace("#pragma once\n", "")
         return INCLUDE.sub(lambda match: include(match[1]), text)
 
     return include(f"{name}.cu")

@@ -1,4 +1,6 @@
 // What all kernels share. The number of labels, K, is a constant of the compilation: -DN_LABELS=3.
+#pragma once
+
 #ifndef DYNAMIC_SHARED
 #define DYNAMIC_SHARED(T, name) extern __shared__ T name[]
 #endif

@@ -1,21 +1,24 @@
 // From scores and marginals to labels.
+#pragma once
+
+#include "common.cuh"
 
 // best_t[k] = scores[t, k] + max_j (best_{t-1}[j] + arcs[j, k]), less the maximum of the row
 // before; a warp for each sequence, whose lanes have labels. from (n_rows, K): the j that gave the
 // maximum.
 extern "C" __global__ void __launch_bounds__(32)
-    viterbi(const double* scores, const double* arcs, const int* first, const int* length,
-            const int* step, int n, u8* from, signed char* labels) {
+    viterbi(const double* scores, const double* arcs, const i64* offsets, const int* rows, int n,
+            u8* from, signed char* labels) {
   __shared__ double best[K], next[K];
   const int lane = lane_of_warp();
   for (int s = blockIdx.x; s < n; s += gridDim.x) {
     double largest = 0.0;
-    int row = first[s];
-    for (int t = 0; t < length[s]; ++t, row += step[s]) {
+    for (i64 t = offsets[s]; t < offsets[s + 1]; ++t) {
+      const int row = rows[t];
       double of_lane = -INFINITE;
       for (int k = lane; k < K; k += 32) {
         double score = scores[(size_t)row * K + k];
-        if (t > 0) {
+        if (t > offsets[s]) {
           double highest = -INFINITE;
           int chosen = 0;
           for (int j = 0; j < K; ++j) {
@@ -36,14 +39,13 @@ extern "C" __global__ void __launch_bounds__(32)
       for (int k = lane; k < K; k += 32) best[k] = next[k];
       __syncwarp();
     }
-    if (lane == 0 && length[s] > 0) {
+    if (lane == 0 && offsets[s] < offsets[s + 1]) {
       int label = 0;
       for (int k = 1; k < K; ++k)
         if (best[k] > best[label]) label = k;
-      for (int t = length[s] - 1; t >= 0; --t) {
-        row -= step[s];
-        labels[row] = (signed char)label;
-        label = from[(size_t)row * K + label];
+      for (i64 t = offsets[s + 1] - 1; t >= offsets[s]; --t) {
+        labels[rows[t]] = (signed char)label;
+        if (t > offsets[s]) label = from[(size_t)rows[t] * K + label];
       }
     }
     __syncwarp();

@@ -3,6 +3,8 @@
 //
 // A piece is a sequence, or a part of a long one. Position t of piece c has row first[c] + STEP t:
 // of few labels 32 pieces lie interleaved, so that the threads of a warp read neighbouring rows.
+#pragma once
+
 #include "common.cuh"
 
 #if N_LABELS <= 8
@@ -69,21 +71,21 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // Losses of pieces, by the weight of their sequence and without those that are lost, as the same
-// sums over 1024 threads each time; totals[0], and totals[1] = number of sequences that are lost.
-extern "C" __global__ void __launch_bounds__(1024)
+// sums over 256 threads each time; totals[0], and totals[1] = number of sequences that are lost.
+extern "C" __global__ void __launch_bounds__(256)
     sum_losses(const double* losses, const int* sequence, const double* weights, const int* lost,
                int n, int n_sequences, double* totals) {
-  __shared__ double of_warps[32];
+  __shared__ double of_warps[8];
   __shared__ int n_lost;
   if (threadIdx.x == 0) n_lost = 0;
   __syncthreads();
   double sum = 0;
-  for (int c = threadIdx.x; c < n; c += 1024) {
+  for (int c = threadIdx.x; c < n; c += 256) {
     const int s = sequence[c];
     if (!lost[s]) sum += weights ? weights[s] * losses[c] : losses[c];
   }
   int mine = 0;
-  for (int s = threadIdx.x; s < n_sequences; s += 1024) mine += lost[s] != 0;
+  for (int s = threadIdx.x; s < n_sequences; s += 256) mine += lost[s] != 0;
   mine = warp_sum(mine);
   sum = warp_sum(sum);
   if (lane_of_warp() == 0) {
@@ -92,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(1024)
   }
   __syncthreads();
   if (threadIdx.x) return;
-  for (int w = 1; w < 32; ++w) sum += of_warps[w];
+  for (int w = 1; w < 8; ++w) sum += of_warps[w];
   totals[0] = sum;
   totals[1] = n_lost;
 }

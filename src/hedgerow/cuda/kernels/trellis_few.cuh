@@ -3,6 +3,10 @@
 // Long sequences are cut into pieces. What a piece does to any row that enters it is a product of
 // matrices; a scan over these products gives the rows that enter each piece from either side, and
 // then all pieces are worked on at the same time.
+#pragma once
+
+#include "trellis.cuh"
+
 #if N_LABELS <= 5
 typedef double Accumulator;
 #else

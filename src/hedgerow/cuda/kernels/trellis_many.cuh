@@ -1,5 +1,9 @@
 // Forward-backward with more than 8 labels: a lane for each label, a group of one or more warps for
 // each sequence.
+#pragma once
+
+#include "trellis.cuh"
+
 #define WARPS ((K + 31) / 32)  // of a group
 #define LANES (32 * WARPS)
 #if N_LABELS <= 32
