@@ -40,7 +40,7 @@ class Binned:
     Attributes
     ----------
     bins : Bins
-        Bins of X's columns at all positions.
+        Bins of X's columns at all positions, in the form that the scores want.
     offsets : (S + 1,)
         Where the sequences begin and end.
     parents : (N,) or None
@@ -55,7 +55,7 @@ class Binned:
         The direction of the last of these parts, where rounds have directions.
     """
 
-    bins: _core.Bins
+    bins: Any
     offsets: NDArray[np.int64]
     parents: NDArray[np.int32] | None
     given: Sequence[AddScores | None]
