@@ -9,12 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from hedgerow import Checkpoint, LinearCRF, TreeCRF, load
+from hedgerow import Checkpoint, LinearCRF, ModelFileError, TreeCRF, load, persist
 from hedgerow.data_warning import DataWarning
 from hedgerow.model_selection import SequenceKFold, cross_val_predict
 from hedgerow.relational import At, Atoms, RelationalFeatures
 from hedgerow.relational.mode import Mode
+from hedgerow.relational.queries_state import pack_queries
+from hedgerow.relational.refiner import Refiner
 from hedgerow.report import write_report
+from hedgerow.state import State
 from reference.relational_databases import databases, facts_of, found_by
 from reference.relational_queries import canonical, enumerate_queries
 
@@ -255,3 +258,40 @@ def test_a_checkpoint_of_other_queries(tmp_path):
     TreeCRF(queries=other, n_rounds=1, **GROWING).fit(X, Y, checkpoint=Checkpoint(path, every=1))
     with pytest.raises(ValueError, match="is of another training"):
         TreeCRF(queries=QUERIES, **GROWING).fit(X, Y, checkpoint=Checkpoint(path))
+
+
+def test_an_interrupt_leaves_the_estimator_as_it_was(monkeypatch):
+    crf = TreeCRF(queries=QUERIES, n_rounds=1, **GROWING).fit(X, Y)
+    expected = crf.predict_proba(X_TEST)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Refiner, "refine", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        crf.fit(X_TEST, Y_TEST)
+    np.testing.assert_array_equal(crf.predict_proba(X_TEST), expected)
+
+
+def test_a_checkpoint_with_damaged_queries(tmp_path):
+    path = tmp_path / "kept"
+
+    def fit(n_rounds):
+        crf = TreeCRF(queries=QUERIES, n_rounds=n_rounds, **GROWING)
+        return crf.fit(X, Y, checkpoint=Checkpoint(path, every=1))
+
+    other = LinearCRF(queries=clone(QUERIES).set_params(window=1), max_iter=1, tol=0).fit(X, Y)
+    fit(1)
+    _, state = persist.read(path.read_bytes())
+    for more in ({}, pack_queries(other.queries_).tensors):
+        tensors = {name: array for name, array in state.tensors.items() if name != "queries"}
+        persist.write(path, persist.CHECKPOINT, State(tensors | more, state.metadata))
+        with pytest.raises(ModelFileError, match="the file does not hold a valid model: its quer"):
+            fit(2)
+
+
+def test_damaged_numbers_of_refined_queries(crf):
+    document = json.loads(crf.queries_.to_bytes())
+    document["refined"] = [len(document["counts"])]
+    with pytest.raises(ModelFileError, match="which are refined"):
+        RelationalFeatures.from_bytes(json.dumps(document).encode())

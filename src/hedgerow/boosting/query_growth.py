@@ -73,7 +73,8 @@ class QueryGrowth:
         scoring.add_queries([new.name for new in found])
         rows.add((first + number, new.positions) for number, new in enumerate(found))
         self._binned.bins = rows.to_core(scoring.columns, scoring.n_threads)
-        return self._lay_out(self._binned.bins)
+        self._binned.laid_out = self._lay_out(self._binned.bins)
+        return self._binned.laid_out
 
     def _choose(self, trees: Forest) -> dict[str, int]:
         """Queries that trees split on and that can be refined, with their columns, which rise."""

@@ -50,6 +50,8 @@ class Binned:
         Where in its sequence the parent of each position is, see `Scores`.
     given : sequence of AddScores
         What adds the scores of potentials that are not learnt.
+    laid_out : TreeData or None
+        The bins as trees are grown from them, which walks through trees read sooner.
     running : RunningScores or None
         Scores of the first `n_parts` parts of the rounds, and of those potentials.
     direction : RunningScores or None
@@ -62,6 +64,7 @@ class Binned:
     offsets: NDArray[np.int64]
     parents: NDArray[np.int32] | None
     given: Sequence[AddScores | None]
+    laid_out: _core.TreeData | None = None
     running: RunningScores | None = None
     direction: RunningScores | None = None
     n_parts: int = 0
@@ -147,7 +150,8 @@ class NodeScores(RunningScores):
 
     def add(self, trees: Forest, out: RunningScores) -> None:
         """To the scores of nodes."""
-        trees.add_scores(self.binned.bins, self.nodes, out.nodes, self.n_threads)
+        bins = self.binned.laid_out or self.binned.bins
+        trees.add_scores(bins, self.nodes, out.nodes, self.n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
         """All at once."""
@@ -277,6 +281,7 @@ class TreeScoring:
             found = self.refiner.find([names[column] for column in lacking], sequences.rows.facts)
             sequences.rows.add(zip(lacking, found, strict=True))
             sequences.bins = sequences.rows.to_core(self.columns, self.n_threads)
+            sequences.laid_out = None
 
     def start(self, sequences: Binned) -> RunningScores:
         """Scores before the first round: those of other potentials."""

@@ -189,15 +189,16 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     def _boost(self, rounds: Rounds, state: State | None = None) -> Booster:
         sampling = replace(self.settings.sampling, seed=rounds.seed)
         binned = self.prepare(self.sequences)
+        self.scoring.complete(binned)
+        binned.laid_out = data = self._lay_out(binned.bins)
         del self.sequences  # trees need the bins alone
         growth = None
         if self.refiner is not None:
-            self.scoring.complete(binned)
             growth = QueryGrowth(self.refiner, self.scoring, binned, self._lay_out, self.settings)
         return Booster(
             self.scoring,
             binned,
-            self._lay_out(binned.bins),
+            data,
             self.data,
             replace(self.settings, sampling=sampling),
             self.schedule,
