@@ -15,7 +15,8 @@ LAYERS = """
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
     raw_data sequences state suggestions tables threads version
   / ancestors description encode lbfgs lock named_parameters pivot seen_groups
-  / files labels metrics relational trees
+  / labels metrics relational trees
+  / files
   / base_scores base_sequences linear preprocessing scorers trellis weighting
   / decoding explain inspection model_selection stats
   / objectives persist potentials

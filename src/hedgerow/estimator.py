@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import ClassifierTags, Tags
 
 from hedgerow import _core, persist
@@ -26,6 +27,8 @@ from hedgerow.parameters import check_choice, plain_parameters
 from hedgerow.potentials import GivenScores, Potential
 from hedgerow.predictor import Predictor, check_fitted
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
+from hedgerow.relational.queries_state import pack_queries, unpack_queries
 from hedgerow.state import (
     State,
     expecting,
@@ -58,6 +61,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
 
     loss_: float
     base_: Estimator  # what it was trained on top of; only if there is such a model
+    queries: RelationalFeatures | None
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
 
     def __sklearn_tags__(self) -> Tags:
@@ -112,8 +116,9 @@ class Estimator(NamedParameters, Predictor, Trainable):
         Parameters
         ----------
         X
-            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts; or one
-            flat array, DataFrame or sparse matrix, cut into sequences by `groups`.
+            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts;
+            `hedgerow.relational.Atoms`, whose positions are sets of facts; or one flat array,
+            DataFrame or sparse matrix, cut into sequences by `groups`.
         y
             A list of label lists, or flat labels for a flat X. None or NaN stands for a label that
             is not known.
@@ -273,6 +278,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             state.metadata["base_scores"] = True
         if hasattr(self, "recipe_"):
             state.metadata["recipe"] = self.recipe_
+        state |= pack_queries(self.model_.queries)
         if (base := self.__dict__.get("base_")) is not None:
             state |= pack_base(type(base).__name__, base.to_state())
         return state
@@ -319,7 +325,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
             (*given, *potentials),
             decode,
             None if base is None else base.model_,
+            unpack_queries(state),
         )
+        if crf.model_.queries is not None:
+            crf.queries = clone(crf.model_.queries)
         crf.loss_ = read_loss(state.metadata)
         crf._unpack(state.metadata)
         return crf

@@ -21,6 +21,7 @@ from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs
 from hedgerow.parameters import check_number, read_random_state
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
 from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
 from hedgerow.sequences import Sequences
 from hedgerow.shown import Shown
@@ -76,6 +77,14 @@ class Predictor(Shown):
         if self.model_.schema.kind != "columns" or names is None:
             raise AttributeError("the columns of X had no names")
         return np.array(names, dtype=np.object_)
+
+    @property
+    def queries_(self) -> RelationalFeatures:
+        """What turns facts into attributes."""
+        check_fitted(self)
+        if self.model_.queries is None:
+            raise AttributeError("X held no facts, so that there are no queries about them")
+        return self.model_.queries
 
     @property
     def label_patterns_(self) -> list[tuple[Any, ...]]:

@@ -31,6 +31,7 @@ from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
 from hedgerow.predictor import check_fitted
+from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count, require
 from hedgerow.tables import Table
@@ -201,6 +202,12 @@ class TreeCRF(Estimator):
         column of up to 32 different numbers, or the median of others. "indicator": where 0 or the
         first category goes, and a split may ask whether a value is missing. Models are the same
         where no value is missing. The guide to missing values says which one to choose.
+    max_literals : int, default 4
+        Where X holds facts: maximum number of literals of a query, 1 to 6. Trees refine the queries
+        that they split on: where ``head(P)`` holds, a split may ask about the same P, ``head(P) &
+        P: tag=verb``. One literal is added at a time, with as many more as `queries` looks ahead
+        (its ``depth`` - 1) where one only introduces variables. If it is at most the ``depth``,
+        queries stay as they are found.
     base : LinearCRF, TreeCRF or None, default None
         A model to train on top of: trees learn what it leaves. One that is not fitted is trained
         by `fit`, on the same labels, and on `X_base` if that is given; it stays as it is, a copy
@@ -291,6 +298,7 @@ class TreeCRF(Estimator):
         warm_rounds: int | None = None,
         random_state: Any = None,
         missing: MissingMethod = "learned",
+        max_literals: int = 4,
         base: Any = None,
         base_folds: int | None = None,
         decode: DecodeParameter = "auto",
@@ -311,6 +319,7 @@ class TreeCRF(Estimator):
         group_column: str | int | None = None,
         parents_column: str | int | None = None,
         parents_format: ParentsFormat = "zero_based",
+        queries: RelationalFeatures | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         label_costs: LabelCostsParameter = "hamming",
         f1_labels: Any = None,
@@ -352,6 +361,7 @@ class TreeCRF(Estimator):
         self.warm_rounds = warm_rounds
         self.random_state = random_state
         self.missing = missing
+        self.max_literals = max_literals
         self.base = base
         self.base_folds = base_folds
         self.decode = decode
@@ -372,6 +382,7 @@ class TreeCRF(Estimator):
         self.group_column = group_column
         self.parents_column = parents_column
         self.parents_format = parents_format
+        self.queries = queries
         self.class_weight = class_weight
         self.label_costs = label_costs
         self.f1_labels = f1_labels

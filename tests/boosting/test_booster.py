@@ -352,7 +352,7 @@ def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
 def others_like(booster):
     """The training sequences as if they were others."""
     targets = booster.targets
-    return Binned(booster.trees.scores.bins, targets.offsets, targets.parents, [])
+    return Binned(booster.trees.scores.binned.bins, targets.offsets, targets.parents, [])
 
 
 def test_training_goes_on_from_the_sums_of_the_trees():

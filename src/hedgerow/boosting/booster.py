@@ -20,6 +20,7 @@ from hedgerow.boosting.direction import (
     TreeDirection,
 )
 from hedgerow.boosting.iterate import Iterate
+from hedgerow.boosting.query_growth import QueryGrowth
 from hedgerow.boosting.rounds import Part, Rounds
 from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
@@ -29,9 +30,11 @@ from hedgerow.boosting.transitions import PatternBound
 from hedgerow.boosting.tree_training import PatternSlopes, TreeTraining
 from hedgerow.potentials import PatternWeights, Potential
 from hedgerow.potentials.scoring import have_scores
+from hedgerow.relational.queries_state import pack_queries
 from hedgerow.state import State
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.training.update import Update
+from hedgerow.trees.forest import Forest
 from hedgerow.trellis import Scores
 
 __all__ = ["Booster"]
@@ -60,6 +63,8 @@ class Booster(Update[Binned]):
         How many there will be, those included.
     state
         What `pack` wrote after these rounds; None if they are those of a model.
+    growth
+        What refines queries that trees split on; None: nothing does.
     """
 
     def __init__(
@@ -73,8 +78,10 @@ class Booster(Update[Binned]):
         rounds: Rounds,
         max_rounds: int,
         state: State | None = None,
+        growth: QueryGrowth | None = None,
     ) -> None:
         self.scoring = scoring
+        self.growth = growth
         self.training = training
         self.targets = targets = training.targets
         self.grammar = training.grammar
@@ -140,8 +147,9 @@ class Booster(Update[Binned]):
         """By the rounds that are kept."""
         if self.rounds.n_kept == len(self.rounds.parts):
             return self.score(sequences)
-        running = self.scoring.start(sequences)
-        running.add(self.rounds.kept_forest(), running)
+        running, forest = self.scoring.start(sequences), self.rounds.kept_forest()
+        self.scoring.complete(sequences, forest)
+        running.add(forest, running)
         return running.runs(self.iterate.arcs(self.rounds.kept_weights))
 
     def score_training(self) -> Iterator[Scores]:
@@ -159,7 +167,8 @@ class Booster(Update[Binned]):
 
     def pack(self) -> State:
         """The rounds so far, and what the next direction needs: all else follows from them."""
-        return self.rounds.pack() | self.direction.pack()
+        queries = None if self.growth is None else self.growth.features()
+        return self.rounds.pack() | self.direction.pack() | pack_queries(queries)
 
     def _mean_loss(self) -> float:
         """What the last round had to lower, as a mean over the training positions."""
@@ -185,7 +194,7 @@ class Booster(Update[Binned]):
         slopes = iterate.derive()
         self.trees.start_growing(number)
         step = self._pattern_step(slopes)
-        trees = self.trees.grow(number)
+        trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals are slopes now
             return None
@@ -203,6 +212,14 @@ class Booster(Update[Binned]):
         if size is None and not may_improve:
             return None
         return direction.part(size or 0.0)
+
+    def _grow(self, number: int) -> Forest:
+        """The trees of a round; again, where more can be asked below their splits."""
+        trees = self.trees.grow(number)
+        while self.growth is not None and (data := self.growth.extend(trees)) is not None:
+            self.trees.learner.data = data
+            trees = self.trees.grow(number)
+        return trees
 
     def _pattern_step(self, slopes: PatternSlopes) -> NDArray[np.float64]:
         """How far to move the weights of label patterns, (P,)."""

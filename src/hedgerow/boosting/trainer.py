@@ -14,6 +14,7 @@ from hedgerow import _core
 from hedgerow.boosting.booster import Booster
 from hedgerow.boosting.column_rules import read_column_rules
 from hedgerow.boosting.context_training import train_trees
+from hedgerow.boosting.query_growth import QueryGrowth
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
@@ -26,8 +27,12 @@ from hedgerow.model import Model
 from hedgerow.objectives import Likelihood, TrainingObjective
 from hedgerow.potentials import BaseModel, NodeTrees
 from hedgerow.potentials.scoring import sum_arcs
+from hedgerow.relational import RelationalFeatures
+from hedgerow.relational.facts import Facts
+from hedgerow.relational.queries_state import unpack_queries
+from hedgerow.relational.refiner import Refiner
 from hedgerow.sequences import Sequences
-from hedgerow.state import State
+from hedgerow.state import State, expecting, require
 from hedgerow.threads import count_threads
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.state import TrainingState
@@ -75,6 +80,10 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def learn(self, labelled: Labelled) -> TrainingSet:
         """Label patterns, and the bins of columns unless a model has them already."""
+        self.refiner = self._find_refiner(labelled)
+        if self.refiner is not None:  # which adds names of its own
+            index = _core.StringIndex.from_arrays(*labelled.index.to_arrays())
+            labelled = replace(labelled, index=index)
         self.sequences = labelled.sequences
         self.objective = self.objective.for_labels(labelled.labels)
         self.schedule = self._plan()
@@ -89,6 +98,8 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             )
         else:
             self.columns = self.trees.columns
+            if self.columns.index is not None:
+                self.columns = replace(self.columns, index=labelled.index)
             check_same_missing(self.crf.missing, self.columns.missing)
         if asks_labels and self.extends is None:
             self.columns = add_labels(self.columns, self.data)
@@ -108,7 +119,18 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             sum_arcs(given, trellis),
             self.settings.n_threads,
             have_directions=self.settings.have_directions,
+            refiner=self.refiner,
         )
+
+    def _find_refiner(self, labelled: Labelled) -> Refiner | None:
+        """What refines queries that trees split on; None if there is nothing to refine."""
+        crf, queries, facts = self.crf, labelled.queries, labelled.sequences.facts
+        if queries is None or not isinstance(facts, Facts) or crf.max_literals <= queries.depth:
+            return None
+        if not any(query.shape.types for query in queries.listed()):
+            return None
+        check_refinable(crf)
+        return Refiner(queries, facts, int(crf.max_literals))
 
     def learnt_from(self) -> tuple[Any, ...]:
         """X."""
@@ -135,11 +157,28 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     def resume(self, state: State) -> Booster:
         """After the rounds of a checkpoint."""
         n_labels, n_patterns = self.data.targets.n_labels, len(self.data.grammar.patterns)
+        if self.refiner is not None:
+            self._restore_queries(unpack_queries(state))
         have_directions = self.settings.have_directions
         rounds = Rounds.unpack(
             state, n_labels, n_patterns, self.columns, have_directions=have_directions
         )
         return self._boost(rounds, state)
+
+    def _restore_queries(self, queries: RelationalFeatures | None) -> None:
+        """Take the queries of a checkpoint, those that were refined included."""
+        assert self.refiner is not None
+        require(queries is not None, "its queries")
+        assert queries is not None
+        n_known = len(self.refiner.queries)
+        with expecting("its queries"):
+            self.refiner = self.scoring.refiner = self.refiner.with_queries(queries)
+        self.scoring.add_queries(list(self.refiner.queries)[n_known:])
+        self.columns = self.scoring.columns
+
+    def queries(self, update: Booster) -> RelationalFeatures | None:
+        """All that trees have refined."""
+        return self.data.queries if self.refiner is None else self.refiner.features()
 
     def renew(self, seed: int, share: float) -> BoostingTrainer:
         """With as many rounds as there will be in all, those of `init` included, and few bins."""
@@ -158,7 +197,11 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     def _boost(self, rounds: Rounds, state: State | None = None) -> Booster:
         sampling = replace(self.settings.sampling, seed=rounds.seed)
         settings, binned = replace(self.settings, sampling=sampling), self.prepare(self.sequences)
+        self.scoring.complete(binned)
         del self.sequences  # trees need the bins alone
+        growth = None
+        if self.refiner is not None:
+            growth = QueryGrowth(self.refiner, self.scoring, binned, self._lay_out, self.settings)
         return Booster(
             self.scoring,
             binned,
@@ -169,17 +212,21 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             rounds,
             self.n_before + self.n_steps,
             state,
+            growth,
         )
 
     def _train_trees(
         self, settings: Settings, binned: Binned, bound: PatternBound, scores: RunningScores
     ) -> TreeTraining[Any, Any]:
-        """What trains trees, from bins at the places that features are looked at."""
+        """What trains trees."""
+        binned.laid_out = data = self._lay_out(binned.bins)
+        return train_trees(self.data, settings, bound, scores, data)
+
+    def _lay_out(self, bins: _core.Bins) -> _core.TreeData:
+        """Bins as trees are grown from, at the places that features are looked at."""
         before, after = read_window(self.crf.window)
         ancestors = int(self.crf.ancestors)
-        data = _core.TreeData(binned.bins, before, after, ancestors, settings.n_threads)
-        binned.laid_out = data
-        return train_trees(self.data, settings, bound, scores, data)
+        return _core.TreeData(bins, before, after, ancestors, self.settings.n_threads)
 
     def _read_settings(self) -> Settings:
         crf, data = self.crf, self.data
@@ -228,6 +275,23 @@ def check_same_missing(method: MissingMethod, of_init: MissingMethod) -> None:
             f"missing is {method!r}, but the trees of init, which stay, were trained with "
             f"missing={of_init!r}; pass missing={of_init!r}, or fit without init"
         )
+
+
+def check_refinable(crf: TreeParameters) -> None:
+    """Raise ValueError for a parameter that is about columns which are known from the start."""
+    refused = {
+        "transitions": crf.transitions == "trees",
+        "monotone_constraints": crf.monotone_constraints is not None,
+        "interaction_constraints": crf.interaction_constraints is not None,
+        "missing": crf.missing in ("impute", "indicator"),
+    }
+    for name, is_set in refused.items():
+        if is_set:
+            raise ValueError(
+                f"{name} is {getattr(crf, name)!r}, which does not go together with trees that "
+                "refine queries, since these get new columns while they grow; set max_literals=1, "
+                f"so that queries stay as they are found, or leave {name} out"
+            )
 
 
 def add_labels(columns: Columns, data: TrainingSet) -> Columns:

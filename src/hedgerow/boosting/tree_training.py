@@ -19,7 +19,7 @@ from hedgerow.objectives import Measured, Slopes, Targets, TrainingObjective
 from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
-from hedgerow.trees.learner import TreeLearner
+from hedgerow.trees.learner import Learner, TreeLearner
 from hedgerow.trellis import Mixing, Scores
 
 __all__ = ["Along", "Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
@@ -93,6 +93,8 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
 
     learns_as_it_measures: ClassVar[bool] = False
     """Whether `measure` finds what trees learn from, which takes time of its own."""
+    learner: Learner
+    """What grows the trees."""
 
     def __init__(
         self, training: TrainingSet, settings: Settings, bound: PatternBound, scores: AnyScores
@@ -199,7 +201,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         data: _core.TreeData,
     ) -> None:
         super().__init__(training, settings, bound, scores)
-        self.learner = TreeLearner(
+        self.learner: TreeLearner = TreeLearner(
             data,
             settings.growth_rules,
             settings.sampling,

@@ -17,6 +17,8 @@ def describe_features(recipe: Recipe) -> str:
     """What a model learns from, in a line."""
     if recipe.format == "crfsuite":
         return "features: the attributes of the file"
+    if recipe.format == "facts":
+        return "features: queries about the facts"
     names = [recipe.columns[number] for number in recipe.features]
     if recipe.template is not None:
         n_lines = sum(1 for line in recipe.template if line and not line.startswith("#"))

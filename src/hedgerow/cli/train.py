@@ -29,6 +29,7 @@ from hedgerow.counting import count_of
 if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
     from hedgerow.files import Batch, Recipe
+    from hedgerow.relational import RelationalFeatures
 
 SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
@@ -37,8 +38,10 @@ Train a model on a labelled file.
 The format is recognised by the file's name and first lines: CoNLL columns (a
 blank line between sequences, the label last), tables in CSV, Parquet, Feather
 or JSON lines (--group names the column that tells sequences apart), CRFsuite
-attributes; .gz of any, and - for standard input. The model remembers how its
-file was read, so that tag and eval read others in the same way.
+attributes; .gz of any, and - for standard input. A schema in JSON says which
+tables hold facts and how queries about them are made: hedgerow queries --help.
+The model remembers how its file was read, so that tag and eval read others in
+the same way.
 """
 EXAMPLES = """\
   hedgerow train train.txt -m chunks.hedgerow --dev dev.txt --constraints BIO
@@ -48,11 +51,13 @@ EXAMPLES = """\
       --dev other.parquet --window 2 --early-stopping 20
   hedgerow train en.conllu -m relations.hedgerow --label DEPREL --heads \\
       --features FORM,UPOS
+  hedgerow train sessions.json -m sessions.hedgerow --model trees
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
 """
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
     "base": "a model to train on top of is asked for by --base",
+    "queries": "how queries about facts are made is said by the schema of the tables",
     "callbacks": "callbacks are functions, which only Python code can pass",
     "group_column": "the column of a table that tells sequences apart is named by --group",
     "parents_column": "the column of heads is named by --heads",
@@ -179,7 +184,7 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
         "--format",
-        choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"),
+        choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"),
         help="what the file holds, if its name and first lines do not show it",
     )
     add(
@@ -264,7 +269,8 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     """An estimator with the parameters that were asked for, not yet trained."""
     from hedgerow import LinearCRF, TreeCRF
 
-    kind = options.model or ("trees" if recipe.is_table else "linear")
+    is_facts = recipe.format == "facts"
+    kind = options.model or ("trees" if recipe.is_table or is_facts else "linear")
     estimator = TreeCRF if kind == "trees" else LinearCRF
     if kind == "linear" and options.window is not None:
         raise CommandError(
@@ -287,6 +293,8 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     from_template = recipe.parameters()
     if options.base is not None:
         from_template = {"base": LinearCRF(**from_template)}
+    if is_facts:
+        from_template["queries"] = read_queries(options.train)
     if not set(from_template) <= set(estimator().get_params()):
         raise CommandError(
             f"{options.template}: lines such as B01:%x[0,0] need --model linear or --base linear; "
@@ -333,6 +341,15 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     own = {name: value for name, value in parameters.items() if name not in of_base}
     with telling("--set: "):
         return estimator(**(verbose | from_template | own)).set_params(**of_base)
+
+
+def read_queries(path: str) -> RelationalFeatures:
+    """How queries are made, as a schema says it."""
+    from hedgerow.files.facts import query_parameters, read_schema
+    from hedgerow.relational import RelationalFeatures
+
+    with telling():
+        return RelationalFeatures(**query_parameters(read_schema(path, Path(path).read_bytes())))
 
 
 def fit(

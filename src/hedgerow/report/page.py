@@ -147,7 +147,8 @@ def _describe(
         reading = read_data(model, raw, decode)
         data |= _describe_reading(reading)
         names = _name_sequences(model, raw.X, raw.groups, reading)
-        features = read_features(raw.X, raw.groups, reading.sequences)
+        X = model.model_.find_attributes(raw.X)
+        features = read_features(X, raw.groups, reading.sequences)
         data["browser"], more = pack_browser(reading, features, names, notes)
         blobs += more
     return data, blobs

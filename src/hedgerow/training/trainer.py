@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from hedgerow.model import Model
 from hedgerow.objectives import TrainingObjective
+from hedgerow.relational import RelationalFeatures
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.training.labelled import Labelled
@@ -43,6 +44,8 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
         Figures of the steps of that model.
     free : tuple of str
         Parameters that may change when a training is resumed: they do not touch earlier steps.
+    data : TrainingSet
+        What `learn` returned.
     """
 
     objective: TrainingObjective
@@ -51,6 +54,7 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
     extends: Model | None = None
     history: Mapping[str, list[float]]
     free: tuple[str, ...]
+    data: TrainingSet
 
     @abstractmethod
     def learn(self, labelled: Labelled) -> TrainingSet:
@@ -82,6 +86,10 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
     @abstractmethod
     def attributes(self, update: AnyUpdate, state: TrainingState) -> dict[str, Any]:
         """Attributes that only estimators of this kind have after training."""
+
+    def queries(self, update: AnyUpdate) -> RelationalFeatures | None:
+        """What finds the attributes of the model, if X holds facts."""
+        return self.data.queries
 
     def explain_end(self, update: AnyUpdate) -> str | None:
         """A message if training did not come to a good end."""

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core
@@ -24,6 +25,7 @@ from hedgerow.model import Model
 from hedgerow.potentials import GivenScores, Potential
 from hedgerow.progress import Progress
 from hedgerow.raw_data import RawData
+from hedgerow.relational import Atoms, RelationalFeatures
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
@@ -54,6 +56,7 @@ class Trainable(LabelParameters, StoppingParameters, Protocol):
     n_jobs: int | None
     random_state: Any
     ancestors: int
+    queries: RelationalFeatures | None
     model_: Model
 
     def to_state(self) -> State:
@@ -127,6 +130,7 @@ class Training(Generic[Form, AnyUpdate]):
             (*data.given, *update.potentials()),
             decode,
             None if base is None else base.model_,
+            trainer.queries(update),
         )
         if (message := trainer.explain_end(update)) is not None:
             warn_user(message, ConvergenceWarning)
@@ -148,13 +152,10 @@ class Training(Generic[Form, AnyUpdate]):
             raw = raw.repeatable()
         if extended is None:
             index = _core.StringIndex()
-            given = GivenParents(raw.parents, crf.parents_column, crf.parents_format)
-            sequences = encode(
-                raw.X, raw.groups, index, group_column=crf.group_column, parents=given
-            )
+            sequences, queries = self._encode(raw, index)
             self._check_values(sequences)
         else:
-            index, labels = extended.index, extended.labels
+            index, labels, queries = extended.index, extended.labels, extended.queries
             sequences = self._encode_alike(raw, extended)
         _check_ancestors(crf, sequences)
         if self.base is not None and self.base.labels is not None:
@@ -172,7 +173,20 @@ class Training(Generic[Form, AnyUpdate]):
             objective=self.trainer.objective,
             labels=labels,
         )
+        labelled = replace(labelled, queries=queries)
         return labelled if self.base is None else self.base.read(raw, labelled)
+
+    def _encode(
+        self, raw: RawData, index: _core.StringIndex
+    ) -> tuple[Sequences, RelationalFeatures | None]:
+        """Encode X; of facts, with the queries that are found in them."""
+        crf, X, facts, queries = self.crf, raw.X, None, None
+        if crf.queries is not None or Atoms.are_in(X):
+            queries = RelationalFeatures() if crf.queries is None else clone(crf.queries)
+            X, facts = queries.learn(X)
+        given = GivenParents(raw.parents, crf.parents_column, crf.parents_format)
+        sequences = encode(X, raw.groups, index, group_column=crf.group_column, parents=given)
+        return replace(sequences, facts=facts), queries
 
     def divide(self, labelled: Labelled) -> tuple[Labelled, Labelled | None]:
         """What to learn from, and what is held out."""
@@ -278,9 +292,11 @@ class Training(Generic[Form, AnyUpdate]):
 
     def _encode_alike(self, raw: RawData, known: TrainingSet | Model) -> Sequences:
         """Encode X and check it against what the model is being fitted on."""
-        crf = self.crf
+        crf, X, facts = self.crf, raw.X, None
+        if known.queries is not None:
+            X, facts = known.queries.read(X)
         sequences = encode_alike(
-            raw.X,
+            X,
             raw.groups,
             known.schema,
             known.index,
@@ -289,7 +305,7 @@ class Training(Generic[Form, AnyUpdate]):
             name=type(crf).__name__,
         )
         self._check_values(sequences)
-        return sequences
+        return replace(sequences, facts=facts)
 
     def _check_base_scores(self, raw: RawData, potentials: Sequence[Potential]) -> None:
         """Raise ValueError unless they are given if, and only if, the potentials add them."""
