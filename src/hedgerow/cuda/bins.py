@@ -120,8 +120,8 @@ class DeviceBins:
         )  # fmt: skip
 
 
-def pack_nodes(forest: Forest) -> NDArray[np.void]:
-    """All nodes of a forest."""
+def pack_nodes(forest: Forest) -> NDArray[np.uint8]:
+    """All nodes of a forest, (number of nodes, 64), see `NODE`."""
     nodes = np.zeros(len(forest.columns), NODE)
     for name, array in (
         ("column", forest.columns),
@@ -139,7 +139,7 @@ def pack_nodes(forest: Forest) -> NDArray[np.void]:
     ways[has_set] |= BY_SET
     nodes["ways"] = ways
     nodes["set"][has_set] = forest.left_sets.view("<u4").reshape(-1, 8)[forest.sets[has_set]]
-    return nodes
+    return nodes.view(np.uint8).reshape(-1, NODE.itemsize)
 
 
 def fill_absent(columns: Columns, binned: Binned) -> NDArray[np.uint8]:

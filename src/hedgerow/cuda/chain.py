@@ -225,15 +225,16 @@ class DeviceChain:
         rows = self.device.upload(self.layout.rows[positions])
         lengths = np.diff(self.layout.offsets)[lost]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        part = Scores(self.device.download(scores[rows]), arcs, offsets, Chain(self.n_labels))
+        nodes = self.device.download(self.device.take(scores, rows))
+        part = Scores(nodes, arcs, offsets, Chain(self.n_labels))
         weights = None if self.weights is None else self.weights[lost]
         codes = None if self.codes is None else self.codes[positions]
         found = forward_backward(part, labels=codes, weights=weights)
         assert found.arc_sums is not None
         mixing = part.trellis.mixing(part, found.arc_sums, weights, 1)
         assert mixing.arc_curvatures is not None
-        self.marginals[rows] = self.device.upload(found.marginals)
-        self.gammas[rows] = self.device.upload(mixing.nodes)
+        for array, values in ((self.marginals, found.marginals), (self.gammas, mixing.nodes)):
+            self.device.put(array, rows, self.device.upload(values))
         losses = found.log_z if found.log_likelihoods is None else -found.log_likelihoods
         return Expected(
             expected.loss + float((losses if weights is None else losses * weights).sum()),
