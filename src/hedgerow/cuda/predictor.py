@@ -109,6 +109,5 @@ def suits(model: Model) -> bool:
 
 
 def _can_read(inputs: Inputs) -> bool:
-    """Whether these are chains without known labels, and not empty."""
-    sequences = inputs.sequences
-    return inputs.known is None and sequences.parents is None and sequences.n_positions > 0
+    """Whether these are chains without known labels."""
+    return inputs.known is None and inputs.sequences.parents is None
