@@ -58,6 +58,8 @@ def check_alike(cpu, gpu, X, tolerance=1e-5):
         {"order": 0},
         {"subsample": 0.7, "colsample_bytree": 0.5, "stratified": True},
         {"transition_step": "exact"},
+        {"objective": "expected_accuracy", "warm_rounds": 2},
+        {"objective": "f1", "warm_rounds": 1, "subsample": 0.7},
         {"learning_rate": 3.0, "max_step": None},
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -82,6 +84,12 @@ class DeviceBins:
         return max(
             1, min(-(-self.layout.n_rows // THREADS), BLOCKS * self.device.n_multiprocessors)
         )
+
+    def put(self, by_position: NDArray[Any]) -> DeviceArray:
+        """A copy of an array (N, ...) on the device, by row; 0 where rows are padding."""
+        by_row = np.zeros((self.layout.n_rows, *by_position.shape[1:]), by_position.dtype)
+        by_row[self.layout.rows] = by_position
+        return self.device.upload(by_row)
 
     def by_column(self) -> DeviceArray:
         """The same bins, (C, n_rows)."""
