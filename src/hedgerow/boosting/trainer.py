@@ -178,6 +178,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         before, after = read_window(self.crf.window)
         ancestors = int(self.crf.ancestors)
         data = _core.TreeData(binned.bins, before, after, ancestors, settings.n_threads)
+        binned.laid_out = data
         return train_trees(self.data, settings, bound, scores, data)
 
     def _read_settings(self) -> Settings:
