@@ -30,7 +30,7 @@ from hedgerow.labels import Grammar
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
-from hedgerow.predictor import check_fitted
+from hedgerow.predictor import Labeller, check_fitted
 from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count, require
@@ -220,8 +220,9 @@ class TreeCRF(Estimator):
         left to learn. None: 5, and 0 for a base that is fitted.
     device : {"cpu", "cuda"}, default "cpu"
         Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
-        ``hedgerow[cuda]``. Models are of the same kind. What a GPU cannot do is refused by name;
-        see the guide to training on a GPU.
+        ``hedgerow[cuda]``. Models are of the same kind, and predict labels and marginals on a GPU
+        where there is one. What cannot be trained on a GPU is refused by name; see the guide to
+        training on a GPU.
     <parameters of both estimators>
 
     Attributes
@@ -509,6 +510,14 @@ class TreeCRF(Estimator):
         if self.device == "cuda" and grammar.patterns.longest <= 2:
             return Chain(grammar.n_labels, grammar.pair_codes, grammar.constraints)
         return super().build_trellis(grammar)
+
+    @property
+    def _labeller(self) -> Labeller:
+        if self.device == "cuda":
+            from hedgerow.cuda.predictor import DeviceModel  # not before a GPU is asked for
+
+            return DeviceModel.find(self.model_)
+        return super()._labeller
 
     def _trainer(self, init: TreeCRF | None) -> BoostingTrainer:
         check_tree_parameters(self)

@@ -6,7 +6,7 @@ import pytest
 from hedgerow.cuda import layout as layouts
 from hedgerow.cuda.chain import DeviceChain
 from hedgerow.cuda.layout import Layout
-from hedgerow.trellis import Chain, Scores, forward_backward
+from hedgerow.trellis import Chain, Scores, forward_backward, tangent, viterbi
 
 
 def draw(rng, lengths, n_labels, scale=2.0):
@@ -87,3 +87,26 @@ def test_arcs_may_be_extreme_too(device):
     scores, codes, weights = draw(rng, [6, 5, 40], 3)
     scores.arcs[1, 2] = -1e5
     check(device, scores, codes, weights, tolerance=1e-11)
+
+
+@pytest.mark.parametrize("n_labels", [3, 33])
+def test_labels_and_tangents_are_those_of_the_core(device, n_labels, monkeypatch):
+    monkeypatch.setattr(layouts, "LONGEST", 20)
+    rng = np.random.default_rng(4)
+    scores, codes, _ = draw(rng, [5, 0, 40, 1, 9], n_labels)
+    scores.nodes[0, 1:] = -1e5  # one sequence is done again by the CPU
+    layout = Layout.plan(scores.offsets, n_labels)
+    chain = DeviceChain(device, layout, n_labels, codes)
+    by_row = put(device, layout, scores.nodes)
+    chain.measure(by_row, scores.arcs)
+    direction = rng.normal(size=scores.nodes.shape)
+    marginals = forward_backward(scores).marginals
+    expected = tangent(scores, marginals, direction)
+    found, sums = chain.tangent(by_row, scores.arcs, direction)
+    np.testing.assert_allclose(found, expected.marginals, atol=1e-12)
+    np.testing.assert_allclose(sums, expected.arc_sums, atol=1e-11)
+    chosen = device.download(chain.choose_labels())[layout.rows]
+    np.testing.assert_array_equal(chosen, marginals.argmax(axis=1))
+    best = chain.viterbi(by_row, scores.arcs)
+    np.testing.assert_array_equal(device.download(best)[layout.rows], viterbi(scores))
+    assert chain.count_right(best) == np.sum(viterbi(scores) == codes)

@@ -27,7 +27,7 @@ def _on_device(device, monkeypatch):
         ({"forbidden": [("a", "a")]}, {}, "constraints, allowed, forbidden, start_labels"),
         ({}, {"y": [["a", None, "c"], ["b", "a"]]}, "missing labels"),
         ({"class_weight": "balanced"}, {}, "weights of positions, or class_weight"),
-        ({"objective": "accuracy"}, {}, "objectives other than 'likelihood'"),
+        ({"objective": "softmax_margin"}, {}, "objective='softmax_margin'"),
         ({"missing": "impute"}, {}, "missing='impute'"),
         ({"curvature": "exact"}, {}, "curvature='exact'"),
         ({"line_search": True}, {}, "direction='conjugate' and line_search=True"),

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from hedgerow import Checkpoint, TreeCRF, load
-from hedgerow.cuda import cupy_device
+from hedgerow.cuda import cupy_device, predictor
 
 SMALL = {"max_depth": 4, "max_leaves": 8}
 
@@ -57,6 +58,8 @@ def check_alike(cpu, gpu, X, tolerance=1e-5):
         {"order": 0},
         {"subsample": 0.7, "colsample_bytree": 0.5, "stratified": True},
         {"transition_step": "exact"},
+        {"objective": "expected_accuracy", "warm_rounds": 2},
+        {"objective": "f1", "warm_rounds": 1, "subsample": 0.7},
         {"learning_rate": 3.0, "max_step": None},
     ],
 )
@@ -105,10 +108,15 @@ def test_training_goes_on_from_models_and_checkpoints(data, tmp_path):
 def test_a_model_is_saved_loaded_and_used_without_a_device(data, tmp_path, monkeypatch):
     _, gpu = pair(data, n_rounds=2)
     gpu.save(tmp_path / "model")
-    monkeypatch.setattr(cupy_device, "find_device", None)
+    mine = gpu.predict(data[0])
+
+    def find_none():
+        raise RuntimeError("there is no GPU")
+
+    monkeypatch.setattr(cupy_device, "find_device", find_none)
     loaded = load(tmp_path / "model")
-    for mine, theirs in zip(gpu.predict(data[0]), loaded.predict(data[0]), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    for expected, found in zip(mine, loaded.predict(data[0]), strict=True):
+        np.testing.assert_array_equal(found, expected)
     assert len(loaded.trees()["node"]) == len(gpu.trees()["node"])
 
 
@@ -117,6 +125,33 @@ def test_text_columns(data):
         pd.DataFrame(x, columns=list("abcd")).assign(t=list("uvwxy" * 5)[: len(x)]) for x in data[0]
     ]
     check_alike(*pair((X, data[1])), X)
+
+
+@pytest.mark.parametrize("decode", ["viterbi", "marginal"])
+def test_predictions_are_those_of_the_cpu(data, decode, monkeypatch):
+    X, y = data
+    cpu = TreeCRF(n_rounds=3, decode=decode, window=1, n_jobs=1).fit(X, y)
+    gpu = clone(cpu).set_params(device="cuda")
+    gpu.model_ = cpu.model_
+    monkeypatch.setattr(predictor, "BATCH", 50)  # in several runs
+    for mine, theirs in zip(gpu.predict(X), cpu.predict(X), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    marginals = np.concatenate(cpu.predict_marginals(X))
+    np.testing.assert_allclose(np.concatenate(gpu.predict_marginals(X)), marginals, atol=1e-12)
+    assert gpu.score(X, y) == cpu.score(X, y)
+    known = [np.full(len(x), None, object) for x in X]
+    known[0][0] = "high"
+    assert gpu.predict(X, known=known)[0][0] == "high"  # by the CPU
+
+
+def test_models_that_a_device_cannot_use_predict_on_the_cpu(data):
+    X, y = data
+    cpu = TreeCRF(n_rounds=2, order=2, decode="viterbi", n_jobs=1).fit(X, y)
+    gpu = clone(cpu).set_params(device="cuda")
+    gpu.model_ = cpu.model_
+    assert [labels.tolist() for labels in gpu.predict(X)] == [
+        labels.tolist() for labels in cpu.predict(X)
+    ]
 
 
 def test_extreme_base_scores(data):

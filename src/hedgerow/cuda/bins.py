@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,6 +85,12 @@ class DeviceBins:
             1, min(-(-self.layout.n_rows // THREADS), BLOCKS * self.device.n_multiprocessors)
         )
 
+    def put(self, by_position: NDArray[Any]) -> DeviceArray:
+        """A copy of an array (N, ...) on the device, by row; 0 where rows are padding."""
+        by_row = np.zeros((self.layout.n_rows, *by_position.shape[1:]), by_position.dtype)
+        by_row[self.layout.rows] = by_position
+        return self.device.upload(by_row)
+
     def by_column(self) -> DeviceArray:
         """The same bins, (C, n_rows)."""
         columns = self.device.empty((self.n_columns, self.layout.n_rows), np.uint8)
@@ -120,8 +128,8 @@ class DeviceBins:
         )  # fmt: skip
 
 
-def pack_nodes(forest: Forest) -> NDArray[np.void]:
-    """All nodes of a forest."""
+def pack_nodes(forest: Forest) -> NDArray[np.uint8]:
+    """All nodes of a forest, (number of nodes, 64), see `NODE`."""
     nodes = np.zeros(len(forest.columns), NODE)
     for name, array in (
         ("column", forest.columns),
@@ -139,7 +147,7 @@ def pack_nodes(forest: Forest) -> NDArray[np.void]:
     ways[has_set] |= BY_SET
     nodes["ways"] = ways
     nodes["set"][has_set] = forest.left_sets.view("<u4").reshape(-1, 8)[forest.sets[has_set]]
-    return nodes
+    return nodes.view(np.uint8).reshape(-1, NODE.itemsize)
 
 
 def fill_absent(columns: Columns, binned: Binned) -> NDArray[np.uint8]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.cuda.device import Device, DeviceArray
 from hedgerow.cuda.layout import FEW_LABELS, Layout
-from hedgerow.trellis import Chain, Scores, forward_backward
+from hedgerow.trellis import Chain, Scores, forward_backward, tangent
 
 __all__ = ["DeviceChain", "Expected"]
 
@@ -96,7 +96,9 @@ class DeviceChain:
         self._partial = device.empty((2 * n_arcs, n_sums), np.float64)
         self._found = device.empty(2 + 2 * n_arcs, np.float64)
         self._n_right = device.empty(1, np.uint64)
-        self._best = self._decoded = None  # of decoders, made when they are asked for
+        # Of decoders and tangents, made when they are asked for.
+        self._best = self._decoded = self._offsets = None
+        self._moves: list[DeviceArray] = []
         self._prepare_pieces()
 
     def _grid(self) -> tuple[int, int, int]:
@@ -180,14 +182,53 @@ class DeviceChain:
         device, layout, decoded = self.device, self.layout, self._decoded_labels()
         if self._best is None:
             self._best = device.empty((layout.n_rows, self.n_labels), np.uint8)
-            self._offsets, self._rows = device.upload(layout.offsets), device.upload(layout.rows)
         device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
         n_blocks = max(1, min(layout.n_sequences, WARPS * device.n_multiprocessors))
         self.kernels.launch(
-            "viterbi", n_blocks, 32, scores, self._arcs, self._offsets, self._rows,
-            layout.n_sequences, self._best, decoded,
+            "viterbi", n_blocks, 32, scores, self._arcs, *self._whole_sequences(), self._best,
+            decoded,
         )  # fmt: skip
         return decoded
+
+    def _whole_sequences(self) -> tuple[DeviceArray, DeviceArray, int]:
+        """Where sequences begin and end, rows of their positions, and how many there are."""
+        if self._offsets is None:
+            layout, upload = self.layout, self.device.upload
+            self._offsets, self._rows = upload(layout.offsets), upload(layout.rows)
+        return self._offsets, self._rows, self.layout.n_sequences
+
+    def tangent(
+        self, scores: DeviceArray, arcs: NDArray[np.float64], direction: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How marginals, (N, K), and expected label pairs, (K, K), change along a direction.
+
+        The scores are those that were measured last, the direction (N, K) is one of them.
+        """
+        device, rows, shape = self.device, self.layout.rows, self.marginals.shape
+        n_blocks = max(1, min(self.layout.n_sequences, WARPS * device.n_multiprocessors))
+        if not self._moves:
+            self._moves = [device.empty(shape, np.float64) for _ in range(4)]
+            self._pair_moves = device.empty((n_blocks, *arcs.shape), np.float64)
+        along, alphas, moves, tangents = self._moves
+        by_row = np.zeros(shape)
+        by_row[rows] = direction
+        device.write(by_row, along)
+        device.clear(self._pair_moves)
+        self.kernels.launch(
+            "find_tangents", n_blocks, 32, scores, self._factors, *self._whole_sequences(), along,
+            self._lost, alphas, moves, tangents, self._pair_moves,
+        )  # fmt: skip
+        found = device.download(tangents)[rows]
+        sums: NDArray[np.float64] = device.download(self._pair_moves).sum(axis=0)
+        lost = np.flatnonzero(device.download(self._lost))
+        if len(lost):
+            part, positions = self._part(lost, scores, arcs)
+            marginals = device.download(self.marginals)[rows[positions]]
+            of_part = tangent(part, marginals, direction[positions])
+            assert of_part.arc_sums is not None
+            found[positions] = of_part.marginals
+            sums += of_part.arc_sums
+        return found, sums
 
     def choose_labels(self) -> DeviceArray:
         """The most probable label of each position, by the marginals, likewise."""
@@ -221,22 +262,30 @@ class DeviceChain:
     ) -> Expected:
         """Do sequences whose numbers are out of range once more, on the CPU, in log space."""
         lost = np.flatnonzero(self.device.download(self._lost))
-        positions = self.layout.positions_of(lost)
+        part, positions = self._part(lost, scores, arcs)
         rows = self.device.upload(self.layout.rows[positions])
-        lengths = np.diff(self.layout.offsets)[lost]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        part = Scores(self.device.download(scores[rows]), arcs, offsets, Chain(self.n_labels))
         weights = None if self.weights is None else self.weights[lost]
         codes = None if self.codes is None else self.codes[positions]
         found = forward_backward(part, labels=codes, weights=weights)
         assert found.arc_sums is not None
         mixing = part.trellis.mixing(part, found.arc_sums, weights, 1)
         assert mixing.arc_curvatures is not None
-        self.marginals[rows] = self.device.upload(found.marginals)
-        self.gammas[rows] = self.device.upload(mixing.nodes)
+        for array, values in ((self.marginals, found.marginals), (self.gammas, mixing.nodes)):
+            self.device.put(array, rows, self.device.upload(values))
         losses = found.log_z if found.log_likelihoods is None else -found.log_likelihoods
         return Expected(
             expected.loss + float((losses if weights is None else losses * weights).sum()),
             expected.arc_sums + found.arc_sums,
             expected.arc_curvatures + mixing.arc_curvatures,
         )
+
+    def _part(
+        self, sequences: NDArray[np.int64], scores: DeviceArray, arcs: NDArray[np.float64]
+    ) -> tuple[Scores, NDArray[np.int64]]:
+        """Scores of some sequences, on the CPU, and their positions."""
+        positions = self.layout.positions_of(sequences)
+        rows = self.device.upload(self.layout.rows[positions])
+        lengths = np.diff(self.layout.offsets)[sequences]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        nodes = self.device.download(self.device.take(scores, rows))
+        return Scores(nodes, arcs, offsets, Chain(self.n_labels)), positions

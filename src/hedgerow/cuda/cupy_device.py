@@ -59,8 +59,6 @@ class CupyKernels(Kernels):
         function = self._functions.get(name)
         if function is None:
             function = self._functions[name] = self.module.get_function(name)
-        if shared_bytes > function.max_dynamic_shared_size_bytes:
-            function.max_dynamic_shared_size_bytes = shared_bytes
         with self.device.stream:
             function(
                 grid if isinstance(grid, tuple) else (grid,),
@@ -88,7 +86,7 @@ class CupyDevice(Device):
         self.stream = cupy.cuda.Stream(non_blocking=True)
         attributes = cupy.cuda.Device().attributes
         self.n_multiprocessors = int(attributes["MultiProcessorCount"])
-        self.shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
+        self.shared_bytes = int(attributes["MaxSharedMemoryPerBlock"])
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> DeviceArray:
         """From CuPy's pool of memory."""
@@ -102,13 +100,23 @@ class CupyDevice(Device):
 
     def write(self, array: NDArray[Any], out: DeviceArray) -> None:
         """As soon as the GPU gets there."""
-        out[: len(array)].set(array, stream=self.stream)
+        out.set(array, stream=self.stream)
 
     def download(self, array: DeviceArray) -> NDArray[Any]:
         """Wait for the GPU, and copy."""
         with self.stream:
             found: NDArray[Any] = array.get(stream=self.stream)
         return found
+
+    def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:
+        """By CuPy."""
+        with self.stream:
+            return array[rows]
+
+    def put(self, array: DeviceArray, rows: DeviceArray, values: DeviceArray) -> None:
+        """By CuPy."""
+        with self.stream:
+            array[rows] = values
 
     def free_bytes(self) -> int:
         """What the GPU has, and what CuPy holds of it but does not use."""

@@ -69,6 +69,14 @@ class Device(ABC):
         """Copy an array from the device, once it has done all that it was asked for."""
 
     @abstractmethod
+    def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:
+        """Some rows of an array."""
+
+    @abstractmethod
+    def put(self, array: DeviceArray, rows: DeviceArray, values: DeviceArray) -> None:
+        """Overwrite some rows of an array."""
+
+    @abstractmethod
     def free_bytes(self) -> int:
         """Memory that is not in use."""
 

@@ -187,7 +187,7 @@ class DeviceLearner:
         self._n_examples, self._n_nodes, self._n_chosen = (
             empty(n_outputs, np.int32) for _ in range(3)
         )
-        self.nodes = device.zeros((n_outputs, self.max_nodes), NODE)
+        self.nodes = device.zeros((n_outputs, self.max_nodes, NODE.itemsize), np.uint8)
         self._open = device.zeros((n_nodes, OPEN_NODE), np.uint8)
         self._numbers = empty(n_nodes, np.int32)
         self._chosen = device.zeros(n_chosen, np.int32)
@@ -245,8 +245,7 @@ class DeviceLearner:
     def collect(self) -> Forest:
         """The trees that were launched last."""
         nodes = self.device.download(self.nodes)
-        by_tree = nodes.view(np.uint8).reshape(self.n_outputs, self.max_nodes, NODE.itemsize)
-        self._grown = _core.read_device_forest(by_tree, self.best_first)
+        self._grown = _core.read_device_forest(nodes, self.best_first)
         return self._grown
 
     def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:

@@ -41,9 +41,7 @@ class DeviceScores(RunningScores):
     @classmethod
     def put(cls, scores: Scores, bins: DeviceBins) -> DeviceScores:
         """Copy scores to the device of the bins."""
-        by_row = np.zeros((bins.layout.n_rows, scores.n_labels))
-        by_row[bins.layout.rows] = scores.nodes
-        return cls(scores, bins, bins.device.upload(by_row))
+        return cls(scores, bins, bins.put(scores.nodes))
 
     @property
     def nodes(self) -> NDArray[np.float64]:  # type: ignore[override]

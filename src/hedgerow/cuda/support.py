@@ -7,7 +7,7 @@ from hedgerow.counting import count_of
 from hedgerow.cuda.device import Device
 from hedgerow.cuda.layout import Layout
 from hedgerow.cuda.learner import OPEN_NODE, Tiles, count_nodes
-from hedgerow.objectives import Likelihood, TrainingObjective
+from hedgerow.objectives import Likelihood, OfMarginals, TrainingObjective
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.columns import Columns
 from hedgerow.trellis import Chain
@@ -34,7 +34,7 @@ def check_supported(
         "parents, which make tree-shaped graphs": targets.parents is not None,
         "missing labels": targets.partial is not None,
         "weights of positions, or class_weight": targets.position_weights is not None,
-        "objectives other than 'likelihood'": not isinstance(objective, Likelihood),
+        "objective='softmax_margin'": not isinstance(objective, (Likelihood, OfMarginals)),
         "base models that score label pairs": any(each.has_edges for each in data.given),
         f"missing={crf.missing!r}": crf.missing != "learned",
         f"curvature={crf.curvature!r}": crf.curvature != "mixing",

@@ -6,3 +6,4 @@
 #include "trellis_many.cuh"
 #endif
 #include "decode.cuh"
+#include "tangent.cuh"
