@@ -150,11 +150,12 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     def _boost(self, rounds: Rounds, state: State | None = None) -> Booster:
         sampling = replace(self.settings.sampling, seed=rounds.seed)
         binned = self.prepare(self.sequences)
+        binned.laid_out = data = self._lay_out(binned.bins)
         del self.sequences  # trees need the bins alone
         return Booster(
             self.scoring,
             binned,
-            self._lay_out(binned.bins),
+            data,
             self.data,
             replace(self.settings, sampling=sampling),
             self.schedule,
