@@ -63,6 +63,7 @@ def read_file(
         _join([batch.known for batch in batches]),
         _only_if_needed(_join([batch.weights for batch in batches])),
         _join([batch.parents for batch in batches]),
+        _join([batch.names for batch in batches]),
     )
 
 
