@@ -11,7 +11,7 @@ import hedgerow
 ROOT = Path(hedgerow.__file__).parent
 # Modules and packages from the bottom up. Those of one row do not know each other.
 LAYERS = """
-    counting graph notebook shared_parameters
+    comm counting graph notebook shared_parameters
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
     raw_data sequences state suggestions tables threads version
   / ancestors description encode lbfgs lock named_parameters pivot seen_groups

@@ -13,6 +13,7 @@ from hedgerow import _core
 from hedgerow.base_scores import check_base_scores_given, read_base_scores
 from hedgerow.base_sequences import check_no_base
 from hedgerow.checkpoint import Checkpoint, Identity, Record
+from hedgerow.comm import ALONE, Comm
 from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
 from hedgerow.encode import GivenParents, encode, encode_alike
@@ -80,6 +81,8 @@ class Training(Generic[Form, AnyUpdate]):
         Where to write the training state to.
     base : BaseTraining or None
         How the model that this one is trained on top of is found, if there is to be one.
+    comm : Comm
+        The workers that train it together.
     """
 
     crf: Trainable
@@ -89,9 +92,12 @@ class Training(Generic[Form, AnyUpdate]):
     init: Trainable | None = None
     checkpoint: Checkpoint | None = None
     base: BaseTraining | None = None
+    comm: Comm = ALONE
 
     def run(self, raw: RawData) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
+        if self.comm.size > 1:
+            raise NotImplementedError(f"comm has {self.comm.size} workers; expected 1")
         with _core.ThreadPool():
             return self.fit(self.read(raw))
 
