@@ -26,7 +26,7 @@ LAYERS = """
   / estimator
   / base_choice
   / linear_crf tree_crf
-  / loading plots report
+  / dask loading plots report
   / hedgerow
   / cli
   / __main__

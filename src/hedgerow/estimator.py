@@ -163,8 +163,8 @@ class Estimator(NamedParameters, Predictor, Trainable):
         raw = RawData(X, y, groups, parents, base_scores, X_base, sample_weight)
         return self._become(training.run(raw))
 
-    def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
-        """Read training data with labels that are known, as the base of another model."""
+    def read_labelled(self, raw: RawData, labels: Labels | None = None) -> Labelled:
+        """Read training data, with labels that are known if it is the base of another model."""
         return self._training().read(raw, labels)
 
     def fit_labelled(self: AnyEstimator, labelled: Labelled) -> AnyEstimator:
