@@ -62,9 +62,9 @@ def test_one_worker_alone_keeps_what_it_has():
 
 ROWS = np.zeros((2, 2))
 DIFFERENT = {
-    "the data of worker 0 are 2 columns, but those of worker 1 3 columns": np.zeros((2, 3)),
-    "but those of worker 1 dicts or attribute strings; all workers need": [[["a"]]],
-    "those of worker 1 have other columns than the data of worker 0: column 'x0' of": pd.DataFrame(
+    "the part of worker 0 has 2 columns, but that of worker 1 3 columns": np.zeros((2, 3)),
+    "but that of worker 1 dicts or attribute strings; all parts of the": [[["a"]]],
+    "that of worker 1 has other columns than the part of worker 0: column 'x0' of": pd.DataFrame(
         {"a": [1.0], "b": [2.0]}
     ),
 }
@@ -85,7 +85,7 @@ def test_columns_of_different_kinds_are_refused():
         X = pd.DataFrame({"a": [1.0], "b": ["x"] if comm.rank else [2.0]})
         agree_on_columns(encode(X), _core.StringIndex(), comm)
 
-    with pytest.raises(ValueError, match="column 'b' is numeric in the data of worker 0 but text"):
+    with pytest.raises(ValueError, match="column 'b' is numeric in the part of worker 0 but text"):
         ThreadComm.run(2, agree)
 
 

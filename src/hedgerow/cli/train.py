@@ -50,6 +50,8 @@ EXAMPLES = """\
       --features FORM,UPOS
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
 """
+# To read fewer rows takes too little time for a progress bar.
+MANY_ROWS = 1 << 20
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
     "base": "a model to train on top of is asked for by --base",
@@ -64,7 +66,13 @@ def add_command(commands: Commands) -> None:
     """Make the command known."""
     parser = begin_command(commands, "train", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
-    add("train", metavar="TRAIN", help="file to learn from; - is standard input")
+    add(
+        "train",
+        metavar="TRAIN",
+        nargs="+",
+        help="file to learn from; - is standard input. Several Parquet files are one data set, "
+        "which may be larger than memory",
+    )
     add("-m", "--model-file", metavar="MODEL", required=True, help="where the model goes")
     add(
         "--dev",
@@ -212,7 +220,7 @@ def run(options: argparse.Namespace) -> None:
     check_options(options)
     with telling():
         recipe = make_recipe(
-            options.train,
+            options.train[0],
             format=options.format,
             label=options.label,
             group=options.group,
@@ -222,10 +230,10 @@ def run(options: argparse.Namespace) -> None:
         )
     model = make_model(options, recipe)
     with telling():
-        data = read_file(options.train, recipe)
+        data = read_training_files(options, recipe)
         dev = {file: read_file(file, adapt_recipe(recipe, file)) for file in options.dev}
     if options.features is None:
-        warn_of_counters(data)
+        warn_of_counters(first_frame(data, recipe, options))
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
@@ -241,18 +249,49 @@ def run(options: argparse.Namespace) -> None:
 
 def check_options(options: argparse.Namespace) -> None:
     """See that options go together, before anything takes time."""
-    check_output(options.model_file, "model", [options.train, *options.dev, options.checkpoint])
+    check_output(options.model_file, "model", [*options.train, *options.dev, options.checkpoint])
     check_model_name(options.model_file, "a model")
     if options.checkpoint is not None:
-        check_output(options.checkpoint, "checkpoint", [options.train, *options.dev])
+        check_output(options.checkpoint, "checkpoint", [*options.train, *options.dev])
         check_model_name(options.checkpoint, "a checkpoint")
     elif options.every is not None:
         raise CommandError("--every says how often to write the file of --checkpoint; name one")
-    if [options.train, *options.dev, options.template].count("-") > 1:
+    if [*options.train, *options.dev, options.template].count("-") > 1:
         raise CommandError("only one of TRAIN, --dev and --template can be standard input")
-    for file in options.dev:
-        if options.dev.count(file) > 1:
-            raise CommandError(f"--dev {file} is given twice; give it once")
+    for option, files in (("", options.train), ("--dev ", options.dev)):
+        for file in files:
+            if files.count(file) > 1:
+                raise CommandError(f"{option}{file} is given twice; give it once")
+
+
+def first_frame(data: Batch, recipe: Recipe, options: argparse.Namespace) -> Any:
+    """Features to look at: all of them, of Parquet files those of the first rows."""
+    from hedgerow.encode.table_store import StoredTable
+    from hedgerow.files import stream_file
+
+    if isinstance(data.X, StoredTable):
+        return next(stream_file(options.train[0], recipe)).X
+    return data.X
+
+
+def read_training_files(options: argparse.Namespace, recipe: Recipe) -> Batch:
+    """All that is learnt from; Parquet files part by part, with a progress bar."""
+    from hedgerow.files import adapt_recipe, count_rows, read_file, read_parquet_files
+    from hedgerow.progress import Progress
+
+    files = options.train
+    formats = {file: adapt_recipe(recipe, file).format for file in files[1:]}
+    for file, format in ({files[0]: recipe.format} | formats).items():
+        if len(files) > 1 and (format != "parquet" or file == "-"):
+            raise CommandError(
+                f"{file} is no Parquet file; several files can be learnt from if all are"
+            )
+    if recipe.format != "parquet" or files == ["-"]:
+        return read_file(files[0], recipe)
+    n_rows = sum(map(count_rows, files))
+    verbose = 0 if options.quiet or n_rows < MANY_ROWS else 1
+    with Progress(n_rows, verbose, unit=" rows") as progress:
+        return read_parquet_files(files, recipe, lambda n: progress.update({}, n))
 
 
 def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
@@ -405,7 +444,9 @@ def summarise(
     from hedgerow.files import display_name
     from hedgerow.shown import best_step
 
-    size, file = Path(options.model_file).stat().st_size, display_name(options.train)
+    size, file = Path(options.model_file).stat().st_size, display_name(options.train[0])
+    if len(options.train) > 1:
+        file = count_of(len(options.train), "file")
     print(
         f"{file}: {count_of(data.n_sequences, 'sequence')}, "
         f"{count_of(data.n_positions, 'position')}, {count_of(len(model.classes_), 'label')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from hedgerow.sequences import Categorical, Schema, Sequences
 if TYPE_CHECKING:
     from hedgerow._core import StringIndex
 
-__all__ = ["agree_on_columns"]
+__all__ = ["agree_on_columns", "check_same_schema", "join_categories"]
 
 
 def agree_on_columns(
@@ -41,10 +42,10 @@ def agree_on_columns(
         return sequences, index
     schemas = comm.gather(sequences.schema)
     for rank, schema in enumerate(schemas):
-        _check_same(schemas[0], schema, rank)
+        check_same_schema(schemas[0], schema, "the part of worker 0", f"that of worker {rank}")
     gathered = comm.gather([replace(each, codes=each.codes[:0]) for each in sequences.categorical])
     columns = zip(sequences.categorical, zip(*gathered, strict=True), strict=True)
-    categorical = tuple(_join_categories(mine, all_of_it) for mine, all_of_it in columns)
+    categorical = tuple(join_categories(mine, all_of_it) for mine, all_of_it in columns)
     sequences = replace(sequences, categorical=categorical)
     if sequences.schema.kind != "items":
         return sequences, index
@@ -56,26 +57,25 @@ def agree_on_columns(
     return renumber_items(sequences, index, joined), joined
 
 
-def _check_same(first: Schema, other: Schema, rank: int) -> None:
-    """Raise ValueError unless another worker has the columns of the first."""
-    here, there = f"those of worker {rank}", "the data of worker 0"
+def check_same_schema(first: Schema, other: Schema, there: str, here: str) -> None:
+    """Raise ValueError unless data that are `here` have the columns of those that are `there`."""
     if first.kind != other.kind or first.n_features != other.n_features:
         raise ValueError(
-            f"{there} are {_describe(first)}, but {here} {_describe(other)}; all workers need data "
-            "of the same form"
+            f"{there} has {_describe(first)}, but {here} {_describe(other)}; all parts of the data "
+            "need the same form"
         )
     if first.names != other.names:
         names = first.column_names(), other.column_names()
         raise ValueError(
-            f"{here} have other columns than {there}: {first_difference(*names, there, here)}; "
-            "all partitions need the same columns in the same order"
+            f"{here} has other columns than {there}: {first_difference(*names, there, here)}; "
+            "all parts of the data need the same columns in the same order"
         )
     if first.numeric != other.numeric:
         number = int(np.not_equal(first.numeric, other.numeric).argmax())
         kinds = ["numeric" if schema.numeric[number] else "text" for schema in (first, other)]
         raise ValueError(
             f"{first.column(number)} is {kinds[0]} in {there} but {kinds[1]} in {here}; convert it "
-            "to one kind in all partitions"
+            "to one kind in all parts of the data"
         )
 
 
@@ -84,8 +84,8 @@ def _describe(schema: Schema) -> str:
     return kind if schema.kind == "items" else f"{schema.n_features} columns"
 
 
-def _join_categories(mine: Categorical, everybodys: tuple[Categorical, ...]) -> Categorical:
-    """A text column with the categories that it has on all workers."""
+def join_categories(mine: Categorical, everybodys: Sequence[Categorical]) -> Categorical:
+    """Some rows of a text column, with the categories of all parts of it."""
     categories = sorted({name for each in everybodys for name in each.categories})
     places = np.searchsorted(np.array(categories, np.object_), mine.categories)
     numbers = np.append(places, -1).astype(np.int32)  # the last stands for missing
