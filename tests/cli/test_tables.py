@@ -328,7 +328,7 @@ def test_several_parquet_files_are_one_data_set(tmp_path, capsys, monkeypatch):
     write_table(table[50:], tmp_path / "b.parquet")
     settings = ["--group", "day", "--label", "state", "--set", "n_rounds=3"]
     alone = train(tmp_path / "all.parquet", tmp_path / "alone", *settings)
-    monkeypatch.setattr("hedgerow.cli.train.MANY_ROWS", 100)
+    monkeypatch.setattr("hedgerow.cli.training_files.MANY_ROWS", 100)
     both = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     capsys.readouterr()
     assert main(["train", *map(str, both), "-m", str(tmp_path / "model"), *settings]) == 0
@@ -343,7 +343,7 @@ def test_other_files_are_learnt_from_one_at_a_time(tmp_path, capsys):
         write_table(make_table(), tmp_path / name)
     a, b = tmp_path / "a.csv", tmp_path / "b.parquet"
     arguments = ["-m", tmp_path / "model", "--group", "day"]
-    message = "is no Parquet file; several files can be learnt from if all are"
+    message = "is no Parquet file; several files can be used if all files are"
     assert f"{a} {message}" in complaint(capsys, "train", a, b, *arguments)
     assert f"{a} {message}" in complaint(capsys, "train", b, a, *arguments)
     assert f"{b} is given twice" in complaint(capsys, "train", b, b, *arguments)

@@ -11,8 +11,9 @@ from hedgerow.dask.cluster import spread
 from hedgerow.dask.collections import shuffle_frame
 from hedgerow.dask.culprit import name_culprit
 from hedgerow.dask.group_check import check_groups_apart
-from hedgerow.dask.local_data import ColumnRoles, LocalData
+from hedgerow.dask.local_data import ColumnRoles, FileReader, TableReader
 from hedgerow.dask.partitions import ParquetRows, Part, find_files, is_parquet
+from hedgerow.files import make_recipe
 from reference.daily_tables import daily_table
 
 ROLES = ColumnRoles("day", "state", position="hour")
@@ -20,7 +21,7 @@ ROLES = ColumnRoles("day", "state", position="hour")
 
 def read(*frames, roles=ROLES):
     parts = [Part(f"partition {number}", frame) for number, frame in enumerate(frames)]
-    return LocalData.read(parts, roles)
+    return TableReader(roles).read(parts)
 
 
 def test_parts_are_spread_evenly_by_rows():
@@ -50,17 +51,18 @@ def test_paths_are_told_from_data():
 def test_rows_are_sorted_and_columns_that_are_no_features_taken_out(tmp_path):
     table = daily_table(6)
     shuffled = table.sample(frac=1, random_state=0)
-    raw = read(shuffled).raw()
     expected = table.sort_values(["day", "hour"])
-    assert raw.X.columns.tolist() == ["day", "heat", "noise", "weather"]
-    pd.testing.assert_series_equal(raw.y, expected["state"], check_index=False)
+    raw = read(shuffled).raw
+    assert raw.X.sequences.schema.names == ("heat", "noise", "weather")
+    assert raw.X.sequences.ids == [f"d{day}" for day in range(6)]
+    assert raw.y.tolist() == expected["state"].tolist()
     path = str(tmp_path / "all.parquet")
-    shuffled.to_parquet(path)
-    weighted = ColumnRoles("day", "state", "heat", "hour")
-    from_file = LocalData.read([Part(path, ParquetRows(path))], weighted).raw()
-    assert isinstance(from_file.X, pa.Table)
+    shuffled.to_parquet(path)  # with its index, which is no feature
+    weighted = ColumnRoles("day", "state", "heat", "hour", "noise")
+    from_file = TableReader(weighted).read([Part(path, ParquetRows(path))]).raw
     assert from_file.sample_weight.tolist() == expected["heat"].tolist()
-    assert from_file.X.column_names == ["day", "noise", "weather"]
+    assert from_file.parents.tolist() == expected["noise"].tolist()
+    assert from_file.X.sequences.schema.names == ("weather",)
 
 
 @pytest.mark.parametrize("to_frame", [lambda table: table, pa.Table.from_pandas])
@@ -70,9 +72,25 @@ def test_partitions_are_joined_whatever_their_dtypes(to_frame):
     first, second = table[table["day"] < "d3"].copy(), table[table["day"] >= "d3"].copy()
     first["weather"] = first["weather"].cat.remove_unused_categories()
     first["noise"] = first["noise"].round().astype(np.int64)
-    joined = read(to_frame(first), to_frame(second), to_frame(second[:0])).raw()
-    assert len(joined.X) == len(table)
-    assert len(read(first, second[:0]).parts) == 1
+    joined = read(to_frame(first), to_frame(second[:0]), to_frame(second))
+    assert joined.raw.X.sequences.n_positions == len(joined.raw.y) == len(table)
+    assert len(joined.portions) == 2
+
+
+def test_files_are_read_by_a_recipe(tmp_path):
+    table = daily_table(6)
+    paths = [str(tmp_path / name) for name in ("a.parquet", "b.parquet")]
+    table[table["day"] < "d3"].to_parquet(paths[0], index=False)
+    table[table["day"] >= "d3"].to_parquet(paths[1], index=False)
+    recipe = make_recipe(paths[0], label="state", group="day", features=["heat"], heads="hour")
+    data = FileReader(recipe).read([Part(path, ParquetRows(path)) for path in paths])
+    assert data.group_column == "day"
+    assert [portion.groups for portion in data.portions] == [["d0", "d1", "d2"], ["d3", "d4", "d5"]]
+    last = data.portions[1].raw(1, 2)
+    assert last.y == data.raw.y[4:5]
+    assert last.parents == data.raw.parents[4:5]
+    heat = table.loc[table["day"] == "d4", "heat"]
+    assert last.X.sequences.dense.ravel().tolist() == heat.tolist()
 
 
 def test_a_group_in_two_partitions_is_named():
@@ -88,7 +106,7 @@ def test_a_group_in_two_partitions_is_named():
 
     def check(comm):
         part = Part(f"partition {comm.rank}", table[torn] if comm.rank else table[~torn])
-        check_groups_apart(LocalData.read([part], ROLES), comm)
+        check_groups_apart(TableReader(ROLES).read([part]), comm)
 
     with pytest.raises(ValueError, match=message):
         ThreadComm.run(2, check)
@@ -120,8 +138,8 @@ def test_the_group_that_an_error_is_about_is_named():
     data = read(table[first], table[~first])
     crf = TreeCRF(group_column="day")
     with pytest.raises(ValueError, match="X has inf at row") as caught:
-        crf.read_labelled(data.raw())
-    error = name_culprit(caught.value, data, crf.read_labelled)
+        crf.read_labelled(data.raw)
+    error = name_culprit(caught.value, data.portions, crf.read_labelled)
     assert isinstance(error, ValueError)
     assert str(error).startswith("partition 1, group 'd5': X has inf at row 0, column 'heat';")
 
@@ -130,10 +148,10 @@ def test_an_error_that_is_about_no_single_group_stays_as_it_is():
     data = read(daily_table(3))
 
     def read_together(raw):
-        if len(raw.X) > len(data.parts[0].frame) / 2:
+        if len(raw.X) > 1:
             raise ValueError("too much")
 
-    error = name_culprit(ValueError("too much"), data, read_together)
+    error = name_culprit(ValueError("too much"), data.portions, read_together)
     assert str(error) == "partition 0: too much"
     elsewhere = ValueError("of another worker")
-    assert name_culprit(elsewhere, data, lambda raw: None) is elsewhere
+    assert name_culprit(elsewhere, data.portions, lambda raw: None) is elsewhere

@@ -24,6 +24,12 @@ from hedgerow.cli.options import (
 )
 from hedgerow.cli.outputs import check_model_name, check_output
 from hedgerow.cli.text import format_share, format_size
+from hedgerow.cli.training_files import (
+    TrainingFiles,
+    find_estimator,
+    name_training_files,
+    open_training_files,
+)
 from hedgerow.counting import count_of
 
 if TYPE_CHECKING:
@@ -49,9 +55,8 @@ EXAMPLES = """\
   hedgerow train en.conllu -m relations.hedgerow --label DEPREL --heads \\
       --features FORM,UPOS
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
+  hedgerow train data/*.parquet -m days.hedgerow --group day --workers 4
 """
-# To read fewer rows takes too little time for a progress bar.
-MANY_ROWS = 1 << 20
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
     "base": "a model to train on top of is asked for by --base",
@@ -96,6 +101,19 @@ def add_command(commands: Commands) -> None:
         help="keep the state of the training in this file; if it is there, go on from it",
     )
     add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
+    add(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="train on Parquet files with so many processes on this machine, each of which reads "
+        "some of them. Changes no result",
+    )
+    add(
+        "--cluster",
+        metavar="ADDRESS",
+        help="train on Parquet files with the workers of the Dask scheduler at this address, such "
+        "as tcp://10.0.0.1:8786, which see the files under the same paths. Changes no result",
+    )
 
 
 def add_model_options(group: argparse._ArgumentGroup) -> None:
@@ -230,10 +248,10 @@ def run(options: argparse.Namespace) -> None:
         )
     model = make_model(options, recipe)
     with telling():
-        data = read_training_files(options, recipe)
+        data = open_training_files(options, recipe)
         dev = {file: read_file(file, adapt_recipe(recipe, file)) for file in options.dev}
     if options.features is None:
-        warn_of_counters(first_frame(data, recipe, options))
+        warn_of_counters(data.features())
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
@@ -258,48 +276,22 @@ def check_options(options: argparse.Namespace) -> None:
         raise CommandError("--every says how often to write the file of --checkpoint; name one")
     if [*options.train, *options.dev, options.template].count("-") > 1:
         raise CommandError("only one of TRAIN, --dev and --template can be standard input")
+    if options.workers is not None and options.cluster is not None:
+        raise CommandError("--workers starts a cluster, and --cluster names one; give one of them")
+    if options.workers is not None and options.workers < 1:
+        raise CommandError(f"--workers is {options.workers}; expected at least 1")
     for option, files in (("", options.train), ("--dev ", options.dev)):
         for file in files:
             if files.count(file) > 1:
                 raise CommandError(f"{option}{file} is given twice; give it once")
 
 
-def first_frame(data: Batch, recipe: Recipe, options: argparse.Namespace) -> Any:
-    """Features to look at: all of them, of Parquet files those of the first rows."""
-    from hedgerow.encode.table_store import StoredTable
-    from hedgerow.files import stream_file
-
-    if isinstance(data.X, StoredTable):
-        return next(stream_file(options.train[0], recipe)).X
-    return data.X
-
-
-def read_training_files(options: argparse.Namespace, recipe: Recipe) -> Batch:
-    """All that is learnt from; Parquet files part by part, with a progress bar."""
-    from hedgerow.files import adapt_recipe, count_rows, read_file, read_parquet_files
-    from hedgerow.progress import Progress
-
-    files = options.train
-    formats = {file: adapt_recipe(recipe, file).format for file in files[1:]}
-    for file, format in ({files[0]: recipe.format} | formats).items():
-        if len(files) > 1 and (format != "parquet" or file == "-"):
-            raise CommandError(
-                f"{file} is no Parquet file; several files can be learnt from if all are"
-            )
-    if recipe.format != "parquet" or files == ["-"]:
-        return read_file(files[0], recipe)
-    n_rows = sum(map(count_rows, files))
-    verbose = 0 if options.quiet or n_rows < MANY_ROWS else 1
-    with Progress(n_rows, verbose, unit=" rows") as progress:
-        return read_parquet_files(files, recipe, lambda n: progress.update({}, n))
-
-
 def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     """An estimator with the parameters that were asked for, not yet trained."""
-    from hedgerow import LinearCRF, TreeCRF
+    from hedgerow import LinearCRF
 
     kind = options.model or ("trees" if recipe.is_table else "linear")
-    estimator = TreeCRF if kind == "trees" else LinearCRF
+    estimator = find_estimator("TreeCRF" if kind == "trees" else "LinearCRF", options)
     if kind == "linear" and options.window is not None:
         raise CommandError(
             "--window is for --model trees; a linear model sees neighbours through the attributes "
@@ -365,11 +357,12 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     of_base = {name: value for name, value in parameters.items() if name.startswith("base__")}
     own = {name: value for name, value in parameters.items() if name not in of_base}
     with telling("--set: "):
-        return estimator(**(verbose | from_template | own)).set_params(**of_base)
+        model: Estimator = estimator(**(verbose | from_template | own)).set_params(**of_base)
+        return model
 
 
 def fit(
-    model: Estimator, data: Batch, dev: Mapping[str, Batch], options: argparse.Namespace
+    model: Estimator, data: TrainingFiles, dev: Mapping[str, Batch], options: argparse.Namespace
 ) -> None:
     """Train the model, watching its score on the files `dev`, given by name."""
     from hedgerow.files import display_name
@@ -393,7 +386,7 @@ def fit(
     }
     try:
         with naming(places):
-            model.fit(data.X, data.y, sample_weight=data.weights, **data.graph, **extras)
+            data.fit(model, **extras)
     except (ValueError, TypeError) as error:
         message = str(error)
         for place, file in places.items():
@@ -434,7 +427,7 @@ def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
 
 def summarise(
     model: Any,
-    data: Batch,
+    data: TrainingFiles,
     dev: Mapping[str, Batch],
     recipe: Recipe,
     options: argparse.Namespace,
@@ -444,13 +437,8 @@ def summarise(
     from hedgerow.files import display_name
     from hedgerow.shown import best_step
 
-    size, file = Path(options.model_file).stat().st_size, display_name(options.train[0])
-    if len(options.train) > 1:
-        file = count_of(len(options.train), "file")
-    print(
-        f"{file}: {count_of(data.n_sequences, 'sequence')}, "
-        f"{count_of(data.n_positions, 'position')}, {count_of(len(model.classes_), 'label')}"
-    )
+    size, file = Path(options.model_file).stat().st_size, name_training_files(options.train)
+    print(f"{file}: {data.describe()}, {count_of(len(model.classes_), 'label')}")
     print(describe_features(recipe))
     print(f"{type(model).__name__}: {describe_training(model)}")
     if hasattr(model, "base_"):

@@ -9,6 +9,7 @@ from distributed import Client, futures_of, wait
 from hedgerow.dask.cluster import Plan, spread
 from hedgerow.dask.local_data import ColumnRoles
 from hedgerow.dask.partitions import ParquetRows, Part, find_files, is_parquet
+from hedgerow.files import count_rows
 
 __all__ = ["is_dask_frame", "plan_frame", "plan_parquet", "shuffle_frame"]
 
@@ -18,18 +19,12 @@ def is_dask_frame(X: Any) -> bool:
     return type(X).__module__.startswith("dask.") and hasattr(X, "map_partitions")
 
 
-def plan_parquet(paths: Any, roles: ColumnRoles, client: Client) -> Plan:
+def plan_parquet(paths: Any, client: Client) -> Plan:
     """Files for each worker, by their numbers of rows."""
-    from pyarrow import parquet
-
-    sizes: dict[Part, int] = {}
-    for path in find_files(paths):
-        metadata = parquet.read_metadata(path)
-        roles.check(metadata.schema.to_arrow_schema().names, path)
-        if metadata.num_rows:
-            sizes[Part(path, ParquetRows(path))] = metadata.num_rows
-    _check_any(len(sizes))
-    return spread(sizes, _addresses(client))
+    sizes = {Part(path, ParquetRows(path)): count_rows(path) for path in find_files(paths)}
+    filled = {part: size for part, size in sizes.items() if size}
+    _check_any(len(filled))
+    return spread(filled, _addresses(client))
 
 
 def plan_frame(X: Any, roles: ColumnRoles, client: Client) -> Plan:

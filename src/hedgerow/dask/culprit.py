@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from hedgerow.dask.local_data import LocalData, PartRows, to_raw
+from hedgerow.dask.local_data import Portion
 from hedgerow.raw_data import RawData
 
 __all__ = ["name_culprit"]
 
 
 def name_culprit(
-    error: ValueError | TypeError, data: LocalData, read: Callable[[RawData], object]
+    error: ValueError | TypeError, portions: Sequence[Portion], read: Callable[[RawData], object]
 ) -> Exception:
     """The same error with the names of the partition and of the first group that raise it.
 
@@ -20,8 +20,8 @@ def name_culprit(
     ----------
     error
         What was raised when all data of the worker were read together.
-    data
-        The data.
+    portions
+        The data, partition by partition.
     read
         Reads data as training does, and raises for what is wrong with them.
 
@@ -31,32 +31,33 @@ def name_culprit(
         The error of that group alone, of the same kind; or `error` if no partition alone raises
         one.
     """
+    for portion in portions:
 
-    def try_rows(rows: PartRows) -> Exception | None:
-        try:
-            read(to_raw(rows.frame, data.roles))
-        except type(error) as found:
-            return found
-        return None
+        def try_groups(first: int, stop: int, portion: Portion = portion) -> Exception | None:
+            try:
+                read(portion.raw(first, stop))
+            except type(error) as raised:
+                return raised
+            return None
 
-    for rows in data.parts:
-        found = try_rows(rows)
+        n_groups = len(portion.groups)
+        found = try_groups(0, n_groups)
         if found is None:
             continue
-        culprit = _first_bad_group(rows, try_rows)
-        in_group = try_rows(rows.select(culprit, culprit + 1))
+        culprit = _first_bad(n_groups, try_groups)
+        in_group = try_groups(culprit, culprit + 1)
         if in_group is None:  # several groups together are wrong, none of them alone
-            return type(error)(f"{rows.name}: {found}")
-        return type(error)(f"{rows.name}, group {rows.groups[culprit]!r}: {in_group}")
+            return type(error)(f"{portion.name}: {found}")
+        return type(error)(f"{portion.name}, group {portion.groups[culprit]!r}: {in_group}")
     return error
 
 
-def _first_bad_group(rows: PartRows, try_rows: Callable[[PartRows], Any]) -> int:
-    """The group at which the rows from the first one on begin to raise, by bisection."""
-    good, bad = 0, len(rows.groups)  # the first `good` groups are good, the first `bad` are not
+def _first_bad(n_groups: int, try_groups: Callable[[int, int], Any]) -> int:
+    """The group at which those from the first one on begin to raise, by bisection."""
+    good, bad = 0, n_groups  # the first `good` groups are good, the first `bad` are not
     while bad - good > 1:
         middle = (good + bad) // 2
-        if try_rows(rows.select(0, middle)) is None:
+        if try_groups(0, middle) is None:
             good = middle
         else:
             bad = middle

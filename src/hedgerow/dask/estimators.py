@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from distributed import Client, default_client
@@ -11,25 +11,31 @@ from numpy.typing import ArrayLike
 import hedgerow.linear_crf
 import hedgerow.tree_crf
 from hedgerow.checkpoint import Checkpoint, check_checkpoint
-from hedgerow.dask.cluster import train
+from hedgerow.dask.cluster import Plan, train
 from hedgerow.dask.collections import is_dask_frame, plan_frame, plan_parquet, shuffle_frame
-from hedgerow.dask.local_data import ColumnRoles
+from hedgerow.dask.local_data import ColumnRoles, FileReader, Reader, TableReader
 from hedgerow.dask.partitions import is_parquet
 from hedgerow.dask.prediction import predict_frame
 from hedgerow.dask.task import Job
 from hedgerow.decoding import Decode
 from hedgerow.estimator import Estimator
+from hedgerow.files import Recipe
 from hedgerow.parameters import check_number
 from hedgerow.predictor import check_fitted
 from hedgerow.progress import Progress
 
-__all__ = ["DaskEstimator", "LinearCRF", "TreeCRF"]
+__all__ = ["LinearCRF", "OnDask", "TreeCRF"]
 
-AnyEstimator = TypeVar("AnyEstimator", bound="DaskEstimator")
+AnyEstimator = TypeVar("AnyEstimator", bound="OnDask")
 TIMEOUT = 300.0
 
+if TYPE_CHECKING:
+    _Base = Estimator
+else:
+    _Base = object  # the estimators, which come after it among the bases, are what it is of
 
-class DaskEstimator(Estimator):
+
+class OnDask(_Base):
     """What both estimators do with Dask collections; all else is as on one machine."""
 
     def fit(
@@ -93,16 +99,51 @@ class DaskEstimator(Estimator):
         given = {"groups": groups, "parents": parents, "base_scores": base_scores}
         _check_not_given(**given, X_base=X_base, comm=comm)
         roles = self._roles(y, sample_weight, position_column)
-        check_checkpoint(checkpoint)
-        check_number("timeout", timeout, above=0)
         client = default_client() if client is None else client
         if shuffle:
             X = shuffle_frame(X, roles)
-        plan = plan_frame(X, roles, client) if is_dask_frame(X) else plan_parquet(X, roles, client)
+        plan = plan_frame(X, roles, client) if is_dask_frame(X) else plan_parquet(X, client)
         arguments = {"eval_set": eval_set, "init": init, "checkpoint": checkpoint}
-        job = Job(self._ordinary(), roles, arguments, f"hedgerow-{uuid4().hex}")
-        n_steps, begin = self._trainer(init).n_steps, 0
-        with Progress(n_steps, self.verbose, begin) as progress:
+        return self._train(client, plan, TableReader(roles), arguments, timeout)
+
+    def fit_files(
+        self: AnyEstimator,
+        paths: Any,
+        recipe: Recipe,
+        *,
+        client: Client,
+        eval_set: Any = None,
+        checkpoint: Checkpoint | None = None,
+        timeout: float = TIMEOUT,
+    ) -> AnyEstimator:
+        """Train the model on Parquet files that workers read as the command line does.
+
+        Parameters
+        ----------
+        paths
+            See `fit`.
+        recipe
+            How they are read, see `hedgerow.files.make_recipe`.
+        client, eval_set, checkpoint, timeout
+            See `fit`.
+        """
+        arguments = {"eval_set": eval_set, "checkpoint": checkpoint}
+        plan = plan_parquet(paths, client)
+        return self._train(client, plan, FileReader(recipe), arguments, timeout)
+
+    def _train(
+        self: AnyEstimator,
+        client: Client,
+        plan: Plan,
+        reader: Reader,
+        arguments: dict[str, Any],
+        timeout: float,
+    ) -> AnyEstimator:
+        check_checkpoint(arguments["checkpoint"])
+        check_number("timeout", timeout, above=0)
+        job = Job(self._ordinary(), reader, arguments, f"hedgerow-{uuid4().hex}")
+        n_steps = self._trainer(arguments.get("init")).n_steps
+        with Progress(n_steps, self.verbose) as progress:
             fitted = train(
                 client, plan, job, timeout=timeout, report=lambda step: progress.update(step[1])
             )
@@ -172,7 +213,8 @@ class DaskEstimator(Estimator):
 
     def _ordinary(self) -> Estimator:
         """The estimator of one machine with the same parameters, and with the model if fitted."""
-        kind = next(cls for cls in type(self).__mro__ if not issubclass(cls, DaskEstimator))
+        kinds = (cls for cls in type(self).__mro__ if issubclass(cls, Estimator))
+        kind = next(cls for cls in kinds if not issubclass(cls, OnDask))
         crf: Any = kind.__new__(kind)
         crf.__dict__ = dict(self.__dict__)
         assert isinstance(crf, Estimator)
@@ -191,14 +233,20 @@ class DaskEstimator(Estimator):
                 f"group_column is {self.group_column!r}; expected the name of the column of X that "
                 f"says which rows make up a sequence: {type(self).__name__}(group_column=...)"
             )
-        return ColumnRoles(self.group_column, y, sample_weight, position_column)
+        parents = self.parents_column
+        if isinstance(parents, int):
+            raise ValueError(
+                f"parents_column is {parents}; expected the name of a column of X, which is a Dask "
+                "DataFrame or a set of Parquet files"
+            )
+        return ColumnRoles(self.group_column, y, sample_weight, position_column, parents)
 
 
-class TreeCRF(DaskEstimator, hedgerow.tree_crf.TreeCRF):
+class TreeCRF(OnDask, hedgerow.tree_crf.TreeCRF):
     """`hedgerow.TreeCRF`, with the same parameters, trained on a Dask cluster."""
 
 
-class LinearCRF(DaskEstimator, hedgerow.linear_crf.LinearCRF):
+class LinearCRF(OnDask, hedgerow.linear_crf.LinearCRF):
     """`hedgerow.LinearCRF`, with the same parameters, trained on a Dask cluster."""
 
 

@@ -24,7 +24,7 @@ def check_groups_apart(data: LocalData, comm: Comm) -> None:
     Workers send digests of eight bytes; the names of groups with equal digests are compared, so
     that groups are never taken for one that are not.
     """
-    names = [group for rows in data.parts for group in rows.groups]
+    names = [group for portion in data.portions for group in portion.groups]
     digests = _digests(names)
     n_blocks = -(-int(comm.max(np.array([len(names)]))[0]) // BLOCK)
     suspects: set[int] = set()
@@ -34,14 +34,14 @@ def check_groups_apart(data: LocalData, comm: Comm) -> None:
         suspects.update(found[counts > 1].tolist())
     if not suspects:
         return
-    parts = [rows.name for rows in data.parts for _ in rows.groups]
+    parts = [portion.name for portion in data.portions for _ in portion.groups]
     places = [place for place, digest in enumerate(digests.tolist()) if digest in suspects]
     first: dict[Any, str] = {}
     found_in = comm.gather([(names[place], parts[place]) for place in places])
     for name, part in chain.from_iterable(found_in):
         if name in first:
             raise ValueError(
-                f"group {name!r} of column {data.roles.group!r} is in two partitions, "
+                f"group {name!r} of column {data.group_column!r} is in two partitions, "
                 f"{first[name]} and {part}; the rows of a group must be in one: write the data "
                 "that way, or pass shuffle=True and the position_column that rows are sorted by"
             )

@@ -13,7 +13,7 @@ from distributed import get_worker
 from hedgerow.comm import ALONE, Comm, WorkerError, XGBoostComm
 from hedgerow.dask.culprit import name_culprit
 from hedgerow.dask.group_check import check_groups_apart
-from hedgerow.dask.local_data import ColumnRoles, LocalData
+from hedgerow.dask.local_data import Reader
 from hedgerow.dask.partitions import Part
 from hedgerow.training.stopping import Step
 
@@ -33,8 +33,8 @@ class Job:
     ----------
     crf : Estimator
         An ordinary estimator that is not fitted yet.
-    roles : ColumnRoles
-        Which columns are no features.
+    reader : Reader
+        How its data are read.
     arguments : dict
         Further arguments of its method `fit`.
     topic : str
@@ -42,7 +42,7 @@ class Job:
     """
 
     crf: Estimator
-    roles: ColumnRoles
+    reader: Reader
     arguments: Mapping[str, Any]
     topic: str
 
@@ -108,24 +108,20 @@ def _train(job: Job, parts: Sequence[Part], comm: Comm) -> dict[str, Any]:
     own_callbacks = tuple(crf.callbacks or ())
     if comm.rank == 0:
         crf.set_params(callbacks=(*own_callbacks, _Reporter(worker, job.topic)))
-    data = LocalData.read(parts, job.roles)
+    data = job.reader.read(parts)
     check_groups_apart(data, comm)
+    raw = data.raw
+    given = {"sample_weight": raw.sample_weight, "parents": raw.parents}
     try:
-        crf.fit(**vars_of(data), comm=comm, **job.arguments)
+        crf.fit(raw.X, raw.y, comm=comm, **given, **job.arguments)
     except (ValueError, TypeError) as error:
-        raise name_culprit(error, data, crf.read_labelled) from error
+        raise name_culprit(error, data.portions, crf.read_labelled) from error
     parameters = crf.get_params(deep=False)
     return {
         name: value
         for name, value in vars(crf).items()
         if name not in parameters and name != "seen_groups_"
     }
-
-
-def vars_of(data: LocalData) -> dict[str, Any]:
-    """Arguments of `fit`."""
-    raw = data.raw()
-    return {"X": raw.X, "y": raw.y, "sample_weight": raw.sample_weight}
 
 
 class _Reporter:
