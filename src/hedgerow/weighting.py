@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.comm import ALONE, Comm
 from hedgerow.labels import Labels
 from hedgerow.parameters import check_number
 from hedgerow.sequences import Sequences
@@ -41,13 +40,8 @@ class SampleWeight:
         return np.repeat(self.by_sequence, sequences.lengths)
 
 
-def read_sample_weight(
-    sample_weight: ArrayLike | None, sequences: Sequences, comm: Comm = ALONE
-) -> SampleWeight:
-    """Check the weights of sequences, (S,), or of the rows of a flat X, (N,).
-
-    Positions differ if they do on any worker.
-    """
+def read_sample_weight(sample_weight: ArrayLike | None, sequences: Sequences) -> SampleWeight:
+    """Check the weights of sequences, (S,), or of the rows of a flat X, (N,)."""
     if sample_weight is None:
         return SampleWeight()
     weights = _to_numbers(sample_weight)
@@ -58,12 +52,11 @@ def read_sample_weight(
             sizes += f" and {sequences.n_positions} rows"
             ways += ", or one for each row"
         raise ValueError(f"sample_weight has shape {weights.shape} but X has {sizes}; pass {ways}")
-    _check_weights(weights, "row" if of_rows else "sequence", comm)
+    _check_weights(weights, "row" if of_rows else "sequence")
     if not of_rows:
         return SampleWeight(by_sequence=weights)
     by_sequence = weights[sequences.offsets[:-1]]
-    differ = (np.repeat(by_sequence, sequences.lengths) != weights).any()
-    if not comm.max(np.array([differ], np.int64))[0]:
+    if (np.repeat(by_sequence, sequences.lengths) == weights).all():
         return SampleWeight(by_sequence=by_sequence)
     return SampleWeight(by_position=weights)
 
@@ -80,7 +73,7 @@ def _to_numbers(sample_weight: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"sample_weight is not an array of numbers: {error}") from None
 
 
-def _check_weights(weights: NDArray[np.float64], of: str, comm: Comm) -> None:
+def _check_weights(weights: NDArray[np.float64], of: str) -> None:
     bad = ~((weights >= 0) & (weights <= LARGEST))
     if bad.any():
         place = int(bad.argmax())
@@ -88,15 +81,12 @@ def _check_weights(weights: NDArray[np.float64], of: str, comm: Comm) -> None:
             f"sample_weight[{place}] is {weights[place]}; weights must be finite and not negative, "
             f"and at most {LARGEST:g}"
         )
-    if not comm.max(np.array([weights.any()], np.int64))[0]:
+    if not weights.any():
         raise ValueError(f"sample_weight is zero for every {of}; at least one must count")
 
 
 def class_weights(
-    class_weight: Mapping[Any, float] | str,
-    labels: Labels,
-    codes: NDArray[np.int32],
-    comm: Comm = ALONE,
+    class_weight: Mapping[Any, float] | str, labels: Labels, codes: NDArray[np.int32]
 ) -> NDArray[np.float64]:
     """Weight of each label, (K,).
 
@@ -107,13 +97,11 @@ def class_weights(
         the label), n being the number of labels that occur.
     labels, codes
         The labels, and those of the training positions (N,).
-    comm
-        Workers, each of which has training positions of its own.
     """
     classes = labels.classes.tolist()
     if isinstance(class_weight, str):
-        counts = comm.sum(np.bincount(codes, minlength=len(classes)))
-        return int(counts.sum()) / (np.count_nonzero(counts) * counts.clip(min=1))
+        counts = np.bincount(codes, minlength=len(classes))
+        return len(codes) / (np.count_nonzero(counts) * counts.clip(min=1))
     for label, weight in class_weight.items():
         if label not in classes:
             raise ValueError(

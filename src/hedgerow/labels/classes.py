@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.comm import ALONE, Comm
 from hedgerow.encode.codes import code_values, in_blocks
 from hedgerow.labels.column import (
     Family,
@@ -45,15 +44,13 @@ class Labels:
     classes: NDArray[Any]
 
     @classmethod
-    def learn(cls, column: LabelColumn, comm: Comm = ALONE) -> tuple[Labels, NDArray[np.int32]]:
+    def learn(cls, column: LabelColumn) -> tuple[Labels, NDArray[np.int32]]:
         """Learn the classes from the labels that are known.
 
         Parameters
         ----------
         column : LabelColumn
             Labels of N positions, as `read_labels` gives them.
-        comm : Comm
-            Workers, each of which has labels of its own; the classes are those of all.
 
         Returns
         -------
@@ -61,9 +58,6 @@ class Labels:
         codes : (N,) int32
             -1 where the label is missing.
         """
-        if comm.size > 1:
-            labels = cls._join(column, comm)
-            return labels, labels.match(column)[0]
         if column.missing is None:
             return cls._learn(column.values)
         column.require_any()
@@ -72,24 +66,6 @@ class Labels:
         codes = np.full(len(known), -1, np.int32)
         codes[known] = known_codes
         return labels, codes
-
-    @classmethod
-    def _join(cls, column: LabelColumn, comm: Comm) -> Labels:
-        """The classes of all workers; some of them may know no label."""
-        known = column.values if column.missing is None else column.values[~column.missing]
-        mine = cls._learn(known)[0].classes if len(known) else None
-        found = {rank: each for rank, each in enumerate(comm.gather(mine)) if each is not None}
-        if not found:
-            column.require_any()
-        first = min(found)
-        for rank, classes in found.items():
-            if family_of_dtype(classes.dtype) != family_of_dtype(found[first].dtype):
-                raise ValueError(
-                    f"y mixes kinds of labels: worker {first} has {found[first][:1].tolist()[0]!r} "
-                    f"and worker {rank} has {classes[:1].tolist()[0]!r}; make all of them strings, "
-                    "or all integers"
-                )
-        return cls._learn(np.concatenate(list(found.values())))[0]
 
     @classmethod
     def _learn(cls, values: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:

@@ -10,15 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.comm import ALONE, Comm
 from hedgerow.graph import positions_before
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.numbering import number
 
 __all__ = ["Patterns", "rare_shares"]
-
-# Units of a weight of 1, for exact sums.
-UNITS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +73,6 @@ class Patterns:
         parents: NDArray[np.int32] | None = None,
         n_labels: int,
         min_count: int = 1,
-        comm: Comm = ALONE,
     ) -> Patterns:
         """All patterns of 2 to ``order + 1`` labels that occur at least `min_count` times.
 
@@ -94,10 +89,8 @@ class Patterns:
             Number of labels, K.
         min_count
             Patterns that occur less often are left out; what contains them then is too.
-        comm
-            Workers, each of which has sequences of its own; patterns are counted in all.
         """
-        runs = _count_runs(codes, offsets, parents, n_labels, min_count, comm)
+        runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=min_count)
         rows = [strings for strings, _, _ in islice(runs, order)]
         return cls.from_rows(rows)
 
@@ -184,11 +177,10 @@ def rare_shares(
     *,
     parents: NDArray[np.int32] | None = None,
     n_labels: int,
-    comm: Comm = ALONE,
 ) -> list[float]:
     """Of the different runs of 2, 3, ... `longest` labels, the share of those that occur once.
 
-    Each run counts by the weight of its last position, (N,) or 1, of the sequences of all workers.
+    Each run counts by the weight of its last position, (N,) or 1.
 
     Examples
     --------
@@ -198,16 +190,11 @@ def rare_shares(
     [0.5, 1.0]
     """
     shares = []
-    amounts = None
-    if weights is not None:  # in whole units, so that their sums are exact; 2 is as good as more
-        amounts = np.rint(np.minimum(weights, 2.0) * UNITS).astype(np.int64)
-    once = 1 if amounts is None else UNITS
-    runs = _count_runs(codes, offsets, parents, n_labels, 1, comm)
-    for strings, ends, numbers in islice(runs, longest - 1):
-        own = np.bincount(numbers, None if amounts is None else amounts[ends], len(strings))
-        counts = comm.sum(own.astype(np.int64))
+    runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=1)
+    for _, ends, numbers in islice(runs, longest - 1):
+        counts = np.bincount(numbers, None if weights is None else weights[ends])
         occur = counts[counts > 0]
-        shares.append(float(np.mean(occur <= once)) if len(occur) else 0.0)
+        shares.append(float(np.mean(occur <= 1)) if len(occur) else 0.0)
     return shares + [0.0] * (longest - 1 - len(shares))
 
 
@@ -215,9 +202,9 @@ def _count_runs(
     codes: NDArray[np.int32],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int32] | None,
+    *,
     n_labels: int,
     min_count: int,
-    comm: Comm,
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]]:
     """Runs of 2 labels, then of 3 and so on, as long as there are any.
 
@@ -232,7 +219,7 @@ def _count_runs(
     while True:
         ends = np.flatnonzero(can_end & (numbers[before] >= 0))
         runs = numbers[before[ends]] * n_labels + codes[ends]
-        keys, inverse, counts = _number_everywhere(runs, len(strings) * n_labels, comm)
+        keys, inverse, counts = number(runs, len(strings) * n_labels)
         kept = counts >= min_count
         if not kept.any():
             return
@@ -241,17 +228,3 @@ def _count_runs(
         yield strings, ends, inverse
         numbers = np.full(len(codes), -1)
         numbers[ends] = np.where(kept, np.cumsum(kept) - 1, -1)[inverse]
-
-
-def _number_everywhere(
-    values: NDArray[np.integer], size: int, comm: Comm
-) -> tuple[NDArray[np.integer], NDArray[np.intp], NDArray[np.intp]]:
-    """`number`, of the values of all workers; which of them each value of this worker is."""
-    keys, inverse, counts = number(values, size)
-    if comm.size == 1:
-        return keys, inverse, counts
-    everybodys = np.unique(np.concatenate(comm.gather(keys)))
-    places = np.searchsorted(everybodys, keys)
-    totals = np.zeros(len(everybodys), np.int64)
-    totals[places] = counts
-    return everybodys, places[inverse], comm.sum(totals)

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
 from hedgerow.base_scores import read_base_scores
-from hedgerow.comm import ALONE, Comm
 from hedgerow.data_warning import warn_user
 from hedgerow.encode import renumber_items, seen_items
 from hedgerow.encode.suspects import warn_of_suspects
@@ -146,7 +145,6 @@ def read_labelled(
     *,
     objective: TrainingObjective,
     labels: Labels | None = None,
-    comm: Comm = ALONE,
 ) -> Labelled:
     """Read all that comes with X; raises ValueError or TypeError for what is wrong with it.
 
@@ -162,15 +160,13 @@ def read_labelled(
         What the model is trained for.
     labels
         The classes, if they are known already and y must have no others.
-    comm
-        Workers, each of which has data of its own.
     """
     warn_of_suspects(sequences, type(crf).__name__)
     column = read_labels(y, sequences, missing_label=crf.missing_label)
     if objective.needs_all_labels:
         column.require_all(sequences, objective.needs_all_labels)
     if labels is None:
-        labels, codes = Labels.learn(column, comm)
+        labels, codes = Labels.learn(column)
     else:
         column.require_any()
         codes = labels.encode(column, sequences)
@@ -181,10 +177,10 @@ def read_labelled(
             "predicted, and for all sequences"
         )
     constraints = _read_constraints(crf, labels, codes, sequences)
-    weight = read_sample_weight(sample_weight, sequences, comm)
+    weight = read_sample_weight(sample_weight, sequences)
     if weight.by_position is not None:
         column.require_all(sequences, "sample_weight weighs every row on its own")
-    position_weights = _read_class_weight(crf, labels, column, codes, sequences, comm)
+    position_weights = _read_class_weight(crf, labels, column, codes, sequences)
     if position_weights is None:
         position_weights = weight.by_position
     elif (of_positions := weight.of_positions(sequences)) is not None:
@@ -225,11 +221,9 @@ def _read_class_weight(
     column: LabelColumn,
     codes: NDArray[np.int32],
     sequences: Sequences,
-    comm: Comm,
 ) -> NDArray[np.float64] | None:
     """Weight of each position by its label, (N,), or None if all count the same."""
     if crf.class_weight is None:
         return None
     column.require_all(sequences, "class_weight weighs the label of every position")
-    asked = plain_value("class_weight", crf.class_weight)
-    return class_weights(asked, labels, codes, comm)[codes]
+    return class_weights(plain_value("class_weight", crf.class_weight), labels, codes)[codes]

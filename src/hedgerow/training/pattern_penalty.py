@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.comm import ALONE, Comm
 from hedgerow.labels import Patterns, rare_shares
 from hedgerow.objectives import Targets
 from hedgerow.parameters import check_number, plain_value
@@ -49,7 +48,7 @@ def check_pattern_lambda(value: Any) -> None:
 
 
 def pattern_penalties(
-    value: PatternLambda, patterns: Patterns, targets: Targets, comm: Comm = ALONE
+    value: PatternLambda, patterns: Patterns, targets: Targets
 ) -> NDArray[np.float64] | None:
     """Strength of the L2 penalty of each pattern, (P,); None if none is asked for.
 
@@ -60,8 +59,6 @@ def pattern_penalties(
         the last one for all that are longer; or "auto".
     patterns, targets
         The label patterns, and the training labels.
-    comm
-        Workers, each of which has training labels of its own.
     """
     if value is None:
         return None
@@ -73,7 +70,6 @@ def pattern_penalties(
             patterns.longest,
             parents=targets.parents,
             n_labels=targets.n_labels,
-            comm=comm,
         )
         by_length: NDArray[np.float64] = STRENGTH * np.array([0.0, *shares]) ** 2
         return by_length[patterns.lengths - 1]

@@ -178,7 +178,6 @@ class Training(Generic[Form, AnyUpdate]):
             raw.base_scores,
             objective=self.trainer.objective,
             labels=labels,
-            comm=self.comm,
         )
         return labelled if self.base is None else self.base.read(raw, labelled)
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.comm import ALONE, Comm
 from hedgerow.decoding import Decode, DecodeParameter
 from hedgerow.labels import Grammar, Labels
 from hedgerow.objectives import Targets, TrainingObjective
@@ -69,7 +68,6 @@ class TrainingSet:
         *,
         objective: TrainingObjective,
         has_edges: bool = False,
-        comm: Comm = ALONE,
     ) -> TrainingSet:
         """Learn which patterns the labels form.
 
@@ -89,11 +87,10 @@ class TrainingSet:
             constraints=labelled.constraints,
             has_edges=has_edges or any(potential.has_edges for potential in given),
             more=None if base is None else base.patterns,
-            comm=comm,
         )
         trellis = crf.build_trellis(grammar)
         targets = labelled.targets(trellis)
-        penalties = pattern_penalties(crf.pattern_lambda, grammar.patterns, targets, comm)
+        penalties = pattern_penalties(crf.pattern_lambda, grammar.patterns, targets)
         return cls(
             labelled.sequences.schema,
             labelled.index,
