@@ -1,6 +1,5 @@
 """Encoding: what users have becomes `Sequences`."""
 
-from hedgerow.encode.agreement import agree_on_columns
 from hedgerow.encode.alike import encode_alike
 from hedgerow.encode.categories import number_categories
 from hedgerow.encode.group_column import check_group_column, has_group_column
@@ -11,7 +10,6 @@ from hedgerow.encode.schema import check_schema
 
 __all__ = [
     "GivenParents",
-    "agree_on_columns",
     "check_group_column",
     "check_schema",
     "encode",

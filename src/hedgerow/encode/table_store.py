@@ -17,8 +17,8 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.encode.agreement import check_same_schema, join_categories
 from hedgerow.encode.frames import read_frames
+from hedgerow.encode.joined_columns import check_same_schema, join_categories
 from hedgerow.sequences import Categorical, Schema, Sequences
 
 __all__ = ["StoredTable", "TableStore"]

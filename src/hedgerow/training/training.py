@@ -16,7 +16,7 @@ from hedgerow.checkpoint import Checkpoint, Identity, Record
 from hedgerow.comm import ALONE, Comm
 from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
-from hedgerow.encode import GivenParents, agree_on_columns, encode, encode_alike
+from hedgerow.encode import GivenParents, encode, encode_alike
 from hedgerow.fingerprint import fingerprint
 from hedgerow.history import History
 from hedgerow.labels import Labels
@@ -159,7 +159,6 @@ class Training(Generic[Form, AnyUpdate]):
                 raw.X, raw.groups, index, group_column=crf.group_column, parents=given
             )
             self._check_values(sequences)
-            sequences, index = agree_on_columns(sequences, index, self.comm)
         else:
             index, labels = extended.index, extended.labels
             sequences = self._encode_alike(raw, extended)

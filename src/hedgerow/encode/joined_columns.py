@@ -1,60 +1,16 @@
-"""Agreement: workers that hold parts of one data set number its columns and values alike."""
+"""Joined columns: parts of one data set that are read one by one have the same columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.comm import Comm
-from hedgerow.encode.items import renumber_items
 from hedgerow.encode.schema import first_difference
-from hedgerow.sequences import Categorical, Schema, Sequences
+from hedgerow.sequences import Categorical, Schema
 
-if TYPE_CHECKING:
-    from hedgerow._core import StringIndex
-
-__all__ = ["agree_on_columns", "check_same_schema", "join_categories"]
-
-
-def agree_on_columns(
-    sequences: Sequences, index: StringIndex, comm: Comm
-) -> tuple[Sequences, StringIndex]:
-    """The same sequences with the categories and attributes of all workers, numbered alike.
-
-    They are sorted, so that their numbers do not depend on which worker holds what.
-
-    Parameters
-    ----------
-    sequences, index
-        What this worker has read, and the names of the attributes that it has found.
-    comm
-        The workers.
-
-    Raises
-    ------
-    ValueError
-        Two workers have different columns; on all workers.
-    """
-    if comm.size == 1:
-        return sequences, index
-    schemas = comm.gather(sequences.schema)
-    for rank, schema in enumerate(schemas):
-        check_same_schema(schemas[0], schema, "the part of worker 0", f"that of worker {rank}")
-    gathered = comm.gather([replace(each, codes=each.codes[:0]) for each in sequences.categorical])
-    columns = zip(sequences.categorical, zip(*gathered, strict=True), strict=True)
-    categorical = tuple(join_categories(mine, all_of_it) for mine, all_of_it in columns)
-    sequences = replace(sequences, categorical=categorical)
-    if sequences.schema.kind != "items":
-        return sequences, index
-    from hedgerow._core import StringIndex
-
-    joined = StringIndex()
-    for name in sorted(set().union(*comm.gather(index.names()))):
-        joined.add(name)
-    return renumber_items(sequences, index, joined), joined
+__all__ = ["check_same_schema", "join_categories"]
 
 
 def check_same_schema(first: Schema, other: Schema, there: str, here: str) -> None:
