@@ -99,6 +99,9 @@ class ParquetSet:
             raise FileError(self._last, "the file is empty: it has no sequence")
         parents = None if self._recipe.heads is None else self._parents
         X: Any = self._store.finish()
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
         return Batch(X, self._y, None, parents=parents, names=list(self._found_in))
 
     def _check_new(self, name: Any, path: Path) -> None:
