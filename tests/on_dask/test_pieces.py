@@ -13,7 +13,8 @@ from hedgerow.dask.culprit import name_culprit
 from hedgerow.dask.group_check import check_groups_apart
 from hedgerow.dask.local_data import ColumnRoles, FileReader, TableReader
 from hedgerow.dask.partitions import ParquetRows, Part, find_files, is_parquet
-from hedgerow.files import make_recipe
+from hedgerow.dask.task import read_parts
+from hedgerow.files import Recipe, make_recipe
 from reference.daily_tables import daily_table
 
 ROLES = ColumnRoles("day", "state", position="hour")
@@ -155,3 +156,14 @@ def test_an_error_that_is_about_no_single_group_stays_as_it_is():
     assert str(error) == "partition 0: too much"
     elsewhere = ValueError("of another worker")
     assert name_culprit(elsewhere, data.portions, lambda raw: None) is elsewhere
+
+
+def test_errors_can_be_sent_from_a_worker_to_the_client(tmp_path):
+    path = str(tmp_path / "no.parquet")
+    (tmp_path / "no.parquet").write_bytes(b"PAR1")
+    recipe = Recipe("parquet", ("day", "heat", "state"), 2, 0, (1,), ("text", "number", "text"))
+    with pytest.raises(ValueError, match="the Parquet file cannot be read") as caught:
+        read_parts(FileReader(recipe), [path], [ParquetRows(path)], True)
+    assert type(caught.value) is ValueError  # a FileError has two arguments
+    with pytest.raises(FileNotFoundError, match=r"no\.txt"):
+        read_parts(FileReader(recipe), ["no.txt"], [ParquetRows("no.txt")], True)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from distributed import Client, MultiLock, wait
 from distributed.comm import get_address_host
+from distributed.scheduler import KilledWorker
 from distributed.utils import get_ip
 
 from hedgerow.comm import WorkerError
+from hedgerow.comm.tracker import track
 from hedgerow.dask.partitions import Part
-from hedgerow.dask.task import Job, Outcome, run_task
+from hedgerow.dask.task import Job, read_parts, train_model
 
 __all__ = ["Plan", "spread", "train"]
 
@@ -42,6 +44,9 @@ def train(
 ) -> dict[str, Any]:
     """Train on all workers of a plan; returns the attributes of the fitted estimator.
 
+    All workers read first, for as long as it takes; only then are they connected, and wait for each
+    other no longer than the timeout.
+
     Parameters
     ----------
     client
@@ -63,30 +68,29 @@ def train(
         What a worker raised.
     """
     locks = [f"hedgerow-{address}" for address in plan]
-    with (
-        MultiLock(locks, client=client),
-        _listen(client, job.topic, report),
-        _tracker(client, len(plan), timeout) as collective,
-    ):
-        futures = {}
-        for rank, (address, parts) in enumerate(plan.items()):
-            named = None if collective is None else {**collective, "dmlc_task_id": f"{rank:06d}"}
-            future = client.submit(
-                run_task,
-                job,
-                [part.name for part in parts],
-                [part.rows for part in parts],
-                named,
-                workers=[address],
-                allow_other_workers=False,
-                pure=False,
-                retries=0,
-            )
-            futures[address] = future
-        try:
-            return _collect(client, futures)
-        finally:
-            client.cancel(list(futures.values()), force=True)
+    with MultiLock(locks, client=client), _listen(client, job.topic, report):
+        read = {}
+        for address, parts in plan.items():
+            names, rows = [part.name for part in parts], [part.rows for part in parts]
+            is_alone = len(plan) == 1
+            read[address] = _submit(client, address, read_parts, job.reader, names, rows, is_alone)
+        with _ending(client, read), _connection(client, len(plan), timeout) as connection:
+            _wait_for_all(client, read)
+            training = {}
+            for rank, (address, data) in enumerate(read.items()):
+                own = connection and {**connection, "dmlc_task_id": f"{rank:06d}"}
+                training[address] = _submit(client, address, train_model, job, data, own)
+            with _ending(client, training):
+                _wait_for_all(client, training)
+                fitted: dict[str, Any] = next(iter(training.values())).result()
+                return fitted
+
+
+def _submit(client: Client, address: str, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Begin a task that only this worker can do."""
+    return client.submit(
+        task, *arguments, workers=[address], allow_other_workers=False, pure=False, retries=0
+    )
 
 
 @contextmanager
@@ -99,70 +103,51 @@ def _listen(client: Client, topic: str, report: Callable[[Any], None]) -> Iterat
 
 
 @contextmanager
-def _tracker(client: Client, n_workers: int, timeout: float) -> Iterator[dict[str, Any] | None]:
-    """Where workers find each other; None for one worker alone."""
-    if n_workers == 1:
-        yield None
-        return
-    from xgboost.core import XGBoostError
-    from xgboost.tracker import RabitTracker
-
-    assert client.scheduler is not None
-    host = get_ip(get_address_host(client.scheduler.address))
-    tracker = RabitTracker(n_workers=n_workers, host_ip=host, sortby="task")
-    tracker.start()
+def _ending(client: Client, futures: Mapping[str, Any]) -> Iterator[None]:
+    """Forget tasks and their results at the end of a ``with``, whatever has become of them."""
     try:
-        yield {**tracker.worker_args(), "dmlc_timeout": max(1, round(timeout))}
+        yield
     finally:
-        with suppress(XGBoostError):  # it waits for workers that are gone
-            tracker.free()
+        client.cancel(list(futures.values()), force=True)
 
 
-def _collect(client: Client, futures: Mapping[str, Any]) -> dict[str, Any]:
-    """Wait for all workers, or for the first reason why not all of them will come to an end."""
-    outcomes: dict[str, Outcome] = {}
+@contextmanager
+def _connection(client: Client, n_workers: int, timeout: float) -> Iterator[dict[str, Any] | None]:
+    """Arguments with which workers connect to each other; None for one worker alone."""
+    host = get_ip(get_address_host(client.scheduler.address)) if n_workers > 1 else ""
+    with nullcontext() if n_workers == 1 else track(n_workers, host) as found:
+        yield None if found is None else {**found, "dmlc_timeout": max(1, round(timeout))}
+
+
+def _wait_for_all(client: Client, futures: Mapping[str, Any]) -> None:
+    """Wait until all tasks are done, or there is a reason why not all of them will be.
+
+    What a worker raised is raised here, unless it is the consequence of what another one did.
+    """
     waiting = dict(futures)
-    deadline: float | None = None
+    consequence: Exception | None = None
+    deadline = float("inf")
     while waiting:
         with suppress(TimeoutError):
             wait(list(waiting.values()), timeout=PERIOD, return_when="FIRST_COMPLETED")
         for address, future in list(waiting.items()):
-            if future.done():
-                del waiting[address]
-                outcomes[address] = _read_outcome(future)
-        failed = [each for each in outcomes.values() if each.error is not None]
-        for outcome in failed:
-            if not outcome.is_consequence:
-                assert outcome.error is not None
-                raise outcome.error
-        lost = [address for address in waiting if address not in _addresses(client)]
-        if lost:
-            raise _failure(f"was lost: {_listed(lost)}")
-        if failed and deadline is None:
-            deadline = time.monotonic() + GRACE
-        if deadline is not None and (not waiting or time.monotonic() > deadline):
-            if waiting:
-                raise _failure(f"did not answer in time: {_listed(waiting)}")
-            raise _failure("could not be reached by the others") from failed[0].error
-    (fitted,) = [each.fitted for each in outcomes.values() if each.fitted is not None]
-    return fitted
-
-
-def _read_outcome(future: Any) -> Outcome:
-    if future.status == "finished":
-        outcome: Outcome = future.result()
-        return outcome
-    if future.status == "error":
-        return Outcome(error=future.exception())
-    return Outcome(error=WorkerError(f"a task of the training was {future.status}"))
-
-
-def _addresses(client: Client) -> list[str]:
-    return list(client.scheduler_info(n_workers=-1)["workers"])
-
-
-def _listed(addresses: Any) -> str:
-    return ", ".join(sorted(addresses))
+            if not future.done():
+                continue
+            del waiting[address]
+            if future.status == "finished":
+                continue
+            error = future.exception() if future.status == "error" else None
+            if error is None or isinstance(error, KilledWorker):
+                raise _failure(f"was lost: {address}") from error
+            if not isinstance(error, WorkerError):
+                raise error
+            consequence, deadline = error, min(deadline, time.monotonic() + GRACE)
+        if lost := set(waiting) - set(client.scheduler_info(n_workers=-1)["workers"]):
+            raise _failure(f"was lost: {', '.join(sorted(lost))}")
+        if waiting and time.monotonic() > deadline:
+            raise _failure(f"did not answer in time: {', '.join(sorted(waiting))}")
+    if consequence is not None:
+        raise _failure("lost contact with the others") from consequence
 
 
 def _failure(what: str) -> WorkerError:

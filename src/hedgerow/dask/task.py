@@ -1,11 +1,13 @@
-"""Task: what one worker of a cluster does to train a model together with the others."""
+"""Tasks: what one worker of a cluster does to train a model together with the others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from distributed import get_worker
@@ -13,16 +15,14 @@ from distributed import get_worker
 from hedgerow.comm import ALONE, Comm, WorkerError, XGBoostComm
 from hedgerow.dask.culprit import name_culprit
 from hedgerow.dask.group_check import check_groups_apart
-from hedgerow.dask.local_data import Reader
+from hedgerow.dask.local_data import LocalData, Reader
 from hedgerow.dask.partitions import Part
 from hedgerow.training.stopping import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hedgerow.estimator import Estimator
 
-__all__ = ["Job", "Outcome", "run_task"]
+__all__ = ["Job", "read_parts", "train_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,68 +47,65 @@ class Job:
     topic: str
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """How it went on one worker.
+def read_parts(
+    reader: Reader, names: Sequence[str], rows: Sequence[Any], is_alone: bool
+) -> LocalData:
+    """Read the partitions of one worker, given by their names and rows, see `Part`."""
+    with _portable_errors():
+        if not is_alone:
+            import_module("xgboost")  # which takes seconds: nobody waits for it here
+        return reader.read([Part(*each) for each in zip(names, rows, strict=True)])
 
-    Attributes
-    ----------
-    fitted : dict or None
-        Attributes of the fitted estimator; only of the first worker.
-    error : Exception or None
-        Why it failed.
+
+def train_model(
+    job: Job, data: LocalData, connection: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """Train on the data of one worker; the first returns the attributes of the estimator.
+
+    `connection` has the arguments of XGBoost's communicator; None for one worker alone.
     """
-
-    fitted: dict[str, Any] | None = None
-    error: Exception | None = None
-
-    @property
-    def is_consequence(self) -> bool:
-        """Whether it failed because another worker did."""
-        return isinstance(self.error, WorkerError)
-
-
-def run_task(
-    job: Job, names: Sequence[str], rows: Sequence[Any], collective: Mapping[str, Any] | None
-) -> Outcome:
-    """Train on the partitions of one worker, given by their names and rows, see `Part`.
-
-    Errors are returned, not raised: the client finds out which one caused the others.
-    `collective` has the arguments of XGBoost's communicator; None for one worker alone.
-    """
-    parts = [Part(*each) for each in zip(names, rows, strict=True)]
-    try:
-        with _connect(collective) as comm:
-            fitted = _train(job, parts, comm)
-            return Outcome(fitted if comm.rank == 0 else None)
-    except Exception as error:
-        return Outcome(error=error)
+    with _portable_errors(), _connect(connection) as comm:
+        fitted = _train(job, data, comm)
+        return fitted if comm.rank == 0 else None
 
 
 @contextmanager
-def _connect(collective: Mapping[str, Any] | None) -> Iterator[Comm]:
-    if collective is None:
+def _connect(connection: Mapping[str, Any] | None) -> Iterator[Comm]:
+    if connection is None:
         yield ALONE
         return
     import xgboost
     from xgboost.collective import CommunicatorContext
 
     try:
-        with xgboost.config_context(verbosity=0), CommunicatorContext(**collective):
+        with xgboost.config_context(verbosity=0), CommunicatorContext(**connection):
             yield XGBoostComm()
     except xgboost.core.XGBoostError as error:
         raise WorkerError(f"the workers could not be connected: {error}") from error
 
 
-def _train(job: Job, parts: Sequence[Part], comm: Comm) -> dict[str, Any]:
+@contextmanager
+def _portable_errors() -> Iterator[None]:
+    """Turn errors that cannot be sent from one process to another into such as can."""
+    try:
+        yield
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            kinds = (kind for kind in (ValueError, TypeError, OSError) if isinstance(error, kind))
+            raise next(kinds, RuntimeError)(str(error)) from None
+        raise
+
+
+def _train(job: Job, data: LocalData, comm: Comm) -> dict[str, Any]:
     crf, worker = copy(job.crf), get_worker()
     crf.set_params(verbose=0)
     if crf.n_jobs is None:
         crf.set_params(n_jobs=worker.state.nthreads)
-    own_callbacks = tuple(crf.callbacks or ())
     if comm.rank == 0:
-        crf.set_params(callbacks=(*own_callbacks, _Reporter(worker, job.topic)))
-    data = job.reader.read(parts)
+        callbacks = (*(crf.callbacks or ()), _Reporter(worker, job.topic))
+        crf.set_params(callbacks=callbacks)
     check_groups_apart(data, comm)
     raw = data.raw
     given = {"sample_weight": raw.sample_weight, "parents": raw.parents}
