@@ -16,7 +16,9 @@ from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.running_scores import Binned, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings, TreeParameters, read_window
+from hedgerow.comm import Comm
 from hedgerow.counting import count_of
+from hedgerow.fingerprint import fingerprint, fingerprint_sequences
 from hedgerow.history import History
 from hedgerow.model import Model
 from hedgerow.objectives import Likelihood, TrainingObjective
@@ -102,9 +104,18 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         )
         return self.data
 
-    def learnt_from(self) -> tuple[Any, ...]:
-        """X."""
-        return (replace(self.sequences, base_scores=None, base=None),)
+    def learnt_from(self, comm: Comm) -> str:
+        """A digest of X."""
+        found, sparse = self.sequences, self.sequences.sparse
+        columns = [found.dense, found.parents, *(column.codes for column in found.categorical)]
+        arrays = [column for column in columns if column is not None]
+        entries = None
+        if sparse is not None:
+            values = () if sparse.values is None else (sparse.values,)
+            entries = sparse.indptr, (sparse.indices, *values)
+        names = [column.categories for column in found.categorical]
+        digest = fingerprint_sequences(found.offsets, arrays, entries, comm)
+        return fingerprint(found.schema, names, digest)
 
     def prepare(self, sequences: Sequences) -> Binned:
         """In bins."""
