@@ -20,6 +20,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 CPP := $(shell find cpp bindings -name '*.cpp' -o -name '*.hpp')
+KERNELS := $(shell find src/hedgerow/cuda -name '*.cu' -o -name '*.cuh') tests/reference/cuda_shim.hpp
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(CPP))
 JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 # A cmake from the wheel is found, and no flags of this make reach the one that cmake starts.
@@ -90,12 +91,12 @@ lint: $(VENV)/.test-tools
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
-	@$(BIN)/clang-format --dry-run -Werror $(CPP)
+	@$(BIN)/clang-format --dry-run -Werror $(CPP) $(KERNELS)
 
 format: $(VENV)/.test-tools
 	@$(BIN)/ruff check --fix-only
 	@$(BIN)/ruff format
-	@$(BIN)/clang-format -i $(CPP)
+	@$(BIN)/clang-format -i $(CPP) $(KERNELS)
 
 wheel:
 	@$(WHEEL_PYTHON) -c 'import sys; sys.version_info >= (3, 12) or print( \

@@ -22,6 +22,7 @@ LAYERS = """
   / checkpoint model
   / model_json training
   / boosting descent shown
+  / cuda
   / predictor
   / estimator
   / base_choice
@@ -33,7 +34,7 @@ LAYERS = """
 """
 # Who may use the compiled module.
 USERS_OF_CORE = """
-    boosting descent encode estimator fingerprint labels lbfgs linear model objectives persist
+    boosting cuda descent encode estimator fingerprint labels lbfgs linear model objectives persist
     potentials report sequences training trees trellis
 """
 UNITS = {name: number for number, row in enumerate(LAYERS.split("/")) for name in row.split()}

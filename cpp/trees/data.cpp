@@ -69,6 +69,7 @@ void Room::fill_window(const BinTable& bins, int64_t position, uint8_t* out) con
 TreeData::TreeData(const BinTable& bins, const Windows& windows, int n_threads, Stop& stop)
     : bins_(bins), windows_(windows), room_(windows, bins.n_positions) {
   transpose(n_threads, stop);
+  bins_.columns = by_column_.data();
   choose_sparse_columns(n_threads, stop);
   number_slots();
   lay_out_full();

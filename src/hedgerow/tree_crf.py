@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,9 @@ from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
+from hedgerow.labels import Grammar
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
-from hedgerow.parameters import check_number
+from hedgerow.parameters import check_choice, check_number
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
 from hedgerow.predictor import check_fitted
 from hedgerow.shared_parameters import explain_shared
@@ -42,6 +43,9 @@ from hedgerow.trees.missing import MissingMethod
 from hedgerow.trees.places import name_places
 from hedgerow.trees.sampling import NegativeWeight
 from hedgerow.trees.table import tree_table
+from hedgerow.trellis import Chain, Trellis
+
+DeviceName = Literal["cpu", "cuda"]
 
 
 @explain_shared
@@ -207,6 +211,10 @@ class TreeCRF(Estimator):
         into, so that each is scored by a model that was trained on the others (cross-fitting), as
         new sequences will be. 0: by the base itself, which knows their labels, so that little is
         left to learn. None: 5, and 0 for a base that is fitted.
+    device : {"cpu", "cuda"}, default "cpu"
+        Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
+        ``hedgerow[cuda]``. Models are of the same kind. What a GPU cannot do is refused by name;
+        see the guide to training on a GPU.
     <parameters of both estimators>
 
     Attributes
@@ -307,6 +315,7 @@ class TreeCRF(Estimator):
         label_costs: LabelCostsParameter = "hamming",
         f1_labels: Any = None,
         f1_average: F1Average = "macro",
+        device: DeviceName = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -367,6 +376,7 @@ class TreeCRF(Estimator):
         self.label_costs = label_costs
         self.f1_labels = f1_labels
         self.f1_average = f1_average
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -483,9 +493,20 @@ class TreeCRF(Estimator):
     def _sizes(self) -> dict[str, int]:
         return {"tree": self._trees.forest.n_trees}
 
+    def build_trellis(self, grammar: Grammar) -> Trellis:
+        """On a GPU a first-order chain over all label pairs, where the patterns allow it."""
+        if self.device == "cuda" and grammar.patterns.longest <= 2:
+            return Chain(grammar.n_labels, grammar.pair_codes, grammar.constraints)
+        return super().build_trellis(grammar)
+
     def _trainer(self, init: TreeCRF | None) -> BoostingTrainer:
         check_tree_parameters(self)
+        check_choice("device", self.device, get_args(DeviceName))
         objective = read_objective(self, margin=False)
+        if self.device == "cuda":
+            from hedgerow.cuda.trainer import CudaTrainer  # not before a GPU is asked for
+
+            return CudaTrainer(self, objective, init)
         return BoostingTrainer(self, objective, init)
 
     def _base_training(self, init: Any) -> BaseTraining | None:

@@ -7,14 +7,12 @@ direction, along which it goes so far that the loss does not rise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
-from hedgerow.boosting.context_training import train_trees
 from hedgerow.boosting.direction import (
     ConjugateDirection,
     Direction,
@@ -23,16 +21,15 @@ from hedgerow.boosting.direction import (
 )
 from hedgerow.boosting.iterate import Iterate
 from hedgerow.boosting.rounds import Part, Rounds
-from hedgerow.boosting.running_scores import Binned, TreeScoring
+from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.step_rule import Backtracking, LineSearch, StepRule
 from hedgerow.boosting.transitions import PatternBound
-from hedgerow.boosting.tree_training import PatternSlopes
+from hedgerow.boosting.tree_training import PatternSlopes, TreeTraining
 from hedgerow.potentials import PatternWeights, Potential
 from hedgerow.potentials.scoring import have_scores
 from hedgerow.state import State
-from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.training.update import Update
 from hedgerow.trellis import Scores
@@ -47,8 +44,10 @@ class Booster(Update[Binned]):
     ----------
     scoring
         How trees score sequences.
-    binned, data
-        The training sequences, and their bins laid out for growing.
+    binned
+        The training sequences.
+    train
+        Makes what trains trees, from the bound of pattern weights and the scores so far.
     training
         The training labels, how they depend on each other, and penalties of label patterns.
     settings
@@ -67,7 +66,7 @@ class Booster(Update[Binned]):
         self,
         scoring: TreeScoring,
         binned: Binned,
-        data: _core.TreeData,
+        train: Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]],
         training: TrainingSet,
         settings: Settings,
         schedule: Schedule,
@@ -90,7 +89,7 @@ class Booster(Update[Binned]):
         self._has_base = bool(training.given) and (
             have_scores(scores.nodes) or bool(rounds.weights.any())
         )
-        self.trees = train_trees(training, settings, self._bound, scores, data)
+        self.trees = train(self._bound, scores)
         self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
         self.direction, self.step_rule = self._choose(binned)
         if state is not None:
@@ -127,13 +126,10 @@ class Booster(Update[Binned]):
         return {"loss": self._mean_loss(), "accuracy": self._n_right() / self.targets.n_known}
 
     def _n_right(self) -> int:
-        targets, n_threads, decode = self.targets, self.n_threads, self.training.decode
-        has_marginals = not self.iterate.objective.adds_costs
-        if decode == "marginal" and self.trellis.constraints is None and has_marginals:
-            return _core.count_right(
-                self.iterate.measured.probabilities(), targets.codes, n_threads
-            )
-        return count_right(self.score_training(), targets, decode, n_threads=n_threads)
+        iterate = self.iterate
+        return self.trees.count_right(
+            iterate.measured, iterate.objective, iterate.arcs(iterate.weights)
+        )
 
     def score(self, sequences: Binned) -> Iterator[Scores]:
         """By the rounds so far."""
@@ -187,8 +183,9 @@ class Booster(Update[Binned]):
         if self.schedule.changes_at(number):
             direction.forget()
         slopes = iterate.derive()
-        trees = self.trees.grow(number)
+        self.trees.start_growing(number)
         step = self._pattern_step(slopes)
+        trees = self.trees.grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals are slopes now
             return None

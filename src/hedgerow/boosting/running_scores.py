@@ -40,23 +40,26 @@ class Binned:
     Attributes
     ----------
     bins : Bins
-        Bins of X's columns at all positions.
+        Bins of X's columns at all positions, in the form that the scores want.
     offsets : (S + 1,)
         Where the sequences begin and end.
     parents : (N,) or None
         Where in its sequence the parent of each position is, see `Scores`.
     given : sequence of AddScores
         What adds the scores of potentials that are not learnt.
+    laid_out : TreeData or None
+        The bins as trees are grown from them, which walks through trees read sooner.
     running : RunningScores or None
         Scores of the first `n_parts` parts of the rounds, and of those potentials.
     direction : RunningScores or None
         The direction of the last of these parts, where rounds have directions.
     """
 
-    bins: _core.Bins
+    bins: Any
     offsets: NDArray[np.int64]
     parents: NDArray[np.int32] | None
     given: Sequence[AddScores | None]
+    laid_out: _core.TreeData | None = None
     running: RunningScores | None = None
     direction: RunningScores | None = None
     n_parts: int = 0
@@ -125,7 +128,7 @@ class RunningScores(ABC):
 class NodeScores(RunningScores):
     """Those of trees on the input."""
 
-    def __init__(self, start: Scores, bins: _core.Bins, n_threads: int) -> None:
+    def __init__(self, start: Scores, bins: _core.Bins | _core.TreeData, n_threads: int) -> None:
         self.start, self.bins, self.n_threads = start, bins, n_threads
         self.nodes = start.nodes
 
@@ -250,7 +253,8 @@ class TreeScoring:
             edge_shape=self._shape,
         )
         if not self.columns.n_lags:
-            return NodeScores(scores, sequences.bins, self.n_threads)
+            bins = sequences.laid_out or sequences.bins
+            return NodeScores(scores, bins, self.n_threads)
         edges = np.zeros((len(scores.nodes), self.contexts.n_edges), np.float32)
         return ContextScores(scores, self, sequences.bins, edges)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,10 +13,13 @@ import numpy as np
 from hedgerow import _core
 from hedgerow.boosting.booster import Booster
 from hedgerow.boosting.column_rules import read_column_rules
+from hedgerow.boosting.context_training import train_trees
 from hedgerow.boosting.rounds import Rounds
-from hedgerow.boosting.running_scores import Binned, TreeScoring
+from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings, TreeParameters, read_window
+from hedgerow.boosting.transitions import PatternBound
+from hedgerow.boosting.tree_training import TreeTraining
 from hedgerow.comm import Comm
 from hedgerow.counting import count_of
 from hedgerow.fingerprint import fingerprint, fingerprint_sequences
@@ -93,8 +97,13 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         self.settings = self._read_settings()
         if self.columns.n_lags:
             self._check_memory()
+        self.scoring = self._build_scoring()
+        return self.data
+
+    def _build_scoring(self) -> TreeScoring:
+        """How trees will score sequences."""
         given, trellis = self.data.given, self.data.trellis
-        self.scoring = TreeScoring(
+        return TreeScoring(
             self.columns,
             trellis,
             given,
@@ -102,7 +111,6 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             self.settings.n_threads,
             have_directions=self.settings.have_directions,
         )
-        return self.data
 
     def learnt_from(self, comm: Comm) -> str:
         """A digest of X."""
@@ -150,7 +158,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         crf.random_state, crf.n_rounds = seed, self.n_before + self.n_steps
         crf.max_bins = min(crf.max_bins, FEW_BINS)
         crf.min_pattern_count = round(share * crf.min_pattern_count)
-        return BoostingTrainer(crf, self.objective)
+        return type(self)(crf, self.objective)
 
     def attributes(self, update: Booster, state: TrainingState) -> dict[str, Any]:
         """The best round, and how many are for the likelihood."""
@@ -160,25 +168,29 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def _boost(self, rounds: Rounds, state: State | None = None) -> Booster:
         sampling = replace(self.settings.sampling, seed=rounds.seed)
-        binned = self.prepare(self.sequences)
+        settings, binned = replace(self.settings, sampling=sampling), self.prepare(self.sequences)
         del self.sequences  # trees need the bins alone
         return Booster(
             self.scoring,
             binned,
-            self._lay_out(binned.bins),
+            partial(self._train_trees, settings, binned),
             self.data,
-            replace(self.settings, sampling=sampling),
+            settings,
             self.schedule,
             rounds,
             self.n_before + self.n_steps,
             state,
         )
 
-    def _lay_out(self, bins: _core.Bins) -> _core.TreeData:
-        """Bins as trees are grown from, at the places that features are looked at."""
+    def _train_trees(
+        self, settings: Settings, binned: Binned, bound: PatternBound, scores: RunningScores
+    ) -> TreeTraining[Any, Any]:
+        """What trains trees, from bins at the places that features are looked at."""
         before, after = read_window(self.crf.window)
         ancestors = int(self.crf.ancestors)
-        return _core.TreeData(bins, before, after, ancestors, self.settings.n_threads)
+        data = _core.TreeData(binned.bins, before, after, ancestors, settings.n_threads)
+        binned.laid_out = data
+        return train_trees(self.data, settings, bound, scores, data)
 
     def _read_settings(self) -> Settings:
         crf, data = self.crf, self.data

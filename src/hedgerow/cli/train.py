@@ -144,6 +144,11 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         """predicted label, 1 for others: '{"A": {"B": 5}}'""",
     )
     add("--rounds", type=int, metavar="N", help="rounds of boosting, or iterations; 200, or 1000")
+    add(
+        "--device",
+        choices=("cpu", "cuda"),
+        help="trees: train on the CPU (the default) or on a GPU; needs the extra hedgerow[cuda]",
+    )
     add("--learning-rate", type=float, metavar="R", help="trees: factor of every step; 0.3")
     add(
         "--early-stopping",
@@ -328,6 +333,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         "window": options.window,
         "ancestors": options.ancestors,
         "transitions": options.transitions,
+        "device": options.device,
         "constraints": options.constraints,
         "decode": options.decode,
         "random_state": options.seed,
