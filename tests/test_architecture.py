@@ -11,7 +11,7 @@ import hedgerow
 ROOT = Path(hedgerow.__file__).parent
 # Modules and packages from the bottom up. Those of one row do not know each other.
 LAYERS = """
-    counting graph label_colours notebook shared_parameters
+    comm counting graph label_colours notebook shared_parameters
   / atomic_write data_warning datasets fingerprint history lazy line_search parameters progress
     raw_data sequences state suggestions tables threads version
   / ancestors description encode lbfgs lock named_parameters pivot seen_groups
@@ -28,7 +28,7 @@ LAYERS = """
   / estimator
   / base_choice
   / linear_crf tree_crf
-  / loading plots report
+  / dask loading plots report
   / hedgerow
   / cli
   / __main__

@@ -15,6 +15,7 @@ from sklearn.utils import ClassifierTags, Tags
 
 from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, check_checkpoint
+from hedgerow.comm import ALONE, Comm, check_comm
 from hedgerow.decoding import DECODERS
 from hedgerow.encode import GivenParents, check_group_column
 from hedgerow.history import History
@@ -110,6 +111,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
         parents: Any = None,
         base_scores: Any = None,
         X_base: Any = None,
+        comm: Comm | None = None,
     ) -> AnyEstimator:
         """Train the model.
 
@@ -157,14 +159,17 @@ class Estimator(NamedParameters, Predictor, Trainable):
         X_base : optional
             What the base model of a `TreeCRF` sees, if not X: the same sequences with other
             features, in any form.
+        comm : hedgerow.comm.Comm, optional
+            For training on several machines: each worker calls `fit` with the sequences that it
+            holds, and with what connects it to the others. All get the same model.
         """
         check_checkpoint(checkpoint)
-        training = self._training(eval_set, init, checkpoint)
+        training = self._training(eval_set, init, checkpoint, check_comm(comm))
         raw = RawData(X, y, groups, parents, base_scores, X_base, sample_weight)
         return self._become(training.run(raw))
 
-    def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
-        """Read training data with labels that are known, as the base of another model."""
+    def read_labelled(self, raw: RawData, labels: Labels | None = None) -> Labelled:
+        """Read training data, with labels that are known if it is the base of another model."""
         return self._training().read(raw, labels)
 
     def fit_labelled(self: AnyEstimator, labelled: Labelled) -> AnyEstimator:
@@ -172,14 +177,18 @@ class Estimator(NamedParameters, Predictor, Trainable):
         return self._become(self._training().fit(labelled))
 
     def _training(
-        self, eval_set: Any = None, init: Any = None, checkpoint: Checkpoint | None = None
+        self,
+        eval_set: Any = None,
+        init: Any = None,
+        checkpoint: Checkpoint | None = None,
+        comm: Comm = ALONE,
     ) -> Training[Any, Any]:
         """Check all parameters, and say how the model is trained."""
         check_label_parameters(self)
         stopping = Stopping.read(self, eval_set)
         self._check_init(init)
         trainer, base = self._trainer(init), self._base_training(init)
-        return Training(self, trainer, stopping, eval_set, init, checkpoint, base)
+        return Training(self, trainer, stopping, eval_set, init, checkpoint, base, comm)
 
     def _become(self: AnyEstimator, attributes: dict[str, Any]) -> AnyEstimator:
         """Take on what was learnt in place of what was before."""

@@ -21,7 +21,9 @@ from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings, TreeParameters, read_window
 from hedgerow.boosting.transitions import PatternBound
 from hedgerow.boosting.tree_training import TreeTraining
+from hedgerow.comm import Comm
 from hedgerow.counting import count_of
+from hedgerow.fingerprint import fingerprint, fingerprint_sequences
 from hedgerow.history import History
 from hedgerow.model import Model
 from hedgerow.objectives import Likelihood, TrainingObjective
@@ -132,9 +134,18 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         check_refinable(crf)
         return Refiner(queries, facts, int(crf.max_literals))
 
-    def learnt_from(self) -> tuple[Any, ...]:
-        """X."""
-        return (replace(self.sequences, base_scores=None, base=None),)
+    def learnt_from(self, comm: Comm) -> str:
+        """A digest of X."""
+        found, sparse = self.sequences, self.sequences.sparse
+        columns = [found.dense, found.parents, *(column.codes for column in found.categorical)]
+        arrays = [column for column in columns if column is not None]
+        entries = None
+        if sparse is not None:
+            values = () if sparse.values is None else (sparse.values,)
+            entries = sparse.indptr, (sparse.indices, *values)
+        names = [column.categories for column in found.categorical]
+        digest = fingerprint_sequences(found.offsets, arrays, entries, comm)
+        return fingerprint(found.schema, names, found.facts, digest)
 
     def prepare(self, sequences: Sequences) -> Binned:
         """In bins."""
@@ -281,6 +292,7 @@ def check_refinable(crf: TreeParameters) -> None:
     """Raise ValueError for a parameter that is about columns which are known from the start."""
     refused = {
         "transitions": crf.transitions == "trees",
+        "device": crf.device != "cpu",
         "monotone_constraints": crf.monotone_constraints is not None,
         "interaction_constraints": crf.interaction_constraints is not None,
         "missing": crf.missing in ("impute", "indicator"),

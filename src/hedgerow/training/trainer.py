@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
+from hedgerow.comm import Comm
 from hedgerow.model import Model
 from hedgerow.objectives import TrainingObjective
 from hedgerow.relational import RelationalFeatures
@@ -61,8 +62,8 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
         """Learn how labels depend on each other, and what the columns are."""
 
     @abstractmethod
-    def learnt_from(self) -> tuple[Any, ...]:
-        """All that is learnt from but for the labels, for a digest."""
+    def learnt_from(self, comm: Comm) -> str:
+        """A digest of all that is learnt from but for the labels, on all workers."""
 
     @abstractmethod
     def prepare(self, sequences: Sequences) -> Form:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,10 +15,11 @@ from hedgerow import _core
 from hedgerow.base_scores import check_base_scores_given, read_base_scores
 from hedgerow.base_sequences import check_no_base
 from hedgerow.checkpoint import Checkpoint, Identity, Record
+from hedgerow.comm import ALONE, Comm
 from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
 from hedgerow.encode import GivenParents, encode, encode_alike
-from hedgerow.fingerprint import fingerprint
+from hedgerow.fingerprint import fingerprint, fingerprint_sequences
 from hedgerow.history import History
 from hedgerow.labels import Labels
 from hedgerow.metrics.known_chunks import look_like_chunks
@@ -83,6 +85,8 @@ class Training(Generic[Form, AnyUpdate]):
         Where to write the training state to.
     base : BaseTraining or None
         How the model that this one is trained on top of is found, if there is to be one.
+    comm : Comm
+        The workers that train it together.
     """
 
     crf: Trainable
@@ -92,9 +96,12 @@ class Training(Generic[Form, AnyUpdate]):
     init: Trainable | None = None
     checkpoint: Checkpoint | None = None
     base: BaseTraining | None = None
+    comm: Comm = ALONE
 
     def run(self, raw: RawData) -> dict[str, Any]:
         """Train a model; returns the attributes of the fitted estimator."""
+        if self.comm.size > 1:
+            raise NotImplementedError(f"comm has {self.comm.size} workers; expected 1")
         with _core.ThreadPool():
             return self.fit(self.read(raw))
 
@@ -233,19 +240,28 @@ class Training(Generic[Form, AnyUpdate]):
         eval_sets: Sequence[EvalSet[Sequences]],
         given: dict[str, str | None],
     ) -> AbstractContextManager[Record | None]:
-        """Where to write the training state to, for a ``with``; None if not asked for."""
+        """Where to write the training state to, for a ``with``.
+
+        None if not asked for; of several workers the first one writes it.
+        """
         if self.checkpoint is None:
             return nullcontext()
-        weights = data.targets.weights
+        targets, weights, comm = data.targets, data.targets.weights, self.comm
+
+        def digest(by_position: NDArray[Any]) -> str:
+            return fingerprint_sequences(targets.offsets, [by_position], None, comm)
+
         evaluated = tuple((each.name, each.targets.codes, each.sequences) for each in eval_sets)
         fingerprints = {
-            "X": fingerprint(self.trainer.learnt_from(), data.index),
-            "y": fingerprint(data.labels.classes, data.targets.codes),
-            "sample_weight": None if weights is None else fingerprint(weights),
+            "X": fingerprint(self.trainer.learnt_from(comm), data.index),
+            "y": fingerprint(data.labels.classes, digest(targets.codes)),
+            "sample_weight": None if weights is None else digest(weights),
             **given,
             "eval_set": fingerprint(evaluated) if evaluated else None,
             "init": None if self.init is None else fingerprint(self.init.to_state()),
         }
+        if comm.rank > 0:
+            return nullcontext()
         return Record(self.checkpoint, Identity.of(self.crf, fingerprints, self.trainer.free))
 
     def _fingerprint_given(
@@ -266,17 +282,33 @@ class Training(Generic[Form, AnyUpdate]):
     ) -> tuple[TrainingState, AnyUpdate]:
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
         trainer = self.trainer
-        if record is not None:
-            found = record.read(lambda state: (TrainingState.unpack(state), trainer.resume(state)))
+        if self.checkpoint is not None:
+            found = self._resume(record)
             if found is not None:
-                for name in trainer.free:
-                    n_done = found[1].n_done - trainer.n_before
-                    record.check_limit(name, getattr(self.crf, name), n_done)
+                if record is not None:
+                    for name in trainer.free:
+                        n_done = found[1].n_done - trainer.n_before
+                        record.check_limit(name, getattr(self.crf, name), n_done)
                 return found
         metrics = (*ALWAYS, *(metric.name for metric in self.stopping.metrics))
         names = {*ALWAYS, *(f"{each.name}_{metric}" for each in eval_sets for metric in metrics)}
         history = {name: list(trainer.history[name]) for name in trainer.history if name in names}
         return TrainingState(history), trainer.begin()
+
+    def _resume(self, record: Record | None) -> tuple[TrainingState, AnyUpdate] | None:
+        """What the checkpoint has, which the first worker reads; None if it is not there yet."""
+        comm, trainer = self.comm, self.trainer
+
+        def unpack(state: State) -> tuple[TrainingState, AnyUpdate]:
+            return TrainingState.unpack(state), trainer.resume(state)
+
+        if record is None:
+            state = comm.broadcast(None)
+            return None if state is None else unpack(state)
+        found = record.read(lambda state: unpack(comm.broadcast(state)))
+        if found is None:
+            comm.broadcast(None)
+        return found
 
     def _read_alike(self, raw: RawData, data: TrainingSet, base: TrainableBase | None) -> Sequences:
         """Read all but y, and check it against what the model is being fitted on."""
