@@ -113,7 +113,10 @@ class TableColumns:
                 offsets,
                 lambda position, what: self._complain_of_head(rows, position, what),
             )
-        return Batch(CutFrame(table, offsets), y, rows, known, parents=parents)
+        names = None
+        if self.group is not None:
+            names = rows.column(self.group).take(offsets[:-1]).to_pylist()
+        return Batch(CutFrame(table, offsets), y, rows, known, parents=parents, names=names)
 
     def _complain_of_head(self, rows: pa.Table, position: int, what: str) -> FileError:
         where = f"column {self.heads!r}"
