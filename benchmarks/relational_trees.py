@@ -5,7 +5,8 @@
     relational_trees.py growth [--largest N]                  # seconds, queries and memory
 
 `deprel` labels words as `relational.py deprel` does. Trees begin with queries of one or two
-literals, about the word, its head and its children, and find longer ones themselves.
+literals, about the word, its head and its children, and find longer ones themselves; beside them
+tree-shaped CRFs, in which the label of a word depends on that of its head.
 
 `entities` labels documents, one sequence each, with and without relations: to the same word
 elsewhere in the document, and to what words were in entities of other training documents.
@@ -33,38 +34,66 @@ from hedgerow.relational import At, Atoms, RelationalFeatures
 from hedgerow.relational.database import Database
 from relational import CHILDREN, FLAT, HEADS, draw_database, peak_mib, read_sentences
 
+# Modes, literals to begin with and by refinement, and whether labels depend on those of heads.
+DEPREL: dict[str, tuple[list[str], int, int, bool]] = {
+    "flat window": (FLAT, 1, 1, False),
+    "heads and children": ([*FLAT, *HEADS, *CHILDREN], 2, 1, False),
+    "heads and children, refined": ([*FLAT, *HEADS, *CHILDREN], 2, 3, False),
+    "flat window, tree-shaped CRF": (FLAT, 1, 1, True),
+    "heads and children, tree-shaped CRF": ([*FLAT, *HEADS, *CHILDREN], 2, 1, True),
+}
+
+
+def find_heads(sequences: list[Any]) -> list[list[int]]:
+    """Place of the head of each word, -1 for a root."""
+    return [
+        [next((f[1].position for f in word if f[0] in ("left", "right")), -1) for word in sequence]
+        for sequence in sequences
+    ]
+
 
 def measure_deprel(options: argparse.Namespace) -> Iterator[common.Record]:
     """Dependency relations by trees that refine queries, beside those that do not."""
     folder = options.data / "ud_english_ewt"
     X, y = read_sentences(folder / "en_ewt-ud-train.conllu.gz", options.sentences)
     X_test, y_test = read_sentences(folder / "en_ewt-ud-test.conllu.gz", options.sentences)
-    modes = [*FLAT, *HEADS, *CHILDREN]
-    for depth, max_literals in ((1, 1), (2, 1), (2, 3)):
-        queries = RelationalFeatures(
-            modes, depth=depth, min_count=options.min_count, max_queries=options.max_queries
-        )
-        crf = TreeCRF(
-            window=2,
-            n_rounds=options.rounds,
-            n_jobs=1,
-            queries=queries,
-            max_literals=max_literals,
-            decode="viterbi",
+    for name in options.variants or DEPREL:
+        modes, depth, max_literals, is_graph = DEPREL[name]
+        crf = make_trees(options, modes, depth, max_literals)
+        crf.set_params(ancestors=int(is_graph))
+        graph, graph_test = (
+            {"parents": find_heads(sequences)} if is_graph else {} for sequences in (X, X_test)
         )
         with common.Stopwatch() as training:
-            crf.fit(Atoms(X), y)
+            crf.fit(Atoms(X), y, **graph)
         with common.Stopwatch() as prediction:
-            accuracy = crf.score(Atoms(X_test), y_test)
+            accuracy = crf.score(Atoms(X_test), y_test, **graph_test)
         yield {
             "model": "TreeCRF",
-            "input": f"depth {depth}, up to {max_literals} literals by refinement",
+            "input": name,
             "accuracy": round(accuracy, 4),
             "queries": crf.queries_.n_queries_,
             "refined": len(crf.queries_.refined_),
             "seconds to train": round(training.cpu_seconds, 2),
             "seconds to predict": round(prediction.cpu_seconds, 2),
         }
+
+
+def make_trees(
+    options: argparse.Namespace, modes: list[str], depth: int, max_literals: int
+) -> TreeCRF:
+    """Trees on queries, with a window of two positions to each side."""
+    queries = RelationalFeatures(
+        modes, depth=depth, min_count=options.min_count, max_queries=options.max_queries
+    )
+    return TreeCRF(
+        window=2,
+        n_rounds=options.rounds,
+        n_jobs=1,
+        queries=queries,
+        max_literals=max_literals,
+        decode="viterbi",
+    )
 
 
 def read_documents(path: Path, n_documents: int | None) -> tuple[list[Any], list[Any]]:
@@ -135,17 +164,7 @@ def measure_entities(options: argparse.Namespace) -> Iterator[common.Record]:
         "with links and facts": ([*flat, *links, *known], 2, 3),
     }
     for name, (modes, depth, max_literals) in inputs.items():
-        queries = RelationalFeatures(
-            modes, depth=depth, min_count=options.min_count, max_queries=options.max_queries
-        )
-        crf = TreeCRF(
-            window=2,
-            n_rounds=options.rounds,
-            n_jobs=1,
-            queries=queries,
-            max_literals=max_literals,
-            decode="viterbi",
-        )
+        crf = make_trees(options, modes, depth, max_literals)
         with common.Stopwatch() as training:
             crf.fit(X, y)
         yield {
@@ -203,6 +222,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     deprel = commands.add_parser("deprel")
     deprel.add_argument("--sentences", type=int, help="of each file; all by default")
+    deprel.add_argument("--variants", nargs="*", choices=DEPREL, help="only these")
     entities = commands.add_parser("entities")
     entities.add_argument("--documents", type=int, help="of each file; all by default")
     for some in (deprel, entities):

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from hedgerow.relational import At
-from hedgerow.relational.mode import check_modes
+from hedgerow.relational.mode import Mode
 from hedgerow.relational.plan import queries_of
 from hedgerow.relational.shape import NEAR, VARIABLE
 from reference.relational_queries import canonical
@@ -53,15 +53,15 @@ def facts_of(sequences, background, own):
     return sorted(facts, key=repr), sequence_of
 
 
-def can_be_used(modes, database):
-    """Whether every mode is of a predicate that occurs, and of variables that are bound."""
-    if not all(mode.predicate in {*database.relations, "next", "prev"} for mode in modes):
-        return False
-    try:
-        check_modes(modes, database)
-    except ValueError as error:
-        return "can never be used" not in str(error)
-    return True
+def usable_modes(texts, database):
+    """Those of some modes whose predicates occur and whose variables can be bound; at least one."""
+    known = {*database.relations, "next", "prev"}
+    modes = [mode for mode in map(Mode.parse, texts) if mode.predicate in known]
+    usable = []
+    for _ in modes:  # each time round another one may be bound
+        bound = {"t"}.union(*(mode.binds for mode in usable))
+        usable = [mode for mode in modes if mode.needs <= bound]
+    return tuple(usable) or (Mode.parse("next(+t,-t)"),)
 
 
 def found_by(features, X):
