@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -162,7 +163,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return Booster(
             self.scoring,
             binned,
-            partial(self._train_trees, settings, binned),
+            self._prepare_trees(settings, binned),
             self.data,
             settings,
             self.schedule,
@@ -171,15 +172,15 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             state,
         )
 
-    def _train_trees(
-        self, settings: Settings, binned: Binned, bound: PatternBound, scores: RunningScores
-    ) -> TreeTraining[Any, Any]:
-        """What trains trees, from bins at the places that features are looked at."""
+    def _prepare_trees(
+        self, settings: Settings, binned: Binned
+    ) -> Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]]:
+        """What trains trees: bins are laid out by the places that features are looked at."""
         before, after = read_window(self.crf.window)
         ancestors = int(self.crf.ancestors)
         data = _core.TreeData(binned.bins, before, after, ancestors, settings.n_threads)
-        binned.laid_out = data
-        return train_trees(self.data, settings, bound, scores, data)
+        binned.laid_out = data  # before there are scores, which read it
+        return partial(train_trees, self.data, settings, data=data)
 
     def _read_settings(self) -> Settings:
         crf, data = self.crf, self.data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
@@ -39,9 +40,13 @@ class CudaTrainer(BoostingTrainer):
         before, after = read_window(self.crf.window)
         return range(-before, after + 1)
 
-    def _train_trees(
-        self, settings: Settings, binned: Binned, bound: PatternBound, scores: RunningScores
-    ) -> TreeTraining[Any, Any]:
+    def _prepare_trees(
+        self, settings: Settings, binned: Binned
+    ) -> Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]]:
         """On the device of the scores."""
-        assert isinstance(scores, DeviceScores)
-        return DeviceTraining(self.data, settings, bound, scores, self.columns, self._offsets)
+
+        def train(bound: PatternBound, scores: RunningScores) -> TreeTraining[Any, Any]:
+            assert isinstance(scores, DeviceScores)
+            return DeviceTraining(self.data, settings, bound, scores, self.columns, self._offsets)
+
+        return train
