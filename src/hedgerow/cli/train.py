@@ -284,6 +284,10 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
             "--transitions is for --model trees; in a linear model attributes may score label "
             "pairs: --set transition_attributes=True"
         )
+    if kind == "linear" and options.device is not None:
+        raise CommandError("--device is for --model trees; a linear model is trained on the CPU")
+    if options.device == "cuda":
+        check_gpu()
     from_template = recipe.parameters()
     if options.base is not None:
         from_template = {"base": LinearCRF(**from_template)}
@@ -333,6 +337,16 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     own = {name: value for name, value in parameters.items() if name not in of_base}
     with telling("--set: "):
         return estimator(**(verbose | from_template | own)).set_params(**of_base)
+
+
+def check_gpu() -> None:
+    """Say what is missing, before any file is read."""
+    from hedgerow.cuda import cupy_device
+
+    try:
+        cupy_device.find_device()
+    except (ImportError, RuntimeError) as error:
+        raise CommandError(f"--device cuda: {error}") from error
 
 
 def fit(

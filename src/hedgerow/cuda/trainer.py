@@ -28,7 +28,15 @@ class CudaTrainer(BoostingTrainer):
         device, data, settings = cupy_device.find_device(), self.data, self.settings
         check_supported(self.crf, data, settings, self.objective)
         layout = Layout.plan(data.targets.offsets, data.trellis.n_labels)
-        check_memory(device, layout, self.columns, settings, self._offsets, data.trellis.n_labels)
+        check_memory(
+            device,
+            layout,
+            self.columns,
+            settings,
+            self._offsets,
+            data.trellis.n_labels,
+            self.objective,
+        )
         arcs = sum_arcs(data.given, data.trellis)
         return DeviceScoring(
             device, self.columns, data.trellis, data.given, arcs, settings.n_threads
