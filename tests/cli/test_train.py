@@ -202,6 +202,7 @@ def test_warnings_are_lines(chunks, place, capsys):
         (["--order", "2", "--set", "order=1"], "order is given twice; give it once"),
         (["--learning-rate", "0.1"], "--learning-rate is for --model trees; a linear model finds"),
         (["--transitions", "trees"], "--transitions is for --model trees; in a linear model"),
+        (["--device", "cuda"], "--device is for --model trees; a linear model is trained on the"),
         (["--rounds", "5", "--set", "max_iter=6"], "max_iter is given twice; give it once"),
         (["--dev", "x", "--dev", "x"], "--dev x is given twice; give it once"),
         (["--every", "5"], "--every says how often to write the file of --checkpoint; name one"),
@@ -393,3 +394,12 @@ def test_trees_on_top_of_a_linear_model(chunks, place, tmp_path, capsys):
 )
 def test_a_base_is_refused(chunks, place, capsys, options, message):
     assert message in complaint(capsys, "train", chunks, "-m", place, *options)
+
+
+def test_a_gpu_is_looked_for_before_the_file_is_read(chunks, place, capsys, monkeypatch):
+    from hedgerow.cuda import cupy_device
+
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    cupy_device.find_device.cache_clear()
+    told = complaint(capsys, "train", chunks, "-m", place, "--model", "trees", "--device", "cuda")
+    assert "--device cuda: device='cuda' needs CuPy" in told

@@ -8,7 +8,7 @@ import scipy.sparse
 from hedgerow import _core
 from hedgerow.boosting.curvature import MODEST
 from hedgerow.cuda import learner as learners
-from hedgerow.cuda.bins import DeviceBins
+from hedgerow.cuda.bins import NODE, DeviceBins
 from hedgerow.cuda.layout import Layout
 from hedgerow.cuda.learner import DeviceLearner, TreeInputs
 from hedgerow.encode import encode
@@ -224,3 +224,11 @@ def test_trees_of_one_leaf(device):
     found = case.on_device(device, rules, sampling, (0, 0)).arrays()
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_nodes_that_are_no_trees():
+    with pytest.raises(ValueError, match="nodes have another size"):
+        _core.read_device_forest(np.zeros((1, 3, 63), np.uint8), True)
+    nodes = np.zeros((1, 3), NODE)
+    with pytest.raises(ValueError, match="children must come after their parent"):
+        _core.read_device_forest(nodes.view(np.uint8).reshape(1, 3, 64), True)

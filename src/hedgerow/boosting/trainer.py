@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -216,7 +217,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         return Booster(
             self.scoring,
             binned,
-            partial(self._train_trees, settings, binned),
+            self._prepare_trees(settings, binned),
             self.data,
             settings,
             self.schedule,
@@ -226,12 +227,13 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             growth,
         )
 
-    def _train_trees(
-        self, settings: Settings, binned: Binned, bound: PatternBound, scores: RunningScores
-    ) -> TreeTraining[Any, Any]:
+    def _prepare_trees(
+        self, settings: Settings, binned: Binned
+    ) -> Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]]:
         """What trains trees."""
-        binned.laid_out = data = self._lay_out(binned.bins)
-        return train_trees(self.data, settings, bound, scores, data)
+        data = self._lay_out(binned.bins)
+        binned.laid_out = data  # before there are scores, which read it
+        return partial(train_trees, self.data, settings, data=data)
 
     def _lay_out(self, bins: _core.Bins) -> _core.TreeData:
         """Bins as trees are grown from, at the places that features are looked at."""

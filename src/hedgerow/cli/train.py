@@ -321,6 +321,10 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
             "--transitions is for --model trees; in a linear model attributes may score label "
             "pairs: --set transition_attributes=True"
         )
+    if kind == "linear" and options.device is not None:
+        raise CommandError("--device is for --model trees; a linear model is trained on the CPU")
+    if options.device == "cuda":
+        check_gpu()
     from_template = recipe.parameters()
     if options.base is not None:
         from_template = {"base": LinearCRF(**from_template)}
@@ -382,6 +386,16 @@ def read_queries(path: str) -> RelationalFeatures:
 
     with telling():
         return RelationalFeatures(**query_parameters(read_schema(path, Path(path).read_bytes())))
+
+
+def check_gpu() -> None:
+    """Say what is missing, before any file is read."""
+    from hedgerow.cuda import cupy_device
+
+    try:
+        cupy_device.find_device()
+    except (ImportError, RuntimeError) as error:
+        raise CommandError(f"--device cuda: {error}") from error
 
 
 def fit(

@@ -55,13 +55,19 @@ def check_supported(
 
 
 def bytes_of_training(
-    layout: Layout, columns: Columns, settings: Settings, offsets: range, n_labels: int
+    columns: Columns,
+    settings: Settings,
+    offsets: range,
+    n_labels: int,
+    objective: TrainingObjective,
 ) -> tuple[int, int]:
     """Memory that training takes: for each row, which is a position or padding, and for trees."""
     n_words = -(-columns.n_columns // 4)
     # Scores before and after a step, marginals, derivatives, and two lists of examples; bins by row
     # and by column; messages, gammas, labels, and where rows are.
     by_row = 56 * n_labels + columns.n_columns + 4 * n_words + 23
+    if not isinstance(objective, Likelihood):
+        by_row += 40 * n_labels  # slopes, a direction, and what moves along it
     max_nodes, _, _ = count_nodes(settings.growth_rules)
     slots = Tiles.plan(columns.n_bins, max(1, n_words), offsets, 1).slots_of_offset * len(offsets)
     by_tree = (1 + max_nodes // 2) * slots * 16 + max_nodes * (64 + OPEN_NODE + 4)
@@ -75,9 +81,10 @@ def check_memory(
     settings: Settings,
     offsets: range,
     n_labels: int,
+    objective: TrainingObjective,
 ) -> None:
     """Raise MemoryError if a training will not fit into the memory of a device."""
-    by_row, of_trees = bytes_of_training(layout, columns, settings, offsets, n_labels)
+    by_row, of_trees = bytes_of_training(columns, settings, offsets, n_labels, objective)
     needed, free = by_row * layout.n_rows + of_trees, device.free_bytes()
     if needed > free:
         raise MemoryError(

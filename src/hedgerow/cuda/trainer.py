@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
@@ -27,7 +28,15 @@ class CudaTrainer(BoostingTrainer):
         device, data, settings = cupy_device.find_device(), self.data, self.settings
         check_supported(self.crf, data, settings, self.objective)
         layout = Layout.plan(data.targets.offsets, data.trellis.n_labels)
-        check_memory(device, layout, self.columns, settings, self._offsets, data.trellis.n_labels)
+        check_memory(
+            device,
+            layout,
+            self.columns,
+            settings,
+            self._offsets,
+            data.trellis.n_labels,
+            self.objective,
+        )
         arcs = sum_arcs(data.given, data.trellis)
         return DeviceScoring(
             device, self.columns, data.trellis, data.given, arcs, settings.n_threads
@@ -39,9 +48,13 @@ class CudaTrainer(BoostingTrainer):
         before, after = read_window(self.crf.window)
         return range(-before, after + 1)
 
-    def _train_trees(
-        self, settings: Settings, binned: Binned, bound: PatternBound, scores: RunningScores
-    ) -> TreeTraining[Any, Any]:
+    def _prepare_trees(
+        self, settings: Settings, binned: Binned
+    ) -> Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]]:
         """On the device of the scores."""
-        assert isinstance(scores, DeviceScores)
-        return DeviceTraining(self.data, settings, bound, scores, self.columns, self._offsets)
+
+        def train(bound: PatternBound, scores: RunningScores) -> TreeTraining[Any, Any]:
+            assert isinstance(scores, DeviceScores)
+            return DeviceTraining(self.data, settings, bound, scores, self.columns, self._offsets)
+
+        return train
