@@ -53,8 +53,8 @@ def find_base(crf: Any, of_init: Estimator | None, *, continues: bool) -> BaseTr
     n_folds = crf.base_folds
     if is_fitted(base) and n_folds:
         raise ValueError(
-            f"base is fitted already and base_folds is {n_folds}: nobody knows which sequences it "
-            "has seen; leave base_folds out, or pass a base that is not fitted, "
+            f"base is fitted already and base_folds is {n_folds}: it is not known which "
+            "sequences it was trained on; leave base_folds out, or pass a base that is not fitted, "
             "sklearn.base.clone(base)"
         )
     if n_folds is None:

@@ -183,7 +183,7 @@ class Record:
             return unpack(state)
         except ModelFileError as error:
             raise ModelFileError(
-                f"cannot go on from the checkpoint {str(path)!r}: {error}; {ADVICE}"
+                f"cannot resume from the checkpoint {str(path)!r}: {error}; {ADVICE}"
             ) from error
 
     def check_limit(self, name: str, limit: int, n_done: int) -> None:
@@ -200,7 +200,7 @@ class Record:
             if not self._lock.is_held:
                 raise RuntimeError(
                     f"the checkpoint {str(self._path)!r} belongs to the process that this one was "
-                    "forked from, which goes on with the training; end this one with os._exit"
+                    "forked from, which continues the training; end this one with os._exit"
                 )
             identity = State({}, {"identity": self._identity.to_json()})
             persist.write(self._path, persist.CHECKPOINT, identity | pack())
