@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import ClassifierTags, Tags
 
 from hedgerow import _core, persist
 from hedgerow.checkpoint import Checkpoint, check_checkpoint
+from hedgerow.comm import ALONE, Comm, check_comm
 from hedgerow.decoding import DECODERS
 from hedgerow.encode import GivenParents, check_group_column
 from hedgerow.history import History
@@ -26,6 +28,8 @@ from hedgerow.parameters import check_choice, plain_parameters
 from hedgerow.potentials import GivenScores, Potential
 from hedgerow.predictor import Predictor, check_fitted
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
+from hedgerow.relational.queries_state import pack_queries, unpack_queries
 from hedgerow.state import (
     State,
     expecting,
@@ -58,6 +62,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
 
     loss_: float
     base_: Estimator  # what it was trained on top of; only if there is such a model
+    queries: RelationalFeatures | None
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
 
     def __sklearn_tags__(self) -> Tags:
@@ -106,14 +111,16 @@ class Estimator(NamedParameters, Predictor, Trainable):
         parents: Any = None,
         base_scores: Any = None,
         X_base: Any = None,
+        comm: Comm | None = None,
     ) -> AnyEstimator:
         """Train the model.
 
         Parameters
         ----------
         X
-            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts; or one
-            flat array, DataFrame or sparse matrix, divided into sequences by `groups`.
+            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts;
+            `hedgerow.relational.Atoms`, whose positions are sets of facts; or one flat array,
+            DataFrame or sparse matrix, divided into sequences by `groups`.
         y
             A list of label lists, or flat labels for a flat X. None or NaN is a missing label.
         sample_weight : (S,), or (N,) for a flat X, optional
@@ -150,14 +157,17 @@ class Estimator(NamedParameters, Predictor, Trainable):
         X_base : optional
             Features of the base model of a `TreeCRF`, if it does not use X: the same sequences with
             other features, in any form.
+        comm : hedgerow.comm.Comm, optional
+            For training on several machines: each worker calls `fit` with its own sequences and its
+            connection to the others. All workers get the same model.
         """
         check_checkpoint(checkpoint)
-        training = self._training(eval_set, init, checkpoint)
+        training = self._training(eval_set, init, checkpoint, check_comm(comm))
         raw = RawData(X, y, groups, parents, base_scores, X_base, sample_weight)
         return self._become(training.run(raw))
 
-    def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
-        """Read training data with labels that are known, as the base of another model."""
+    def read_labelled(self, raw: RawData, labels: Labels | None = None) -> Labelled:
+        """Read training data, with labels that are known if it is the base of another model."""
         return self._training().read(raw, labels)
 
     def fit_labelled(self: AnyEstimator, labelled: Labelled) -> AnyEstimator:
@@ -165,14 +175,18 @@ class Estimator(NamedParameters, Predictor, Trainable):
         return self._become(self._training().fit(labelled))
 
     def _training(
-        self, eval_set: Any = None, init: Any = None, checkpoint: Checkpoint | None = None
+        self,
+        eval_set: Any = None,
+        init: Any = None,
+        checkpoint: Checkpoint | None = None,
+        comm: Comm = ALONE,
     ) -> Training[Any, Any]:
         """Check all parameters, and say how the model is trained."""
         check_label_parameters(self)
         stopping = Stopping.read(self, eval_set)
         self._check_init(init)
         trainer, base = self._trainer(init), self._base_training(init)
-        return Training(self, trainer, stopping, eval_set, init, checkpoint, base)
+        return Training(self, trainer, stopping, eval_set, init, checkpoint, base, comm)
 
     def _become(self: AnyEstimator, attributes: dict[str, Any]) -> AnyEstimator:
         """Take on what was learnt in place of what was before."""
@@ -271,6 +285,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             state.metadata["base_scores"] = True
         if hasattr(self, "recipe_"):
             state.metadata["recipe"] = self.recipe_
+        state |= pack_queries(self.model_.queries)
         if (base := self.__dict__.get("base_")) is not None:
             state |= pack_base(type(base).__name__, base.to_state())
         return state
@@ -317,7 +332,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
             (*given, *potentials),
             decode,
             None if base is None else base.model_,
+            unpack_queries(state),
         )
+        if crf.model_.queries is not None:
+            crf.queries = clone(crf.model_.queries)
         crf.loss_ = read_loss(state.metadata)
         crf._unpack(state.metadata)
         return crf

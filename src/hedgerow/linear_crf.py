@@ -15,6 +15,7 @@ from hedgerow.linear.weights import LinearWeights
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
 from hedgerow.potentials import AttributeWeights, PatternWeights
 from hedgerow.predictor import check_fitted
+from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count
 from hedgerow.tables import Table
@@ -172,6 +173,7 @@ class LinearCRF(Estimator):
         group_column: str | int | None = None,
         parents_column: str | int | None = None,
         parents_format: ParentsFormat = "zero_based",
+        queries: RelationalFeatures | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         label_costs: LabelCostsParameter = "hamming",
         f1_labels: Any = None,
@@ -211,6 +213,7 @@ class LinearCRF(Estimator):
         self.group_column = group_column
         self.parents_column = parents_column
         self.parents_format = parents_format
+        self.queries = queries
         self.class_weight = class_weight
         self.label_costs = label_costs
         self.f1_labels = f1_labels

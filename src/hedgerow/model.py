@@ -22,12 +22,14 @@ from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.potentials import (
     BaseModel,
     GivenScores,
+    NodeTrees,
     PatternWeights,
     Potential,
     join_contributions,
 )
 from hedgerow.potentials.scoring import score, sum_arcs
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
 from hedgerow.sequences import Schema, Sequences
 from hedgerow.tables import Table
 from hedgerow.trellis import NoPathError, Scores, Trellis
@@ -64,6 +66,8 @@ class Model(LazyAttributes):
         How labels are decoded by default.
     base : Model or None
         The model that it was trained on top of; its scores are one of the potentials.
+    queries : RelationalFeatures or None
+        What turns facts into attributes, if X holds facts.
     """
 
     labels: Labels
@@ -74,6 +78,7 @@ class Model(LazyAttributes):
     potentials: tuple[Potential, ...]
     decode: Decode
     base: Model | None = None
+    queries: RelationalFeatures | None = None
 
     def potential(self, kind: type[AnyPotential]) -> AnyPotential:
         """The potential of some kind; raises LookupError if the model has none."""
@@ -159,7 +164,7 @@ class Model(LazyAttributes):
     ) -> Sequences:
         """Encode X, cut into sequences, with their parents; `read` does it all."""
         return encode_alike(
-            raw.X,
+            self.find_attributes(raw.X),
             raw.groups,
             self.schema,
             self.index,
@@ -167,6 +172,21 @@ class Model(LazyAttributes):
             parents=parents,
             name=name,
         )
+
+    def find_attributes(self, X: Any) -> Any:
+        """X as it is; of facts, the queries that hold and that scores depend on."""
+        return X if self._asked_queries is None else self._asked_queries.transform(X)
+
+    @lazy
+    def _asked_queries(self) -> RelationalFeatures | None:
+        """The queries that its scores depend on."""
+        if self.queries is None:
+            return None
+        names = self.index.names()
+        for potential in self.potentials:
+            if isinstance(potential, NodeTrees):
+                names = [names[column] for column in potential.asked_attributes()]
+        return self.queries.only(set(names))
 
     @lazy
     def arcs(self) -> NDArray[np.float64]:

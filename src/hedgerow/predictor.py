@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs
 from hedgerow.parameters import check_number, read_random_state
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
 from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
 from hedgerow.sequences import Sequences
 from hedgerow.shown import Shown
@@ -29,6 +30,7 @@ from hedgerow.threads import count_threads
 from hedgerow.weighting import read_sample_weight
 
 __all__ = [
+    "Labeller",
     "Predictor",
     "check_fitted",
     "compare_codes",
@@ -36,6 +38,20 @@ __all__ = [
     "read_inputs",
     "read_one",
 ]
+
+
+class Labeller(Protocol):
+    """What gives labels and marginals: `hedgerow.model.Model` has these methods too."""
+
+    def predict(
+        self, inputs: Inputs, decode: Decode | None = None, *, n_threads: int
+    ) -> NDArray[np.int32]:
+        """Codes of the labels, (N,)."""
+        ...
+
+    def marginals(self, inputs: Inputs, *, n_threads: int) -> NDArray[np.float64]:
+        """Probability of each label at each position, (N, K)."""
+        ...
 
 
 class Predictor(Shown):
@@ -76,6 +92,14 @@ class Predictor(Shown):
         if self.model_.schema.kind != "columns" or names is None:
             raise AttributeError("the columns of X had no names")
         return np.array(names, dtype=np.object_)
+
+    @property
+    def queries_(self) -> RelationalFeatures:
+        """What turns facts into attributes."""
+        check_fitted(self)
+        if self.model_.queries is None:
+            raise AttributeError("X held no facts, so that there are no queries about them")
+        return self.model_.queries
 
     @property
     def label_patterns_(self) -> list[tuple[Any, ...]]:
@@ -141,7 +165,7 @@ class Predictor(Shown):
         """
         check_decode(decode)
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
-        codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
+        codes = self._labeller.predict(inputs, decode, n_threads=self._n_threads)
         return inputs.sequences.mirror(self.model_.labels.decode(codes))
 
     def predict_marginals(
@@ -164,7 +188,7 @@ class Predictor(Shown):
             Columns in the order of ``classes_``.
         """
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
-        marginals = self.model_.marginals(inputs, n_threads=self._n_threads)
+        marginals = self._labeller.marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_proba(
@@ -179,7 +203,7 @@ class Predictor(Shown):
     ) -> NDArray[np.float64]:
         """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
-        return self.model_.marginals(inputs, n_threads=self._n_threads)
+        return self._labeller.marginals(inputs, n_threads=self._n_threads)
 
     def predict_pattern_marginals(
         self,
@@ -316,7 +340,7 @@ class Predictor(Shown):
         codes, given = truth.codes, truth.given
         if not given.any():
             raise ValueError("every label of y is missing; score needs at least one")
-        right = self.model_.predict(inputs, decode, n_threads=self._n_threads) == codes
+        right = self._labeller.predict(inputs, decode, n_threads=self._n_threads) == codes
         weights = read_sample_weight(sample_weight, inputs.sequences)
         by_position = weights.of_positions(inputs.sequences)
         if by_position is None:
@@ -387,6 +411,11 @@ class Predictor(Shown):
             inputs, int(position), label, against, decode, n_threads=self._n_threads
         )
         return replace(found, output=self._output)
+
+    @property
+    def _labeller(self) -> Labeller:
+        """What gives labels and marginals: the model, or one that does the same elsewhere."""
+        return self.model_
 
     @property
     def _n_threads(self) -> int:

@@ -82,6 +82,10 @@ parents_column : str, int or None, default None
 parents_format : {"zero_based", "conllu"}, default "zero_based"
     How parents are counted: from 0 on, with -1 for a root; or from 1 on, with 0 for a root, as the
     heads of CoNLL-U are. None and NaN stand for a root in both.
+queries : hedgerow.relational.RelationalFeatures or None, default None
+    How queries about facts are made, where X holds facts: `hedgerow.relational.Atoms`, or lists
+    whose positions are sets of atoms. They are the attributes of the model, which keeps them:
+    ``queries_``. None: Atoms are turned into attributes by ``RelationalFeatures()``.
 class_weight : dict, "balanced" or None, default None
     How much a position counts in training, by its label: a weight for each label (1 for those left
     out), or "balanced" for weights inversely proportional to how often a label occurs. The term
@@ -112,6 +116,8 @@ decode_ : {"viterbi", "marginal"}
     The decoder that `predict`, `score` and other methods use by default.
 label_patterns_ : list of tuples of labels
     The label patterns that have weights.
+queries_ : hedgerow.relational.RelationalFeatures
+    The queries, fitted; only if X holds facts.
 model_ : hedgerow.model.Model
     The trained model: labels, columns of X, potentials and a trellis.
 """

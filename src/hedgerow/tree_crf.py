@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,12 @@ from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
+from hedgerow.labels import Grammar
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
-from hedgerow.parameters import check_number
+from hedgerow.parameters import check_choice, check_number
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
-from hedgerow.predictor import check_fitted
+from hedgerow.predictor import Labeller, check_fitted
+from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count, require
 from hedgerow.tables import Table
@@ -42,6 +44,9 @@ from hedgerow.trees.missing import MissingMethod
 from hedgerow.trees.places import name_places
 from hedgerow.trees.sampling import NegativeWeight
 from hedgerow.trees.table import tree_table
+from hedgerow.trellis import Chain, Trellis
+
+DeviceName = Literal["cpu", "cuda"]
 
 
 @explain_shared
@@ -200,6 +205,12 @@ class TreeCRF(Estimator):
         numbers, or the median of others. "indicator": where 0 or the first category goes, and a
         split may ask whether a value is missing. Without missing values all methods give the same
         model. The guide to missing values says which one to choose.
+    max_literals : int, default 4
+        Where X holds facts: maximum number of literals of a query, 1 to 6. Trees refine the queries
+        that they split on: where ``head(P)`` holds, a split may ask about the same P, ``head(P) &
+        P: tag=verb``. One literal is added at a time, with as many more as `queries` looks ahead
+        (its ``depth`` - 1) where one only introduces variables. If it is at most the ``depth``,
+        queries stay as they are found.
     base : LinearCRF, TreeCRF or None, default None
         A model to train on top of: the trees are added to its scores. A base that is not fitted is
         trained by `fit`, on the same labels, and on `X_base` if it is given; ``base_`` is the
@@ -210,6 +221,11 @@ class TreeCRF(Estimator):
         scored by a base that was trained on the other folds, as new sequences will be. 0: no
         cross-fitting; the base has seen the labels of the training sequences, so that little is
         left for the trees. None: 5, and 0 for a base that is fitted.
+    device : {"cpu", "cuda"}, default "cpu"
+        Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
+        ``hedgerow[cuda]``. Models are of the same kind, and predict labels and marginals on a GPU
+        where there is one. What cannot be trained on a GPU is refused by name; see the guide to
+        training on a GPU.
     <parameters of both estimators>
 
     Attributes
@@ -286,6 +302,7 @@ class TreeCRF(Estimator):
         warm_rounds: int | None = None,
         random_state: Any = None,
         missing: MissingMethod = "learned",
+        max_literals: int = 4,
         base: Any = None,
         base_folds: int | None = None,
         decode: DecodeParameter = "auto",
@@ -306,10 +323,12 @@ class TreeCRF(Estimator):
         group_column: str | int | None = None,
         parents_column: str | int | None = None,
         parents_format: ParentsFormat = "zero_based",
+        queries: RelationalFeatures | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         label_costs: LabelCostsParameter = "hamming",
         f1_labels: Any = None,
         f1_average: F1Average = "macro",
+        device: DeviceName = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -346,6 +365,7 @@ class TreeCRF(Estimator):
         self.warm_rounds = warm_rounds
         self.random_state = random_state
         self.missing = missing
+        self.max_literals = max_literals
         self.base = base
         self.base_folds = base_folds
         self.decode = decode
@@ -366,10 +386,12 @@ class TreeCRF(Estimator):
         self.group_column = group_column
         self.parents_column = parents_column
         self.parents_format = parents_format
+        self.queries = queries
         self.class_weight = class_weight
         self.label_costs = label_costs
         self.f1_labels = f1_labels
         self.f1_average = f1_average
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -486,9 +508,28 @@ class TreeCRF(Estimator):
     def _sizes(self) -> dict[str, int]:
         return {"tree": self._trees.forest.n_trees}
 
+    def build_trellis(self, grammar: Grammar) -> Trellis:
+        """On a GPU a first-order chain over all label pairs, where the patterns allow it."""
+        if self.device == "cuda" and grammar.patterns.longest <= 2:
+            return Chain(grammar.n_labels, grammar.pair_codes, grammar.constraints)
+        return super().build_trellis(grammar)
+
+    @property
+    def _labeller(self) -> Labeller:
+        if self.device == "cuda":
+            from hedgerow.cuda.predictor import DeviceModel  # not before a GPU is asked for
+
+            return DeviceModel.find(self.model_)
+        return super()._labeller
+
     def _trainer(self, init: TreeCRF | None) -> BoostingTrainer:
         check_tree_parameters(self)
+        check_choice("device", self.device, get_args(DeviceName))
         objective = read_objective(self, margin=False)
+        if self.device == "cuda":
+            from hedgerow.cuda.trainer import CudaTrainer  # not before a GPU is asked for
+
+            return CudaTrainer(self, objective, init)
         return BoostingTrainer(self, objective, init)
 
     def _base_training(self, init: Any) -> BaseTraining | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,18 +13,28 @@ import numpy as np
 from hedgerow import _core
 from hedgerow.boosting.booster import Booster
 from hedgerow.boosting.column_rules import read_column_rules
+from hedgerow.boosting.context_training import train_trees
+from hedgerow.boosting.query_growth import QueryGrowth
 from hedgerow.boosting.rounds import Rounds
-from hedgerow.boosting.running_scores import Binned, TreeScoring
+from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings, TreeParameters, read_window
+from hedgerow.boosting.transitions import PatternBound
+from hedgerow.boosting.tree_training import TreeTraining
+from hedgerow.comm import Comm
 from hedgerow.counting import count_of
+from hedgerow.fingerprint import fingerprint, fingerprint_sequences
 from hedgerow.history import History
 from hedgerow.model import Model
 from hedgerow.objectives import Likelihood, TrainingObjective
 from hedgerow.potentials import BaseModel, NodeTrees
 from hedgerow.potentials.scoring import sum_arcs
+from hedgerow.relational import RelationalFeatures
+from hedgerow.relational.facts import Facts
+from hedgerow.relational.queries_state import unpack_queries
+from hedgerow.relational.refiner import Refiner
 from hedgerow.sequences import Sequences
-from hedgerow.state import State
+from hedgerow.state import State, expecting, require
 from hedgerow.threads import count_threads
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.state import TrainingState
@@ -71,6 +82,10 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def learn(self, labelled: Labelled) -> TrainingSet:
         """Label patterns, and the bins of columns unless a model has them already."""
+        self.refiner = self._find_refiner(labelled)
+        if self.refiner is not None:  # which adds names of its own
+            index = _core.StringIndex.from_arrays(*labelled.index.to_arrays())
+            labelled = replace(labelled, index=index)
         self.sequences = labelled.sequences
         self.objective = self.objective.for_labels(labelled.labels)
         self.schedule = self._plan()
@@ -85,26 +100,52 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             )
         else:
             self.columns = self.trees.columns
+            if self.columns.index is not None:
+                self.columns = replace(self.columns, index=labelled.index)
             check_same_missing(self.crf.missing, self.columns.missing)
         if asks_labels and self.extends is None:
             self.columns = add_labels(self.columns, self.data)
         self.settings = self._read_settings()
         if self.columns.n_lags:
             self._check_memory()
+        self.scoring = self._build_scoring()
+        return self.data
+
+    def _build_scoring(self) -> TreeScoring:
+        """How trees will score sequences."""
         given, trellis = self.data.given, self.data.trellis
-        self.scoring = TreeScoring(
+        return TreeScoring(
             self.columns,
             trellis,
             given,
             sum_arcs(given, trellis),
             self.settings.n_threads,
             have_directions=self.settings.have_directions,
+            refiner=self.refiner,
         )
-        return self.data
 
-    def learnt_from(self) -> tuple[Any, ...]:
-        """X."""
-        return (replace(self.sequences, base_scores=None, base=None),)
+    def _find_refiner(self, labelled: Labelled) -> Refiner | None:
+        """What refines queries that trees split on; None if there is nothing to refine."""
+        crf, queries, facts = self.crf, labelled.queries, labelled.sequences.facts
+        if queries is None or not isinstance(facts, Facts) or crf.max_literals <= queries.depth:
+            return None
+        if not any(query.shape.types for query in queries.listed()):
+            return None
+        check_refinable(crf)
+        return Refiner(queries, facts, int(crf.max_literals))
+
+    def learnt_from(self, comm: Comm) -> str:
+        """A digest of X."""
+        found, sparse = self.sequences, self.sequences.sparse
+        columns = [found.dense, found.parents, *(column.codes for column in found.categorical)]
+        arrays = [column for column in columns if column is not None]
+        entries = None
+        if sparse is not None:
+            values = () if sparse.values is None else (sparse.values,)
+            entries = sparse.indptr, (sparse.indices, *values)
+        names = [column.categories for column in found.categorical]
+        digest = fingerprint_sequences(found.offsets, arrays, entries, comm)
+        return fingerprint(found.schema, names, found.facts, digest)
 
     def prepare(self, sequences: Sequences) -> Binned:
         """In bins."""
@@ -127,11 +168,28 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     def resume(self, state: State) -> Booster:
         """After the rounds of a checkpoint."""
         n_labels, n_patterns = self.data.targets.n_labels, len(self.data.grammar.patterns)
+        if self.refiner is not None:
+            self._restore_queries(unpack_queries(state))
         have_directions = self.settings.have_directions
         rounds = Rounds.unpack(
             state, n_labels, n_patterns, self.columns, have_directions=have_directions
         )
         return self._boost(rounds, state)
+
+    def _restore_queries(self, queries: RelationalFeatures | None) -> None:
+        """Take the queries of a checkpoint, those that were refined included."""
+        assert self.refiner is not None
+        require(queries is not None, "its queries")
+        assert queries is not None
+        n_known = len(self.refiner.queries)
+        with expecting("its queries"):
+            self.refiner = self.scoring.refiner = self.refiner.with_queries(queries)
+        self.scoring.add_queries(list(self.refiner.queries)[n_known:])
+        self.columns = self.scoring.columns
+
+    def queries(self, update: Booster) -> RelationalFeatures | None:
+        """All that trees have refined."""
+        return self.data.queries if self.refiner is None else self.refiner.features()
 
     def renew(self, seed: int, share: float) -> BoostingTrainer:
         """With as many rounds as there will be in all, those of `init` included, and few bins."""
@@ -139,7 +197,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         crf.random_state, crf.n_rounds = seed, self.n_before + self.n_steps
         crf.max_bins = min(crf.max_bins, FEW_BINS)
         crf.min_pattern_count = round(share * crf.min_pattern_count)
-        return BoostingTrainer(crf, self.objective)
+        return type(self)(crf, self.objective)
 
     def attributes(self, update: Booster, state: TrainingState) -> dict[str, Any]:
         """The best round, and how many are for the likelihood."""
@@ -149,20 +207,31 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def _boost(self, rounds: Rounds, state: State | None = None) -> Booster:
         sampling = replace(self.settings.sampling, seed=rounds.seed)
-        binned = self.prepare(self.sequences)
-        binned.laid_out = data = self._lay_out(binned.bins)
+        settings, binned = replace(self.settings, sampling=sampling), self.prepare(self.sequences)
+        self.scoring.complete(binned)
         del self.sequences  # trees need the bins alone
+        growth = None
+        if self.refiner is not None:
+            growth = QueryGrowth(self.refiner, self.scoring, binned, self._lay_out, self.settings)
         return Booster(
             self.scoring,
             binned,
-            data,
+            partial(self._train_trees, settings, binned),
             self.data,
-            replace(self.settings, sampling=sampling),
+            settings,
             self.schedule,
             rounds,
             self.n_before + self.n_steps,
             state,
+            growth,
         )
+
+    def _train_trees(
+        self, settings: Settings, binned: Binned, bound: PatternBound, scores: RunningScores
+    ) -> TreeTraining[Any, Any]:
+        """What trains trees."""
+        binned.laid_out = data = self._lay_out(binned.bins)
+        return train_trees(self.data, settings, bound, scores, data)
 
     def _lay_out(self, bins: _core.Bins) -> _core.TreeData:
         """Bins as trees are grown from, at the places that features are looked at."""
@@ -217,6 +286,24 @@ def check_same_missing(method: MissingMethod, of_init: MissingMethod) -> None:
             f"missing is {method!r}, but the trees of init, which stay, were trained with "
             f"missing={of_init!r}; pass missing={of_init!r}, or fit without init"
         )
+
+
+def check_refinable(crf: TreeParameters) -> None:
+    """Raise ValueError for a parameter that is about columns which are known from the start."""
+    refused = {
+        "transitions": crf.transitions == "trees",
+        "device": crf.device != "cpu",
+        "monotone_constraints": crf.monotone_constraints is not None,
+        "interaction_constraints": crf.interaction_constraints is not None,
+        "missing": crf.missing in ("impute", "indicator"),
+    }
+    for name, is_set in refused.items():
+        if is_set:
+            raise ValueError(
+                f"{name} is {getattr(crf, name)!r}, which does not go together with trees that "
+                "refine queries, since these get new columns while they grow; set max_literals=1, "
+                f"so that queries stay as they are found, or leave {name} out"
+            )
 
 
 def add_labels(columns: Columns, data: TrainingSet) -> Columns:

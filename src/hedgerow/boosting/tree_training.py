@@ -16,9 +16,10 @@ from hedgerow.boosting.running_scores import NodeScores, RunningScores
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.transitions import PatternBound
 from hedgerow.objectives import Measured, Slopes, Targets, TrainingObjective
+from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
-from hedgerow.trees.learner import TreeLearner
+from hedgerow.trees.learner import Learner, TreeLearner
 from hedgerow.trellis import Mixing, Scores
 
 __all__ = ["Along", "Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
@@ -92,6 +93,8 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
 
     learns_as_it_measures: ClassVar[bool] = False
     """Whether `measure` finds what trees learn from, which takes time of its own."""
+    learner: Learner
+    """What grows the trees."""
 
     def __init__(
         self, training: TrainingSet, settings: Settings, bound: PatternBound, scores: AnyScores
@@ -142,9 +145,22 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     def derive(self, found: AnyFound, objective: TrainingObjective) -> PatternSlopes:
         """Slopes and curvatures of what was measured last, which trees may then be grown from."""
 
+    def start_growing(self, round_number: int) -> None:
+        """Begin with the trees of a round, where that can be done beside other things."""
+        return
+
     @abstractmethod
     def grow(self, round_number: int) -> Forest:
         """A tree for each label, from what was derived last."""
+
+    def count_right(
+        self, found: AnyFound, objective: TrainingObjective, arcs: NDArray[np.float64]
+    ) -> int:
+        """How many training labels are decoded right from the scores, which were measured last."""
+        decode, n_threads = self.training.decode, self.settings.n_threads
+        if decode == "marginal" and self.trellis.constraints is None and not objective.adds_costs:
+            return _core.count_right(found.probabilities(), self.targets.codes, n_threads)
+        return count_right(self.score(arcs), self.targets, decode, n_threads=n_threads)
 
     def learner_options(self) -> dict[str, Any]:
         """What a learner of any kind of trees is told of the training set."""
@@ -185,7 +201,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         data: _core.TreeData,
     ) -> None:
         super().__init__(training, settings, bound, scores)
-        self.learner = TreeLearner(
+        self.learner: TreeLearner = TreeLearner(
             data,
             settings.growth_rules,
             settings.sampling,

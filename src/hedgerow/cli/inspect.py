@@ -113,8 +113,10 @@ def describe_figure(model: Any, figures: list[float]) -> str:
 
 def describe_recipe(recipe: Recipe) -> str:
     """How files are read, in words."""
-    if recipe.format == "crfsuite":
-        return "crfsuite"
+    from hedgerow.files.recipe import COLUMNLESS
+
+    if recipe.format in COLUMNLESS:
+        return recipe.format
     names = recipe.columns
     text = f"{recipe.format}, label column {names[recipe.label]}"
     if recipe.group is not None:

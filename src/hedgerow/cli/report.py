@@ -86,7 +86,7 @@ def _read_data(options: argparse.Namespace, model: Estimator) -> dict[str, Any]:
         "X": data.X,
         "y": data.y,
         "parents": data.parents,
-        "names": data.names,
+        "names": None if data.names is None else list(map(str, data.names)),
         "source": display_name(file),
     }
     if len(options.files) == 2:

@@ -24,11 +24,18 @@ from hedgerow.cli.options import (
 )
 from hedgerow.cli.outputs import check_model_name, check_output
 from hedgerow.cli.text import format_share, format_size
+from hedgerow.cli.training_files import (
+    TrainingFiles,
+    find_estimator,
+    name_training_files,
+    open_training_files,
+)
 from hedgerow.counting import count_of
 
 if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
     from hedgerow.files import Batch, Recipe
+    from hedgerow.relational import RelationalFeatures
 
 SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
@@ -37,8 +44,10 @@ Train a model on a labelled file.
 The format is recognised by the file's name and first lines: CoNLL columns (a
 blank line between sequences, the label last), tables in CSV, Parquet, Feather
 or JSON lines (--group names the column with the sequence ids), CRFsuite
-attributes; each may be gzipped, and - is standard input. The model stores how
-its file was read, so that tag and eval read other files in the same way.
+attributes; each may be gzipped, and - is standard input. A JSON schema names
+tables of facts and the queries about them: hedgerow queries --help. The model
+stores how its file was read, so that tag and eval read other files in the same
+way.
 """
 EXAMPLES = """\
   hedgerow train train.txt -m chunks.hedgerow --dev dev.txt --constraints BIO
@@ -48,11 +57,14 @@ EXAMPLES = """\
       --dev other.parquet --window 2 --early-stopping 20
   hedgerow train en.conllu -m relations.hedgerow --label DEPREL --heads \\
       --features FORM,UPOS
+  hedgerow train sessions.json -m sessions.hedgerow --model trees
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
+  hedgerow train data/*.parquet -m days.hedgerow --group day --workers 4
 """
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
     "base": "use --base for a base model",
+    "queries": "the schema of the tables defines the queries about facts",
     "callbacks": "callbacks are functions, which only Python code can pass",
     "group_column": "use --group for the column with the sequence ids",
     "parents_column": "use --heads for the column of heads",
@@ -64,7 +76,13 @@ def add_command(commands: Commands) -> None:
     """Make the command known."""
     parser = begin_command(commands, "train", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
-    add("train", metavar="TRAIN", help="training file; - is standard input")
+    add(
+        "train",
+        metavar="TRAIN",
+        nargs="+",
+        help="training file; - is standard input. Several Parquet files are one data set, which "
+        "may be larger than memory",
+    )
     add("-m", "--model-file", metavar="MODEL", required=True, help="output file of the model")
     add(
         "--dev",
@@ -88,6 +106,19 @@ def add_command(commands: Commands) -> None:
         help="save the state of the training to this file, and resume from it if it exists",
     )
     add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
+    add(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="train on Parquet files with so many processes on this machine, each of which reads "
+        "some of them. Changes no result",
+    )
+    add(
+        "--cluster",
+        metavar="ADDRESS",
+        help="train on Parquet files with the workers of the Dask scheduler at this address, such "
+        "as tcp://10.0.0.1:8786, which see the files under the same paths. Changes no result",
+    )
 
 
 def add_model_options(group: argparse._ArgumentGroup) -> None:
@@ -118,6 +149,11 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         """predicted label, 1 for others: '{"A": {"B": 5}}'""",
     )
     add("--rounds", type=int, metavar="N", help="rounds of boosting, or iterations; 200, or 1000")
+    add(
+        "--device",
+        choices=("cpu", "cuda"),
+        help="trees: train on the CPU (the default) or on a GPU; needs the extra hedgerow[cuda]",
+    )
     add("--learning-rate", type=float, metavar="R", help="trees: factor of every step; 0.3")
     add(
         "--early-stopping",
@@ -178,7 +214,7 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
         "--format",
-        choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"),
+        choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"),
         help="format of the file, if it is not recognised",
     )
     add(
@@ -216,7 +252,7 @@ def run(options: argparse.Namespace) -> None:
     check_options(options)
     with telling():
         recipe = make_recipe(
-            options.train,
+            options.train[0],
             format=options.format,
             label=options.label,
             group=options.group,
@@ -226,10 +262,10 @@ def run(options: argparse.Namespace) -> None:
         )
     model = make_model(options, recipe)
     with telling():
-        data = read_file(options.train, recipe)
+        data = open_training_files(options, recipe)
         dev = {file: read_file(file, adapt_recipe(recipe, file)) for file in options.dev}
     if options.features is None:
-        warn_of_counters(data)
+        warn_of_counters(data.features())
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
@@ -245,26 +281,32 @@ def run(options: argparse.Namespace) -> None:
 
 def check_options(options: argparse.Namespace) -> None:
     """See that options go together, before anything takes time."""
-    check_output(options.model_file, "model", [options.train, *options.dev, options.checkpoint])
+    check_output(options.model_file, "model", [*options.train, *options.dev, options.checkpoint])
     check_model_name(options.model_file, "a model")
     if options.checkpoint is not None:
-        check_output(options.checkpoint, "checkpoint", [options.train, *options.dev])
+        check_output(options.checkpoint, "checkpoint", [*options.train, *options.dev])
         check_model_name(options.checkpoint, "a checkpoint")
     elif options.every is not None:
         raise CommandError("--every says how often to write the file of --checkpoint; name one")
-    if [options.train, *options.dev, options.template].count("-") > 1:
+    if [*options.train, *options.dev, options.template].count("-") > 1:
         raise CommandError("only one of TRAIN, --dev and --template can be standard input")
-    for file in options.dev:
-        if options.dev.count(file) > 1:
-            raise CommandError(f"--dev {file} is given twice; give it once")
+    if options.workers is not None and options.cluster is not None:
+        raise CommandError("--workers starts a cluster, and --cluster names one; give one of them")
+    if options.workers is not None and options.workers < 1:
+        raise CommandError(f"--workers is {options.workers}; expected at least 1")
+    for option, files in (("", options.train), ("--dev ", options.dev)):
+        for file in files:
+            if files.count(file) > 1:
+                raise CommandError(f"{option}{file} is given twice; give it once")
 
 
 def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     """An estimator with the parameters that were asked for, not yet trained."""
-    from hedgerow import LinearCRF, TreeCRF
+    from hedgerow import LinearCRF
 
-    kind = options.model or ("trees" if recipe.is_table else "linear")
-    estimator = TreeCRF if kind == "trees" else LinearCRF
+    is_facts = recipe.format == "facts"
+    kind = options.model or ("trees" if recipe.is_table or is_facts else "linear")
+    estimator = find_estimator("TreeCRF" if kind == "trees" else "LinearCRF", options)
     if kind == "linear" and options.window is not None:
         raise CommandError(
             "--window is for --model trees; a linear model sees neighbours through the attributes "
@@ -286,6 +328,8 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     from_template = recipe.parameters()
     if options.base is not None:
         from_template = {"base": LinearCRF(**from_template)}
+    if is_facts:
+        from_template["queries"] = read_queries(options.train)
     if not set(from_template) <= set(estimator().get_params()):
         raise CommandError(
             f"{options.template}: lines such as B01:%x[0,0] need --model linear or --base linear; "
@@ -301,6 +345,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         "window": options.window,
         "ancestors": options.ancestors,
         "transitions": options.transitions,
+        "device": options.device,
         "constraints": options.constraints,
         "decode": options.decode,
         "random_state": options.seed,
@@ -330,11 +375,21 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     of_base = {name: value for name, value in parameters.items() if name.startswith("base__")}
     own = {name: value for name, value in parameters.items() if name not in of_base}
     with telling("--set: "):
-        return estimator(**(verbose | from_template | own)).set_params(**of_base)
+        model: Estimator = estimator(**(verbose | from_template | own)).set_params(**of_base)
+        return model
+
+
+def read_queries(path: str) -> RelationalFeatures:
+    """How queries are made, as a schema says it."""
+    from hedgerow.files.facts import query_parameters, read_schema
+    from hedgerow.relational import RelationalFeatures
+
+    with telling():
+        return RelationalFeatures(**query_parameters(read_schema(path, Path(path).read_bytes())))
 
 
 def fit(
-    model: Estimator, data: Batch, dev: Mapping[str, Batch], options: argparse.Namespace
+    model: Estimator, data: TrainingFiles, dev: Mapping[str, Batch], options: argparse.Namespace
 ) -> None:
     """Train the model, watching its score on the files `dev`, given by name."""
     from hedgerow.files import display_name
@@ -358,7 +413,7 @@ def fit(
     }
     try:
         with naming(places):
-            model.fit(data.X, data.y, sample_weight=data.weights, **data.graph, **extras)
+            data.fit(model, **extras)
     except (ValueError, TypeError) as error:
         message = str(error)
         for place, file in places.items():
@@ -399,7 +454,7 @@ def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
 
 def summarise(
     model: Any,
-    data: Batch,
+    data: TrainingFiles,
     dev: Mapping[str, Batch],
     recipe: Recipe,
     options: argparse.Namespace,
@@ -409,11 +464,8 @@ def summarise(
     from hedgerow.files import display_name
     from hedgerow.shown import best_step
 
-    size, file = Path(options.model_file).stat().st_size, display_name(options.train)
-    print(
-        f"{file}: {count_of(data.n_sequences, 'sequence')}, "
-        f"{count_of(data.n_positions, 'position')}, {count_of(len(model.classes_), 'label')}"
-    )
+    size, file = Path(options.model_file).stat().st_size, name_training_files(options.train)
+    print(f"{file}: {data.describe()}, {count_of(len(model.classes_), 'label')}")
     print(describe_features(recipe))
     print(f"{type(model).__name__}: {describe_training(model)}")
     if hasattr(model, "base_"):

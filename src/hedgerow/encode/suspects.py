@@ -128,7 +128,8 @@ def _whole_columns(sequences: Sequences) -> Iterator[Column]:
 
 def _are_whole(values: NDArray[Any]) -> bool:
     # Most columns of fractions show at their beginning.
-    return all(bool((part % 1 == 0).all()) for part in (values[:100], values))
+    with np.errstate(invalid="ignore"):  # infinite numbers, which are refused later
+        return all(bool((part % 1 == 0).all()) for part in (values[:100], values))
 
 
 def _last_word(name: str) -> str:

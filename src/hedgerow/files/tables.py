@@ -115,7 +115,7 @@ class TableColumns:
             )
         names = None
         if self.group is not None:
-            names = [str(name) for name in rows.column(self.group).take(offsets[:-1]).to_pylist()]
+            names = rows.column(self.group).take(offsets[:-1]).to_pylist()
         return Batch(CutFrame(table, offsets), y, rows, known, parents=parents, names=names)
 
     def _complain_of_head(self, rows: pa.Table, position: int, what: str) -> FileError:

@@ -234,7 +234,8 @@ def _describe_data(
         comparison = compare_readings(reading, other, compared, rival.names)
     data = _describe_reading(reading)
     data["comparison"] = comparison
-    features = read_features(raw.X, raw.groups, reading.sequences)
+    X = model.model_.find_attributes(raw.X)
+    features = read_features(X, raw.groups, reading.sequences)
     if names is None:
         names = _name_sequences(model, raw.X, raw.groups, reading)
     elif len(names) != reading.sequences.n_sequences:

@@ -17,6 +17,7 @@ from hedgerow.labels import Constraints, LabelColumn, Labels, read_constraints, 
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
 from hedgerow.potentials import GivenScores, Potential
+from hedgerow.relational import RelationalFeatures
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Sequences
 from hedgerow.training.label_parameters import LabelParameters
@@ -52,6 +53,8 @@ class Labelled:
         What else gives scores, and is not learnt.
     base : Labelled or None
         The same sequences with what a base model, which is not trained yet, learns from.
+    queries : RelationalFeatures or None
+        What found the attributes, if X holds facts.
     """
 
     sequences: Sequences
@@ -64,6 +67,7 @@ class Labelled:
     seen_groups: SeenGroups
     given: tuple[Potential, ...] = ()
     base: Labelled | None = None
+    queries: RelationalFeatures | None = None
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""

@@ -13,6 +13,7 @@ from hedgerow.labels import Grammar, Labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
 from hedgerow.potentials import BaseModel, Potential
+from hedgerow.relational import RelationalFeatures
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Schema
 from hedgerow.training.label_parameters import LabelParameters
@@ -47,6 +48,8 @@ class TrainingSet:
         The decoder of all accuracies that are noted in training.
     given : tuple of Potential
         What else gives scores, and is not learnt.
+    queries : RelationalFeatures or None
+        What found the attributes, if X holds facts.
     """
 
     schema: Schema
@@ -59,6 +62,7 @@ class TrainingSet:
     seen_groups: SeenGroups
     decode: Decode
     given: tuple[Potential, ...] = ()
+    queries: RelationalFeatures | None = None
 
     @classmethod
     def learn(
@@ -102,6 +106,7 @@ class TrainingSet:
             labelled.seen_groups,
             _curve_decoder(crf.decode, objective),
             given,
+            labelled.queries,
         )
 
 

@@ -1,0 +1,66 @@
+"""Communication by the collective operations of XGBoost."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.comm.protocol import WorkerError
+
+__all__ = ["XGBoostComm"]
+
+T = TypeVar("T")
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+class XGBoostComm:
+    """Processes within a ``xgboost.collective.CommunicatorContext``, such as workers of Dask.
+
+    To be made inside of the context, and used from one thread. A worker that fails, or is silent
+    for longer than the timeout of the context, is a `WorkerError` on all others.
+    """
+
+    def __init__(self) -> None:
+        from xgboost import collective
+
+        self._collective = collective
+        self.rank: int = collective.get_rank()
+        self.size: int = collective.get_world_size()
+
+    def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sum of the arrays of all workers, element by element."""
+        return self._reduce(values, self._collective.Op.SUM)
+
+    def max(self, values: NDArray[Number]) -> NDArray[Number]:
+        """Maximum of the arrays of all workers, element by element."""
+        return self._reduce(values, self._collective.Op.MAX)
+
+    def _reduce(self, values: NDArray[Number], operation: Any) -> NDArray[Number]:
+        if not values.size:
+            return values
+        found: NDArray[Number] = self._call(self._collective.allreduce, values, operation)
+        return found.reshape(values.shape)
+
+    def gather(self, value: T) -> list[T]:
+        """Objects of all workers, by rank, on every worker."""
+        return [self.broadcast(value, root) for root in range(self.size)]
+
+    def broadcast(self, value: T, root: int = 0) -> T:
+        """The object of one worker, on every worker."""
+        wrapped = (value,) if root == self.rank else None  # None itself cannot be sent
+        found: tuple[T] = self._call(self._collective.broadcast, wrapped, root)
+        return found[0]
+
+    def _call(self, operation: Any, *arguments: Any) -> Any:
+        from xgboost.core import XGBoostError
+
+        try:
+            return operation(*arguments)
+        except XGBoostError as error:
+            raise WorkerError(
+                f"worker {self.rank} of {self.size} has lost contact with the others: one of them "
+                "failed or did not answer in time; look for its error, and resume from the "
+                "checkpoint if there is one"
+            ) from error

@@ -1,0 +1,29 @@
+"""What workers say to each other in the tests, in a file that other processes can import."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hedgerow.comm import Comm, XGBoostComm
+
+
+def talk(comm: Comm) -> tuple[Any, ...]:
+    """One call of everything."""
+    own = np.array([[comm.rank, 2**62], [-1, 5]])
+    return (
+        comm.sum(own).tolist(),
+        comm.max(own).tolist(),
+        comm.max(np.array([0.5 * comm.rank])).tolist(),
+        comm.sum(np.zeros(0, np.int64)).tolist(),
+        comm.gather("abc"[comm.rank]),
+        comm.broadcast(None if comm.rank == 0 else 1),
+        comm.broadcast({"rank": comm.rank}, root=comm.size - 1),
+    )
+
+
+def in_collective(arguments: dict[str, Any], work: Callable[[Comm], Any]) -> Any:
+    from xgboost.collective import CommunicatorContext
+
+    with CommunicatorContext(**arguments):
+        return work(XGBoostComm())

@@ -1,0 +1,82 @@
+"""Communication between workers: the same answers from every implementation."""
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import pytest
+
+from comm.conversation import in_collective, talk
+from hedgerow import LinearCRF
+from hedgerow.comm import ALONE, Comm, ThreadComm, WorkerError, XGBoostComm, check_comm
+
+
+def expected(size: int) -> tuple[Any, ...]:
+    big = np.array([2**62]) * size
+    return (
+        [[sum(range(size)), int(big[0])], [-size, 5 * size]],
+        [[size - 1, 2**62], [-1, 5]],
+        [0.5 * (size - 1)],
+        [],
+        list("abc"[:size]),
+        None,
+        {"rank": size - 1},
+    )
+
+
+def test_alone():
+    assert talk(ALONE) == expected(1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_threads(size: int):
+    assert ThreadComm.run(size, talk) == [expected(size)] * size
+
+
+def test_a_thread_that_fails_stops_the_others():
+    def work(comm: Comm) -> None:
+        if comm.rank == 1:
+            raise ZeroDivisionError("of worker 1")
+        comm.gather(0)
+
+    with pytest.raises(ZeroDivisionError, match="of worker 1"):
+        ThreadComm.run(3, work)
+
+
+def test_a_thread_that_is_silent_is_an_error():
+    def work(comm: Comm) -> None:
+        if comm.rank == 0:
+            comm.gather(0)
+
+    with pytest.raises(WorkerError, match="worker 0 of 2 waits for a worker that has failed"):
+        ThreadComm.run(2, work, timeout=0.05)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="xgboost has no tracker there")
+def test_the_collective_operations_of_xgboost():
+    tracker_module = pytest.importorskip("xgboost.tracker")
+    tracker = tracker_module.RabitTracker(n_workers=2, host_ip="127.0.0.1")
+    tracker.start()
+    arguments = tracker.worker_args() | {"dmlc_timeout": 20}
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(in_collective, arguments, talk) for _ in range(2)]
+        assert [future.result() for future in futures] == [expected(2)] * 2
+
+
+def test_a_failure_of_xgboost_is_named(monkeypatch: pytest.MonkeyPatch):
+    core = pytest.importorskip("xgboost.core")
+
+    def fail(*arguments: Any) -> None:
+        raise core.XGBoostError("poll timeout")
+
+    monkeypatch.setattr("xgboost.collective.allreduce", fail)
+    with pytest.raises(WorkerError, match="worker 0 of 1 has lost contact with the others"):
+        XGBoostComm().sum(np.ones(1, np.int64))
+
+
+def test_what_is_no_comm():
+    assert check_comm(None) is ALONE
+    with pytest.raises(TypeError, match=r"comm is of type int; expected an object with rank, size"):
+        LinearCRF().fit([[["a"]]], [["x"]], comm=3)
