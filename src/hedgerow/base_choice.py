@@ -14,7 +14,7 @@ from hedgerow.training.base_training import BaseTraining
 
 __all__ = ["find_base", "is_fitted", "restore_base"]
 
-# How many folds a base that is not fitted has unless told otherwise.
+# Default number of folds for a base that is not fitted.
 USUAL_FOLDS = 5
 
 
@@ -26,9 +26,9 @@ def find_base(crf: Any, of_init: Estimator | None, *, continues: bool) -> BaseTr
     crf
         The estimator.
     of_init
-        The base of the model to go on from, if that has one.
+        The base of the initial model, if that has one.
     continues
-        Whether there is a model to go on from.
+        Whether there is an initial model.
     """
     check_folds(crf.base_folds)
     base = unfreeze(crf.base)

@@ -33,7 +33,7 @@ ADVICE = "delete the file to begin anew, or pass another path"
 class Checkpoint:
     """Where a training is kept, so that it can go on after a kill.
 
-    Pass it to ``fit(..., checkpoint=...)``. If the file exists, training goes on from it, else it
+    Pass it to ``fit(..., checkpoint=...)``. If the file exists, training resumes from it, else it
     begins. What comes out is the same model, bit for bit, as without an interruption. The file
     stays when training is over; it is for the same estimator, parameters and data only. Parameters
     are the same if they mean the same: a set of labels is a sorted list of them, 1 is 1.0. For

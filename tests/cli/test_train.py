@@ -288,7 +288,7 @@ def test_a_training_goes_on_from_its_checkpoint(kind, chunks, place, capsys, mon
         end_after(patch, 5)
         assert main(options) == 130
     assert capsys.readouterr().err == (
-        f"hedgerow: interrupted; no model was written; the same command goes on from {checkpoint}\n"
+        f"hedgerow: interrupted; no model was written; the same command resumes from {checkpoint}\n"
     )
     assert checkpoint.exists()
     assert not place.exists()

@@ -54,7 +54,7 @@ FEW_BINS = 31
 
 
 class TrainedTrees(Protocol):
-    """A fitted `TreeCRF`, as far as a training goes on from it."""
+    """A fitted `TreeCRF`, as far as a warm start needs it."""
 
     model_: Model
     history_: History

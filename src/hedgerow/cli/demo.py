@@ -35,7 +35,7 @@ PLAIN = " .'#"
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "demo", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add_jobs(parser)
 

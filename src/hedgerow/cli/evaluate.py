@@ -50,7 +50,7 @@ N_CONFUSIONS = 10
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "eval", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add_model(parser)
@@ -280,7 +280,7 @@ def print_two(
 
 
 def totals(results: list[Result]) -> tuple[list[str], list[list[str]]]:
-    """What is told of a model in one figure each, a column for each model; header and rows."""
+    """Figures that summarise a model, one column per model; header and rows."""
     rows = [
         ["accuracy", *(format_share(r.labels.accuracy) for r in results)],
         *(

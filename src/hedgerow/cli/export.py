@@ -37,7 +37,7 @@ LISTS = {"categories", "surrogates"}
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "export", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add_model(parser)
     parser.add_argument(

@@ -35,7 +35,7 @@ WIDTH = 80
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "inspect", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add_model(parser)

@@ -73,7 +73,7 @@ ONLY_PYTHON = {
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "train", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add(
@@ -449,7 +449,7 @@ def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
     """What is left after an interrupt."""
     if checkpoint is None:
         return ["no model was written"]
-    return [f"no model was written; the same command goes on from {checkpoint}"]
+    return [f"no model was written; the same command resumes from {checkpoint}"]
 
 
 def summarise(
