@@ -386,7 +386,7 @@ class Model(LazyAttributes):
                 part = f"position {dead_end[1]} and those below it"
             raise ValueError(
                 f"{where}, of length {sequences.lengths[dead_end[0]]}, cannot be labelled: no "
-                f"labels of {part} keep to the constraints; leave it out or relax the constraints"
+                f"labels of {part} satisfy the constraints; leave it out or relax the constraints"
             )
 
 

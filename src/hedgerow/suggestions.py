@@ -57,7 +57,7 @@ NAMES = {name: ours for ours, theirs in MEANT.items() for name in theirs.split()
 NOTES = {
     "c2": "did you mean reg_lambda? c2=1 is reg_lambda=2",
     "C": "did you mean reg_lambda? C is 1 / reg_lambda",
-    "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) goes on from a model",
+    "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) starts from a model",
     "algorithm": "leave it out; objective chooses what is trained for",
     "all_possible_transitions": "did you mean min_pattern_count? 0 gives all label pairs weights",
     "booster": "leave it out",

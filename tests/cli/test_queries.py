@@ -121,7 +121,7 @@ def test_training_on_facts(schema, model, capsys):
     ("options", "message"),
     [
         (["--label", "state"], "a schema of tables says itself what their columns are"),
-        (["--set", "queries=3"], "how queries about facts are made is said by the schema"),
+        (["--set", "queries=3"], "the schema of the tables defines the queries"),
         (
             ["--template", "schema.json"],
             "a template is for CoNLL columns, but this is read as facts",

@@ -42,7 +42,7 @@ WANTED = {
     "notebook": "notebooks/index.md",
     "json": "guides/json.md",
     "subsample": "guides/sampling.md",
-    "gpu": "faq.md",
+    "gpu": "guides/gpu.md",
     "predict_proba": "faq.md",
     "faq": "index.md",
 }

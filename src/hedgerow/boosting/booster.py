@@ -58,7 +58,7 @@ class Booster(Update[Binned]):
     schedule
         What each round is trained for.
     rounds
-        The rounds so far, none or those of a model to go on from.
+        The rounds so far, none or those of an initial model.
     max_rounds
         How many there will be, those included.
     state

@@ -55,7 +55,7 @@ FEW_BINS = 31
 
 
 class TrainedTrees(Protocol):
-    """A fitted `TreeCRF`, as far as a training goes on from it."""
+    """A fitted `TreeCRF`, as far as a warm start needs it."""
 
     model_: Model
     history_: History
@@ -248,7 +248,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         )
         if rules is not None and self.extends is not None and not rules.are_kept(self.trees.forest):
             raise ValueError(
-                "the trees of init, which stay, do not keep to monotone_constraints and "
+                "the trees of init, which are kept, violate monotone_constraints and "
                 "interaction_constraints; train init with them, or fit without init"
             )
         return Settings.read(crf, data.targets.n_labels, rules, self.columns.fills)

@@ -163,7 +163,7 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
         return count_right(self.score(arcs), self.targets, decode, n_threads=n_threads)
 
     def learner_options(self) -> dict[str, Any]:
-        """What a learner of any kind of trees is told of the training set."""
+        """What a learner of any kind of trees needs of the training set."""
         return {
             "offsets": self.targets.offsets,
             "codes": self.targets.codes,

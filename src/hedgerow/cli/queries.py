@@ -41,7 +41,7 @@ EXAMPLES = """\
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "queries", run, SUMMARY, DESCRIPTION, EXAMPLES)
     parser.add_argument("schema", metavar="SCHEMA", help="a JSON file that says what tables are")
     parser.add_argument(

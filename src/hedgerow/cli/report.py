@@ -42,9 +42,9 @@ def add_command(commands: Commands) -> None:
         nargs="*",
         help="labelled file to show the model on, after a second model to compare with",
     )
-    add("-o", "--output", metavar="PAGE", required=True, help="where the page goes: an .html file")
+    add("-o", "--output", metavar="PAGE", required=True, help="output: an .html file")
     add_decode(parser)
-    add("--title", metavar="TEXT", help="title of the page; the model's file unless given")
+    add("--title", metavar="TEXT", help="title of the page; by default the name of the model file")
 
 
 def run(options: argparse.Namespace) -> None:

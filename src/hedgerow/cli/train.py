@@ -43,11 +43,11 @@ Train a model on a labelled file.
 
 The format is recognised by the file's name and first lines: CoNLL columns (a
 blank line between sequences, the label last), tables in CSV, Parquet, Feather
-or JSON lines (--group names the column that tells sequences apart), CRFsuite
-attributes; .gz of any, and - for standard input. A schema in JSON says which
-tables hold facts and how queries about them are made: hedgerow queries --help.
-The model remembers how its file was read, so that tag and eval read others in
-the same way.
+or JSON lines (--group names the column with the sequence ids), CRFsuite
+attributes; each may be gzipped, and - is standard input. A JSON schema names
+tables of facts and the queries about them: hedgerow queries --help. The model
+stores how its file was read, so that tag and eval read other files in the same
+way.
 """
 EXAMPLES = """\
   hedgerow train train.txt -m chunks.hedgerow --dev dev.txt --constraints BIO
@@ -63,38 +63,38 @@ EXAMPLES = """\
 """
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
-    "base": "a model to train on top of is asked for by --base",
-    "queries": "how queries about facts are made is said by the schema of the tables",
+    "base": "use --base for a base model",
+    "queries": "the schema of the tables defines the queries about facts",
     "callbacks": "callbacks are functions, which only Python code can pass",
-    "group_column": "the column of a table that tells sequences apart is named by --group",
-    "parents_column": "the column of heads is named by --heads",
+    "group_column": "use --group for the column with the sequence ids",
+    "parents_column": "use --heads for the column of heads",
     "parents_format": "--heads counts from 1, with 0 for a root",
 }
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "train", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add(
         "train",
         metavar="TRAIN",
         nargs="+",
-        help="file to learn from; - is standard input. Several Parquet files are one data set, "
-        "which may be larger than memory",
+        help="training file; - is standard input. Several Parquet files are one data set, which "
+        "may be larger than memory",
     )
-    add("-m", "--model-file", metavar="MODEL", required=True, help="where the model goes")
+    add("-m", "--model-file", metavar="MODEL", required=True, help="output file of the model")
     add(
         "--dev",
         metavar="FILE",
         action="append",
         default=[],
-        help="file to watch the score on while training, as often as needed; early stopping goes "
-        "by the last one",
+        help="evaluation file for metrics and early stopping; may be repeated, the last one "
+        "decides when to stop",
     )
-    add("--seed", type=int, metavar="N", help="seed of what is drawn at random")
+    add("--seed", type=int, metavar="N", help="random seed")
     add_jobs(parser)
-    add("--quiet", action="store_true", help="say nothing unless something is wrong")
+    add("--quiet", action="store_true", help="print nothing but warnings and errors")
 
     add_model_options(parser.add_argument_group("the model"))
     add_file_options(parser.add_argument_group("the file"))
@@ -103,7 +103,7 @@ def add_command(commands: Commands) -> None:
     add(
         "--checkpoint",
         metavar="FILE",
-        help="keep the state of the training in this file; if it is there, go on from it",
+        help="save the state of the training to this file, and resume from it if it exists",
     )
     add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
     add(
@@ -145,7 +145,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--label-costs",
         type=read_value,
         metavar="COSTS",
-        help="softmax_margin, max_margin: what mistakes cost; a number for all (1), or by true and "
+        help="softmax_margin, max_margin: costs of errors; a number for all (1), or by true and "
         """predicted label, 1 for others: '{"A": {"B": 5}}'""",
     )
     add("--rounds", type=int, metavar="N", help="rounds of boosting, or iterations; 200, or 1000")
@@ -162,7 +162,12 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         help="stop if the loss on --dev, or without one on a tenth of TRAIN, has not improved for "
         "N rounds or iterations, and keep the best",
     )
-    add("--order", type=int, metavar="N", help="labels before it that a label depends on; 1")
+    add(
+        "--order",
+        type=int,
+        metavar="N",
+        help="number of previous labels that a label depends on; 1",
+    )
     add(
         "--window",
         type=read_window,
@@ -173,25 +178,24 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--ancestors",
         type=int,
         metavar="N",
-        help="with --heads: look at so many ancestors of a position too, 1 for its parent; 0",
+        help="with --heads: number of ancestors whose features are used too, 1 for the parent; 0",
     )
     add(
         "--transitions",
         choices=("weights", "trees"),
-        help="trees: whether trees may ask about the labels before a position, or a weight for "
-        "each label pattern says all; weights",
+        help="trees: score transitions with a weight for each label pattern, or also with trees "
+        "that ask about the previous labels; weights",
     )
     add(
         "--constraints",
         metavar="SCHEME",
-        help="allow only labellings of this scheme: BIO, IOB1, BILOU or BIOES",
+        help="allow only labellings that follow this scheme: BIO, IOB1, BILOU or BIOES",
     )
     add(
         "--decode",
         choices=("auto", "viterbi", "marginal"),
-        help="how the model labels: the best labelling as a whole, the best label of each "
-        "position, or whichever is more accurate on --dev, or seems to be without it (auto, the "
-        "default)",
+        help="decoder: the best labelling as a whole, the best label of each position, or "
+        "whichever is more accurate on --dev, or in a short trial without it (auto, the default)",
     )
     add(
         "--set",
@@ -200,7 +204,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any parameter of LinearCRF or TreeCRF, as often as needed: "
+        help="any parameter of LinearCRF or TreeCRF; may be repeated: "
         "--set reg_lambda=0.5 --set max_depth=4",
     )
 
@@ -211,19 +215,19 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--format",
         choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"),
-        help="what the file holds, if its name and first lines do not show it",
+        help="format of the file, if it is not recognised",
     )
     add(
         "--label",
         metavar="COL",
         help="column of the labels, by name or number (from 0; -1 is the last, and the default)",
     )
-    add("--group", metavar="COL", help="tables: column that tells sequences apart")
+    add("--group", metavar="COL", help="tables: column with the sequence ids")
     add(
         "--features",
         type=read_columns,
         metavar="COLS",
-        help="columns to learn from, with commas between them; all others unless given",
+        help="feature columns, separated by commas; by default all other columns",
     )
     add(
         "--heads",
@@ -459,7 +463,7 @@ def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
     """What is left after an interrupt."""
     if checkpoint is None:
         return ["no model was written"]
-    return [f"no model was written; the same command goes on from {checkpoint}"]
+    return [f"no model was written; the same command resumes from {checkpoint}"]
 
 
 def summarise(

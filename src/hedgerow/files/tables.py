@@ -252,8 +252,8 @@ def _check_group(name: Any, seen: dict[Any, None], group: str, path: Path, row: 
     if name in seen:
         raise FileError(
             path,
-            f"group {name!r} of column {group!r} comes again in row {row}; the rows of a group "
-            "must stand together: sort the table by group first",
+            f"group {name!r} of column {group!r} occurs again in row {row}; the rows of a group "
+            "must be consecutive: sort the table by group first",
         )
     seen[name] = None
 

@@ -50,10 +50,10 @@ def marginals(
 ) -> Axes:
     """Plot the probability of each label at each position of a sequence.
 
-    Below the bands of the labels stand the labels that ``predict`` gives and, with `y`, the true
-    ones; crosses mark where they differ. Names stand where there is room. Of many labels the least
-    probable share a grey band. True labels that the model does not know are grey mistakes, and are
-    warned of.
+    The height of a band is the probability of its label. Below are the predicted labels and, with
+    `y`, the true ones; crosses mark errors. Names are written where they fit. If there are many
+    labels, the least probable ones share a grey band. True labels that did not occur in training
+    are grey, count as errors, and give a warning.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def marginals(
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
     decode : {"viterbi", "marginal"} or None
-        How the labels are found, see `hedgerow.TreeCRF.predict`.
+        The decoder, see `hedgerow.TreeCRF.predict`.
     parents : (T,), optional
         Parents of the positions, for a model that was fitted with parents. Positions stand in
         their order in the sequence.

@@ -38,7 +38,7 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
     n_steps : int
         Maximum number of steps.
     n_before : int
-        Number of steps of a model to go on from.
+        Number of steps of an initial model.
     extends : Model or None
         A model that training adds to: its columns and labels stay.
     history : mapping of str to lists

@@ -80,7 +80,7 @@ class Training(Generic[Form, AnyUpdate]):
     eval_set : Any
         Data set aside, as the user gave them.
     init : estimator or None
-        A model to go on from.
+        An initial model.
     checkpoint : Checkpoint or None
         Where to write the training state to.
     base : BaseTraining or None
@@ -385,7 +385,7 @@ def train(
             state.compare(update.n_done, figure if stopping.metric == "loss" else -figure)
         return figures
 
-    if update.has_learnt and state.best_step is None:  # by a model to go on from
+    if update.has_learnt and state.best_step is None:  # by an initial model
         evaluate()
     is_over = False
     while not (is_over or state.ended):

@@ -76,8 +76,8 @@ class Browser {
         type: "button",
         class: "turn",
         "aria-pressed": "false",
-        "aria-label": "Turn the order round",
-        "data-tip": "Turn the order round",
+        "aria-label": "Reverse the order",
+        "data-tip": "Reverse the order",
         click: () => {
           turn.setAttribute("aria-pressed", String(!this.state.turned));
           this.change({ turned: !this.state.turned });

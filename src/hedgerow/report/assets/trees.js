@@ -54,7 +54,7 @@ async function showTrees(host) {
     make(
       "p",
       { class: "quiet" },
-      "A leaf says what the tree adds to the label's score: blue is for it, orange against it. " +
+      "Leaves show what the tree adds to the score of the label: blue is positive, orange negative. " +
         "A dotted branch is where missing values go.",
     ),
     make("div", { class: "tools" }, rounds.field, names.field),
