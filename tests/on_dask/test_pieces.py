@@ -53,7 +53,7 @@ def test_rows_are_sorted_and_columns_that_are_no_features_taken_out(tmp_path):
     table = daily_table(6)
     shuffled = table.sample(frac=1, random_state=0)
     expected = table.sort_values(["day", "hour"])
-    raw = read(shuffled).raw
+    raw = read(shuffled.set_index("day", drop=False)).raw
     assert raw.X.sequences.schema.names == ("heat", "noise", "weather")
     assert raw.X.sequences.ids == [f"d{day}" for day in range(6)]
     assert raw.y.tolist() == expected["state"].tolist()

@@ -182,7 +182,8 @@ class _Rows:
 
     @classmethod
     def read(cls, part: Part, roles: ColumnRoles) -> _Rows:
-        frame = nw.from_native(part.read(), eager_only=True)
+        # An index of pandas often has the name of a column.
+        frame = nw.maybe_reset_index(nw.from_native(part.read(), eager_only=True))
         roles.check(frame.columns, part.name)
         if not len(frame):
             return cls(frame, np.zeros(1, np.int64), [])
