@@ -217,7 +217,7 @@ class Booster(Update[Binned]):
         """The trees of a round; again, where more can be asked below their splits."""
         trees = self.trees.grow(number)
         while self.growth is not None and (data := self.growth.extend(trees)) is not None:
-            self.trees.learner.data = data
+            self.trees.learn_from(data)
             trees = self.trees.grow(number)
         return trees
 

@@ -134,7 +134,7 @@ class ContextTraining(TreeTraining[ContextScores, Sums]):
         data: _core.TreeData,
     ) -> None:
         super().__init__(training, settings, bound, scores)
-        self.learner: ContextLearner = ContextLearner(
+        self.learner = ContextLearner(
             data,
             scores.scoring.contexts,
             settings.growth_rules,

@@ -294,7 +294,6 @@ def check_refinable(crf: TreeParameters) -> None:
     """Raise ValueError for a parameter that is about columns which are known from the start."""
     refused = {
         "transitions": crf.transitions == "trees",
-        "device": crf.device != "cpu",
         "monotone_constraints": crf.monotone_constraints is not None,
         "interaction_constraints": crf.interaction_constraints is not None,
         "missing": crf.missing in ("impute", "indicator"),

@@ -19,7 +19,7 @@ from hedgerow.objectives import Measured, Slopes, Targets, TrainingObjective
 from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
-from hedgerow.trees.learner import Learner, TreeLearner
+from hedgerow.trees.learner import TreeLearner
 from hedgerow.trellis import Mixing, Scores
 
 __all__ = ["Along", "Found", "NodeTraining", "PatternSlopes", "TreeTraining"]
@@ -93,8 +93,6 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
 
     learns_as_it_measures: ClassVar[bool] = False
     """Whether `measure` finds what trees learn from, which takes time of its own."""
-    learner: Learner
-    """What grows the trees."""
 
     def __init__(
         self, training: TrainingSet, settings: Settings, bound: PatternBound, scores: AnyScores
@@ -144,6 +142,10 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     @abstractmethod
     def derive(self, found: AnyFound, objective: TrainingObjective) -> PatternSlopes:
         """Slopes and curvatures of what was measured last, which trees may then be grown from."""
+
+    def learn_from(self, data: _core.TreeData) -> None:
+        """Grow trees from other columns, where queries are refined."""
+        raise NotImplementedError
 
     def start_growing(self, round_number: int) -> None:
         """Begin with the trees of a round, where that can be done beside other things."""
@@ -201,7 +203,7 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         data: _core.TreeData,
     ) -> None:
         super().__init__(training, settings, bound, scores)
-        self.learner: TreeLearner = TreeLearner(
+        self.learner = TreeLearner(
             data,
             settings.growth_rules,
             settings.sampling,
@@ -212,6 +214,10 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         self._marginals = np.empty_like(scores.nodes)
         self._gradients: NDArray[np.float64] | None = None
         self._known: Slopes | None = None  # those of what was measured last
+
+    def learn_from(self, data: _core.TreeData) -> None:
+        """Of the same positions."""
+        self.learner.data = data
 
     def measure(
         self,

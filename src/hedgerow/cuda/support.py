@@ -20,7 +20,12 @@ GIB = 2**30
 
 
 def check_supported(
-    crf: TreeParameters, data: TrainingSet, settings: Settings, objective: TrainingObjective
+    crf: TreeParameters,
+    data: TrainingSet,
+    settings: Settings,
+    objective: TrainingObjective,
+    *,
+    refines: bool,
 ) -> None:
     """Raise ValueError, by name, for what cannot be trained on a device."""
     targets, rules = data.targets, settings.growth_rules
@@ -32,6 +37,7 @@ def check_supported(
         is not None,
         f"more than {MAX_LABELS} labels": targets.n_labels > MAX_LABELS,
         "parents, which make tree-shaped graphs": targets.parents is not None,
+        "facts whose queries trees refine, unless max_literals is 1": refines,
         "missing labels": targets.partial is not None,
         "weights of positions, or class_weight": targets.position_weights is not None,
         "objective='softmax_margin'": not isinstance(objective, (Likelihood, OfMarginals)),
