@@ -132,7 +132,7 @@ class DeviceLearner:
         self.opposite = opposite and not sampling.negative_ratio > 0
         self.offsets, self.n_columns = offsets, columns.n_columns
         self.kernels = device.kernels("trees", n_outputs)
-        is_large = len(self.layout.rows) >= MANY_POSITIONS
+        is_large = len(self.layout.rows) > MANY_POSITIONS
         self._bits = MANY_BITS if is_large else FEW_BITS
         self._is_wide = self._bits != FEW_BITS
         self._describe(columns)
