@@ -13,7 +13,7 @@ from reference.daily_tables import daily_table
 @pytest.fixture
 def cluster():
     with Client(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as found:
         yield found.scheduler.address
 

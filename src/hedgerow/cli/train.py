@@ -59,7 +59,7 @@ EXAMPLES = """\
       --features FORM,UPOS
   hedgerow train sessions.json -m sessions.hedgerow --model trees
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
-  hedgerow train data/*.parquet -m days.hedgerow --group day --workers 4
+  hedgerow train data/*.parquet -m days.hedgerow --group day
 """
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
@@ -110,14 +110,15 @@ def add_command(commands: Commands) -> None:
         "--workers",
         type=int,
         metavar="N",
-        help="train on Parquet files with so many processes on this machine, each of which reads "
-        "some of them. Changes no result",
+        help="train on Parquet files in a process of a local Dask cluster; 1, the only number so "
+        "far. Changes no result",
     )
     add(
         "--cluster",
         metavar="ADDRESS",
-        help="train on Parquet files with the workers of the Dask scheduler at this address, such "
-        "as tcp://10.0.0.1:8786, which see the files under the same paths. Changes no result",
+        help="train on Parquet files with the worker, one so far, of the Dask scheduler at this "
+        "address, such as tcp://10.0.0.1:8786; it sees the files under the same paths. Changes no "
+        "result",
     )
 
 

@@ -161,7 +161,7 @@ def connect(options: argparse.Namespace) -> Iterator[Any]:
     n_threads = max(1, (os.cpu_count() or 1) // options.workers)
     with (
         LocalCluster(
-            n_workers=options.workers, threads_per_worker=n_threads, dashboard_address=None
+            n_workers=options.workers, threads_per_worker=n_threads, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -57,10 +57,9 @@ class OnDask(_Base):
         position_column: str | None = None,
         timeout: float = TIMEOUT,
     ) -> AnyEstimator:
-        """Train the model on the workers of a Dask cluster.
+        """Train the model on a Dask cluster, which has one worker so far.
 
-        The model, and the file that `save` writes, are the same, bit for bit, for any number of
-        workers and any way of dividing the sequences among them, and the same as on one machine.
+        The model, and the file that `save` writes, are the same, bit for bit, as on one machine.
 
         Parameters
         ----------
@@ -141,6 +140,12 @@ class OnDask(_Base):
     ) -> AnyEstimator:
         check_checkpoint(arguments["checkpoint"])
         check_number("timeout", timeout, above=0)
+        if len(plan) > 1:
+            raise ValueError(
+                f"X is spread over {len(plan)} workers, but a model is trained by one worker so "
+                "far; start a cluster of one worker with many threads: n_workers=1, "
+                "threads_per_worker=..."
+            )
         job = Job(self._ordinary(), reader, arguments, f"hedgerow-{uuid4().hex}")
         n_steps = self._trainer(arguments.get("init")).n_steps
         with Progress(n_steps, self.verbose) as progress:
