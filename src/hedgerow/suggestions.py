@@ -63,7 +63,6 @@ NOTES = {
     "booster": "leave it out",
     "boosting_type": "leave it out",
     "tree_method": "leave it out; trees are grown from histograms",
-    "device": "leave it out; training runs on the CPU",
     "enable_categorical": "leave it out; columns of text and categories are read as such",
     "use_label_encoder": "leave it out; labels may be text or numbers",
     "num_class": "leave it out; the labels of y are counted",

@@ -98,6 +98,7 @@ PARAMETERS = {
         "max_literals": 3,
         "base": None,
         "base_folds": 3,
+        "device": "cpu",
     },
 }
 

@@ -1,5 +1,7 @@
 """What workers and the client do, each piece by itself, without a cluster."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -14,7 +16,7 @@ from hedgerow.dask.group_check import check_groups_apart
 from hedgerow.dask.local_data import ColumnRoles, FileReader, TableReader
 from hedgerow.dask.partitions import ParquetRows, Part, find_files, is_parquet
 from hedgerow.dask.task import read_parts
-from hedgerow.files import Recipe, make_recipe
+from hedgerow.files import FileError, Recipe, make_recipe
 from reference.daily_tables import daily_table
 
 ROLES = ColumnRoles("day", "state", position="hour")
@@ -116,7 +118,7 @@ def test_a_group_in_two_partitions_is_named():
 def test_a_group_whose_rows_are_apart_in_a_partition_is_named():
     table = daily_table(3)
     roles = ColumnRoles("day", "state")
-    with pytest.raises(ValueError, match=r"partition 0: group 'd0' comes back at row"):
+    with pytest.raises(ValueError, match=r"partition 0: group 'd0' occurs again at row"):
         read(pd.concat([table, table[:1]]), roles=roles)
 
 
@@ -162,8 +164,19 @@ def test_errors_can_be_sent_from_a_worker_to_the_client(tmp_path):
     path = str(tmp_path / "no.parquet")
     (tmp_path / "no.parquet").write_bytes(b"PAR1")
     recipe = Recipe("parquet", ("day", "heat", "state"), 2, 0, (1,), ("text", "number", "text"))
-    with pytest.raises(ValueError, match="the Parquet file cannot be read") as caught:
+    with pytest.raises(FileError, match="the Parquet file cannot be read") as caught:
         read_parts(FileReader(recipe), [path], [ParquetRows(path)], True)
-    assert type(caught.value) is ValueError  # a FileError has two arguments
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     with pytest.raises(FileNotFoundError, match=r"no\.txt"):
         read_parts(FileReader(recipe), ["no.txt"], [ParquetRows("no.txt")], True)
+
+    class LocalError(TypeError):
+        """Not known in another process."""
+
+    class Broken:
+        def read(self, parts):
+            raise LocalError("of this process alone")
+
+    with pytest.raises(TypeError, match="of this process alone") as caught:
+        read_parts(Broken(), ["a"], [None], True)
+    assert type(caught.value) is TypeError

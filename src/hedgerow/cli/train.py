@@ -334,7 +334,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     if options.base is not None:
         from_template = {"base": LinearCRF(**from_template)}
     if is_facts:
-        from_template["queries"] = read_queries(options.train)
+        from_template["queries"] = read_queries(options.train[0])
     if not set(from_template) <= set(estimator().get_params()):
         raise CommandError(
             f"{options.template}: lines such as B01:%x[0,0] need --model linear or --base linear; "
