@@ -240,3 +240,20 @@ def test_names_of_sequences_and_their_file(write, tmp_path):
     assert write(TREES, X).data["source"] is None
     with pytest.raises(ValueError, match="names has 1 names but X has 6 sequences; pass one name"):
         write(TREES, X, names=["a"])
+
+
+def test_explanations_in_tree_shaped_graphs_and_on_base_scores(write):
+    parents = [np.arange(len(x)) // 2 - (np.arange(len(x)) == 0) for x in X]
+    scores = [np.column_stack([x[:, 2], -x[:, 2]]) for x in X]
+    more = {"parents": parents, "base_scores": scores}
+    crf = TreeCRF(n_rounds=2, min_child_weight=0, max_depth=2, n_jobs=1).fit(X, Y, **more)
+    page = write(crf, X, Y, **more)
+    _, found = page.browser_part("explanations", "places", "found")
+    assert page.data["segments"] is None
+    names, t = page.data["labels"], len(X[0]) + len(X[1]) + 1  # position 1 of the third sequence
+    of_one = {name: value[2] for name, value in more.items()}
+    expected = crf.explain(X[2], 1, names[found[t][0]], names[found[t][1]], **of_one)
+    assert found[t][2] == pytest.approx(expected.log_odds, rel=1e-4)
+    assert [size for _, _, size in found[t][7]] == pytest.approx(
+        expected.transition_table["contribution"], rel=1e-4, abs=1e-6
+    )
