@@ -170,7 +170,7 @@ void check_forests(const Forests& forests) {
 }
 
 TEST(tree_graphs_equal_enumeration) {
-  for (const auto [n_labels, longest] : {std::pair(3, 5), std::pair(2, 7)}) {
+  for (const auto& [n_labels, longest] : {std::pair(3, 5), std::pair(2, 7)}) {
     const Grammar grammar = random_grammar(n_labels, 4, 8, {1, 0, false}, false);
     const Automaton automaton(grammar.tables());
     for (const double scale : {1.0, 300.0, 1e5})
