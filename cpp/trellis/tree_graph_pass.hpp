@@ -15,8 +15,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
@@ -340,28 +342,42 @@ HEDGEROW_INLINE void GraphPass<Algebra>::fill_outsides(int64_t node, const doubl
   total_of(node).refused |= lost;
 }
 
-// Cuts a batch into chunks, one task each, at most 64 of them, and these into runs of consecutive
-// sequences that are passed over together. All depends on the data alone, so that sums over a
-// chunk, added in chunk order, are the same for any number of threads.
+// Cuts sequences into chunks, one task each, at most 64 of them, and these into runs that are
+// passed over together. All depends on the data alone, so that sums over a chunk, added in chunk
+// order, are the same for any number of threads.
 struct GraphChunks {
-  GraphChunks(const GraphScores& scores, int stride) {
-    const int64_t n_positions = scores.offsets[scores.n_sequences];
+  // All sequences.
+  GraphChunks(const GraphScores& scores, int stride)
+      : GraphChunks(scores, stride, all_sequences(scores.n_sequences)) {}
+  GraphChunks(const GraphScores& scores, int stride, std::vector<int64_t> chosen)
+      : sequences(std::move(chosen)) {
+    int64_t n_positions = 0, in_run = 0, in_chunk = 0;
+    for (const int64_t s : sequences) n_positions += scores.length(s);
     const int64_t run = std::max<int64_t>((kLowLimits ? 1 << 8 : 1 << 14) / stride, 64);
     const int64_t chunk = std::max(n_positions / 64 + 1, run);
-    for (int64_t s = 0; s < scores.n_sequences; ++s) {
-      const bool last = s + 1 == scores.n_sequences;
-      const auto full = [&](int64_t first, int64_t size) {
-        return last || scores.offsets[s + 1] - scores.offsets[first] >= size;
-      };
-      const bool ends = full(runs[chunks.back()], chunk);
-      if (ends || full(runs.back(), run)) runs.push_back(s + 1);
-      if (ends) chunks.push_back(static_cast<int64_t>(runs.size()) - 1);
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      const bool last = i + 1 == sequences.size();
+      in_run += scores.length(sequences[i]), in_chunk += scores.length(sequences[i]);
+      const bool ends = last || in_chunk >= chunk;
+      if (ends || in_run >= run) runs.push_back(i + 1), in_run = 0;
+      if (ends) chunks.push_back(runs.size() - 1), in_chunk = 0;
     }
   }
   int64_t n_chunks() const { return static_cast<int64_t>(chunks.size()) - 1; }
+  std::span<const int64_t> run(size_t r) const {
+    return std::span(sequences).subspan(runs[r], runs[r + 1] - runs[r]);
+  }
 
-  std::vector<int64_t> runs{0};    // first sequence of each run, then their number
-  std::vector<int64_t> chunks{0};  // first run of each chunk, then their number
+  std::vector<int64_t> sequences;
+  std::vector<size_t> runs{0};    // first of the sequences of each run, then their number
+  std::vector<size_t> chunks{0};  // first run of each chunk, then their number
+
+ private:
+  static std::vector<int64_t> all_sequences(int64_t n) {
+    std::vector<int64_t> numbers(n);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
 };
 
 // Calls run(pass, chunk, chosen sequences) for every run of every chunk: with a Pass<Fast>, and
@@ -381,9 +397,8 @@ void for_each_graph(const GraphScores& scores, const GraphChunks& chunks, int n_
         new Passes{Pass<Fast>(scores, states, arguments..., stop), nullptr});
     return [&, passes = std::move(passes)](int64_t chunk) {
       std::vector<int64_t> kept, left;
-      for (int64_t r = chunks.chunks[chunk]; r < chunks.chunks[chunk + 1]; ++r) {
-        kept.clear(), left.clear();
-        for (int64_t s = chunks.runs[r]; s < chunks.runs[r + 1]; ++s) kept.push_back(s);
+      for (size_t r = chunks.chunks[chunk]; r < chunks.chunks[chunk + 1]; ++r) {
+        kept.assign(chunks.run(r).begin(), chunks.run(r).end()), left.clear();
         while (!kept.empty() && !run(passes->fast, chunk, std::span<const int64_t>(kept))) {
           std::vector<int64_t> others;
           for (size_t i = 0; i < kept.size(); ++i)
