@@ -6,6 +6,7 @@
 
 #include "trellis/chunk_sums.hpp"
 #include "trellis/scaled_loops.hpp"
+#include "trellis/tree_graph_chunks.hpp"
 #include "trellis/tree_graph_curvature.hpp"
 #include "trellis/tree_graph_lanes.hpp"
 #include "trellis/tree_graph_mixing.hpp"

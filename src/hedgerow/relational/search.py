@@ -161,7 +161,7 @@ def are_queries(shape: Shape, constants: NDArray[np.int64]) -> NDArray[np.bool_]
     return is_query
 
 
-def are_redundant(shape: Shape, constants: NDArray[np.int64]) -> NDArray[np.bool_]:
+def are_redundant(shape: Shape, constants: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Which instances of a shape have literals that imply one another."""
     is_redundant = np.zeros(len(constants), np.bool_)
     for equal in shape.redundant_if:
