@@ -57,7 +57,7 @@ def test_what_does_not_matter_may_differ(checkpoint):
 @pytest.mark.parametrize(
     ("parameters", "data", "message"),
     [
-        ({"max_depth": 3}, {}, r"max_depth was 2 and is 3 now; delete the file to begin anew"),
+        ({"max_depth": 3}, {}, r"max_depth was 2 and is 3 now; delete the file to start again"),
         ({"objective": Brier()}, {}, r"objective was 'likelihood' and is .*\.Brier\(\) now"),
         ({"objective": Accuracy(2.0)}, {}, r"objective was .*\.Accuracy\(sharpness=2.0\) now"),
         ({"objective": Power(3.0)}, {}, r"objective was .*\.Power\(power=3.0\) now"),
@@ -77,7 +77,7 @@ def test_what_does_not_matter_may_differ(checkpoint):
 )
 def test_another_training_is_refused(parameters, data, message, checkpoint):
     checkpoint.path.write_bytes(file_of("another"))
-    with pytest.raises(ValueError, match=f"'.*kept' is of another training: {message}"):
+    with pytest.raises(ValueError, match=f"'.*kept' belongs to another training: {message}"):
         small(**parameters).fit(
             **{"X": X, "y": Y, "eval_set": EVAL_SET} | data, checkpoint=checkpoint
         )
@@ -97,7 +97,7 @@ def test_other_values_of_the_same_type_are_refused(name, before, now, message, c
     # They begin with 0, and no 2 comes after a 2.
     labels = [[0, *(label % 2 for label in each[2:]), 2][-len(each) :] for each in Y]
     small(n_rounds=2, warm_rounds=1, **{name: before}).fit(X, labels, checkpoint=checkpoint)
-    with pytest.raises(ValueError, match=rf"is of another training: .*{message}"):
+    with pytest.raises(ValueError, match=rf"belongs to another training: .*{message}"):
         small(n_rounds=2, warm_rounds=1, **{name: now}).fit(X, labels, checkpoint=checkpoint)
 
 
@@ -165,7 +165,7 @@ def test_damaged_files_are_refused(checkpoint):
         checkpoint.path.write_bytes(data)
         with pytest.raises(
             ModelFileError,
-            match=r"(?s)cannot resume from .*kept': .*; delete the file to begin anew",
+            match=r"(?s)cannot resume from .*kept': .*; delete the file to start again",
         ):
             small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 
@@ -255,7 +255,7 @@ def test_a_file_that_makes_no_sense_is_refused(training, name, value, message, c
     else:
         state.metadata[name] = value
     persist.write(checkpoint.path, kind, state)
-    with pytest.raises(ModelFileError, match=f"{message}; delete the file to begin anew"):
+    with pytest.raises(ModelFileError, match=f"{message}; delete the file to start again"):
         crf.fit(X, Y, **options, checkpoint=checkpoint)
 
 
@@ -327,7 +327,7 @@ def test_every_end_of_a_training_releases_the_lock(error, checkpoint, tmp_path):
         small(callbacks=[stop_at(5, error)]).fit(X, Y, checkpoint=checkpoint)
     assert list(tmp_path.iterdir()) == [checkpoint.path]
     small().fit(X, Y, checkpoint=checkpoint)
-    with pytest.raises(ValueError, match="is of another training"):
+    with pytest.raises(ValueError, match="belongs to another training"):
         small(max_depth=3).fit(X, Y, checkpoint=checkpoint)
     assert list(tmp_path.iterdir()) == [checkpoint.path]
 
@@ -396,7 +396,7 @@ def test_places_that_cannot_be_written_are_refused_before_training(tmp_path):
 
 def test_parameters_of_a_checkpoint():
     assert repr(Checkpoint("kept", every=5)) == "Checkpoint('kept', every=5)"
-    with pytest.raises(TypeError, match=r"path is of type int; expected that of a file"):
+    with pytest.raises(TypeError, match=r"path is of type int; expected a file path"):
         Checkpoint(7)
     for every in (0, 2.5, True):
         with pytest.raises(ValueError, match=r"every is .*; expected an integer of at least 1"):

@@ -61,7 +61,7 @@ def after_length(header):
 
 FOREIGN = "the file is not a hedgerow model file{}; pass the path of a model that save or "
 OTHER = FOREIGN.format("")
-DAMAGED = "the file is damaged: its {} no JSON; copy it again from where it is whole"
+DAMAGED = "the file is damaged: its {} not JSON; copy it again from where it is whole"
 MARK = b'{"__metadata__":{"hedgerow":"'
 TENSORS = {"weight": np.zeros(3)}
 

@@ -155,13 +155,13 @@ class Named(namedtuple("Named", "power"), Brier):
         (Mixed(print), r"objective.first is of type builtin_function_or_method; expected"),
         (Mixed(Mixed(print)), r"objective.first.first is of type builtin_function_or_method"),
         (More(1), r"objective.lock is of type object; expected"),
-        (Slots(), r"objective holds what is no attribute, as every Slots does"),
-        (BelowSlots(), r"objective holds what is no attribute, as every Slots does"),
-        (Weights(a=1), r"objective holds what is no attribute, as every dict does"),
-        (Named(1), r"objective holds what is no attribute, as every tuple does"),
+        (Slots(), r"objective is a Slots, which holds more than its attributes"),
+        (BelowSlots(), r"objective is a Slots, which holds more than its attributes"),
+        (Weights(a=1), r"objective is a dict, which holds more than its attributes"),
+        (Named(1), r"objective is a tuple, which holds more than its attributes"),
         (
             SimpleNamespace(value=print, gradient=print),
-            r"objective holds what is no attribute, as every SimpleNamespace does",
+            r"objective is a SimpleNamespace, which holds more than its attributes",
         ),
     ],
 )

@@ -175,7 +175,7 @@ def test_bad_folds(options, message):
     [
         (SequenceKFold(12), (X,), ValueError, "n_splits is 12, but X has 11 sequences; every"),
         (SequenceKFold(3), (X, Y, IDS[:11] % 2), ValueError, "but X has 2 groups; every fold"),
-        (SequenceKFold(), (ROWS,), ValueError, "X is one flat table, and nothing says which rows"),
+        (SequenceKFold(), (ROWS,), ValueError, "X is one flat table without ids of sequences"),
         (SequenceKFold(), (None,), TypeError, "X is of type NoneType; expected a list of 2-D"),
         (SequenceKFold(), ({"a": [1]},), TypeError, "X is of type dict; expected a list of 2-D"),
         (SequenceKFold(), (X, Y, [1]), ValueError, "1 ids but X has 11 sequences; pass one id for"),
@@ -200,5 +200,5 @@ def test_bad_splits():
     refuses(ValueError, "group_column is []; expected", train_test_split, X, group_column=[])
     message = "argument 1 of train_test_split has 10 entries, but X has 11 sequences; pass one"
     refuses(ValueError, message, train_test_split, X, Y[1:])
-    refuses(ValueError, "X is one flat table, and nothing says", train_test_split, ROWS, LABELS)
+    refuses(ValueError, "X is one flat table without ids", train_test_split, ROWS, LABELS)
     refuses(ValueError, "y has 10 entries but X", train_test_split, X, Y, stratify=Y[1:])

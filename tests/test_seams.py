@@ -241,9 +241,11 @@ def test_model_files_keep_what_is_learnt(crf, tmp_path):
 
 
 def test_a_potential_without_a_form_in_files_says_so():
-    with pytest.raises(NotImplementedError, match="Given has no form in a model file: it lacks"):
+    with pytest.raises(
+        NotImplementedError, match="Given cannot be saved in a model file: it lacks"
+    ):
         Given().pack()
-    with pytest.raises(NotImplementedError, match="Given has no form in a model file"):
+    with pytest.raises(NotImplementedError, match="Given cannot be saved in a model file"):
         Given.unpack(None, schema=None, index=None, grammar=None)
 
 

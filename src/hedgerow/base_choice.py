@@ -78,7 +78,7 @@ def check_folds(base_folds: Any) -> None:
     if base_folds == 1:
         raise ValueError(
             "base_folds is 1, which leaves nothing to train a base on; expected at least 2, or 0 "
-            "to score training sequences by the base itself"
+            "to turn cross-fitting off"
         )
 
 

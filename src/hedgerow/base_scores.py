@@ -28,8 +28,8 @@ def check_base_scores_given(base_scores: Any, *, expected: bool, name: str) -> N
     """
     if expected and base_scores is None:
         raise ValueError(
-            f"this {name} was fitted with base_scores, and adds what it has learnt to them; pass "
-            "base_scores here too, from the same source, or zeros if there is nothing to add to"
+            f"this {name} was fitted with base_scores and needs them for every prediction; pass "
+            "base_scores from the same model as in training, or zeros for none"
         )
     if base_scores is not None and not expected:
         raise ValueError(

@@ -24,8 +24,8 @@ def check_no_base(X_base: Any, name: str) -> None:
     """
     if X_base is not None:
         raise ValueError(
-            f"X_base is given, but this {name} has no base model that could see it; leave X_base "
-            "out, or fit a TreeCRF(base=...)"
+            f"X_base is given, but this {name} has no base model that uses it; leave X_base out, "
+            "or fit a TreeCRF(base=...)"
         )
 
 

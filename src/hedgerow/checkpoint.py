@@ -27,7 +27,7 @@ TrainingState = TypeVar("TrainingState")
 
 # Parameters that do not change what is learnt; of a base model the fingerprint is compared.
 FREE = frozenset({"n_jobs", "verbose", "callbacks", "base"})
-ADVICE = "delete the file to begin anew, or pass another path"
+ADVICE = "delete the file to start again, or pass another path"
 
 
 class Checkpoint:
@@ -61,7 +61,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], every: int = 10) -> None:
         if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"path is of type {type(path).__name__}; expected that of a file")
+            raise TypeError(f"path is of type {type(path).__name__}; expected a file path")
         check_number("every", every, minimum=1, integer=True)
         self.path = Path(path)
         self.every = int(every)
@@ -178,7 +178,8 @@ class Record:
                 difference = self._identity.difference(state.metadata["identity"])
             if difference is not None:
                 raise ValueError(
-                    f"the checkpoint {str(path)!r} is of another training: {difference}; {ADVICE}"
+                    f"the checkpoint {str(path)!r} belongs to another training: {difference}; "
+                    f"{ADVICE}"
                 )
             return unpack(state)
         except ModelFileError as error:
@@ -190,8 +191,8 @@ class Record:
         """Raise ValueError if more was done than the parameter `name` now allows."""
         if n_done > limit:
             raise ValueError(
-                f"the checkpoint {str(self._path)!r} is after {n_done} rounds or iterations and "
-                f"{name} is {limit} now; raise it, or {ADVICE}"
+                f"the checkpoint {str(self._path)!r} has {n_done} rounds or iterations already, "
+                f"but {name} is {limit}; increase it, or {ADVICE}"
             )
 
     def note(self, n_done: int, pack: Callable[[], State], *, last: bool = False) -> None:

@@ -20,7 +20,7 @@ __all__ = ["describe", "show"]
 
 ADVICE = (
     "make it a dataclass whose fields are numbers, strings, bools, None, NumPy arrays, or lists "
-    "or dicts of such, or train without a checkpoint"
+    "or dicts of these, or train without a checkpoint"
 )
 
 
@@ -79,7 +79,7 @@ def _read_state(where: str, value: Any) -> dict[str, Any]:
     for base in type(value).__mro__[:-1]:
         is_builtin = "__module__" not in vars(base)  # such as dict
         if is_builtin or vars(base).get("__slots__"):
-            raise TypeError(f"{where} holds what is no attribute, as every {base.__name__} does")
+            raise TypeError(f"{where} is a {base.__name__}, which holds more than its attributes")
     return dict(vars(value))
 
 

@@ -26,7 +26,8 @@ SCALARS = (str, Real, np.bool_)
 UNORDERED = (AbstractSet, Mapping)
 BYTES = (bytes, bytearray, memoryview)
 EXPECTED = (
-    "expected numbers, strings, bools or None, or a list, tuple, set, array, Series or dict of such"
+    "expected numbers, strings, bools or None, or a list, tuple, set, array, Series or dict of "
+    "these"
 )
 
 

@@ -77,13 +77,15 @@ def write_file(path: Path, data: bytes) -> None:
 def read(data: bytes) -> tuple[str, State]:
     """Take apart the bytes of a file that `write` wrote: what kind it is of, and its state."""
     if b'"hedgerow-model"' in data[:40]:
-        raise ForeignFileError("the file is a model as JSON, which is for other programs")
+        raise ForeignFileError(
+            "the file is a model as JSON, which hedgerow cannot load; use crf.save"
+        )
     header = _read_header(data)
     metadata = header.get("__metadata__", {})
     if not isinstance(metadata, dict) or not isinstance(metadata.get("hedgerow"), str):
         raise _foreign(data)
     digest, _, text = metadata["hedgerow"].partition(" ")
-    content = _parse_json(text, DamagedFileError("the file is damaged: its metadata are no JSON"))
+    content = _parse_json(text, DamagedFileError("the file is damaged: its metadata are not JSON"))
     version = content.get("format")
     if type(version) is not int or version < 1:  # True is an int too
         raise ModelFileError("the file does not hold a valid model: its format")
@@ -214,7 +216,7 @@ def _read_header(data: bytes) -> dict[str, Any]:
         if header_size <= MAX_HEADER_SIZE and MARK.startswith(begin):
             raise _truncated(data, f"more than {8 + header_size:,}")
         raise _foreign(data)
-    damaged = DamagedFileError("the file is damaged: its header is no JSON")
+    damaged = DamagedFileError("the file is damaged: its header is not JSON")
     return _parse_json(data[8 : 8 + header_size], damaged if begin == MARK else _foreign(data))
 
 

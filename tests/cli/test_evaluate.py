@@ -162,8 +162,8 @@ def test_two_models_of_other_labels(chunk_model, chunks, tmp_path, capsys):
     tags = train(chunks, tmp_path / "tags.hedgerow", "--label", 1, "--features", 0)
     message = complaint(capsys, "eval", chunk_model, chunks, tags)
     assert message == (
-        f"{chunk_model} and {tags} do not find the same labels in {chunks}; they were trained on "
-        "other columns"
+        f"{chunk_model} and {tags} read different labels from {chunks}; they were trained on "
+        "different label columns"
     )
 
 

@@ -51,8 +51,6 @@ def test_tables(chunk_model, tree_model, suffix, read, tmp_path, capsys):
 
 def test_mistakes(chunk_model, tmp_path, capsys):
     message = complaint(capsys, "export", chunk_model, "-o", tmp_path / "model.txt")
-    assert (
-        "does not say in which form to write; expected one that ends in .json, .csv or" in message
-    )
+    assert "has no known file extension; expected a name that ends in .json, .csv or" in message
     assert "no/such" in complaint(capsys, "export", chunk_model, "-o", "no/such/model.json")
     assert "cannot go" not in complaint(capsys, "export", tmp_path / "none", "-o", "x.json")

@@ -103,8 +103,8 @@ def test_a_table_without_its_group_column_is_one_sequence(tmp_path, capsys):
     expected = run(capsys, "inspect", model, tmp_path / "days.csv", "--position", 1)
     one = ["inspect", model, tmp_path / "one.csv"]
     assert main(list(map(str, [*one, "--position", 1]))) == 0
-    warning = "has no column 'day', which says which rows make up a sequence: all of them are read"
-    assert capsys.readouterr() == (expected, f"hedgerow: warning: {one[-1]} {warning} as one\n")
+    warning = "has no column 'day' of sequence ids, so all rows are read as one"
+    assert capsys.readouterr() == (expected, f"hedgerow: warning: {one[-1]} {warning} sequence\n")
     assert main(list(map(str, [*one, "--sequence", 1]))) == 2
     assert f"--sequence is 1 and {one[-1]} has 1 sequence;" in capsys.readouterr().err
     (tmp_path / "one.csv").write_text("x,state\n")

@@ -343,7 +343,7 @@ def test_other_files_are_learnt_from_one_at_a_time(tmp_path, capsys):
         write_table(make_table(), tmp_path / name)
     a, b = tmp_path / "a.csv", tmp_path / "b.parquet"
     arguments = ["-m", tmp_path / "model", "--group", "day"]
-    message = "is no Parquet file; several files can be used if all files are"
+    message = "is not a Parquet file; all files must be Parquet files for training on several files"
     assert f"{a} {message}" in complaint(capsys, "train", a, b, *arguments)
     assert f"{a} {message}" in complaint(capsys, "train", b, a, *arguments)
     assert f"{b} is given twice" in complaint(capsys, "train", b, b, *arguments)

@@ -139,7 +139,7 @@ def test_a_model_that_knows_no_files(tmp_path, words, capsys):
     hedgerow.LinearCRF().fit([[("a",), ("b",)]], [["x", "y"]]).save(path)
     message = complaint(capsys, "tag", path, words)
     assert message == (
-        f"{path} was trained in Python and does not know how files are to be read; train it with "
+        f"{path} was trained in Python, so it does not store how to read files; train it with "
         "hedgerow train, or use it in Python"
     )
 
@@ -149,7 +149,7 @@ def test_a_recipe_that_makes_no_sense(chunk_model, tmp_path, words, capsys):
     model.recipe_["label"] = 99
     model.save(tmp_path / "model")
     message = complaint(capsys, "tag", tmp_path / "model", words)
-    assert message.startswith(f"{tmp_path / 'model'}: a recipe that makes no sense")
+    assert message.startswith(f"{tmp_path / 'model'}: an inconsistent recipe")
 
 
 @pytest.mark.parametrize("command", ["tag", "eval", "inspect"])

@@ -12,7 +12,7 @@ def test_workers_find_each_other_by_a_process_of_its_own():
         assert first["dmlc_tracker_port"] != second["dmlc_tracker_port"]
     process = TrackerProcess.running()
     process.close()
-    with pytest.raises(WorkerError, match="the process in which workers find each other has ended"):
+    with pytest.raises(WorkerError, match="the process that connects the workers has ended"):
         process.ask({"name": "late", "n_workers": 2, "host": "127.0.0.1"})
     assert TrackerProcess.running() is not process
     TrackerProcess.running().close()

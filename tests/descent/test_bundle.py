@@ -126,5 +126,5 @@ def test_max_iter():
 
 
 def test_without_a_penalty():
-    with pytest.raises(ValueError, match=r"^reg_lambda is 0; without a penalty there is no bound"):
+    with pytest.raises(ValueError, match=r"^reg_lambda is 0; without a penalty there is no stop"):
         run(absolute, [0.0], reg_lambda=0)

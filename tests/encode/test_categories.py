@@ -151,10 +151,10 @@ def test_values_of_another_kind_are_warned_of(values, known):
     assert set(numbers) == {-1}
     example, shown = sorted(map(str, values))[0], ", ".join(map(repr, known[:5]))
     message = (
-        "column 'c' holds no category that the model knows, so that all count as missing: "
-        f"{example!r} for example, while it was fitted on {shown}"
+        "column 'c' holds only categories that did not occur in training, so all of them "
+        f"count as missing: {example!r} for example, but it was fitted on {shown}"
     )
     assert len(messages) == 1
     assert re.match(re.escape(message), messages[0])
-    assert messages[0].endswith("; give the categories the values used to fit")
+    assert messages[0].endswith("; use the same values as in training")
     assert find([*values, known[0]], known)[1] == []  # one of them is known

@@ -35,5 +35,5 @@ def test_joined_and_sliced():
 
 def test_groups_do_not_go_with_it():
     frames = CutFrame(pd.DataFrame(COLUMNS), [0, 1, 4])
-    with pytest.raises(ValueError, match="groups goes with one flat X, but X is a list"):
+    with pytest.raises(ValueError, match="groups is for one flat X, but X is a list"):
         encode(frames, groups=[1, 1, 1, 1])

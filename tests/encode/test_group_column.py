@@ -106,8 +106,12 @@ def test_a_model_remembers_it(make, tmp_path):
             "X[0] holds DataFrame in the place of rows, so it has no grou",
         ),
         ([ROWS], 9, "group_column is 9, but X[0] has 3 columns"),
-        (IDS[:, None], 0, "X has no column but that of group ids, group_column=0; at least one"),
-        (pd.DataFrame({"s": IDS}), "s", "X has no column but that of group ids, group_column='s'"),
+        (IDS[:, None], 0, "X has no column except that of group ids, group_column=0; at least one"),
+        (
+            pd.DataFrame({"s": IDS}),
+            "s",
+            "X has no column except that of group ids, group_column='s'",
+        ),
         ([[{"a": 1}]], "s", "group_column is 's', but X holds dicts or attribute strings, which"),
         (
             np.array([[0, 1], [2, 1], [0, 1]]),

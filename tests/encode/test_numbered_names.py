@@ -53,7 +53,7 @@ def test_models_learn_the_same(joined, crf):
 
 
 def test_what_goes_with_flat_input_only_is_refused(joined):
-    with pytest.raises(ValueError, match=r"groups goes with one flat X, but X is a list of sequen"):
+    with pytest.raises(ValueError, match=r"groups is for one flat X, but X is a list of sequen"):
         LinearCRF().fit(joined, Y, groups=[0, 0, 1, 2, 2])
     with pytest.raises(ValueError, match=r"group_column is 'day', but X holds dicts or attribute"):
         LinearCRF(group_column="day").fit(joined, Y)

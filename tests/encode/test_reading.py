@@ -147,7 +147,7 @@ def test_a_position_that_is_none():
 
 @pytest.mark.parametrize("X", [PARTS, np.stack([FLAT, FLAT]), [[{"a": 1}]]])
 def test_groups_with_a_list(X):
-    refuses(ValueError, "groups goes with one flat X, but X is a list", X, groups=GROUPS)
+    refuses(ValueError, "groups is for one flat X, but X is a list", X, groups=GROUPS)
 
 
 def test_items_without_an_index():

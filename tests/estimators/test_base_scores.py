@@ -150,7 +150,7 @@ def test_a_model_to_start_from_was_fitted_alike(make, crf):
     more = make().fit(X, Y, base_scores=BASE, init=crf)
     assert more.model_.takes_base_scores
     fit = make().fit
-    message = "was fitted with base_scores, and adds what it has learnt to them"
+    message = "was fitted with base_scores and needs them for every prediction"
     refuses(ValueError, message, fit, X, Y, init=crf)
     plain = make().fit(X, Y)
     refuses(ValueError, "was fitted without them", fit, X, Y, init=plain, base_scores=BASE)

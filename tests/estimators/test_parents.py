@@ -133,7 +133,7 @@ def test_a_checkpoint_is_of_the_same_parents(tmp_path):
     assert whole.loss_ == again.loss_
     changed = [*PARENTS[:-1], np.full(LENGTHS[-1], -1)]
     assert LENGTHS[-1] > 1
-    with pytest.raises(ValueError, match="is of another training: X is not what it was"):
+    with pytest.raises(ValueError, match="belongs to another training: X is not what it was"):
         clone(crf).fit(X, Y, parents=changed, checkpoint=checkpoint)
 
 

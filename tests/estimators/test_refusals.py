@@ -44,7 +44,7 @@ ABOVE_0 = "expected a finite number greater than 0"
 RATE = "expected a number greater than 0 and at most 1e+06"
 SHARE = "expected a number greater than 0 and at most 1"
 BINS = "expected an integer from 2 to 255"
-WINDOW = "expected how many positions"
+WINDOW = "expected the number of positions"
 CURVATURE = "expected 'mixing', 'exact' or 'length'"
 # What is expected of a parameter, and values that are something else.
 OF_BOTH = [
@@ -116,7 +116,7 @@ def test_bad_parameters(estimator, name, expected, values):
 
 @pytest.mark.parametrize(("name", "value"), [("order", 0), ("order", 2), ("min_pattern_count", 2)])
 def test_what_label_patterns_take_the_place_of(make, name, value):
-    message = f"{name} is {value} and label_patterns are given; these take the place of"
+    message = f"{name} is {value} and label_patterns are given, which replace"
     refuses(ValueError, message, make(label_patterns=[("a", "b")], **{name: value}).fit, X, Y)
 
 

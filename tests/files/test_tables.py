@@ -116,7 +116,7 @@ def test_labels_that_are_known(tmp_path):
     recipe = make_recipe(write(tmp_path, "g,n,y\n1,2,3\n"), group="g")
     path = write(tmp_path, "g,n,k\n1,2,?\n1,3,\n1,4,5\n", "new.csv")
     assert read_file(path, recipe, labels=False, known="k").known == [["?", None, "5"]]
-    with pytest.raises(FileError, match="column 'n' cannot hold labels that are known: the model"):
+    with pytest.raises(FileError, match="column 'n' cannot hold known labels: the model"):
         read_file(path, recipe, labels=False, known="n")
 
 

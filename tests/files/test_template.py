@@ -102,11 +102,14 @@ def test_a_model_with_a_template(tmp_path):
             "U:%x[0,0]\nX01:%x[0,0]\n",
             "line 2: expected a line that begins with U, B or #, got 'X01",
         ),
-        ("U01:%x[0]\n", r"template, line 1: '%x\[0\]' is no macro; expected %x\[row,column\], as"),
-        ("U01:100%\n", "line 1: '%' is no macro"),
+        (
+            "U01:%x[0]\n",
+            r"template, line 1: '%x\[0\]' is not a macro; expected %x\[row,column\], s",
+        ),
+        ("U01:100%\n", "line 1: '%' is not a macro"),
         ("# nothing\nB\n", r"the template has no line such as U00:%x\[0,0\]; add one"),
         ("\nU01:%x[0,3]\n", "line 2: column 3 does not exist; the columns have no names and are"),
-        ("U01:%x[0,2]\n", "line 1: column 2 holds the labels, which are to be learnt: 'U01:%x"),
+        ("U01:%x[0,2]\n", "line 1: column 2 holds the labels, which cannot be features: 'U01:%x"),
     ],
 )
 def test_what_is_no_template(tmp_path, text, message):

@@ -166,8 +166,8 @@ AWAY_FROM_B = [("A", "A"), ("B", "A"), ("B", "C")]
             "ABC",
             {"allowed": AWAY_FROM_B, "start_labels": "A", "end_labels": ["B", "C"]},
             "no sequence can be labelled under the parameter allowed and the parameter "
-            "start_labels and the parameter end_labels: from the labels that may begin one ('A') "
-            "no way leads to those that may end one ('B', 'C'); relax the constraints",
+            "start_labels and the parameter end_labels: the labels that may end one ('B', 'C') "
+            "cannot be reached from those that may start one ('A'); relax the constraints",
         ),
     ],
 )
@@ -176,7 +176,7 @@ def test_rules_that_leave_nothing(classes, rules, message):
 
 
 BIO = {"constraints": "BIO"}
-NO_WAY = "no labelling of the sequence up to y[1][2] has the labels given there and keeps to "
+NO_WAY = "no labelling of the sequence up to y[1][2] has these labels and satisfies "
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def check_dead_end(constraints, lengths, codes):
         constraints.check(codes, sequences_of(*lengths), labels)
         return
     place = (
-        "a constraint forbids|keeps to the constraints"
+        "a constraint forbids|satisfies the constraints"
         if (codes < 0).any()
         else re.escape("y[{}][{}] is".format(*dead_end))
     )

@@ -56,7 +56,8 @@ def test_attributes_with_a_prefix_have_weights_for_pairs_only(parameters):
 
 def test_a_prefix_that_no_attribute_has():
     with pytest.raises(
-        ValueError, match="but no attribute of X has a name that begins so, as 'U1'"
+        ValueError,
+        match=r"but no attribute of X has a name that begins with it \(the first one is 'U1'",
     ):
         LinearCRF(transition_attributes="Q").fit(PREFIXED, PREFIXED_LABELS)
 

@@ -32,8 +32,8 @@ def a_row_without_a_group():
 @mistake(
     "A",
     ValueError,
-    "groups goes with one flat X, but X is a list of sequences, which already says where each",
-    "sequence ends; leave groups out, or concatenate X",
+    "groups is for one flat X, but X is a list of sequences, which needs no groups;",
+    "leave groups out, or concatenate X",
 )
 def groups_for_a_list():
     trees().fit(X, Y, groups=IDS)
@@ -77,7 +77,7 @@ def a_group_column_by_name_in_an_array():
 @mistake(
     "A",
     ValueError,
-    "X has no column but that of group ids, group_column='walk'; at least one feature is needed",
+    "X has no column except that of group ids, group_column='walk'; at least one feature is needed",
 )
 def a_table_with_nothing_but_groups():
     trees(group_column="walk").fit(TABLE[["walk"]], LABELS)

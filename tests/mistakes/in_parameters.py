@@ -47,7 +47,7 @@ def too_many_bins():
 @mistake(
     "A",
     ValueError,
-    "window is '2'; expected how many positions to look at on either side, 0 to 255, or (before,",
+    "window is '2'; expected the number of positions on either side, 0 to 255, or (before,",
     "after)",
 )
 def a_window_as_text():

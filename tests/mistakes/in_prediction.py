@@ -78,9 +78,9 @@ def predict_without_the_group_column():
 @mistake(
     "A",
     UserWarning,
-    "column 'place' holds no category that the model knows, so that all count as missing: 'in'",
-    "for example, while it was fitted on '0', '1', '2'; give the categories the values used to",
-    "fit",
+    "column 'place' holds only categories that did not occur in training, so all of them count as",
+    "missing: 'in' for example, but it was fitted on '0', '1', '2'; use the same values as in",
+    "training",
 )
 def predict_with_categories_of_another_kind():
     table = FEATURES.assign(place=pd.Categorical(np.arange(16) % 3))
@@ -186,8 +186,8 @@ def base_scores_for_prediction_alone():
 @mistake(
     "A",
     ValueError,
-    "this TreeCRF was fitted with base_scores, and adds what it has learnt to them; pass",
-    "base_scores here too, from the same source, or zeros if there is nothing to add to",
+    "this TreeCRF was fitted with base_scores and needs them for every prediction; pass",
+    "base_scores from the same model as in training, or zeros for none",
 )
 def base_scores_for_training_alone():
     crf = trees().fit(X, Y, base_scores=[np.zeros((len(y), 2)) for y in Y])

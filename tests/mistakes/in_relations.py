@@ -33,9 +33,9 @@ def modes_for_queries():
 @mistake(
     "A",
     ValueError,
-    "transitions is 'trees', which does not go together with trees that refine queries, since",
-    "these get new columns while they grow; set max_literals=1, so that queries stay as they are",
-    "found, or leave transitions out",
+    "transitions is 'trees', which cannot be combined with trees that extend queries, because",
+    "these add columns during training; set max_literals=1 to turn this off, or leave",
+    "transitions out",
 )
 def trees_of_labels_that_refine_queries():
     queries = RelationalFeatures(["ls(+t,-file)", "ls(+t,+file)"], window=1)

@@ -47,8 +47,8 @@ def no_labels():
 @mistake(
     "A",
     DataWarning,
-    "y has a single label, 'walk': there is nothing to learn, and every position will be predicted",
-    "to have it; check that y holds what is to be predicted, and for all sequences",
+    "y has a single label, 'walk': there is nothing to learn, and this label will be predicted",
+    "everywhere; check that y contains the labels of all sequences",
 )
 def a_single_label():
     trees().fit(X, [["walk"] * len(y) for y in Y])

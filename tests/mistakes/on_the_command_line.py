@@ -311,7 +311,7 @@ def a_file_that_is_no_model():
 @mistake(
     "A",
     Refused,
-    "python.hedgerow was trained in Python and does not know how files are to be read; train it",
+    "python.hedgerow was trained in Python, so it does not store how to read files; train it",
     "with hedgerow train, or use it in Python",
 )
 def a_model_that_was_trained_in_python():

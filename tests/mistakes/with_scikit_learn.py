@@ -34,7 +34,7 @@ def a_label_of_one_fold():
 @mistake(
     "A",
     ValueError,
-    "X is one flat table, and nothing says which rows make up a sequence; pass groups=..., or",
+    "X is one flat table without ids of sequences; pass groups=..., or",
     "name the column of X that holds the ids: group_column=...",
 )
 def folds_of_a_table_without_groups():
@@ -68,7 +68,7 @@ def strata_without_labels():
 @mistake(
     "A",
     ValueError,
-    "X is one flat table, and nothing says which rows make up a sequence; pass groups=..., or",
+    "X is one flat table without ids of sequences; pass groups=..., or",
     "name the column of X that holds the ids: group_column=...",
 )
 def a_split_of_a_table_without_groups():

@@ -50,7 +50,7 @@ def test_costs_of_labels_that_are_numbers():
         ({"A": -1}, "label_costs['A'] is -1; expected a number from 0 to 100000"),
         ({"A": "high"}, "label_costs['A'] is 'high'; expected a number from 0 to 100000"),
         ({"A": {"B": float("inf")}}, "label_costs['A']['B'] is inf; expected a number from 0 to"),
-        ({"A": {"A": 1}}, "label_costs['A']['A'] is 1; a label that is right costs nothing"),
+        ({"A": {"A": 1}}, "label_costs['A']['A'] is 1; a correct label has no cost"),
         ({("A", "B"): 2}, "label_costs has the key ('A', 'B'); expected true labels as keys, and"),
         ([[0, 1], [1]], "label_costs is a list that is no matrix of numbers; expected 'hamming', "),
         ([["0", "x"], ["1", "0"]], "label_costs is a list that is no matrix of numbers; expected"),
@@ -58,7 +58,7 @@ def test_costs_of_labels_that_are_numbers():
         (np.ones((2, 3)), "label_costs has shape (2, 3); expected a square matrix"),
         ([[0, 1], [np.nan, 0]], "label_costs[1][0] is nan; expected a number from 0 to 100000"),
         ([[0, -2], [1, 0]], "label_costs[0][1] is -2.0; expected a number from 0 to 100000"),
-        ([[0, 2], [1, 3]], "label_costs[1][1] is 3.0; a label that is right costs nothing: expect"),
+        ([[0, 2], [1, 3]], "label_costs[1][1] is 3.0; a correct label has no cost: expected"),
     ],
 )
 def test_costs_that_make_no_sense(costs, message):

@@ -58,7 +58,7 @@ def test_what_is_refused(files, tmp_path, capsys, monkeypatch):
     text = tmp_path / "a.csv"
     daily_table(2).to_csv(text)
     on_text = ["train", text, "-m", tmp_path / "model", *SETTINGS, "--workers", 2]
-    assert f"{text} is no Parquet file; --cluster and --workers can be used if all" in complaint(
+    assert f"{text} is not a Parquet file; all files must be Parquet files for --cl" in complaint(
         capsys, *on_text
     )
     monkeypatch.setitem(sys.modules, "hedgerow.dask", None)

@@ -123,5 +123,5 @@ def test_several_workers_are_refused():
     ) as client:
         crf = hedgerow.dask.TreeCRF(group_column="day")
         frame = dd.from_pandas(TABLE.set_index("day", drop=False), npartitions=6)
-        with pytest.raises(ValueError, match="X is spread over 2 workers, but a model is trained"):
+        with pytest.raises(ValueError, match="X is spread over 2 workers, but training curr"):
             crf.fit(frame, "state", client=client)

@@ -130,7 +130,7 @@ def test_columns_that_are_not_there_are_named():
         read(table, roles=ColumnRoles("day", "state", "w"))
     with pytest.raises(ValueError, match="group_column and y name 'day', 'day'; expected diff"):
         read(table, roles=ColumnRoles("day", "day"))
-    with pytest.raises(ValueError, match=r"in no order; say what they are sorted by: position_col"):
+    with pytest.raises(ValueError, match=r"rows of a group are sorted by: position_col"):
         shuffle_frame(table, ColumnRoles("day", "state"))
 
 

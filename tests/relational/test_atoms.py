@@ -81,7 +81,7 @@ def test_choosing():
         (
             lambda: Atoms([[[("w", None)]]]),
             ValueError,
-            r"\('w', None\) at X\[0\]\[0\] has a missing value; a fact that is not known is left",
+            r"\('w', None\) at X\[0\]\[0\] has a missing value; leave the fact out",
         ),
         (
             lambda: Atoms([[[("w", b"a")]]]),

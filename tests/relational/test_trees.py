@@ -229,9 +229,7 @@ def test_trees_of_one_split_are_those_of_attributes():
 
 def test_no_more_queries_than_allowed():
     queries = clone(QUERIES).set_params(max_queries=8)
-    with pytest.warns(
-        DataWarning, match=r"there are \d+ queries, and max_queries is 8: trees refine"
-    ):
+    with pytest.warns(DataWarning, match=r"there are \d+ queries, and max_queries is 8: no more"):
         crf = TreeCRF(queries=queries, n_rounds=3, **GROWING).fit(X, Y)
     assert crf.queries_.n_queries_ >= 8
 
@@ -246,10 +244,10 @@ def test_weights_of_queries():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"monotone_constraints": {}}, "monotone_constraints is {}, which does not go together"),
+        ({"monotone_constraints": {}}, "monotone_constraints is {}, which cannot be combined"),
         ({"interaction_constraints": "pairwise"}, "interaction_constraints is 'pairwise', which"),
-        ({"missing": "impute"}, "missing is 'impute', which does not go together with trees that"),
-        ({"transitions": "trees", "order": 1}, "set max_literals=1, so that queries stay as they"),
+        ({"missing": "impute"}, "missing is 'impute', which cannot be combined with trees that"),
+        ({"transitions": "trees", "order": 1}, "set max_literals=1 to turn this off"),
     ],
 )
 def test_what_cannot_be_combined_with_refinement(parameters, message):
@@ -268,7 +266,7 @@ def test_a_checkpoint_of_other_queries(tmp_path):
     path = tmp_path / "kept"
     other = clone(QUERIES).set_params(window=1)
     TreeCRF(queries=other, n_rounds=1, **GROWING).fit(X, Y, checkpoint=Checkpoint(path, every=1))
-    with pytest.raises(ValueError, match="is of another training"):
+    with pytest.raises(ValueError, match="belongs to another training"):
         TreeCRF(queries=QUERIES, **GROWING).fit(X, Y, checkpoint=Checkpoint(path))
 
 

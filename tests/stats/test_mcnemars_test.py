@@ -51,7 +51,7 @@ def test_models_that_never_differ():
 
 
 def test_wrong_arrays():
-    with pytest.raises(ValueError, match="right_a has 2 places but right_b has 1; compare the"):
+    with pytest.raises(ValueError, match="right_a has 2 entries but right_b has 1; compare the"):
         mcnemar([True, False], [True])
     message = r"right_b must be an array \(N,\) of bools, .*; got shape \(2,\) of int64"
     with pytest.raises(ValueError, match=message):

@@ -70,7 +70,7 @@ def test_several_sets_have_names(eval_set, names):
         ((X, [[1, 2], [2], [1] * 3]), "in eval_set: unknown label 1 at y[0][0]"),
         ((X[:1], [["b", "b"]]), "in eval_set: y[0][1] is 'b' after 'b', which the parameter"),
         ((X[:1], [["?", None]]), "in eval_set: every label of y is missing; at least one is"),
-        ((X, Y, [1]), "in eval_set: groups goes with one flat X"),
+        ((X, Y, [1]), "in eval_set: groups is for one flat X"),
         ((X,), "eval_set is of type tuple of length 1; expected (X, y), or (X, y, groups) for a"),
         (5, "eval_set is of type int; expected (X, y), or (X, y, groups) for a flat X, or a"),
         ({"dev": 5}, "eval_set (dev) is of type int; expected (X, y)"),

@@ -123,7 +123,7 @@ def test_more_steps_than_were_asked_for_at_first(estimator, checkpoint, tmp_path
     crf = make(estimator).fit(X, Y, checkpoint=checkpoint)
     assert saved(crf, tmp_path) == saved(make(estimator).fit(X, Y), tmp_path)
     n_steps = len(crf.history_["loss"])
-    message = rf"after {n_steps} rounds or iterations and {limit} is 9 now"
+    message = rf"has {n_steps} rounds or iterations already, but {limit} is 9; increase it"
     with pytest.raises(ValueError, match=message):
         make(estimator, **{limit: 9}).fit(X, Y, checkpoint=checkpoint)
 

@@ -110,9 +110,9 @@ def test_a_lone_sequence_is_cut_where_constraints_allow():
 @pytest.mark.parametrize(("y", "n_known"), [([["a"]], 1), ([["a", None], [None]], 1)])
 def test_too_few_labels(y, n_known):
     message = (
-        f"validation_fraction is 0.34, but the known labels of y that count are {n_known}, too few "
-        "to learn from some and hold out others; pass an eval_set, or set "
-        "early_stopping_rounds=None"
+        "validation_fraction is 0.34, but the number of known labels of y with a weight "
+        f"above 0 is {n_known}, too few to train on some and hold out others; pass an eval_set, or "
+        "set early_stopping_rounds=None"
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         divide(y)
@@ -120,8 +120,8 @@ def test_too_few_labels(y, n_known):
 
 def test_too_few_sequences_for_the_share():
     message = (
-        "validation_fraction is 0.1 and there are 3 training sequences: one of them is held out "
-        "for early stopping and not learnt from, which is 33%; pass an eval_set, divide long "
+        "validation_fraction is 0.1 and there are 3 training sequences: one of them, 33% of "
+        "all, is held out for early stopping and not trained on; pass an eval_set, divide long "
         "sequences, or set early_stopping_rounds=None"
     )
     with pytest.warns(DataWarning, match=re.escape(message)):

@@ -426,7 +426,7 @@ REFUSED = {
     "no base": ({}, {"init": WITH_BASE}, ValueError,
                 "init was trained on top of a base model, and this TreeCRF has none; set the same"),
     "X_base": ({}, {"X_base": X}, ValueError,
-               "X_base is given, but this TreeCRF has no base model that could see it"),
+               "X_base is given, but this TreeCRF has no base model that uses it"),
     "sequences": ({"base": LinearCRF()}, {"X_base": X[:3]}, ValueError,
                   "in base: y has 24 sequences but X has 3"),
     "fewer": ({"base": LINEAR}, {"X_base": X[:3]}, ValueError,
@@ -449,7 +449,7 @@ def test_what_is_refused(name):
 
 def test_one_sequence_has_no_folds():
     crf = trees(base=small(LinearCRF))
-    message = "base_folds is 5, but 1 of the training sequences has labels to learn from, too few"
+    message = "base_folds is 5, but the number of training sequences with labels is 1, too few"
     refuses(ValueError, message, crf.fit, X[1:2], [[0] + [1] * (len(X[1]) - 1)])
     crf.set_params(base_folds=0).fit(X[1:2], [[0] + [1] * (len(X[1]) - 1)])
 

@@ -251,8 +251,8 @@ DIRECTION = "expected 1, -1 or 0, or a dict with one of these for each label"
         ({3: {"fever": 1}}, "names the column 3, which X does not have"),
         ({-1: {"fever": 1}}, "names the column -1, which X does not have"),
         ({"temp": {"fevr": 1}}, r"\['temp'\] has the unknown label 'fevr'; known labels: 'chill'"),
-        ({"temp": 1}, r"\['temp'\] is 1, but y has 3 labels, so it must say whose odds go that"),
-        ([1, 0, 0], r"expected a dict such as {'well': 1}, or one with a direction for each of"),
+        ({"temp": 1}, r"\['temp'\] is 1, but y has 3 labels, so it must name the labels"),
+        ([1, 0, 0], r"expected a dict such as {'well': 1}, with a direction for one or more"),
         ([1, 0], "has 2 directions, but X has 3 columns; pass one for each, or a dict by column"),
         ({"temp": {"fever": 1}, 0: {"well": 1}}, "has the column 'temp' twice, by name and by nu"),
         ({"temp": dict.fromkeys(NAMES, 1)}, r"\['temp'\] has the direction 1 for every label, wh"),
@@ -284,10 +284,10 @@ def test_columns_that_have_no_names_and_columns_of_text():
     with pytest.raises(ValueError, match="names the column 3, which X does not have; its columns"):
         make(monotone_constraints={3: {"fever": 1}}).fit(X, Y)
     frames = [frame.assign(ward="north") for frame in FRAMES]
-    with pytest.raises(ValueError, match="names 'ward', which holds text, and text does not rise"):
+    with pytest.raises(ValueError, match="names 'ward', which holds text, and text has no order"):
         make(monotone_constraints={"ward": {"fever": 1}}).fit(frames, Y)
     dicts = [[{"word": "a", "temp": 1.0}] * len(labels) for labels in Y]
-    with pytest.raises(ValueError, match="names 'word', which holds text, and text does not rise"):
+    with pytest.raises(ValueError, match="names 'word', which holds text, and text has no order"):
         make(monotone_constraints={"word": {"fever": 1}}).fit(dicts, Y)
     with pytest.raises(ValueError, match="is a list, but X has attributes by name; pass a dict by"):
         make(monotone_constraints=[1, 0]).fit(dicts, Y)

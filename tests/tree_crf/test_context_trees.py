@@ -166,7 +166,7 @@ def test_the_loss_is_that_of_the_model():
 
 
 def test_what_they_cannot_do_is_said(monkeypatch):
-    with pytest.raises(ValueError, match=r"order is 0 and transitions is 'trees', which ask about"):
+    with pytest.raises(ValueError, match=r"order is 0 and transitions is 'trees', whose trees"):
         TreeCRF(transitions="trees", order=0).fit(X, Y)
     monkeypatch.setattr(trainer, "machine_memory", lambda: 2**10)
     with pytest.raises(

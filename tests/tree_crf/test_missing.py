@@ -147,7 +147,7 @@ def test_the_file_says_how_missing_values_are_treated(tmp_path):
 def test_another_way_than_that_of_init_is_refused():
     init = make("impute").fit(GAPS, Y)
     message = (
-        "missing is 'learned', but the trees of init, which stay, were trained with missing='i"
+        "missing is 'learned', but the trees of init, which are kept, were trained with missing"
     )
     with pytest.raises(ValueError, match=message):
         make("learned").fit(GAPS, Y, init=init)

@@ -302,8 +302,12 @@ TANGENT = partial(tangent, marginals=np.full((4, 2), 0.5), nodes=np.zeros((4, 2)
         (TANGENT, {"arcs": np.zeros(4)}, r"direction of arcs have shape \(4,\); expected"),
         (TANGENT, {"pairs": "all"}, "pairs is 'all'; expected 'sum', 'each' or None"),
         (TANGENT, {"out": np.zeros((3, 2))}, "marginals must have the shape of nodes"),
-        (TANGENT, {"out": TANGENT.keywords["marginals"]}, "out is where marginals or nodes are;"),
-        (TANGENT, {"out": TANGENT.keywords["nodes"]}, "out is where marginals or nodes are; pass"),
+        (TANGENT, {"out": TANGENT.keywords["marginals"]}, "out shares memory with marginals"),
+        (
+            TANGENT,
+            {"out": TANGENT.keywords["nodes"]},
+            "out shares memory with marginals or nodes; pa",
+        ),
     ],
 )
 def test_wrong_wishes_are_errors(potentials, function, wanted, message):

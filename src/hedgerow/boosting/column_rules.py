@@ -162,9 +162,9 @@ def _by_label(where: str, value: Any, labels: Labels) -> NDArray[np.int8] | None
             return None
         if len(classes) != 2:
             raise ValueError(
-                f"{where} is {value!r}, but y has {len(classes)} labels, so it must say whose odds "
-                f"go that way; expected a dict such as {{{classes[-1]!r}: {value!r}}}, or one with "
-                "a direction for each of several labels"
+                f"{where} is {value!r}, but y has {len(classes)} labels, so it must name the "
+                f"labels that it constrains; expected a dict such as {{{classes[-1]!r}: "
+                f"{value!r}}}, with a direction for one or more labels"
             )
         value = {classes[1]: value}
     directions = np.zeros(len(classes), np.int8)
@@ -241,8 +241,8 @@ class _Names:
             is_numeric = [self._attributes[number] for number in found] == [column]
         if not is_numeric:
             raise ValueError(
-                f"{self._parameter} names {column!r}, which holds text, and text does not rise or "
-                "fall; name columns of numbers, or encode its categories as numbers"
+                f"{self._parameter} names {column!r}, which holds text, and text has no order; "
+                "name numeric columns, or encode its categories as numbers"
             )
 
     def _number(self, column: Column) -> int:

@@ -99,7 +99,7 @@ class QueryGrowth:
             self._was_full = True
             warn_user(
                 f"there are {len(self._refiner.queries):,} queries, and max_queries is "
-                f"{self._refiner.max_queries:,}: trees refine no more of them; raise max_queries, "
-                "or raise min_count, lower max_literals or depth, or leave out modes"
+                f"{self._refiner.max_queries:,}: no more queries are added; increase max_queries "
+                "or min_count, decrease max_literals or depth, or remove modes"
             )
         return self._was_full

@@ -265,8 +265,8 @@ def check_tree_parameters(crf: TreeParameters) -> None:
     check_choice("transitions", crf.transitions, ("weights", "trees"))
     if crf.transitions == "trees" and crf.order == 0:
         raise ValueError(
-            "order is 0 and transitions is 'trees', which ask about the labels before a position; "
-            "pass an order of 1 or more, or transitions='weights'"
+            "order is 0 and transitions is 'trees', whose trees split on previous labels; set "
+            "order to 1 or more, or transitions='weights'"
         )
     check_choice("missing", crf.missing, METHODS)
     check_number("max_literals", crf.max_literals, minimum=1, maximum=MAX_LITERALS, integer=True)
@@ -290,7 +290,7 @@ def read_window(window: Any) -> tuple[int, int]:
     )
     if len(sides) != 2 or not are_numbers or min(sides) < 0 or max(sides) > MAX_REACH:
         raise ValueError(
-            f"window is {window!r}; expected how many positions to look at on either side, "
+            f"window is {window!r}; expected the number of positions on either side, "
             f"0 to {MAX_REACH}, or (before, after)"
         )
     return int(sides[0]), int(sides[1])

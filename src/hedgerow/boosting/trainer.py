@@ -285,7 +285,7 @@ def check_same_missing(method: MissingMethod, of_init: MissingMethod) -> None:
     """Raise ValueError if trees that are added would treat missing values in another way."""
     if method != of_init:
         raise ValueError(
-            f"missing is {method!r}, but the trees of init, which stay, were trained with "
+            f"missing is {method!r}, but the trees of init, which are kept, were trained with "
             f"missing={of_init!r}; pass missing={of_init!r}, or fit without init"
         )
 
@@ -301,9 +301,9 @@ def check_refinable(crf: TreeParameters) -> None:
     for name, is_set in refused.items():
         if is_set:
             raise ValueError(
-                f"{name} is {getattr(crf, name)!r}, which does not go together with trees that "
-                "refine queries, since these get new columns while they grow; set max_literals=1, "
-                f"so that queries stay as they are found, or leave {name} out"
+                f"{name} is {getattr(crf, name)!r}, which cannot be combined with trees that "
+                "extend queries, because these add columns during training; set max_literals=1 "
+                f"to turn this off, or leave {name} out"
             )
 
 

@@ -161,8 +161,8 @@ def run(options: argparse.Namespace) -> None:
     second = label_file(options.other, options)
     if second.y_true != first.y_true:
         raise CommandError(
-            f"{options.model} and {options.other} do not find the same labels in {options.file}; "
-            "they were trained on other columns"
+            f"{options.model} and {options.other} read different labels from {options.file}; "
+            "they were trained on different label columns"
         )
     results = [result, score(options.other, second, options.strict)]
     print_two(results, first, second, options)

@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> None:
     kind = Path(options.output).suffix.lower()
     if kind not in (".json", ".csv", ".parquet"):
         raise CommandError(
-            f"the name of the output, {options.output!r}, does not say in which form to write; "
-            "expected one that ends in .json, .csv or .parquet"
+            f"the output {options.output!r} has no known file extension; expected a name that ends "
+            "in .json, .csv or .parquet"
         )
     check_output(options.output, "export", [options.model])
     model = read_model(options.model)

@@ -35,8 +35,8 @@ def recipe_of(model: Estimator, path: str, file: str) -> Recipe:
 
     if not hasattr(model, "recipe_"):
         raise CommandError(
-            f"{path} was trained in Python and does not know how files are to be read; train it "
-            "with hedgerow train, or use it in Python"
+            f"{path} was trained in Python, so it does not store how to read files; train it with "
+            "hedgerow train, or use it in Python"
         )
     with telling(f"{path}: "):
         recipe = Recipe.from_json(model.recipe_)

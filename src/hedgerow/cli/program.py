@@ -15,11 +15,11 @@ from hedgerow.version import __version__
 
 DESCRIPTION = """\
 Conditional random fields for labelling sequences: train a model on a file,
-label other files with it, and see what it has learnt.
+label other files with it, and inspect it.
 
 Files hold CoNLL columns, tables (CSV, Parquet, Feather, JSON lines) with a
-column that tells sequences apart, or CRFsuite attributes; .gz of any, and -
-for standard input.
+column of sequence ids, or CRFsuite attributes; each may be gzipped, and - is
+standard input.
 """
 EXAMPLES = """\
 examples:

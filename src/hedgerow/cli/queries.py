@@ -14,23 +14,23 @@ from hedgerow.cli.outputs import check_output
 SUMMARY = "find queries about tables of facts, and write them as attributes"
 DESCRIPTION = """\
 Read a table of events, one row per position, and tables of facts about them,
-find queries that hold at many positions, and write the names of those that
-hold at each one as a CRFsuite file, which hedgerow train, tag and eval read.
+find queries that hold at many positions, and write the queries that hold at
+each position as attributes of a CRFsuite file for hedgerow train, tag and eval.
 
-SCHEMA is a JSON file that says what the tables are:
+SCHEMA is a JSON file that describes the tables:
 
   {"events": "commands.csv",           one row per position
    "tables": {"ending": "files.csv"},  facts; their columns are arguments
-   "sequence": "session",              column that tells sequences apart
+   "sequence": "session",              column with the sequence ids
    "label": "state",                   column of labels, if there are any
    "key": "id",                        column that identifies events
    "references": ["reply_to"],         columns that hold keys of other events
    "modes": ["file(+t,+-file)", "ending(+file,#e)"],
    "depth": 2, "window": 1, "min_count": 10}
 
-All but "events" may be left out. Tables are .csv or .parquet files, beside
-SCHEMA. With --load, queries are those of a file that --save has written; modes
-and what comes after them are not used then.
+All keys but "events" are optional. Tables are .csv or .parquet files in the
+same folder as SCHEMA. With --load, the queries come from a file that --save has
+written, and "modes" and the keys after it are ignored.
 """
 EXAMPLES = """\
   hedgerow queries train.json -o train.crfsuite --save queries.json
@@ -43,7 +43,7 @@ EXAMPLES = """\
 def add_command(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = begin_command(commands, "queries", run, SUMMARY, DESCRIPTION, EXAMPLES)
-    parser.add_argument("schema", metavar="SCHEMA", help="a JSON file that says what tables are")
+    parser.add_argument("schema", metavar="SCHEMA", help="JSON file that describes the tables")
     parser.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="the CRFsuite file to write"
     )

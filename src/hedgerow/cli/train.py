@@ -110,15 +110,15 @@ def add_command(commands: Commands) -> None:
         "--workers",
         type=int,
         metavar="N",
-        help="train on Parquet files in a process of a local Dask cluster; 1, the only number so "
-        "far. Changes no result",
+        help="start a local Dask cluster with N workers and train on Parquet files there; N must "
+        "currently be 1. The result is the same",
     )
     add(
         "--cluster",
         metavar="ADDRESS",
-        help="train on Parquet files with the worker, one so far, of the Dask scheduler at this "
-        "address, such as tcp://10.0.0.1:8786; it sees the files under the same paths. Changes no "
-        "result",
+        help="train on Parquet files on the Dask cluster with this scheduler, such as "
+        "tcp://10.0.0.1:8786; currently it must have one worker, which reads the files under the "
+        "same paths. The result is the same",
     )
 
 
@@ -235,13 +235,14 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
         nargs="?",
         const="HEAD",
         metavar="COL",
-        help="labels depend on those of parents, not of the positions before: column of each "
-        "position's head in its sequence, from 1 on, 0 for a root; HEAD unless given",
+        help="tree-shaped graphs: a label depends on the label of its parent instead of the "
+        "previous one. Column with the parent of each position, counted from 1 in its sequence, "
+        "0 for a root; by default HEAD",
     )
     add(
         "--template",
         metavar="FILE",
-        help="CoNLL columns: attributes to make of them, in the language of CRF++ (U00:%%x[-1,0])",
+        help="CoNLL columns: a CRF++ template of attributes (U00:%%x[-1,0])",
     )
 
 
@@ -288,7 +289,7 @@ def check_options(options: argparse.Namespace) -> None:
         check_output(options.checkpoint, "checkpoint", [*options.train, *options.dev])
         check_model_name(options.checkpoint, "a checkpoint")
     elif options.every is not None:
-        raise CommandError("--every says how often to write the file of --checkpoint; name one")
+        raise CommandError("--every needs --checkpoint FILE, which is then written every N rounds")
     if [*options.train, *options.dev, options.template].count("-") > 1:
         raise CommandError("only one of TRAIN, --dev and --template can be standard input")
     if options.workers is not None and options.cluster is not None:
@@ -315,7 +316,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         )
     if kind == "linear" and options.learning_rate is not None:
         raise CommandError(
-            "--learning-rate is for --model trees; a linear model finds the length of its steps"
+            "--learning-rate is for --model trees; a linear model has no learning rate"
         )
     if kind == "linear" and options.base is not None:
         raise CommandError(
@@ -369,8 +370,8 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     stops_early = parameters.get("early_stopping_rounds") is not None
     if stops_early and not options.dev and not holds_out:
         raise CommandError(
-            "early_stopping_rounds needs a file to stop by if validation_fraction is None; name "
-            "one with --dev, or give a share of TRAIN to hold out: --set validation_fraction=0.1"
+            "early_stopping_rounds needs validation data, but validation_fraction is None; name a "
+            "file with --dev, or hold out a share of TRAIN: --set validation_fraction=0.1"
         )
     if recipe.heads is not None:
         parameters["parents_format"] = "conllu"

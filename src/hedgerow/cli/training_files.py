@@ -52,7 +52,9 @@ def open_training_files(options: argparse.Namespace, recipe: Recipe) -> Training
     files = options.train
     on_cluster = options.cluster is not None or options.workers is not None
     if len(files) > 1 or on_cluster:
-        check_parquet(files, recipe, "--cluster and --workers" if on_cluster else "several files")
+        check_parquet(
+            files, recipe, "--cluster and --workers" if on_cluster else "training on several files"
+        )
     if on_cluster:
         return ClusterFiles(options, recipe)
     if recipe.format != "parquet" or files == ["-"]:
@@ -67,7 +69,9 @@ def check_parquet(files: list[str], recipe: Recipe, what: str) -> None:
     formats = {files[0]: recipe.format} | {f: adapt_recipe(recipe, f).format for f in files[1:]}
     for file, format in formats.items():
         if format != "parquet" or file == "-":
-            raise CommandError(f"{file} is no Parquet file; {what} can be used if all files are")
+            raise CommandError(
+                f"{file} is not a Parquet file; all files must be Parquet files for {what}"
+            )
 
 
 def read_with_bar(files: list[str], recipe: Recipe, quiet: bool) -> Batch:

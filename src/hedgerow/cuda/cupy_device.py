@@ -32,8 +32,8 @@ def find_device() -> CupyDevice:
         cupy.cuda.runtime.runtimeGetVersion()
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise RuntimeError(
-            "device='cuda' needs an NVIDIA GPU, and a driver that is as new as the CUDA that CuPy "
-            f"was made for, but CUDA says: {error}; update the driver, or pass device='cpu'"
+            "device='cuda' needs an NVIDIA GPU, and a driver that supports the CUDA version of "
+            f"CuPy, but CUDA reports: {error}; update the driver, or pass device='cpu'"
         ) from error
     if n_devices == 0:
         raise RuntimeError("device='cuda' needs an NVIDIA GPU, and there is none; pass 'cpu'")

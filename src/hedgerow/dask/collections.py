@@ -48,8 +48,8 @@ def shuffle_frame(X: Any, roles: ColumnRoles) -> Any:
     """A Dask DataFrame whose partitions hold whole groups."""
     if roles.position is None:
         raise ValueError(
-            "shuffle brings rows of a group together that were apart, in no order; say what they "
-            "are sorted by: position_column=..."
+            "shuffle=True does not keep the order of rows; name the column that the rows of a "
+            "group are sorted by: position_column=..."
         )
     if is_parquet(X):
         import dask.dataframe as dd

@@ -57,38 +57,38 @@ class OnDask(_Base):
         position_column: str | None = None,
         timeout: float = TIMEOUT,
     ) -> AnyEstimator:
-        """Train the model on a Dask cluster, which has one worker so far.
+        """Train the model on a Dask cluster, which currently must have one worker.
 
         The model, and the file that `save` writes, are the same, bit for bit, as on one machine.
 
         Parameters
         ----------
         X : Dask DataFrame, or the path of Parquet files
-            One row per position, with the column that the parameter `group_column` names, which
-            says which rows make up a sequence. A path may be that of a file, of a folder, or a
-            pattern such as ``"data/*.parquet"``, or a list of them; the workers read the files, so
-            they must see them under these paths. All rows of a group must be in one partition or
+            One row per position, with the sequence ids in the column that the parameter
+            `group_column` names. A path may be a file, a folder, or a pattern such as
+            ``"data/*.parquet"``, or a list of them; the workers read the files, so they must see
+            them under these paths. All rows of a group must be in one partition or
             file, one after the other, unless `shuffle` is given. Data of any other form are
             trained on in this process, as by ``hedgerow.TreeCRF`` and ``hedgerow.LinearCRF``.
         y : str
             Name of the column of X that holds the labels.
         sample_weight : str, optional
-            Name of the column of X that says how much each row counts.
+            Name of the column of X with the weight of each row.
         groups, parents, base_scores, X_base, comm
-            Not for Dask: name columns of X by the parameters `group_column` and `parents_column`.
+            Not supported with Dask: use the parameters `group_column` and `parents_column`.
         eval_set, init, checkpoint
-            As on one machine. Every worker gets the data of an eval set, which are in memory, not
-            in a Dask collection. The first worker writes the checkpoint, so that its path must be
-            one that all workers see; it may be resumed on other workers than before.
+            As on one machine. An eval set must be in memory, not a Dask collection, and is sent to
+            every worker. The first worker writes the checkpoint, so its path must
+            be visible to all workers; training may resume on other workers.
         client : distributed.Client, optional
-            Whose workers train; the client that was made last, unless given.
+            The client of the cluster; by default the one that was created last.
         shuffle : bool, default False
-            Bring the rows of each group together first; `position_column` has to say in what order.
+            Shuffle first, so that each group is in one partition; needs `position_column`.
         position_column : str, optional
-            Name of a column of X by which the rows of each group are sorted. It is no feature.
+            Name of a column of X by which the rows of each group are sorted; not a feature.
         timeout : float, default 300
-            Seconds that workers wait for each other. A worker that is silent for longer, or is
-            lost, ends the training with a `hedgerow.comm.WorkerError`.
+            Seconds that workers wait for each other. If a worker does not answer in time or is
+            lost, training ends with a `hedgerow.comm.WorkerError`.
         """
         if not (is_dask_frame(X) or is_parquet(X)):
             return super().fit(
@@ -142,8 +142,8 @@ class OnDask(_Base):
         check_number("timeout", timeout, above=0)
         if len(plan) > 1:
             raise ValueError(
-                f"X is spread over {len(plan)} workers, but a model is trained by one worker so "
-                "far; start a cluster of one worker with many threads: n_workers=1, "
+                f"X is spread over {len(plan)} workers, but training currently uses one worker; "
+                "start a cluster of one worker with many threads: n_workers=1, "
                 "threads_per_worker=..."
             )
         job = Job(self._ordinary(), reader, arguments, f"hedgerow-{uuid4().hex}")
@@ -260,6 +260,6 @@ def _check_not_given(**arguments: Any) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise ValueError(
-                f"{name} is given, but X is a Dask DataFrame or a set of Parquet files, which have "
-                "all that belongs to a row in their columns; leave it out, or pass data in memory"
+                f"{name} is given, but X is a Dask DataFrame or a set of Parquet files, whose "
+                "columns must contain it; leave the argument out, or pass data in memory"
             )

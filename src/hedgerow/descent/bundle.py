@@ -90,8 +90,8 @@ class Bundle:
         """
         if not np.min(reg_lambda) > 0:
             raise ValueError(
-                f"reg_lambda is {reg_lambda}; without a penalty there is no bound that tells when "
-                "to stop: pass a reg_lambda greater than 0"
+                f"reg_lambda is {reg_lambda}; without a penalty there is no stopping criterion: "
+                "pass a reg_lambda greater than 0"
             )
         planes = _Planes(start, _Groups.of(reg_lambda, len(start)))
         bundle = cls(planes, reg_lambda, float(np.max(reg_lambda)), np.inf, floor)

@@ -127,10 +127,10 @@ def _warn_of_another_kind(column: Categorical, known: Iterable[str]) -> None:
     if _kind_beside(kind, column) == kind and values.isdisjoint(ours):
         return
     warn_user(
-        f"column {column.name!r} holds no category that the model knows, so that all count as "
-        f"missing: {column.categories[0]!r} for example, while it was fitted on "
-        f"{', '.join(map(repr, shown))}{', ...' if len(shown) == MAX_SHOWN else ''}; give the "
-        "categories the values used to fit",
+        f"column {column.name!r} holds only categories that did not occur in training, so all of "
+        f"them count as missing: {column.categories[0]!r} for example, but it was fitted on "
+        f"{', '.join(map(repr, shown))}{', ...' if len(shown) == MAX_SHOWN else ''}; use the same "
+        "values as in training",
         UserWarning,
     )
 

@@ -103,8 +103,8 @@ def encode(
         raise TypeError(f"X is of type {type(block).__name__}; {EXPECTED}")
     if groups is not None:
         raise ValueError(
-            "groups goes with one flat X, but X is a list of sequences, which already says "
-            "where each sequence ends; leave groups out, or concatenate X"
+            "groups is for one flat X, but X is a list of sequences, which needs no groups; leave "
+            "groups out, or concatenate X"
         )
     sequences = list(block)
     check_list_of_sequences(sequences)

@@ -117,7 +117,7 @@ class Recipe:
         lists = [self.columns, self.features, self.kinds]
         lists += [] if self.template is None else [self.template]
         if not (all(isinstance(part, tuple) for part in lists) and self._is_sound()):
-            raise ValueError(f"a recipe that makes no sense: {self}")
+            raise ValueError(f"an inconsistent recipe: {self}")
         if self.format == "conll":
             self.read_template()
 

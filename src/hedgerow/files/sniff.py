@@ -312,7 +312,7 @@ def _check_template(path: Path, recipe: Recipe) -> None:
             if column == recipe.label:
                 raise FileError(
                     path,
-                    f"column {column} holds the labels, which are to be learnt: {line!r}",
+                    f"column {column} holds the labels, which cannot be features: {line!r}",
                     number,
                 )
 

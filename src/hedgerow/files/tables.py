@@ -54,8 +54,8 @@ class TableColumns:
         if request.may_lack_groups and group not in names:
             self.group = None
             warn_user(
-                f"{display_name(path)} has no column {group!r}, which says which rows make up a "
-                "sequence: all of them are read as one"
+                f"{display_name(path)} has no column {group!r} of sequence ids, so all rows are "
+                "read as one sequence"
             )
         self.features = [recipe.columns[number] for number in recipe.features]
         self.label = recipe.columns[recipe.label] if request.labels else None
@@ -63,8 +63,8 @@ class TableColumns:
         if self.known is not None and self.known in (self.group, *self.features):
             raise FileError(
                 path,
-                f"column {self.known!r} cannot hold labels that are known: the model takes it for "
-                "a feature or for the group",
+                f"column {self.known!r} cannot hold known labels: the model uses it as a feature "
+                "or as the group",
             )
         self.heads = None if recipe.heads is None else recipe.columns[recipe.heads]
         needed = (self.group, *self.features, self.label, self.heads)

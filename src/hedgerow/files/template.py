@@ -51,7 +51,9 @@ class Attribute:
         for text in texts:
             if "%" in text:
                 rest = text[text.index("%") :]
-                raise ValueError(f"{rest!r} is no macro; expected %x[row,column], as %x[-1,0]")
+                raise ValueError(
+                    f"{rest!r} is not a macro; expected %x[row,column], such as %x[-1,0]"
+                )
         cells = tuple(
             Cell(int(row), int(column))
             for row, column in zip(pieces[1::3], pieces[2::3], strict=True)

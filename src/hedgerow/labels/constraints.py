@@ -81,8 +81,8 @@ class Constraints:
             position = int(sequences.offsets[dead_end[0]]) + dead_end[1]
             part = "sequence up to" if sequences.parents is None else "subtree at"
             raise ValueError(
-                f"no labelling of the {part} {place(sequences, position, name)} has the "
-                f"labels given there and keeps to {self._names()}; {RELAX}"
+                f"no labelling of the {part} {place(sequences, position, name)} has "
+                f"these labels and satisfies {self._names()}; {RELAX}"
             )
 
     def _broken(self, codes: NDArray[np.int32], sequences: Sequences) -> NDArray[np.bool_]:
@@ -373,7 +373,8 @@ def _check_satisfiable(constraints: Constraints, labels: Labels) -> None:
                 for flags in (constraints.start, constraints.end)
             )
             raise ValueError(
-                f"no sequence can be labelled under {names}: from the labels that may begin one "
-                f"({first}) no way leads to those that may end one ({last}); relax the constraints"
+                f"no sequence can be labelled under {names}: the labels that may end one "
+                f"({last}) cannot be reached from those that may start one ({first}); relax the "
+                "constraints"
             )
         reached = further

@@ -124,8 +124,9 @@ def begin_with(prefix: str, index: _core.StringIndex, parameter: str) -> NDArray
     found = np.fromiter((name.startswith(prefix) for name in names), np.bool_, len(names))
     if not found.any():
         raise ValueError(
-            f"{parameter} is {prefix!r}, but no attribute of X has a name that begins "
-            f"so{f', as {names[0]!r} does not' if names else ''}; pass another prefix, or False"
+            f"{parameter} is {prefix!r}, but no attribute of X has a name that begins with "
+            f"it{f' (the first one is {names[0]!r})' if names else ''}; pass another prefix, "
+            "or False"
         )
     return found
 

@@ -260,8 +260,8 @@ class Units:
         if groups is None:
             if flat and by_column is None:
                 raise ValueError(
-                    "X is one flat table, and nothing says which rows make up a sequence; pass "
-                    "groups=..., or name the column of X that holds the ids: group_column=..."
+                    "X is one flat table without ids of sequences; pass groups=..., or name the "
+                    "column of X that holds the ids: group_column=..."
                 )
             return cls(np.arange(n_items) if by_column is None else by_column, flat, "sequences")
         of_items = number_groups(groups, n_items, "rows" if flat else "sequences")

@@ -102,7 +102,7 @@ def _check_by_label(costs: dict[Any, Any]) -> None:
             check_number(f"{place}[{predicted!r}]", cost, minimum=0, maximum=LARGEST)
             if predicted == true and cost != 0:
                 raise ValueError(
-                    f"{place}[{predicted!r}] is {cost!r}; a label that is right costs nothing: "
+                    f"{place}[{predicted!r}] is {cost!r}; a correct label has no cost: "
                     "expected 0, or leave it out"
                 )
 
@@ -125,7 +125,7 @@ def _read_matrix(rows: list[Any]) -> NDArray[np.float64]:
     if np.diagonal(matrix).any():
         place = int(np.flatnonzero(np.diagonal(matrix))[0])
         raise ValueError(
-            f"{NAME}[{place}][{place}] is {matrix[place, place]}; a label that is right costs "
-            "nothing: expected 0 on the diagonal"
+            f"{NAME}[{place}][{place}] is {matrix[place, place]}; a correct label has no cost: "
+            "expected 0 on the diagonal"
         )
     return matrix

@@ -96,14 +96,14 @@ class Potential:
     def pack(self) -> State:
         """What a model file has to hold of it."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no form in a model file: it lacks the methods pack and "
+            f"{type(self).__name__} cannot be saved in a model file: it lacks the methods pack and "
             "unpack"
         )
 
     def to_json(self) -> dict[str, Any]:
         """What a JSON document of the model has to hold of it, as plain values by name."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no form in JSON: it lacks the method to_json"
+            f"{type(self).__name__} cannot be written as JSON: it lacks the method to_json"
         )
 
     @classmethod
@@ -111,7 +111,7 @@ class Potential:
         cls, state: State, *, schema: Schema, index: _core.StringIndex, grammar: Grammar
     ) -> Potential:
         """Read what `pack` wrote, all else of the model being read; raises ModelFileError."""
-        raise NotImplementedError(f"{cls.__name__} has no form in a model file")
+        raise NotImplementedError(f"{cls.__name__} cannot be saved in a model file")
 
 
 def join_contributions(found: Iterable[tuple[float, Table] | None]) -> tuple[float, Table]:

@@ -43,7 +43,7 @@ class Atoms(Sequence[AtomSequence]):
     """Sequences whose positions are sets of facts, and what is known besides.
 
     A fact is an atom: a predicate and its arguments, ``("ls", "report.tex")``. At a position it
-    says something about that position, which is its first argument in queries: ``ls(T, X)``.
+    describes that position, which is its first argument in queries: ``ls(T, X)``.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class Atoms(Sequence[AtomSequence]):
     background : list of atoms
         Facts without a position that hold in all sequences: ``("ext", "report.tex", "tex")``.
     per_sequence : list of lists of atoms, optional
-        Facts of each sequence, which hold in it alone. They may name positions too:
+        Facts that hold in one sequence only, one list per sequence. They may name positions too:
         ``("near", At(0), At(3))``.
 
     Notes
     -----
-    Constants are compared as text: 3, 3.0 and "3" are the same. Facts are sets: what is said twice
-    counts once.
+    Constants are compared as text: 3, 3.0 and "3" are the same. A fact that occurs
+    twice counts once.
 
     Examples
     --------
@@ -106,17 +106,17 @@ class Atoms(Sequence[AtomSequence]):
         Parameters
         ----------
         events : DataFrame
-            One row for each position, in order; the rows of a sequence stand together. Every
+            One row per position, in order; the rows of a sequence must be consecutive. Every
             column is a predicate: the value 3 of column ``size`` is the fact ``size(T, 3)``.
         tables : dict of DataFrames, optional
-            Facts by predicate, one in each row; columns are its arguments, in their order.
+            Facts by predicate, one per row; the columns are the arguments, in order.
         sequence : str, optional
-            The column of events that says which sequence a row belongs to; without it they are
-            one sequence. In other tables, a column of this name says in which sequence a fact
-            holds, and is no argument.
+            The column of events with the sequence ids; without it, all rows are one sequence. In
+            other tables, a column of this name gives the sequence in which a fact holds, and is
+            not an argument.
         key : str, optional
-            The column of events that identifies them. In other tables, values of a column of this
-            name stand for positions.
+            The column of events with a unique key. In other tables, values of a column of this
+            name refer to positions.
         references : list of str
             Further columns, of any table, whose values are keys of events: links between
             positions. If several sequences have the same keys, other tables that name them need
@@ -124,8 +124,8 @@ class Atoms(Sequence[AtomSequence]):
 
         Notes
         -----
-        A row of `tables` that has a missing value is no fact, and a missing value of `events`
-        neither. Frames may be of pandas, polars, or Arrow tables.
+        Rows of `tables` with a missing value, and missing values of `events`, are skipped. Tables
+        may be pandas or polars frames, or Arrow tables.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Atoms(Sequence[AtomSequence]):
         return whole[np.array([each.number for each in ours], np.int64)]
 
     def cut(self, column: Any) -> list[NDArray[Any]]:
-        """Cut a column with one value for each position, labels of a table, into sequences.
+        """Split a column with one value per position, such as the labels, into sequences.
 
         Examples
         --------

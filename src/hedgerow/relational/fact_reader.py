@@ -171,8 +171,7 @@ def text_of(value: Any, where: str) -> str:
         return str(value)
     if is_missing(value):
         raise ValueError(
-            f"{where} has a missing value; a fact that is not known is left out, or has a "
-            "constant of its own, such as 'unknown'"
+            f"{where} has a missing value; leave the fact out, or use a constant such as 'unknown'"
         )
     if isinstance(value, bool | np.bool_):
         return str(bool(value))

@@ -51,22 +51,22 @@ BOUNDS: dict[str, tuple[int, int | None]] = {
 
 
 class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
-    """Turn facts into attributes: queries that hold at a position, or do not.
+    """Turn facts into binary features: queries that hold at a position or do not.
 
     A query is a conjunction of up to `depth` literals, ``ls(X) & previous: cd(X)``: this position
-    has ls of something, and the one before has cd of the same. Shared variables compare constants
-    without naming them, so that a model works on constants that it has not seen. `fit` finds all
-    queries that modes allow and that hold at `min_count` positions or more; `transform` gives for
-    each position the names of those that hold there, which `TreeCRF` and `LinearCRF` take as
-    attributes.
+    has ls of some X, and the previous one has cd of the same X. Shared variables compare constants
+    without naming them, so that a model works for constants that did not occur in training. `fit`
+    finds all queries that modes allow and that hold at `min_count` positions or more; `transform`
+    gives for each position the names of those that hold there, which `TreeCRF` and `LinearCRF`
+    take as attributes.
 
     Parameters
     ----------
     modes : list of str or None, default None
         How predicates may be used: ``"ls(+t,-file)"``. An argument has a sign and a type. ``+``: a
         variable of this type that is bound already; ``-``: a new variable; ``+-``: either of them;
-        ``#``: a constant that occurs in the data. ``t`` is the type of positions; as ``+t`` the
-        position itself and those of the `window` will do. ``next(+t,-t)`` and ``prev(+t,-t)`` need
+        ``#``: a constant that occurs in the data. ``t`` is the type of positions; ``+t`` can be
+        the position itself or any other in the `window`. ``next(+t,-t)`` and ``prev(+t,-t)`` need
         no facts. None: constants only, for each predicate of positions, and new variables for
         positions that they are linked to.
     depth : int, default 2
@@ -74,16 +74,15 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     min_count : int, default 1
         Minimum number of positions at which a query must hold in training.
     window : int, default 0
-        Queries may ask about so many positions before and after, ``previous: word=the``; up to
-        1000.
+        Number of positions before and after that queries may refer to, ``previous: word=the``;
+        up to 1000.
     max_variables : int, default 4
         Maximum number of variables of a query.
     max_bindings : int, default 64
-        Of the values that the variables of a query may take at a position, so many are followed
-        up, the first ones in the order of the facts. A query that only later ones would satisfy is
-        not found.
+        Maximum number of ways to bind the variables of a query at a position that are tried, in
+        the order of the facts. A query that only later bindings satisfy is not found.
     max_queries : int, default 100000
-        If more queries are found, `fit` raises an error that says what to change.
+        If more queries are found, `fit` raises an error with advice.
 
     Attributes
     ----------
@@ -97,8 +96,8 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     Literals of a query share variables: those that do not are separate queries, whose conjunctions
-    trees find by themselves. A literal that the others imply is left out. What `transform` returns
-    is a list of sequences, each a list of tuples of names.
+    trees find by themselves. A literal that the others imply is left out. `transform` returns a
+    list of sequences, each a list of tuples of names.
 
     Examples
     --------
@@ -168,7 +167,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> NumberedNames:
         """Return the names of the queries that hold at each position.
 
-        The background of X must be there, as it was for `fit`.
+        X must have the same background as in `fit`.
         """
         check_is_fitted(self, "steps_")
         return self.read(X)[0]
@@ -266,12 +265,12 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         )
 
     def importances(self, crf: Any, *, by: str = "query") -> Any:
-        """What a model makes of the queries, as a table, the most important first.
+        """Importance of the queries in a model, as a table, the most important first.
 
         Parameters
         ----------
         crf : fitted TreeCRF or LinearCRF
-            A model that was fitted on what this object returned. The importance of a query is the
+            A model that was fitted on the output of this object. The importance of a query is the
             gain of the splits on it, or the sum of the absolute values of its weights.
         by : {"query", "predicate"}
             One row for each query, or for each predicate: the importance of a query is then shared
@@ -305,9 +304,10 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         return names
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the queries to one file of JSON, which `load` reads.
+        """Write the queries to a JSON file, which `load` reads.
 
-        A model file of an estimator that was trained on them does not hold them: keep both.
+        The file of a model that was trained on the output of `transform` does not contain the
+        queries: keep both files.
         """
         check_is_fitted(self, "steps_")
         with open_atomic(Path(path)) as file:

@@ -52,8 +52,8 @@ def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
     a, b = _read("right_a", right_a), _read("right_b", right_b)
     if len(a) != len(b):
         raise ValueError(
-            f"right_a has {len(a)} places but right_b has {len(b)}; compare the models in the same "
-            "places"
+            f"right_a has {len(a)} entries but right_b has {len(b)}; compare the models on the "
+            "same items"
         )
     n_only_a, n_only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
     n_differ = n_only_a + n_only_b
@@ -65,7 +65,7 @@ def _read(name: str, right: ArrayLike) -> NDArray[np.bool_]:
     values = np.asarray(right)
     if values.ndim != 1 or (values.dtype != np.bool_ and values.size):
         raise ValueError(
-            f"{name} must be an array (N,) of bools, whether the model is right in each place; "
+            f"{name} must be an array (N,) of bools, whether the model is right on each item; "
             f"got shape {values.shape} of {values.dtype}"
         )
     return values.astype(np.bool_)

@@ -233,9 +233,9 @@ def _deal(labelled: Labelled, n_folds: int, seed: int) -> Iterator[NDArray[np.bo
     n_counted = int(counts.sum())
     if n_counted < 2:
         raise ValueError(
-            f"base_folds is {n_folds}, but {n_counted} of the training sequences has labels to "
-            "learn from, too few to train a base on some and score others; divide long sequences, "
-            "or set base_folds=0"
+            f"base_folds is {n_folds}, but the number of training sequences with labels is "
+            f"{n_counted}, too few to train a base on some and score others; divide long "
+            "sequences, or set base_folds=0"
         )
     random = np.random.default_rng([seed, FOLDS])
     folds = np.empty(len(counts), np.int64)

@@ -36,7 +36,7 @@ MetricOrName = str | Metric | Sequence[str | Metric] | Mapping[str, str | Metric
 ALWAYS = ("loss", "accuracy")
 EXPECTED = (
     "expected the name of a metric, such as 'f1_macro', 'sequence_accuracy' or 'chunk_f1', a "
-    "function of two lists of label lists, or a list or a dict of such"
+    "function of two lists of label lists, or a list or dict of these"
 )
 HINT = (
     "; it is called with two lists of label lists: for a metric of flat labels pass "

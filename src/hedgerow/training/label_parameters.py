@@ -57,8 +57,8 @@ def check_label_parameters(crf: LabelParameters) -> None:
         value = getattr(crf, name)
         if crf.label_patterns is not None and value != default:
             raise ValueError(
-                f"{name} is {value} and label_patterns are given; these take the place of the "
-                "patterns that order and min_pattern_count find: leave one of them out"
+                f"{name} is {value} and label_patterns are given, which replace the patterns "
+                "that order and min_pattern_count find: leave one of them out"
             )
     check_pattern_lambda(crf.pattern_lambda)
     check_group_column(crf.group_column)

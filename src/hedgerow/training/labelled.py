@@ -177,8 +177,8 @@ def read_labelled(
     if len(labels.classes) == 1:
         warn_user(
             f"y has a single label, {labels.classes.tolist()[0]!r}: there is nothing to learn, and "
-            "every position will be predicted to have it; check that y holds what is to be "
-            "predicted, and for all sequences"
+            "this label will be predicted everywhere; check that y contains the labels of all "
+            "sequences"
         )
     constraints = _read_constraints(crf, labels, codes, sequences)
     weight = read_sample_weight(sample_weight, sequences)

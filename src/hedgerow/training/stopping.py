@@ -93,7 +93,7 @@ class Stopping:
             share = None
         elif share is None:
             raise ValueError(
-                "early_stopping_rounds needs data to stop by, but there is no eval_set and "
+                "early_stopping_rounds needs validation data, but there is no eval_set and "
                 "validation_fraction is None; pass fit(..., eval_set=(X, y)), or set "
                 "validation_fraction=0.1 to hold out a tenth of the training sequences"
             )

@@ -104,8 +104,8 @@ def _warn_of_few(share: float, n_candidates: int) -> None:
     if share * n_candidates < 0.5:
         warn_user(
             f"validation_fraction is {share} and there are {n_candidates} training sequences: one "
-            "of them is held out for early stopping and not learnt from, which is "
-            f"{1 / n_candidates:.0%}; pass an eval_set, divide long sequences, or set "
+            f"of them, {1 / n_candidates:.0%} of all, is held out for early stopping and not "
+            "trained on; pass an eval_set, divide long sequences, or set "
             "early_stopping_rounds=None"
         )
 
@@ -117,9 +117,9 @@ def _cut(labelled: Labelled, counted: NDArray[np.int64], share: float) -> tuple[
     """
     if len(counted) < 2:
         raise ValueError(
-            f"validation_fraction is {share}, but the known labels of y that count are "
-            f"{len(counted)}, too few to learn from some and hold out others; pass an eval_set, or "
-            "set early_stopping_rounds=None"
+            f"validation_fraction is {share}, but the number of known labels of y with a "
+            f"weight above 0 is {len(counted)}, too few to train on some and hold out others; pass "
+            "an eval_set, or set early_stopping_rounds=None"
         )
     wanted = counted[-min(max(1, round(share * len(counted))), len(counted) - 1)]
     cuts = np.arange(counted[0] + 1, counted[-1] + 1)

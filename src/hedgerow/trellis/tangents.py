@@ -67,7 +67,7 @@ def tangent(
         arc_moves = _of_shape(arcs, np.shape(scores.arcs), "the direction of arcs", "arcs")
         _check_finite(arc_moves, "arcs", "arc {}" if arc_moves.ndim == 1 else "labels {} to {}")
     if out is not None and any(np.may_share_memory(out, read) for read in (probs, node_moves)):
-        raise ValueError("out is where marginals or nodes are; pass an array of its own")
+        raise ValueError("out shares memory with marginals or nodes; pass a separate array")
     result = allocate(scores, pairs, out)
     assert result.marginals is not None
     inference(scores).fill_tangents(scores, probs, node_moves, arc_moves, result, n_threads)

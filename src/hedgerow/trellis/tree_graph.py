@@ -45,7 +45,7 @@ class TreeGraph(Inference):
             automaton = self.trellis.automaton.program
         elif not isinstance(self.trellis, Chain):
             raise NotImplementedError(
-                f"{type(self.trellis).__name__} is a trellis for chains alone; sequences with "
+                f"{type(self.trellis).__name__} is a trellis for chains only; sequences with "
                 "parents need Chain or AutomatonChain"
             )
         parents = np.ascontiguousarray(scores.parents, dtype=np.int32)
