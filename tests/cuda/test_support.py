@@ -26,7 +26,6 @@ def _on_device(device, monkeypatch):
         ({"order": 2}, {}, "order above 1, or label_patterns of more than two labels"),
         ({"forbidden": [("a", "a")]}, {}, "constraints, allowed, forbidden, start_labels"),
         ({}, {"y": [["a", None, "c"], ["b", "a"]]}, "missing labels"),
-        ({"class_weight": "balanced"}, {}, "weights of positions, or class_weight"),
         ({"objective": "softmax_margin"}, {}, "objective='softmax_margin'"),
         ({"missing": "impute"}, {}, "missing='impute'"),
         ({"curvature": "exact"}, {}, "curvature='exact'"),
