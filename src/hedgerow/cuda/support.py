@@ -44,7 +44,6 @@ def check_supported(
         f"missing={crf.missing!r}": crf.missing != "learned",
         f"curvature={crf.curvature!r}": crf.curvature != "mixing",
         "direction='conjugate' and line_search=True": settings.have_directions,
-        "colsample_bynode below 1": crf.colsample_bynode < 1,
         "sampling_method='gradient_based'": settings.sampling.share < 1,
         "monotone_constraints and interaction_constraints": settings.column_rules is not None,
         f"max_leaves above {MAX_LEAVES}, or so deep trees": rules.max_leaves > MAX_LEAVES,
