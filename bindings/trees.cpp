@@ -390,7 +390,8 @@ void bind_trees(nb::module_& module) {
       .def_ro("reg_lambda", &GrowthRules::reg_lambda)
       .def_ro("max_step", &GrowthRules::max_step)
       .def_ro("learning_rate", &GrowthRules::learning_rate)
-      .def_ro("colsample_bytree", &GrowthRules::colsample_bytree);
+      .def_ro("colsample_bytree", &GrowthRules::colsample_bytree)
+      .def_ro("colsample_bynode", &GrowthRules::colsample_bynode);
   nb::class_<ColumnRules>(module, "ColumnRules",
                           "Which way scores go with a column, and which columns may meet.")
       .def(nb::new_(&read_column_rules), nb::kw_only(), nb::arg("n_columns"),

@@ -6,7 +6,14 @@ import pytest
 from hedgerow.cuda import layout as layouts
 from hedgerow.cuda.chain import DeviceChain
 from hedgerow.cuda.layout import Layout
-from hedgerow.trellis import Chain, Scores, forward_backward, tangent, viterbi
+from hedgerow.trellis import (
+    Chain,
+    Scores,
+    forward_backward,
+    tangent,
+    viterbi,
+    weighted_forward_backward,
+)
 
 
 def draw(rng, lengths, n_labels, scale=2.0):
@@ -110,3 +117,25 @@ def test_labels_and_tangents_are_those_of_the_core(device, n_labels, monkeypatch
     best = chain.viterbi(by_row, scores.arcs)
     np.testing.assert_array_equal(device.download(best)[layout.rows], viterbi(scores))
     assert chain.count_right(best) == np.sum(viterbi(scores) == codes)
+
+
+@pytest.mark.parametrize("n_labels", [3, 33])
+def test_weights_of_positions_are_those_of_the_core(device, n_labels, monkeypatch):
+    monkeypatch.setattr(layouts, "LONGEST", 20)
+    rng = np.random.default_rng(5)
+    scores, codes, _ = draw(rng, [5, 0, 40, 1, 9], n_labels)
+    scores.nodes[0, 1:] = -1e5  # one sequence is done again by the CPU
+    weights = rng.choice([0.0, 0.5, 2.0], size=len(codes))
+    layout = Layout.plan(scores.offsets, n_labels)
+    chain = DeviceChain(device, layout, n_labels, codes, position_weights=weights)
+    by_row = put(device, layout, scores.nodes)
+    found = chain.measure(by_row, scores.arcs, by_position=True)
+    expected = weighted_forward_backward(scores, codes, weights)
+    assert found.loss == pytest.approx(-expected.log_likelihoods.sum(), rel=1e-12)
+    np.testing.assert_allclose(found.arc_sums, expected.arc_sums, rtol=1e-10, atol=1e-12)
+    observed = weights[:, None] * (codes[:, None] == np.arange(n_labels))
+    slopes = device.download(chain.weighted.slopes)[layout.rows]
+    np.testing.assert_allclose(slopes, expected.marginals - observed, atol=1e-12)
+    assert chain.measure(by_row, scores.arcs).loss == pytest.approx(
+        -forward_backward(scores, labels=codes).log_likelihoods.sum(), rel=1e-12
+    )

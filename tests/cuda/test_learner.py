@@ -9,12 +9,13 @@ from hedgerow import _core
 from hedgerow.boosting.curvature import MODEST
 from hedgerow.cuda import learner as learners
 from hedgerow.cuda.bins import NODE, DeviceBins
+from hedgerow.cuda.feature_choice import derive_keys
 from hedgerow.cuda.layout import Layout
 from hedgerow.cuda.learner import DeviceLearner, TreeInputs
 from hedgerow.encode import encode
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.learner import GrowthRules, TreeLearner
-from hedgerow.trees.sampling import Sampling
+from hedgerow.trees.sampling import Purpose, Sampling, draw_key
 
 RATE = 0.3
 LENGTHS = [40, 3, 0, 90, 1, 27, 60, 11]
@@ -214,6 +215,36 @@ def test_stratified_examples(device, weight):
 def test_a_share_of_the_sequences_and_columns(device):
     X = draw_numbers(np.random.default_rng(9), 8)
     Case(X).check(device, Sampling(0.01, 0.7, seed=4), colsample_bytree=0.4)
+
+
+@pytest.mark.parametrize("growth", [{"max_depth": 2}, {"max_depth": 2, "max_leaves": 3}])
+def test_a_share_of_the_columns_for_each_node(device, growth):
+    X = draw_numbers(np.random.default_rng(9), 8)
+    Case(X).check(device, window=(1, 0), colsample_bytree=0.6, colsample_bynode=0.3, **growth)
+
+
+def test_columns_of_a_node_follow_from_its_place(device):
+    case, sampling = Case(draw_numbers(np.random.default_rng(9), 8)), Sampling(0.01, seed=3)
+    rules = case.rules(colsample_bynode=0.1)
+    forest = case.on_device(device, rules, sampling, (0, 0)).arrays()
+    key = draw_key(sampling.seed, 5, Purpose.COLUMNS)
+    n_deep = 0
+    for tree, root in enumerate(forest["tree_offsets"][:-1]):
+        of_tree = derive(derive(key, tree), 2)
+        nodes = [(root, 0)]
+        for node, place in nodes:
+            if forest["columns"][node] < 0:
+                continue
+            n_deep += place > 6
+            draws = [derive(derive(of_tree, place), column) for column in range(8)]
+            assert forest["columns"][node] == np.argmin(draws)
+            left = root + forest["lefts"][node]
+            nodes += [(left, 2 * place + 1), (left + 1, 2 * place + 2)]
+    assert n_deep > 10
+
+
+def derive(key, purpose):
+    return int(derive_keys(np.uint64(key), np.array([purpose], np.uint64))[0])
 
 
 def test_trees_of_one_leaf(device):

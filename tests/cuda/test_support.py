@@ -8,6 +8,7 @@ import pytest
 
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.cuda import cupy_device
+from hedgerow.relational import Atoms, RelationalFeatures
 
 X = [np.arange(6.0).reshape(3, 2), np.arange(4.0).reshape(2, 2)]
 Y = [["a", "b", "c"], ["b", "a"]]
@@ -26,12 +27,10 @@ def _on_device(device, monkeypatch):
         ({"order": 2}, {}, "order above 1, or label_patterns of more than two labels"),
         ({"forbidden": [("a", "a")]}, {}, "constraints, allowed, forbidden, start_labels"),
         ({}, {"y": [["a", None, "c"], ["b", "a"]]}, "missing labels"),
-        ({"class_weight": "balanced"}, {}, "weights of positions, or class_weight"),
         ({"objective": "softmax_margin"}, {}, "objective='softmax_margin'"),
         ({"missing": "impute"}, {}, "missing='impute'"),
         ({"curvature": "exact"}, {}, "curvature='exact'"),
         ({"line_search": True}, {}, "direction='conjugate' and line_search=True"),
-        ({"colsample_bynode": 0.5}, {}, "colsample_bynode below 1"),
         ({"sampling_method": "gradient_based", "subsample": 0.5}, {}, "'gradient_based'"),
         ({"interaction_constraints": [[0], [1]]}, {}, "monotone_constraints and interaction"),
         ({"max_leaves": 5000}, {}, "max_leaves above 1024"),
@@ -47,6 +46,15 @@ def test_what_a_device_cannot_do_is_refused_by_name(parameters, fit, message):
     crf = TreeCRF(device="cuda", decode="viterbi", **parameters)
     with pytest.raises(ValueError, match=rf"device='cuda' does not support .*{message}"):
         crf.fit(X, fit.pop("y", Y), **fit)
+
+
+@pytest.mark.usefixtures("_on_device")
+def test_trees_that_refine_queries():
+    facts = Atoms([[{("ls", "u")}, {("ls", "v")}, {("ls", "u")}], [{("ls", "u")}, {("ls", "u")}]])
+    queries = RelationalFeatures(["ls(+t,-file)", "ls(+t,+file)"], window=1)
+    crf = TreeCRF(device="cuda", decode="viterbi", queries=queries)
+    with pytest.raises(ValueError, match="facts whose queries trees refine, unless max_literals"):
+        crf.fit(facts, Y)
 
 
 @pytest.mark.usefixtures("_on_device")

@@ -77,6 +77,23 @@ def test_weights_of_sequences(data):
     check_alike(*pair(data, fit={"sample_weight": weights}), data[0])
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"class_weight": "balanced", "transition_step": "exact"},
+        {"objective": "expected_accuracy", "warm_rounds": 2},
+    ],
+)
+def test_weights_of_positions(data, parameters):
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(len(data[0])), [len(x) for x in data[0]])
+    weights = rng.choice([0.0, 0.5, 2.0], size=len(groups))
+    flat = tuple(map(np.concatenate, data))
+    cpu, gpu = pair(flat, fit={"groups": groups, "sample_weight": weights}, **parameters)
+    check_alike(cpu, gpu, data[0])
+
+
 def test_eval_set_and_early_stopping(data):
     X, y = data
     fit = {"eval_set": (X[18:], y[18:])}

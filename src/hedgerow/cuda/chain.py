@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from hedgerow.cuda.device import Device, DeviceArray
 from hedgerow.cuda.layout import FEW_LABELS, Layout
-from hedgerow.trellis import Chain, Scores, forward_backward, tangent
+from hedgerow.cuda.weighted import WeightedLikelihood
+from hedgerow.trellis import (
+    Chain,
+    Scores,
+    forward_backward,
+    tangent,
+    weighted_forward_backward,
+)
 
 __all__ = ["DeviceChain", "Expected"]
 
@@ -47,6 +54,8 @@ class DeviceChain:
         The labels.
     weights : (S,), optional
         How much each sequence counts in sums over sequences.
+    position_weights : (N,), optional
+        How much each position counts in the likelihood, the weight of its sequence included.
 
     Attributes
     ----------
@@ -56,6 +65,8 @@ class DeviceChain:
         How far labels depend on each other, see `hedgerow.boosting.curvature`.
     labels : (n_rows,) int8
         The labels, -1 where there are none.
+    weighted
+        The likelihood with a weight for each position, if there are any.
     """
 
     def __init__(
@@ -65,6 +76,7 @@ class DeviceChain:
         n_labels: int,
         codes: NDArray[np.int32] | None = None,
         weights: NDArray[np.float64] | None = None,
+        position_weights: NDArray[np.float64] | None = None,
     ) -> None:
         self.device, self.layout, self.n_labels = device, layout, n_labels
         self.codes, self.weights = codes, weights
@@ -100,6 +112,11 @@ class DeviceChain:
         self._best = self._decoded = self._offsets = None
         self._moves: list[DeviceArray] = []
         self._prepare_pieces()
+        self.weighted = None
+        if position_weights is not None:
+            self.weighted = WeightedLikelihood(
+                device, layout, self.kernels, position_weights, n_labels, self._n_sequence_blocks
+            )
 
     def _grid(self) -> tuple[int, int, int]:
         """Blocks, threads of a block, and how many partial sums there are of each kind."""
@@ -126,20 +143,27 @@ class DeviceChain:
         self._ahead, self._back = (device.empty((n_pieces, 2), np.float32) for _ in range(2))
         self._before, self._after = (device.empty(n_pieces, np.float32) for _ in range(2))
 
-    def measure(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> Expected:
-        """Forward-backward with scores of the labels, (n_rows, K), and of label pairs, (K, K)."""
+    def measure(
+        self, scores: DeviceArray, arcs: NDArray[np.float64], *, by_position: bool = False
+    ) -> Expected:
+        """Forward-backward with scores of the labels, (n_rows, K), and of label pairs, (K, K).
+
+        ``by_position``: the loss and the expected label pairs are those of the likelihood with a
+        weight for each position.
+        """
         device, n_arcs = self.device, self.n_labels**2
         device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
-        self._launch(scores)
+        weighted = self.weighted if by_position else None
+        self._launch(scores, weighted)
         found = device.download(self._found)
         loss, n_lost = found[:2].tolist()
         factors = np.exp(arcs - arcs.max())
         sums, curvatures = found[2:].reshape(2, *arcs.shape)
         expected = Expected(loss, factors * sums, curvatures.clip(min=0))
         assert len(found) == 2 + 2 * n_arcs
-        return expected if n_lost == 0 else self._repair(expected, scores, arcs)
+        return expected if n_lost == 0 else self._repair(expected, scores, arcs, weighted)
 
-    def _launch(self, scores: DeviceArray) -> None:
+    def _launch(self, scores: DeviceArray, weighted: WeightedLikelihood | None) -> None:
         """All kernels of a measurement."""
         launch, n_sequences = self.kernels.launch, self.layout.n_sequences
         factors, lost, messages = self._factors, self._lost, self._messages
@@ -156,6 +180,8 @@ class DeviceChain:
             "forward", *grid, scores, self._arcs, factors, *self.pieces, self.labels,
             self._entering, self.marginals, messages, self._losses, lost,
         )  # fmt: skip
+        if weighted is not None:
+            weighted.launch(scores, factors, self._whole_sequences(), self.labels, lost)
         if self.layout.starts is not None:
             launch(
                 "pass_messages", *grid, scores, factors, *self.pieces, self._leaving, messages,
@@ -176,6 +202,8 @@ class DeviceChain:
         )  # fmt: skip
         n_rows, n_columns = self._partial.shape
         launch("sum_rows", n_rows, 256, self._partial, n_columns, self._found[2:])
+        if weighted is not None:
+            weighted.sum_up(lost, self._found)
 
     def viterbi(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> DeviceArray:
         """The most probable labellings, (n_rows,) int8, until the next call of any decoder."""
@@ -183,10 +211,9 @@ class DeviceChain:
         if self._best is None:
             self._best = device.empty((layout.n_rows, self.n_labels), np.uint8)
         device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
-        n_blocks = max(1, min(layout.n_sequences, WARPS * device.n_multiprocessors))
         self.kernels.launch(
-            "viterbi", n_blocks, 32, scores, self._arcs, *self._whole_sequences(), self._best,
-            decoded,
+            "viterbi", self._n_sequence_blocks, 32, scores, self._arcs, *self._whole_sequences(),
+            self._best, decoded,
         )  # fmt: skip
         return decoded
 
@@ -205,10 +232,10 @@ class DeviceChain:
         The scores are those that were measured last, the direction (N, K) is one of them.
         """
         device, rows, shape = self.device, self.layout.rows, self.marginals.shape
-        n_blocks = max(1, min(self.layout.n_sequences, WARPS * device.n_multiprocessors))
+        n_blocks, n_arcs = self._n_sequence_blocks, self.n_labels**2
         if not self._moves:
             self._moves = [device.empty(shape, np.float64) for _ in range(4)]
-            self._pair_moves = device.empty((n_blocks, *arcs.shape), np.float64)
+            self._pair_moves = device.empty((n_blocks, n_arcs), np.float64)
         along, alphas, moves, tangents = self._moves
         by_row = np.zeros(shape)
         by_row[rows] = direction
@@ -219,7 +246,11 @@ class DeviceChain:
             self._lost, alphas, moves, tangents, self._pair_moves,
         )  # fmt: skip
         found = device.download(tangents)[rows]
-        sums: NDArray[np.float64] = device.download(self._pair_moves).sum(axis=0)
+        of_pairs = self._found[:n_arcs]
+        self.kernels.launch(
+            "sum_columns", -(-n_arcs // 32), 256, self._pair_moves, n_blocks, n_arcs, of_pairs
+        )
+        sums: NDArray[np.float64] = device.download(of_pairs).reshape(arcs.shape)
         lost = np.flatnonzero(device.download(self._lost))
         if len(lost):
             part, positions = self._part(lost, scores, arcs)
@@ -253,12 +284,21 @@ class DeviceChain:
         return self._decoded
 
     @property
+    def _n_sequence_blocks(self) -> int:
+        """Of kernels that work on whole sequences, one for each warp."""
+        return max(1, min(self.layout.n_sequences, WARPS * self.device.n_multiprocessors))
+
+    @property
     def _n_row_blocks(self) -> int:
         n_rows, most = self.layout.n_rows, WARPS * self.device.n_multiprocessors
         return max(1, min(-(-n_rows // THREADS), most))
 
     def _repair(
-        self, expected: Expected, scores: DeviceArray, arcs: NDArray[np.float64]
+        self,
+        expected: Expected,
+        scores: DeviceArray,
+        arcs: NDArray[np.float64],
+        weighted: WeightedLikelihood | None,
     ) -> Expected:
         """Do sequences whose numbers are out of range once more, on the CPU, in log space."""
         lost = np.flatnonzero(self.device.download(self._lost))
@@ -273,11 +313,32 @@ class DeviceChain:
         for array, values in ((self.marginals, found.marginals), (self.gammas, mixing.nodes)):
             self.device.put(array, rows, self.device.upload(values))
         losses = found.log_z if found.log_likelihoods is None else -found.log_likelihoods
+        losses, arc_sums = losses if weights is None else losses * weights, found.arc_sums
+        if weighted is not None:
+            losses, arc_sums = self._repair_weighted(weighted, part, positions, rows)
         return Expected(
-            expected.loss + float((losses if weights is None else losses * weights).sum()),
-            expected.arc_sums + found.arc_sums,
+            expected.loss + float(losses.sum()),
+            expected.arc_sums + arc_sums,
             expected.arc_curvatures + mixing.arc_curvatures,
         )
+
+    def _repair_weighted(
+        self,
+        weighted: WeightedLikelihood,
+        part: Scores,
+        positions: NDArray[np.int64],
+        rows: DeviceArray,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Likewise; the losses of these sequences, and the sums of label pairs."""
+        assert self.codes is not None
+        codes, weights = self.codes[positions], weighted.weights[positions]
+        found = weighted_forward_backward(part, codes, weights)
+        assert found.log_likelihoods is not None
+        assert found.arc_sums is not None
+        slopes = found.marginals
+        slopes[np.arange(len(codes)), codes] -= weights
+        self.device.put(weighted.slopes, rows, self.device.upload(slopes))
+        return -found.log_likelihoods, found.arc_sums
 
     def _part(
         self, sequences: NDArray[np.int64], scores: DeviceArray, arcs: NDArray[np.float64]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.cuda.bins import NODE, DeviceBins
 from hedgerow.cuda.device import Device, DeviceArray
+from hedgerow.cuda.feature_choice import choose_features, count_features_of_node
 from hedgerow.trees.columns import Columns
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import GrowthRules
@@ -24,9 +25,8 @@ ROWS_OF_BLOCK = 2048  # that kernels take at a time
 MANY_POSITIONS = 10_000_000
 FEW_BITS = 30, 31
 MANY_BITS = 46, 47
-OPEN_NODE = 56  # bytes, see kernels/tree_nodes.cuh
+OPEN_NODE = 64  # bytes, see kernels/tree_nodes.cuh
 NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
-TREE_COLUMNS = 1  # purpose of random numbers, as feature_choice.cpp has it
 # Memory of a block's histogram, so that several blocks fit on a multiprocessor.
 TILE_BYTES = 48 << 10
 
@@ -143,6 +143,8 @@ class DeviceLearner:
         self._features = None
         if rules.colsample_bytree < 1:
             self._features = device.empty((n_outputs, self.n_columns * len(offsets)), np.uint8)
+        self._n_of_node = count_features_of_node(rules, self.n_columns * len(offsets))
+        self._column_key = device.zeros(1, np.uint64)
         self._selected = None
         if sampling.subsample < 1:
             self._selected = device.empty(self.layout.n_rows, np.uint8)
@@ -268,8 +270,10 @@ class DeviceLearner:
         if sampling.negative_ratio > 0:
             key = draw_key(sampling.seed, round_number, Purpose.EXAMPLES)
             device.write(np.array([key], np.uint64), self._key)
+        key = draw_key(sampling.seed, round_number, Purpose.COLUMNS)
+        if self._n_of_node:
+            device.write(np.array([key], np.uint64), self._column_key)
         if self._features is not None:
-            key = draw_key(sampling.seed, round_number, Purpose.COLUMNS)
             n_features = self.n_columns * len(self.offsets)
             share = self.rules.colsample_bytree
             device.write(choose_features(key, self.n_outputs, n_features, share), self._features)
@@ -354,10 +358,10 @@ class DeviceLearner:
         self.kernels.launch(
             "find_splits", (n_nodes, self.n_outputs), THREADS, int(is_root), self._chosen,
             self._n_chosen, self.max_chosen, self._slots, self._n_bins, self._categorical,
-            self._may_miss, self._features, self.n_columns, len(self.offsets), self.offsets[0],
-            self.tiles.slots_of_offset, self.n_histograms, self.n_slots, self._histograms,
-            self._units, self._rules, self.rules.max_depth, self._open, self.nodes,
-            self.max_nodes,
+            self._may_miss, self._features, self._column_key, self._n_of_node, self.n_columns,
+            len(self.offsets), self.offsets[0], self.tiles.slots_of_offset, self.n_histograms,
+            self.n_slots, self._histograms, self._units, self._rules, self.rules.max_depth,
+            self._open, self.nodes, self.max_nodes,
         )  # fmt: skip
 
 
@@ -372,31 +376,3 @@ def count_nodes(rules: GrowthRules) -> tuple[int, int, int]:
     n_steps = min(rules.max_depth, n_splits)
     by_step = [min(n_splits, 1 << min(step, 30)) for step in range(n_steps)]
     return 1 + 2 * sum(by_step), max(by_step, default=1), n_steps
-
-
-def choose_features(key: int, n_outputs: int, n_features: int, share: float) -> NDArray[np.uint8]:
-    """Which features the tree of each output may use, (n_outputs, n_features), as the core does."""
-    n_chosen = max(1, int(np.floor(share * n_features + 0.5)))
-    chosen = np.zeros((n_outputs, n_features), np.uint8)
-    numbers = np.arange(n_features, dtype=np.uint64)
-    for output in range(n_outputs):
-        of_tree = derive_keys(np.uint64(key), np.array([output], np.uint64))
-        draws = derive_keys(derive_keys(of_tree, np.array([TREE_COLUMNS], np.uint64)), numbers)
-        chosen[output, np.argsort(draws, kind="stable")[:n_chosen]] = 1
-    return chosen
-
-
-def derive_keys(
-    key: np.uint64 | NDArray[np.uint64], purposes: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """Keys for some purposes, made from the key of a larger one, as random.hpp does."""
-    found: NDArray[np.uint64] = mix_bits(mix_bits(np.atleast_1d(np.asarray(key))) ^ purposes)
-    return found
-
-
-def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

@@ -39,13 +39,11 @@ def check_supported(
         "parents, which make tree-shaped graphs": targets.parents is not None,
         "facts whose queries trees refine, unless max_literals is 1": refines,
         "missing labels": targets.partial is not None,
-        "weights of positions, or class_weight": targets.position_weights is not None,
         "objective='softmax_margin'": not isinstance(objective, (Likelihood, OfMarginals)),
         "base models that score label pairs": any(each.has_edges for each in data.given),
         f"missing={crf.missing!r}": crf.missing != "learned",
         f"curvature={crf.curvature!r}": crf.curvature != "mixing",
         "direction='conjugate' and line_search=True": settings.have_directions,
-        "colsample_bynode below 1": crf.colsample_bynode < 1,
         "sampling_method='gradient_based'": settings.sampling.share < 1,
         "monotone_constraints and interaction_constraints": settings.column_rules is not None,
         f"max_leaves above {MAX_LEAVES}, or so deep trees": rules.max_leaves > MAX_LEAVES,
@@ -66,6 +64,8 @@ def bytes_of_training(
     offsets: range,
     n_labels: int,
     objective: TrainingObjective,
+    *,
+    has_position_weights: bool,
 ) -> tuple[int, int]:
     """Memory that training takes: for each row, which is a position or padding, and for trees."""
     n_words = -(-columns.n_columns // 4)
@@ -74,6 +74,8 @@ def bytes_of_training(
     by_row = 56 * n_labels + columns.n_columns + 4 * n_words + 23
     if not isinstance(objective, Likelihood):
         by_row += 40 * n_labels  # slopes, a direction, and what moves along it
+    if has_position_weights:
+        by_row += 8 * n_labels + 8  # slopes, and the weights
     max_nodes, _, _ = count_nodes(settings.growth_rules)
     slots = Tiles.plan(columns.n_bins, max(1, n_words), offsets, 1).slots_of_offset * len(offsets)
     by_tree = (1 + max_nodes // 2) * slots * 16 + max_nodes * (64 + OPEN_NODE + 4)
@@ -88,9 +90,13 @@ def check_memory(
     offsets: range,
     n_labels: int,
     objective: TrainingObjective,
+    *,
+    has_position_weights: bool,
 ) -> None:
     """Raise MemoryError if a training will not fit into the memory of a device."""
-    by_row, of_trees = bytes_of_training(columns, settings, offsets, n_labels, objective)
+    by_row, of_trees = bytes_of_training(
+        columns, settings, offsets, n_labels, objective, has_position_weights=has_position_weights
+    )
     needed, free = by_row * layout.n_rows + of_trees, device.free_bytes()
     if needed > free:
         raise MemoryError(

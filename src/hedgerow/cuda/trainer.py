@@ -36,6 +36,7 @@ class CudaTrainer(BoostingTrainer):
             self._offsets,
             data.trellis.n_labels,
             self.objective,
+            has_position_weights=data.targets.position_weights is not None,
         )
         arcs = sum_arcs(data.given, data.trellis)
         return DeviceScoring(

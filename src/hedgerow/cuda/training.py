@@ -105,7 +105,12 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         super().__init__(training, settings, bound, scores)
         targets, bins = self.targets, scores.bins
         self.chain = DeviceChain(
-            bins.device, bins.layout, targets.n_labels, targets.codes, targets.sequence_weights
+            bins.device,
+            bins.layout,
+            targets.n_labels,
+            targets.codes,
+            targets.mean_weights,
+            targets.position_weights,
         )
         self.learner = DeviceLearner(
             bins.device,
@@ -135,7 +140,8 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
     ) -> DeviceFound:
         """All at once."""
         chain, targets = self.chain, self.targets
-        expected = chain.measure(scores.by_row, arcs)
+        of_marginals = isinstance(objective, OfMarginals)
+        expected = chain.measure(scores.by_row, arcs, by_position=not of_marginals)
         found = DeviceExpectations(expected.loss, expected, chain, targets)
         if not isinstance(objective, OfMarginals):
             return found
@@ -162,7 +168,8 @@ class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
         """Those of the labels of the likelihood follow on the device."""
         sums, (nodes, arcs), unit = self.trellis.pattern_sums, found.slopes(), 1.0
         patterns = sums(arcs)
-        self._slopes = None
+        weighted = self.chain.weighted
+        self._slopes = None if weighted is None else weighted.slopes
         if nodes is not None:
             unit = steepest(nodes, self.curvature_weights)
             if unit > 0:

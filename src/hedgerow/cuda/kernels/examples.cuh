@@ -1,6 +1,7 @@
 // Examples: what the trees of a round learn from.
 #pragma once
 
+#include "random.cuh"
 #include "tree_nodes.cuh"
 
 // Derivatives (K, n_rows) of the loss by the scores: gradients, and bounds of the curvatures; zeros
@@ -31,17 +32,6 @@ extern "C" __global__ void __launch_bounds__(256)
       derivatives[(size_t)k * n_rows + row] = found;
     }
   }
-}
-
-// The random numbers of random.hpp.
-__device__ __forceinline__ u64 mix_bits(u64 x) {
-  x += 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-__device__ __forceinline__ u64 derive_key(u64 key, u64 purpose) {
-  return mix_bits(mix_bits(key) ^ purpose);
 }
 
 // counts (K, 2): examples of each label, and those of them where it was observed

@@ -11,9 +11,10 @@
 #include "histograms.cuh"
 #include "splits.cuh"
 
-__device__ void open_node(OpenNode& open, Node& node, Sum total, int depth, const double* units,
-                          const Rules& rules) {
+__device__ void open_node(OpenNode& open, Node& node, Sum total, int depth, u64 place,
+                          const double* units, const Rules& rules) {
   open.total = total;
+  open.place = place;
   open.depth = depth;
   open.children = -1;
   open.has_split = 0;
@@ -32,7 +33,7 @@ extern "C" __global__ void plant(const int* n_examples, const Sum* totals, const
   const Rules rules{all_rules[0], all_rules[1], all_rules[2], all_rules[3], all_rules[4]};
   for (int k = threadIdx.x; k < K; k += blockDim.x) {
     OpenNode& root = open[(size_t)k * max_nodes];
-    open_node(root, nodes[(size_t)k * max_nodes], totals[k], 0, units + 2 * k, rules);
+    open_node(root, nodes[(size_t)k * max_nodes], totals[k], 0, 0, units + 2 * k, rules);
     root.begin = root.histogram = 0;
     root.count = n_examples[k];
     counted[k] = k * max_nodes;
@@ -48,9 +49,10 @@ __device__ void split_node(int at, int k, OpenNode* open, Node* nodes, int& n_no
   OpenNode& parent = open[at];
   const int left = parent.children = n_nodes;
   n_nodes += 2;
-  open_node(open[left], nodes[left], parent.on_left, parent.depth + 1, units, rules);
-  open_node(open[left + 1], nodes[left + 1], parent.total - parent.on_left, parent.depth + 1, units,
-            rules);
+  const u64 place = 2 * parent.place + 1;
+  open_node(open[left], nodes[left], parent.on_left, parent.depth + 1, place, units, rules);
+  open_node(open[left + 1], nodes[left + 1], parent.total - parent.on_left, parent.depth + 1,
+            place + 1, units, rules);
   chosen[n_chosen++] = at;
 }
 

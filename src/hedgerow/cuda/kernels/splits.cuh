@@ -1,6 +1,7 @@
 // Splits: where to cut the examples of a node in two.
 #pragma once
 
+#include "random.cuh"
 #include "tree_nodes.cuh"
 
 struct Rules {
@@ -147,17 +148,51 @@ __device__ void write_split(const Cut& cut, int column, int offset, const Featur
     if (bin == 0 || feature.bins[bin].is_empty()) out.set[bin >> 5] |= 1u << (bin & 31);
 }
 
+#define NODE_COLUMNS 2  // purpose of random numbers, as feature_choice.cpp has it
+
+// Draws a number for each feature that a tree may use; those of a node are as many as are wanted,
+// with the lowest numbers. All threads of a block take part.
+struct NodeFeatures {
+  u64 key;
+  u64 limit;  // the highest of the lowest numbers
+
+  __device__ u64 draw(int feature) const { return derive_key(key, feature); }
+  __device__ bool has(int feature) const { return draw(feature) <= limit; }
+
+  // The limit, bit by bit: it has a 1 if too few numbers have a 0 there and begin like it.
+  __device__ void choose(const u8* features, int n_features, int n_wanted) {
+    __shared__ int n_found;
+    int n_below = 0;
+    limit = 0;
+    for (int bit = 63; bit >= 0; --bit) {
+      if (threadIdx.x == 0) n_found = 0;
+      __syncthreads();
+      int n_own = 0;
+      for (int f = threadIdx.x; f < n_features; f += blockDim.x)
+        n_own += (!features || features[f]) && draw(f) >> bit == limit >> bit;
+      if (n_own) atomicAdd(&n_found, n_own);
+      __syncthreads();
+      if (n_below + n_found < n_wanted) {
+        n_below += n_found;
+        limit |= 1ull << bit;
+      }
+      __syncthreads();
+    }
+  }
+};
+
 // The best splits of new nodes: roots, or the children of those that were chosen. The histogram of
 // one child was counted; that of the other is its parent's, in whose place it stands, less the
 // first. Features are (column, offset); `features` (K, n_columns n_offsets) has 0 for those that
-// a tree may not use, null: it may use all.
+// a tree may not use, null: it may use all. Of these a node may use n_of_node, chosen by a key; 0:
+// all.
 extern "C" __global__ void __launch_bounds__(256)
     find_splits(int is_root, const int* chosen, const int* n_chosen, int max_chosen,
                 const int* slots, const int* n_bins, const u8* is_categorical, const u8* may_miss,
-                const u8* features, int n_columns, int n_offsets, int first_offset,
-                int slots_of_offset, int n_histograms, int n_slots, Sum* histograms,
-                const double* all_units, const double* all_rules, int max_depth, OpenNode* open,
-                Node* nodes, int max_nodes) {
+                const u8* features, const u64* key, int n_of_node, int n_columns, int n_offsets,
+                int first_offset, int slots_of_offset, int n_histograms, int n_slots,
+                Sum* histograms, const double* all_units, const double* all_rules, int max_depth,
+                OpenNode* open, Node* nodes, int max_nodes) {
   __shared__ Cut of_warps[8];
   __shared__ double keys[8][256];
   __shared__ u8 sorted[8][256];
@@ -184,12 +219,17 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int i = threadIdx.x; i < n_slots; i += 256) own[i] = own[i] - counted[i];
     __syncthreads();
   }
+  NodeFeatures of_node;
+  if (n_of_node) {
+    of_node.key = derive_key(derive_key(derive_key(key[0], k), NODE_COLUMNS), node.place);
+    of_node.choose(features, n_columns * n_offsets, n_of_node);
+  }
   const double node_score = score_of(total, units, rules);
   const double least = rules.min_split_gain > 1e-6 ? rules.min_split_gain : 1e-6;
   Cut best{least, 0, {0, 0}};  // the first that gains more comes first
   for (int f = warp; f < n_columns * n_offsets; f += 8) {
     const int column = f / n_offsets, o = f % n_offsets;
-    if (features && !features[f]) continue;
+    if ((features && !features[f]) || (n_of_node && !of_node.has(f))) continue;
     FeatureSums feature{own + o * slots_of_offset + slots[column], n_bins[column], 0, 0};
     if (is_categorical[column]) {
       feature.n_sorted =

@@ -41,6 +41,7 @@ struct OpenNode {
   int histogram;  // its place among those of the tree
   int children;   // the left one; -1: it was not split yet
   int has_split;
+  u64 place;  // in a full tree: 0 is the root, and p has the children 2 p + 1 and 2 p + 2
 };
 
 __device__ __forceinline__ bool goes_left(const Node& node, int bin, bool is_outside) {

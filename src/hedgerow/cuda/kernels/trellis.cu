@@ -7,3 +7,4 @@
 #endif
 #include "decode.cuh"
 #include "tangent.cuh"
+#include "weighted.cuh"

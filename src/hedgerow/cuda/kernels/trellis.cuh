@@ -70,6 +70,22 @@ extern "C" __global__ void __launch_bounds__(256)
   sums[blockIdx.x] = sum;
 }
 
+// sums[j] = sum over i of table[i, j], 32 columns for each block; the order depends on n_rows
+// alone.
+extern "C" __global__ void __launch_bounds__(256)
+    sum_columns(const double* table, int n_rows, int n_columns, double* sums) {
+  __shared__ double of_warps[8][32];
+  const int lane = lane_of_warp(), warp = threadIdx.x >> 5;
+  const int j = (int)blockIdx.x * 32 + lane;
+  double sum = 0;
+  for (int i = warp; j < n_columns && i < n_rows; i += 8) sum += table[(size_t)i * n_columns + j];
+  of_warps[warp][lane] = sum;
+  __syncthreads();
+  if (warp > 0 || j >= n_columns) return;
+  for (int w = 1; w < 8; ++w) sum += of_warps[w][lane];
+  sums[j] = sum;
+}
+
 // Losses of pieces, by the weight of their sequence and without those that are lost, as the same
 // sums over 256 threads each time; totals[0], and totals[1] = number of sequences that are lost.
 extern "C" __global__ void __launch_bounds__(256)
