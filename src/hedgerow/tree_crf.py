@@ -223,9 +223,9 @@ class TreeCRF(Estimator):
         left for the trees. None: 5, and 0 for a base that is fitted.
     device : {"cpu", "cuda"}, default "cpu"
         Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
-        ``hedgerow[cuda]`` (experimental). Models are of the same kind, and predict labels and marginals on a GPU
-        where there is one. What cannot be trained on a GPU is refused by name; see the guide to
-        training on a GPU.
+        ``hedgerow[cuda]`` (experimental). Models are of the same kind, and predict labels and
+        marginals on a GPU where there is one. What cannot be trained on a GPU is refused by name;
+        see the guide to training on a GPU.
     <parameters of both estimators>
 
     Attributes
