@@ -181,7 +181,8 @@ void bind_linear(nb::module_& module) {
       .def(
           "add_gradient",
           [](const AttributeBlocks& blocks, Table residuals, LeadingSums& sums,
-             Array<double, 1> gradient, OptionalArray<double, 1> bias_gradient, int n_threads) {
+             Array<double, 1> gradient, OptionalArray<double, 1> bias_gradient, int n_threads,
+             double bound) {
             check_leading(blocks, sums, residuals.shape(0), residuals.shape(1));
             check_shape(gradient, {count_weights(sums.layout())},
                         "gradient must have an entry for each weight");
@@ -189,11 +190,11 @@ void bind_linear(nb::module_& module) {
                         "bias_gradient must have an entry for each output");
             run_kernel([&](Stop& stop) {
               blocks.add_gradient(residuals.data(), sums, gradient.data(),
-                                  data_or_null(bias_gradient), n_threads, stop);
+                                  data_or_null(bias_gradient), SumGrid(bound), n_threads, stop);
             });
           },
           array("residuals"), nb::arg("sums"), array("gradient"), optional_array("bias_gradient"),
-          nb::arg("n_threads"));
+          nb::arg("n_threads"), nb::arg("bound") = 0.0);
   module.def(
       "build_seen_pairs",
       [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {

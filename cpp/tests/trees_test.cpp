@@ -139,7 +139,8 @@ void check_histograms(const Table& table, const TreeData& data) {
   std::vector<Sum> sums(table.n_positions);
   std::vector<int32_t> both, left, right;
   const std::vector<Derivatives> examples = random_derivatives(table.n_positions, 0.8);
-  const Units units = choose_units(examples, crew);
+  const Magnitudes all = measure(examples, MagnitudeGrid(0.0), crew);
+  const Units units = choose_units({&all, 1});
   for (const Derivatives& d : examples) {
     sums[d.position] = units.round(d);
     both.push_back(d.position);

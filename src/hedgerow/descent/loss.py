@@ -7,7 +7,7 @@ the positions of each attribute, the gradient with respect to the weights.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.descent.scaling import UNSCALED, Scaling
+from hedgerow.exact_sums import ExactTotal, SumGrid, largest_of_all
 from hedgerow.linear.attributes import attribute_blocks
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
 from hedgerow.objectives import Slopes, Targets, TrainingObjective
@@ -76,6 +77,8 @@ class LinearLoss:
         given: Scores | None = None,
         n_threads: int,
     ) -> None:
+        if not all(targets.comm.gather(rows.values is None)) and rows.values is None:
+            rows = replace(rows, values=np.ones(len(rows.indices)))  # as other workers have them
         self.targets = targets
         self.layout = layout
         self.n_weights = layout.n_weights + targets.trellis.n_patterns
@@ -100,6 +103,12 @@ class LinearLoss:
             )
             for batch in batches(rows, targets.offsets, n_scores)
         ]
+        self.largest_value = 1.0
+        if rows.values is not None:
+            values = scaling.scale_rows(rows).values
+            assert values is not None
+            self.largest_value = float(np.abs(values).max(initial=1.0))
+        self.largest_value = largest_of_all(self.largest_value, targets.comm)
         largest = max(part.n_positions for part in self.parts)
         self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
 
@@ -121,17 +130,19 @@ class LinearLoss:
             weights, patterns = self.split(vector)
             unscaled = self.scaling.unscale(vector)
             pull = _multiply(strength, unscaled, self.n_threads)
-            gradient = self.scaling.unscale(pull)
             penalty = 0.5 * float(np.einsum("i,i->", pull, unscaled))
-            loss, sums = 0.0, _Sums(self, gradient)
+            gradient = np.zeros_like(vector)
+            total, sums = ExactTotal(0.0, 0.0), _Sums(self, gradient)
             arcs, rows = self._arcs(patterns), self._weight_rows(weights)
             parts = [_PartScores(self, part, rows, arcs) for part in self.parts]
             measured = objective.measure_parts(parts, self.targets, n_threads=self.n_threads)
             for scored, found in measured:
                 sums.add(scored.part, found.slopes(scored.empty_slopes()))
-                loss += found.loss
+                total = total.plus(found.total)
             sums.finish()
-            return penalty + loss, gradient
+            gradient += self.scaling.unscale(pull)
+            total = total.share(self.targets.bound, self.targets.comm)
+            return penalty + total.value, gradient
 
         return measure
 
@@ -170,7 +181,9 @@ class LinearLoss:
             if part.given.edges is not None:
                 assert edges is not None
                 edges += part.given.edges
-        return Scores(nodes, arcs, targets.offsets, trellis, edges, targets.parents)
+        return Scores(
+            nodes, arcs, targets.offsets, trellis, edges, targets.parents, self.targets.bound
+        )
 
     def _score_edges(self, part: Part, weights: _WeightRows) -> NDArray[np.float64] | None:
         layout = self.layout.edges
@@ -232,7 +245,8 @@ class _Sums:
 
     def __init__(self, loss: LinearLoss, gradient: Vector) -> None:
         self._edges_of, self._trellis = loss.edges_of, loss.targets.trellis
-        self._n_threads = loss.n_threads
+        self._n_threads, self._largest_value = loss.n_threads, loss.largest_value
+        self._comm, self._bound = loss.targets.comm, 0.0
         self._sums, self._pattern_sums = loss.split(gradient)
         self._arc_sums = np.zeros(self._trellis.arc_shape)
         labels, edges = loss.layout.labels, loss.layout.edges
@@ -245,17 +259,27 @@ class _Sums:
         """Add the slopes of a part's scores."""
         sums, n_threads = self._sums, self._n_threads
         self._arc_sums += slopes.arcs
+        self._bound = slopes.bound
+        grid, bound = SumGrid(slopes.bound), self._largest_value * slopes.bound
+        grid.round_in_place(slopes.nodes)
         part.blocks.add_gradient(
-            slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads
+            slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads, bound
         )
         if self._edges is not None:
             assert slopes.edges is not None
             by_output = self._edges_of.collect(slopes.edges, n_threads)
-            part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads)
+            grid.round_in_place(by_output)
+            part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads, bound)
 
     def finish(self) -> None:
-        """Write all sums to the gradient, those over arcs as sums of the label patterns."""
+        """Write all sums, of all workers, to the gradient, those over arcs as sums of patterns."""
         self._labels.write(self._sums.attributes, self._n_threads)
         if self._edges is not None:
             self._edges.write(self._sums.edges, self._n_threads)
-        self._pattern_sums += self._trellis.pattern_sums(self._arc_sums)
+        arc_sums = SumGrid(self._bound).share(self._arc_sums, self._comm)
+        self._pattern_sums += self._trellis.pattern_sums(arc_sums)
+        if self._comm.size > 1:
+            sums, grid = self._sums, SumGrid(self._largest_value * self._bound)
+            for part in (sums.attributes, sums.edges):
+                part[...] = grid.share(part, self._comm)
+            sums.biases[...] = SumGrid(self._bound).share(sums.biases, self._comm)

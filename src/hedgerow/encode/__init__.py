@@ -3,7 +3,7 @@
 from hedgerow.encode.alike import encode_alike
 from hedgerow.encode.categories import number_categories
 from hedgerow.encode.group_column import check_group_column, has_group_column
-from hedgerow.encode.items import renumber_items, seen_items
+from hedgerow.encode.items import number_by_count, renumber_items, seen_items
 from hedgerow.encode.parents import GivenParents
 from hedgerow.encode.reading import encode
 from hedgerow.encode.schema import check_schema
@@ -15,6 +15,7 @@ __all__ = [
     "encode",
     "encode_alike",
     "has_group_column",
+    "number_by_count",
     "number_categories",
     "renumber_items",
     "seen_items",
