@@ -112,8 +112,12 @@ GrownTree Grower::complete(GrowingTree& tree, Pending root) {
   return has_branches ? renumber(tree.nodes) : std::move(tree.nodes);
 }
 
-bool Grower::is_best_first() const {
-  return rules_.max_depth >= 31 || rules_.max_leaves < 1 << rules_.max_depth;
+bool Grower::is_best_first(const GrowthRules& rules) {
+  return rules.max_depth >= 31 || rules.max_leaves < 1 << rules.max_depth;
+}
+
+bool Grower::grows_by_level(const GrowthRules& rules) {
+  return !is_best_first(rules) && rules.colsample_bynode >= 1.0;
 }
 
 // Splits nodes of a tree with so many examples until it is complete; returns whether branches
@@ -321,7 +325,7 @@ SharedTree Grower::plant_shared(const Examples& examples, int output, uint64_t k
 void Grower::advance(SharedTree& shared) {
   GrowingTree& tree = shared.tree;
   Frontier& frontier = shared.frontier;
-  const bool one_by_one = is_best_first() || rules_.colsample_bynode < 1.0;
+  const bool by_level = grows_by_level(rules_);
   shared.counted.clear();
   if (shared.is_root) {
     Pending& root = shared.pending[0];
@@ -333,7 +337,7 @@ void Grower::advance(SharedTree& shared) {
     stop_.check();
     std::vector<OpenNode> nodes;
     do nodes.push_back(frontier.pop());
-    while (!one_by_one && !frontier.empty());
+    while (by_level && !frontier.empty());
     shared.pending.clear();
     for (OpenNode& node : nodes) shared.pending.push_back(split(tree, std::move(node)));
     for (Pending& pending : shared.pending) {

@@ -50,6 +50,9 @@ class Grower {
   // The same in steps, for examples that several workers have. A tree that is planted has a root;
   // `advance` splits nodes and counts the examples of their children, `accept` finds the splits of
   // these. A tree without counts after `advance` is complete.
+  // Whether all nodes of a level are counted together, and numbered in another order than in
+  // `grow`.
+  static bool grows_by_level(const GrowthRules& rules);
   SharedTree plant_shared(const Examples& examples, int output, uint64_t key, const Units& units);
   void advance(SharedTree& tree);
   void accept(SharedTree& tree);
@@ -64,7 +67,8 @@ class Grower {
   GrownTree complete(GrowingTree& tree, Pending root);
   bool grow_from(GrowingTree& tree, int64_t n_examples, Frontier& frontier);
 
-  bool is_best_first() const;
+  bool is_best_first() const { return is_best_first(rules_); }
+  static bool is_best_first(const GrowthRules& rules);
   bool may_grow_apart(const OpenNode& node, int64_t n_examples, int64_t n_branches) const;
   void grow_apart(GrowingTree& tree, std::vector<OpenNode>& branches);
 

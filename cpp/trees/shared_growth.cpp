@@ -65,7 +65,9 @@ void SharedGrowth::accept(std::span<const Sum> sums, int n_threads, Stop& stop) 
 
 std::vector<GrownTree> SharedGrowth::take() {
   std::vector<GrownTree> grown;
-  for (SharedTree& tree : trees_) grown.push_back(renumber(tree.tree.nodes));
+  for (SharedTree& tree : trees_)
+    grown.push_back(Grower::grows_by_level(rules_) ? renumber(tree.tree.nodes)
+                                                   : std::move(tree.tree.nodes));
   if (is_opposite_) grown.insert(grown.begin(), negate(grown[0]));
   return grown;
 }

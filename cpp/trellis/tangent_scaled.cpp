@@ -51,7 +51,7 @@ HEDGEROW_INLINE void add_waiting(const double* waiting, int n_rows, int stride, 
                *centred = waiting + 3 * size;
   const auto add_to_sums = [&](const double* factors) {
     return [=, &grid](int64_t place, Lanes outer) {
-      const Lanes sum = where_positive(load(factors + place) * outer, load(psi + place));
+      const Lanes sum = where_positive(load(psi + place), load(factors + place) * outer);
       store(sums + place, load(sums + place) + grid.round(sum));
     };
   };

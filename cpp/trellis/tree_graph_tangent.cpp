@@ -112,7 +112,7 @@ class GraphTangent : public GraphGains<Algebra> {
     const double* weights = states_.matrix();
     const auto add_times = [&](const double* factors) {
       return [=, this](int64_t place, Lanes outer) {
-        const Lanes slopes = where_positive(load(factors + place) * outer, load(weights + place));
+        const Lanes slopes = where_positive(load(weights + place), load(factors + place) * outer);
         store(&sums_[place], load(&sums_[place]) + grid_.round(slopes));
       };
     };

@@ -46,6 +46,7 @@ LINEAR = [
     ("values", {}),
     ("columns", {"all_pairs": True}),
     ("names", {"objective": "f1"}),
+    ("names", {"objective": "pointwise", "pattern_lambda": "auto", "order": 2}),
     ("names", {"objective": "max_margin"}),
     ("names", {"transition_attributes": True}),
 ]

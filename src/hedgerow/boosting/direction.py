@@ -13,6 +13,7 @@ from hedgerow.boosting.iterate import Candidate, Iterate
 from hedgerow.boosting.rounds import Part
 from hedgerow.boosting.running_scores import RunningScores
 from hedgerow.boosting.tree_training import PatternSlopes
+from hedgerow.exact_sums import largest_of_all
 from hedgerow.objectives import TrainingObjective
 from hedgerow.state import State, read_optional_count, read_weights
 from hedgerow.trees.forest import Forest
@@ -172,7 +173,7 @@ class SearchDirection(Direction):
 
     def largest(self) -> float:
         """How far a step of 1 moves any score of the trees."""
-        return self.scores.largest()
+        return largest_of_all(self.scores.largest(), self.iterate.comm)
 
     def part(self, size: float) -> Part:
         """Trees, step and carry."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.comm import ALONE, Comm
+from hedgerow.exact_sums import SumGrid, count_all, largest_of_all
 from hedgerow.graph import positions_before
 from hedgerow.labels.classes import Labels
 from hedgerow.labels.numbering import number
@@ -183,6 +184,7 @@ def rare_shares(
     *,
     parents: NDArray[np.int32] | None = None,
     n_labels: int,
+    comm: Comm = ALONE,
 ) -> list[float]:
     """Of the different runs of 2, 3, ... `longest` labels, the share of those that occur once.
 
@@ -196,9 +198,12 @@ def rare_shares(
     [0.5, 1.0]
     """
     shares = []
-    runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=1)
-    for _, ends, numbers in islice(runs, longest - 1):
-        counts = np.bincount(numbers, None if weights is None else weights[ends])
+    runs = _count_runs(codes, offsets, parents, n_labels=n_labels, min_count=1, comm=comm)
+    largest = 1.0 if weights is None else float(weights.max(initial=0.0))
+    grid = SumGrid(largest_of_all(largest, comm) * count_all(len(codes), comm))
+    for strings, ends, numbers in islice(runs, longest - 1):
+        own = None if weights is None else grid.round(weights[ends])
+        counts = grid.share(np.bincount(numbers, own, len(strings)), comm)
         occur = counts[counts > 0]
         shares.append(float(np.mean(occur <= 1)) if len(occur) else 0.0)
     return shares + [0.0] * (longest - 1 - len(shares))

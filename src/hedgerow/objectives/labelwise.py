@@ -185,7 +185,8 @@ def measure_loss(objective: Objective, marginals: Marginals, targets: Targets) -
         terms = objective.terms(_locked(marginals), targets.codes, targets.known_weights)
         return targets.sum(-np.asarray(terms, np.float64))
     if isinstance(objective, OfAllPositions):
-        return ExactTotal(-objective.value_of(_locked(marginals), targets), 0.0)
+        value = objective.value_of(_locked(marginals), targets)
+        return ExactTotal.of(np.array([-value]), targets.bound)
     value = objective.value(_locked(marginals), targets.codes, targets.known_weights)
     if not _is_numeric(value) or np.ndim(value) != 0 or not np.isfinite(value):
         raise ValueError(

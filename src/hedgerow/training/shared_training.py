@@ -19,7 +19,6 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "missing": ("fractional", "surrogate", "impute"),
     "sampling_method": ("gradient_based",),
     "stratified": (True,),
-    "pattern_lambda": ("auto",),
 }
 
 
