@@ -49,4 +49,4 @@ def test_by_hand():
     assert SumGrid(0.0).round(np.array([0.1]))[0] == 0.1
     assert exact_sum(np.array([np.inf, 1.0]), ALONE) == np.inf
     assert ExactTotal.of(np.array([1.0]), np.inf).value == 1.0
-    assert ExactTotal(1.0, 2.0).plus(ExactTotal(3.0, 4.0)) == (4.0, 6.0)
+    assert ExactTotal(1.0, 2.0).plus(ExactTotal(3.0, 4.0)) == (4.0, 6.0, 0.0)

@@ -21,6 +21,8 @@ Vector = NDArray[np.float64]
 
 # A loss of a position is expected to be below this; beyond, sums are rounded as they come.
 LARGEST_LOSS = 2.0**30
+# Losses that are added up, of sequences or of positions.
+MOST_TERMS = 2.0**31
 
 
 @dataclass(frozen=True)
@@ -71,36 +73,51 @@ def curvature_grid(bound: float) -> SumGrid:
 
 
 class ExactTotal(NamedTuple):
-    """A sum in two parts, each a sum of multiples of a unit of its own; it is their sum."""
+    """A sum in three parts, each a sum of multiples of a unit of its own; it is their sum."""
 
     high: float
-    low: float
+    middle: float
+    low: float = 0.0
 
     @classmethod
     def of(cls, values: NDArray[np.float64], bound: float) -> ExactTotal:
         """Of losses, (n,), of positions that count ``bound`` in all workers together."""
-        high = SumGrid(LARGEST_LOSS * bound)
-        if not np.isfinite(high.bound) or not high.bound > 0:
+        grids = _grids(bound)
+        if grids is None:
             return cls(float(values.sum()), 0.0)
-        coarse = high.round(values)
-        fine = SumGrid(high.unit * max(bound, 1.0) * 2**10).round(values - coarse)
-        return cls(float(coarse.sum()), float(fine.sum()))
+        sums, rest = [], values
+        for grid in grids:
+            rounded = grid.round(rest)
+            rest = rest - rounded
+            sums.append(float(rounded.sum()))
+        return cls(*sums)
 
     def plus(self, other: ExactTotal) -> ExactTotal:
         """Of both."""
-        return ExactTotal(self.high + other.high, self.low + other.low)
+        return ExactTotal(*(a + b for a, b in zip(self, other, strict=True)))
 
     def share(self, bound: float, comm: Comm) -> ExactTotal:
         """The total of all workers."""
-        high = SumGrid(LARGEST_LOSS * bound)
-        low = SumGrid(high.unit * max(bound, 1.0) * 2**10)
-        parts = zip(self, (high, low), strict=True)
+        grids = _grids(bound)
+        if comm.size == 1 or grids is None:
+            return self
+        parts = zip(self, grids, strict=True)
         return ExactTotal(*(float(grid.share(np.array(part), comm)) for part, grid in parts))
 
     @property
     def value(self) -> float:
         """The sum."""
-        return self.high + self.low
+        return self.high + (self.middle + self.low)
+
+
+def _grids(bound: float) -> list[SumGrid] | None:
+    """Those of the three parts, for up to `MOST_TERMS` losses; None if there is no bound."""
+    if not bound > 0 or not np.isfinite(LARGEST_LOSS * bound):
+        return None
+    grids = [SumGrid(LARGEST_LOSS * bound)]
+    while len(grids) < 3:
+        grids.append(SumGrid(grids[-1].unit * MOST_TERMS))
+    return grids
 
 
 def exact_sum(values: NDArray[Any], comm: Comm) -> float:

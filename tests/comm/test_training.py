@@ -115,9 +115,9 @@ def test_eval_sets_are_the_same_on_all_workers(tmp_path):
 def test_the_first_worker_calls_back(tmp_path):
     called = []
 
-    def stop(step, figures):
-        called.append(step)
-        return step == 2
+    def stop(step):
+        called.append(step.number)
+        return step.number == 2
 
     def work(comm):
         own = DIVISIONS["halves"][comm.rank]
@@ -159,7 +159,7 @@ def test_what_is_for_one_worker_alone(crf, given, message):
 
 def test_other_columns_on_another_worker():
     parts = [X[0]], [X[0][:, :3]]
-    with pytest.raises(ValueError, match="X has other columns on worker 1 than on worker 0"):
+    with pytest.raises(ValueError, match=r"X has other columns on worker \d than on worker \d"):
         ThreadComm.run(2, lambda comm: make_trees().fit(parts[comm.rank], Y[:1], comm=comm))
 
 
@@ -173,5 +173,5 @@ def test_workers_that_round_differently():
     def work(comm):
         check_agreement(lambda: State({"a": np.array([comm.rank])}, {}), 3, comm)
 
-    with pytest.raises(WorkerError, match="after step 3 worker 1 has learnt something else"):
+    with pytest.raises(WorkerError, match="after step 3 worker 1 has learnt"):
         ThreadComm.run(2, work)

@@ -37,7 +37,7 @@ TREES = [
     ("columns", {"newton": False, "max_leaves": 4}),
     ("columns", {"class_weight": "balanced"}),
     ("columns", {"early_stopping_rounds": 2, "validation_fraction": 0.2}),
-    ("columns", {"base": LinearCRF(max_iter=3)}),
+    ("columns", {"base": LinearCRF(max_iter=3, tol=0.0)}),
     *(("columns", {"objective": name, "order": 2}) for name in OBJECTIVES),
     *(("columns", {"objective": name, "transitions": "trees"}) for name in OBJECTIVES[:2]),
 ]
