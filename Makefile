@@ -1,5 +1,6 @@
 # make demo    train on handwritten words and compare with a model that ignores neighbours
 # make test    style, types, the Python tests, and the C++ core under sanitizers
+# make test-gpu  the tests of kernels on an NVIDIA GPU, and under compute-sanitizer if it is there
 # make abuse   MINUTES=10: random trainings, damaged files, bad moments, until the time is over
 # make abuse-sanitized   damaged files through the module under the address sanitizer
 # make tsan    the C++ core under the thread sanitizer
@@ -20,6 +21,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 CPP := $(shell find cpp bindings -name '*.cpp' -o -name '*.hpp')
+KERNELS := $(shell find src/hedgerow/cuda -name '*.cu' -o -name '*.cuh') tests/reference/cuda_shim.hpp
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(filter-out cpp/tests/%,$(CPP))
 JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 # A cmake from the wheel is found, and no flags of this make reach the one that cmake starts.
@@ -32,7 +34,7 @@ SIDE_BY_SIDE := --no-print-directory -j3 \
 WHEEL_PYTHON ?= $(or $(shell for python in python3.12 python3.13 python3.14; do \
 	$$python -c pass 2>/dev/null && echo $$python && break; done),$(PYTHON))
 
-.PHONY: abuse abuse-sanitized demo docs test test-python sanitize tsan lint format wheel clean
+.PHONY: abuse abuse-sanitized demo docs test test-gpu test-python sanitize tsan lint format wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
@@ -48,6 +50,19 @@ test:
 
 test-python: $(VENV)/.test-tools $(VENV)/.chromium
 	@$(BIN)/python -m pytest --quiet -n $(JOBS) --dist worksteal
+
+# The tests of kernels on a GPU, not on the CPU by a shim; then, where the tools of CUDA are there,
+# once more with checks of every access, and for races.
+GPU_TESTS := HEDGEROW_TEST_DEVICE=cuda $(BIN)/python -m pytest --quiet tests/cuda
+test-gpu: $(VENV)/.test-tools
+	@$(INSTALL) --editable ".[cuda,test]"
+	@$(GPU_TESTS)
+	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck; do \
+		echo "compute-sanitizer --tool $$tool"; \
+		HEDGEROW_TEST_DEVICE=cuda compute-sanitizer --tool $$tool --error-exitcode 1 \
+			--target-processes all $(BIN)/python -m pytest --quiet tests/cuda/test_chain.py \
+			tests/cuda/test_learner.py || exit 1; done; \
+	else echo "no compute-sanitizer: not checked by memcheck and racecheck"; fi
 
 # The thread sanitizer of GCC 12 does not start where addresses are drawn at random too freely.
 RUN_WITH_thread := $(shell command -v setarch >/dev/null && setarch -R true 2>/dev/null \
@@ -90,12 +105,12 @@ lint: $(VENV)/.test-tools
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
-	@$(BIN)/clang-format --dry-run -Werror $(CPP)
+	@$(BIN)/clang-format --dry-run -Werror $(CPP) $(KERNELS)
 
 format: $(VENV)/.test-tools
 	@$(BIN)/ruff check --fix-only
 	@$(BIN)/ruff format
-	@$(BIN)/clang-format -i $(CPP)
+	@$(BIN)/clang-format -i $(CPP) $(KERNELS)
 
 wheel:
 	@$(WHEEL_PYTHON) -c 'import sys; sys.version_info >= (3, 12) or print( \

@@ -224,12 +224,16 @@ def facts(seed: int) -> Data:
     """Queries about words that are the same, found in the data to train on."""
     from hedgerow.relational import RelationalFeatures  # versions before 0.1 do not have it
 
-    def atoms(data: Data) -> list[Any]:
-        return [[[("word", at["word"]), (str(at["is"]),)] for at in row] for row in data.X]
-
     features = RelationalFeatures(["word(+t,+-w)", "word(+t,#w)"], window=1, min_count=2)
+    data = atoms(seed)
+    return replace(data, X=list(features.fit(atoms(0).X).transform(data.X)))
+
+
+def atoms(seed: int) -> Data:
+    """Facts themselves."""
     data = dicts(seed)
-    return replace(data, X=list(features.fit(atoms(dicts(0))).transform(atoms(data))))
+    X = [[[("word", at["word"]), (str(at["is"]),)] for at in row] for row in data.X]
+    return replace(data, X=X)
 
 
 def one_long(seed: int) -> Data:
@@ -285,6 +289,7 @@ DATA: dict[str, Callable[[int], Data]] = {
         dicts,
         items,
         facts,
+        atoms,
         one_long,
         tall,
         wide,

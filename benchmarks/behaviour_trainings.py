@@ -24,6 +24,16 @@ USUAL: dict[type, dict[str, Any]] = {
 LIMIT = {TreeCRF: "n_rounds", LinearCRF: "max_iter"}
 
 
+def word_queries(**parameters: Any) -> Any:
+    """How queries about words are made; None in versions before 0.1, which do not have it."""
+    try:
+        from hedgerow.relational import RelationalFeatures
+    except ImportError:
+        return None
+    modes = ["word(+t,-w)", "word(+t,+w)", "word(+t,#w)"]
+    return RelationalFeatures(modes, **{"window": 1, "min_count": 2} | parameters)
+
+
 def linear_base(**parameters: Any) -> LinearCRF:
     """A model to train trees on top of."""
     return LinearCRF(**{"max_iter": 12, "tol": 0, "n_jobs": 1} | parameters)
@@ -208,6 +218,7 @@ BOTH: list[tuple[str, dict[str, Any]]] = [
     ("dicts", {"order": 2, "objective": "pointwise"}),
     ("items", {"order": 2}),
     ("facts", {}),
+    ("atoms", {"queries": word_queries()}),
     ("letters", {"n_jobs": 1}),
     ("letters", {"n_jobs": 2}),
     ("letters", {"n_jobs": 3}),
@@ -222,6 +233,8 @@ BOTH: list[tuple[str, dict[str, Any]]] = [
 ]
 
 TREES: list[tuple[str, dict[str, Any]]] = [
+    ("atoms", {"queries": word_queries(depth=1)}),
+    ("atoms", {"queries": word_queries(), "max_literals": 3, "window": 1, "subsample": 0.5}),
     ("gaps", {}),
     ("gaps", {"window": 1, "order": 2}),
     ("heads", {**HEADS, "window": 1, "ancestors": 3}),

@@ -121,12 +121,22 @@ void check_scores(const Forest& forest, size_t n_positions, size_t n_columns, co
   check_shape(out, {scores.shape(0), scores.shape(1)}, "out must have the shape of scores");
 }
 
+void add_scores_of(const Forest& forest, const BinTable& bins, const Sequences& sequences,
+                   const Table& scores, const Array<double, 2>& out, int n_threads) {
+  check_scores(forest, static_cast<size_t>(bins.n_positions), bins.n_columns(), scores, out);
+  run_kernel([&](Stop& stop) {
+    forest.add_scores(bins, sequences, scores.data(), out.data(), n_threads, stop);
+  });
+}
+
 void add_scores(const Forest& forest, const Bins& bins, Table scores, Array<double, 2> out,
                 int n_threads) {
-  check_scores(forest, bins.dense.shape(0), bins.table.n_columns(), scores, out);
-  run_kernel([&](Stop& stop) {
-    forest.add_scores(bins.table, bins.sequences(), scores.data(), out.data(), n_threads, stop);
-  });
+  add_scores_of(forest, bins.table, bins.sequences(), scores, out, n_threads);
+}
+
+void add_training_scores(const Forest& forest, const TreeData& data, Table scores,
+                         Array<double, 2> out, int n_threads) {
+  add_scores_of(forest, data.bins(), data.windows(), scores, out, n_threads);
 }
 
 void add_scores_of_values(const Forest& forest, const ColumnValues& values, Table scores,
@@ -216,6 +226,8 @@ void bind_forest(nb::module_& module) {
       .def("add_scores", &add_scores, nb::arg("bins"), array("scores"), array("out"),
            nb::arg("n_threads"),
            "Fill out (N, n_outputs) with the scores and what all trees add to them.")
+      .def("add_scores", &add_training_scores, nb::arg("data"), array("scores"), array("out"),
+           nb::arg("n_threads"), "The same for what trees are grown from, which is faster.")
       .def("walks_values", &Forest::walks_values, nb::arg("n_positions"),
            "Whether so many positions are sooner walked with their values than binned before.")
       .def("add_scores", &add_scores_of_values, nb::arg("values"), array("scores"), array("out"),

@@ -182,19 +182,22 @@ void bind_linear(nb::module_& module) {
           "add_gradient",
           [](const AttributeBlocks& blocks, Table residuals, LeadingSums& sums,
              Array<double, 1> gradient, OptionalArray<double, 1> bias_gradient, int n_threads,
-             double bound) {
+             double bound, Values powers) {
             check_leading(blocks, sums, residuals.shape(0), residuals.shape(1));
             check_shape(gradient, {count_weights(sums.layout())},
                         "gradient must have an entry for each weight");
             check_shape(bias_gradient, {residuals.shape(1)},
                         "bias_gradient must have an entry for each output");
+            check_shape(powers, {static_cast<size_t>(sums.layout().n_attributes)},
+                        "powers must have an entry for each attribute");
+            const ValueGrid grid{SumGrid(bound), data_or_null(powers)};
             run_kernel([&](Stop& stop) {
               blocks.add_gradient(residuals.data(), sums, gradient.data(),
-                                  data_or_null(bias_gradient), SumGrid(bound), n_threads, stop);
+                                  data_or_null(bias_gradient), grid, n_threads, stop);
             });
           },
           array("residuals"), nb::arg("sums"), array("gradient"), optional_array("bias_gradient"),
-          nb::arg("n_threads"), nb::arg("bound") = 0.0);
+          nb::arg("n_threads"), nb::arg("bound") = 0.0, optional_array("powers") = nb::none());
   module.def(
       "build_seen_pairs",
       [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "trees/device_trees.hpp"
 #include "trees/grow.hpp"
 #include "trees/shared_growth.hpp"
 
@@ -375,6 +376,13 @@ void accept_counts(SharedGrowth& growth, Array<const int64_t, 1> counts, int n_t
   run_kernel([&](Stop& stop) { growth.accept(sums, n_threads, stop); });
 }
 
+Forest read_device_forest(Array<const uint8_t, 3> nodes, bool best_first) {
+  check(nodes.shape(1) > 0 && nodes.shape(2) == sizeof(DeviceNode), "nodes have another size");
+  const std::span all(reinterpret_cast<const DeviceNode*>(nodes.data()),
+                      nodes.shape(0) * nodes.shape(1));
+  return build_forest(read_device_trees(all, static_cast<int64_t>(nodes.shape(1)), best_first));
+}
+
 }  // namespace
 
 void bind_trees(nb::module_& module) {
@@ -476,7 +484,15 @@ void bind_trees(nb::module_& module) {
            nb::arg("min_child_weight"), nb::arg("min_split_gain"), nb::arg("reg_lambda"),
            nb::arg("max_step"), nb::arg("learning_rate"), nb::arg("colsample_bytree") = 1.0,
            nb::arg("colsample_bynode") = 1.0, nb::arg("label_lambda") = 0.0,
-           nb::arg("missing") = "learned", optional_array("fills") = nb::none());
+           nb::arg("missing") = "learned", optional_array("fills") = nb::none())
+      .def_ro("max_leaves", &GrowthRules::max_leaves)
+      .def_ro("max_depth", &GrowthRules::max_depth)
+      .def_ro("min_child_weight", &GrowthRules::min_child_weight)
+      .def_ro("min_split_gain", &GrowthRules::min_split_gain)
+      .def_ro("reg_lambda", &GrowthRules::reg_lambda)
+      .def_ro("max_step", &GrowthRules::max_step)
+      .def_ro("learning_rate", &GrowthRules::learning_rate)
+      .def_ro("colsample_bytree", &GrowthRules::colsample_bytree);
   nb::class_<ColumnRules>(module, "ColumnRules",
                           "Which way scores go with a column, and which columns may meet.")
       .def(nb::new_(&read_column_rules), nb::kw_only(), nb::arg("n_columns"),
@@ -505,6 +521,9 @@ void bind_trees(nb::module_& module) {
       .def("propose", &propose_counts, nb::arg("n_threads"))
       .def("accept", &accept_counts, array("counts"), nb::arg("n_threads"))
       .def("finish", [](SharedGrowth& growth) { return build_forest(growth.take()); });
+  module.def("read_device_forest", &read_device_forest, array("nodes"), nb::arg("best_first"),
+             "The trees of a round, one for each output, from nodes (T, max_nodes, 64 bytes) that\n"
+             "were grown on another device.");
 }
 
 }  // namespace hedgerow::bindings

@@ -24,6 +24,12 @@ class SumGrid {
     const Lanes shift = broadcast(shift_);
     return (x + shift) - shift;
   }
+  // The grid of a bound that is so many times as large; factor: a power of two
+  SumGrid times(double factor) const {
+    SumGrid grid(*this);
+    grid.shift_ *= factor;
+    return grid;
+  }
 
  private:
   double shift_;

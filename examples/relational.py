@@ -2,13 +2,13 @@
 
 Every session has files of its own, so that no name of a file says anything: what counts is whether
 two names are the same. Attributes such as ``ls=report.tex`` cannot tell; queries with a variable,
-``ls(X) & previous: cd(X)``, can.
+``ls(X) & previous: cd(X)``, can. They are found before training, or by trees that refine shorter
+ones, ``ls(X)``, as they grow.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
 
 from hedgerow import LinearCRF, TreeCRF
 from hedgerow.relational import Atoms, RelationalFeatures
@@ -54,19 +54,23 @@ def main() -> None:
     flat = RelationalFeatures(window=2)  # constants only
     modes = [f"{command}(+t,+-file)" for command in COMMANDS]
     relational = RelationalFeatures(modes, window=2, min_count=5)
-    for crf in (LinearCRF(), TreeCRF(n_rounds=40, n_jobs=1)):
-        for name, features in (("constants", flat), ("variables", relational)):
-            model = make_pipeline(features, crf).fit(X, y)
-            score = model.score(X_test, y_test)
+    for name, queries in (("constants", flat), ("variables", relational)):
+        for crf in (LinearCRF(queries=queries), TreeCRF(n_rounds=40, n_jobs=1, queries=queries)):
+            score = crf.fit(X, y).score(X_test, y_test)
             print(f"{type(crf).__name__}, queries with {name}: {score:.1%} of the labels right")
+    short = RelationalFeatures(modes, depth=1, window=2)  # one literal, which tells nothing
+    for name, max_literals in (("alone", 1), ("that trees refine", 3)):
+        crf = TreeCRF(n_rounds=40, n_jobs=1, queries=short, max_literals=max_literals).fit(X, y)
+        score = crf.score(X_test, y_test)
+        print(f"TreeCRF, queries of one literal {name}: {score:.1%} of the labels right")
 
     print("\nThe most important queries:\n")
-    table = relational.importances(model[-1])
+    table = crf.queries_.importances(crf)
     for words, importance in list(zip(table["words"], table["importance"], strict=True))[:6]:
         print(f"{importance:8.1f}  {words}")
 
     print("\nWhy has the fourth command of a new session its label?\n")
-    print(model[-1].explain(relational.transform(X_test)[0], 3))
+    print(crf.explain(X_test[0], 3))
 
 
 if __name__ == "__main__":

@@ -11,29 +11,31 @@ import hedgerow
 ROOT = Path(hedgerow.__file__).parent
 # Modules and packages from the bottom up. Those of one row do not know each other.
 LAYERS = """
-    comm counting graph notebook shared_parameters
+    comm counting graph label_colours notebook shared_parameters
   / atomic_write data_warning datasets exact_sums fingerprint history lazy line_search parameters
     progress raw_data sequences state suggestions tables threads version
   / ancestors description encode identity lbfgs lock named_parameters pivot seen_groups
-  / files labels metrics relational trees
+  / labels metrics relational trees
+  / files
   / base_scores base_sequences linear preprocessing scorers trellis weighting
   / decoding explain inspection model_selection stats
   / objectives persist potentials
   / checkpoint model
   / model_json training
   / boosting descent shown
+  / cuda
   / predictor
   / estimator
   / base_choice
   / linear_crf tree_crf
-  / loading plots report
+  / dask loading plots report
   / hedgerow
   / cli
   / __main__
 """
 # Who may use the compiled module.
 USERS_OF_CORE = """
-    boosting descent encode estimator fingerprint labels lbfgs linear model objectives persist
+    boosting cuda descent encode estimator fingerprint labels lbfgs linear model objectives persist
     potentials report sequences training trees trellis
 """
 UNITS = {name: number for number, row in enumerate(LAYERS.split("/")) for name in row.split()}

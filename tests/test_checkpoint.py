@@ -165,7 +165,7 @@ def test_damaged_files_are_refused(checkpoint):
         checkpoint.path.write_bytes(data)
         with pytest.raises(
             ModelFileError,
-            match=r"(?s)cannot go on from .*kept': .*; delete the file to begin anew",
+            match=r"(?s)cannot resume from .*kept': .*; delete the file to begin anew",
         ):
             small(n_rounds=2).fit(X, Y, checkpoint=checkpoint)
 

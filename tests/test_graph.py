@@ -50,18 +50,24 @@ def can_label(rules, parents, known):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_dead_ends_are_those_of_an_enumeration(seed):
+@pytest.mark.parametrize(("n_labels", "length"), [(3, 5), (2, 7)])
+def test_dead_ends_are_those_of_an_enumeration(n_labels, length, seed):
     rng = np.random.default_rng(seed)
-    rules = Constraints(rng.random((3, 3)) < 0.5, rng.random(3) < 0.6, rng.random(3) < 0.6)
-    parents = random_parents(rng, 5)
-    known = np.where(rng.random(5) < 0.3, rng.integers(0, 3, 5), -1).astype(np.int32)
-    found = rules.find_dead_end(known, np.array([0, 5]), parents)
+    rules = Constraints(
+        rng.random((n_labels, n_labels)) < 1.5 / n_labels,
+        rng.random(n_labels) < 0.6,
+        rng.random(n_labels) < 0.6,
+    )
+    parents = random_parents(rng, length)
+    known = np.where(rng.random(length) < 0.3, rng.integers(0, n_labels, length), -1)
+    offsets = np.array([0, length])
+    found = rules.find_dead_end(known.astype(np.int32), offsets, parents)
     assert (found is None) == can_label(rules, parents.tolist(), known.tolist())
-    nodes = np.zeros((5, 3))
-    rules.restrict(nodes, np.array([0, 5]), parents)
-    forbidden = np.zeros((5, 3), bool)
+    nodes = np.zeros((length, n_labels))
+    rules.restrict(nodes, offsets, parents)
+    forbidden = np.zeros((length, n_labels), bool)
     forbidden[parents < 0] |= ~rules.start
-    forbidden[find_leaves(np.array([0, 5]), parents)] |= ~rules.end
+    forbidden[find_leaves(offsets, parents)] |= ~rules.end
     np.testing.assert_array_equal(np.isinf(nodes), forbidden)
 
 

@@ -242,5 +242,5 @@ def test_parents_stay_as_they_are():
     rows = np.column_stack([ROWS, np.repeat([0, 1, 2], [3, 1, 4]), table["head"]])
     numbered = SequenceTransformer(MaxAbsScaler(), group_column=-2, parents_column=-1)
     np.testing.assert_array_equal(numbered.fit_transform(rows)[:, -2:], rows[:, -2:])
-    with pytest.raises(ValueError, match=r"parents_column is 'head', .*and pass parents beside X"):
+    with pytest.raises(ValueError, match=r"parents_column is 'head', .*pass the argument parents"):
         scaler(parents_column="head").fit([[{"a": 1}]])

@@ -8,7 +8,7 @@ import pytest
 import hedgerow
 
 MODULES = """
-    datasets files inspection metrics model_selection objectives plots preprocessing relational
+    dask datasets files inspection metrics model_selection objectives plots preprocessing relational
     report scorers stats trellis
 """
 

@@ -229,7 +229,7 @@ def test_from_nothing(objective):
         (
             LinearCRF,
             {"objective": "max_margin", "reg_alpha": 1.0},
-            "reg_alpha is 1.0 and objective is 'max_margin', whose training knows no L1 penalty",
+            "reg_alpha is 1.0 and objective is 'max_margin', whose training has no L1 penalty",
         ),
         (
             LinearCRF,

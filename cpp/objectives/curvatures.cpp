@@ -1,31 +1,55 @@
 #include "objectives/curvatures.hpp"
 
-#include <algorithm>
+#include "simd.hpp"
 
 namespace hedgerow {
 namespace {
 
 constexpr double kSmallestCurvature = 1e-16;
 
+// The larger and the smaller of two, as std::max and std::min, which clones may not inline.
+template <class Number>
+HEDGEROW_INLINE Number larger(Number a, Number b) {
+  return a < b ? b : a;
+}
+template <class Number>
+HEDGEROW_INLINE Number smaller(Number a, Number b) {
+  return b < a ? b : a;
+}
+
+// Those of one position. gammas: of each label, or one for all
+template <bool by_label>
+HEDGEROW_INLINE void fill_row(const double* HEDGEROW_RESTRICT p,
+                              const float* HEDGEROW_RESTRICT gammas, int n_labels, double scale,
+                              float rate, float modest, float* HEDGEROW_RESTRICT out) {
+  for (int k = 0; k < n_labels; ++k) {
+    const float full = gammas[by_label ? k : 0];
+    const double gamma = smaller(larger(rate * full, modest), full);
+    const double curvature = gamma * p[k] * (1.0 - p[k]);
+    out[k] = static_cast<float>(scale * larger(curvature, kSmallestCurvature));
+  }
+}
+
+HEDGEROW_CLONES void fill_rows(const CurvatureTable& table, int64_t first, int64_t end,
+                               float* out) {
+  const int n_labels = table.n_labels;
+  for (int64_t t = first; t < end; ++t) {
+    const double* p = table.probabilities + t * n_labels;
+    const double scale = table.scales == nullptr ? 1.0 : table.scales[t];
+    float* row = out + t * n_labels;
+    if (table.gammas_by_label)
+      fill_row<true>(p, table.gammas + t * n_labels, n_labels, scale, table.rate, table.modest,
+                     row);
+    else
+      fill_row<false>(p, table.gammas + t, n_labels, scale, table.rate, table.modest, row);
+  }
+}
+
 }  // namespace
 
 void fill_curvatures(const CurvatureTable& table, float* out, int n_threads, Stop& stop) {
-  const int n_labels = table.n_labels;
-  parallel_for_pieces(
-      table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t first, int64_t end) {
-        for (int64_t t = first; t < end; ++t) {
-          const double* p = table.probabilities + t * n_labels;
-          const float* gammas = table.gammas + (table.gammas_by_label ? t * n_labels : t);
-          const double scale = table.scales == nullptr ? 1.0 : table.scales[t];
-          for (int k = 0; k < n_labels; ++k) {
-            const float full = gammas[table.gammas_by_label ? k : 0];
-            const auto gamma =
-                static_cast<double>(std::min(std::max(table.rate * full, table.modest), full));
-            out[t * n_labels + k] = static_cast<float>(
-                scale * std::max(gamma * p[k] * (1.0 - p[k]), kSmallestCurvature));
-          }
-        }
-      });
+  parallel_for_pieces(table.n_positions, kPositionsPerTask, n_threads, stop,
+                      [&](int64_t first, int64_t end) { fill_rows(table, first, end, out); });
 }
 
 }  // namespace hedgerow

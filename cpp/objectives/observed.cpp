@@ -3,6 +3,8 @@
 #include <numeric>
 #include <vector>
 
+#include "simd.hpp"
+
 namespace hedgerow {
 namespace {
 
@@ -16,13 +18,21 @@ void for_each_observed(const Observed& observed, int n_threads, Stop& stop, Visi
                       });
 }
 
-// Whether entry `place` of p is the first of its largest ones; false if the place is negative.
-bool is_first_largest(const double* p, int n, int32_t place) {
-  if (place < 0) return false;
-  bool is_largest = true;
-  const double largest = p[place];
-  for (int k = 0; k < n; ++k) is_largest &= (p[k] < largest) | ((p[k] == largest) & (k >= place));
-  return is_largest;
+// At how many of some positions the label that was observed is the first of those with the largest
+// probability.
+HEDGEROW_CLONES int64_t count_first_largest(const double* p, const int32_t* codes,
+                                            int64_t n_positions, int64_t n_outputs) {
+  int64_t n_right = 0;
+  for (int64_t t = 0; t < n_positions; ++t, p += n_outputs) {
+    const int64_t code = codes[t];
+    if (code < 0) continue;
+    const double largest = p[code];
+    int64_t is_wrong = 0;  // as wide as a double, so that several labels are compared at once
+    for (int64_t k = 0; k < n_outputs; ++k)
+      is_wrong |= (p[k] < largest || (p[k] == largest && k >= code)) ? 0 : 1;
+    n_right += 1 - is_wrong;
+  }
+  return n_right;
 }
 
 }  // namespace
@@ -37,14 +47,12 @@ void subtract_observed(const Observed& observed, double* expected, int n_threads
 int64_t count_right(const Observed& observed, const double* probabilities, int n_threads,
                     Stop& stop) {
   std::vector<int64_t> counts(observed.n_positions / kPositionsPerTask + 1);  // of each task
-  parallel_for_pieces(observed.n_positions, kPositionsPerTask, n_threads, stop,
-                      [&](int64_t first, int64_t end) {
-                        int64_t n_right = 0;
-                        for (int64_t t = first; t < end; ++t)
-                          n_right += is_first_largest(probabilities + t * observed.n_outputs,
-                                                      observed.n_outputs, observed.codes[t]);
-                        counts[first / kPositionsPerTask] = n_right;
-                      });
+  parallel_for_pieces(
+      observed.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t first, int64_t end) {
+        counts[first / kPositionsPerTask] =
+            count_first_largest(probabilities + first * observed.n_outputs, observed.codes + first,
+                                end - first, observed.n_outputs);
+      });
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
@@ -18,15 +19,16 @@ namespace {
 
 // Random forests over the automaton of some patterns, or of first order.
 struct Forests {
-  int n_labels = 3;
+  int n_labels;
   std::vector<int64_t> offsets{0};
   std::vector<int32_t> parents;
   std::vector<double> nodes, arcs, edges;
   const Automaton* automaton = nullptr;
   bool by_arc = false;
 
-  Forests(int64_t n_sequences, int64_t longest, double scale, const Automaton* own, bool has_edges)
-      : automaton(own), by_arc(own != nullptr) {
+  Forests(int n_labels, int64_t n_sequences, int64_t longest, double scale, const Automaton* own,
+          bool has_edges)
+      : n_labels(n_labels), automaton(own), by_arc(own != nullptr) {
     for (int64_t s = 0; s < n_sequences; ++s) {
       const int64_t length = s % (longest + 1);
       for (int64_t t = 0; t < length; ++t)
@@ -168,19 +170,22 @@ void check_forests(const Forests& forests) {
 }
 
 TEST(tree_graphs_equal_enumeration) {
-  const Grammar grammar = random_grammar(3, 4, 8, {1, 0, false}, false);
-  const Automaton automaton(grammar.tables());
-  for (const double scale : {1.0, 300.0, 1e5})
-    for (const bool edges : {false, true}) {
-      context = "scale " + std::to_string(scale) + (edges ? ", edges" : "");
-      check_forests(Forests(18, 5, scale, nullptr, edges));
-      check_forests(Forests(18, 5, scale, &automaton, edges));
-    }
+  for (const auto& [n_labels, longest] : {std::pair(3, 5), std::pair(2, 7)}) {
+    const Grammar grammar = random_grammar(n_labels, 4, 8, {1, 0, false}, false);
+    const Automaton automaton(grammar.tables());
+    for (const double scale : {1.0, 300.0, 1e5})
+      for (const bool edges : {false, true}) {
+        context = std::to_string(n_labels) + " labels, scale " + std::to_string(scale) +
+                  (edges ? ", edges" : "");
+        check_forests(Forests(n_labels, 18, longest, scale, nullptr, edges));
+        check_forests(Forests(n_labels, 18, longest, scale, &automaton, edges));
+      }
+  }
 }
 
 TEST(long_paths_and_large_stars) {
   for (const bool star : {false, true}) {
-    Forests forests(0, 0, 0.1, nullptr, false);
+    Forests forests(3, 0, 0, 0.1, nullptr, false);
     const int64_t n = 5000;
     for (int64_t t = 0; t < n; ++t)
       forests.parents.push_back(static_cast<int32_t>(t == 0 ? -1 : star ? 0 : t - 1));

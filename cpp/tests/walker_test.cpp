@@ -179,11 +179,14 @@ void check_walks(const Bins& bins, int n_trees, int max_splits, int reach) {
         expected[t * kOutputs + trees.outputs[i]] +=
             weights[i] * static_cast<double>(walk(trees, i, bins, s, t));
   Stop stop(nullptr);
+  const Sequences sequences{n_sequences, bins.offsets.data()};
+  const TreeData data(bins.table(), {sequences, {0, 0}}, 2, stop);
   for (const int n_threads : {1, 3}) {
-    std::vector<double> out(scores.size());
-    forest.add_scores(bins.table(), {n_sequences, bins.offsets.data()}, scores.data(), out.data(),
-                      n_threads, stop);
-    CHECK(out == expected);
+    for (const BinTable& table : {bins.table(), data.bins()}) {
+      std::vector<double> out(scores.size());
+      forest.add_scores(table, sequences, scores.data(), out.data(), n_threads, stop);
+      CHECK(out == expected);
+    }
     check_values<float>(forest, bins, scores, expected, n_threads);
     check_values<double>(forest, bins, scores, expected, n_threads);
   }

@@ -1,33 +1,46 @@
 #include "trees/cut_search.hpp"
 
 namespace hedgerow {
+namespace {
 
-HEDGEROW_CLONES double find_largest_gain(const Lefts& lefts, Sum total, Sum more,
-                                         const SplitRules& rules, double node_score) {
+// The gains of the cuts from i on, for as many as there are lanes; 0 where one is not allowed.
+HEDGEROW_INLINE Lanes gains_at(const Lefts& lefts, int i, Sum total, Sum more,
+                               const SplitRules& rules, double node_score) {
   const Lanes all_gradients = broadcast(static_cast<double>(total.gradient()));
   const Lanes all_curvatures = broadcast(static_cast<double>(total.curvature()));
   const Lanes gradient_unit = broadcast(rules.gradient_unit);
   const Lanes curvature_unit = broadcast(rules.curvature_unit);
   const Lanes lambda = broadcast(rules.reg_lambda);
-  const auto more_gradient = static_cast<double>(more.gradient());
-  const auto more_curvature = static_cast<double>(more.curvature());
+  const Lanes gradients =
+      load(lefts.gradients.data() + i) + broadcast(static_cast<double>(more.gradient()));
+  const Lanes curvatures =
+      load(lefts.curvatures.data() + i) + broadcast(static_cast<double>(more.curvature()));
+  const Lanes rest = all_curvatures - curvatures;
+  const Lanes left_gradient = gradients * gradient_unit;
+  const Lanes right_gradient = (all_gradients - gradients) * gradient_unit;
+  const Lanes left_weight = curvatures * curvature_unit;
+  const Lanes right_weight = rest * curvature_unit;
+  Lanes gain = left_gradient * left_gradient / (left_weight + lambda) +
+               right_gradient * right_gradient / (right_weight + lambda) - broadcast(node_score);
+  gain = where_positive(curvatures, where_positive(rest, gain));
+  return where_at_least(left_weight, rules.min_child_weight,
+                        where_at_least(right_weight, rules.min_child_weight, gain));
+}
+
+}  // namespace
+
+HEDGEROW_CLONES double find_largest_gain(const Lefts& lefts, Sum total, Sum more,
+                                         const SplitRules& rules, double node_score) {
   Lanes largest = broadcast(0.0);
-  for (int i = 0; i < lefts.n; i += kLanes) {
-    const Lanes gradients = load(lefts.gradients.data() + i) + broadcast(more_gradient);
-    const Lanes curvatures = load(lefts.curvatures.data() + i) + broadcast(more_curvature);
-    const Lanes rest = all_curvatures - curvatures;
-    const Lanes left_gradient = gradients * gradient_unit;
-    const Lanes right_gradient = (all_gradients - gradients) * gradient_unit;
-    const Lanes left_weight = curvatures * curvature_unit;
-    const Lanes right_weight = rest * curvature_unit;
-    Lanes gain = left_gradient * left_gradient / (left_weight + lambda) +
-                 right_gradient * right_gradient / (right_weight + lambda) - broadcast(node_score);
-    gain = where_positive(curvatures, where_positive(rest, gain));
-    gain = where_at_least(left_weight, rules.min_child_weight,
-                          where_at_least(right_weight, rules.min_child_weight, gain));
-    largest = maximum(largest, gain);
-  }
+  for (int i = 0; i < lefts.n; i += kLanes)
+    largest = maximum(largest, gains_at(lefts, i, total, more, rules, node_score));
   return max_lane(largest);
+}
+
+HEDGEROW_CLONES void fill_gains(const Lefts& lefts, Sum total, const SplitRules& rules,
+                                double node_score, double* gains) {
+  for (int i = 0; i < lefts.n; i += kLanes)
+    store(gains + i, gains_at(lefts, i, total, Sum{}, rules, node_score));
 }
 
 }  // namespace hedgerow

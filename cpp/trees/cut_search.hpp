@@ -26,15 +26,25 @@ struct FeatureSums {
 
 // Sums on the left of cuts, for as many lanes as there are cuts.
 struct Lefts {
-  alignas(32) std::array<double, 256> gradients;
-  alignas(32) std::array<double, 256> curvatures;
+  static constexpr int kMost = 256;
+  alignas(32) std::array<double, kMost> gradients;
+  alignas(32) std::array<double, kMost> curvatures;
   int n = 0;
+
+  void add(Sum left) {
+    gradients[n] = static_cast<double>(left.gradient());
+    curvatures[n++] = static_cast<double>(left.curvature());
+  }
 };
 
 // The largest gain of any of these cuts with some `more` on the left, 0 if none is allowed: to the
 // last bit what CutSearch computes for one cut after the other.
 double find_largest_gain(const Lefts& lefts, Sum total, Sum more, const SplitRules& rules,
                          double node_score);
+
+// The gain of each of them, likewise. gains: (padded(lefts.n),)
+void fill_gains(const Lefts& lefts, Sum total, const SplitRules& rules, double node_score,
+                double* gains);
 
 // Looks at one feature after the other and keeps the best split; `monotone` is read only where
 // is_monotone.
@@ -71,6 +81,14 @@ class CutSearch {
   }
 
   Split take() const { return best_.exists() ? best_ : Split{}; }
+
+  // The gain that a split needs at least.
+  double least_gain() const { return best_.gain; }
+  // The gains of cuts of all examples. gains: (Lefts::kMost,)
+  void fill_gains(Lefts& lefts, double* gains) const {
+    pad(lefts);
+    hedgerow::fill_gains(lefts, total_, rules_, node_score_, gains);
+  }
 
  private:
   static constexpr double kSmallestGain = 1e-6;  // less is rounding
@@ -229,11 +247,7 @@ class CutSearch {
       lefts.curvatures[lefts.n] = static_cast<double>(left.curvature());
       lefts.n += !feature.bins[bin].is_empty();
     }
-    // A cut with all examples on its left is not allowed.
-    for (int i = lefts.n; i < padded(lefts.n); ++i) {
-      lefts.gradients[i] = static_cast<double>(total_.gradient());
-      lefts.curvatures[i] = static_cast<double>(total_.curvature());
-    }
+    pad(lefts);
     const Sum missing = feature.missing, outside = feature.outside;
     const auto reaches_best = [&](Sum more) {
       return find_largest_gain(lefts, total_, more, rules_, node_score_) >= best_.gain;
@@ -241,6 +255,14 @@ class CutSearch {
     return reaches_best(Sum{}) || (!missing.is_empty() && reaches_best(missing)) ||
            (!outside.is_empty() && reaches_best(outside)) ||
            (!missing.is_empty() && !outside.is_empty() && reaches_best(missing + outside));
+  }
+
+  // A cut with all examples on its left is not allowed.
+  void pad(Lefts& lefts) const {
+    for (int i = lefts.n; i < padded(lefts.n); ++i) {
+      lefts.gradients[i] = static_cast<double>(total_.gradient());
+      lefts.curvatures[i] = static_cast<double>(total_.curvature());
+    }
   }
 
   bool cut_values(const FeatureSums& feature) {

@@ -89,6 +89,7 @@ TreeData::TreeData(const BinTable& bins, const Windows& windows, const BinCounts
                    int n_threads, Stop& stop)
     : bins_(bins), windows_(windows), room_(windows, bins.n_positions) {
   transpose(n_threads, stop);
+  bins_.columns = by_column_.data();
   choose_sparse_columns(counts != nullptr ? *counts : count_bins(bins, n_threads, stop));
   number_slots();
   lay_out_full();

@@ -1,6 +1,7 @@
 #include "trees/examples.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -54,19 +55,28 @@ void flag_examples(const DerivativeTable& table, const Sampling& sampling, int64
   }
 }
 
-// Calls take(i) where flags[i] is 1.
+// Calls take(t, k) where flags[t, k] is 1, position by position. flags: (n_positions, n_outputs)
 template <class Take>
-void for_each_flag(const uint8_t* flags, int64_t n, const Take& take) {
+void for_each_flag(const uint8_t* flags, int64_t n_positions, int64_t n_outputs, const Take& take) {
+  const int64_t n = n_positions * n_outputs;
+  int64_t t = 0, first = 0;  // of a position
+  const auto take_flag = [&](int64_t i) {
+    for (; i >= first + n_outputs; first += n_outputs) ++t;
+    take(t, i - first);
+  };
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
     uint64_t eight;
     std::memcpy(&eight, flags + i, sizeof(eight));
-    if (eight == 0) continue;
-    for (int64_t j = i; j < i + 8; ++j)
-      if (flags[j]) take(j);
+    if constexpr (std::endian::native == std::endian::little) {
+      for (; eight != 0; eight &= eight - 1) take_flag(i + std::countr_zero(eight) / 8);
+    } else {
+      for (int64_t j = i; eight != 0 && j < i + 8; ++j)
+        if (flags[j]) take_flag(j);
+    }
   }
   for (; i < n; ++i)
-    if (flags[i]) take(i);
+    if (flags[i]) take_flag(i);
 }
 
 // Keeps examples that weigh(i) finds to count for something, by how much they do; returns how many
@@ -190,14 +200,13 @@ Examples::Examples(const DerivativeTable& table, const Sampling& sampling,
   parallel_for_pieces(
       table.n_positions, kPositionsPerTask, n_threads, stop, [&](int64_t begin, int64_t end) {
         int64_t* next = firsts.data() + begin / kPositionsPerTask * n_outputs;
-        for (int64_t t = begin; t < end; ++t) {
-          const double* gradients = table.gradients + t * n_outputs;
-          for_each_flag(flags.data() + t * n_outputs, n_outputs, [&](int64_t k) {
-            const int64_t at = table.curvatures_by_output ? t * n_outputs + k : t;
-            by_output_[k][next[k]++] = {static_cast<int32_t>(t), static_cast<float>(gradients[k]),
-                                        table.curvatures[at]};
-          });
-        }
+        const auto take = [&](int64_t in_piece, int64_t k) {
+          const int64_t t = begin + in_piece, at = t * n_outputs + k;
+          by_output_[k][next[k]++] = {static_cast<int32_t>(t),
+                                      static_cast<float>(table.gradients[at]),
+                                      table.curvatures[table.curvatures_by_output ? at : t]};
+        };
+        for_each_flag(flags.data() + begin * n_outputs, end - begin, n_outputs, take);
       });
   if (!sampling.draws_examples()) return;
   parallel_for(n_outputs, n_threads, stop, [&](int64_t k) {

@@ -119,14 +119,28 @@ PositionLanes::Block::Block(const PositionLanes& lanes)
     : lanes_(lanes),
       width_(kWalkBlock + lanes.before_ + lanes.after_),
       columns_(lanes.columns_.size() * width_),
+      sources_(lanes.columns_.size()),
       tile_(kTileColumns * width_),
       features_(lanes.features_.size() * kWalkBlock),
       leaves_((kMaxLaneLeaves + lanes.max_splits_) * kWalkBlock) {
   for (int64_t leaf = 0; leaf < kMaxLaneLeaves; ++leaf)
     std::fill_n(leaves_.data() + leaf * kWalkBlock, kWalkBlock, static_cast<uint8_t>(leaf));
+  for (size_t place = 0; place < sources_.size(); ++place)
+    sources_[place] = columns_.data() + static_cast<int64_t>(place) * width_ + lanes.before_;
 }
 
 void PositionLanes::Block::read_bins(const BinTable& bins, int64_t begin, int64_t end) {
+  const bool lies_inside =
+      begin >= lanes_.before_ && begin + kWalkBlock + lanes_.after_ <= bins.n_positions;
+  const bool reads_there = bins.columns != nullptr && lies_inside;
+  for (size_t place = 0; place < sources_.size(); ++place)
+    sources_[place] = reads_there
+                          ? bins.columns + lanes_.columns_[place] * bins.n_positions + begin
+                          : columns_.data() + static_cast<int64_t>(place) * width_ + lanes_.before_;
+  if (!reads_there) copy_bins(bins, begin, end);
+}
+
+void PositionLanes::Block::copy_bins(const BinTable& bins, int64_t begin, int64_t end) {
   const int64_t first = lanes_.first_around(begin);
   const int64_t last = lanes_.end_around(end, bins.n_positions);
   const int64_t n = last - first, n_dense = bins.n_dense;
@@ -157,8 +171,8 @@ void PositionLanes::Block::fill_features(const Room& room, int64_t begin, int64_
     if (feature.column < 0) {
       std::fill_n(out, kWalkBlock, uint8_t{0});
     } else {
-      const uint8_t* column =
-          columns_.data() + feature.column * width_ + feature.offset + lanes_.before_;
+      const uint8_t* column = sources_[feature.column] + feature.offset;
+      HEDGEROW_PREFETCH(column + 2 * kWalkBlock - 1);  // for the next block
       for (int64_t i = 0; i < kWalkBlock; ++i)
         out[i] = static_cast<uint8_t>(column[i] - feature.shift);
     }
@@ -190,17 +204,9 @@ void PositionLanes::find_leaves(const Split* splits, int64_t n_splits, const uin
   }
 }
 
-void PositionLanes::add_values(const uint8_t* leaves, const double* table, double* scores) {
-  for (int64_t i = 0; i < kWalkBlock; ++i) scores[i] += table[leaves[i]];
-}
-
 void PositionLanes::Block::add_scores(const Room& room, const ScoreTable& table, int64_t begin,
                                       int64_t end) {
   const int64_t n = end - begin, n_outputs = table.n_outputs;
-  double* out = table.out + begin * n_outputs;
-  scores_.resize(n_outputs * kWalkBlock);
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t k = 0; k < n_outputs; ++k) scores_[k * kWalkBlock + i] = out[i * n_outputs + k];
   fill_features(room, begin, end);
   double products[kMaxLaneLeaves];
   const double* next_weight = table.tree_weights;
@@ -211,11 +217,10 @@ void PositionLanes::Block::add_scores(const Room& room, const ScoreTable& table,
     const double weight = *next_weight++;
     for (int32_t leaf = 0; leaf < tree.n_leaves; ++leaf)
       products[leaf] = weight * static_cast<double>(values[leaf]);
-    add_values(leaves_.data() + tree.root * kWalkBlock, products,
-               scores_.data() + tree.output * kWalkBlock);
+    const uint8_t* leaves = leaves_.data() + tree.root * kWalkBlock;
+    double* scores = table.out + begin * n_outputs + tree.output;
+    for (int64_t i = 0; i < n; ++i) scores[i * n_outputs] += products[leaves[i]];
   }
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t k = 0; k < n_outputs; ++k) out[i * n_outputs + k] = scores_[k * kWalkBlock + i];
 }
 
 }  // namespace hedgerow

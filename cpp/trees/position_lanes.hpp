@@ -42,6 +42,7 @@ class PositionLanes {
    public:
     explicit Block(const PositionLanes& lanes);
 
+    // They are read where they lie, if there are columns of them.
     void read_bins(const BinTable& bins, int64_t begin, int64_t end);
     // Where the bins of the column at a place go, from position first_around(begin) on.
     uint8_t* bins_around(size_t place, int64_t begin) {
@@ -52,15 +53,16 @@ class PositionLanes {
     void add_scores(const Room& room, const ScoreTable& table, int64_t begin, int64_t end);
 
    private:
+    void copy_bins(const BinTable& bins, int64_t begin, int64_t end);
     void fill_features(const Room& room, int64_t begin, int64_t end);
 
     const PositionLanes& lanes_;
-    int64_t width_;                  // kWalkBlock + window
-    std::vector<uint8_t> columns_;   // (n_columns in use, width_) bins
-    std::vector<uint8_t> tile_;      // (kTileColumns, width_) of the table
-    std::vector<uint8_t> features_;  // (n_features, kWalkBlock)
+    int64_t width_;                        // kWalkBlock + window
+    std::vector<uint8_t> columns_;         // (n_columns in use, width_) bins
+    std::vector<const uint8_t*> sources_;  // (n_columns in use,) bins from the first position on
+    std::vector<uint8_t> tile_;            // (kTileColumns, width_) of the table
+    std::vector<uint8_t> features_;        // (n_features, kWalkBlock)
     std::vector<uint8_t> leaves_;  // (256 + n_splits, kWalkBlock) rows of each leaf, and of splits
-    std::vector<double> scores_;   // (n_outputs, kWalkBlock)
   };
 
  private:
@@ -89,8 +91,6 @@ class PositionLanes {
   // Fills the rows of the splits of a tree.
   static void find_leaves(const Split* splits, int64_t n_splits, const uint8_t* features,
                           uint8_t* rows);
-  // Adds table[leaf] to the score of each position of a block.
-  static void add_values(const uint8_t* leaves, const double* table, double* scores);
 
   int before_, after_;
   int32_t max_splits_ = 0;

@@ -16,7 +16,7 @@ class Sides {
  public:
   // Missing values have no side if `leaves_out`, else that of the split.
   Sides(const TreeData& data, const Split& split, bool leaves_out) : data_(data), split_(split) {
-    for (int bin = 0; bin < 256; ++bin)
+    for (int bin = 0; bin <= data.bins().n_bins[split.column]; ++bin)
       of_bins_[bin] = contains(split.left_bins, static_cast<uint8_t>(bin)) ? kLeftSide : kRightSide;
     if (leaves_out) of_bins_[0] = kNoSide;
   }
@@ -45,7 +45,7 @@ class Sides {
  private:
   const TreeData& data_;
   const Split& split_;
-  std::array<uint8_t, 256> of_bins_;
+  std::array<uint8_t, 256> of_bins_;  // as many as the column has
 };
 
 }  // namespace hedgerow

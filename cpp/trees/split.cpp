@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "trees/cut_search.hpp"
 
@@ -19,6 +20,14 @@ const SlotSum* first_entry(const TreeData& data, const Histogram& histogram, int
       found != histogram.sparse.end() && found->place < o * data.n_slots() + data.end_slot(column);
   return is_own ? &*found : nullptr;
 }
+
+// Slots of one column at an offset that have examples.
+struct ColumnSlots {
+  int32_t column;
+  int o;                // number of the offset
+  int32_t first_place;  // of the offset
+  std::span<const SlotSum> slots;
+};
 
 // All features of a node's histogram.
 template <bool is_monotone>
@@ -128,26 +137,70 @@ class NodeSearch {
     return (has_missing ? entry->sum : Sum{}) != total_ - histogram_.outside[o];
   }
 
+  // Columns of two bins wait until there are many of them.
   void look_at_sparse(CutSearch<is_monotone>& search) const {
-    const BinTable& table = data_.bins();
     const std::vector<SlotSum>& slots = histogram_.sparse;
-    std::array<Sum, 256> bins;
-    int32_t o = 0, first_place = 0;  // of an offset
-    for (size_t i = 0; i < slots.size();) {
+    Lefts parts;
+    std::vector<std::pair<ColumnSlots, int>> waiting;  // and the end of its parts
+    waiting.reserve(std::min<size_t>(slots.size(), Lefts::kMost));
+    int o = 0;
+    int32_t first_place = 0;  // of an offset
+    for (size_t i = 0, next = 0; i < slots.size(); i = next) {
       for (; slots[i].place - first_place >= data_.n_slots(); ++o) first_place += data_.n_slots();
       const int32_t column = data_.slot_column(slots[i].place - first_place);
       const int32_t end = first_place + data_.end_slot(column);
-      const uint8_t usual = data_.default_bin(column);
-      std::fill_n(bins.begin(), table.n_bins[column] + 1, Sum{});
-      bins[usual] = total_ - histogram_.outside[o];
-      for (; i < slots.size() && slots[i].place < end; ++i) {
-        bins[data_.slot_bin(column, slots[i].place - first_place)] = slots[i].sum;
-        bins[usual] -= slots[i].sum;
+      for (next = i + 1; next < slots.size() && slots[next].place < end;) ++next;
+      const ColumnSlots own{column, o, first_place, {&slots[i], next - i}};
+      if (is_monotone || !has_three_parts(own)) {
+        look_at_slots(own, search);
+        continue;
       }
-      const int offset = data_.windows().offset(o);
-      if (allows(column, offset))
-        search.look_at(describe(column, offset, bins.data(), bins[0], histogram_.outside[o]));
+      Sum rest = total_;
+      for (const SlotSum& slot : own.slots) {
+        parts.add(slot.sum);
+        rest -= slot.sum;
+      }
+      if (own.slots.size() > 1) parts.add(rest);
+      waiting.emplace_back(own, parts.n);
+      if (parts.n + 3 <= Lefts::kMost) continue;
+      look_at_waiting(parts, waiting, search);
+      parts.n = 0;
+      waiting.clear();
     }
+    look_at_waiting(parts, waiting, search);
+  }
+
+  // Whether examples are at most in two bins or missing, so that every cut parts one of the three
+  // from the others.
+  bool has_three_parts(const ColumnSlots& own) const {
+    return data_.bins().n_bins[own.column] == 2 && histogram_.outside[own.o].is_empty() &&
+           !(rules_.missing->leaves_out() && data_.may_miss(own.column));
+  }
+
+  void look_at_waiting(Lefts& parts, const std::vector<std::pair<ColumnSlots, int>>& waiting,
+                       CutSearch<is_monotone>& search) const {
+    std::array<double, Lefts::kMost> gains;
+    search.fill_gains(parts, gains.data());
+    int first = 0;
+    for (const auto& [own, end] : waiting) {
+      const double largest = *std::max_element(gains.begin() + first, gains.begin() + end);
+      if (largest >= search.least_gain()) look_at_slots(own, search);
+      first = end;
+    }
+  }
+
+  void look_at_slots(const ColumnSlots& own, CutSearch<is_monotone>& search) const {
+    const int offset = data_.windows().offset(own.o);
+    if (!allows(own.column, offset)) return;
+    const uint8_t usual = data_.default_bin(own.column);
+    std::array<Sum, 256> bins;
+    std::fill_n(bins.begin(), data_.bins().n_bins[own.column] + 1, Sum{});
+    bins[usual] = total_ - histogram_.outside[own.o];
+    for (const SlotSum& slot : own.slots) {
+      bins[data_.slot_bin(own.column, slot.place - own.first_place)] = slot.sum;
+      bins[usual] -= slot.sum;
+    }
+    search.look_at(describe(own.column, offset, bins.data(), bins[0], histogram_.outside[own.o]));
   }
 
   void look_at_labels(CutSearch<is_monotone>& search) const {

@@ -52,6 +52,50 @@ HEDGEROW_INLINE void fold(const float* x, const float* matrix, int n_rows, int s
   }
 }
 
+// What is folded: x[r] * matrix[r, c] over all rows r.
+struct FoldTerms {
+  const float* x;
+  const float* matrix;
+};
+
+// fold<Total> of some terms and fold<Smallest> of others at once: neither waits for the other.
+template <int kVectors, int kParts>
+HEDGEROW_INLINE void fold_both_columns(const FoldTerms& added, const FoldTerms& compared,
+                                       int n_rows, int stride, float* sums, float* smallest) {
+  Floats totals[kParts][kVectors], minima[kVectors];
+  for (int v = 0; v < kVectors; ++v) minima[v] = Smallest::start();
+  for (int p = 0; p < kParts; ++p)
+    for (int v = 0; v < kVectors; ++v) totals[p][v] = Total::start();
+  const auto fold_rows = [&](int64_t r, int p) {
+    fold_row<Total, kVectors>(added.x[r], added.matrix + r * stride, totals[p]);
+    fold_row<Smallest, kVectors>(compared.x[r], compared.matrix + r * stride, minima);
+  };
+  int r = 0;
+  for (; r + kParts <= n_rows; r += kParts)
+    for (int p = 0; p < kParts; ++p) fold_rows(r + p, p);
+  for (; r < n_rows; ++r) fold_rows(r, 0);
+  for (int v = 0; v < kVectors; ++v) {
+    Floats total = totals[0][v];
+    for (int p = 1; p < kParts; ++p) total = Total::add(totals[p][v], total);
+    store(sums + v * kFloats, total);
+    store(smallest + v * kFloats, minima[v]);
+  }
+}
+
+// The same for all columns of padded matrices.
+HEDGEROW_INLINE void fold_both(const FoldTerms& added, const FoldTerms& compared, int n_rows,
+                               int stride, float* sums, float* smallest) {
+  for (int c = 0; c < stride; c += 4 * kFloats) {
+    const FoldTerms a{added.x, added.matrix + c}, b{compared.x, compared.matrix + c};
+    switch (std::min(4, (stride - c) / kFloats)) {
+      case 1: fold_both_columns<1, 4>(a, b, n_rows, stride, sums + c, smallest + c); break;
+      case 2: fold_both_columns<2, 4>(a, b, n_rows, stride, sums + c, smallest + c); break;
+      case 3: fold_both_columns<3, 2>(a, b, n_rows, stride, sums + c, smallest + c); break;
+      default: fold_both_columns<4, 2>(a, b, n_rows, stride, sums + c, smallest + c); break;
+    }
+  }
+}
+
 // sum_c a[c] * b[c], over padded rows.
 HEDGEROW_INLINE float dot(const float* a, const float* b, int stride) {
   Floats sums = broadcast(0.0f);
@@ -230,6 +274,7 @@ bool ScaledMixing::fill_factors(const double* nodes, int64_t length) {
 
 // sum_t[i] = sum_j to_next[i, j] after_{t+1}[j], after_t[i] = exp(nodes[t, i]) sum_t[i]:
 //   P(y_{t+1} = j | y_t = i) = to_next[i, j] after_{t+1}[j] / sum_t[i].
+// The sums of t - 1 come with the rate at t.
 HEDGEROW_CLONES
 bool ScaledMixing::backward(int64_t length, float* to_next, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
@@ -242,19 +287,23 @@ bool ScaledMixing::backward(int64_t length, float* to_next, Stop& stop) {
     const float* factors = befores_.data() + t * stride;
     float* after = afters_.data() + t * stride;
     const float* next = after + stride;
-    const bool last = t + 1 == length;
-    if (!last) fold<Total>(next, arcs_.to_previous.data(), n_labels, stride, sums);
+    const bool is_last = t + 1 == length;
     if (!fill_message(factors, sums, stride, after, per_sum)) return false;
-    to_next[t] = 0.0f;
-    if (last) continue;
-    fold<Smallest>(per_sum, arcs_.to_next.data(), n_labels, stride, smallest);
-    to_next[t] = mixing_rate(smallest, next, stride);
+    if (is_last)
+      fold<Total>(after, arcs_.to_previous.data(), n_labels, stride, sums);
+    else if (t == 0)
+      fold<Smallest>(per_sum, arcs_.to_next.data(), n_labels, stride, smallest);
+    else
+      fold_both({after, arcs_.to_previous.data()}, {per_sum, arcs_.to_next.data()}, n_labels,
+                stride, sums, smallest);
+    to_next[t] = is_last ? 0.0f : mixing_rate(smallest, next, stride);
   }
   return true;
 }
 
 // sum_t[j] = sum_i before_{t-1}[i] to_next[i, j], before_t[j] = exp(nodes[t, j]) sum_t[j]:
 //   P(y_{t-1} = i | y_t = j) = before_{t-1}[i] to_next[i, j] / sum_t[j].
+// The sums of t + 1 come with the rate at t.
 HEDGEROW_CLONES
 bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
   const int n_labels = scores_.n_labels, stride = arcs_.stride;
@@ -266,17 +315,21 @@ bool ScaledMixing::forward(int64_t length, float* to_previous, Stop& stop) {
     std::fill(sums, sums + stride, 1.0f);
     shares_[0] = find_share(sums, afters_.data(), stride, smallest);
   }
+  if (length > 1) fold<Total>(befores_.data(), arcs_.to_next.data(), n_labels, stride, sums);
   for (int64_t t = 1; t < length; ++t) {
     if (t % kCheckEvery == 0) stop.check();
     float* before = befores_.data() + t * stride;
     const float* previous = before - stride;
-    fold<Total>(previous, arcs_.to_next.data(), n_labels, stride, sums);
     if (pairs_) {
       shares_[t] = find_share(sums, afters_.data() + t * stride, stride, smallest);
       if (!(shares_[t].sum >= kReliable)) return false;
     }
     if (!fill_message(before, sums, stride, before, per_sum)) return false;
-    fold<Smallest>(per_sum, arcs_.to_previous.data(), n_labels, stride, smallest);
+    if (t + 1 == length)
+      fold<Smallest>(per_sum, arcs_.to_previous.data(), n_labels, stride, smallest);
+    else
+      fold_both({before, arcs_.to_next.data()}, {per_sum, arcs_.to_previous.data()}, n_labels,
+                stride, sums, smallest);
     to_previous[t] = mixing_rate(smallest, previous, stride);
   }
   return true;

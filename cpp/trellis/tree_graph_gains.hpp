@@ -45,7 +45,7 @@ class GraphGains : public GraphPass<Algebra> {
         reach_(kGraphBlock * this->stride_),
         reach_gains_(reach_.size()),
         carried_(reach_.size()),
-        rows_(2 * this->stride_),
+        rows_(this->stride_),
         gathered_(states.label_stride()),
         slopes_(states.label_stride()) {
     for (int64_t q = 0; q < states.n_states() && direction.arcs; ++q)
@@ -76,12 +76,15 @@ class GraphGains : public GraphPass<Algebra> {
   double* belief_gain(int64_t i) { return belief_gains_.data() + i * stride_; }
   double* message_gain(int64_t i) { return message_gains_.data() + i * stride_; }
   double* outside_gain(int64_t i) { return outside_gains_.data() + i * stride_; }
+  double* node_move(int64_t i) { return node_moves_.data() + i * stride_; }
+  double* marginal(int64_t i) { return marginals_.data() + i * stride_; }
 
   void resize_gains() {
     const size_t n = order_.size() * static_cast<size_t>(stride_);
     if (this->outside_.size() < n) this->outside_.resize(n);
-    for (PaddedVector* gains : {&belief_gains_, &message_gains_, &outside_gains_})
-      if (gains->size() < n) gains->resize(n);
+    for (PaddedVector* rows :
+         {&belief_gains_, &message_gains_, &outside_gains_, &node_moves_, &marginals_})
+      if (rows->size() < n) rows->resize(n);
   }
 
   void weigh_moves() {
@@ -96,22 +99,25 @@ class GraphGains : public GraphPass<Algebra> {
     this->prefetch_ahead(direction_.marginals, i);
     this->prefetch_ahead(direction_.nodes, i);
   }
-  // The direction of a node's states, less its mean under the marginals.
+  // The direction of a node's states, less its mean under the marginals, which are copied where
+  // labels are states.
   HEDGEROW_INLINE void fill_direction(int64_t i, double* row) {
     const int64_t position = order_.positions[i], at = position * scores_.n_labels;
     const bool inner = position < this->n_inner_;
     const double *probs = direction_.marginals + at, *moves = direction_.nodes + at;
     const Row labels(scores_.n_labels);
     double* by_label = states_.first_order() ? row : gathered_.data();
+    double* kept = states_.first_order() ? marginal(i) : slopes_.data();
     Lanes sums = broadcast(0.0);
     for (int k = 0; k < states_.label_stride(); k += kLanes) {
       const Lanes prob = labels.load_at(probs, k, inner), move = labels.load_at(moves, k, inner);
       sums += where_positive(prob, prob * move);
+      store(kept + k, prob);
+      store(by_label + k, move);
     }
     const Lanes mean = broadcast(sum_lanes(sums));
     for (int k = 0; k < states_.label_stride(); k += kLanes)
-      store(by_label + k, where_positive(labels.load_at(probs, k, inner),
-                                         labels.load_at(moves, k, inner) - mean));
+      store(by_label + k, where_positive(load(kept + k), load(by_label + k) - mean));
     if (states_.first_order()) return;
     std::fill(row, row + stride_, 0.0);
     for (int32_t k = 0; k < scores_.n_labels; ++k)
@@ -120,17 +126,14 @@ class GraphGains : public GraphPass<Algebra> {
 
   // Subtracts from gains, one for each state of a node, their mean under its marginals; the states
   // of a label count the same.
-  HEDGEROW_INLINE void centre(int64_t i, double* gains) const {
-    const int64_t position = order_.positions[i];
-    const double* probs = direction_.marginals + position * scores_.n_labels;
-    const Row labels(scores_.n_labels);
+  HEDGEROW_INLINE void centre(int64_t i, double* gains) {
     double mean = 0.0;
     if (states_.first_order()) {
       Lanes sums = broadcast(0.0);
-      for (int k = 0; k < stride_; k += kLanes)
-        sums += labels.load_at(probs, k, position < this->n_inner_) * load(gains + k);
+      for (int k = 0; k < stride_; k += kLanes) sums += load(marginal(i) + k) * load(gains + k);
       mean = sum_lanes(sums);
     } else {
+      const double* probs = direction_.marginals + order_.positions[i] * scores_.n_labels;
       for (int32_t k = 0; k < scores_.n_labels; ++k) {
         const int32_t first = states_.first_state(k), end = states_.first_state(k + 1);
         for (int32_t x = first; x < end; ++x) mean += probs[k] * gains[x] / (end - first);
@@ -162,19 +165,18 @@ class GraphGains : public GraphPass<Algebra> {
             double shift = 0.0;
             fill_message_gains(i, this->matrix_of(i, shift, this->total_of(i).refused));
           }
-        centre_messages(first, end);
       }
   }
   HEDGEROW_CLONES void fill_belief_gains(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       prefetch_direction(i);
-      fill_direction(i, belief_gain(i));
-      for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1]; ++c)
+      fill_direction(i, node_move(i));
+      std::copy(node_move(i), node_move(i) + stride_, belief_gain(i));
+      for (int64_t c = order_.first_children[i]; c < order_.first_children[i + 1]; ++c) {
+        centre(i, message_gain(c));
         add_row(message_gain(c), belief_gain(i));
+      }
     }
-  }
-  HEDGEROW_CLONES void centre_messages(int64_t first, int64_t end) {
-    for (int64_t i = first; i < end; ++i) centre(order_.parents[i], message_gain(i));
   }
   HEDGEROW_INLINE void add_row(const double* row, double* out) const {
     for (int x = 0; x < stride_; x += kLanes) store(out + x, load(out + x) + load(row + x));
@@ -265,9 +267,8 @@ class GraphGains : public GraphPass<Algebra> {
   HEDGEROW_INLINE void fill_outside_gains(int64_t i, double* gains) {
     const int64_t begin = order_.first_children[i], end = order_.first_children[i + 1];
     if (begin == end) return;
-    double *own = rows_.data(), *suffix = own + stride_;
-    fill_direction(i, own);
-    add_row(own, gains);
+    double* suffix = rows_.data();
+    add_row(node_move(i), gains);
     centre(i, gains);
     std::copy(gains, gains + stride_, outside_gain(begin));
     for (int64_t c = begin; c + 1 < end; ++c)
@@ -284,6 +285,8 @@ class GraphGains : public GraphPass<Algebra> {
   PaddedVector moves_;                                         // (X, label_stride) of the arcs
   PaddedVector weighted_moves_, weighted_moves_back_;          // (K, stride) w u, its transpose
   PaddedVector belief_gains_, message_gains_, outside_gains_;  // (n, stride)
+  PaddedVector node_moves_;                                    // (n, stride) see fill_direction
+  PaddedVector marginals_;                                     // (n, stride), first order
   PaddedVector reach_, reach_gains_, carried_;                 // (kGraphBlock, stride)
   PaddedVector rows_, gathered_, slopes_;                      // scratch
 };

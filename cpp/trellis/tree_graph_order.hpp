@@ -11,7 +11,24 @@
 #include <string>
 #include <vector>
 
+#include "simd.hpp"
+
 namespace hedgerow {
+
+[[noreturn]] inline void throw_bad_parent(int64_t parent, int64_t place, int64_t sequence) {
+  throw std::invalid_argument("position " + std::to_string(place) + " of sequence " +
+                              std::to_string(sequence) + " has the parent " +
+                              std::to_string(parent) +
+                              "; expected another position of its sequence, or -1 for a root");
+}
+[[noreturn]] inline void throw_circle() {
+  throw std::invalid_argument(
+      "the parents of a sequence go around in a circle; expected trees, each with a root");
+}
+// Throws std::invalid_argument for a parent that is neither another place of the sequence nor -1.
+HEDGEROW_INLINE void check_parent(int64_t parent, int64_t place, int64_t length, int64_t sequence) {
+  if (parent < -1 || parent >= length || parent == place) throw_bad_parent(parent, place, sequence);
+}
 
 struct GraphOrder {
   GraphOrder() = default;
@@ -25,28 +42,35 @@ struct GraphOrder {
   // std::invalid_argument if these are not forests.
   void build(const int64_t* offsets, const int32_t* parent_places, const int64_t* chosen,
              int64_t n_chosen) {
-    positions.clear(), parents.clear(), sequences.clear(), levels.assign(1, 0);
-    child_begins_.clear(), listed_.clear();
     std::vector<int64_t> bases(n_chosen + 1, 0);  // first local place of each sequence
     for (int64_t i = 0; i < n_chosen; ++i)
       bases[i + 1] = bases[i] + offsets[chosen[i] + 1] - offsets[chosen[i]];
     list_children(offsets, parent_places, chosen, bases);
-    // Each node in turn appends its children: the places of nodes are those of listed_.
-    std::vector<int64_t> places(listed_.begin(), listed_.begin() + n_roots_);
-    places.reserve(bases.back());
-    parents.assign(n_roots_, -1);
-    first_children.clear();
-    for (size_t level_end = n_roots_, i = 0; i < places.size(); ++i) {
-      if (i == level_end) levels.push_back(i), level_end = places.size();
-      first_children.push_back(places.size());
-      for (int64_t c = child_begins_[places[i]]; c < child_begins_[places[i] + 1]; ++c) {
-        places.push_back(listed_[c]);
-        parents.push_back(i);
-      }
+    const int64_t n = bases.back();
+    positions.resize(n), parents.resize(n), sequences.resize(n), first_children.resize(n + 1);
+    levels.assign(1, 0);
+    // Each node in turn appends its children. Positions are local places until all are there.
+    int64_t n_placed = 0;
+    for (int64_t sequence = 0; n_placed < n_roots_; ++n_placed) {
+      while (listed_[n_placed] >= bases[sequence + 1]) ++sequence;
+      positions[n_placed] = listed_[n_placed];
+      parents[n_placed] = -1;
+      sequences[n_placed] = sequence;
     }
-    first_children.push_back(places.size());
-    if (!places.empty()) levels.push_back(places.size());
-    find_positions(offsets, chosen, bases, places);
+    for (int64_t i = 0, level_end = n_placed; i < n_placed; ++i) {
+      if (i == level_end) levels.push_back(i), level_end = n_placed;
+      first_children[i] = n_placed;
+      const int64_t place = positions[i], sequence = sequences[i];
+      for (int32_t c = child_begins_[place]; c < child_begins_[place + 1]; ++c, ++n_placed) {
+        positions[n_placed] = listed_[c];
+        parents[n_placed] = i;
+        sequences[n_placed] = sequence;
+      }
+      positions[i] = place + offsets[chosen[sequence]] - bases[sequence];
+    }
+    if (n_placed != n) throw_circle();
+    first_children[n] = n;
+    if (n > 0) levels.push_back(n);
   }
 
   int64_t size() const { return static_cast<int64_t>(positions.size()); }
@@ -65,49 +89,29 @@ struct GraphOrder {
                      const std::vector<int64_t>& bases) {
     const int64_t n = bases.back();
     child_begins_.assign(n + 2, 0);
+    listed_.resize(n);
     const auto for_each = [&](auto visit) {
       for (size_t i = 0; i + 1 < bases.size(); ++i)
         for (int64_t t = 0; t < bases[i + 1] - bases[i]; ++t) {
           const int64_t parent = parent_places[offsets[chosen[i]] + t];
-          if (parent < -1 || parent >= bases[i + 1] - bases[i] || parent == t)
-            throw std::invalid_argument(
-                "position " + std::to_string(t) + " of sequence " + std::to_string(chosen[i]) +
-                " has the parent " + std::to_string(parent) +
-                "; expected another position of its sequence, or -1 for a root");
+          check_parent(parent, t, bases[i + 1] - bases[i], chosen[i]);
           visit(bases[i] + t, parent < 0 ? -1 : bases[i] + parent);
         }
     };
     // A counting sort by parent, roots first.
-    for_each([&](int64_t, int64_t parent) { ++child_begins_[parent + 1]; });
-    n_roots_ = child_begins_[0];
-    for (int64_t p = 1; p <= n; ++p) child_begins_[p] += child_begins_[p - 1];
-    listed_.resize(n);
-    for (int64_t p = n; p > 0; --p) child_begins_[p] = child_begins_[p - 1];
-    child_begins_[0] = 0;
-    for_each([&](int64_t place, int64_t parent) { listed_[child_begins_[parent + 1]++] = place; });
+    for_each([&](int64_t, int64_t parent) { ++child_begins_[parent + 2]; });
+    n_roots_ = child_begins_[1];
+    for (int64_t p = 2; p <= n + 1; ++p) child_begins_[p] += child_begins_[p - 1];
+    for_each([&](int64_t place, int64_t parent) {
+      listed_[child_begins_[parent + 1]++] = static_cast<int32_t>(place);
+    });
     // Now child_begins_[p + 1] is where the children of p end, and [p] where they begin.
     child_begins_.resize(n + 1);
   }
 
-  void find_positions(const int64_t* offsets, const int64_t* chosen,
-                      const std::vector<int64_t>& bases, const std::vector<int64_t>& places) {
-    if (static_cast<int64_t>(places.size()) != bases.back())
-      throw std::invalid_argument(
-          "the parents of a sequence go around in a circle; expected trees, each with a root");
-    std::vector<int64_t> owners(places.size());
-    for (size_t i = 0; i + 1 < bases.size(); ++i)
-      for (int64_t p = bases[i]; p < bases[i + 1]; ++p) owners[p] = static_cast<int64_t>(i);
-    positions.resize(places.size());
-    sequences.resize(places.size());
-    for (size_t i = 0; i < places.size(); ++i) {
-      sequences[i] = owners[places[i]];
-      positions[i] = offsets[chosen[sequences[i]]] + places[i] - bases[sequences[i]];
-    }
-  }
-
   int64_t n_roots_ = 0;
-  std::vector<int64_t> child_begins_;  // (n+1,) where the children of each local place begin
-  std::vector<int64_t> listed_;        // (n,) local places of roots, then children by parent
+  std::vector<int32_t> child_begins_;  // (n+1,) where the children of each local place begin
+  std::vector<int32_t> listed_;        // (n,) local places of roots, then children by parent
 };
 
 }  // namespace hedgerow

@@ -19,11 +19,11 @@ def _skip_foreign(
 def _protect_names(
     app: Sphinx, what: str, name: str, member: object, options: Any, lines: list[str]
 ) -> None:
-    """In the types of parameters, a name such as n_features_in_ is no link."""
+    """A name that ends with an underscore, such as n_features_in_, is not a link: it keeps it."""
     for i, line in enumerate(lines):
         named, colon, kind = line.partition(" : ")
         if colon and re.fullmatch(r"[\w, *]+", named):
-            lines[i] = named + colon + re.sub(r"(\w)_(?!\w)", r"\1\\_", kind)
+            lines[i] = colon.join(re.sub(r"(\w)_(?!\w)", r"\1\\_", part) for part in (named, kind))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.version import __version__
 
 if TYPE_CHECKING:
+    from hedgerow import dask as dask
     from hedgerow import datasets as datasets
     from hedgerow import files as files
     from hedgerow import inspection as inspection
@@ -44,6 +45,7 @@ _HOMES = {
     "load": "hedgerow.loading",
 }
 _MODULES = (
+    "dask",
     "datasets",
     "files",
     "inspection",

@@ -14,7 +14,7 @@ from hedgerow.training.base_training import BaseTraining
 
 __all__ = ["find_base", "is_fitted", "restore_base"]
 
-# How many folds a base that is not fitted has unless told otherwise.
+# Default number of folds for a base that is not fitted.
 USUAL_FOLDS = 5
 
 
@@ -26,9 +26,9 @@ def find_base(crf: Any, of_init: Estimator | None, *, continues: bool) -> BaseTr
     crf
         The estimator.
     of_init
-        The base of the model to go on from, if that has one.
+        The base of the initial model, if that has one.
     continues
-        Whether there is a model to go on from.
+        Whether there is an initial model.
     """
     check_folds(crf.base_folds)
     base = unfreeze(crf.base)
@@ -53,8 +53,8 @@ def find_base(crf: Any, of_init: Estimator | None, *, continues: bool) -> BaseTr
     n_folds = crf.base_folds
     if is_fitted(base) and n_folds:
         raise ValueError(
-            f"base is fitted already and base_folds is {n_folds}: nobody knows which sequences it "
-            "has seen; leave base_folds out, or pass a base that is not fitted, "
+            f"base is fitted already and base_folds is {n_folds}: it is not known which "
+            "sequences it was trained on; leave base_folds out, or pass a base that is not fitted, "
             "sklearn.base.clone(base)"
         )
     if n_folds is None:

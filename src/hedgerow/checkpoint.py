@@ -33,7 +33,7 @@ ADVICE = "delete the file to begin anew, or pass another path"
 class Checkpoint:
     """Where a training is kept, so that it can go on after a kill.
 
-    Pass it to ``fit(..., checkpoint=...)``. If the file exists, training goes on from it, else it
+    Pass it to ``fit(..., checkpoint=...)``. If the file exists, training resumes from it, else it
     begins. What comes out is the same model, bit for bit, as without an interruption. The file
     stays when training is over; it is for the same estimator, parameters and data only. Parameters
     are the same if they mean the same: a set of labels is a sorted list of them, 1 is 1.0. For
@@ -183,7 +183,7 @@ class Record:
             return unpack(state)
         except ModelFileError as error:
             raise ModelFileError(
-                f"cannot go on from the checkpoint {str(path)!r}: {error}; {ADVICE}"
+                f"cannot resume from the checkpoint {str(path)!r}: {error}; {ADVICE}"
             ) from error
 
     def check_limit(self, name: str, limit: int, n_done: int) -> None:
@@ -200,7 +200,7 @@ class Record:
             if not self._lock.is_held:
                 raise RuntimeError(
                     f"the checkpoint {str(self._path)!r} belongs to the process that this one was "
-                    "forked from, which goes on with the training; end this one with os._exit"
+                    "forked from, which continues the training; end this one with os._exit"
                 )
             identity = State({}, {"identity": self._identity.to_json()})
             persist.write(self._path, persist.CHECKPOINT, identity | pack())

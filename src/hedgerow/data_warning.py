@@ -1,4 +1,4 @@
-"""Warnings about data: they can be used, but are probably not what was meant."""
+"""Warnings about data: they can be used, but are probably a mistake."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["DataWarning", "warn_user"]
 
 
 class DataWarning(UserWarning):
-    """The data can be used, but are probably not what was meant.
+    """The data can be used, but are probably a mistake.
 
     Warned of are a flat table without groups that looks like many sequences, numbers that are
     stored as text, test rows of groups that were trained on, labels that the model does not know,

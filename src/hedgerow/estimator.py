@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import ClassifierTags, Tags
 
 from hedgerow import _core, persist
@@ -27,6 +28,8 @@ from hedgerow.parameters import check_choice, plain_parameters
 from hedgerow.potentials import GivenScores, Potential
 from hedgerow.predictor import Predictor, check_fitted
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
+from hedgerow.relational.queries_state import pack_queries, unpack_queries
 from hedgerow.state import (
     State,
     expecting,
@@ -59,6 +62,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
 
     loss_: float
     base_: Estimator  # what it was trained on top of; only if there is such a model
+    queries: RelationalFeatures | None
     recipe_: dict[str, Any]  # how its files are read; only if it was trained on a file
 
     def __sklearn_tags__(self) -> Tags:
@@ -114,57 +118,56 @@ class Estimator(NamedParameters, Predictor, Trainable):
         Parameters
         ----------
         X
-            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts; or one
-            flat array, DataFrame or sparse matrix, cut into sequences by `groups`.
+            Sequences: a list of 2-D arrays, DataFrames, sparse matrices, or lists of dicts;
+            `hedgerow.relational.Atoms`, whose positions are sets of facts; or one flat array,
+            DataFrame or sparse matrix, divided into sequences by `groups`.
         y
-            A list of label lists, or flat labels for a flat X. None or NaN stands for a label that
-            is not known.
+            A list of label lists, or flat labels for a flat X. None or NaN is a missing label.
         sample_weight : (S,), or (N,) for a flat X, optional
-            How much each sequence counts, or each row: the term log P(y_t | labels before) of its
-            label is multiplied by the weight. All labels must be known if rows differ.
+            Weight of each sequence, or of each row: the term log P(y_t | labels before) of its
+            label is multiplied by the weight. If rows of a sequence have different weights, all
+            labels must be known.
         groups : (N,), optional
             For a flat X, the sequence of each row; without it a flat X is one sequence.
         eval_set : (X, y) or (X, y, groups), a list or a dict of such tuples, optional
-            Data to report on after each round or iteration: ``history_`` has ``eval_loss`` and
-            ``eval_accuracy``, of a list ``eval_0_loss`` and so on, of a dict its keys in place of
-            ``eval``. In place of a tuple, ``{"X": X, "y": y, "parents": parents}`` gives what
-            else belongs to a set by name.
+            Evaluation data, for early stopping and learning curves. After each round or iteration
+            ``eval_loss`` and ``eval_accuracy`` are added to ``history_``; for a list
+            ``eval_0_loss`` and so on; for a dict its keys replace ``eval``. A dict such as
+            ``{"X": X, "y": y, "parents": parents}`` instead of a tuple passes further arguments.
         init : fitted estimator of the same class, optional
-            A model to go on from. The trees of a `TreeCRF` stay, and `n_rounds` more are added. On
-            the same data that gives what one longer training would have given, bit for bit. Its
-            labels and the bins of its columns stay too. A `LinearCRF` starts from the weights of
-            `init`; those of attributes or labels that it does not know start at zero.
+            A model for a warm start. The trees of a `TreeCRF` are kept, and `n_rounds` more are
+            added. On the same data the result is that of one longer training, bit for bit. Its
+            labels and the bins of its columns are kept too. A `LinearCRF` starts from the weights
+            of `init`; weights of new attributes or labels start at zero.
         checkpoint : hedgerow.Checkpoint, optional
-            A file to write the state of the training to, and to go on from if it exists. Callbacks
-            are called for new rounds or iterations only. `n_rounds` may be another then, unless the
-            number of rounds for the likelihood depends on it; `max_iter` may, for the likelihood.
+            A file to save the state of the training to, and to resume from if it exists. Callbacks
+            are called for new rounds or iterations only. `n_rounds` may change, unless the number
+            of rounds for the likelihood depends on it; `max_iter` may change for the likelihood.
         parents : list of arrays, or (N,) for a flat X, optional
             For tree-shaped graphs, in which the label of a position depends on that of its parent:
-            the place of each position's parent in its sequence, from 0 on, -1, None or NaN for a
-            root. A sequence may have several roots. `parents_format` says if they are counted
-            otherwise, `parents_column` if they are a column of X. Without it sequences are chains,
-            in which the parent is the position before. All methods that predict then need parents
-            too.
+            the index of the parent of each position in its sequence, counted from 0; -1, None or
+            NaN for a root. A sequence may have several roots. See also `parents_format` and
+            `parents_column`. Without parents, sequences are chains. A model that was fitted with
+            parents needs them to predict too.
         base_scores : list of (T, K) arrays, or (N, K), optional
-            Scores of the labels at every position that training starts from, such as those of
-            another model (XGBoost's ``base_margin``): what is learnt is added to them. A column for
-            each label, in the order of ``classes_``, that is sorted; columns of a DataFrame that
-            have the names of the labels are found by them. All that predicts must be given them
-            too.
+            Initial scores of the labels at every position, such as those of another model
+            (XGBoost's ``base_margin``): the scores of this model are added to them. One column per
+            label, in the order of ``classes_``, which is sorted; columns of a DataFrame are matched
+            by the names of the labels. All prediction methods need them too.
         X_base : optional
-            What the base model of a `TreeCRF` sees, if not X: the same sequences with other
-            features, in any form.
+            Features of the base model of a `TreeCRF`, if it does not use X: the same sequences with
+            other features, in any form.
         comm : hedgerow.comm.Comm, optional
-            For training on several machines: each worker calls `fit` with the sequences that it
-            holds, and with what connects it to the others. All get the same model.
+            For training on several machines: each worker calls `fit` with its own sequences and its
+            connection to the others. All workers get the same model.
         """
         check_checkpoint(checkpoint)
         training = self._training(eval_set, init, checkpoint, check_comm(comm))
         raw = RawData(X, y, groups, parents, base_scores, X_base, sample_weight)
         return self._become(training.run(raw))
 
-    def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
-        """Read training data with labels that are known, as the base of another model."""
+    def read_labelled(self, raw: RawData, labels: Labels | None = None) -> Labelled:
+        """Read training data, with labels that are known if it is the base of another model."""
         return self._training().read(raw, labels)
 
     def fit_labelled(self: AnyEstimator, labelled: Labelled) -> AnyEstimator:
@@ -282,6 +285,7 @@ class Estimator(NamedParameters, Predictor, Trainable):
             state.metadata["base_scores"] = True
         if hasattr(self, "recipe_"):
             state.metadata["recipe"] = self.recipe_
+        state |= pack_queries(self.model_.queries)
         if (base := self.__dict__.get("base_")) is not None:
             state |= pack_base(type(base).__name__, base.to_state())
         return state
@@ -328,7 +332,10 @@ class Estimator(NamedParameters, Predictor, Trainable):
             (*given, *potentials),
             decode,
             None if base is None else base.model_,
+            unpack_queries(state),
         )
+        if crf.model_.queries is not None:
+            crf.queries = clone(crf.model_.queries)
         crf.loss_ = read_loss(state.metadata)
         crf._unpack(state.metadata)
         return crf

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.comm import ALONE, Comm
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "fingerprint_sequences"]
 
 # Numbers of an array that are digested at one go: copies are small, and Ctrl-C is heard.
 BLOCK = 1 << 22
@@ -24,6 +26,45 @@ def fingerprint(*parts: Any) -> str:
     for part in parts:
         _feed(digest, part)
     return digest.hexdigest()
+
+
+def fingerprint_sequences(
+    offsets: NDArray[np.int64],
+    arrays: Iterable[NDArray[Any]],
+    entries: tuple[NDArray[np.int64], Sequence[NDArray[Any]]] | None = None,
+    comm: Comm = ALONE,
+) -> str:
+    """A digest of sequences, whatever their order, and whichever worker has which.
+
+    Parameters
+    ----------
+    offsets : (S + 1,)
+        Sequence s holds the positions ``offsets[s]`` to ``offsets[s + 1]``.
+    arrays : (N, ...)
+        What positions have; numbers are the same in single and in double precision.
+    entries
+        What positions have any number of: position t the elements ``indptr[t]`` to
+        ``indptr[t + 1]`` of some arrays; `indptr` and the arrays.
+    comm
+        Workers, each of which has sequences of its own.
+    """
+    by_position = list(arrays)
+    indptr, by_entry = (None, ()) if entries is None else entries
+    total = np.zeros(4, np.uint64)
+    for begin, end in pairwise(offsets.tolist()):
+        digest = hashlib.sha256(str(end - begin).encode())
+        for array in by_position:
+            _feed_array(digest, _in_double_precision(array[begin:end]))
+        if indptr is not None:
+            _feed_array(digest, np.diff(indptr[begin : end + 1]))
+            for array in by_entry:
+                _feed_array(digest, array[indptr[begin] : indptr[end]])
+        total += np.frombuffer(digest.digest(), np.uint64)  # modulo 2^64
+    return comm.sum(total.view(np.int64)).tobytes().hex()
+
+
+def _in_double_precision(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def _feed(digest: hashlib._Hash, part: Any) -> None:

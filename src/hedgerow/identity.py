@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.comm import ALONE, Comm
 from hedgerow.sequences import Sequences
 
 __all__ = ["draw_uniforms", "identify_positions", "identify_sequences"]
@@ -21,20 +22,25 @@ __all__ = ["draw_uniforms", "identify_positions", "identify_sequences"]
 Identities = NDArray[np.uint64]
 
 
-def identify_sequences(sequences: Sequences, *more: NDArray[Any] | None) -> Identities:
+def identify_sequences(
+    sequences: Sequences, *more: NDArray[Any] | None, comm: Comm = ALONE
+) -> Identities:
     """A number for each sequence, (S,).
 
-    ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. Sequences that
-    hold the same have different numbers, which of them has which does not matter.
+    ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. Sequences of
+    any worker that hold the same have different numbers; which has which does not matter.
     """
-    found = np.fromiter(_digest(sequences, more), np.uint64, sequences.n_sequences)
+    own = np.fromiter(_digest(sequences, more), np.uint64, sequences.n_sequences)
+    parts = comm.gather(own)
+    found = np.concatenate(parts)
     order = np.argsort(found, kind="stable")
     ordered = found[order]
     is_new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
     firsts = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
     numbers = (np.arange(len(order)) - firsts).astype(np.uint64)
     found[order] = _mix(ordered + numbers)
-    return found
+    first = sum(map(len, parts[: comm.rank]))
+    return found[first : first + len(own)]
 
 
 def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Identities:

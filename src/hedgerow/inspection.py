@@ -37,17 +37,17 @@ def permutation_importance(
 ) -> Any:
     """How much a score drops when the values of a feature are shuffled.
 
-    scikit-learn's function of this name knows flat arrays and frames only, and shuffles the column
-    of groups too, which tears sequences apart. This one takes sequences in any form. It shuffles
-    a feature over all positions of all sequences, and leaves the columns of groups and of parents
-    as they are.
+    scikit-learn's function of this name supports flat arrays and frames only, and would also
+    shuffle the group column, which breaks sequences. This one takes sequences in any form. It
+    shuffles a feature over all positions of all sequences, and does not shuffle the columns of
+    groups and of parents.
 
     Parameters
     ----------
     estimator
         A fitted CRF, or a pipeline that ends in one.
     X, y
-        Sequences and their labels, best of all some that training has not seen.
+        Sequences and their labels, preferably a test set.
     scoring : str, callable, list, dict or None, default None
         The score: the name of one of scikit-learn's scorers, which is taken over positions (see
         `hedgerow.scorers.make_position_scorer`), a callable ``scorer(estimator, X, y)``, or None

@@ -15,6 +15,7 @@ from hedgerow.linear.weights import LinearWeights
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
 from hedgerow.potentials import AttributeWeights, PatternWeights
 from hedgerow.predictor import check_fitted
+from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count
 from hedgerow.tables import Table
@@ -27,11 +28,11 @@ from hedgerow.training.stopping import Callback
 class LinearCRF(Estimator):
     """Conditional random field with linear potentials, trained by L-BFGS.
 
-    Minimises a loss, unless told otherwise the negative log-likelihood, summed over sequences, plus
+    Minimises a loss, by default the negative log-likelihood, summed over sequences, plus
     ``reg_lambda / 2 * |w|^2 + reg_alpha * |w|_1``. (CRFsuite's ``c2=1`` is ``reg_lambda=2``, its
-    ``c1`` is ``reg_alpha``.) Columns may have any scale: training finds units of its own. But
-    penalties are of the weights as they are, so it pays to subtract the mean of a column that lies
-    far from 0, such as a year.
+    ``c1`` is ``reg_alpha``.) Columns may have any scale: the optimiser rescales them. But the
+    penalties apply to the unscaled weights, so subtract the mean of a column that is far from 0,
+    such as a year.
 
     Parameters
     ----------
@@ -40,25 +41,26 @@ class LinearCRF(Estimator):
     reg_alpha : float, default 0.0
         Strength of the L1 penalty, which sets weights to exactly zero.
     pattern_lambda : float, list of float, "auto" or None, default None
-        Strength of the L2 penalty of the weights of label patterns, in place of `reg_lambda`: of
-        all of them; of those with 2, 3, ... labels, the last number for all that are longer; or
-        "auto", which holds back patterns of a length most of which occur just once in training, and
-        hardly those of others. That often pays for an `order` above 1. None: `reg_lambda`.
+        Strength of the L2 penalty on the weights of label patterns, instead of `reg_lambda`. A
+        number: of all of them. A list: of patterns with 2, 3, ... labels; the last number is for
+        all longer patterns. "auto": strong for lengths most of whose patterns occur only once in
+        training, weak for others; it often helps for an `order` above 1. None: `reg_lambda`.
     objective : str or object, default "likelihood"
         What the model is trained for: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
-        positions whose own label is the most probable one (Gross et al. 2006), which pays where
-        labels are noisy; "expected_accuracy", the sum of the probabilities of all labels;
+        positions whose true label is the most probable one (Gross et al. 2006), which helps if
+        labels are noisy; "expected_accuracy", the sum of the probabilities of all true labels;
         "f1", the F1 of labels (`f1_labels`, `f1_average`), with expected counts; "softmax_margin",
-        the likelihood with the costs of mistakes (`label_costs`) added to the scores of wrong
-        labels, so that these have to be the less probable the more they cost (Gimpel and Smith
-        2010); "max_margin", that the score of a labelling exceeds those of all others by the cost
-        of the labels they get wrong; or an object with the methods value and gradient, see
+        the likelihood with the costs of errors (`label_costs`) added to the scores of wrong labels,
+        so that costly errors become less probable (Gimpel and Smith 2010); "max_margin", a margin
+        between the score of the true labelling and that of every other one, as large as the cost of
+        its errors; or an object with the methods value and gradient, see
         `hedgerow.objectives.Objective`. Positions whose label is not known count only for the
         likelihood, or softmax margin, of the others; for "max_margin" all labels must be known.
     sharpness : float, default 15.0
-        How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
-        counts as 0.73. Training begins with an eighth of it.
+        Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
+        probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
+        an eighth of it.
     warm_iter : int or None, default None
         Maximum number of iterations for the likelihood, before those for the objective. None:
         `max_iter`, or none at all with `init`. "softmax_margin" needs none.
@@ -66,35 +68,34 @@ class LinearCRF(Estimator):
         Maximum number of iterations for the objective, of L-BFGS, or of the bundle method for
         "max_margin".
     tol : float or None, default None
-        Stop when ten iterations have lowered the loss by less than this share of it; for
-        "max_margin", when the loss is known to be within this share of the lowest, which takes many
-        iterations where there are many weights and `reg_lambda` is small. 0: never. None: 1e-5, and
-        0.01 for "max_margin".
+        Tolerance: stop if ten iterations have decreased the loss by less than this share of it; for
+        "max_margin", if the loss is known to be within this share of the minimum, which takes many
+        iterations with many weights and a small `reg_lambda`. 0: never stop. None: 1e-5, and 0.01
+        for "max_margin".
     min_count : int, default 0
         Leave out attributes that occur at fewer than this many training positions.
     ancestors : int, default 0
-        Give positions the attributes of so many of their ancestors too, in data with `parents`: 1,
-        those of the parent, such as ``word=the[parent]``; 2, ``word=the[grandparent]`` too, then
-        ``word=the[parent^3]`` and so on. X stays as it is; what grows is the number of attributes.
+        Number of ancestors whose attributes a position also gets, in data with `parents`: 1, those
+        of the parent, such as ``word=the[parent]``; 2, also ``word=the[grandparent]``, then
+        ``word=the[parent^3]`` and so on. X is not changed, but the number of attributes grows.
     all_pairs : bool, default False
         Give every attribute a weight for every label, as CRF++ and Wapiti do (CRFsuite's
-        ``feature.possible_states``, sklearn-crfsuite's ``all_possible_states``); else only for
-        labels it occurs with in training. The weights of labels that an attribute never occurs with
-        speak against them, which can be worth a tenth of a point of F1 on text; but there are many
-        times as many weights, with the time and memory that they take.
+        ``feature.possible_states``, sklearn-crfsuite's ``all_possible_states``). False: only for
+        labels that it occurs with in training. Weights for labels that an attribute never occurs
+        with are evidence against these labels, worth about 0.1 points of F1 on text; but there are
+        many times as many weights, which take time and memory.
     transition_attributes : bool or str, default False
-        Give attributes weights for pairs of neighbouring labels too, so that what follows a label
-        can depend on the input. A string is a prefix: attributes whose names begin with it have
+        Whether attributes also have weights for pairs of neighbouring labels, so that transitions
+        can depend on the input. A string is a prefix: attributes whose names start with it have
         weights for pairs of labels only, all others for labels only ("B" and "U" lines of CRF++
         templates).
     pattern_attributes : bool or str, default False
-        Give attributes weights for label patterns too, of any length: for those of the model's
-        patterns (see `order`) that end at a position where the attribute occurs in training; for
-        all of them with `all_pairs`. A string is a prefix, as for `transition_attributes`, which
-        this is the same as where all patterns are pairs. Every arc of the automaton of the patterns
-        has a score of its own at every position then, so that time grows with their number A, and
-        memory with it for one batch of sequences: up to 32 A bytes for each position of the longest
-        one, or 16 MiB.
+        Whether attributes also have weights for label patterns of any length: for the patterns of
+        the model (see `order`) that end at a position where the attribute occurs in training; with
+        `all_pairs` for all patterns. A string is a prefix, as for `transition_attributes`; the two
+        are the same if all patterns are pairs. Then every arc of the label automaton has its own
+        score at every position: time grows with the number A of arcs, and memory for one batch of
+        sequences, up to 32 A bytes per position of the longest one, or 16 MiB.
     random_state : int, RandomState or None, default None
         Seed of which sequences early stopping holds out (`validation_fraction`), and of which ones
         ``decode="auto"`` tries the decoders on; nothing else is random.
@@ -106,20 +107,20 @@ class LinearCRF(Estimator):
         Names of the attributes that can have weights.
     loss_ : float
         Training loss of the weights, penalties included: the negative log-likelihood, or the value
-        of the objective with the sign changed. Where early stopping keeps an iteration that only
-        warmed up, it is the negative log-likelihood.
+        of the objective with the sign changed. If early stopping keeps an iteration of the warm-up,
+        it is the negative log-likelihood.
     n_iter_ : int
         Number of iterations done.
     best_iter_ : int or None
-        Number of iterations at which the `eval_set`, or what was held out, did best.
+        Number of iterations with the best metric on the `eval_set`, or on the held-out sequences.
     n_weights_ : int
         Number of weights.
     history_ : dict of lists
-        ``loss`` after each iteration, of what it was for; with an ``eval_set`` also ``eval_loss``
-        (of the objective, without penalties, per position), ``eval_accuracy``, and what
-        `eval_metric` asks for, such as ``eval_f1_macro``; of training sequences that were held out
-        ``validation_loss`` and so on. Accuracies and metrics are by the decoder of `decode`, or if
-        it is "auto" by marginals, by Viterbi for "max_margin".
+        One entry per iteration: ``loss``, of what the iteration was trained for; with an
+        ``eval_set`` also ``eval_loss`` (of the objective, without penalties, per position),
+        ``eval_accuracy``, and the metrics of `eval_metric`, such as ``eval_f1_macro``; for held-out
+        training sequences ``validation_loss`` and so on. Accuracies and metrics use the decoder of
+        `decode`; if it is "auto", marginals, or Viterbi for "max_margin".
     <attributes of both estimators>
 
     Examples
@@ -172,6 +173,7 @@ class LinearCRF(Estimator):
         group_column: str | int | None = None,
         parents_column: str | int | None = None,
         parents_format: ParentsFormat = "zero_based",
+        queries: RelationalFeatures | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         label_costs: LabelCostsParameter = "hamming",
         f1_labels: Any = None,
@@ -211,6 +213,7 @@ class LinearCRF(Estimator):
         self.group_column = group_column
         self.parents_column = parents_column
         self.parents_format = parents_format
+        self.queries = queries
         self.class_weight = class_weight
         self.label_costs = label_costs
         self.f1_labels = f1_labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -15,20 +15,23 @@ from hedgerow.base_scores import check_base_scores_given, read_base_scores
 from hedgerow.base_sequences import check_no_base, check_same_positions, data_of_base, of_base
 from hedgerow.decoding import Decode, decode_marginals
 from hedgerow.encode import GivenParents, encode_alike
-from hedgerow.explain import Explanation, Place
+from hedgerow.explain import Contributions, Explanation, Place
 from hedgerow.labels import Grammar, Labels, pin_known
 from hedgerow.lazy import LazyAttributes, lazy
 from hedgerow.objectives import Targets, log_likelihoods
 from hedgerow.potentials import (
     BaseModel,
     GivenScores,
+    NodeTrees,
     PatternWeights,
     Potential,
     join_contributions,
 )
 from hedgerow.potentials.scoring import score, sum_arcs
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
 from hedgerow.sequences import Schema, Sequences
+from hedgerow.tables import Table
 from hedgerow.trellis import NoPathError, Scores, Trellis
 
 __all__ = ["Inputs", "Model"]
@@ -63,6 +66,8 @@ class Model(LazyAttributes):
         How labels are decoded by default.
     base : Model or None
         The model that it was trained on top of; its scores are one of the potentials.
+    queries : RelationalFeatures or None
+        What turns facts into attributes, if X holds facts.
     """
 
     labels: Labels
@@ -73,6 +78,7 @@ class Model(LazyAttributes):
     potentials: tuple[Potential, ...]
     decode: Decode
     base: Model | None = None
+    queries: RelationalFeatures | None = None
 
     def potential(self, kind: type[AnyPotential]) -> AnyPotential:
         """The potential of some kind; raises LookupError if the model has none."""
@@ -158,7 +164,7 @@ class Model(LazyAttributes):
     ) -> Sequences:
         """Encode X, cut into sequences, with their parents; `read` does it all."""
         return encode_alike(
-            raw.X,
+            self.find_attributes(raw.X),
             raw.groups,
             self.schema,
             self.index,
@@ -166,6 +172,21 @@ class Model(LazyAttributes):
             parents=parents,
             name=name,
         )
+
+    def find_attributes(self, X: Any) -> Any:
+        """X as it is; of facts, the queries that hold and that scores depend on."""
+        return X if self._asked_queries is None else self._asked_queries.transform(X)
+
+    @lazy
+    def _asked_queries(self) -> RelationalFeatures | None:
+        """The queries that its scores depend on."""
+        if self.queries is None:
+            return None
+        names = self.index.names()
+        for potential in self.potentials:
+            if isinstance(potential, NodeTrees):
+                names = [names[column] for column in potential.asked_attributes()]
+        return self.queries.only(set(names))
 
     @lazy
     def arcs(self) -> NDArray[np.float64]:
@@ -271,25 +292,66 @@ class Model(LazyAttributes):
         n_threads: int,
     ) -> Explanation:
         """Why a position of one sequence has its label, see `hedgerow.TreeCRF.explain`."""
-        (part,) = self._answer(inputs, n_threads, lambda part: part)
         predicted = self.predict(inputs, decode, n_threads=n_threads)
-        place = Place(
-            part,
-            position,
-            predicted,
-            self.grammar,
-            self.pattern_weights,
-            self.labels,
-        )
+        place = self._find_place(inputs, position, predicted, n_threads)
         codes = place.choose(label, against)
+        bias, features = self._contributions(inputs.sequences, position, codes, predicted)
+        return place.explain(codes, bias, features, explains_arcs=self._explains_arcs)
+
+    def contributions(
+        self,
+        inputs: Inputs,
+        pairs: Mapping[int, tuple[int, int]],
+        predicted: NDArray[np.int32],
+        *,
+        n_threads: int,
+    ) -> Iterator[Contributions]:
+        """What speaks for a label and against another, for some positions of one sequence.
+
+        This is the part of `explain` that is cheap: it needs no sum over labellings.
+
+        Parameters
+        ----------
+        inputs
+            One sequence.
+        pairs
+            Codes of the two labels, by position.
+        predicted
+            Codes of the labels of all positions, (T,).
+        n_threads
+            Number of threads.
+        """
+        place = self._find_place(inputs, 0, predicted, n_threads)
+        for position, pair in pairs.items():
+            bias, features = self._contributions(inputs.sequences, position, pair, predicted)
+            transitions = replace(place, position=position).weigh_transitions(
+                pair, explains_arcs=self._explains_arcs
+            )
+            yield Contributions(bias, features, transitions)
+
+    @property
+    def _explains_arcs(self) -> bool:
+        return any(part.scores_arcs for part in self.potentials)
+
+    def _find_place(
+        self, inputs: Inputs, position: int, predicted: NDArray[np.int32], n_threads: int
+    ) -> Place:
+        (part,) = self._answer(inputs, n_threads, lambda part: part)
+        return Place(part, position, predicted, self.grammar, self.pattern_weights, self.labels)
+
+    def _contributions(
+        self,
+        sequences: Sequences,
+        position: int,
+        pair: tuple[int, int],
+        predicted: NDArray[np.int32],
+    ) -> tuple[float, Table]:
+        """What features add to the score of a label, less what they add to that of another."""
         signs = np.zeros(len(self.labels.classes), np.int64)
-        signs[codes[0]], signs[codes[1]] = 1, -1
-        bias, features = join_contributions(
-            part.contributions(inputs.sequences, position, signs, predicted)
-            for part in self.potentials
+        signs[pair[0]], signs[pair[1]] = 1, -1
+        return join_contributions(
+            part.contributions(sequences, position, signs, predicted) for part in self.potentials
         )
-        explains_arcs = any(part.scores_arcs for part in self.potentials)
-        return place.explain(codes, bias, features, explains_arcs=explains_arcs)
 
     def _answer(
         self, inputs: Inputs, n_threads: int, answer: Callable[[Scores], Answer]
@@ -324,7 +386,7 @@ class Model(LazyAttributes):
                 part = f"position {dead_end[1]} and those below it"
             raise ValueError(
                 f"{where}, of length {sequences.lengths[dead_end[0]]}, cannot be labelled: no "
-                f"labels of {part} keep to the constraints; leave it out or relax the constraints"
+                f"labels of {part} satisfy the constraints; leave it out or relax the constraints"
             )
 
 

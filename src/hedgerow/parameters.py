@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 # Parameters that may be objects, which no file can keep.
-OBJECTS = frozenset({"objective", "eval_metric", "callbacks", "random_state", "base"})
+OBJECTS = frozenset({"objective", "eval_metric", "callbacks", "random_state", "base", "queries"})
 # Lists in which the order of an element's elements means nothing: they may be sets.
 OF_SETS = frozenset({"interaction_constraints"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from hedgerow.labels.tables import name_patterns, pair_table, pattern_table
 from hedgerow.model import Inputs
 from hedgerow.parameters import check_number, read_random_state
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
 from hedgerow.seen_groups import SeenGroups, is_scoring, scoring
 from hedgerow.sequences import Sequences
 from hedgerow.shown import Shown
@@ -29,6 +30,7 @@ from hedgerow.threads import count_threads
 from hedgerow.weighting import read_sample_weight
 
 __all__ = [
+    "Labeller",
     "Predictor",
     "check_fitted",
     "compare_codes",
@@ -36,6 +38,20 @@ __all__ = [
     "read_inputs",
     "read_one",
 ]
+
+
+class Labeller(Protocol):
+    """What gives labels and marginals: `hedgerow.model.Model` has these methods too."""
+
+    def predict(
+        self, inputs: Inputs, decode: Decode | None = None, *, n_threads: int
+    ) -> NDArray[np.int32]:
+        """Codes of the labels, (N,)."""
+        ...
+
+    def marginals(self, inputs: Inputs, *, n_threads: int) -> NDArray[np.float64]:
+        """Probability of each label at each position, (N, K)."""
+        ...
 
 
 class Predictor(Shown):
@@ -56,7 +72,7 @@ class Predictor(Shown):
 
     @property
     def decode_(self) -> Decode:
-        """How `predict` and all else that labels positions decodes, unless told otherwise."""
+        """The decoder that `predict` and other methods use by default."""
         check_fitted(self)
         return self.model_.decode
 
@@ -76,6 +92,14 @@ class Predictor(Shown):
         if self.model_.schema.kind != "columns" or names is None:
             raise AttributeError("the columns of X had no names")
         return np.array(names, dtype=np.object_)
+
+    @property
+    def queries_(self) -> RelationalFeatures:
+        """What turns facts into attributes."""
+        check_fitted(self)
+        if self.model_.queries is None:
+            raise AttributeError("X held no facts, so that there are no queries about them")
+        return self.model_.queries
 
     @property
     def label_patterns_(self) -> list[tuple[Any, ...]]:
@@ -119,20 +143,20 @@ class Predictor(Shown):
         groups
             For a flat X, the sequence of each row.
         known
-            Labels that are known already, in the form of y, None where they are not. They come out
-            as they went in, and the others are chosen in their light.
+            Labels that are known already, in the form of y, None where they are not. They are kept,
+            and the other labels are predicted given them.
         decode
-            "viterbi" gives the most probable labelling of each sequence as a whole, "marginal" the
-            most probable label of each position, which makes the fewest errors on average. Under
-            constraints the latter is the labelling, of those that are allowed, whose labels have
-            the largest sum of probabilities. None: ``decode_``, the model's own.
+            "viterbi" finds the most probable labelling of each sequence as a whole, "marginal" the
+            most probable label of each position, which has the fewest expected errors. With
+            constraints the latter is the allowed labelling whose labels have the largest sum of
+            probabilities. None: ``decode_``, the decoder of the model.
         parents
             Parents of the positions, for a model that was fitted with parents, see `fit`.
         base_scores
-            Scores of the labels that the model adds its own to, if it was fitted with such, in one
-            of the forms that `fit` takes.
+            Scores of the labels that are added to those of the model, if it was fitted with
+            `base_scores`, in one of the forms that `fit` takes.
         X_base
-            What the base model sees, if there is one and it sees other features than those of X.
+            Features of the base model, if there is one and it has other features than X.
 
         Returns
         -------
@@ -141,7 +165,7 @@ class Predictor(Shown):
         """
         check_decode(decode)
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
-        codes = self.model_.predict(inputs, decode, n_threads=self._n_threads)
+        codes = self._labeller.predict(inputs, decode, n_threads=self._n_threads)
         return inputs.sequences.mirror(self.model_.labels.decode(codes))
 
     def predict_marginals(
@@ -164,7 +188,7 @@ class Predictor(Shown):
             Columns in the order of ``classes_``.
         """
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
-        marginals = self.model_.marginals(inputs, n_threads=self._n_threads)
+        marginals = self._labeller.marginals(inputs, n_threads=self._n_threads)
         return inputs.sequences.mirror(marginals)
 
     def predict_proba(
@@ -179,7 +203,7 @@ class Predictor(Shown):
     ) -> NDArray[np.float64]:
         """Return `predict_marginals` as one (N, K) array, whatever the form of X."""
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
-        return self.model_.marginals(inputs, n_threads=self._n_threads)
+        return self._labeller.marginals(inputs, n_threads=self._n_threads)
 
     def predict_pattern_marginals(
         self,
@@ -217,21 +241,21 @@ class Predictor(Shown):
     ) -> list[list[tuple[NDArray[Any], float]]]:
         """Find the k most probable labellings of each sequence.
 
-        Takes memory in proportion to the length of a sequence times the number of states, about
-        one for every label and every beginning of a label pattern.
+        The memory is proportional to the length of a sequence times the number of states, about one
+        per label and per prefix of a label pattern.
 
         Parameters
         ----------
         X, groups, known, parents, base_scores, X_base
             See `predict`.
         k
-            How many.
+            Number of labellings per sequence.
 
         Returns
         -------
         list of lists of (labels, log-probability)
-            For each sequence up to k different labellings, the most probable first; fewer if there
-            are no more.
+            For each sequence up to k different labellings, the most probable first; fewer if fewer
+            exist.
         """
         check_number("k", k, minimum=1, integer=True)
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base), known)
@@ -249,16 +273,16 @@ class Predictor(Shown):
         base_scores: Any = None,
         X_base: Any = None,
     ) -> Any:
-        """Draw labellings at random, each as often as it is probable.
+        """Sample labellings from their distribution given X.
 
         Parameters
         ----------
         X, groups, known, parents, base_scores, X_base
             See `predict`.
         n
-            How many labellings of each sequence.
+            Number of labellings per sequence.
         random_state
-            A seed, a ``numpy.random.RandomState``, or None for other labellings every time.
+            A seed, a ``numpy.random.RandomState``, or None for other labellings in every call.
 
         Returns
         -------
@@ -283,9 +307,9 @@ class Predictor(Shown):
     ) -> NDArray[np.float64]:
         """Log probability of the labels y of each sequence, (S,).
 
-        Where labels are missing it is that of the others, summed over all ways to fill in the
-        missing ones. Labels that break a constraint have probability 0. Labels that did not occur
-        in training are warned of, and taken to be missing.
+        If labels are missing, it is that of the known ones, summed over all values of the missing
+        ones. Labels that violate a constraint have probability 0. Labels that did not occur in
+        training give a warning, and are treated as missing.
         """
         inputs = read_inputs(self, RawData(X, None, groups, parents, base_scores, X_base))
         codes = compare_codes(self, y, inputs.sequences).known_codes
@@ -303,11 +327,11 @@ class Predictor(Shown):
         base_scores: Any = None,
         X_base: Any = None,
     ) -> float:
-        """Share of positions that `predict` labels right, of those whose label is not missing.
+        """Accuracy: the share of positions, of those with a label, that `predict` labels correctly.
 
-        ``sample_weight`` has a weight for each sequence, or for each row of a flat X; all else is
-        as for `predict`. Labels that did not occur in training count as mistakes, and are warned
-        of.
+        ``sample_weight`` has one weight per sequence, or per row of a flat X; for the other
+        arguments see `predict`. Labels that did not occur in training count as errors, and give a
+        warning.
         """
         check_decode(decode)
         with scoring():
@@ -316,7 +340,7 @@ class Predictor(Shown):
         codes, given = truth.codes, truth.given
         if not given.any():
             raise ValueError("every label of y is missing; score needs at least one")
-        right = self.model_.predict(inputs, decode, n_threads=self._n_threads) == codes
+        right = self._labeller.predict(inputs, decode, n_threads=self._n_threads) == codes
         weights = read_sample_weight(sample_weight, inputs.sequences)
         by_position = weights.of_positions(inputs.sequences)
         if by_position is None:
@@ -340,11 +364,11 @@ class Predictor(Shown):
         base_scores: Any = None,
         X_base: Any = None,
     ) -> Explanation:
-        """Explain why a position has its label: what speaks for it, and against another label.
+        """Explain why a position has its label rather than another one.
 
-        The log-odds of the two labels are split, without a remainder, into what each feature of the
-        position and its window adds, what the transitions from and to the predicted neighbours
-        add, and what comes from the neighbours not being certain.
+        The log-odds of the two labels are split exactly into the contributions of the features of
+        the position and its window, of the transitions from and to the predicted neighbours, and of
+        the uncertainty about the neighbours.
 
         Parameters
         ----------
@@ -353,20 +377,20 @@ class Predictor(Shown):
         position
             A position of it, counted from 0.
         label
-            The label to explain; None: the one that `predict` gives.
+            The label to explain; None: the predicted one.
         against
             The label to compare it with; None: the most probable other one.
         known
             Labels of the sequence that are known already, None where they are not.
         decode
-            How the labels of the position and its neighbours are found, see `predict`.
+            The decoder for the labels of the position and its neighbours, see `predict`.
         parents
             The parents of the positions of `x`, (T,), for a model that was fitted with parents.
             Neighbours are then the parent and the children.
         base_scores : (T, K), optional
-            Those of the sequence, if the model was fitted with such.
+            Those of the sequence, if the model was fitted with `base_scores`.
         X_base
-            The same sequence as the base model sees it, if there is one that sees other features.
+            The features of the base model for the sequence, if it has other features than X.
 
         Returns
         -------
@@ -387,6 +411,11 @@ class Predictor(Shown):
             inputs, int(position), label, against, decode, n_threads=self._n_threads
         )
         return replace(found, output=self._output)
+
+    @property
+    def _labeller(self) -> Labeller:
+        """What gives labels and marginals: the model, or one that does the same elsewhere."""
+        return self.model_
 
     @property
     def _n_threads(self) -> int:

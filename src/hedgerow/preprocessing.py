@@ -23,7 +23,7 @@ __all__ = ["SequenceTransformer"]
 # What lists of sequences do without columns.
 LISTS_NEED = {
     GROUPS: ": a list of sequences needs no groups",
-    PARENTS: ", and pass parents beside X",
+    PARENTS: ", and pass the argument parents",
 }
 
 
@@ -36,7 +36,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
 
     The transformer is fitted on the positions of all sequences together, and sees one row per
     position. So ``make_pipeline(SequenceTransformer(StandardScaler()), LinearCRF())`` works on
-    lists of sequences as it does on rows, and on one flat table too.
+    lists of sequences as well as on a flat table.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class SequenceTransformer(BaseEstimator):  # type: ignore[misc]
         parameter of it.
     group_column : str, int or None, default None
         Name or number of a column of X that says which sequence a row belongs to, as the CRF has
-        it. The transformer does not see it, and it comes out untouched: at the same place if it is
+        it. The transformer does not use it, and is returned unchanged: at the same place if it is
         a number, else before the others.
     parents_column : str, int or None, default None
         Name or number of a column of X that holds the parents of positions, as the CRF has it. It

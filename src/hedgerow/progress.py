@@ -26,12 +26,14 @@ class Progress:
         plain lines always.
     done
         Steps that were done before, by a training that goes on.
+    unit
+        What a bar calls a step.
     """
 
-    def __init__(self, total: int, verbose: int, done: int = 0) -> None:
+    def __init__(self, total: int, verbose: int, done: int = 0, unit: str = "it") -> None:
         self._display: _Display | None = None
         if verbose == 1 and _is_watched():
-            self._display = _Bar(total, done)
+            self._display = _Bar(total, done, unit)
         elif verbose >= 1:
             self._display = _Lines(total, done)
 
@@ -47,17 +49,18 @@ class Progress:
         if self._display is not None:
             self._display.close(whole=kind is None)
 
-    def update(self, figures: Mapping[str, float]) -> None:
-        """Note that one more step is done."""
+    def update(self, figures: Mapping[str, float], n_steps: int = 1) -> None:
+        """Note that one more step is done, or several."""
         if self._display is not None:
-            self._display.step({name: f"{value:.6g}" for name, value in figures.items()})
+            shown = {name: f"{value:.6g}" for name, value in figures.items()}
+            self._display.step(shown, n_steps)
 
 
 class _Display(Protocol):
     """What a person sees of a training."""
 
-    def step(self, figures: Mapping[str, str]) -> None:
-        """Show one more step."""
+    def step(self, figures: Mapping[str, str], n_steps: int) -> None:
+        """Show further steps."""
 
     def close(self, whole: bool) -> None:
         """Show the end: all went well, or an error cut it short."""
@@ -70,12 +73,12 @@ class _Bar:
     that moment would leave closed.
     """
 
-    def __init__(self, total: int, done: int) -> None:
-        self._bar = tqdm(total=total, initial=done, unit="it", dynamic_ncols=True)
+    def __init__(self, total: int, done: int, unit: str) -> None:
+        self._bar = tqdm(total=total, initial=done, unit=unit, dynamic_ncols=True)
 
-    def step(self, figures: Mapping[str, str]) -> None:
+    def step(self, figures: Mapping[str, str], n_steps: int) -> None:
         self._bar.set_postfix(figures, refresh=False)
-        self._bar.update()
+        self._bar.update(n_steps)
 
     def close(self, whole: bool) -> None:
         if whole:  # training may end before its last step: the bar ends full all the same
@@ -93,8 +96,8 @@ class _Lines:
         self._begin = self._last = time.monotonic()
         self._unsaid: Mapping[str, str] | None = None
 
-    def step(self, figures: Mapping[str, str]) -> None:
-        self._done += 1
+    def step(self, figures: Mapping[str, str], n_steps: int) -> None:
+        self._done += n_steps
         self._unsaid = figures
         is_round = str(self._done).rstrip("0") in ("1", "2", "5")
         if is_round or time.monotonic() - self._last >= SILENCE:

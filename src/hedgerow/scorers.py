@@ -32,9 +32,8 @@ def make_position_scorer(
     """Make a scorer from a metric that compares labels, one per position.
 
     scikit-learn's own scorers, such as ``scoring="f1_macro"``, take flat labels only (on lists a
-    search reports nan), and do not tell `predict` what the groups are. This takes lists of
-    sequences too, leaves out positions whose label is missing, and hands ``groups`` and
-    ``parents`` on.
+    search reports nan), and do not pass groups to `predict`. This one also takes lists of
+    sequences, skips positions whose label is missing, and passes ``groups`` and ``parents`` on.
 
     Parameters
     ----------
@@ -47,7 +46,7 @@ def make_position_scorer(
     greater_is_better
         False for a loss, whose sign is changed.
     decode : {"viterbi", "marginal"} or None
-        How labels are predicted, see `hedgerow.TreeCRF.predict`; None: as each model chooses.
+        The decoder, see `hedgerow.TreeCRF.predict`; None: that of each model.
     kwargs
         Further arguments of `score_func`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ __all__ = [
     "Categorical",
     "CategoryKind",
     "FoldScores",
+    "PositionFacts",
     "Schema",
     "SchemaJSON",
     "Sequences",
@@ -220,6 +221,13 @@ class FoldScores:
         return FoldScores(self.nodes[rows], None if self.edges is None else self.edges[rows])
 
 
+class PositionFacts(Protocol):
+    """Facts about N positions, see `hedgerow.relational.facts.Facts`."""
+
+    def select(self, positions: NDArray[np.int64]) -> PositionFacts:
+        """Those of some positions."""
+
+
 @dataclass(frozen=True, eq=False)
 class Sequences:
     """N positions of S sequences, concatenated.
@@ -250,6 +258,8 @@ class Sequences:
         The same positions as a base model sees them.
     fold_scores : FoldScores or None
         Of what a base model sees: scores that take the place of its own.
+    facts : PositionFacts or None
+        What the attributes were found in, if training may find more of them there.
     """
 
     offsets: NDArray[np.int64]
@@ -263,6 +273,7 @@ class Sequences:
     base_scores: NDArray[np.float64] | None = None
     base: Sequences | None = None
     fold_scores: FoldScores | None = None
+    facts: PositionFacts | None = None
 
     @property
     def n_sequences(self) -> int:
@@ -295,6 +306,7 @@ class Sequences:
             base_scores=None if self.base_scores is None else self.base_scores[begin:end],
             base=self.base and self.base.part(first, stop),
             fold_scores=self.fold_scores and self.fold_scores.take(slice(begin, end)),
+            facts=self.facts and self.facts.select(np.arange(begin, end)),
         )
 
     def select(self, positions: NDArray[np.int64], offsets: NDArray[np.int64]) -> Sequences:
@@ -313,6 +325,7 @@ class Sequences:
             base_scores=None if self.base_scores is None else self.base_scores[positions],
             base=self.base and self.base.select(positions, offsets),
             fold_scores=self.fold_scores and self.fold_scores.take(positions),
+            facts=self.facts and self.facts.select(positions),
         )
 
     def _select_parents(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,12 @@ from hedgerow.boosting.trainer import BoostingTrainer
 from hedgerow.decoding import DecodeParameter
 from hedgerow.encode.parents import ParentsFormat
 from hedgerow.estimator import Estimator
+from hedgerow.labels import Grammar
 from hedgerow.objectives import F1Average, LabelCostsParameter, Objective, read_objective
-from hedgerow.parameters import check_number
+from hedgerow.parameters import check_choice, check_number
 from hedgerow.potentials import ContextTrees, NodeTrees, PatternWeights
-from hedgerow.predictor import check_fitted
+from hedgerow.predictor import Labeller, check_fitted
+from hedgerow.relational import RelationalFeatures
 from hedgerow.shared_parameters import explain_shared
 from hedgerow.state import read_count, read_optional_count, require
 from hedgerow.tables import Table
@@ -42,6 +44,9 @@ from hedgerow.trees.missing import MissingMethod
 from hedgerow.trees.places import name_places
 from hedgerow.trees.sampling import NegativeWeight
 from hedgerow.trees.table import tree_table
+from hedgerow.trellis import Chain, Trellis
+
+DeviceName = Literal["cpu", "cuda"]
 
 
 @explain_shared
@@ -50,12 +55,12 @@ class TreeCRF(Estimator):
 
     Every round grows one tree for each label, by second-order boosting with a bound on the
     curvature that takes the dependence of labels into account (Chen et al. 2015), or by first-order
-    boosting (Dietterich et al. 2008). Scores of label patterns are learnt beside the trees.
+    boosting (Dietterich et al. 2008). Weights of label patterns are learnt together with the trees.
 
     X may hold numbers, NaN for missing ones, text and categories, sparse matrices, or dicts of
     attributes. A category that did not occur in training counts as missing. Positions of a window
-    beyond the ends of a sequence do not: every split has a direction of its own for them. An
-    attribute that a position does not have is 0.
+    beyond the ends of a sequence do not count as missing: every split learns a direction of its own
+    for them. An attribute that a position does not have is 0.
 
     Parameters
     ----------
@@ -63,8 +68,8 @@ class TreeCRF(Estimator):
         Number of rounds.
     learning_rate : float or None, default None
         Every step is multiplied by this factor. None: 0.3, or 1 for first-order boosting; with a
-        line search 0.1, or 1 along conjugate directions.
-        Backtracking: a step that would raise the training loss is shortened until it does not.
+        line search 0.1, or 1 along conjugate directions. Backtracking: a step is shortened until
+        the training loss does not increase.
     max_depth : int or None, default None
         Maximum depth of a tree: the number of splits between its root and a leaf. None: 10 if
         `max_leaves` is None too, otherwise no limit.
@@ -74,139 +79,153 @@ class TreeCRF(Estimator):
     min_child_weight : float, default 1.0
         Minimum sum of curvatures in a leaf. In first-order boosting that is the number of examples.
     min_split_gain : float, default 0.0
-        A split must gain more than this.
+        Minimum gain of a split.
     reg_lambda : float, default 1.0
         Added to the sum of curvatures of a leaf, which makes its step shorter.
     max_step : float or None, default 1.0
-        Maximum change of a score by a leaf in a round, before the learning rate. It keeps the first
-        rounds stable where there are many labels and few examples. Larger changes of label patterns
-        grow with their logarithm only. None: no limit.
+        Maximum value of a leaf, before it is multiplied by the learning rate. It keeps the first
+        rounds stable where there are many labels and few examples. Steps of the weights of label
+        patterns that are larger than this are dampened logarithmically. None: no limit.
     max_bins : int, default 255
         Maximum number of bins for the values of a column, 2 to 255.
     window : int or (int, int), default 0
-        How many positions before and after its own a tree looks at; a pair: (before, after). No
-        value is copied for it: memory that grows with the data is as without. What grows with the
-        window are the histograms of training, in each thread up to 8 (``max_bins`` + 1)
-        (``max_leaves`` - 1) bytes for each column at each position of the window, 60 KiB by
-        default; with ``max_depth`` alone they are ``max_depth`` in place of ``max_leaves`` - 1.
-        Columns in which one value is more frequent than all others take less.
+        Number of positions before and after its own that a tree looks at; a pair: (before, after).
+        No values are copied, so the data take no more memory. Only the histograms of training grow
+        with the window: per thread up to 8 (``max_bins`` + 1) (``max_leaves`` - 1) bytes per column
+        and position of the window, 60 KiB by default; with ``max_depth`` alone, ``max_depth``
+        replaces ``max_leaves`` - 1. Columns with one dominant value take less.
     ancestors : int, default 0
-        How many ancestors of a position a tree looks at, in data with `parents`: 1 is the parent,
-        2 the grandparent too, and so on. No value is copied for it, as for `window`, which looks
-        at neighbours in the order of the sequence. Beyond a root is outside, as beyond the ends of
-        a sequence. Splits name such features ``tag[parent]``, ``tag[grandparent]``,
+        Number of ancestors of a position that a tree looks at, in data with `parents`: 1 is the
+        parent, 2 also the grandparent, and so on. No values are copied. (`window` looks at
+        neighbours in the order of the sequence.) Beyond a root is outside, as beyond the ends of a
+        sequence. Splits name such features ``tag[parent]``, ``tag[grandparent]``,
         ``tag[parent^3]``.
-    colsample_bytree, colsample_bynode : float, default 1.0
-        Share of the features, columns at all positions of the window and at all ancestors, that a
-        tree may use; and of these, that a split may.
+    colsample_bytree : float, default 1.0
+        Share of the columns that are sampled for each tree. A column is sampled with all positions
+        of the window and all ancestors.
+    colsample_bynode : float, default 1.0
+        Share of the columns of the tree that are sampled for each split.
     monotone_constraints : dict, list or None, default None
-        Odds that never fall, or never rise, as a column of numbers rises.
-        ``{"speed": {"running": 1}}``: the odds of "running" against every other label never fall
-        as "speed" rises, whatever the other columns and labels are; -1: they never rise. Of several
-        labels of a column, the odds of one with a larger number against one with a smaller number
-        never fall; labels left out have 0. With two labels ``{"speed": 1}`` or ``[1, 0, -1]``, a
-        number for each column, is about the second one of ``classes_``. Columns have names or
-        numbers; the attributes of dicts have names, and are 0 where they are absent. It holds for
-        every position of the window. Missing values are neither high nor low.
+        Columns with which the odds of a label may only increase, or only decrease.
+        ``{"speed": {"running": 1}}``: the odds of "running" against every other label never
+        decrease as "speed" increases, whatever the other columns and labels are; -1: they never
+        increase. With several labels for a column, the odds of a label with a larger number against
+        one with a smaller number never decrease; labels that are left out have 0. With two labels
+        ``{"speed": 1}`` or ``[1, 0, -1]``, a number for each column, is about the second one of
+        ``classes_``. Columns have names or numbers; the attributes of dicts have names, and are 0
+        where they are absent. It holds for every position of the window. Missing values are neither
+        high nor low.
     interaction_constraints : list of lists, "pairwise", "no_interactions" or None, default None
         Groups of columns that may interact: all splits on the way to a leaf are on columns of one
         group. Columns in no group form one more. "pairwise": any two columns; "no_interactions":
         each column by itself. A column is the same one at all positions of the window; of dicts, a
         key stands for all its values.
     newton : bool, default True
-        Whether to use curvature. False is first-order boosting.
+        Whether to use second derivatives (curvature). False: first-order boosting.
     curvature : {"mixing", "exact", "length"}, default "mixing"
-        How far the labels of a sequence depend on each other: by the mixing rates of neighbouring
-        labels; by brute force, in time that grows with the square of a sequence's length; or as
-        much as can be.
+        Bound on how much the labels of a sequence depend on each other. "mixing": from the mixing
+        rates of neighbouring labels. "exact": by brute force, in time that grows with the square of
+        the length of a sequence. "length": the largest value possible for that length.
     direction : {"steepest", "conjugate"}, default "steepest"
-        Which way a round goes: that of its own trees, or of these and a share of the direction
-        before, as in the method of conjugate gradients. Conjugate directions reach a low training
-        loss in fewer rounds and overfit sooner. They take memory for three more copies of the
-        scores, a line search alone for two.
+        Search direction of a round. "steepest": that of its own trees. "conjugate": its own trees
+        plus a share of the previous direction, as in the method of conjugate gradients. Conjugate
+        directions reach a low training loss in fewer rounds, and overfit sooner. They need memory
+        for three more copies of the scores, a line search alone for two.
     line_search : bool or None, default None
-        Whether a round goes as far along its direction as the training loss of all sequences falls,
-        times `learning_rate`; that takes another one or two computations of the loss per round.
-        False: as far as `learning_rate` says. None: for conjugate directions only.
+        Whether each round minimises the training loss along its direction; the step found is
+        multiplied by `learning_rate`. It takes one or two more evaluations of the loss per round.
+        False: a fixed step, `learning_rate`. None: for conjugate directions only.
     transitions : {"weights", "trees"}, default "weights"
-        What scores the way from label to label. "weights": a weight for each label pattern,
-        whatever the input. "trees": these, and trees that ask about the input and the labels before
-        a position in turn: after B a column may mean C, after D it may mean E. They may ask about
-        as many labels as `order` says. It takes longer, and more memory: about 16 bytes for each
-        position and pair of labels (each arc of the label automaton, above order 1). Up to 255
-        labels. ``label_patterns=[]`` leaves trees alone; with ``newton=False`` and ``trim=0`` that
-        is TreeCRF as Dietterich et al. (2008) define it.
+        How transitions between labels are scored. "weights": one weight per label pattern, whatever
+        the input. "trees": in addition, trees whose splits ask about the input and about previous
+        labels, as many as `order` says: so a column can mean one thing after B, another after D. It
+        takes longer, and more memory: about 16 bytes per position and pair of labels (per arc of
+        the label automaton, above order 1). Maximum: 255 labels. ``label_patterns=[]`` leaves only
+        the trees; with ``newton=False`` and ``trim=0`` that is the TreeCRF of Dietterich et al.
+        (2008).
     transition_step : {"auto", "bound", "exact"}, default "auto"
-        How the weights of label patterns move. "bound": by the same bound as the trees. "exact":
-        every eighth round by some iterations of L-BFGS too, which takes longer. "auto": label pairs
-        by the bound; with longer patterns, whose weights depend on each other more than the bound
-        knows, L-BFGS in every eighth round from the 32nd on, since weights that run ahead of weak
-        trees take the credit that belongs to the trees.
+        How the weights of label patterns are updated. "bound": with the same bound as the trees.
+        "exact": in addition by some iterations of L-BFGS every eighth round, which takes longer.
+        "auto": "bound" for label pairs. For longer patterns, whose weights are strongly correlated,
+        also L-BFGS every eighth round, from round 32 on: earlier, the weights would explain what
+        trees should.
     pattern_lambda : float, list of float, "auto" or None, default "auto"
-        Strength of an L2 penalty of the weights of label patterns: of all of them; of those with 2,
-        3, ... labels, the last number for all that are longer; or "auto", which holds back patterns
-        of a length most of which occur just once in training, and hardly those of others. None: no
-        penalty.
+        Strength of the L2 penalty on the weights of label patterns. A number: of all of them. A
+        list: of patterns with 2, 3, ... labels; the last number is for all longer patterns. "auto":
+        strong for lengths most of whose patterns occur only once in training, weak for others.
+        None: no penalty.
     trim : float or None, default None
-        Leave out examples, a position and a label, whose probability is this close to what was
-        observed. They hardly change a tree and are most of its work. None: 0.01, or less if there
-        are more than 25 labels, a quarter of what each has when nothing is known. 0: keep all.
+        Skip examples (a position and a label) whose probability is within this distance of the
+        observed 0 or 1. They hardly change a tree and are most of the work. None: 0.01; with more
+        than 25 labels a quarter of the uniform probability. 0: keep all.
     subsample : float, default 1.0
-        Share of the sequences that a round learns from, drawn anew every time. Half of them often
-        give a better model in less time.
+        Share of the sequences that are sampled for each round. 0.5 often gives a better model in
+        less time.
     sampling_method : {"uniform", "gradient_based"}, default "uniform"
-        What `subsample` is a share of: of the sequences, each as likely as any other; or of the
-        examples, a position and a label, each with a probability in proportion to its gradient and
-        counting for 1 / probability, so that sums stay right on average (importance sampling).
+        What `subsample` samples. "uniform": sequences, all with the same probability.
+        "gradient_based": examples (a position and a label), with a probability in proportion to
+        their gradient and a weight of 1 / probability, so that sums are unbiased (importance
+        sampling).
     stratified : bool, default False
-        Whether to keep all examples of the labels that were observed and only some of the others
-        (after Gutmann and Kersting): with many labels most examples are of labels that were not.
+        Whether to keep all positive examples (of observed labels) and sample the negative ones (of
+        all other labels), after Gutmann and Kersting. With many labels, most examples are negative.
     negative_ratio : float, default 3.0
-        How many of the others, for each one that was observed.
+        Number of negative examples that are kept per positive one.
     negative_weight : {"unbiased", "none", "balanced"}, default "unbiased"
-        How much those of the others count that are kept: for all of them, so that sums stay right
-        on average; just as they are, which favours observed labels; or together as much as the
-        examples of the observed label.
+        Weight of the negative examples that are kept. "unbiased": they stand for all negative ones,
+        so that sums are unbiased. "none": 1, which favours observed labels. "balanced": together as
+        much as the positive examples.
     objective : str or object, default "likelihood"
         What the model is trained for: "likelihood", the probability of whole labellings;
         "pointwise", the product of the probabilities of all labels; "accuracy", the number of
-        positions whose own label is the most probable one (Gross et al. 2006), which pays where
-        labels are noisy; "expected_accuracy", the sum of the probabilities of all labels;
+        positions whose true label is the most probable one (Gross et al. 2006), which helps if
+        labels are noisy; "expected_accuracy", the sum of the probabilities of all true labels;
         "f1", the F1 of labels (`f1_labels`, `f1_average`), with expected counts; "softmax_margin",
-        the likelihood with the costs of mistakes (`label_costs`) added to the scores of wrong
-        labels, so that these have to be the less probable the more they cost (Gimpel and Smith
-        2010); or an object with the methods value and gradient, see
-        `hedgerow.objectives.Objective`. Positions whose label is not known count only for the
-        likelihood, or softmax margin, of the others.
+        the likelihood with the costs of errors (`label_costs`) added to the scores of wrong labels,
+        so that costly errors become less probable (Gimpel and Smith 2010); or an object with the
+        methods value and gradient, see `hedgerow.objectives.Objective`. Positions whose label is
+        not known count only for the likelihood, or softmax margin, of the others.
     sharpness : float, default 5.0
-        How close "accuracy" comes to counting: a label that is ahead of its rival by 1 / sharpness
-        counts as 0.73. Training begins with an eighth of it.
+        Steepness of the sigmoid that replaces the 0-1 loss in "accuracy": a true label whose
+        probability exceeds that of its rival by 1 / sharpness counts as 0.73. Training starts with
+        an eighth of it.
     warm_rounds : int or None, default None
-        Number of rounds, at the beginning, that are for the likelihood; all others are for the
-        objective. None: a fifth of them, four fifths for "f1", or those of `init`. "softmax_margin"
-        needs none.
+        Number of rounds at the beginning that train the likelihood, before those that train the
+        objective. None: a fifth of the rounds, four fifths for "f1", or the rounds of `init`.
+        "softmax_margin" needs none.
     random_state : int, RandomState or None, default None
-        Seed of what is drawn at random, if anything is. Which sequences are held out is drawn with
-        it too if it is a number.
+        Seed of all random sampling. If it is a number, it also decides which sequences are held
+        out.
     missing : str, default "learned"
-        What a split does with missing values. "learned": they go the way that gains more.
-        "fractional": both ways, by the shares of the known values that go there (instance
-        weighting, as in C4.5); not with ``transitions="trees"``. "surrogate": the way that another
-        column sends them, the first one of up to five that predict the split whose value is known
-        (as in CART). "impute": where the most frequent category goes, the most frequent value of a
-        column of up to 32 different numbers, or the median of others. "indicator": where 0 or the
-        first category goes, and a split may ask whether a value is missing. Models are the same
-        where no value is missing. The guide to missing values says which one to choose.
+        How a split treats missing values. "learned": they go in the direction with the larger gain.
+        "fractional": in both directions, in proportion to the known values (instance weighting, as
+        in C4.5); not with ``transitions="trees"``. "surrogate": where another column sends them,
+        the first of up to five surrogate splits whose value is known (as in CART). "impute": where
+        the most frequent category goes, the most frequent value of a column of up to 32 different
+        numbers, or the median of others. "indicator": where 0 or the first category goes, and a
+        split may ask whether a value is missing. Without missing values all methods give the same
+        model. The guide to missing values says which one to choose.
+    max_literals : int, default 4
+        Where X holds facts: maximum number of literals of a query, 1 to 6. Trees refine the queries
+        that they split on: where ``head(P)`` holds, a split may ask about the same P, ``head(P) &
+        P: tag=verb``. One literal is added at a time, with as many more as `queries` looks ahead
+        (its ``depth`` - 1) where one only introduces variables. If it is at most the ``depth``,
+        queries stay as they are found.
     base : LinearCRF, TreeCRF or None, default None
-        A model to train on top of: trees learn what it leaves. One that is not fitted is trained
-        by `fit`, on the same labels, and on `X_base` if that is given; it stays as it is, a copy
-        is ``base_``. One that is fitted is taken as it is. Weights of label patterns start at those
-        of the base, and those of its patterns that `order` does not give are there too.
+        A model to train on top of: the trees are added to its scores. A base that is not fitted is
+        trained by `fit`, on the same labels, and on `X_base` if it is given; ``base_`` is the
+        fitted copy. A fitted base is used as it is. Weights of label patterns start at those of the
+        base; patterns that only the base has are kept too.
     base_folds : int or None, default None
-        For a base that is not fitted: the number of parts that the training sequences are divided
-        into, so that each is scored by a model that was trained on the others (cross-fitting), as
-        new sequences will be. 0: by the base itself, which knows their labels, so that little is
-        left to learn. None: 5, and 0 for a base that is fitted.
+        Number of folds of cross-fitting, for a base that is not fitted: each training sequence is
+        scored by a base that was trained on the other folds, as new sequences will be. 0: no
+        cross-fitting; the base has seen the labels of the training sequences, so that little is
+        left for the trees. None: 5, and 0 for a base that is fitted.
+    device : {"cpu", "cuda"}, default "cpu"
+        Where to train: on the CPU, or on the first NVIDIA GPU, which needs the extra
+        ``hedgerow[cuda]``. Models are of the same kind, and predict labels and marginals on a GPU
+        where there is one. What cannot be trained on a GPU is refused by name; see the guide to
+        training on a GPU.
     <parameters of both estimators>
 
     Attributes
@@ -216,20 +235,20 @@ class TreeCRF(Estimator):
     n_warm_rounds_ : int
         Number of rounds that were trained for the likelihood, before those for the objective.
     best_round_ : int or None
-        Number of rounds at which the `eval_set`, or what was held out, did best.
+        Number of rounds with the best metric on the `eval_set`, or on the held-out sequences.
     loss_ : float
         Training loss per position: the negative log-likelihood, or the value of the objective with
-        the sign changed, whichever the last round of the model was trained for.
+        the sign changed, depending on what the last round was trained for.
     history_ : dict of lists
-        After every round ``loss`` (of what the round was for, per position) and ``accuracy`` on
-        the training data; with an `eval_set` also ``eval_loss`` (of the objective),
-        ``eval_accuracy``, and what `eval_metric` asks for, such as ``eval_f1_macro``; of training
-        sequences that were held out ``validation_loss`` and so on. Accuracies and metrics are all
-        by one decoder: that of `decode`, or by marginals if it is "auto".
+        One entry per round: ``loss`` (of what the round was trained for, per position) and
+        ``accuracy`` on the training data; with an `eval_set` also ``eval_loss`` (of the objective),
+        ``eval_accuracy``, and the metrics of `eval_metric`, such as ``eval_f1_macro``; for held-out
+        training sequences ``validation_loss`` and so on. Accuracies and metrics use one decoder:
+        that of `decode`, or marginals if it is "auto".
     base_ : LinearCRF or TreeCRF
         The base, fitted; only if there is one.
     feature_importances_ : (n_features_in_,) array
-        Share of all gain that the splits on each column have.
+        Share of the total gain of the splits on each column.
     <attributes of both estimators>
 
     Examples
@@ -283,6 +302,7 @@ class TreeCRF(Estimator):
         warm_rounds: int | None = None,
         random_state: Any = None,
         missing: MissingMethod = "learned",
+        max_literals: int = 4,
         base: Any = None,
         base_folds: int | None = None,
         decode: DecodeParameter = "auto",
@@ -303,10 +323,12 @@ class TreeCRF(Estimator):
         group_column: str | int | None = None,
         parents_column: str | int | None = None,
         parents_format: ParentsFormat = "zero_based",
+        queries: RelationalFeatures | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         label_costs: LabelCostsParameter = "hamming",
         f1_labels: Any = None,
         f1_average: F1Average = "macro",
+        device: DeviceName = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -343,6 +365,7 @@ class TreeCRF(Estimator):
         self.warm_rounds = warm_rounds
         self.random_state = random_state
         self.missing = missing
+        self.max_literals = max_literals
         self.base = base
         self.base_folds = base_folds
         self.decode = decode
@@ -363,10 +386,12 @@ class TreeCRF(Estimator):
         self.group_column = group_column
         self.parents_column = parents_column
         self.parents_format = parents_format
+        self.queries = queries
         self.class_weight = class_weight
         self.label_costs = label_costs
         self.f1_labels = f1_labels
         self.f1_average = f1_average
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -483,9 +508,28 @@ class TreeCRF(Estimator):
     def _sizes(self) -> dict[str, int]:
         return {"tree": self._trees.forest.n_trees}
 
+    def build_trellis(self, grammar: Grammar) -> Trellis:
+        """On a GPU a first-order chain over all label pairs, where the patterns allow it."""
+        if self.device == "cuda" and grammar.patterns.longest <= 2:
+            return Chain(grammar.n_labels, grammar.pair_codes, grammar.constraints)
+        return super().build_trellis(grammar)
+
+    @property
+    def _labeller(self) -> Labeller:
+        if self.device == "cuda":
+            from hedgerow.cuda.predictor import DeviceModel  # not before a GPU is asked for
+
+            return DeviceModel.find(self.model_)
+        return super()._labeller
+
     def _trainer(self, init: TreeCRF | None) -> BoostingTrainer:
         check_tree_parameters(self)
+        check_choice("device", self.device, get_args(DeviceName))
         objective = read_objective(self, margin=False)
+        if self.device == "cuda":
+            from hedgerow.cuda.trainer import CudaTrainer  # not before a GPU is asked for
+
+            return CudaTrainer(self, objective, init)
         return BoostingTrainer(self, objective, init)
 
     def _base_training(self, init: Any) -> BaseTraining | None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from abuse.kind import Case, Kind
 from abuse.odd_values import VALUES, check_worded
+from hedgerow import TreeCRF
 from hedgerow.relational import At, Atoms, RelationalFeatures
 
 __all__ = ["KINDS"]
@@ -41,6 +42,15 @@ PLACES: dict[str, Callable[[Any], Any]] = {
 PARAMETERS = sorted(RelationalFeatures().get_params())
 
 
+def check_training(features: RelationalFeatures, X: Any, names: list[Any]) -> None:
+    """Trees take the same facts, and find the same queries."""
+    y = [[t % 2 for t in range(len(sequence))] for sequence in names]
+    if any(len(labels) > 1 for labels in y):
+        crf = TreeCRF(queries=features, n_rounds=1, min_child_weight=0.0).fit(X, y)
+        assert [len(labels) for labels in crf.predict(X)] == list(map(len, y))
+        assert crf.queries_.n_queries_ >= features.n_queries_
+
+
 def check_facts(case: Case) -> None:
     """Find queries; whatever is refused is refused by a sentence of ours."""
     place, value = case["place"], VALUES[case["value"]]
@@ -49,7 +59,9 @@ def check_facts(case: Case) -> None:
             RelationalFeatures(**{place: value}).fit([[FACTS]])
         else:
             features, X = RelationalFeatures(), PLACES[place](value)
-            assert list(features.fit_transform(X)) == list(features.transform(X))
+            names = list(features.fit_transform(X))
+            assert names == list(features.transform(X))
+            check_training(features, X, names)
     except (ValueError, TypeError) as error:
         check_worded(error)
 

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from abuse.kind import Case
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
+from hedgerow.relational import RelationalFeatures
 from reference.parents import random_parents
 
 __all__ = [
@@ -133,7 +134,7 @@ class Training:
         """The estimator, not fitted, with some parameters changed."""
         estimator = {"LinearCRF": LinearCRF, "TreeCRF": TreeCRF}[self.case["estimator"]]
         named = self.label_parameters() | self.column_parameters() | self.base_parameters()
-        return estimator(**self.case["parameters"] | named | changes)
+        return estimator(**self.case["parameters"] | named | self.fact_parameters() | changes)
 
     def fit(self, checkpoint: Checkpoint | None = None, **changes: Any) -> LinearCRF | TreeCRF:
         """The estimator, fitted, from the model of a short training if the case says so."""
@@ -239,6 +240,13 @@ class Training:
             base = LinearCRF(max_iter=3, tol=0, transition_attributes=name == "pairs")
         return {"base": base, "base_folds": 2 if parts else 0}
 
+    def fact_parameters(self) -> dict[str, Any]:
+        """How queries are made, if X holds facts."""
+        if self.case["data"]["form"] != "facts":
+            return {}
+        modes = ["text(+t,-s)", "text(+t,+s)", "flag(+t,#f)", "count(+t,#c)"]
+        return {"queries": RelationalFeatures(modes, depth=1, window=1)}
+
     def column_parameters(self) -> dict[str, Any]:
         """Parameters that name columns of numbers: by number if they have no names."""
         numbered = self.case["data"]["form"] in ("dense", "sparse")
@@ -247,6 +255,8 @@ class Training:
         found: dict[str, Any] = {}
         if self.case["data"]["form"] == "items":  # few positions may not have all attributes
             known = {name for x in self.X for item in x for name in item if item[name]}
+        elif self.case["data"]["form"] == "facts":  # whose attributes are queries
+            known = set()
         else:
             known = set(names)
         if self.case.get("monotone") and len(labels) > 1:
@@ -377,4 +387,4 @@ def shape(columns: dict[str, np.ndarray], form: str) -> Any:
     for item in items:
         if item["flag"] == 0.0:  # the same as not to have it
             del item["flag"]
-    return items
+    return [list(item.items()) for item in items] if form == "facts" else items

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import TreeCRF, _core
+from hedgerow.boosting.context_training import train_trees
 from hedgerow.boosting.curvature import measure_curvature, temper
 from hedgerow.boosting.rounds import Rounds
 from hedgerow.boosting.running_scores import Binned
@@ -354,17 +355,18 @@ def test_a_draw_that_teaches_nothing_is_a_round_all_the_same():
 def others_like(booster):
     """The training sequences as if they were others."""
     targets = booster.targets
-    return Binned(booster.trees.scores.bins, targets.offsets, targets.parents, [])
+    return Binned(booster.trees.scores.binned.bins, targets.offsets, targets.parents, [])
 
 
 def test_training_goes_on_from_the_sums_of_the_trees():
     booster = make_case("ends", order=2, learning_rate=1.0, min_child_weight=0)
     forest = Forest.join(3, [advance(booster) for _ in range(5)])
     rounds = Rounds.begin(forest, booster.iterate.weights, booster.settings.sampling.seed)
+    data = booster.trees.learner.data
     again = type(booster)(
         booster.scoring,
         others_like(booster),
-        booster.trees.learner.data,
+        lambda bound, scores: train_trees(booster.training, booster.settings, bound, scores, data),
         booster.training,
         booster.settings,
         booster.schedule,

@@ -221,7 +221,7 @@ def test_scores_in_training_are_those_of_the_model():
     assert len(np.unique(forest.tree_weights)) > 3
     nodes = booster.trees.scores.nodes
     walked = np.zeros_like(nodes)
-    forest.add_scores(booster.trees.scores.bins, walked, walked, 1)
+    forest.add_scores(booster.trees.scores.binned.bins, walked, walked, 1)
     np.testing.assert_allclose(walked, nodes, rtol=1e-12, atol=1e-12)
 
 

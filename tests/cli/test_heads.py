@@ -59,7 +59,7 @@ def test_mistakes(file, tmp_path, capsys):
     start = ("train", file, "-m", place)
     assert "there is no column 'Head'" in complaint(capsys, *start, "--heads", "Head")
     assert "--ancestors needs the parents" in complaint(capsys, *start, "--ancestors", 1)
-    assert "the column of heads is named by --heads" in complaint(
+    assert "use --heads for the column of heads" in complaint(
         capsys, *start, "--set", "parents_column=HEAD"
     )
     file.write_text(SENTENCE.replace("\t0\t", "\t9\t") + "\n")

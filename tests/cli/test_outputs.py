@@ -15,6 +15,7 @@ NAMES = {
     "arrow": ("a.arrow a.feather a.ipc a", ".arrow, .feather, .ipc or .csv"),
     "conll": ("a.conll a.conllu a.txt a.iob a.2 a", ".conll, .conllu, .txt or .tsv"),
     "crfsuite": ("a.crfsuite a.txt a.data a", ".crfsuite or .txt"),
+    "facts": ("a.txt a.tsv a.labels a", ".txt or .tsv"),
 }
 
 

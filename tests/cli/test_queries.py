@@ -5,7 +5,9 @@ import json
 import pandas as pd
 import pytest
 
+from hedgerow import load
 from hedgerow.files import make_recipe, read_file
+from hedgerow.files.facts import read_facts
 from hedgerow.relational import Atoms, RelationalFeatures
 from reference.command_line import complaint, run
 
@@ -95,3 +97,46 @@ def test_mistakes_in_files(schema, capsys):
     pd.DataFrame({"w": ["a\tb"]}).to_csv("events.csv", index=False)
     tab = write({"events": "events.csv"})
     assert "has a tab or the end of a line in it" in complaint(capsys, "queries", tab, "-o", "out")
+
+
+@pytest.mark.parametrize("model", ["linear", "trees"])
+def test_training_on_facts(schema, model, capsys):
+    options = ["-m", "m.hedgerow", "--model", model, "--quiet"]
+    run(capsys, "train", schema, *options, "--dev", schema)
+    crf = load("m.hedgerow")
+    assert crf.queries.get_params()["window"] == 1
+    X, _ = read_facts(schema, SCHEMA)
+    labels = [label for part in crf.predict(X) for label in part]
+    written = run(capsys, "tag", "m.hedgerow", schema).split("\n")
+    assert [line for line in written if line] == labels
+    assert "accuracy" in run(capsys, "eval", "m.hedgerow", schema)
+    assert "facts" in run(capsys, "inspect", "m.hedgerow")
+    run(capsys, "report", "m.hedgerow", schema, "-o", "page.html")
+    EVENTS.drop(columns="state").to_csv("events.csv", index=False)
+    write({name: value for name, value in SCHEMA.items() if name != "label"})
+    run(capsys, "tag", "m.hedgerow", schema, "-o", "out.txt")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--label", "state"], "a schema of tables says itself what their columns are"),
+        (["--set", "queries=3"], "the schema of the tables defines the queries"),
+        (
+            ["--template", "schema.json"],
+            "a template is for CoNLL columns, but this is read as facts",
+        ),
+    ],
+)
+def test_mistakes_in_training(schema, options, message, capsys):
+    assert message in complaint(capsys, "train", schema, "-m", "m.hedgerow", *options)
+
+
+def test_facts_without_labels(schema, capsys):
+    write({name: value for name, value in SCHEMA.items() if name != "label"})
+    message = 'schema.json: the schema names no column of labels; add "label": "COLUMN"'
+    assert message in complaint(capsys, "train", schema, "-m", "m.hedgerow")
+    write(SCHEMA)
+    run(capsys, "train", schema, "-m", "m.hedgerow", "--rounds", "2", "--quiet")
+    message = "tables of facts have no column of labels that are known"
+    assert message in complaint(capsys, "tag", "m.hedgerow", schema, "--known", "state")

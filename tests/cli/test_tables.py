@@ -319,3 +319,31 @@ def test_tables_are_nothing_for_a_model_of_columns(table, chunk_model, capsys):
     message = complaint(capsys, "tag", chunk_model, table)
     kind = table.suffix[1:]
     assert message == (f"{table}: this is a {kind} table, but the model was trained on conll files")
+
+
+def test_several_parquet_files_are_one_data_set(tmp_path, capsys, monkeypatch):
+    table = make_table()
+    write_table(table, tmp_path / "all.parquet")
+    write_table(table[:50], tmp_path / "a.parquet")
+    write_table(table[50:], tmp_path / "b.parquet")
+    settings = ["--group", "day", "--label", "state", "--set", "n_rounds=3"]
+    alone = train(tmp_path / "all.parquet", tmp_path / "alone", *settings)
+    monkeypatch.setattr("hedgerow.cli.training_files.MANY_ROWS", 100)
+    both = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    capsys.readouterr()
+    assert main(["train", *map(str, both), "-m", str(tmp_path / "model"), *settings]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("2 files: 12 sequences, 120 positions, 3 labels\n")
+    assert "120/120" in said.err
+    assert (tmp_path / "model").read_bytes() == alone.read_bytes()
+
+
+def test_other_files_are_learnt_from_one_at_a_time(tmp_path, capsys):
+    for name in ("a.csv", "b.parquet"):
+        write_table(make_table(), tmp_path / name)
+    a, b = tmp_path / "a.csv", tmp_path / "b.parquet"
+    arguments = ["-m", tmp_path / "model", "--group", "day"]
+    message = "is no Parquet file; several files can be used if all files are"
+    assert f"{a} {message}" in complaint(capsys, "train", a, b, *arguments)
+    assert f"{a} {message}" in complaint(capsys, "train", b, a, *arguments)
+    assert f"{b} is given twice" in complaint(capsys, "train", b, b, *arguments)

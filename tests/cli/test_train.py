@@ -198,10 +198,11 @@ def test_warnings_are_lines(chunks, place, capsys):
         (["--set", "c1=1"], "--set: LinearCRF has no parameter 'c1'; did you mean reg_alpha?"),
         (["--set", "xyz=1"], "LinearCRF has no parameter 'xyz'; its parameters are all_pairs, "),
         (["--set", "callbacks=1"], "--set callbacks: callbacks are functions, which only Python"),
-        (["--set", "group_column=1"], "that tells sequences apart is named by --group"),
+        (["--set", "group_column=1"], "use --group for the column with the sequence ids"),
         (["--order", "2", "--set", "order=1"], "order is given twice; give it once"),
         (["--learning-rate", "0.1"], "--learning-rate is for --model trees; a linear model finds"),
         (["--transitions", "trees"], "--transitions is for --model trees; in a linear model"),
+        (["--device", "cuda"], "--device is for --model trees; a linear model is trained on the"),
         (["--rounds", "5", "--set", "max_iter=6"], "max_iter is given twice; give it once"),
         (["--dev", "x", "--dev", "x"], "--dev x is given twice; give it once"),
         (["--every", "5"], "--every says how often to write the file of --checkpoint; name one"),
@@ -288,7 +289,7 @@ def test_a_training_goes_on_from_its_checkpoint(kind, chunks, place, capsys, mon
         end_after(patch, 5)
         assert main(options) == 130
     assert capsys.readouterr().err == (
-        f"hedgerow: interrupted; no model was written; the same command goes on from {checkpoint}\n"
+        f"hedgerow: interrupted; no model was written; the same command resumes from {checkpoint}\n"
     )
     assert checkpoint.exists()
     assert not place.exists()
@@ -388,8 +389,17 @@ def test_trees_on_top_of_a_linear_model(chunks, place, tmp_path, capsys):
             ["--model", "trees", "--set", "base__reg_lambda=1"],
             "--set base__reg_lambda is about a base model; add --base linear",
         ),
-        (["--model", "trees", "--set", "base=1"], "--set base: a model to train on top of is"),
+        (["--model", "trees", "--set", "base=1"], "--set base: use --base for a base model"),
     ],
 )
 def test_a_base_is_refused(chunks, place, capsys, options, message):
     assert message in complaint(capsys, "train", chunks, "-m", place, *options)
+
+
+def test_a_gpu_is_looked_for_before_the_file_is_read(chunks, place, capsys, monkeypatch):
+    from hedgerow.cuda import cupy_device
+
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    cupy_device.find_device.cache_clear()
+    told = complaint(capsys, "train", chunks, "-m", place, "--model", "trees", "--device", "cuda")
+    assert "--device cuda: device='cuda' needs CuPy" in told

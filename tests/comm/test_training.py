@@ -5,6 +5,7 @@ import pytest
 
 from hedgerow import Checkpoint, LinearCRF, TreeCRF
 from hedgerow.comm import ThreadComm, WorkerError
+from hedgerow.relational import RelationalFeatures
 from hedgerow.state import State
 from hedgerow.training.shared_training import check_agreement
 from reference.shuffled import make_parents, make_sequences, to_items
@@ -149,12 +150,39 @@ class Custom:
         (make_trees(early_stopping_rounds=2), {}, "early_stopping_rounds is 2, but comm has 2"),
         (make_trees(base=LinearCRF()), {}, "base is a model, but comm has 2 workers"),
         (make_linear(objective=Custom()), {}, "the objective Custom may be any function of all"),
-        (make_linear(), {"checkpoint": Checkpoint("c")}, "checkpoint is given, but comm has 2"),
+        (make_trees(queries=RelationalFeatures()), {}, "X holds facts, but comm has 2 workers"),
+        (make_trees(device="cuda"), {}, "device is 'cuda', but comm has 2 workers"),
     ],
 )
 def test_what_is_for_one_worker_alone(crf, given, message):
     with pytest.raises(ValueError, match=message):
         ThreadComm.run(2, lambda comm: crf.fit(X[:2], Y[:2], comm=comm, **given))
+
+
+@pytest.mark.parametrize("make", [make_trees, make_linear])
+def test_a_checkpoint_is_resumed_on_fewer_workers(make, tmp_path):
+    def work(n_steps, division, comm):
+        own = list(DIVISIONS[division][comm.rank])
+        crf = make(**{"n_rounds" if make is make_trees else "max_iter": n_steps})
+        where = Checkpoint(tmp_path / "checkpoint")
+        crf.fit([X[i] for i in own], [Y[i] for i in own], comm=comm, checkpoint=where)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes()
+
+    ThreadComm.run(3, lambda comm: work(2, "uneven", comm))
+    resumed = ThreadComm.run(2, lambda comm: work(4, "halves", comm))
+    (tmp_path / "checkpoint").unlink()
+    assert resumed == ThreadComm.run(2, lambda comm: work(4, "halves", comm))
+
+
+def test_sequences_that_hold_the_same_on_two_workers(tmp_path):
+    def work(comm):
+        crf = make_trees(subsample=0.5)
+        crf.fit(X[:4] * (2 // comm.size), Y[:4] * (2 // comm.size), comm=comm)
+        crf.save(tmp_path / str(comm.rank))
+        return (tmp_path / str(comm.rank)).read_bytes()
+
+    assert set(ThreadComm.run(2, work)) == set(ThreadComm.run(1, work))
 
 
 def test_other_columns_on_another_worker():

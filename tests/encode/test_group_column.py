@@ -112,7 +112,7 @@ def test_a_model_remembers_it(make, tmp_path):
         (
             np.array([[0, 1], [2, 1], [0, 1]]),
             0,
-            "group 0 comes back at row 2 after it began at row 0",
+            "group 0 occurs again at row 2 after it began at row 0",
         ),
         (pd.DataFrame({"s": ["a", None], "f": [1, 2]}), "s", "groups has no id (None or NaN) at"),
     ],

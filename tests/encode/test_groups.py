@@ -66,7 +66,7 @@ def test_groups_say_the_same_as_lists(lengths):
     [
         ([1, 1], ValueError, "groups has 2 ids but X has 3 rows; pass one id for every row"),
         *(
-            (groups, ValueError, f"group {name} comes back at row 2 after it began at row 0")
+            (groups, ValueError, f"group {name} occurs again at row 2 after it began at row 0")
             for groups, name in (
                 (["a", "b", "a"], "'a'"),
                 ([("x", 1), 2, ("x", 1)], "('x', 1)"),

@@ -230,7 +230,7 @@ def test_bad_columns_of_parents_are_refused():
     )
     refuse(
         r"parents_column is 'head', but X\[0\] has the columns .*; pass sequences that have this "
-        "column too, or pass parents beside X",
+        "column too, or pass the argument parents",
         X=[FRAME],
         column="head",
     )

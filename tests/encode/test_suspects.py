@@ -104,7 +104,7 @@ def test_numbers_stored_as_text(values, but):
     first = min(str(value) for value in values if value is not None)
     assert message == (
         f"all values of column 'x'{but} look like numbers, {first!r} for example, but are stored "
-        "as text, so they are taken for categories; convert the column to numbers, with an empty "
+        "as text, so they are treated as categories; convert the column to numbers, with an empty "
         "cell or NaN where there is none, such as pandas.to_numeric(X['x'], errors='coerce'). If "
         "they are codes, convert it to a categorical dtype"
     )

@@ -16,7 +16,7 @@ from reference.covering import cover, pairs_of
 from reference.fitted_model import read_model
 
 SHARED = {
-    "form": ["dense", "sparse", "frames", "items", "flat", "grouped"],
+    "form": ["dense", "sparse", "frames", "items", "flat", "grouped", "facts"],
     "patterns": ["order 1", "order 0", "order 2", "given"],
     "weights": ["none", "sequences", "positions", "balanced"],
     "missing": ["none", "None", "missing_label"],
@@ -77,7 +77,7 @@ def is_allowed(row):
         or (margin and (row.get("reg_alpha", 0.0) or row.get("pattern_lambda") == "by length"))
         or (row.get("watched") == "nothing" and (row.get("eval_metric") or row.get("stops")))
         or (row.get("watched") == "held out" and row.get("stops") is False)
-        or (row.get("gaps") and row.get("form") == "items")
+        or (row.get("gaps") and row.get("form") in ("items", "facts"))
         or (row.get("transitions") == "trees" and row.get("patterns") == "order 0")
         or (row.get("transitions") == "trees" and row.get("missing_values") == "fractional")
         or (row.get("pattern_attributes") and row.get("transition_attributes"))
@@ -86,6 +86,13 @@ def is_allowed(row):
         or (row.get("constrained") == "scheme" and row.get("graph", "chain") != "chain")
         or (row.get("gaps") and row.get("base", "trees").partition(" ")[0] not in ("", "trees"))
     )
+
+
+def may_refine(row):
+    """Whether trees can refine queries."""
+    is_known = row["missing_values"] in ("learned", "fractional", "surrogate")
+    has_rules = row["monotone"] or row["interactions"] is not None
+    return is_known and row["transitions"] == "weights" and not has_rules
 
 
 def case_of(estimator, row):
@@ -117,6 +124,7 @@ def case_of(estimator, row):
         parameters |= {"max_iter": 3, "tol": 0.0, "warm_iter": 2}
     else:
         parameters |= {"n_rounds": 3, "min_child_weight": 0.0, "warm_rounds": 1}
+        parameters["max_literals"] = 3 if may_refine(row) else 1
         if row["sampled"] != "no":
             share = dict.fromkeys(("subsample", "colsample_bytree", "colsample_bynode"), 0.6)
             parameters |= share | {"stratified": True}
@@ -199,11 +207,23 @@ def check_answers(crf, training):
     assert (log_likelihoods > -np.inf).all()
     if "held_out" not in training.case and training.parents is None:
         xs = [x for x, _ in training.sequences()]
+        if training.case["data"]["form"] == "facts":
+            xs = attributes_of(crf, xs)
         model = read_model(crf, xs)
         expected = np.concatenate([model.enumerate(x, None).marginals for x in xs])
         # Scores of label pairs position by position are float32.
         atol = 1e-6 if getattr(crf, "transitions", "") == "trees" else 1e-9
         np.testing.assert_allclose(marginals, expected, rtol=100 * atol, atol=atol)
+
+
+def attributes_of(crf, xs):
+    """Queries that hold, those of the base among them, as dicts."""
+    models = [crf, crf.base_] if hasattr(crf, "base_") else [crf]
+    names = [model.queries_.transform(xs) for model in models]
+    return [
+        [dict.fromkeys(set().union(*each), 1.0) for each in zip(*parts, strict=True)]
+        for parts in zip(*names, strict=True)
+    ]
 
 
 def check_output(crf, output):
@@ -222,4 +242,4 @@ def test_all_pairs_are_there():
         pairs = pairs_of(factors, is_allowed)
         assert all(any({one, two} <= set(row.items()) for row in rows) for one, two in pairs)
         assert all(map(is_allowed, rows))
-        assert len(rows) < 50 < len(pairs) / 20
+        assert len(rows) < 60 < len(pairs) / 20

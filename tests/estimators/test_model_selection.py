@@ -143,7 +143,7 @@ def test_halving_by_rows_would_tear_sequences_apart():
         random_state=0,
         error_score="raise",
     )
-    with pytest.raises(ValueError, match="the rows of a group must stand together"):
+    with pytest.raises(ValueError, match="the rows of a group must be consecutive"):
         search.fit(TABLE, LABELS, groups=GROUPS)
 
 

@@ -21,7 +21,7 @@ OF_BOTH = {
     "seed": "did you mean random_state?",
     "nthread": "did you mean n_jobs?",
     "verbosity": "did you mean verbose?",
-    "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) goes on from a",
+    "warm_start": "did you mean the argument init of fit? fit(X, y, init=crf) starts from a model",
     "eval_set": "it is an argument of fit",
     "sample_weight": "it is an argument of fit",
     "forbiden": "did you mean forbidden?",

@@ -96,6 +96,7 @@ OF_TREES = [
     ("transition_step", "expected 'auto', 'bound' or 'exact'", ["long"]),
     ("transitions", "expected 'weights' or 'trees'", ["pairs", None]),
     ("missing", "expected 'learned', 'fractional', 'surrogate', 'impute' or 'indicator'", ["mean"]),
+    ("max_literals", "expected an integer from 1 to 6", [0, 7, 2.5, None]),
 ]
 
 

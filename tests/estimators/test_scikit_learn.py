@@ -45,6 +45,7 @@ SHARED = {
     "group_column": None,
     "parents_column": None,
     "parents_format": "zero_based",
+    "queries": None,
     "class_weight": {"a": 2.0},
     "label_costs": {"a": {"b": 2.0}},
     "f1_labels": ["a", "c"],
@@ -94,8 +95,10 @@ PARAMETERS = {
         "negative_weight": "balanced",
         "warm_rounds": 1,
         "missing": "surrogate",
+        "max_literals": 3,
         "base": None,
         "base_folds": 3,
+        "device": "cpu",
     },
 }
 

@@ -133,7 +133,7 @@ def test_labels_that_are_known(tmp_path):
         (CSV, {"group": "id"}, "there is no column 'id'; the columns are 'g', 'x', 't', 'y'"),
         (CSV, {"group": "y"}, "column 'y' is both the group and the label; say which column holds"),
         ("g,g,y\n1,1,A\n", {}, "two columns are named 'g'; rename one"),
-        ("g,x,y\n1,2,A\n2,3,B\n1,4,A\n", {}, "group '1' of column 'g' comes again in row 3; the"),
+        ("g,x,y\n1,2,A\n2,3,B\n1,4,A\n", {}, "group '1' of column 'g' occurs again in row 3; the"),
         ("g,x,y\n1,2,A\n,3,B\n", {}, "row 2 has no group in column 'g'; every row needs one"),
         ("g,x,y\n1,2,A\n\n2,B\n", {}, r"t.csv, line 4: Expected 3 columns, got 2: 2,B"),
         ('g,x,y\n1,"2\n3",A\n2,B\n', {}, "line 4: Expected 3 columns, got 2"),

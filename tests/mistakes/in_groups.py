@@ -17,8 +17,8 @@ def groups_for_fewer_rows():
 @mistake(
     "A",
     ValueError,
-    "group 'a' comes back at row 2 after it began at row 0; the rows of a group must stand",
-    "together: sort X, y and groups by group first (stably, to keep the order within)",
+    "group 'a' occurs again at row 2 after it began at row 0; the rows of a group must be",
+    "consecutive: sort X, y and groups by group first (stably, to keep the order within)",
 )
 def groups_that_come_back():
     trees().fit(ROWS, LABELS, groups=["a", "b"] * 8)

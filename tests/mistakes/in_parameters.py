@@ -198,7 +198,7 @@ def a_name_of_lightgbm():
     "A",
     TypeError,
     "TreeCRF has no parameter 'warm_start'; did you mean the argument init of fit? fit(X, y,",
-    "init=crf) goes on from a model",
+    "init=crf) starts from a model",
 )
 def a_warm_start():
     TreeCRF(warm_start=True)

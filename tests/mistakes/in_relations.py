@@ -13,11 +13,33 @@ SESSIONS = Atoms(
 @mistake(
     "A",
     TypeError,
-    "X[0] is an AtomSequence, which holds facts; turn them into attributes first:",
-    "make_pipeline(RelationalFeatures(...), TreeCRF())",
+    "X[0] is an AtomSequence, which holds facts, but the model was fitted on other data; turn",
+    "facts into attributes by the RelationalFeatures that it was fitted with, or fit it on Atoms",
 )
-def facts_for_an_estimator():
-    trees().fit(SESSIONS, [["x", "y"], ["x", "y"]])
+def facts_for_a_model_of_attributes():
+    trees().fit([[["a"], ["b"]]], [["x", "y"]]).predict(SESSIONS)
+
+
+@mistake(
+    "A",
+    TypeError,
+    "queries is of type list; expected a hedgerow.relational.RelationalFeatures, which says how",
+    "queries about facts are made",
+)
+def modes_for_queries():
+    trees(queries=["ls(+t,-file)"]).fit(SESSIONS, [["x", "y"], ["x", "y"]])
+
+
+@mistake(
+    "A",
+    ValueError,
+    "transitions is 'trees', which does not go together with trees that refine queries, since",
+    "these get new columns while they grow; set max_literals=1, so that queries stay as they are",
+    "found, or leave transitions out",
+)
+def trees_of_labels_that_refine_queries():
+    queries = RelationalFeatures(["ls(+t,-file)", "ls(+t,+file)"], window=1)
+    trees(queries=queries, transitions="trees").fit(SESSIONS, [["x", "y"], ["x", "y"]])
 
 
 @mistake(

@@ -298,7 +298,7 @@ def very_many_rows_without_groups():
     "A",
     DataWarning,
     "all values of column 'noise' look like numbers, '...' for example, but are stored as text,",
-    "so they are taken for categories; convert the column to numbers, with an empty cell or NaN",
+    "so they are treated as categories; convert the column to numbers, with an empty cell or NaN",
     "where there is none, such as pandas.to_numeric(X['noise'], errors='coerce'). If they are",
     "codes, convert it to a categorical dtype",
 )
@@ -310,7 +310,7 @@ def numbers_stored_as_text():
     "A",
     DataWarning,
     "all values of column 'noise' but 'n/a' look like numbers, '...' for example, but are stored",
-    "as text, so they are taken for categories; convert the column to numbers, with an empty cell",
+    "as text, so they are treated as categories; convert the column to numbers, with an empty cell",
     "or NaN where there is none, such as pandas.to_numeric(X['noise'], errors='coerce'). If they",
     "are codes, convert it to a categorical dtype",
 )

@@ -99,8 +99,8 @@ def features_that_are_the_label():
 @mistake(
     "A",
     Refused,
-    "mixed.csv: group 'w1' of column 'walk' comes again in row 5; the rows of a group must stand",
-    "together: sort the table by group first",
+    "mixed.csv: group 'w1' of column 'walk' occurs again in row 5; the rows of a group must be",
+    "consecutive: sort the table by group first",
 )
 def rows_that_are_not_sorted_by_group():
     WALKS.sort_values("speed").to_csv("mixed.csv", index=False)
@@ -135,7 +135,7 @@ def a_clock_as_a_feature():
     "A",
     Told,
     "warning: all values of column 'speed' but '?' look like numbers, '-0.129' for example, but",
-    "are stored as text, so they are taken for categories; convert the column to numbers, with an",
+    "are stored as text, so they are treated as categories; convert the column to numbers, with an",
     "empty cell or NaN where there is none, such as pandas.to_numeric(X['speed'],",
     "errors='coerce'). If they are codes, convert it to a categorical dtype",
 )

@@ -5,7 +5,7 @@ import pytest
 from matplotlib import pyplot
 
 from hedgerow import DataWarning, LinearCRF, plots
-from hedgerow.plots.sequence import COLOURS, HATCHES
+from hedgerow.label_colours import COLOURS, HATCHES
 
 STATES = ["idle", "run", "_stop$"]
 

@@ -135,19 +135,20 @@ class TreeModel(NaiveModel):
         return sum(self.edge_score(x, labels, t) for t in range(len(labels)))
 
     def _value_of(self, x, t, label, context):
-        key = id(x), t, label, context
-        if key not in self._values:
+        # Kept with its values: another sequence may get the id of one that is gone.
+        _, values = self._values.setdefault(id(x), (x, {}))
+        if (t, label, context) not in values:
             look = self._label_looker(x, context)
-            self._values[key] = sum(
+            values[t, label, context] = sum(
                 value_at(tree, x, t, look)
                 for (_, name), tree in self.trees.items()
                 if name == label and asks_labels(tree)
             )
-        return self._values[key]
+        return values[t, label, context]
 
-    def _label_looker(self, x, context):
-        """`look_up` that knows labels before a position."""
-        looks = self._looker(x)
+    def _label_looker(self, x, context, looks=None):
+        """`look_up`, or another function in its place, that knows labels before a position."""
+        looks = looks or self._looker(x)
 
         def look(x, t, feature):
             lag = LABEL_BEFORE.fullmatch(feature)
@@ -202,8 +203,8 @@ class TreeModel(NaiveModel):
         return bias, added
 
     def value(self, x, position, feature, context=()):
-        """What a position has in a column, None if that is missing."""
-        value = self._label_looker(x, context)(x, position, feature)
+        """What a position has in a column, a category unknown in training too; None if missing."""
+        value = self._label_looker(x, context, look_up)(x, position, feature)
         return None if value is MISSING or value is OUTSIDE else value
 
     def _looker(self, x):

@@ -60,6 +60,11 @@ class Page:
     def browser(self, name):
         return self.array(self.data["browser"][name])
 
+    def browser_part(self, part, array, value):
+        """An array and a JSON value of a part of the browser."""
+        places = self.data["browser"][part]
+        return self.array(places[array]), self.value(places[value])
+
     def offsets(self):
         return np.concatenate([[0], np.cumsum(self.browser("lengths").astype(int))])
 

@@ -71,6 +71,8 @@ def look_up(x, t, feature):
     elif isinstance(x, list):
         name, _, text = feature.partition(":")
         value = float(x[t].get(name) == text) if text else float(x[t].get(name, 0.0))
+        if text and feature in x[t]:
+            value = x[t][feature]  # the name of a query
     else:
         row = x[[t]].toarray()[0] if scipy.sparse.issparse(x) else x[t]
         value = row[int(feature[1:])]

@@ -131,9 +131,9 @@ def test_choosing():
             "the column has 3 values, but there are 5 positions",
         ),
         (
-            lambda: LinearCRF().fit(X, ["ab", "abc"]),
+            lambda: LinearCRF().fit([[["a"], ["b"]]], [["a", "b"]]).predict(X),
             TypeError,
-            r"X\[0\] is an AtomSequence, which holds facts; turn them into attributes first",
+            r"X\[0\] is an AtomSequence, which holds facts, but the model was fitted on other data",
         ),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from chromium import Chromium, find_chromium
 from hedgerow import LinearCRF, TreeCRF
+from hedgerow.label_colours import COLOURS
 from hedgerow.report import write_report
 from reference.report_page import Page
 
@@ -113,7 +114,7 @@ def first_rows(page, n):
 def test_draws_all_sections_and_asks_for_nothing(page, sentences):
     titles = page.run("[...document.querySelectorAll('h2')].map((e) => e.textContent)")
     assert titles == [
-        *("Summary", "Learning curves", "Label confusion", "Calibration"),
+        *("Summary", "Learning curves", "Confusion matrix", "Segments", "Calibration"),
         *("Sequences", "Transitions", "Features"),
     ]
     assert page.requests == [sentences.path.as_uri()]
@@ -172,9 +173,12 @@ def test_search(page, sentences):
 
 
 def test_filters(page, sentences):
-    page.run("document.querySelector('#sequences input[type=checkbox]').click()")
+    choose(page, "Only", "errors")
     assert n_shown(page) == np.sum(sentences.errors > 0)
-    page.run("document.querySelector('#sequences input[type=checkbox]').click()")
+    choose(page, "Only", "decoders")
+    both = (sentences.model.predict(sentences.X, decode=d) for d in ("viterbi", "marginal"))
+    assert n_shown(page) == sum((a != b).any() for a, b in zip(*both, strict=True))
+    choose(page, "Only", "")
     choose(page, "True", "2")
     assert n_shown(page) == sum("V-x" in labels for labels in sentences.y)
 
@@ -252,7 +256,7 @@ def test_trees_and_patterns(chromium, tmp_path):
         "[...document.querySelectorAll('.question')].map((e) => e.dataset.tip.split('\\n')[0])"
     )
     assert sorted(questions) == sorted(question for question in table["question"] if question)
-    assert chromium.run("document.querySelectorAll('.chart svg').length") == 3
+    assert chromium.run("document.querySelectorAll('#learning .chart svg').length") == 2
     n_patterns = chromium.run("document.querySelector('#patterns .pattern').ariaSetSize")
     assert n_patterns == str(len(crf.label_patterns_))
     assert chromium.run("window.hacked") is None
@@ -276,3 +280,126 @@ def test_without_data_or_truth(chromium, tmp_path):
         shown.append(chromium.run("document.querySelector('.chips').textContent"))
     assert shown == ["x00.5", "none", "x02e-9"]
     assert chromium.complaints == []
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory):
+    """Two models on two long sequences of numbers with group ids, and a page that compares them."""
+    random = np.random.default_rng(5)
+    states = np.repeat(random.permutation(np.arange(60) % 3), 10)
+    X = np.column_stack([states + random.normal(0, 0.8, 600), random.normal(size=600)])
+    y, groups = np.array(["idle", "run", "stop"])[states], np.repeat(["mon", "tue"], 300)
+    crf = TreeCRF(n_rounds=3, window=1, n_jobs=1).fit(X, y, groups=groups)
+    other = TreeCRF(n_rounds=1, n_jobs=1).fit(X, y, groups=groups)
+    path = tmp_path_factory.mktemp("days") / "days.html"
+    write_report(crf, path, X, y, groups=groups, compare=other, title="Days", compare_title="old")
+    return crf, other, X, y, groups, path
+
+
+@pytest.fixture
+def timeline(chromium, days):
+    chromium.resize(1280, 900)
+    chromium.prefer("light")
+    chromium.open(days[-1])
+    return chromium
+
+
+RANGE = "document.querySelector('.timeline .quiet').textContent"
+
+
+def press_button(page, text):
+    page.run(
+        f"""[...document.querySelectorAll('.timeline button')]
+            .find((button) => button.textContent === {json.dumps(text)}).click()"""
+    )
+
+
+def test_a_long_sequence_has_a_timeline(timeline, days):
+    crf, _, X, y, groups, _ = days
+    assert timeline.run("document.querySelector('.timeline').hidden") is False
+    assert timeline.run(RANGE) == "positions 0 to 299 of 300"
+    press_button(timeline, "+")
+    press_button(timeline, "+")
+    _, first, _, last, *_ = timeline.run(RANGE).split()
+    assert 70 <= int(last) - int(first) <= 80
+    press_button(timeline, "all")
+    name = timeline.run("document.querySelector('.pane-head b').textContent")
+    wrong = (crf.predict(X, groups=groups) != y)[groups == name]
+    places = np.flatnonzero(wrong)
+    place = "Number(document.querySelector('.position[aria-selected=true] .place').textContent)"
+    assert timeline.run(place) == places[0]
+    press_button(timeline, "next error")
+    assert timeline.run(place) == places[1]
+    press_button(timeline, "all")
+    colours = timeline.run(
+        """(() => {
+            const canvas = document.querySelector('.timeline canvas');
+            const { data } = canvas.getContext('2d').getImageData(0, 142, canvas.width, 1);
+            const found = new Set();
+            for (let i = 0; i < data.length; i += 4)
+                found.add([0, 1, 2].map((j) => data[i + j].toString(16).padStart(2, '0')).join(''));
+            return [...found];
+        })()"""
+    )
+    assert {colour.strip("#") for colour in COLOURS[:3]} <= set(colours)
+    assert timeline.complaints == []
+
+
+def test_a_position_is_explained(timeline, days):
+    crf, _, X, y, groups, _ = days
+    name = timeline.run("document.querySelector('.pane-head b').textContent")
+    place = timeline.run(
+        "Number(document.querySelector('.position[aria-selected=true] .place').textContent)"
+    )
+    timeline.wait_for("document.querySelector('.explanation .total')")
+    shown = timeline.run("document.querySelector('.explanation .total b').textContent")
+    mine = groups == name
+    found = crf.explain(X[mine], place, against=y[mine][place])
+    assert float(shown.replace("\N{MINUS SIGN}", "-")) == pytest.approx(found.log_odds, rel=1e-3)
+
+
+def test_a_cell_of_the_comparison_chooses_its_sequences(timeline, days):
+    crf, other, X, y, groups, _ = days
+    cell = "document.querySelector('#comparison .heat tbody tr:nth-child(1) td:nth-child(3)')"
+    right = [one.predict(X, groups=groups) == y for one in (crf, other)]
+    assert timeline.run(f"{cell}.textContent") == str(np.sum(right[0] & ~right[1]))
+    timeline.run(f"{cell}.click()")
+    assert n_shown(timeline) == len(np.unique(groups[right[0] & ~right[1]]))
+
+
+def test_figures_can_be_saved(timeline):
+    timeline.run("URL.createObjectURL = (blob) => ((window.saved = blob), 'data:,')")
+    figures = "[...document.querySelectorAll('#learning, #confusion, .timeline')]"
+    for number in range(3):
+        buttons = f"{figures}[{number}].querySelectorAll('button.export')"
+        timeline.run(f"{buttons}[0].click()")
+        timeline.wait_for("window.saved?.type === 'image/png' && saved.size > 1000")
+        timeline.run(f"{buttons}[1].click()")
+        timeline.wait_for("window.saved?.type === 'text/csv'")
+        header = timeline.run("saved.text().then((text) => text.split('\\n')[0])")
+        assert header.split(",")[0] in ("round", "true", "position")
+    assert timeline.complaints == []
+
+
+def test_loss_on_a_log_scale(timeline):
+    name = (
+        "document.querySelector('#learning .axis-name:last-of-type, #learning .axes').textContent"
+    )
+    assert "log scale" not in timeline.run(name)
+    timeline.run("document.querySelector('#learning input').click()")
+    timeline.wait_for(
+        "document.querySelector('#learning .axes')?.textContent.includes('log scale')"
+    )
+
+
+def test_all_columns_of_features_fit_at_1400_pixels(chromium, tmp_path):
+    random = np.random.default_rng(2)
+    X = [random.normal(size=(60, 2)) for _ in range(3)]
+    y = [random.choice(["a", "b"], len(x)) for x in X]
+    crf = TreeCRF(n_rounds=4, window=10, min_child_weight=0, n_jobs=1).fit(X, y)
+    write_report(crf, tmp_path / "page.html")
+    chromium.resize(1400, 900)
+    chromium.open(tmp_path / "page.html")
+    table = "document.querySelector('#features .scroll')"
+    assert chromium.run(f"{table}.scrollWidth <= {table}.clientWidth")
+    assert chromium.run(f"{table}.querySelectorAll('th').length") > 12

@@ -417,7 +417,7 @@ REFUSED = {
                  "base_folds is 1, which leaves nothing to train a base on; expected at least 2"),
     "folds": ({"base_folds": -1}, {}, ValueError, "base_folds is -1; expected an integer of at"),
     "fitted": ({"base": LINEAR, "base_folds": 5}, {}, ValueError,
-               "base is fitted already and base_folds is 5: nobody knows which sequences it has"),
+               "base is fitted already and base_folds is 5: it is not known which sequences"),
     "labels": ({"base": OTHER}, {}, ValueError,
                "y has the labels 0, 1, 2, but base was fitted on the labels 'l0', 'l1', 'l2'; "
                "fit the base on data that have all of them"),

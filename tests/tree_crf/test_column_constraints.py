@@ -225,7 +225,7 @@ def test_integer_labels_stay_integers_in_a_file(tmp_path):
 )
 def test_trees_of_init_must_keep_to_the_constraints(constraints):
     free = make().fit(FRAMES, Y)
-    with pytest.raises(ValueError, match="the trees of init, which stay, do not keep to monotone"):
+    with pytest.raises(ValueError, match="the trees of init, which are kept, violate monotone"):
         make(**constraints).fit(FRAMES, Y, init=free)
     half = make(**constraints, n_rounds=3).fit(FRAMES, Y)
     whole = make(**constraints).fit(FRAMES, Y)

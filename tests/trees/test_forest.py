@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abuse.threads import run_at_once
+from hedgerow import _core
 from hedgerow.trees.forest import (
     ARRAYS,
     Forest,
@@ -107,6 +108,9 @@ def test_few_rows_and_many_have_the_same_scores(kinds, window):
     forest = random_forest(table, window, 3, 10, rng)
     together = add_scores(forest, table)
     np.testing.assert_array_equal(add_scores(forest, table, n_threads=3), together)
+    laid_out = np.zeros_like(together)
+    forest.add_scores(_core.TreeData(table.to_kernel(), *window), laid_out, laid_out, 2)
+    np.testing.assert_array_equal(laid_out, together)
     for begin, end in zip(table.offsets[:-1], table.offsets[1:], strict=True):
         alone = replace(table, bins=table.bins[begin:end], offsets=np.array([0, end - begin]))
         np.testing.assert_array_equal(add_scores(forest, alone), together[begin:end])

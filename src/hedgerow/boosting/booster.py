@@ -7,14 +7,12 @@ direction, along which it goes so far that the loss does not rise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
-from hedgerow.boosting.context_training import train_trees
 from hedgerow.boosting.direction import (
     ConjugateDirection,
     Direction,
@@ -22,20 +20,22 @@ from hedgerow.boosting.direction import (
     TreeDirection,
 )
 from hedgerow.boosting.iterate import Iterate
+from hedgerow.boosting.query_growth import QueryGrowth
 from hedgerow.boosting.rounds import Part, Rounds
-from hedgerow.boosting.running_scores import Binned, TreeScoring
+from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings
 from hedgerow.boosting.step_rule import Backtracking, LineSearch, StepRule
 from hedgerow.boosting.transitions import PatternBound
-from hedgerow.boosting.tree_training import PatternSlopes
+from hedgerow.boosting.tree_training import PatternSlopes, TreeTraining
 from hedgerow.exact_sums import count_all
 from hedgerow.potentials import PatternWeights, Potential
 from hedgerow.potentials.scoring import have_scores
+from hedgerow.relational.queries_state import pack_queries
 from hedgerow.state import State
-from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.training.update import Update
+from hedgerow.trees.forest import Forest
 from hedgerow.trellis import Scores
 
 __all__ = ["Booster"]
@@ -48,8 +48,10 @@ class Booster(Update[Binned]):
     ----------
     scoring
         How trees score sequences.
-    binned, data
-        The training sequences, and their bins laid out for growing.
+    binned
+        The training sequences.
+    train
+        Makes what trains trees, from the bound of pattern weights and the scores so far.
     training
         The training labels, how they depend on each other, and penalties of label patterns.
     settings
@@ -57,26 +59,30 @@ class Booster(Update[Binned]):
     schedule
         What each round is trained for.
     rounds
-        The rounds so far, none or those of a model to go on from.
+        The rounds so far, none or those of an initial model.
     max_rounds
         How many there will be, those included.
     state
         What `pack` wrote after these rounds; None if they are those of a model.
+    growth
+        What refines queries that trees split on; None: nothing does.
     """
 
     def __init__(
         self,
         scoring: TreeScoring,
         binned: Binned,
-        data: _core.TreeData,
+        train: Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]],
         training: TrainingSet,
         settings: Settings,
         schedule: Schedule,
         rounds: Rounds,
         max_rounds: int,
         state: State | None = None,
+        growth: QueryGrowth | None = None,
     ) -> None:
         self.scoring = scoring
+        self.growth = growth
         self.training = training
         self.targets = targets = training.targets
         self.grammar = training.grammar
@@ -91,7 +97,7 @@ class Booster(Update[Binned]):
         self._has_base = bool(training.given) and (
             have_scores(scores.nodes) or bool(rounds.weights.any())
         )
-        self.trees = train_trees(training, settings, self._bound, scores, data)
+        self.trees = train(self._bound, scores)
         self.iterate = Iterate(self.trees, training, scoring, rounds, max_rounds)
         self.direction, self.step_rule = self._choose(binned)
         if state is not None:
@@ -129,13 +135,10 @@ class Booster(Update[Binned]):
         return {"loss": self._mean_loss(), "accuracy": n_right / self.targets.n_known}
 
     def _n_right(self) -> int:
-        targets, n_threads, decode = self.targets, self.n_threads, self.training.decode
-        has_marginals = not self.iterate.objective.adds_costs
-        if decode == "marginal" and self.trellis.constraints is None and has_marginals:
-            return _core.count_right(
-                self.iterate.measured.probabilities(), targets.codes, n_threads
-            )
-        return count_right(self.score_training(), targets, decode, n_threads=n_threads)
+        iterate = self.iterate
+        return self.trees.count_right(
+            iterate.measured, iterate.objective, iterate.arcs(iterate.weights)
+        )
 
     def score(self, sequences: Binned) -> Iterator[Scores]:
         """By the rounds so far."""
@@ -146,8 +149,9 @@ class Booster(Update[Binned]):
         """By the rounds that are kept."""
         if self.rounds.n_kept == len(self.rounds.parts):
             return self.score(sequences)
-        running = self.scoring.start(sequences)
-        running.add(self.rounds.kept_forest(), running)
+        running, forest = self.scoring.start(sequences), self.rounds.kept_forest()
+        self.scoring.complete(sequences, forest)
+        running.add(forest, running)
         return running.runs(self.iterate.arcs(self.rounds.kept_weights))
 
     def score_training(self) -> Iterator[Scores]:
@@ -165,7 +169,8 @@ class Booster(Update[Binned]):
 
     def pack(self) -> State:
         """The rounds so far, and what the next direction needs: all else follows from them."""
-        return self.rounds.pack() | self.direction.pack()
+        queries = None if self.growth is None else self.growth.features()
+        return self.rounds.pack() | self.direction.pack() | pack_queries(queries)
 
     def _mean_loss(self) -> float:
         """What the last round had to lower, as a mean over the training positions."""
@@ -189,8 +194,9 @@ class Booster(Update[Binned]):
         if self.schedule.changes_at(number):
             direction.forget()
         slopes = iterate.derive()
-        trees = self.trees.grow(number)
+        self.trees.start_growing(number)
         step = self._pattern_step(slopes)
+        trees = self._grow(number)
         if not (may_improve or trees.values.any() or step.any()):
             iterate.measure_again(None)  # its marginals are slopes now
             return None
@@ -208,6 +214,14 @@ class Booster(Update[Binned]):
         if size is None and not may_improve:
             return None
         return direction.part(size or 0.0)
+
+    def _grow(self, number: int) -> Forest:
+        """The trees of a round; again, where more can be asked below their splits."""
+        trees = self.trees.grow(number)
+        while self.growth is not None and (data := self.growth.extend(trees)) is not None:
+            self.trees.learn_from(data)
+            trees = self.trees.grow(number)
+        return trees
 
     def _pattern_step(self, slopes: PatternSlopes) -> NDArray[np.float64]:
         """How far to move the weights of label patterns, (P,)."""

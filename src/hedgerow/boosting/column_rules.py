@@ -174,7 +174,7 @@ def _by_label(where: str, value: Any, labels: Labels) -> NDArray[np.int8] | None
         if highest == 0:
             return None
         raise ValueError(
-            f"{where} has the direction {int(highest)} for every label, which says nothing: only "
+            f"{where} has the direction {int(highest)} for every label, which has no effect: only "
             "the odds of labels with different directions are constrained; leave some labels out"
         )
     ways = np.full(len(classes), UNUSED, np.int8)

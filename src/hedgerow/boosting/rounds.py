@@ -35,14 +35,14 @@ class Rounds:
     Attributes
     ----------
     parts : list of Part
-        All trees: those of a model to go on from, then those of each round.
+        All trees: those of an initial model, then those of each round.
     weights, kept_weights : (P,)
         Weights of the label patterns after all rounds, and after those that are kept.
     seed : int
         What random numbers are drawn from.
     have_directions : bool
         Whether the rounds have steps and carries of their own: a part for each round but those of
-        a model to go on from. Otherwise trees are simply added, and parts may hold several rounds.
+        an initial model. Otherwise trees are simply added, and parts may hold several rounds.
     n_kept : int
         How many of the parts are kept.
     loss : float

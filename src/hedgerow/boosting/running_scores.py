@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.boosting.query_rows import QueryRows
 from hedgerow.boosting.rounds import Part
 from hedgerow.comm import Comm
 from hedgerow.exact_sums import exact_sum
 from hedgerow.potentials import AddScores, ContextTrees, NodeTrees, Potential, core_contexts
 from hedgerow.potentials.scoring import add_up, edge_shape, prepare
+from hedgerow.relational.facts import Facts
+from hedgerow.relational.refiner import Refiner
 from hedgerow.sequences import Sequences, cut_runs
 from hedgerow.trees.columns import Columns
-from hedgerow.trees.forest import Forest
+from hedgerow.trees.forest import Forest, asked_columns
 from hedgerow.trellis import Scores, Trellis
 
 __all__ = ["Binned", "ContextScores", "NodeScores", "RunningScores", "TreeScoring"]
@@ -42,26 +45,32 @@ class Binned:
     Attributes
     ----------
     bins : Bins
-        Bins of X's columns at all positions.
+        Bins of X's columns at all positions, in the form that the scores want.
     offsets : (S + 1,)
         Where the sequences begin and end.
     parents : (N,) or None
         Where in its sequence the parent of each position is, see `Scores`.
     given : sequence of AddScores
         What adds the scores of potentials that are not learnt.
+    laid_out : TreeData or None
+        The bins as trees are grown from them, which walks through trees read sooner.
     running : RunningScores or None
         Scores of the first `n_parts` parts of the rounds, and of those potentials.
     direction : RunningScores or None
         The direction of the last of these parts, where rounds have directions.
+    rows : QueryRows or None
+        What the bins are made of, if attributes are queries that trees refine.
     """
 
-    bins: _core.Bins
+    bins: Any
     offsets: NDArray[np.int64]
     parents: NDArray[np.int32] | None
     given: Sequence[AddScores | None]
+    laid_out: _core.TreeData | None = None
     running: RunningScores | None = None
     direction: RunningScores | None = None
     n_parts: int = 0
+    rows: QueryRows | None = None
 
 
 class RunningScores(ABC):
@@ -129,14 +138,14 @@ class RunningScores(ABC):
 class NodeScores(RunningScores):
     """Those of trees on the input."""
 
-    def __init__(self, start: Scores, bins: _core.Bins, n_threads: int) -> None:
-        self.start, self.bins, self.n_threads = start, bins, n_threads
+    def __init__(self, start: Scores, binned: Binned, n_threads: int) -> None:
+        self.start, self.binned, self.n_threads = start, binned, n_threads
         self.nodes = start.nodes
 
     def twin(self) -> NodeScores:
         """With the same edges, which trees leave as they are."""
         nodes = np.empty_like(self.nodes)
-        return NodeScores(replace(self.start, nodes=nodes), self.bins, self.n_threads)
+        return NodeScores(replace(self.start, nodes=nodes), self.binned, self.n_threads)
 
     @property
     def arrays(self) -> tuple[NDArray[np.float64]]:
@@ -145,7 +154,8 @@ class NodeScores(RunningScores):
 
     def add(self, trees: Forest, out: RunningScores) -> None:
         """To the scores of nodes."""
-        trees.add_scores(self.bins, self.nodes, out.nodes, self.n_threads)
+        bins = self.binned.laid_out or self.binned.bins
+        trees.add_scores(bins, self.nodes, out.nodes, self.n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
         """All at once."""
@@ -156,16 +166,16 @@ class ContextScores(RunningScores):
     """Those of trees that ask about labels before a position; what these add is float32."""
 
     def __init__(
-        self, start: Scores, scoring: TreeScoring, bins: _core.Bins, edges: NDArray[np.float32]
+        self, start: Scores, scoring: TreeScoring, binned: Binned, edges: NDArray[np.float32]
     ) -> None:
-        self.start, self.scoring, self.bins, self.edges = start, scoring, bins, edges
+        self.start, self.scoring, self.binned, self.edges = start, scoring, binned, edges
         self.nodes = start.nodes
 
     def twin(self) -> ContextScores:
         """With the same edges of other potentials."""
         start = replace(self.start, nodes=np.empty_like(self.nodes))
         edges = np.zeros(self.edges.shape, self.edges.dtype)  # takes memory as it is filled
-        return ContextScores(start, self.scoring, self.bins, edges)
+        return ContextScores(start, self.scoring, self.binned, edges)
 
     @property
     def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
@@ -176,8 +186,8 @@ class ContextScores(RunningScores):
         """To the scores of nodes and of edges."""
         assert isinstance(out, ContextScores)
         ready = _core.ContextForest(trees, self.scoring.contexts, self.scoring.columns.n_columns)
-        n_threads = self.scoring.n_threads
-        ready.add_scores(self.bins, self.nodes, self.edges, out.nodes, out.edges, n_threads)
+        bins, n_threads = self.binned.bins, self.scoring.n_threads
+        ready.add_scores(bins, self.nodes, self.edges, out.nodes, out.edges, n_threads)
 
     def runs(self, arcs: NDArray[np.float64]) -> Iterator[Scores]:
         """As many sequences at a time as have edges that stay in the cache."""
@@ -216,6 +226,8 @@ class TreeScoring:
         Their scores of the arcs.
     have_directions
         Whether rounds have directions: see `Rounds`.
+    refiner
+        What refines queries, if attributes are queries and trees go on from them.
     """
 
     def __init__(
@@ -227,7 +239,9 @@ class TreeScoring:
         n_threads: int,
         *,
         have_directions: bool = False,
+        refiner: Refiner | None = None,
     ) -> None:
+        self.refiner = refiner
         self.columns, self.trellis, self.given, self.arcs = columns, trellis, given, arcs
         self.n_threads, self.have_directions = n_threads, have_directions
         self._shape = edge_shape(given, trellis)
@@ -240,8 +254,38 @@ class TreeScoring:
     def bin(self, sequences: Sequences) -> Binned:
         """Get ready to score sequences."""
         adders = prepare(self.given, sequences, self.trellis, self._shape, self.n_threads)
-        bins = self.columns.bins(sequences, self.n_threads)
-        return Binned(bins, sequences.offsets, sequences.parents, adders)
+        columns, parents = self.columns, sequences.parents
+        binned = columns.bin(sequences, self.n_threads)
+        rows = None
+        if self.refiner is not None:
+            assert isinstance(sequences.facts, Facts)
+            assert sequences.sparse is not None
+            rows = QueryRows(binned, sequences.facts, parents, sequences.sparse.n_columns)
+        bins = columns.to_core(binned, parents, self.n_threads)
+        return Binned(bins, sequences.offsets, parents, adders, rows=rows)
+
+    def add_queries(self, names: list[str]) -> None:
+        """Add the names of queries to the columns."""
+        assert self.columns.index is not None
+        for name in names:
+            self.columns.index.add(name)
+        self.columns = self.columns.with_attributes(len(names))
+
+    def complete(self, sequences: Binned, trees: Forest | None = None) -> None:
+        """Find the queries that trees ask about, or all, as far as sequences lack them."""
+        if sequences.rows is None:
+            return
+        assert self.refiner is not None
+        assert self.columns.index is not None
+        n_columns = self.columns.n_columns
+        columns = np.arange(n_columns) if trees is None else asked_columns(trees, n_columns)
+        lacking = sequences.rows.lacking(columns)
+        if lacking:
+            names = self.columns.index.names()
+            found = self.refiner.find([names[column] for column in lacking], sequences.rows.facts)
+            sequences.rows.add(zip(lacking, found, strict=True))
+            sequences.bins = sequences.rows.to_core(self.columns, self.n_threads)
+            sequences.laid_out = None
 
     def start(self, sequences: Binned) -> RunningScores:
         """Scores before the first round: those of other potentials."""
@@ -254,9 +298,9 @@ class TreeScoring:
             edge_shape=self._shape,
         )
         if not self.columns.n_lags:
-            return NodeScores(scores, sequences.bins, self.n_threads)
+            return NodeScores(scores, sequences, self.n_threads)
         edges = np.zeros((len(scores.nodes), self.contexts.n_edges), np.float32)
-        return ContextScores(scores, self, sequences.bins, edges)
+        return ContextScores(scores, self, sequences, edges)
 
     def catch_up(self, sequences: Binned, parts: Sequence[Part]) -> RunningScores:
         """Add what the rounds since the last call have learnt; ``parts`` are all of them."""
@@ -265,6 +309,8 @@ class TreeScoring:
             if self.have_directions:
                 sequences.direction = sequences.running.zeros()
         running, direction = sequences.running, sequences.direction
+        for part in parts[sequences.n_parts :]:
+            self.complete(sequences, part.trees)
         for part in parts[sequences.n_parts :]:
             if direction is not None:
                 direction.turn(part.trees, part.carry)

@@ -80,6 +80,8 @@ USUAL_LEAVES = 31
 LOG_MAX_LEAVES = 15
 MAX_LEAVES = 1 << LOG_MAX_LEAVES
 MAX_REACH = 255
+# Literals of a query: to name it takes time that grows with their factorial.
+MAX_LITERALS = 6
 # Labels before a position can be cut in two in so many ways that some fit by chance. Of 0, 3, 10,
 # 30 and 100 the ends were worse on one fold of the letters, or on protein.
 LABEL_LAMBDA = 20.0
@@ -123,6 +125,7 @@ class TreeParameters(LabelParameters, Protocol):
     n_jobs: int | None
     random_state: Any
     missing: MissingMethod
+    max_literals: int
 
 
 @dataclass(frozen=True)
@@ -138,8 +141,10 @@ class Settings:
     line_search: bool
     exact_rounds: ExactRounds
     """Which rounds fit the weights of label patterns."""
+    max_depth: int
+    min_child_weight: float
     growth_rules: GrowthRules
-    """What a tree may be."""
+    """What a tree may be, these two among it."""
     sampling: Sampling
     """What the rounds learn from."""
     draws: bool
@@ -188,7 +193,9 @@ class Settings:
         max_depth = MAX_LEAVES if max_depth is None else min(int(max_depth), MAX_LEAVES)
         if max_leaves is None:
             max_leaves = 1 << min(max_depth, LOG_MAX_LEAVES)
-        of_all = {
+        of_all: dict[str, Any] = {
+            "max_depth": max_depth,
+            "min_child_weight": float(crf.min_child_weight),
             "learning_rate": float(rate),
             "reg_lambda": float(crf.reg_lambda),
             "max_step": np.inf if crf.max_step is None else float(crf.max_step),
@@ -205,8 +212,6 @@ class Settings:
             growth_rules=GrowthRules(
                 **of_all,
                 max_leaves=int(max_leaves),
-                max_depth=max_depth,
-                min_child_weight=float(crf.min_child_weight),
                 min_split_gain=float(crf.min_split_gain),
                 colsample_bytree=float(crf.colsample_bytree),
                 colsample_bynode=float(crf.colsample_bynode),
@@ -264,6 +269,7 @@ def check_tree_parameters(crf: TreeParameters) -> None:
             "pass an order of 1 or more, or transitions='weights'"
         )
     check_choice("missing", crf.missing, METHODS)
+    check_number("max_literals", crf.max_literals, minimum=1, maximum=MAX_LITERALS, integer=True)
     if crf.transitions == "trees" and crf.missing == "fractional":
         raise ValueError(
             "missing is 'fractional' and transitions is 'trees', whose examples cannot be divided; "

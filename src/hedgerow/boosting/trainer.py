@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,18 +14,28 @@ import numpy as np
 from hedgerow import _core
 from hedgerow.boosting.booster import Booster
 from hedgerow.boosting.column_rules import read_column_rules
+from hedgerow.boosting.context_training import train_trees
+from hedgerow.boosting.query_growth import QueryGrowth
 from hedgerow.boosting.rounds import Rounds
-from hedgerow.boosting.running_scores import Binned, TreeScoring
+from hedgerow.boosting.running_scores import Binned, RunningScores, TreeScoring
 from hedgerow.boosting.schedule import Schedule
 from hedgerow.boosting.settings import Settings, TreeParameters, read_window
+from hedgerow.boosting.transitions import PatternBound
+from hedgerow.boosting.tree_training import TreeTraining
+from hedgerow.comm import Comm
 from hedgerow.counting import count_of
+from hedgerow.fingerprint import fingerprint, fingerprint_sequences
 from hedgerow.history import History
 from hedgerow.model import Model
 from hedgerow.objectives import Likelihood, TrainingObjective
 from hedgerow.potentials import BaseModel, NodeTrees
 from hedgerow.potentials.scoring import sum_arcs
+from hedgerow.relational import RelationalFeatures
+from hedgerow.relational.facts import Facts
+from hedgerow.relational.queries_state import unpack_queries
+from hedgerow.relational.refiner import Refiner
 from hedgerow.sequences import Sequences
-from hedgerow.state import State
+from hedgerow.state import State, expecting, require
 from hedgerow.threads import count_threads
 from hedgerow.training.labelled import Labelled
 from hedgerow.training.state import TrainingState
@@ -43,7 +55,7 @@ FEW_BINS = 31
 
 
 class TrainedTrees(Protocol):
-    """A fitted `TreeCRF`, as far as a training goes on from it."""
+    """A fitted `TreeCRF`, as far as a warm start needs it."""
 
     model_: Model
     history_: History
@@ -71,6 +83,10 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def learn(self, labelled: Labelled) -> TrainingSet:
         """Label patterns, and the bins of columns unless a model has them already."""
+        self.refiner = self._find_refiner(labelled)
+        if self.refiner is not None:  # which adds names of its own
+            index = _core.StringIndex.from_arrays(*labelled.index.to_arrays())
+            labelled = replace(labelled, index=index)
         self.sequences = labelled.sequences
         self.objective = self.objective.for_labels(labelled.labels)
         self.schedule = self._plan()
@@ -92,26 +108,52 @@ class BoostingTrainer(Trainer[Binned, Booster]):
             )
         else:
             self.columns = self.trees.columns
+            if self.columns.index is not None:
+                self.columns = replace(self.columns, index=labelled.index)
             check_same_missing(self.crf.missing, self.columns.missing)
         if asks_labels and self.extends is None:
             self.columns = add_labels(self.columns, self.data)
         self.settings = self._read_settings()
         if self.columns.n_lags:
             self._check_memory()
+        self.scoring = self._build_scoring()
+        return self.data
+
+    def _build_scoring(self) -> TreeScoring:
+        """How trees will score sequences."""
         given, trellis = self.data.given, self.data.trellis
-        self.scoring = TreeScoring(
+        return TreeScoring(
             self.columns,
             trellis,
             given,
             sum_arcs(given, trellis),
             self.settings.n_threads,
             have_directions=self.settings.have_directions,
+            refiner=self.refiner,
         )
-        return self.data
 
-    def learnt_from(self) -> tuple[Any, ...]:
-        """X."""
-        return (replace(self.sequences, base_scores=None, base=None),)
+    def _find_refiner(self, labelled: Labelled) -> Refiner | None:
+        """What refines queries that trees split on; None if there is nothing to refine."""
+        crf, queries, facts = self.crf, labelled.queries, labelled.sequences.facts
+        if queries is None or not isinstance(facts, Facts) or crf.max_literals <= queries.depth:
+            return None
+        if not any(query.shape.types for query in queries.listed()):
+            return None
+        check_refinable(crf)
+        return Refiner(queries, facts, int(crf.max_literals))
+
+    def learnt_from(self, comm: Comm) -> str:
+        """A digest of X."""
+        found, sparse = self.sequences, self.sequences.sparse
+        columns = [found.dense, found.parents, *(column.codes for column in found.categorical)]
+        arrays = [column for column in columns if column is not None]
+        entries = None
+        if sparse is not None:
+            values = () if sparse.values is None else (sparse.values,)
+            entries = sparse.indptr, (sparse.indices, *values)
+        names = [column.categories for column in found.categorical]
+        digest = fingerprint_sequences(found.offsets, arrays, entries, comm)
+        return fingerprint(found.schema, names, found.facts, digest)
 
     def prepare(self, sequences: Sequences) -> Binned:
         """In bins."""
@@ -134,11 +176,28 @@ class BoostingTrainer(Trainer[Binned, Booster]):
     def resume(self, state: State) -> Booster:
         """After the rounds of a checkpoint."""
         n_labels, n_patterns = self.data.targets.n_labels, len(self.data.grammar.patterns)
+        if self.refiner is not None:
+            self._restore_queries(unpack_queries(state))
         have_directions = self.settings.have_directions
         rounds = Rounds.unpack(
             state, n_labels, n_patterns, self.columns, have_directions=have_directions
         )
         return self._boost(rounds, state)
+
+    def _restore_queries(self, queries: RelationalFeatures | None) -> None:
+        """Take the queries of a checkpoint, those that were refined included."""
+        assert self.refiner is not None
+        require(queries is not None, "its queries")
+        assert queries is not None
+        n_known = len(self.refiner.queries)
+        with expecting("its queries"):
+            self.refiner = self.scoring.refiner = self.refiner.with_queries(queries)
+        self.scoring.add_queries(list(self.refiner.queries)[n_known:])
+        self.columns = self.scoring.columns
+
+    def queries(self, update: Booster) -> RelationalFeatures | None:
+        """All that trees have refined."""
+        return self.data.queries if self.refiner is None else self.refiner.features()
 
     def renew(self, seed: int, share: float) -> BoostingTrainer:
         """With as many rounds as there will be in all, those of `init` included, and few bins."""
@@ -146,7 +205,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         crf.random_state, crf.n_rounds = seed, self.n_before + self.n_steps
         crf.max_bins = min(crf.max_bins, FEW_BINS)
         crf.min_pattern_count = round(share * crf.min_pattern_count)
-        return BoostingTrainer(crf, self.objective)
+        return type(self)(crf, self.objective)
 
     def attributes(self, update: Booster, state: TrainingState) -> dict[str, Any]:
         """The best round, and how many are for the likelihood."""
@@ -156,19 +215,32 @@ class BoostingTrainer(Trainer[Binned, Booster]):
 
     def _boost(self, rounds: Rounds, state: State | None = None) -> Booster:
         sampling = replace(self.settings.sampling, seed=rounds.seed)
-        binned = self.prepare(self.sequences)
+        settings, binned = replace(self.settings, sampling=sampling), self.prepare(self.sequences)
+        self.scoring.complete(binned)
         del self.sequences  # trees need the bins alone
+        growth = None
+        if self.refiner is not None:
+            growth = QueryGrowth(self.refiner, self.scoring, binned, self._lay_out, self.settings)
         return Booster(
             self.scoring,
             binned,
-            self._lay_out(binned.bins),
+            self._prepare_trees(settings, binned),
             self.data,
-            replace(self.settings, sampling=sampling),
+            settings,
             self.schedule,
             rounds,
             self.n_before + self.n_steps,
             state,
+            growth,
         )
+
+    def _prepare_trees(
+        self, settings: Settings, binned: Binned
+    ) -> Callable[[PatternBound, RunningScores], TreeTraining[Any, Any]]:
+        """What trains trees."""
+        data = self._lay_out(binned.bins)
+        binned.laid_out = data  # before there are scores, which read it
+        return partial(train_trees, self.data, settings, data=data)
 
     def _lay_out(self, bins: _core.Bins) -> _core.TreeData:
         """Bins as trees are grown from, at the places that features are looked at."""
@@ -187,7 +259,7 @@ class BoostingTrainer(Trainer[Binned, Booster]):
         )
         if rules is not None and self.extends is not None and not rules.are_kept(self.trees.forest):
             raise ValueError(
-                "the trees of init, which stay, do not keep to monotone_constraints and "
+                "the trees of init, which are kept, violate monotone_constraints and "
                 "interaction_constraints; train init with them, or fit without init"
             )
         return Settings.read(crf, data.targets.n_labels, rules, self.columns.fills)
@@ -227,6 +299,23 @@ def check_same_missing(method: MissingMethod, of_init: MissingMethod) -> None:
             f"missing is {method!r}, but the trees of init, which stay, were trained with "
             f"missing={of_init!r}; pass missing={of_init!r}, or fit without init"
         )
+
+
+def check_refinable(crf: TreeParameters) -> None:
+    """Raise ValueError for a parameter that is about columns which are known from the start."""
+    refused = {
+        "transitions": crf.transitions == "trees",
+        "monotone_constraints": crf.monotone_constraints is not None,
+        "interaction_constraints": crf.interaction_constraints is not None,
+        "missing": crf.missing in ("impute", "indicator"),
+    }
+    for name, is_set in refused.items():
+        if is_set:
+            raise ValueError(
+                f"{name} is {getattr(crf, name)!r}, which does not go together with trees that "
+                "refine queries, since these get new columns while they grow; set max_literals=1, "
+                f"so that queries stay as they are found, or leave {name} out"
+            )
 
 
 def add_labels(columns: Columns, data: TrainingSet) -> Columns:

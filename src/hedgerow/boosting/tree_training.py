@@ -18,6 +18,7 @@ from hedgerow.boosting.transitions import PatternBound
 from hedgerow.comm import ALONE, Comm
 from hedgerow.exact_sums import largest_of_all
 from hedgerow.objectives import Measured, Slopes, Targets, TrainingObjective
+from hedgerow.training.decoder import count_right
 from hedgerow.training.training_set import TrainingSet
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.learner import TreeLearner
@@ -146,12 +147,29 @@ class TreeTraining(ABC, Generic[AnyScores, AnyFound]):
     def derive(self, found: AnyFound, objective: TrainingObjective) -> PatternSlopes:
         """Slopes and curvatures of what was measured last, which trees may then be grown from."""
 
+    def learn_from(self, data: _core.TreeData) -> None:
+        """Grow trees from other columns, where queries are refined."""
+        raise NotImplementedError
+
+    def start_growing(self, round_number: int) -> None:
+        """Begin with the trees of a round, where that can be done beside other things."""
+        return
+
     @abstractmethod
     def grow(self, round_number: int) -> Forest:
         """A tree for each label, from what was derived last."""
 
+    def count_right(
+        self, found: AnyFound, objective: TrainingObjective, arcs: NDArray[np.float64]
+    ) -> int:
+        """How many training labels are decoded right from the scores, which were measured last."""
+        decode, n_threads = self.training.decode, self.settings.n_threads
+        if decode == "marginal" and self.trellis.constraints is None and not objective.adds_costs:
+            return _core.count_right(found.probabilities(), self.targets.codes, n_threads)
+        return count_right(self.score(arcs), self.targets, decode, n_threads=n_threads)
+
     def learner_options(self) -> dict[str, Any]:
-        """What a learner of any kind of trees is told of the training set."""
+        """What a learner of any kind of trees needs of the training set."""
         return {
             "offsets": self.targets.offsets,
             "codes": self.targets.codes,
@@ -210,6 +228,10 @@ class NodeTraining(TreeTraining[NodeScores, Measured]):
         self._marginals = np.empty_like(scores.nodes)
         self._gradients: NDArray[np.float64] | None = None
         self._known: Slopes | None = None  # those of what was measured last
+
+    def learn_from(self, data: _core.TreeData) -> None:
+        """Of the same positions."""
+        self.learner.data = data
 
     def measure(
         self,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 SUMMARY = "train on handwritten words and read others"
 DESCRIPTION = """\
 Train on handwritten words that come with the package, in a few seconds, and
-read words that the model has not seen: once every letter for itself, once with
-the letters before it in mind.
+read words that the model was not trained on: once each letter independently,
+once given the letters before it.
 """
 EXAMPLES = """\
   hedgerow demo
@@ -35,7 +35,7 @@ PLAIN = " .'#"
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "demo", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add_jobs(parser)
 

@@ -1,4 +1,4 @@
-"""Errors of the command line: a mistake of the user is told in one line."""
+"""Errors of the command line: a mistake of the user gives a message of one line."""
 
 from __future__ import annotations
 

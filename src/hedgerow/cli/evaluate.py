@@ -26,20 +26,19 @@ if TYPE_CHECKING:
 
 SUMMARY = "score a model, or two, on a labelled file"
 DESCRIPTION = """\
-Compare the labels of a file with those that a model gives.
+Compare the labels of a file with the predictions of a model.
 
-Prints the share of positions that are right, by either decoder, and of whole
-sequences; precision, recall and F1 of every label, the largest confusions, and
-the log-likelihood. All but the first are by the model's own decoder, or by
---decode.
+Prints the accuracy with both decoders, the share of sequences without an error,
+precision, recall and F1 of every label, the most frequent confusions, and the
+log-likelihood. All but the first use the decoder of the model, or --decode.
 
-Where labels look like chunks (B-NP, I-NP, O) also the scores of chunks, those
-of the CoNLL evaluation script. A label that the model does not know counts as
-a mistake. With two models McNemar's test says whether one is better.
+If labels look like chunks (B-NP, I-NP, O), also the scores of chunks, as the
+CoNLL evaluation script counts them. A label that did not occur in training
+counts as an error. Two models are compared by McNemar's test.
 
 --bootstrap draws whole sequences with replacement, N times, and prints the 95 %
 confidence intervals of the main scores; with two models those of the
-differences, and how probable these are by chance.
+differences, and their p-values.
 """
 EXAMPLES = """\
   hedgerow eval chunks.hedgerow test.txt
@@ -51,7 +50,7 @@ N_CONFUSIONS = 10
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "eval", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add_model(parser)
@@ -60,10 +59,15 @@ def add_command(commands: Commands) -> None:
     add(
         "--strict",
         metavar="SCHEME",
-        help="count only chunks that keep to a scheme, IOB2, IOE2, IOBES or BILOU, as the strict "
+        help="count only chunks that follow a scheme, IOB2, IOE2, IOBES or BILOU, as the strict "
         "mode of seqeval does",
     )
-    add("--bootstrap", type=int, metavar="N", help="print confidence intervals, by N resamples")
+    add(
+        "--bootstrap",
+        type=int,
+        metavar="N",
+        help="print confidence intervals from N bootstrap samples",
+    )
     add("--json", action="store_true", help="write one JSON object for programs to read")
     add_decode(parser)
     add_jobs(parser)
@@ -276,7 +280,7 @@ def print_two(
 
 
 def totals(results: list[Result]) -> tuple[list[str], list[list[str]]]:
-    """What is told of a model in one figure each, a column for each model; header and rows."""
+    """Figures that summarise a model, one column per model; header and rows."""
     rows = [
         ["accuracy", *(format_share(r.labels.accuracy) for r in results)],
         *(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "write a model for other programs, as JSON or as a table"
 DESCRIPTION = """\
-Write a model for other programs. The name of the output says in which form:
+Write a model for other programs. The format depends on the name of the output:
 
   .json     everything that is needed to compute scores, in a documented schema
   .csv      a table: trees, one row per node, or the weights of a linear model
@@ -37,11 +37,11 @@ LISTS = {"categories", "surrogates"}
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "export", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add_model(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="where it goes: a .json, .csv or .parquet file"
+        "-o", "--output", metavar="FILE", help="output: a .json, .csv or .parquet file"
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.errors import tell
 from hedgerow.counting import count_of
 
 if TYPE_CHECKING:
-    from hedgerow.files import Batch, Recipe
+    from hedgerow.files import Recipe
 
 WIDTH = 80
 
@@ -17,6 +17,8 @@ def describe_features(recipe: Recipe) -> str:
     """What a model learns from, in a line."""
     if recipe.format == "crfsuite":
         return "features: the attributes of the file"
+    if recipe.format == "facts":
+        return "features: queries about the facts"
     names = [recipe.columns[number] for number in recipe.features]
     if recipe.template is not None:
         n_lines = sum(1 for line in recipe.template if line and not line.startswith("#"))
@@ -34,13 +36,13 @@ def shorten(text: str, names: list[str]) -> str:
     return f"{text}: {', '.join([*names[:shown], *(['...'] if shown < len(names) else [])])}"
 
 
-def warn_of_counters(data: Batch) -> None:
+def warn_of_counters(features: Any) -> None:
     """Warn of columns of a table that look like an id or a time, which nobody has asked for."""
     from hedgerow.encode.cut_frame import CutFrame
     from hedgerow.encode.suspects import find_counters
 
-    if isinstance(data.X, CutFrame):
-        for name, looks in find_counters(data.X):
+    if isinstance(features, CutFrame):
+        for name, looks in find_counters(features):
             tell(
                 f"warning: column {name!r} {looks}: probably no feature, as other data have other "
                 "values; choose the columns to learn from with --features"

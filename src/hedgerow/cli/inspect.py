@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 SUMMARY = "see what a model has learnt, and why it chose a label"
 DESCRIPTION = """\
-Print what a model is and what it has learnt: its parameters as far as they are
-not the usual ones, labels, the largest weights or most important features, and
-which labels follow which. With a file, explain the label of a position; a table
-without its group column is one sequence.
+Print what a model is and what it has learnt: parameters that differ from the
+defaults, labels, the largest weights or most important features, and
+transitions. With a file, explain the label of a position; a table without its
+group column is one sequence.
 """
 EXAMPLES = """\
   hedgerow inspect chunks.hedgerow
@@ -35,15 +35,19 @@ WIDTH = 80
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "inspect", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add_model(parser)
     add("file", metavar="FILE", nargs="?", help="file with the position to explain")
     add("--sequence", type=int, default=0, metavar="I", help="sequence of the file, from 0")
     add("--position", type=int, default=0, metavar="T", help="position in it, from 0")
-    add("--label", metavar="LABEL", help="label to explain; the one predicted unless given")
-    add("--against", metavar="LABEL", help="label to compare it with; the runner-up unless given")
+    add("--label", metavar="LABEL", help="label to explain; by default the predicted one")
+    add(
+        "--against",
+        metavar="LABEL",
+        help="label to compare it with; by default the runner-up",
+    )
     add_decode(parser)
     add("--top", type=int, default=20, metavar="N", help="rows of the lists; 20")
 
@@ -109,8 +113,10 @@ def describe_figure(model: Any, figures: list[float]) -> str:
 
 def describe_recipe(recipe: Recipe) -> str:
     """How files are read, in words."""
-    if recipe.format == "crfsuite":
-        return "crfsuite"
+    from hedgerow.files.recipe import COLUMNLESS
+
+    if recipe.format in COLUMNLESS:
+        return recipe.format
     names = recipe.columns
     text = f"{recipe.format}, label column {names[recipe.label]}"
     if recipe.group is not None:

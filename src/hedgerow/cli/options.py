@@ -23,7 +23,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line."""
+    """A parser whose error messages are one line."""
 
     def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
         """Refuse what is not known here: a command knows its own options best."""
@@ -81,7 +81,10 @@ def add_model(parser: Parser) -> None:
 def add_jobs(parser: Parser) -> None:
     """Option --jobs."""
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="threads; all cores unless given. Changes no result"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of threads, by default all cores; the result does not depend on it",
     )
 
 
@@ -90,8 +93,8 @@ def add_decode(parser: Parser) -> None:
     parser.add_argument(
         "--decode",
         choices=("viterbi", "marginal"),
-        help="find the best labelling as a whole, or the best label of each position; the model's "
-        "own choice unless given",
+        help="find the best labelling as a whole, or the best label of each position; by default "
+        "the decoder of the model",
     )
 
 

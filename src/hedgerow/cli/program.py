@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 2 for a mistake of the user, which is told in one line; 130 after Ctrl-C.
+        0, or 2 for a mistake of the user, with a message of one line; 130 after Ctrl-C.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # labels may have letters that it has not
         sys.stdout.reconfigure(errors="backslashreplace")

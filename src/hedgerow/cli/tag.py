@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 SUMMARY = "label a file of any length"
 DESCRIPTION = """\
-Label a file. Its rows come out as they went in, with further columns; of a
-CRFsuite file these columns alone.
+Label a file. The output has the rows of the file with additional columns; for
+a CRFsuite file only the additional columns.
 
-The file is read as the one that the model was trained on, and streamed: its
-length does not matter. It may have a column of labels or not. Further columns
-are, in this order (names are those in tables):
+The file is read like the training file, and streamed: it may have any length.
+It need not have a column of labels. The additional columns are, in this order
+(with their names in tables):
 
   predicted        the label; with --marginals followed by
   probability      the probability of that label at that position
@@ -50,7 +50,7 @@ MOST_LABELLINGS = 1000
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "tag", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add_model(parser)
@@ -59,14 +59,14 @@ def add_command(commands: Commands) -> None:
         metavar="FILE",
         nargs="?",
         default="-",
-        help="file to label; standard input unless given",
+        help="file to label; by default standard input",
     )
     add(
         "-o",
         "--output",
         metavar="OUT",
         default="-",
-        help="where it goes, .gz too; standard output unless given",
+        help="output file, may end with .gz; by default standard output",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -81,7 +81,7 @@ def add_command(commands: Commands) -> None:
     add(
         "--known",
         metavar="COL",
-        help="column of labels that are known already and stay; empty, _ or ? where they are not",
+        help="column of known labels, which are kept; empty, _ or ? where they are not known",
     )
     add_decode(parser)
     add_jobs(parser)

@@ -24,11 +24,18 @@ from hedgerow.cli.options import (
 )
 from hedgerow.cli.outputs import check_model_name, check_output
 from hedgerow.cli.text import format_share, format_size
+from hedgerow.cli.training_files import (
+    TrainingFiles,
+    find_estimator,
+    name_training_files,
+    open_training_files,
+)
 from hedgerow.counting import count_of
 
 if TYPE_CHECKING:
     from hedgerow.estimator import Estimator
     from hedgerow.files import Batch, Recipe
+    from hedgerow.relational import RelationalFeatures
 
 SUMMARY = "train a model on a labelled file"
 DESCRIPTION = """\
@@ -36,9 +43,11 @@ Train a model on a labelled file.
 
 The format is recognised by the file's name and first lines: CoNLL columns (a
 blank line between sequences, the label last), tables in CSV, Parquet, Feather
-or JSON lines (--group names the column that tells sequences apart), CRFsuite
-attributes; .gz of any, and - for standard input. The model remembers how its
-file was read, so that tag and eval read others in the same way.
+or JSON lines (--group names the column with the sequence ids), CRFsuite
+attributes; each may be gzipped, and - is standard input. A JSON schema names
+tables of facts and the queries about them: hedgerow queries --help. The model
+stores how its file was read, so that tag and eval read other files in the same
+way.
 """
 EXAMPLES = """\
   hedgerow train train.txt -m chunks.hedgerow --dev dev.txt --constraints BIO
@@ -48,35 +57,44 @@ EXAMPLES = """\
       --dev other.parquet --window 2 --early-stopping 20
   hedgerow train en.conllu -m relations.hedgerow --label DEPREL --heads \\
       --features FORM,UPOS
+  hedgerow train sessions.json -m sessions.hedgerow --model trees
   hedgerow train big.txt -m big.hedgerow --checkpoint big.checkpoint --every 20
+  hedgerow train data/*.parquet -m days.hedgerow --group day
 """
 # Parameters that --set cannot give.
 ONLY_PYTHON = {
-    "base": "a model to train on top of is asked for by --base",
+    "base": "use --base for a base model",
+    "queries": "the schema of the tables defines the queries about facts",
     "callbacks": "callbacks are functions, which only Python code can pass",
-    "group_column": "the column of a table that tells sequences apart is named by --group",
-    "parents_column": "the column of heads is named by --heads",
+    "group_column": "use --group for the column with the sequence ids",
+    "parents_column": "use --heads for the column of heads",
     "parents_format": "--heads counts from 1, with 0 for a root",
 }
 
 
 def add_command(commands: Commands) -> None:
-    """Make the command known."""
+    """Add the command to the parser."""
     parser = begin_command(commands, "train", run, SUMMARY, DESCRIPTION, EXAMPLES)
     add = parser.add_argument
-    add("train", metavar="TRAIN", help="file to learn from; - is standard input")
-    add("-m", "--model-file", metavar="MODEL", required=True, help="where the model goes")
+    add(
+        "train",
+        metavar="TRAIN",
+        nargs="+",
+        help="training file; - is standard input. Several Parquet files are one data set, which "
+        "may be larger than memory",
+    )
+    add("-m", "--model-file", metavar="MODEL", required=True, help="output file of the model")
     add(
         "--dev",
         metavar="FILE",
         action="append",
         default=[],
-        help="file to watch the score on while training, as often as needed; early stopping goes "
-        "by the last one",
+        help="evaluation file for metrics and early stopping; may be repeated, the last one "
+        "decides when to stop",
     )
-    add("--seed", type=int, metavar="N", help="seed of what is drawn at random")
+    add("--seed", type=int, metavar="N", help="random seed")
     add_jobs(parser)
-    add("--quiet", action="store_true", help="say nothing unless something is wrong")
+    add("--quiet", action="store_true", help="print nothing but warnings and errors")
 
     add_model_options(parser.add_argument_group("the model"))
     add_file_options(parser.add_argument_group("the file"))
@@ -85,9 +103,23 @@ def add_command(commands: Commands) -> None:
     add(
         "--checkpoint",
         metavar="FILE",
-        help="keep the state of the training in this file; if it is there, go on from it",
+        help="save the state of the training to this file, and resume from it if it exists",
     )
     add("--every", type=int, metavar="N", help="rounds or iterations between checkpoints; 10")
+    add(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="train on Parquet files in a process of a local Dask cluster; 1, the only number so "
+        "far. Changes no result",
+    )
+    add(
+        "--cluster",
+        metavar="ADDRESS",
+        help="train on Parquet files with the worker, one so far, of the Dask scheduler at this "
+        "address, such as tcp://10.0.0.1:8786; it sees the files under the same paths. Changes no "
+        "result",
+    )
 
 
 def add_model_options(group: argparse._ArgumentGroup) -> None:
@@ -114,10 +146,15 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--label-costs",
         type=read_value,
         metavar="COSTS",
-        help="softmax_margin, max_margin: what mistakes cost; a number for all (1), or by true and "
+        help="softmax_margin, max_margin: costs of errors; a number for all (1), or by true and "
         """predicted label, 1 for others: '{"A": {"B": 5}}'""",
     )
     add("--rounds", type=int, metavar="N", help="rounds of boosting, or iterations; 200, or 1000")
+    add(
+        "--device",
+        choices=("cpu", "cuda"),
+        help="trees: train on the CPU (the default) or on a GPU; needs the extra hedgerow[cuda]",
+    )
     add("--learning-rate", type=float, metavar="R", help="trees: factor of every step; 0.3")
     add(
         "--early-stopping",
@@ -126,7 +163,12 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         help="stop if the loss on --dev, or without one on a tenth of TRAIN, has not improved for "
         "N rounds or iterations, and keep the best",
     )
-    add("--order", type=int, metavar="N", help="labels before it that a label depends on; 1")
+    add(
+        "--order",
+        type=int,
+        metavar="N",
+        help="number of previous labels that a label depends on; 1",
+    )
     add(
         "--window",
         type=read_window,
@@ -137,25 +179,24 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         "--ancestors",
         type=int,
         metavar="N",
-        help="with --heads: look at so many ancestors of a position too, 1 for its parent; 0",
+        help="with --heads: number of ancestors whose features are used too, 1 for the parent; 0",
     )
     add(
         "--transitions",
         choices=("weights", "trees"),
-        help="trees: whether trees may ask about the labels before a position, or a weight for "
-        "each label pattern says all; weights",
+        help="trees: score transitions with a weight for each label pattern, or also with trees "
+        "that ask about the previous labels; weights",
     )
     add(
         "--constraints",
         metavar="SCHEME",
-        help="allow only labellings of this scheme: BIO, IOB1, BILOU or BIOES",
+        help="allow only labellings that follow this scheme: BIO, IOB1, BILOU or BIOES",
     )
     add(
         "--decode",
         choices=("auto", "viterbi", "marginal"),
-        help="how the model labels: the best labelling as a whole, the best label of each "
-        "position, or whichever is more accurate on --dev, or seems to be without it (auto, the "
-        "default)",
+        help="decoder: the best labelling as a whole, the best label of each position, or "
+        "whichever is more accurate on --dev, or in a short trial without it (auto, the default)",
     )
     add(
         "--set",
@@ -164,7 +205,7 @@ def add_model_options(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any parameter of LinearCRF or TreeCRF, as often as needed: "
+        help="any parameter of LinearCRF or TreeCRF; may be repeated: "
         "--set reg_lambda=0.5 --set max_depth=4",
     )
 
@@ -174,20 +215,20 @@ def add_file_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
         "--format",
-        choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"),
-        help="what the file holds, if its name and first lines do not show it",
+        choices=("conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"),
+        help="format of the file, if it is not recognised",
     )
     add(
         "--label",
         metavar="COL",
         help="column of the labels, by name or number (from 0; -1 is the last, and the default)",
     )
-    add("--group", metavar="COL", help="tables: column that tells sequences apart")
+    add("--group", metavar="COL", help="tables: column with the sequence ids")
     add(
         "--features",
         type=read_columns,
         metavar="COLS",
-        help="columns to learn from, with commas between them; all others unless given",
+        help="feature columns, separated by commas; by default all other columns",
     )
     add(
         "--heads",
@@ -212,7 +253,7 @@ def run(options: argparse.Namespace) -> None:
     check_options(options)
     with telling():
         recipe = make_recipe(
-            options.train,
+            options.train[0],
             format=options.format,
             label=options.label,
             group=options.group,
@@ -222,10 +263,10 @@ def run(options: argparse.Namespace) -> None:
         )
     model = make_model(options, recipe)
     with telling():
-        data = read_file(options.train, recipe)
+        data = open_training_files(options, recipe)
         dev = {file: read_file(file, adapt_recipe(recipe, file)) for file in options.dev}
     if options.features is None:
-        warn_of_counters(data)
+        warn_of_counters(data.features())
     try:
         fit(model, data, dev, options)
         model.recipe_ = recipe.to_json()
@@ -241,26 +282,32 @@ def run(options: argparse.Namespace) -> None:
 
 def check_options(options: argparse.Namespace) -> None:
     """See that options go together, before anything takes time."""
-    check_output(options.model_file, "model", [options.train, *options.dev, options.checkpoint])
+    check_output(options.model_file, "model", [*options.train, *options.dev, options.checkpoint])
     check_model_name(options.model_file, "a model")
     if options.checkpoint is not None:
-        check_output(options.checkpoint, "checkpoint", [options.train, *options.dev])
+        check_output(options.checkpoint, "checkpoint", [*options.train, *options.dev])
         check_model_name(options.checkpoint, "a checkpoint")
     elif options.every is not None:
         raise CommandError("--every says how often to write the file of --checkpoint; name one")
-    if [options.train, *options.dev, options.template].count("-") > 1:
+    if [*options.train, *options.dev, options.template].count("-") > 1:
         raise CommandError("only one of TRAIN, --dev and --template can be standard input")
-    for file in options.dev:
-        if options.dev.count(file) > 1:
-            raise CommandError(f"--dev {file} is given twice; give it once")
+    if options.workers is not None and options.cluster is not None:
+        raise CommandError("--workers starts a cluster, and --cluster names one; give one of them")
+    if options.workers is not None and options.workers < 1:
+        raise CommandError(f"--workers is {options.workers}; expected at least 1")
+    for option, files in (("", options.train), ("--dev ", options.dev)):
+        for file in files:
+            if files.count(file) > 1:
+                raise CommandError(f"{option}{file} is given twice; give it once")
 
 
 def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     """An estimator with the parameters that were asked for, not yet trained."""
-    from hedgerow import LinearCRF, TreeCRF
+    from hedgerow import LinearCRF
 
-    kind = options.model or ("trees" if recipe.is_table else "linear")
-    estimator = TreeCRF if kind == "trees" else LinearCRF
+    is_facts = recipe.format == "facts"
+    kind = options.model or ("trees" if recipe.is_table or is_facts else "linear")
+    estimator = find_estimator("TreeCRF" if kind == "trees" else "LinearCRF", options)
     if kind == "linear" and options.window is not None:
         raise CommandError(
             "--window is for --model trees; a linear model sees neighbours through the attributes "
@@ -279,9 +326,15 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
             "--transitions is for --model trees; in a linear model attributes may score label "
             "pairs: --set transition_attributes=True"
         )
+    if kind == "linear" and options.device is not None:
+        raise CommandError("--device is for --model trees; a linear model is trained on the CPU")
+    if options.device == "cuda":
+        check_gpu()
     from_template = recipe.parameters()
     if options.base is not None:
         from_template = {"base": LinearCRF(**from_template)}
+    if is_facts:
+        from_template["queries"] = read_queries(options.train[0])
     if not set(from_template) <= set(estimator().get_params()):
         raise CommandError(
             f"{options.template}: lines such as B01:%x[0,0] need --model linear or --base linear; "
@@ -297,6 +350,7 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
         "window": options.window,
         "ancestors": options.ancestors,
         "transitions": options.transitions,
+        "device": options.device,
         "constraints": options.constraints,
         "decode": options.decode,
         "random_state": options.seed,
@@ -326,11 +380,31 @@ def make_model(options: argparse.Namespace, recipe: Recipe) -> Estimator:
     of_base = {name: value for name, value in parameters.items() if name.startswith("base__")}
     own = {name: value for name, value in parameters.items() if name not in of_base}
     with telling("--set: "):
-        return estimator(**(verbose | from_template | own)).set_params(**of_base)
+        model: Estimator = estimator(**(verbose | from_template | own)).set_params(**of_base)
+        return model
+
+
+def read_queries(path: str) -> RelationalFeatures:
+    """How queries are made, as a schema says it."""
+    from hedgerow.files.facts import query_parameters, read_schema
+    from hedgerow.relational import RelationalFeatures
+
+    with telling():
+        return RelationalFeatures(**query_parameters(read_schema(path, Path(path).read_bytes())))
+
+
+def check_gpu() -> None:
+    """Say what is missing, before any file is read."""
+    from hedgerow.cuda import cupy_device
+
+    try:
+        cupy_device.find_device()
+    except (ImportError, RuntimeError) as error:
+        raise CommandError(f"--device cuda: {error}") from error
 
 
 def fit(
-    model: Estimator, data: Batch, dev: Mapping[str, Batch], options: argparse.Namespace
+    model: Estimator, data: TrainingFiles, dev: Mapping[str, Batch], options: argparse.Namespace
 ) -> None:
     """Train the model, watching its score on the files `dev`, given by name."""
     from hedgerow.files import display_name
@@ -354,7 +428,7 @@ def fit(
     }
     try:
         with naming(places):
-            model.fit(data.X, data.y, sample_weight=data.weights, **data.graph, **extras)
+            data.fit(model, **extras)
     except (ValueError, TypeError) as error:
         message = str(error)
         for place, file in places.items():
@@ -390,12 +464,12 @@ def tell_of_checkpoint(checkpoint: str | None) -> list[str]:
     """What is left after an interrupt."""
     if checkpoint is None:
         return ["no model was written"]
-    return [f"no model was written; the same command goes on from {checkpoint}"]
+    return [f"no model was written; the same command resumes from {checkpoint}"]
 
 
 def summarise(
     model: Any,
-    data: Batch,
+    data: TrainingFiles,
     dev: Mapping[str, Batch],
     recipe: Recipe,
     options: argparse.Namespace,
@@ -405,11 +479,8 @@ def summarise(
     from hedgerow.files import display_name
     from hedgerow.shown import best_step
 
-    size, file = Path(options.model_file).stat().st_size, display_name(options.train)
-    print(
-        f"{file}: {count_of(data.n_sequences, 'sequence')}, "
-        f"{count_of(data.n_positions, 'position')}, {count_of(len(model.classes_), 'label')}"
-    )
+    size, file = Path(options.model_file).stat().st_size, name_training_files(options.train)
+    print(f"{file}: {data.describe()}, {count_of(len(model.classes_), 'label')}")
     print(describe_features(recipe))
     print(f"{type(model).__name__}: {describe_training(model)}")
     if hasattr(model, "base_"):

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.comm import Comm
 from hedgerow.descent.scaling import UNSCALED, Scaling
-from hedgerow.exact_sums import ExactTotal, SumGrid, largest_of_all
+from hedgerow.exact_sums import ExactTotal, SumGrid
 from hedgerow.linear.attributes import attribute_blocks
 from hedgerow.linear.weights import LinearLayout, LinearWeights, WeightLayout, batches
 from hedgerow.objectives import Slopes, Targets, TrainingObjective
@@ -28,6 +29,8 @@ Vector = NDArray[np.float64]
 # enough to stay in the cache. Two bytes number these attributes.
 LEADING_BYTES = 1 << 20
 MAX_LEADING = 1 << 16
+# Exponent of the largest power of two by which bounds are multiplied.
+LARGEST_POWER = 500
 
 Leading = TypeVar("Leading", _core.LeadingWeights, _core.LeadingSums)
 
@@ -103,12 +106,7 @@ class LinearLoss:
             )
             for batch in batches(rows, targets.offsets, n_scores)
         ]
-        self.largest_value = 1.0
-        if rows.values is not None:
-            values = scaling.scale_rows(rows).values
-            assert values is not None
-            self.largest_value = float(np.abs(values).max(initial=1.0))
-        self.largest_value = largest_of_all(self.largest_value, targets.comm)
+        self.value_powers = _find_powers(scaling.scale_rows(rows), targets.comm)
         largest = max(part.n_positions for part in self.parts)
         self.nodes, self.slopes = np.empty((2, largest, targets.n_labels))
 
@@ -211,6 +209,19 @@ def _multiply(strength: float | Vector, weights: Vector, n_threads: int) -> Vect
     return out
 
 
+def _find_powers(rows: SparseRows, comm: Comm) -> Vector | None:
+    """For each attribute a power of two that no value of any worker exceeds, (A,); None: 1.
+
+    Values beyond `LARGEST_POWER`, whose multiples might overflow, are rounded as they come.
+    """
+    if rows.values is None:
+        return None
+    largest = np.zeros(rows.n_columns)
+    np.maximum.at(largest, rows.indices, np.abs(rows.values))
+    powers: Vector = np.exp2(np.frexp(comm.max(largest))[1].clip(max=LARGEST_POWER))
+    return powers
+
+
 @dataclass(frozen=True, eq=False)
 class _WeightRows:
     """Weights, laid out to score many positions."""
@@ -245,10 +256,11 @@ class _Sums:
 
     def __init__(self, loss: LinearLoss, gradient: Vector) -> None:
         self._edges_of, self._trellis = loss.edges_of, loss.targets.trellis
-        self._n_threads, self._largest_value = loss.n_threads, loss.largest_value
+        self._n_threads, self._powers = loss.n_threads, loss.value_powers
         self._comm, self._bound = loss.targets.comm, 0.0
         self._sums, self._pattern_sums = loss.split(gradient)
         self._arc_sums = np.zeros(self._trellis.arc_shape)
+        self._layout = loss.layout
         labels, edges = loss.layout.labels, loss.layout.edges
         self._labels = loss.leading(_core.LeadingSums, labels, self._sums.attributes)
         self._edges = None
@@ -260,26 +272,34 @@ class _Sums:
         sums, n_threads = self._sums, self._n_threads
         self._arc_sums += slopes.arcs
         self._bound = slopes.bound
-        grid, bound = SumGrid(slopes.bound), self._largest_value * slopes.bound
+        grid, exact = SumGrid(slopes.bound), (slopes.bound, self._powers)
         grid.round_in_place(slopes.nodes)
         part.blocks.add_gradient(
-            slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads, bound
+            slopes.nodes, self._labels, sums.attributes, sums.biases, n_threads, *exact
         )
         if self._edges is not None:
             assert slopes.edges is not None
             by_output = self._edges_of.collect(slopes.edges, n_threads)
             grid.round_in_place(by_output)
-            part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads, bound)
+            part.blocks.add_gradient(by_output, self._edges, sums.edges, None, n_threads, *exact)
 
     def finish(self) -> None:
         """Write all sums, of all workers, to the gradient, those over arcs as sums of patterns."""
         self._labels.write(self._sums.attributes, self._n_threads)
         if self._edges is not None:
             self._edges.write(self._sums.edges, self._n_threads)
-        arc_sums = SumGrid(self._bound).share(self._arc_sums, self._comm)
+        grid = SumGrid(self._bound)
+        arc_sums = grid.share(self._arc_sums, self._comm)
         self._pattern_sums += self._trellis.pattern_sums(arc_sums)
         if self._comm.size > 1:
-            sums, grid = self._sums, SumGrid(self._largest_value * self._bound)
-            for part in (sums.attributes, sums.edges):
-                part[...] = grid.share(part, self._comm)
-            sums.biases[...] = SumGrid(self._bound).share(sums.biases, self._comm)
+            sums, layout = self._sums, self._layout
+            self._share(sums.attributes, layout.labels)
+            if layout.edges is not None:
+                self._share(sums.edges, layout.edges)
+            sums.biases[...] = grid.share(sums.biases, self._comm)
+
+    def _share(self, sums: Vector, layout: WeightLayout) -> None:
+        """Add up what the workers have, each attribute on the grid of its values."""
+        of_weights = layout.attribute_of_weight()
+        powers = 1.0 if self._powers is None else self._powers[of_weights]
+        sums[...] = SumGrid(self._bound).share(sums / powers, self._comm) * powers

@@ -78,7 +78,7 @@ def _check_margin_parameters(crf: LinearParameters) -> None:
     if crf.reg_alpha > 0:
         raise ValueError(
             f"reg_alpha is {crf.reg_alpha} and objective is 'max_margin', whose training "
-            "knows no L1 penalty; leave one of them out"
+            "has no L1 penalty; leave one of them out"
         )
     if crf.reg_lambda == 0:
         raise ValueError(

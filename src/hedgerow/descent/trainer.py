@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.comm import Comm
 from hedgerow.descent.loss import LinearLoss
 from hedgerow.descent.parameters import LinearParameters
 from hedgerow.descent.scaling import Scaling
 from hedgerow.descent.solver import Attributed, Plan, Solver
 from hedgerow.descent.solver_state import SolverState
 from hedgerow.descent.warm_start import start_from
+from hedgerow.fingerprint import fingerprint, fingerprint_sequences
 from hedgerow.linear.ancestor_attributes import AncestorAttributes
 from hedgerow.linear.attributes import attribute_rows, begin_with, drop_rare, learn_attributes
 from hedgerow.linear.tables import describe_weight
@@ -92,11 +94,14 @@ class DescentTrainer(Trainer[Attributed, Solver]):
         )
         return data
 
-    def learnt_from(self) -> tuple[Any, ...]:
-        """Columns, lengths of sequences, parents, and attributes."""
-        targets = self.data.targets
+    def learnt_from(self, comm: Comm) -> str:
+        """A digest of columns, lengths of sequences, parents, and attributes."""
+        targets, rows = self.data.targets, self.rows
         parents = () if targets.parents is None else (targets.parents,)
-        return self.data.schema, targets.offsets, *parents, self.rows
+        values = () if rows.values is None else (rows.values,)
+        entries = rows.indptr, (rows.indices, *values)
+        digest = fingerprint_sequences(targets.offsets, parents, entries, comm)
+        return fingerprint(self.data.schema, digest)
 
     def prepare(self, sequences: Sequences) -> Attributed:
         """As rows of attributes."""

@@ -38,8 +38,8 @@ def read_groups(
         if number in first_start:
             name = ids[row : row + 1].tolist()[0] if isinstance(ids, np.ndarray) else ids[row]
             raise ValueError(
-                f"group {name!r} comes back at row {row} after it began at row "
-                f"{first_start[number]}; the rows of a group must stand together: "
+                f"group {name!r} occurs again at row {row} after it began at row "
+                f"{first_start[number]}; the rows of a group must be consecutive: "
                 f"{_cure(group_column)}"
             )
         first_start[number] = row

@@ -110,12 +110,12 @@ def take_out_key(sequences: list[Any], key: str | int) -> tuple[list[list[Any]],
                 raise ValueError(
                     f"parents_column is {key!r}, but X[{number}] holds a "
                     f"{type(position).__name__} at position {t}, where only a dict can have such "
-                    "a key; pass parents beside X"
+                    "a key; pass the argument parents"
                 )
             if key not in position:
                 raise ValueError(
                     f"parents_column is {key!r}, but X[{number}] has no such key at position {t}; "
-                    "give it to every position, None for a root, or pass parents beside X"
+                    "give it to every position, None for a root, or pass the argument parents"
                 )
             parents.append(position[key])
         found.append(parents)

@@ -31,6 +31,7 @@ from hedgerow.encode.numbered_names import NumberedNames
 from hedgerow.encode.parents import GivenParents, take_out_key
 from hedgerow.encode.set_apart import GROUPS, PARENTS, Role, check_given_once, split_off
 from hedgerow.encode.sparse import read_sparse
+from hedgerow.encode.table_store import StoredTable
 from hedgerow.sequences import Sequences
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def encode(
     ([0, 3, 4], (4, 2))
     """
     parents = GivenParents() if parents is None else parents
+    if isinstance(X, StoredTable):
+        return parents.attach(X.sequences)
     columns = {GROUPS: group_column, PARENTS: parents.column}
     apart = {role: column for role, column in columns.items() if column is not None}
     fast = _read_known(X, index, grow, parents) if groups is None and GROUPS not in apart else None

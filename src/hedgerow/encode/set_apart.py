@@ -48,7 +48,7 @@ PARENTS = Role(
     "parents_column",
     "parents",
     "parents",
-    "pass sequences that have this column too, or pass parents beside X",
+    "pass sequences that have this column too, or pass the argument parents",
 )
 
 

@@ -41,7 +41,7 @@ class Column(NamedTuple):
 
 
 def warn_of_suspects(sequences: Sequences, model: str) -> None:
-    """Warn if an X that a model is trained on is probably not what was meant.
+    """Warn if an X that a model is trained on is probably a mistake.
 
     ``model`` is the name of the estimator, for messages.
     """
@@ -128,7 +128,8 @@ def _whole_columns(sequences: Sequences) -> Iterator[Column]:
 
 def _are_whole(values: NDArray[Any]) -> bool:
     # Most columns of fractions show at their beginning.
-    return all(bool((part % 1 == 0).all()) for part in (values[:100], values))
+    with np.errstate(invalid="ignore"):  # infinite numbers, which are refused later
+        return all(bool((part % 1 == 0).all()) for part in (values[:100], values))
 
 
 def _last_word(name: str) -> str:
@@ -148,7 +149,7 @@ def _warn_of_numbers(column: Categorical) -> None:
     but = f" but {' and '.join(map(repr, marks))}" if marks else ""
     warn_user(
         f"all values of column {column.name!r}{but} look like numbers, {column.categories[0]!r} "
-        "for example, but are stored as text, so they are taken for categories; convert the "
+        "for example, but are stored as text, so they are treated as categories; convert the "
         "column to numbers, with an empty cell or NaN where there is none, such as "
         f"pandas.to_numeric(X[{column.name!r}], errors='coerce'). If they are codes, convert it to "
         "a categorical dtype"

@@ -16,7 +16,7 @@ come out right.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,23 @@ from hedgerow.labels.tables import name_patterns
 from hedgerow.tables import Table
 from hedgerow.trellis import NoPathError, Scores
 
-__all__ = ["Place"]
+__all__ = ["Contributions", "Place"]
+
+
+class Contributions(NamedTuple):
+    """What is known of the log-odds of two labels without a sum over labellings.
+
+    Attributes
+    ----------
+    bias : float
+        See `Explanation`.
+    features, transitions : Table
+        Those of an `Explanation`; features in no particular order.
+    """
+
+    bias: float
+    features: Table
+    transitions: Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +105,7 @@ class Place:
         scores = part.nodes[position, label] - part.nodes[position, against]
         if explains_arcs:
             scores = bias + float(features["contribution"].sum())
-        transitions = self._weigh_transitions(pair, relatives, 1 if explains_arcs else 0)
+        transitions = self.weigh_transitions(pair, explains_arcs=explains_arcs)
         is_before = transitions["offset"] == 0
         before = odds_so_far - scores - transitions["contribution"][is_before].sum()
         after = log_odds - odds_so_far - transitions["contribution"][~is_before].sum()
@@ -146,14 +162,13 @@ class Place:
             )
         return int(others[figures.argmax()])
 
-    def _weigh_transitions(
-        self, pair: tuple[int, int], relatives: Relatives, first_edge: int
-    ) -> Table:
+    def weigh_transitions(self, pair: tuple[int, int], *, explains_arcs: bool) -> Table:
         """Weights of the patterns through the position, by where they end.
 
-        Edges count from the offset ``first_edge`` on.
+        Edges into the position are left out if the features explain arcs.
         """
-        edges = self.part.edges
+        relatives = Relatives.of(self.part, self.position)
+        edges, first_edge = self.part.edges, 1 if explains_arcs else 0
         reach = max(self.grammar.patterns.longest - 1, 0 if edges is None else 1)
         # Nothing ends at a root.
         ends = [

@@ -6,6 +6,7 @@ any length in bounded memory, and `open_writer` writes it again with further col
 
 from hedgerow.files.batch import Batch
 from hedgerow.files.errors import FileError, display_name
+from hedgerow.files.parquet_sets import count_rows, read_parquet_files
 from hedgerow.files.reading import read_file, stream_file
 from hedgerow.files.recipe import Recipe
 from hedgerow.files.sniff import adapt_recipe, make_recipe
@@ -19,9 +20,11 @@ __all__ = [
     "Template",
     "Writer",
     "adapt_recipe",
+    "count_rows",
     "display_name",
     "make_recipe",
     "open_writer",
     "read_file",
+    "read_parquet_files",
     "stream_file",
 ]

@@ -29,6 +29,8 @@ class Batch:
         How much each sequence counts, where the file says so.
     parents : list of lists, or None
         Heads of the positions, counted from 1 with 0 for a root, where the recipe names a column.
+    names : list or None
+        Ids of the groups that the sequences of a table are.
     """
 
     X: Sequence[Any]
@@ -37,6 +39,7 @@ class Batch:
     known: list[list[Any]] | None = None
     weights: list[float] | None = None
     parents: list[list[Any]] | None = None
+    names: list[Any] | None = None
 
     @property
     def graph(self) -> dict[str, Any]:

@@ -189,7 +189,7 @@ def infer_types(path: Path, source: Source, header: Header, features: Sequence[i
             largest = pc.max(pc.abs(table.column(number))).as_py()
             if largest is not None and largest >= TOO_LARGE:
                 _refuse_digits(path, data, options, table.column_names[number])
-    # Bytes are text that is not UTF-8: where, is told when it is read.
+    # Bytes are text that is not UTF-8: the error when it is read says where.
     return [pa.string() if pa.types.is_binary(dtype) else dtype for dtype in table.schema.types]
 
 

@@ -27,6 +27,7 @@ ALSO: dict[Format, tuple[str, ...]] = {
     "jsonl": (".json",),
     "conll": (".txt", ".tsv"),
     "crfsuite": (".txt",),
+    "facts": (".txt", ".tsv"),  # what is written of them: labels alone
 }
 # Files of other programs, which nothing here writes as a table or as lines of text.
 FOREIGN_ENDINGS = (
@@ -62,4 +63,4 @@ def may_hold(path: Path, format: Format) -> bool:
     if not ending or ending in endings_of(format):
         return True
     is_taken = ending in FOREIGN_ENDINGS or ending in FORMAT_OF_ENDING
-    return format in ("conll", "crfsuite") and not is_taken
+    return format in ("conll", "crfsuite", "facts") and not is_taken

@@ -26,6 +26,11 @@ class FileError(ValueError):
     def __init__(self, path: Path, complaint: str, line: int | None = None) -> None:
         self.path = os.fspath(path)
         self.line = line
+        self._complaint = complaint
         name = display_name(path)
         where = name if line is None else f"{name}, line {line}"
         super().__init__(f"{where}: {' '.join(complaint.splitlines()).strip()}")
+
+    def __reduce__(self) -> tuple[type[FileError], tuple[str, str, int | None]]:
+        """To be raised again in another process."""
+        return FileError, (self.path, self._complaint, self.line)

@@ -12,6 +12,7 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.conll import stream_conll
 from hedgerow.files.crfsuite import stream_crfsuite
 from hedgerow.files.errors import FileError, Path
+from hedgerow.files.facts import stream_facts
 from hedgerow.files.recipe import Format, Recipe
 from hedgerow.files.request import Request
 from hedgerow.files.source import open_source
@@ -62,6 +63,7 @@ def read_file(
         _join([batch.known for batch in batches]),
         _only_if_needed(_join([batch.weights for batch in batches])),
         _join([batch.parents for batch in batches]),
+        _join([batch.names for batch in batches]),
     )
 
 
@@ -113,6 +115,8 @@ def _streamer(format: Format) -> Callable[[Request], Iterator[Batch]]:
         return stream_conll
     if format == "crfsuite":
         return stream_crfsuite
+    if format == "facts":
+        return stream_facts
     if format == "csv":
         from hedgerow.files.csv_tables import stream_csv
 
@@ -136,6 +140,8 @@ def _only_if_needed(weights: list[float] | None) -> list[float] | None:
 
 
 def _join_sequences(parts: list[Sequence[Any]]) -> Sequence[Any]:
+    if len(parts) == 1:
+        return parts[0]
     if isinstance(parts[0], list):
         return list(chain.from_iterable(parts))
     first = cast("CutFrame | NumberedNames", parts[0])

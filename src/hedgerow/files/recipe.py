@@ -8,9 +8,11 @@ from typing import Any, Literal, get_args
 from hedgerow.files.attributes import default_template
 from hedgerow.files.template import PAIR_PREFIX, Template
 
-Format = Literal["conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"]
+Format = Literal["conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 TABLES: tuple[Format, ...] = ("csv", "parquet", "arrow", "jsonl")
+# Formats of files without columns to choose from.
+COLUMNLESS: tuple[Format, ...] = ("crfsuite", "facts")
 
 # What may stand between the cells of a CSV file.
 DELIMITERS = (",", ";", "\t")
@@ -24,11 +26,12 @@ class Recipe:
 
     Attributes
     ----------
-    format : {"conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"}
-        What kind of file it is; Feather files are "arrow", JSON lines "jsonl".
+    format : {"conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"}
+        What kind of file it is; Feather files are "arrow", JSON lines "jsonl", and a schema of
+        tables of facts is "facts".
     columns : tuple of str
         Names of the columns: those the file gives them, or "0", "1", and so on. Empty for CRFsuite
-        files, which have none.
+        files and for facts, which have none.
     label : int
         Number of the column that holds the labels.
     group : int or None
@@ -127,8 +130,8 @@ class Recipe:
             and all(isinstance(text, str) for text in texts)
             and all(type(n) is int and 0 <= n < n_columns for n in numbers)
             and type(self.label) is int
-            and (self.features or self.template is not None or self.format == "crfsuite")
-            and 0 <= self.label < max(n_columns, self.format == "crfsuite")
+            and (self.features or self.template is not None or self.format in COLUMNLESS)
+            and 0 <= self.label < max(n_columns, self.format in COLUMNLESS)
             and len(self.kinds) == (n_columns if is_table else 0)
             and (self.group is not None or not is_table)
             and all(kind in get_args(Kind) for kind in self.kinds)

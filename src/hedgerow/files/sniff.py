@@ -20,6 +20,7 @@ from hedgerow.files.conll import (
 )
 from hedgerow.files.endings import ending_of, format_of_name
 from hedgerow.files.errors import FileError, Path
+from hedgerow.files.facts import is_schema
 from hedgerow.files.foreign import N_BYTES, refuse_foreign
 from hedgerow.files.recipe import FORMATS, TABLES, Format, Recipe
 from hedgerow.files.source import HEAD, Source, open_source
@@ -47,7 +48,7 @@ def make_recipe(
     ----------
     path
         The file; ``-`` is standard input, of which nothing is lost.
-    format : {"conll", "csv", "parquet", "arrow", "jsonl", "crfsuite"}, optional
+    format : {"conll", "csv", "parquet", "arrow", "jsonl", "crfsuite", "facts"}, optional
         What kind of file it is.
     label
         The column of the labels. Without it the last one; ``UPOS`` in CoNLL-U files.
@@ -71,7 +72,9 @@ def make_recipe(
     said = Said(path, label, group, features, template, heads)
     with open_source(path) as source:
         head = source.peek(HEAD)
-        found = cast(Format, format) or _find_format(said, head)
+        found = cast(Format, format) or (
+            "facts" if is_schema(path, head) else _find_format(said, head)
+        )
         said.check(found)
         if found == "conll":
             return _conll_recipe(said, _head_lines(head))
@@ -79,6 +82,8 @@ def make_recipe(
             return _csv_recipe(said, source)
         if found == "crfsuite":
             return Recipe("crfsuite", delimiter="\t")
+        if found == "facts":
+            return Recipe("facts")
         if found == "jsonl":
             return _json_recipe(said, source)
         return _typed_recipe(said, source, found)
@@ -94,6 +99,8 @@ def adapt_recipe(recipe: Recipe, path: Path) -> Recipe:
     path
         Another file; ``-`` is standard input, of which nothing is lost.
     """
+    if recipe.format == "facts":
+        return recipe
     with open_source(path) as source:  # of a stream no more is waited for than is needed
         head = source.peek(HEAD if source.is_plain_file else N_BYTES)
     refuse_foreign(path, head)
@@ -127,6 +134,13 @@ class Said:
             complaint = f"a template is for CoNLL columns, but this is read as {format}"
         elif self.template is not None and self.features is not None:
             complaint = "a template says itself which columns it looks at; leave features out"
+        elif format == "facts" and any(
+            each is not None for each in (self.label, self.group, self.features, self.heads)
+        ):
+            complaint = (
+                "a schema of tables says itself what their columns are; leave label, group, "
+                "features and heads out"
+            )
         elif self.group is not None and format in ("conll", "crfsuite"):
             complaint = f"a group column is for tables, but this is read as {format}; leave it out"
         elif format == "crfsuite" and (self.label is not None or self.features is not None):

@@ -113,7 +113,10 @@ class TableColumns:
                 offsets,
                 lambda position, what: self._complain_of_head(rows, position, what),
             )
-        return Batch(CutFrame(table, offsets), y, rows, known, parents=parents)
+        names = None
+        if self.group is not None:
+            names = rows.column(self.group).take(offsets[:-1]).to_pylist()
+        return Batch(CutFrame(table, offsets), y, rows, known, parents=parents, names=names)
 
     def _complain_of_head(self, rows: pa.Table, position: int, what: str) -> FileError:
         where = f"column {self.heads!r}"
@@ -249,8 +252,8 @@ def _check_group(name: Any, seen: dict[Any, None], group: str, path: Path, row: 
     if name in seen:
         raise FileError(
             path,
-            f"group {name!r} of column {group!r} comes again in row {row}; the rows of a group "
-            "must stand together: sort the table by group first",
+            f"group {name!r} of column {group!r} occurs again in row {row}; the rows of a group "
+            "must be consecutive: sort the table by group first",
         )
     seen[name] = None
 

@@ -11,7 +11,7 @@ from hedgerow.files.batch import Batch
 from hedgerow.files.conll import ConllWriter
 from hedgerow.files.crfsuite import CrfsuiteWriter
 from hedgerow.files.errors import Path
-from hedgerow.files.recipe import Recipe
+from hedgerow.files.recipe import COLUMNLESS, Recipe
 from hedgerow.files.sink import open_sink
 
 
@@ -83,7 +83,7 @@ def _row_writer(recipe: Recipe, sink: BinaryIO, as_csv: bool) -> RowWriter:
         return TypedCsvWriter(sink)
     if recipe.format == "conll":
         return ConllWriter(sink, recipe)
-    if recipe.format == "crfsuite":
+    if recipe.format in COLUMNLESS:
         return CrfsuiteWriter(sink)
     if recipe.format == "csv":
         from hedgerow.files.csv_tables import CsvWriter

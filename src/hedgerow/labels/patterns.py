@@ -203,7 +203,8 @@ def rare_shares(
     grid = SumGrid(largest_of_all(largest, comm) * count_all(len(codes), comm))
     for strings, ends, numbers in islice(runs, longest - 1):
         own = None if weights is None else grid.round(weights[ends])
-        counts = grid.share(np.bincount(numbers, own, len(strings)), comm)
+        own_counts = np.bincount(numbers, own, len(strings)).astype(np.float64)
+        counts = grid.share(own_counts, comm)
         occur = counts[counts > 0]
         shares.append(float(np.mean(occur <= 1)) if len(occur) else 0.0)
     return shares + [0.0] * (longest - 1 - len(shares))

@@ -94,7 +94,7 @@ def count_chunks(
 
 def _choose_reader(scheme: str | None) -> Callable[[Sequence[str]], set[Chunk]]:
     if scheme is None:
-        return _find_leniently
+        return find_chunks
     name = ALIASES.get(scheme, scheme)
     if name not in STRICT_SCHEMES:
         expected = ", ".join(repr(known) for known in STRICT_SCHEMES)
@@ -102,7 +102,7 @@ def _choose_reader(scheme: str | None) -> Callable[[Sequence[str]], set[Chunk]]:
     return lambda labels: _find_strictly(labels, name)
 
 
-def _find_leniently(labels: Sequence[str]) -> set[Chunk]:
+def find_chunks(labels: Sequence[str]) -> set[Chunk]:
     """All chunks of a labelling that may break its scheme."""
     chunks = set()
     start, before, kind_before = 0, "O", ""

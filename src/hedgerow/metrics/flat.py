@@ -30,9 +30,9 @@ __all__ = [
 
 
 def flat(metric: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a metric that compares flat labels one that compares lists of label lists.
+    """Turn a metric of flat labels into a metric of lists of label lists.
 
-    Positions whose true label is missing are left out. Flat labels will do as well.
+    Positions whose true label is missing are skipped. Flat labels work too.
 
     Parameters
     ----------

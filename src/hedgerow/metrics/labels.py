@@ -31,7 +31,7 @@ class LabelScores:
     by_label : dict
         Precision, recall and F1 of each label.
     sequence_accuracy : float
-        Share of sequences without a mistake, 0 to 1.
+        Share of sequences without an error, 0 to 1.
     """
 
     accuracy: float
@@ -45,7 +45,7 @@ class LabelScores:
 def label_scores(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]]) -> LabelScores:
     """Compare labels position by position.
 
-    A label that is on one side only counts as a mistake there. Positions whose true label is not
+    A label that occurs on one side only counts as an error. Positions whose true label is not
     known, None, NaN or NA, are left out.
 
     Parameters

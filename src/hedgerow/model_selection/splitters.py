@@ -24,19 +24,17 @@ __all__ = ["SequenceKFold", "StratifiedSequenceKFold", "train_test_split"]
 class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
     """K folds of whole sequences.
 
-    For a list of sequences it deals out its entries. For a flat table it deals out groups of rows:
-    by the column `group_column`, or by the ``groups`` that scikit-learn hands on,
-    ``cross_val_score(..., groups=...)``. Groups may also be given for a list of sequences, or
-    beside `group_column`, to keep sequences of one group together, those of one speaker for
-    example.
+    A list of sequences is split by its entries. A flat table is split by groups of rows: by the
+    column `group_column`, or by the argument ``groups`` of ``cross_val_score(..., groups=...)``.
+    For a list of sequences, or together with `group_column`, ``groups`` keeps several sequences
+    in the same fold, for example those of one speaker.
 
     Parameters
     ----------
     n_splits : int, default 5
         Number of folds.
     shuffle : bool, default False
-        Whether sequences are dealt out in random order. False: neighbouring sequences are in one
-        fold.
+        Whether to shuffle the sequences. False: consecutive sequences are in the same fold.
     random_state : int, RandomState or None, default None
         Seed of the random order.
     group_column : str, int or None, default None
@@ -133,8 +131,8 @@ class SequenceKFold(BaseCrossValidator):  # type: ignore[misc]
 class StratifiedSequenceKFold(SequenceKFold):
     """K folds of whole sequences, in which labels are about as frequent as in all data.
 
-    Parameters and use are those of `SequenceKFold`. Sequences are dealt out one after another, the
-    longest first, each to the fold that lacks its labels most.
+    Parameters and use are those of `SequenceKFold`. Sequences are assigned to folds one by one, the
+    longest first, each to the fold that most lacks its labels.
 
     Examples
     --------

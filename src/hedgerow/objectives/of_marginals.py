@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode, decode_marginals
-from hedgerow.exact_sums import ExactTotal, SumGrid, count_all
+from hedgerow.exact_sums import ExactTotal, SumGrid, exact_sum
 from hedgerow.labels import Labels
 from hedgerow.objectives.f_measure import F1
 from hedgerow.objectives.labelwise import Accuracy, Objective, find_direction, measure_loss
@@ -251,11 +251,11 @@ def _bound_slopes(
     """What derivatives of expected counts come to at most, see `Scores.bound`.
 
     The derivative of a probability is the covariance of the event and V, the sum of the direction
-    along a labelling: at most twice the expectation of |V|, which is that of one position times the
-    length of the sequence.
+    along a labelling: at most half the mean deviation of V, which is no more than the sum of those
+    of all positions of the sequence. Twice as much, since what comes from before and from behind a
+    position is added apart.
     """
-    sizes = np.einsum("tk,tk->t", marginals, np.abs(direction))
+    means = np.einsum("tk,tk->t", marginals, direction)
+    deviations = np.einsum("tk,tk->t", marginals, np.abs(direction - means[:, None]))
     lengths = np.diff(targets.offsets)
-    largest = np.array([lengths.max(initial=0), sizes.max(initial=0)], np.float64)
-    longest, size = targets.comm.max(largest)
-    return float(2 * longest * size * count_all(len(targets.codes), targets.comm))
+    return exact_sum(np.repeat(lengths, lengths) * deviations, targets.comm)

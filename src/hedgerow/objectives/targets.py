@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.comm import ALONE, Comm
-from hedgerow.exact_sums import ExactTotal, SumGrid, count_all, largest_of_all
+from hedgerow.exact_sums import ExactTotal, SumGrid, count_all, exact_sum
 from hedgerow.graph import find_roots
 from hedgerow.labels import pin_known
 from hedgerow.lazy import LazyAttributes, lazy
@@ -67,12 +67,11 @@ class Targets(LazyAttributes):
         """What expected counts of all workers come to at most, see `Scores.bound`."""
         if self.bound_of_all is not None:
             return self.bound_of_all
-        weights, longest = self.weights, 1.0
-        largest = 1.0 if weights is None else float(weights.max(initial=0.0))
-        if self.position_weights is not None:  # counts may be larger than their weight
-            longest = largest_of_all(float(np.diff(self.offsets).max(initial=0)), self.comm)
-        n_positions = count_all(len(self.codes), self.comm)
-        return largest_of_all(largest, self.comm) * longest * n_positions
+        if self.position_weights is not None:
+            return exact_sum(_bound_weighted_counts(self), self.comm)
+        if self.sequence_weights is not None:
+            return exact_sum(np.diff(self.offsets) * self.sequence_weights, self.comm)
+        return float(count_all(len(self.codes), self.comm))
 
     def sum(self, losses: NDArray[np.float64]) -> ExactTotal:
         """Sum of losses of sequences or positions, of all workers."""
@@ -99,8 +98,8 @@ class Targets(LazyAttributes):
         if self.position_weights is None:
             return self.sequence_weights
         lengths = np.diff(self.offsets)
-        sums = np.add.reduceat(np.append(self.position_weights, 0.0), self.offsets[:-1])
-        means: NDArray[np.float64] = np.where(lengths > 0, sums, 0.0) / lengths.clip(min=1)
+        sums = _sum_each(self.position_weights, self.offsets)
+        means: NDArray[np.float64] = sums / lengths.clip(min=1)
         return means
 
     def part(self, sequences: slice) -> Targets:
@@ -209,3 +208,28 @@ class Partial:
         pin_known(nodes, self.codes)
         edges = None if scores.edges is None else scores.edges[self.positions]
         return replace(scores, nodes=nodes, offsets=self.offsets, edges=edges, parents=self.parents)
+
+
+def _bound_weighted_counts(targets: Targets) -> NDArray[np.float64]:
+    """What expected counts of each sequence come to at most if its positions have weights, (S,).
+
+    With p_u the probability of a label at position t given those up to u, which are known, its
+    weighted count is the sum over u <= t of w_u (p_(u-1) - p_u), plus w_t if it is the observed
+    label. Summation by parts bounds the first by w_1 and what weights rise by until t.
+    """
+    weights, offsets = targets.position_weights, targets.offsets
+    assert weights is not None
+    lengths, filled = np.diff(offsets), offsets[:-1][np.diff(offsets) > 0]
+    if targets.parents is not None:  # in an order of their own
+        return (lengths + 1) * _sum_each(weights, offsets)
+    rises = np.diff(weights, prepend=0.0).clip(min=0)
+    rises[filled] = weights[filled]
+    to_end = np.repeat(offsets[1:], lengths) - np.arange(len(weights))  # positions from each on
+    return _sum_each(rises * to_end + weights, offsets)
+
+
+def _sum_each(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum of the values of each sequence, (S,)."""
+    sums = np.add.reduceat(np.append(values, 0.0), offsets[:-1])
+    found: NDArray[np.float64] = np.where(np.diff(offsets) > 0, sums, 0.0)
+    return found

@@ -32,10 +32,10 @@ COLOURS = (ORANGE, "#2f7d4f", "#7a4fb0", "#8a6d1f")  # of eval sets, one after t
 def learning_curve(crf: Any, ax: Axes | None = None, *, metric: str = "loss") -> Axes:
     """Plot the loss, or another metric, after each round or iteration of training.
 
-    Each ``eval_set`` has a curve too, and the step at which the last of them did best is marked.
-    The training loss of a `LinearCRF` is a sum with penalties: losses of eval sets, which are means
-    over the positions, have their own axis on the right then. Where a `TreeCRF` was trained for an
-    objective other than the likelihood, a dotted line marks where that begins.
+    Each ``eval_set`` has a curve too, and the best step of the last one is marked. The training
+    loss of a `LinearCRF` is a sum that includes penalties; losses of eval sets are means over
+    positions, and have their own axis on the right then. If a `TreeCRF` was trained for an
+    objective other than the likelihood, a dotted line marks the first round of the objective.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def learning_curve(crf: Any, ax: Axes | None = None, *, metric: str = "loss") ->
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
     metric : str, default "loss"
-        What to plot: "loss", "accuracy", or the name of one of ``eval_metric``. A `LinearCRF` knows
-        its accuracy on eval sets only, and all others are of eval sets only.
+        What to plot: "loss", "accuracy", or the name of one of ``eval_metric``. For a
+        `LinearCRF`, accuracy is available for eval sets only, as are the metrics of `eval_metric`.
 
     Returns
     -------

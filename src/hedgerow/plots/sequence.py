@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.decoding import Decode, check_decode
+from hedgerow.label_colours import COLOURS, HATCHES
 from hedgerow.plots.canvas import (
     INK,
     LINE,
@@ -29,11 +30,7 @@ from hedgerow.threads import count_threads
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Colours that keep apart for all common kinds of colour blindness (Okabe and Ito), and hatches for
-# when they are not enough.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
-HATCHES = ("", "////", "....", "xxxx")
-# A label among many has a band of its own if its marginal is so large at some position.
+# A label among many has a band of its own if its marginal reaches this at some position.
 ENOUGH = 0.1
 # Height of a strip and what is left free above it, as parts of the height of the bands.
 STRIP, FREE = 0.08, 0.03
@@ -53,10 +50,10 @@ def marginals(
 ) -> Axes:
     """Plot the probability of each label at each position of a sequence.
 
-    Below the bands of the labels stand the labels that ``predict`` gives and, with `y`, the true
-    ones; crosses mark where they differ. Names stand where there is room. Of many labels the least
-    probable share a grey band. True labels that the model does not know are grey mistakes, and are
-    warned of.
+    The height of a band is the probability of its label. Below are the predicted labels and, with
+    `y`, the true ones; crosses mark errors. Names are written where they fit. If there are many
+    labels, the least probable ones share a grey band. True labels that did not occur in training
+    are grey, count as errors, and give a warning.
 
     Parameters
     ----------
@@ -69,7 +66,7 @@ def marginals(
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
     decode : {"viterbi", "marginal"} or None
-        How the labels are found, see `hedgerow.TreeCRF.predict`.
+        The decoder, see `hedgerow.TreeCRF.predict`.
     parents : (T,), optional
         Parents of the positions, for a model that was fitted with parents. Positions stand in
         their order in the sequence.
@@ -146,10 +143,12 @@ def _choose_styles(
         most[given[(given >= 0) & (given < len(names))]] += 1
         most[most < ENOUGH] = 0
     limit = len(COLOURS) * len(HATCHES)
-    kept = np.argsort(-most, kind="stable")[:limit]
+    kept = sorted(c for c in np.argsort(-most, kind="stable")[:limit].tolist() if most[c] > 0)
+    # A label has the same style in every plot, unless there are more labels than styles.
+    numbers = kept if len(names) <= limit else range(len(kept))
     return {
-        code: Style(names[code], COLOURS[i % len(COLOURS)], HATCHES[i // len(COLOURS)])
-        for i, code in enumerate(sorted(code for code in kept.tolist() if most[code] > 0))
+        code: Style(names[code], COLOURS[number % len(COLOURS)], HATCHES[number // len(COLOURS)])
+        for number, code in zip(numbers, kept, strict=True)
     }
 
 

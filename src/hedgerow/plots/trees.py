@@ -43,11 +43,10 @@ def tree(
 ) -> Axes:
     """Draw the tree of a label in a round of boosting.
 
-    Boxes hold questions; those who say yes go up. "missing" stands at the branch of missing values,
-    "outside" at that of positions beyond the ends of the sequence where it is another one.
-    Leaves hold what the tree adds to the label's score, blue for the label and orange against it. A
-    new figure is as large as the tree; on axes that are given letters shrink until the tree has
-    room.
+    Boxes are splits; the upper branch is "yes". "missing" marks the branch of missing values,
+    "outside" that of positions beyond the ends of the sequence, if it is the other one. Leaves show
+    what the tree adds to the score of the label, blue if positive and orange if negative. A new
+    figure is as large as the tree; on given axes the text shrinks until the tree fits.
 
     Parameters
     ----------
@@ -60,8 +59,7 @@ def tree(
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
     max_depth : int, optional
-        Draw so many questions one after the other, and say how many leaves are left out behind
-        them; None: draw all of them.
+        Maximum depth that is drawn; the number of leaves below is shown. None: no limit.
 
     Returns
     -------

@@ -55,12 +55,12 @@ def transitions(crf: Any, ax: Axes | None = None) -> Axes:
 
 
 def importances(crf: Any, ax: Axes | None = None, *, top: int = 20) -> Axes:
-    """Plot what a model looks at most.
+    """Plot feature importance.
 
-    Of a `TreeCRF` it is the share of all gain that the splits on each feature have, in per cent, by
-    the offset in the window, or as bars if the trees look at one offset alone. Of a `LinearCRF` it
-    is the weights of those attributes that have the heaviest ones, by label; attributes that have
-    no weight for a label are hatched there.
+    For a `TreeCRF`, the share of the total gain of the splits on each feature, in per cent, by
+    offset in the window, or as bars if there is only one offset. For a `LinearCRF`, the weights of
+    the attributes with the largest weights, by label; attributes that have no weight for a label
+    are hatched there.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def importances(crf: Any, ax: Axes | None = None, *, top: int = 20) -> Axes:
     ax : matplotlib axes, optional
         Where to draw; a new figure if it is None.
     top : int, default 20
-        How many features to plot.
+        Maximum number of features to plot.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from hedgerow.trees.columns import Columns
 from hedgerow.trees.columns_state import pack_columns, unpack_columns
 from hedgerow.trees.contributions import path_contributions
 from hedgerow.trees.export import export_trees
-from hedgerow.trees.forest import Forest
+from hedgerow.trees.forest import Forest, asked_columns
 from hedgerow.trees.forest_state import pack_forest, unpack_forest
 from hedgerow.trellis import Trellis
 
@@ -47,6 +47,11 @@ class NodeTrees(Potential):
     def check_values(sequences: Sequences, name: str, *, n_threads: int) -> None:
         """NaN is missing; infinite numbers are refused."""
         check_not_infinite(sequences, name, n_threads=n_threads)
+
+    def asked_attributes(self) -> list[int]:
+        """The columns that splits ask about, of those of X."""
+        asked: list[int] = asked_columns(self.forest, self.columns.n_columns).tolist()
+        return asked
 
     def batch_positions(self, trellis: Trellis) -> int:
         """Bins take more memory than scores."""

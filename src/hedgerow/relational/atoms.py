@@ -23,8 +23,8 @@ class AtomSequence:
     """One sequence of `Atoms`, which lists of sequences are made of: of folds, for example."""
 
     how_to_encode = (
-        "which holds facts; turn them into attributes first: "
-        "make_pipeline(RelationalFeatures(...), TreeCRF())"
+        "which holds facts, but the model was fitted on other data; turn facts into attributes by "
+        "the RelationalFeatures that it was fitted with, or fit it on Atoms"
     )
 
     def __init__(self, atoms: Atoms, number: int) -> None:
@@ -138,6 +138,13 @@ class Atoms(Sequence[AtomSequence]):
         """
         return cls.from_database(
             read_tables(events, {} if tables is None else tables, sequence, key, references)
+        )
+
+    @staticmethod
+    def are_in(X: Any) -> bool:
+        """Whether X is Atoms, or a list of their sequences."""
+        return isinstance(X, Atoms) or (
+            isinstance(X, list | tuple) and bool(X) and isinstance(X[0], AtomSequence)
         )
 
     @classmethod

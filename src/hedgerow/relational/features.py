@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Collection
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,21 @@ from hedgerow.encode.numbered_names import NumberedNames
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.relational.atoms import Atoms
 from hedgerow.relational.database import GLOBAL, Database, Relation
+from hedgerow.relational.facts import Facts
 from hedgerow.relational.features_state import pack_features, unpack_features
 from hedgerow.relational.mode import check_modes, default_modes, read_modes
-from hedgerow.relational.plan import Entries, Step, follow, queries_of
-from hedgerow.relational.query import describe_query, name_query
+from hedgerow.relational.plan import (
+    Entries,
+    Step,
+    build_plan,
+    follow,
+    instances_of,
+    queries_of,
+)
+from hedgerow.relational.query import Query, describe_query, name_query
 from hedgerow.relational.refinement import Language
 from hedgerow.relational.search import Limits, Search
+from hedgerow.sequences import SparseRows
 from hedgerow.tables import Output, Table, check_output, choose_output
 
 __all__ = ["RelationalFeatures"]
@@ -110,6 +120,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
     modes_: list[str]
     n_queries_: int
     counts_: NDArray[np.int64]
+    refined_: list[int]  # those that trees have refined already
 
     def __init__(
         self,
@@ -152,8 +163,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None) -> NumberedNames:
         """Find queries, and return the names of those that hold at each position."""
-        database = Atoms.of(X).database
-        return self._name(self._search(database), database)
+        return self.learn(X)[0]
 
     def transform(self, X: Any) -> NumberedNames:
         """Return the names of the queries that hold at each position.
@@ -161,8 +171,55 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         The background of X must be there, as it was for `fit`.
         """
         check_is_fitted(self, "steps_")
+        return self.read(X)[0]
+
+    def learn(self, X: Any) -> tuple[NumberedNames, Facts]:
+        """Find queries, and return what `fit_transform` does, and the facts."""
+        database = Atoms.of(X).database
+        return self._name(self._search(database), database.offsets), Facts(database)
+
+    def read(self, X: Any) -> tuple[NumberedNames, Facts]:
+        """Return what `transform` does, and the facts."""
         database = self._read(X)
-        return self._name(follow(self.steps_, database, self.max_bindings), database)
+        return self._name(self.find(database), database.offsets), Facts(database)
+
+    def find(self, database: Database) -> Entries:
+        """Where the queries hold."""
+        return follow(self.steps_, database, self.max_bindings)
+
+    def listed(self) -> list[Query]:
+        """The queries by number, their literals in the order in which they are joined."""
+        return [query for _, query in sorted(instances_of(self.steps_), key=lambda pair: pair[0])]
+
+    def only(self, names: Collection[str]) -> RelationalFeatures:
+        """The same with some of the queries, by name, which are numbered anew."""
+        kept = [number for number, query in enumerate(self.listed()) if query.name in names]
+        return self.take(kept)
+
+    def take(self, numbers: list[int]) -> RelationalFeatures:
+        """The same with some of the queries, by number, which are numbered anew."""
+        queries = self.listed()
+        return self.extended([queries[number] for number in numbers], self.counts_[numbers], [])
+
+    def extended(
+        self, queries: list[Query], counts: NDArray[np.int64], refined: list[int]
+    ) -> RelationalFeatures:
+        """The same with other queries, some of which, by number, trees have refined."""
+        more = copy(self)
+        more.steps_, more.n_queries_ = build_plan(queries), len(queries)
+        more.counts_, more.refined_ = counts, refined
+        return more
+
+    def rows(self, facts: Facts, index: Any) -> SparseRows:
+        """Where the queries hold, by the numbers of their names in an index."""
+        found = self.find(facts.database)
+        positions = facts.find_positions(found.positions)
+        inside = positions >= 0
+        entries = Entries(positions[inside], found.queries[inside], found.ranks[inside])
+        offsets = np.array([0, facts.n_positions], np.int64)
+        rows = self._name(entries, offsets).numbered_by(index, grow=False).sparse
+        assert rows is not None
+        return rows
 
     def set_output(self, *, transform: Output | None = None) -> RelationalFeatures:
         """Set the form in which tables are returned: "pandas", "polars" or "default".
@@ -193,7 +250,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
             name: np.empty(self.n_queries_, np.object_) for name in ("query", "words", "predicates")
         }
         n_literals = np.empty(self.n_queries_, np.int64)
-        for number, shape, constants in queries_of(self.steps_):
+        for number, (shape, constants) in queries_of(self.steps_):
             columns["query"][number] = name_query(shape, constants)
             columns["words"][number] = describe_query(shape, constants)
             columns["predicates"][number] = tuple(each.predicate for each in shape.literals)
@@ -254,13 +311,22 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "steps_")
         with open_atomic(Path(path)) as file:
-            file.write(json.dumps(pack_features(self), ensure_ascii=False).encode())
+            file.write(self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RelationalFeatures:
         """Read what `save` wrote; raises `hedgerow.ModelFileError` for all else."""
+        return cls.from_bytes(Path(path).read_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return pack_features(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> RelationalFeatures:
+        """Read what `to_bytes` returned; raises `hedgerow.ModelFileError` for all else."""
         features = cls()
-        features.__dict__ |= unpack_features(Path(path).read_bytes(), cls().get_params())
+        features.__dict__ |= unpack_features(data, cls().get_params())
         return features
 
     def _search(self, database: Database) -> Entries:
@@ -283,6 +349,7 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
             "modes_": [str(mode) for mode in modes],
             "n_queries_": search.n_queries,
             "counts_": search.counts,
+            "refined_": [],
             "forms_": {
                 name: (relation.is_position, bool((relation.scopes == GLOBAL).any()))
                 for name, relation in database.relations.items()
@@ -314,15 +381,13 @@ class RelationalFeatures(BaseEstimator):  # type: ignore[misc]
         relations = {name: Relation.empty(form) for name, (form, _) in self.forms_.items()}
         return replace(database, relations=relations | database.relations)
 
-    def _name(self, entries: Entries, database: Database) -> NumberedNames:
+    def _name(self, entries: Entries, offsets: NDArray[np.int64]) -> NumberedNames:
         names = [""] * self.n_queries_
-        for number, shape, constants in queries_of(self.steps_):
-            names[number] = name_query(shape, constants)
-        counts = np.bincount(entries.positions, minlength=database.n_positions)
+        for number, query in queries_of(self.steps_):
+            names[number] = name_query(*query)
+        counts = np.bincount(entries.positions, minlength=offsets[-1])
         indptr = np.concatenate([[0], np.cumsum(counts)])
-        return NumberedNames.from_numbers(
-            names, database.offsets, indptr, entries.queries.astype(np.int32)
-        )
+        return NumberedNames.from_numbers(names, offsets, indptr, entries.queries.astype(np.int32))
 
 
 def _sum_by_name(crf: Any) -> dict[str, float]:

@@ -17,10 +17,10 @@ FORMAT = "hedgerow-relational-features"
 VERSION = 1
 
 
-def pack_features(features: Any) -> dict[str, Any]:
-    """Parameters and queries, as plain JSON values."""
+def pack_features(features: Any) -> bytes:
+    """Parameters and queries, as JSON."""
     parameters = features.get_params()
-    return {
+    document = {
         "format": FORMAT,
         "version": VERSION,
         "parameters": parameters
@@ -28,8 +28,10 @@ def pack_features(features: Any) -> dict[str, Any]:
         "modes": features.modes_,
         "forms": {name: [list(kinds), is_one] for name, (kinds, is_one) in features.forms_.items()},
         "counts": features.counts_.tolist(),
+        "refined": features.refined_,
         "steps": [_pack_step(step) for step in features.steps_],
     }
+    return json.dumps(document, ensure_ascii=False).encode()
 
 
 def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
@@ -58,6 +60,8 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
             for name, (kinds, is_one) in document["forms"].items()
         }
         modes = [str(mode) for mode in document["modes"]]
+        refined = [int(number) for number in document.get("refined", [])]
+        require(all(0 <= number < len(counts) for number in refined), "which are refined")
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise ModelFileError(f"the file of relational features is damaged: {error!r}") from None
     return parameters | {
@@ -65,6 +69,7 @@ def unpack_features(data: bytes, known: dict[str, Any]) -> dict[str, Any]:
         "modes_": modes,
         "n_queries_": len(counts),
         "counts_": counts,
+        "refined_": refined,
         "forms_": forms,
     }
 

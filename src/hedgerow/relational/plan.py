@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from hedgerow.relational.database import Database, Ids
 from hedgerow.relational.joins import Bindings, Joiner, cut_by_position, number_keys
-from hedgerow.relational.shape import Shape
+from hedgerow.relational.query import Query
+from hedgerow.relational.shape import Literal, Shape
 
 __all__ = [
     "Entries",
     "Step",
     "Table",
+    "build_plan",
     "entries_of",
     "follow",
+    "instances_of",
     "merge_entries",
     "queries_of",
     "walk",
@@ -142,13 +145,53 @@ def walk(steps: list[Step]) -> Iterator[Step]:
         yield from walk(step.steps)
 
 
-def queries_of(steps: list[Step]) -> Iterator[tuple[int, Shape, list[str]]]:
-    """Number, canonical shape and constants of every query of a plan."""
+def instances_of(steps: list[Step]) -> Iterator[tuple[int, Query]]:
+    """Number of every query of a plan, and the query, its literals in the order of the plan."""
     for step in walk(steps):
-        shape, slots = step.shape.canonical
         for number, constants in zip(step.queries.tolist(), step.constants, strict=True):
             if number >= 0:
-                yield number, shape, [constants[slot] for slot in slots]
+                yield number, Query(step.shape, constants)
+
+
+def queries_of(steps: list[Step]) -> Iterator[tuple[int, Query]]:
+    """Number of every query of a plan, and the query in canonical form."""
+    for number, query in instances_of(steps):
+        yield number, query.canonical
+
+
+def build_plan(queries: Iterable[Query]) -> list[Step]:
+    """A plan that finds some queries, numbered in their order; literals are joined in theirs."""
+    root = _Draft(Shape())
+    for number, query in enumerate(queries):
+        draft = root
+        for literal in query.shape.literals:
+            draft = draft.refine(literal, query)
+        draft.numbers[query.constants] = number
+    return [draft.finish() for draft in root.drafts.values()]
+
+
+@dataclass(eq=False)
+class _Draft:
+    """A step of a plan that is being built."""
+
+    shape: Shape
+    numbers: dict[tuple[str, ...], int] = field(default_factory=dict)
+    drafts: dict[Literal, _Draft] = field(default_factory=dict)
+
+    def refine(self, literal: Literal, query: Query) -> _Draft:
+        """The step with one more literal, which an instance of the query passes through."""
+        found = self.drafts.get(literal)
+        if found is None:
+            shape = query.shape.prefix(len(self.shape.literals) + 1)
+            found = self.drafts[literal] = _Draft(shape)
+        found.numbers.setdefault(query.constants[: found.shape.n_slots], -1)
+        return found
+
+    def finish(self) -> Step:
+        """The step, with all below it."""
+        numbers = np.fromiter(self.numbers.values(), np.int64, len(self.numbers))
+        steps = [draft.finish() for draft in self.drafts.values()]
+        return Step(self.shape, list(self.numbers), numbers, steps)
 
 
 def follow(steps: list[Step], database: Database, max_bindings: int) -> Entries:

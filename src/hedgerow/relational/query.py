@@ -5,15 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from hedgerow.relational.mode import POSITION
 from hedgerow.relational.shape import NEAR, SLOT, VARIABLE, Literal, Shape, Term
 
-__all__ = ["describe_query", "name_query"]
+__all__ = ["Query", "describe_query", "name_query"]
 
 # Names of variables: of positions, and of all else.
 POSITIONS, OTHERS = "PQRSTU", "XYZVWA"
 AND = " & "
+
+
+class Query(NamedTuple):
+    """A shape, and the constants of its slots."""
+
+    shape: Shape
+    constants: tuple[str, ...]
+
+    @property
+    def canonical(self) -> Query:
+        """The same query in the form that it has a name in."""
+        shape, slots = self.shape.canonical
+        return Query(shape, tuple(self.constants[slot] for slot in slots))
+
+    @property
+    def name(self) -> str:
+        """Its name, see `name_query`."""
+        return name_query(*self.canonical)
 
 
 def name_query(shape: Shape, constants: Sequence[str]) -> str:

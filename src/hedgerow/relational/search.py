@@ -15,7 +15,7 @@ from hedgerow.relational.query import name_query
 from hedgerow.relational.refinement import Language
 from hedgerow.relational.shape import Literal, Shape
 
-__all__ = ["Limits", "Search"]
+__all__ = ["Limits", "Search", "are_queries", "rank_texts"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Search:
         )  # of canonical shapes whose instances are queries already
         self._counts: dict[int, int] = {}  # queries by number of literals
         self._found = [Entries.none()]
-        self._text_order = _rank_texts(database.constants)
+        self._text_order = rank_texts(database.constants)
         self._refine(Shape(), Table.start(database), self.steps)
         self._number_by_appearance(merge_entries(self._found, database.n_positions))
 
@@ -121,19 +121,11 @@ class Search:
         """Number the instances that are queries by themselves, -1 for the others."""
         constants = self._text_order[table.constants[frequent]]  # compared as texts
         queries = np.full(len(constants), -1, np.int64)
-        canonical, slots = shape.canonical
+        canonical, _ = shape.canonical
         if shape.n_parts > 1 or canonical.literals in self._named:
             return queries
         self._named.add(canonical.literals)
-        is_query = np.ones(len(constants), np.bool_)
-        for equal in shape.redundant_if:
-            is_query &= ~np.all(
-                [constants[:, one] == constants[:, other] for one, other in equal]
-                or [np.ones(len(constants), np.bool_)],
-                axis=0,
-            )
-        for symmetry in shape.symmetries[1:]:
-            is_query &= _is_first(constants, symmetry, slots)
+        is_query = are_queries(shape, constants)
         n_new = int(is_query.sum())
         queries[is_query] = self.n_queries + np.arange(n_new)
         self.n_queries += n_new
@@ -157,7 +149,25 @@ class Search:
         )
 
 
-def _rank_texts(texts: list[str]) -> NDArray[np.int64]:
+def are_queries(shape: Shape, constants: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which instances of a shape are queries of their own, given the ranks of their constants.
+
+    Not those whose literals imply one another, and of instances that are the same query only the
+    first.
+    """
+    is_query = np.ones(len(constants), np.bool_)
+    for equal in shape.redundant_if:
+        is_query &= ~np.all(
+            [constants[:, one] == constants[:, other] for one, other in equal]
+            or [np.ones(len(constants), np.bool_)],
+            axis=0,
+        )
+    for symmetry in shape.symmetries[1:]:
+        is_query &= _is_first(constants, symmetry, shape.canonical[1])
+    return is_query
+
+
+def rank_texts(texts: list[str]) -> NDArray[np.int64]:
     """Where each text would stand if all were sorted."""
     ranks = np.empty(len(texts), np.int64)
     ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))

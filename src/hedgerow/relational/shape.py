@@ -124,6 +124,12 @@ class Shape(LazyAttributes):
             and all(abs(term.number) < 1 << 31 for term in terms)
         )
 
+    def prefix(self, n_literals: int) -> Shape:
+        """The shape of the first literals alone."""
+        literals = self.literals[:n_literals]
+        numbers = [t.number for each in literals for t in each.terms if t.kind == VARIABLE]
+        return Shape(literals, self.types[: max(numbers, default=-1) + 1])
+
     @lazy
     def n_parts(self) -> int:
         """Number of parts that share no variable; 0 without literals."""

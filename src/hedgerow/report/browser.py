@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.estimator import Estimator
 from hedgerow.report.blob import Blob, smallest
 from hedgerow.report.derived import JOINTS, Plan, Texts, exceptions, plan_columns
+from hedgerow.report.explanations import pack_explanations
 from hedgerow.report.features import Features, NumberColumn, TextColumn
 from hedgerow.report.reading import Reading
 
@@ -42,22 +45,30 @@ class Choice:
 
 
 def pack_browser(
-    reading: Reading, features: Features, names: list[str] | None, notes: list[str]
+    model: Estimator,
+    reading: Reading,
+    features: Features,
+    notes: list[str],
+    *,
+    names: Sequence[str] | None = None,
+    compared: NDArray[np.int32] | None = None,
 ) -> tuple[dict[str, Any], list[Blob]]:
     """Sequences for the page, worst first if there are too many; `notes` say what is left out.
 
-    ``names`` are those of the sequences, if they have any.
+    ``names`` are those of the sequences, if they have any; ``compared`` (N,) are the labels that
+    another model gives.
     """
     texts = Texts()
     plans = plan_columns(_headline_first(features.texts), reading.sequences.offsets, texts)
     choice = _choose(reading, _bytes_a_position(reading, features, plans))
     _note_what_is_left_out(reading, features, choice, notes)
-    positions, values = Blob("positions"), Blob("features")
-    data = _pack_positions(reading, choice, positions)
+    positions, values, reasons = Blob("positions"), Blob("features"), Blob("explanations")
+    data = _pack_positions(reading, choice, compared, positions)
     if names is not None:
-        data["names"] = [names[s] for s in choice.sequences.tolist()]
+        data["names"] = [str(names[s]) for s in choice.sequences.tolist()]
     data["features"] = _pack_features(features, plans, choice, texts, values)
-    return data, [positions, values]
+    data["explanations"] = pack_explanations(model, reading, choice.positions, reasons, notes)
+    return data, [positions, values, reasons]
 
 
 def _choose(reading: Reading, bytes_a_position: float) -> Choice:
@@ -74,7 +85,7 @@ def _choose(reading: Reading, bytes_a_position: float) -> Choice:
 
 
 def _bytes_a_position(reading: Reading, features: Features, plans: list[Plan]) -> float:
-    n_bytes = 4.0 + 2 * reading.top_labels.shape[1]
+    n_bytes = 6.0 + 2 * reading.top_labels.shape[1]
     n_bytes += sum(0.5 if plan.sources else 3 for plan in plans)
     n_bytes += sum(_narrow(column.values[:SAMPLE]).itemsize for column in features.numbers)
     if features.loose is not None:
@@ -103,7 +114,9 @@ def _note_what_is_left_out(
         )
 
 
-def _pack_positions(reading: Reading, choice: Choice, blob: Blob) -> dict[str, Any]:
+def _pack_positions(
+    reading: Reading, choice: Choice, compared: NDArray[np.int32] | None, blob: Blob
+) -> dict[str, Any]:
     at, n_labels = choice.positions, len(reading.labels)
 
     def labels(codes: NDArray[np.int32]) -> dict[str, Any]:
@@ -117,8 +130,11 @@ def _pack_positions(reading: Reading, choice: Choice, blob: Blob) -> dict[str, A
         "numbers": blob.add(choice.sequences.astype(np.uint32)),
         "scores": blob.add(reading.scores[choice.sequences]),
         "predicted": labels(reading.predicted[at]),
+        "otherwise": labels(reading.otherwise[at]),
         "tops": [[labels(codes), blob.add(_to_bytes(probs))] for codes, probs in tops],
     }
+    if compared is not None:
+        data["compared"] = labels(compared[at])
     if reading.truth is not None and reading.truth_probs is not None:
         data["truth"] = labels(reading.truth[at])
         data["truth_probs"] = blob.add(_to_bytes(np.nan_to_num(reading.truth_probs[at])))

@@ -43,7 +43,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How a column is told.
+    """How a column is stored.
 
     Attributes
     ----------

@@ -6,9 +6,11 @@ import html
 import json
 import os
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -18,14 +20,18 @@ from hedgerow.decoding import Decode, check_decode
 from hedgerow.encode.forms import settle
 from hedgerow.encode.group_column import split_off_groups
 from hedgerow.estimator import Estimator
+from hedgerow.label_colours import COLOURS
 from hedgerow.predictor import check_fitted
 from hedgerow.raw_data import RawData
 from hedgerow.report.blob import Blob
 from hedgerow.report.browser import pack_browser
+from hedgerow.report.comparison import compare as compare_readings
+from hedgerow.report.comparison import recode
 from hedgerow.report.features import read_features
-from hedgerow.report.quality import count_confusion, measure
+from hedgerow.report.quality import compare_decoders, count_confusion, measure
 from hedgerow.report.reading import Reading, read_data
-from hedgerow.report.summary import describe_history, describe_model
+from hedgerow.report.segments import describe_segments
+from hedgerow.report.summary import describe_history, describe_model, describe_source
 from hedgerow.report.trees import pack_trees
 from hedgerow.report.weights import describe_features, describe_pairs, describe_patterns
 from hedgerow.shown import with_plain_tables
@@ -37,16 +43,25 @@ STYLES = ("base.css", "pictures.css", "browser.css", "narrow.css")
 SCRIPTS = (
     "dom.js",
     "data.js",
+    "colours.js",
+    "export.js",
     "list.js",
     "grid.js",
+    "table.js",
     "chart.js",
     "summary.js",
+    "comparison.js",
     "curves.js",
     "labels.js",
+    "segments.js",
     "features.js",
     "trees.js",
     "calibration.js",
     "sequences.js",
+    "features_at.js",
+    "pen.js",
+    "timeline.js",
+    "explanation.js",
     "browser.js",
     "main.js",
 )
@@ -64,32 +79,49 @@ def write_report(
     parents: Any = None,
     base_scores: Any = None,
     X_base: Any = None,
+    names: Sequence[str] | None = None,
+    source: str | os.PathLike[str] | None = None,
+    compare: Estimator | None = None,
+    X_compare: Any = None,
+    compare_title: str | None = None,
 ) -> list[str]:
-    """Write a page about a model, and how it does on some data, as one HTML file.
+    """Write a report about a model, and its errors on some data, as one HTML file.
 
     The file needs nothing else: no network, no other file. Without data it has the learning curves,
-    the weights of labels and features, and the trees. With X it has a browser of sequences too, and
-    with y their errors, the confusion of labels, and calibration.
+    the weights of labels and features, and the trees. With X it also has a browser of sequences,
+    and with y their errors, the confusion matrix, segments, and calibration. With a second model it
+    compares the two.
 
     Parameters
     ----------
     model : fitted TreeCRF or LinearCRF
     path
-        Where to write it. The file is written beside its place and moved there when it is whole.
+        Where to write the page. The file is written atomically.
     X, y, groups, base_scores, X_base
         Data, as `fit` takes them. Labels may be missing, and some may be unknown to the model.
     title
         Heading of the page; the kind of model if None.
     decode : {"viterbi", "marginal"} or None
-        How the sequences are labelled; None: ``decode_`` of the model. The accuracy of the other
-        decoder stands beside that of this one.
+        How the sequences are labelled; None: ``decode_`` of the model. The scores of the other
+        decoder are shown next to those of this one.
     parents
         Parents of the positions, for a model that was fitted with parents, see `fit`.
+    names
+        Names of the sequences; None: the ids of the groups, where there are groups.
+    source
+        File that the data come from. The page shows its name and, if there is such a file, the
+        date when it was last changed.
+    compare : fitted TreeCRF or LinearCRF, optional
+        A second model, to compare with `model` on the same data.
+    X_compare
+        The same sequences as the second model takes them; None: `X`.
+    compare_title
+        Name of the second model on the page; its kind if None.
 
     Returns
     -------
     list of str
-        What was left out to keep the page small, in sentences; they stand on the page too.
+        What was left out to keep the page small, as sentences; the page has them too.
 
     Examples
     --------
@@ -100,11 +132,7 @@ def write_report(
     >>> write_report(LinearCRF().fit(X, y), folder / "report.html", X, y)
     []
     """
-    if not isinstance(model, Estimator):
-        raise TypeError(
-            f"model is of type {type(model).__name__}; expected a fitted TreeCRF or LinearCRF"
-        )
-    check_fitted(model)
+    _check_model(model, "model")
     check_decode(decode)
     raw = RawData(X, y, groups, parents, base_scores, X_base).repeatable()
     if X is None and any(part is not None for part in (y, groups, parents, base_scores, X_base)):
@@ -112,12 +140,38 @@ def write_report(
             "y, groups, parents, base_scores and X_base go with X; pass write_report(model, path, "
             "X, y)"
         )
+    kind = type(model).__name__
+    rival = None
+    if compare is not None:
+        _check_model(compare, "compare")
+        if X is None:
+            raise ValueError(
+                "compare needs data; pass write_report(model, path, X, y, compare=...)"
+            )
+        rival = _Rival(
+            with_plain_tables(compare),
+            raw if X_compare is None else replace(raw, X=X_compare).repeatable(),
+            (
+                kind if title is None else str(title),
+                type(compare).__name__ if compare_title is None else str(compare_title),
+            ),
+        )
+    elif X_compare is not None:
+        raise ValueError("X_compare goes with compare, a second model; pass both or neither")
     notes: list[str] = []
-    decode = decode or model.decode_
-    data, blobs = _describe(with_plain_tables(model), raw, decode, notes)
+    decode_model = decode or model.decode_
+    data, blobs = _describe_model(with_plain_tables(model), decode_model, notes)
+    if X is not None:
+        more, more_blobs = _describe_data(
+            with_plain_tables(model), raw, decode, notes, names=names, rival=rival
+        )
+        data |= more
+        blobs += more_blobs
     data |= {
-        "title": f"{type(model).__name__} report" if title is None else str(title),
+        "title": f"{kind} report" if title is None else str(title),
         "version": __version__,
+        "palette": COLOURS,
+        "source": None if source is None else describe_source(source),
         "notes": notes,
     }
     text = _fill_template(data, blobs)
@@ -125,10 +179,26 @@ def write_report(
     return notes
 
 
-def _describe(
-    model: Estimator, raw: RawData, decode: Decode, notes: list[str]
+class _Rival(NamedTuple):
+    """A second model, its data, and the names of both models."""
+
+    model: Estimator
+    raw: RawData
+    names: tuple[str, str]
+
+
+def _check_model(model: Any, name: str) -> None:
+    if not isinstance(model, Estimator):
+        raise TypeError(
+            f"{name} is of type {type(model).__name__}; expected a fitted TreeCRF or LinearCRF"
+        )
+    check_fitted(model)
+
+
+def _describe_model(
+    model: Estimator, decode: Decode, notes: list[str]
 ) -> tuple[dict[str, Any], list[Blob]]:
-    """Everything that the page shows."""
+    """What the page shows of a model without data."""
     blobs = [Blob("trees")]
     data: dict[str, Any] = {
         "model": describe_model(model, decode),
@@ -143,13 +213,39 @@ def _describe(
             f"Features and trees are those on top of the base, a {type(base).__name__}; a report "
             "about model.base_ lists its own."
         )
-    if raw.X is not None:
-        reading = read_data(model, raw, decode)
-        data |= _describe_reading(reading)
+    return data, blobs
+
+
+def _describe_data(
+    model: Estimator,
+    raw: RawData,
+    decode: Decode | None,
+    notes: list[str],
+    *,
+    names: Sequence[str] | None,
+    rival: _Rival | None,
+) -> tuple[dict[str, Any], list[Blob]]:
+    """What the page shows of a model and some data."""
+    reading = read_data(model, raw, decode or model.decode_)
+    compared, comparison = None, None
+    if rival is not None:
+        other = read_data(rival.model, rival.raw, decode or rival.model.decode_)
+        reading, compared = recode(reading, other)
+        comparison = compare_readings(reading, other, compared, rival.names)
+    data = _describe_reading(reading)
+    data["comparison"] = comparison
+    X = model.model_.find_attributes(raw.X)
+    features = read_features(X, raw.groups, reading.sequences)
+    if names is None:
         names = _name_sequences(model, raw.X, raw.groups, reading)
-        features = read_features(raw.X, raw.groups, reading.sequences)
-        data["browser"], more = pack_browser(reading, features, names, notes)
-        blobs += more
+    elif len(names) != reading.sequences.n_sequences:
+        raise ValueError(
+            f"names has {len(names):,} names but X has {reading.sequences.n_sequences:,} "
+            "sequences; pass one name per sequence"
+        )
+    data["browser"], blobs = pack_browser(
+        model, reading, features, notes, names=names, compared=compared
+    )
     return data, blobs
 
 
@@ -159,6 +255,8 @@ def _describe_reading(reading: Reading) -> dict[str, Any]:
         "n_sequences": reading.sequences.n_sequences,
         "n_positions": reading.sequences.n_positions,
         "scores": measure(reading),
+        "decoders": compare_decoders(reading),
+        "segments": describe_segments(reading),
     }
     if reading.calibration is not None and reading.known.any():
         described["confusion"] = count_confusion(reading)

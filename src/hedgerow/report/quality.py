@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.decoding import Decode
 from hedgerow.metrics import chunk_scores
 from hedgerow.metrics.known_chunks import keep_known, look_like_chunks
 from hedgerow.report.blob import as_number
-from hedgerow.report.reading import Reading
+from hedgerow.report.reading import OTHER, Reading
 from hedgerow.stats.sequence_bootstrap import resample
 from hedgerow.stats.tallies import ChunkMetric, Tally, tally_shares
+
+# Decoders in words.
+IN_WORDS: dict[Decode, str] = {"viterbi": "Viterbi", "marginal": "marginals"}
 
 
 def count_confusion(reading: Reading) -> dict[str, list[int]]:
@@ -29,32 +33,22 @@ def count_confusion(reading: Reading) -> dict[str, list[int]]:
 
 def measure(reading: Reading) -> list[dict[str, Any]]:
     """Scores that sum a reading up: name, value, what kind of number it is, and its interval."""
-    known, wrong = reading.known, reading.wrong
+    known = reading.known
     if not known.any():
         return []
-    has_label, has_error = reading.by_sequence(known) > 0, reading.by_sequence(wrong) > 0
-    n_known = np.maximum(reading.by_sequence(known), 1)
-    likelihood = (reading.scores * n_known)[has_label].sum(dtype=np.float64) / known.sum()
+    tallies = tally_scores(reading, reading.predicted)
+    values = {name: score_all(tally) for name, tally in tallies.items()}
     assert reading.calibration is not None
     n_otherwise = np.sum(known & (reading.otherwise == reading.truth))
-    other = "marginals" if reading.decode == "viterbi" else "Viterbi"
     figures = [
-        ("Accuracy", 1 - wrong.sum() / known.sum(), "share"),
-        (f"Accuracy by {other}", n_otherwise / known.sum(), "share"),
-        ("Sequences without an error", 1 - has_error[has_label].mean(), "share"),
-        ("Log-likelihood per position", likelihood, "number"),
+        ("Accuracy", values["Accuracy"], "share"),
+        (f"Accuracy by {IN_WORDS[OTHER[reading.decode]]}", n_otherwise / known.sum(), "share"),
+        ("Sequences without an error", values["Sequences without an error"], "share"),
+        ("Log-likelihood per position", measure_likelihood(reading), "number"),
         ("Calibration error", reading.calibration.errors()[0], "share"),
     ]
-    n_right = reading.by_sequence(known & ~wrong)[has_label]
-    tallies = {
-        "Accuracy": tally_shares(n_right, n_known[has_label]),
-        "Sequences without an error": tally_shares(~has_error[has_label], np.ones(len(n_right))),
-    }
-    if look_like_chunks(reading.labels):
-        sides = keep_known(*_by_sequence(reading))
-        true, predicted = (list(compress(side, has_label.tolist())) for side in sides)
-        chunks = chunk_scores(true, predicted)
-        tallies["Chunk F1"] = ChunkMetric("f1").tally(true, predicted)
+    if "Chunk F1" in tallies:
+        chunks = chunk_scores(*keep_known(*_by_sequence(reading, reading.predicted)))
         figures[2:2] = [
             ("Chunk F1", chunks.f1, "share"),
             ("Chunk precision", chunks.precision, "share"),
@@ -67,6 +61,54 @@ def measure(reading: Reading) -> list[dict[str, Any]]:
     ]
 
 
+def measure_likelihood(reading: Reading) -> float:
+    """Log-likelihood per position that has a label."""
+    n_known = reading.by_sequence(reading.known)
+    return float((reading.scores * n_known).sum(dtype=np.float64) / n_known.sum())
+
+
+def compare_decoders(reading: Reading) -> dict[str, Any]:
+    """Scores of both decoders, and the number of positions that they label differently."""
+    codes = {reading.decode: reading.predicted, OTHER[reading.decode]: reading.otherwise}
+    rows: dict[str, list[float | int | None]] = {}
+    for decode in OTHER:
+        for name, tally in tally_scores(reading, codes[decode]).items():
+            rows.setdefault(name, []).append(as_number(score_all(tally)))
+    return {
+        "names": [IN_WORDS[decode] for decode in OTHER],
+        "rows": [[name, *values] for name, values in rows.items()],
+        "n_differ": int(np.sum(reading.predicted != reading.otherwise)),
+    }
+
+
+def tally_scores(reading: Reading, predicted: NDArray[np.int32]) -> dict[str, Tally]:
+    """Counts of the sequences that have a label, by the name of the score that they give.
+
+    There are none if no label is known.
+    """
+    known = reading.known
+    n_known = reading.by_sequence(known)
+    has_label = n_known > 0
+    if not has_label.any():
+        return {}
+    n_known = n_known[has_label]
+    n_right = reading.by_sequence(known & (predicted == reading.truth))[has_label]
+    tallies = {
+        "Accuracy": tally_shares(n_right, n_known),
+        "Sequences without an error": tally_shares(n_right == n_known, np.ones(len(n_right))),
+    }
+    if look_like_chunks(reading.labels):
+        sides = keep_known(*_by_sequence(reading, predicted))
+        true, guessed = (list(compress(side, has_label.tolist())) for side in sides)
+        tallies["Chunk F1"] = ChunkMetric("f1").tally(true, guessed)
+    return tallies
+
+
+def score_all(tally: Tally) -> float:
+    """The score of all sequences together."""
+    return tally.measure(np.ones(tally.counts.shape[0]))
+
+
 def _find_interval(tally: Tally) -> list[float] | None:
     """Confidence interval of a score, of 95 %, by resampled sequences; None of a single one."""
     n_sequences = tally.counts.shape[0]
@@ -76,7 +118,9 @@ def _find_interval(tally: Tally) -> list[float] | None:
     return [found.low, found.high]
 
 
-def _by_sequence(reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:
+def _by_sequence(
+    reading: Reading, predicted: NDArray[np.int32]
+) -> tuple[list[list[Any]], list[list[Any]]]:
     """True and predicted labels, a list for each sequence; None for one that is not known."""
     assert reading.truth is not None
     names, bounds = np.array([*reading.labels, None], np.object_), reading.sequences.offsets[1:-1]
@@ -84,4 +128,4 @@ def _by_sequence(reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:
     def cut(codes: NDArray[np.int32]) -> list[list[Any]]:
         return [part.tolist() for part in np.split(names[codes], bounds)]
 
-    return cut(reading.truth), cut(reading.predicted)
+    return cut(reading.truth), cut(predicted)

@@ -40,6 +40,8 @@ class Reading:
         The decoder that labels it.
     predicted, otherwise : (N,) int32
         Label that this decoder gives, and that the other one gives.
+    predicted_probs : (N,) float32
+        Marginal of the label that this decoder gives.
     top_labels, top_probs : (N, M) int32, (N, M) float32
         The most probable labels and their marginals, largest first.
     truth_probs : (N,) float32 or None
@@ -57,6 +59,7 @@ class Reading:
     decode: Decode
     predicted: NDArray[np.int32]
     otherwise: NDArray[np.int32]
+    predicted_probs: NDArray[np.float32]
     top_labels: NDArray[np.int32]
     top_probs: NDArray[np.float32]
     truth_probs: NDArray[np.float32] | None
@@ -75,6 +78,22 @@ class Reading:
         """Which positions are labelled wrong, (N,)."""
         wrong: NDArray[np.bool_] = self.known & (self.predicted != self.truth)
         return wrong
+
+    def log_odds(self, position: int, label: int, against: int) -> float:
+        """Log of the ratio of two marginals; the labels are predicted, true or among the top."""
+        log_prob, log_prob_against = (
+            np.log(self._find_prob(position, code)) for code in (label, against)
+        )
+        return float(log_prob - log_prob_against)
+
+    def _find_prob(self, position: int, code: int) -> float:
+        if self.predicted[position] == code:
+            return float(self.predicted_probs[position])
+        at = np.flatnonzero(self.top_labels[position] == code)
+        if len(at):
+            return float(self.top_probs[position, at[0]])
+        assert self.truth_probs is not None
+        return float(self.truth_probs[position])
 
     def by_sequence(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How many positions of each sequence are so, (S,)."""
@@ -110,6 +129,7 @@ def read_data(model: Estimator, raw: RawData, decode: Decode) -> Reading:
         decode,
         arrays["predicted"],
         arrays["otherwise"],
+        arrays["predicted_probs"],
         arrays["top_labels"],
         arrays["top_probs"],
         arrays.get("truth_probs"),
@@ -141,6 +161,7 @@ def _read_part(
     found: dict[str, NDArray[Any]] = {
         "predicted": predicted,
         "otherwise": otherwise,
+        "predicted_probs": marginals[every, predicted].astype(np.float32),
         "top_labels": top_labels,
         "top_probs": np.take_along_axis(marginals, top_labels, axis=1).astype(np.float32),
         "marginals": marginals,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 from hedgerow.decoding import Decode
@@ -33,6 +36,16 @@ def describe_model(model: Estimator, decode: Decode) -> dict[str, Any]:
         "sizes": [[name, as_number(size)] for name, size in _sizes(model)],
         "decode": decode,
     }
+
+
+def describe_source(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Name of the file that data come from, and when it was last changed, in UTC."""
+    file = Path(path)
+    modified = None
+    if file.is_file():
+        changed = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
+        modified = changed.strftime("%Y-%m-%d %H:%M UTC")
+    return {"name": file.name, "modified": modified}
 
 
 def _sizes(model: Estimator) -> list[tuple[str, float]]:

@@ -12,14 +12,14 @@ __all__ = ["McNemar", "mcnemar"]
 
 @dataclass(frozen=True)
 class McNemar:
-    """What two models disagree on.
+    """Result of McNemar's test.
 
     Attributes
     ----------
     n_only_a, n_only_b : int
-        How often the one was right and the other wrong.
+        Number of cases that only the first, or only the second model got right.
     p_value : float
-        How probable so uneven a split, or a more uneven one, is if both are equally good.
+        Probability of a split at least this uneven if both models are equally good.
     """
 
     n_only_a: int
@@ -30,16 +30,16 @@ class McNemar:
 def mcnemar(right_a: ArrayLike, right_b: ArrayLike) -> McNemar:
     """Test whether two models are right equally often: McNemar's test, two-sided and exact.
 
-    Where both are right or both wrong says nothing of which is better. If they are equally good,
-    each is the better one in half of the other places: a binomial distribution.
+    Cases that both models get right, or both get wrong, do not show which one is better. If they
+    are equally good, each is right in half of the other cases: a binomial distribution.
 
-    The test takes places to be independent. Positions of a sequence hardly are, and their p-value
-    is too small; whether whole sequences are right is the safer thing to compare.
+    The test assumes independent cases. Positions of a sequence are not independent, so that their
+    p-value is too small: compare whole sequences instead.
 
     Parameters
     ----------
     right_a, right_b : (N,) bool
-        Whether each model is right, in the same places.
+        Whether each model is right, for the same cases.
 
     Examples
     --------

@@ -75,10 +75,10 @@ def bootstrap(
 ) -> Bootstrap:
     """Confidence interval of a score, or of the difference of two models, by the bootstrap.
 
-    Sequences are drawn with replacement, as many as there are, and scored again and again: whole
+    Sequences are drawn with replacement, as many as there are, and scored, many times: whole
     sequences, because their positions depend on each other. Two models are scored on the same
-    draws: what is hard for both does not blur their difference. The work is that of
-    `scipy.stats.bootstrap`.
+    samples (paired), which makes the interval of their difference narrower. The implementation
+    uses `scipy.stats.bootstrap`.
 
     Parameters
     ----------
@@ -92,21 +92,21 @@ def bootstrap(
         True labels. Positions whose label is missing, None or NaN, are left out, and sequences
         without any label.
     y_pred : the same
-        What a model predicts.
+        Predictions of a model.
     y_pred_b : the same, optional
-        What another model predicts; then the difference is measured.
+        Predictions of a second model; then the result is about the difference.
     groups : (N,), optional
         For flat labels, the sequence of each row.
     sample_weight : (S,), optional
         How much each sequence counts; a function must take it, one weight for each sequence, as
         ``sample_weight``.
     n_resamples : int, default 1000
-        How often sequences are drawn.
+        Number of bootstrap samples.
     confidence_level : float, default 0.95
-        How often the interval is to hold the true value.
+        Probability that the interval contains the true value.
     method : {"percentile", "basic", "BCa"}, default "percentile"
-        How the interval follows from the resamples. "BCa" corrects bias and skewness, which pays
-        with few sequences, and scores the data without each sequence in turn for that.
+        Method of the interval. "BCa" corrects bias and skewness, which helps with few sequences; it
+        also needs the score without each sequence in turn.
     random_state : int, RandomState or None, default None
         The seed of the draws.
 

@@ -25,6 +25,8 @@ from hedgerow.model import Model
 from hedgerow.potentials import BaseModel
 from hedgerow.potentials.scoring import prepare
 from hedgerow.raw_data import RawData
+from hedgerow.relational import RelationalFeatures
+from hedgerow.relational.facts import Facts
 from hedgerow.sequences import FoldScores, Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
@@ -44,6 +46,7 @@ class TrainableBase(Protocol):
 
     model_: Model
     n_jobs: int | None
+    queries: RelationalFeatures | None
 
     def read_labelled(self, raw: RawData, labels: Labels) -> Labelled:
         """Read training data whose labels are known."""
@@ -94,9 +97,12 @@ class BaseTraining:
             labelled = replace(labelled, sequences=self.see(self.fitted, raw, labelled.sequences))
         if self.unfitted is None or (self.fitted is not None and not self.n_folds):
             return labelled
+        reader = clone(self.unfitted)
+        if raw.X_base is None and reader.queries is None and labelled.queries is not None:
+            reader.queries = clone(labelled.queries)
         raw, _ = data_of_base(raw, labelled.sequences, self.group_column, self.parents)
         with of_base():
-            base = self.unfitted.read_labelled(raw, labelled.labels)
+            base = reader.read_labelled(raw, labelled.labels)
         check_same_positions(base.sequences, labelled.sequences)
         return replace(labelled, base=base)
 
@@ -187,6 +193,9 @@ def _give(
 def _renumber(labelled: Labelled, model: Model) -> Sequences:
     """Sequences by the attributes of a model, and those that a base of it sees by its own."""
     sequences = labelled.renumber(model.index).sequences
+    if model.queries is not None:  # trees may have refined those that the attributes are
+        assert isinstance(sequences.facts, Facts)
+        sequences = replace(sequences, sparse=model.queries.rows(sequences.facts, model.index))
     if labelled.base is None:
         return sequences
     assert model.base is not None

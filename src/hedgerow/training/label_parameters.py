@@ -11,6 +11,7 @@ from hedgerow.encode.parents import ParentsFormat
 from hedgerow.labels import Grammar
 from hedgerow.parameters import check_choice, check_number
 from hedgerow.potentials import Potential
+from hedgerow.relational import RelationalFeatures
 from hedgerow.training.pattern_penalty import PatternLambda, check_pattern_lambda
 from hedgerow.trellis import Trellis
 
@@ -33,6 +34,7 @@ class LabelParameters(Protocol):
     group_column: str | int | None
     parents_column: str | int | None
     parents_format: ParentsFormat
+    queries: RelationalFeatures | None
     class_weight: Mapping[Any, float] | str | None
     decode: DecodeParameter
     verbose: int
@@ -60,6 +62,11 @@ def check_label_parameters(crf: LabelParameters) -> None:
             )
     check_pattern_lambda(crf.pattern_lambda)
     check_group_column(crf.group_column)
+    if not isinstance(crf.queries, RelationalFeatures | None):
+        raise TypeError(
+            f"queries is of type {type(crf.queries).__name__}; expected a "
+            "hedgerow.relational.RelationalFeatures, which says how queries about facts are made"
+        )
     GivenParents(None, crf.parents_column, crf.parents_format).check()
     if isinstance(crf.class_weight, str):
         check_choice("class_weight", crf.class_weight, ("balanced", None))

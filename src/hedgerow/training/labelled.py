@@ -19,6 +19,7 @@ from hedgerow.labels import Constraints, LabelColumn, Labels, read_constraints, 
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
 from hedgerow.potentials import GivenScores, Potential
+from hedgerow.relational import RelationalFeatures
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Sequences
 from hedgerow.training.label_parameters import LabelParameters
@@ -56,6 +57,8 @@ class Labelled:
         The same sequences with what a base model, which is not trained yet, learns from.
     comm : Comm
         The workers whose sequences, all together, these are a part of.
+    queries : RelationalFeatures or None
+        What found the attributes, if X holds facts.
     """
 
     sequences: Sequences
@@ -69,6 +72,7 @@ class Labelled:
     given: tuple[Potential, ...] = ()
     base: Labelled | None = None
     comm: Comm = ALONE
+    queries: RelationalFeatures | None = None
 
     def targets(self, trellis: Trellis) -> Targets:
         """The labels and weights alone."""
@@ -79,7 +83,7 @@ class Labelled:
     def identify(self) -> NDArray[np.uint64]:
         """A number for each sequence, (S,), that does not depend on their order."""
         weights = self.sequence_weights, self.position_weights
-        return identify_sequences(self.sequences, self.codes, *weights)
+        return identify_sequences(self.sequences, self.codes, *weights, comm=self.comm)
 
     def counts(self) -> NDArray[np.bool_]:
         """Whether the label of each position is known and counts, (N,)."""

@@ -9,6 +9,7 @@ from typing import Any
 from hedgerow.comm import Comm, WorkerError
 from hedgerow.objectives import OfMarginals, TrainingObjective
 from hedgerow.objectives.labelwise import OfAllPositions, SumOverPositions
+from hedgerow.relational import Atoms
 from hedgerow.state import State
 
 __all__ = ["check_agreement", "check_shareable"]
@@ -19,11 +20,12 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "missing": ("fractional", "surrogate", "impute"),
     "sampling_method": ("gradient_based",),
     "stratified": (True,),
+    "device": ("cuda",),
 }
 
 
 def check_shareable(
-    crf: Any, objective: TrainingObjective, *, eval_set: Any, checkpoint: Any, comm: Comm
+    crf: Any, objective: TrainingObjective, *, X: Any, eval_set: Any, comm: Comm
 ) -> None:
     """Raise ValueError for what one worker alone can do, and several cannot."""
     if comm.size == 1:
@@ -45,8 +47,11 @@ def check_shareable(
         )
     if getattr(crf, "base", None) is not None:
         raise ValueError(f"base is a model, but {where}; train it first, and pass its base_scores")
-    if checkpoint is not None:
-        raise ValueError(f"checkpoint is given, but {where}; it is for one worker alone")
+    if crf.queries is not None or Atoms.are_in(X):
+        raise ValueError(
+            f"X holds facts, but {where}, which would find different queries; use a fitted "
+            "RelationalFeatures to transform X first"
+        )
     if isinstance(objective, OfMarginals) and not isinstance(
         objective.objective, SumOverPositions | OfAllPositions
     ):

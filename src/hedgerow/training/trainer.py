@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
+from hedgerow.comm import Comm
 from hedgerow.model import Model
 from hedgerow.objectives import TrainingObjective
+from hedgerow.relational import RelationalFeatures
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.training.labelled import Labelled
@@ -36,13 +38,15 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
     n_steps : int
         Maximum number of steps.
     n_before : int
-        Number of steps of a model to go on from.
+        Number of steps of an initial model.
     extends : Model or None
         A model that training adds to: its columns and labels stay.
     history : mapping of str to lists
         Figures of the steps of that model.
     free : tuple of str
         Parameters that may change when a training is resumed: they do not touch earlier steps.
+    data : TrainingSet
+        What `learn` returned.
     """
 
     objective: TrainingObjective
@@ -51,14 +55,15 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
     extends: Model | None = None
     history: Mapping[str, list[float]]
     free: tuple[str, ...]
+    data: TrainingSet
 
     @abstractmethod
     def learn(self, labelled: Labelled) -> TrainingSet:
         """Learn how labels depend on each other, and what the columns are."""
 
     @abstractmethod
-    def learnt_from(self) -> tuple[Any, ...]:
-        """All that is learnt from but for the labels, for a digest."""
+    def learnt_from(self, comm: Comm) -> str:
+        """A digest of all that is learnt from but for the labels, on all workers."""
 
     @abstractmethod
     def prepare(self, sequences: Sequences) -> Form:
@@ -82,6 +87,10 @@ class Trainer(ABC, Generic[Form, AnyUpdate]):
     @abstractmethod
     def attributes(self, update: AnyUpdate, state: TrainingState) -> dict[str, Any]:
         """Attributes that only estimators of this kind have after training."""
+
+    def queries(self, update: AnyUpdate) -> RelationalFeatures | None:
+        """What finds the attributes of the model, if X holds facts."""
+        return self.data.queries
 
     def explain_end(self, update: AnyUpdate) -> str | None:
         """A message if training did not come to a good end."""

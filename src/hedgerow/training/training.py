@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hedgerow import _core
@@ -17,7 +19,7 @@ from hedgerow.comm import ALONE, Comm
 from hedgerow.data_warning import warn_user
 from hedgerow.decoding import Decode
 from hedgerow.encode import GivenParents, encode, encode_alike
-from hedgerow.fingerprint import fingerprint
+from hedgerow.fingerprint import fingerprint, fingerprint_sequences
 from hedgerow.history import History
 from hedgerow.labels import Labels
 from hedgerow.metrics.known_chunks import look_like_chunks
@@ -25,6 +27,7 @@ from hedgerow.model import Model
 from hedgerow.potentials import GivenScores, Potential
 from hedgerow.progress import Progress
 from hedgerow.raw_data import RawData
+from hedgerow.relational import Atoms, RelationalFeatures
 from hedgerow.sequences import Sequences
 from hedgerow.state import State
 from hedgerow.threads import count_threads
@@ -57,6 +60,7 @@ class Trainable(LabelParameters, StoppingParameters, Protocol):
     n_jobs: int | None
     random_state: Any
     ancestors: int
+    queries: RelationalFeatures | None
     model_: Model
 
     def to_state(self) -> State:
@@ -78,7 +82,7 @@ class Training(Generic[Form, AnyUpdate]):
     eval_set : Any
         Data set aside, as the user gave them.
     init : estimator or None
-        A model to go on from.
+        An initial model.
     checkpoint : Checkpoint or None
         Where to write the training state to.
     base : BaseTraining or None
@@ -101,8 +105,8 @@ class Training(Generic[Form, AnyUpdate]):
         check_shareable(
             self.crf,
             self.trainer.objective,
+            X=raw.X,
             eval_set=self.eval_set,
-            checkpoint=self.checkpoint,
             comm=self.comm,
         )
         with _core.ThreadPool():
@@ -140,6 +144,7 @@ class Training(Generic[Form, AnyUpdate]):
             (*data.given, *update.potentials()),
             decode,
             None if base is None else base.model_,
+            trainer.queries(update),
         )
         if (message := trainer.explain_end(update)) is not None:
             warn_user(message, ConvergenceWarning)
@@ -161,14 +166,11 @@ class Training(Generic[Form, AnyUpdate]):
             raw = raw.repeatable()
         if extended is None:
             index = _core.StringIndex()
-            given = GivenParents(raw.parents, crf.parents_column, crf.parents_format)
-            sequences = encode(
-                raw.X, raw.groups, index, group_column=crf.group_column, parents=given
-            )
+            sequences, queries = self._encode(raw, index)
             self._check_values(sequences)
             sequences, index = share_columns(sequences, index, self.comm)
         else:
-            index, labels = extended.index, extended.labels
+            index, labels, queries = extended.index, extended.labels, extended.queries
             sequences = self._encode_alike(raw, extended)
         _check_ancestors(crf, sequences)
         if self.base is not None and self.base.labels is not None:
@@ -187,7 +189,20 @@ class Training(Generic[Form, AnyUpdate]):
             labels=labels,
             comm=self.comm,
         )
+        labelled = replace(labelled, queries=queries)
         return labelled if self.base is None else self.base.read(raw, labelled)
+
+    def _encode(
+        self, raw: RawData, index: _core.StringIndex
+    ) -> tuple[Sequences, RelationalFeatures | None]:
+        """Encode X; of facts, with the queries that are found in them."""
+        crf, X, facts, queries = self.crf, raw.X, None, None
+        if crf.queries is not None or Atoms.are_in(X):
+            queries = RelationalFeatures() if crf.queries is None else clone(crf.queries)
+            X, facts = queries.learn(X)
+        given = GivenParents(raw.parents, crf.parents_column, crf.parents_format)
+        sequences = encode(X, raw.groups, index, group_column=crf.group_column, parents=given)
+        return replace(sequences, facts=facts), queries
 
     def divide(self, labelled: Labelled) -> tuple[Labelled, Labelled | None]:
         """What to learn from, and what is held out."""
@@ -234,19 +249,28 @@ class Training(Generic[Form, AnyUpdate]):
         eval_sets: Sequence[EvalSet[Sequences]],
         given: dict[str, str | None],
     ) -> AbstractContextManager[Record | None]:
-        """Where to write the training state to, for a ``with``; None if not asked for."""
+        """Where to write the training state to, for a ``with``.
+
+        None if not asked for; of several workers the first one writes it.
+        """
         if self.checkpoint is None:
             return nullcontext()
-        weights = data.targets.weights
+        targets, weights, comm = data.targets, data.targets.weights, self.comm
+
+        def digest(by_position: NDArray[Any]) -> str:
+            return fingerprint_sequences(targets.offsets, [by_position], None, comm)
+
         evaluated = tuple((each.name, each.targets.codes, each.sequences) for each in eval_sets)
         fingerprints = {
-            "X": fingerprint(self.trainer.learnt_from(), data.index),
-            "y": fingerprint(data.labels.classes, data.targets.codes),
-            "sample_weight": None if weights is None else fingerprint(weights),
+            "X": fingerprint(self.trainer.learnt_from(comm), data.index),
+            "y": fingerprint(data.labels.classes, digest(targets.codes)),
+            "sample_weight": None if weights is None else digest(weights),
             **given,
             "eval_set": fingerprint(evaluated) if evaluated else None,
             "init": None if self.init is None else fingerprint(self.init.to_state()),
         }
+        if comm.rank > 0:
+            return nullcontext()
         return Record(self.checkpoint, Identity.of(self.crf, fingerprints, self.trainer.free))
 
     def _fingerprint_given(
@@ -255,10 +279,12 @@ class Training(Generic[Form, AnyUpdate]):
         """Digests of what gives scores beside what is learnt, for a checkpoint."""
         if self.checkpoint is None:
             return {}
-        scores = sequences.base_scores
+        scores, digest = sequences.base_scores, None
+        if scores is not None:
+            digest = fingerprint_sequences(sequences.offsets, [scores], None, self.comm)
         weights = None if base is None else base.to_state().tensors
         return {
-            "base_scores": None if scores is None else fingerprint(scores),
+            "base_scores": digest,
             "base": None if weights is None else fingerprint(weights, sequences.base),
         }
 
@@ -267,17 +293,33 @@ class Training(Generic[Form, AnyUpdate]):
     ) -> tuple[TrainingState, AnyUpdate]:
         """Where to go on: from a checkpoint, from another model, or at the beginning."""
         trainer = self.trainer
-        if record is not None:
-            found = record.read(lambda state: (TrainingState.unpack(state), trainer.resume(state)))
+        if self.checkpoint is not None:
+            found = self._resume(record)
             if found is not None:
-                for name in trainer.free:
-                    n_done = found[1].n_done - trainer.n_before
-                    record.check_limit(name, getattr(self.crf, name), n_done)
+                if record is not None:
+                    for name in trainer.free:
+                        n_done = found[1].n_done - trainer.n_before
+                        record.check_limit(name, getattr(self.crf, name), n_done)
                 return found
         metrics = (*ALWAYS, *(metric.name for metric in self.stopping.metrics))
         names = {*ALWAYS, *(f"{each.name}_{metric}" for each in eval_sets for metric in metrics)}
         history = {name: list(trainer.history[name]) for name in trainer.history if name in names}
         return TrainingState(history), trainer.begin()
+
+    def _resume(self, record: Record | None) -> tuple[TrainingState, AnyUpdate] | None:
+        """What the checkpoint has, which the first worker reads; None if it is not there yet."""
+        comm, trainer = self.comm, self.trainer
+
+        def unpack(state: State) -> tuple[TrainingState, AnyUpdate]:
+            return TrainingState.unpack(state), trainer.resume(state)
+
+        if record is None:
+            state = comm.broadcast(None)
+            return None if state is None else unpack(state)
+        found = record.read(lambda state: unpack(comm.broadcast(state)))
+        if found is None:
+            comm.broadcast(None)
+        return found
 
     def _read_alike(self, raw: RawData, data: TrainingSet, base: TrainableBase | None) -> Sequences:
         """Read all but y, and check it against what the model is being fitted on."""
@@ -293,9 +335,11 @@ class Training(Generic[Form, AnyUpdate]):
 
     def _encode_alike(self, raw: RawData, known: TrainingSet | Model) -> Sequences:
         """Encode X and check it against what the model is being fitted on."""
-        crf = self.crf
+        crf, X, facts = self.crf, raw.X, None
+        if known.queries is not None:
+            X, facts = known.queries.read(X)
         sequences = encode_alike(
-            raw.X,
+            X,
             raw.groups,
             known.schema,
             known.index,
@@ -304,7 +348,7 @@ class Training(Generic[Form, AnyUpdate]):
             name=type(crf).__name__,
         )
         self._check_values(sequences)
-        return sequences
+        return replace(sequences, facts=facts)
 
     def _check_base_scores(self, raw: RawData, potentials: Sequence[Potential]) -> None:
         """Raise ValueError unless they are given if, and only if, the potentials add them."""
@@ -354,7 +398,7 @@ def train(
             state.compare(update.n_done, figure if stopping.metric == "loss" else -figure)
         return figures
 
-    if update.has_learnt and state.best_step is None:  # by a model to go on from
+    if update.has_learnt and state.best_step is None:  # by an initial model
         evaluate()
     is_over = False
     while not (is_over or state.ended):

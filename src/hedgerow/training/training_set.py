@@ -13,6 +13,7 @@ from hedgerow.labels import Grammar, Labels
 from hedgerow.objectives import Targets, TrainingObjective
 from hedgerow.parameters import plain_value
 from hedgerow.potentials import BaseModel, Potential
+from hedgerow.relational import RelationalFeatures
 from hedgerow.seen_groups import SeenGroups
 from hedgerow.sequences import Schema
 from hedgerow.training.label_parameters import LabelParameters
@@ -49,6 +50,8 @@ class TrainingSet:
         What else gives scores, and is not learnt.
     identities : (S,) uint64 or None
         What draws of the sequences depend on; None if nothing is drawn.
+    queries : RelationalFeatures or None
+        What found the attributes, if X holds facts.
     """
 
     schema: Schema
@@ -62,6 +65,7 @@ class TrainingSet:
     decode: Decode
     given: tuple[Potential, ...] = ()
     identities: NDArray[np.uint64] | None = None
+    queries: RelationalFeatures | None = None
 
     @classmethod
     def learn(
@@ -106,6 +110,7 @@ class TrainingSet:
             labelled.seen_groups,
             _curve_decoder(crf.decode, objective),
             given,
+            labelled.queries,
         )
 
 

@@ -27,7 +27,7 @@ class Update(ABC, Generic[Form]):
     @property
     @abstractmethod
     def n_done(self) -> int:
-        """Number of steps so far; those of a model to go on from may be among them."""
+        """Number of steps so far; those of an initial model may be among them."""
 
     @property
     @abstractmethod
@@ -37,7 +37,7 @@ class Update(ABC, Generic[Form]):
     @property
     @abstractmethod
     def has_learnt(self) -> bool:
-        """Whether there is something to evaluate: steps, or a model to go on from."""
+        """Whether there is something to evaluate: steps, or an initial model."""
 
     @abstractmethod
     def advance(self) -> bool:

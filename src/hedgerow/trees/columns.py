@@ -21,6 +21,7 @@ from hedgerow.parameters import check_number
 from hedgerow.sequences import Categorical, Schema, Sequences, SparseRows
 from hedgerow.trees.cuts import (
     MAX_BINS,
+    PRESENCE,
     READ_AS_THEY_ARE,
     ColumnCuts,
     cut_attributes,
@@ -36,6 +37,8 @@ from hedgerow.trees.missing import MissingMethod, impute_bins
 
 # A text column of more categories becomes sparse: an attribute for each.
 MAX_CATEGORIES = 254
+# Bin of an attribute that is there or not, where it is there.
+PRESENT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +147,8 @@ class Columns(LazyAttributes):
         if sequences.dense is not None:
 
             def identify() -> NDArray[np.uint64]:
-                return identify_positions(identify_sequences(sequences), sequences.offsets)
+                own = identify_sequences(sequences, comm=comm)
+                return identify_positions(own, sequences.offsets)
 
             parts.append(cut_dense(sequences.dense, max_bins, n_threads, identify, comm))
         n_dense_text = sum(map(is_dense, categories))
@@ -202,7 +206,12 @@ class Columns(LazyAttributes):
 
     def bins(self, sequences: Sequences, n_threads: int) -> _core.Bins:
         """The same as the kernels want it."""
-        binned = self.bin(sequences, n_threads)
+        return self.to_core(self.bin(sequences, n_threads), sequences.parents, n_threads)
+
+    def to_core(
+        self, binned: Binned, parents: NDArray[np.int32] | None, n_threads: int
+    ) -> _core.Bins:
+        """Bins as the kernels want them."""
         return _core.Bins(
             binned.dense,
             binned.indptr,
@@ -212,8 +221,17 @@ class Columns(LazyAttributes):
             self.default_bins,
             self.categorical.astype(np.uint8),
             binned.offsets,
-            sequences.parents,
+            parents,
             n_threads,
+        )
+
+    def with_attributes(self, n_more: int) -> Columns:
+        """The same with more attributes of items, which are there or not."""
+        end = int(self.cut_offsets[-1])
+        return replace(
+            self,
+            cut_offsets=np.append(self.cut_offsets, end + 1 + np.arange(n_more)),
+            cuts=np.append(self.cuts, np.full(n_more, PRESENCE)),
         )
 
     def cuts_of(self, column: int) -> NDArray[np.float64]:

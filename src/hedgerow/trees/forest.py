@@ -16,8 +16,10 @@ from hedgerow._core import Forest
 __all__ = [
     "ARRAYS",
     "Forest",
+    "asked_columns",
     "goes_left",
     "importances",
+    "node_depths",
     "split_rounds",
     "surrogates_go_left",
     "tree_rounds",
@@ -54,9 +56,28 @@ OF_SURROGATES = tuple(ARRAYS)[tuple(ARRAYS).index("surrogate_columns") : -1]
 SET_BYTES = 32  # of a set of bins, a bit each
 
 
+def asked_columns(forest: Forest, n_columns: int) -> NDArray[np.int32]:
+    """The columns of X, which are the first ``n_columns``, that splits ask about; they rise."""
+    asked = np.unique(forest.columns)
+    return asked[(asked >= 0) & (asked < n_columns)]
+
+
 def tree_rounds(forest: Forest) -> NDArray[np.int64]:
     """The round that each tree was grown in, from 0, (T,)."""
     return np.repeat(np.arange(forest.n_rounds), np.diff(forest.round_offsets))
+
+
+def node_depths(forest: Forest) -> NDArray[np.int64]:
+    """Number of splits above each node, by node."""
+    depths = np.zeros(len(forest.columns), np.int64)
+    firsts = np.repeat(forest.tree_offsets[:-1], np.diff(forest.tree_offsets))
+    open_nodes = forest.tree_offsets[:-1]
+    while len(open_nodes):
+        splits = open_nodes[forest.columns[open_nodes] >= 0]
+        lefts = firsts[splits] + forest.lefts[splits]
+        depths[lefts] = depths[lefts + 1] = depths[splits] + 1
+        open_nodes = np.concatenate([lefts, lefts + 1])
+    return depths
 
 
 def split_rounds(forest: Forest) -> list[Forest]:

@@ -15,7 +15,7 @@ from hedgerow.identity import identify_positions
 from hedgerow.trees.forest import Forest
 from hedgerow.trees.sampling import NegativeWeight, Purpose, Sampling, draw_key, select_positions
 
-__all__ = ["ContextLearner", "GrowthRules", "TreeLearner"]
+__all__ = ["ContextLearner", "GrowthRules", "Learner", "TreeLearner"]
 
 NEGATIVE_WEIGHTS: dict[NegativeWeight, _core.NegativeWeight] = {
     "unbiased": _core.NegativeWeight.UNBIASED,

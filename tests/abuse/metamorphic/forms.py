@@ -76,8 +76,10 @@ def changed_forms(draw: st.DrawFn) -> Case:
     if case["form"] in SPARSE and case["estimator"] == "TreeCRF":
         unwatch(case)  # cuts are between other values: there, zero is always one of them
         case["parameters"]["max_bins"] = 255
-        if case["parameters"]["missing"] == "impute":
-            case["parameters"]["missing"] = "learned"  # of sparse columns missing values become 0
+        # Of sparse columns missing values become 0 where others have the median. There are cuts on
+        # either side of 0 where an indicator puts them.
+        if case["parameters"]["missing"] in ("impute", "indicator"):
+            case["parameters"]["missing"] = "learned"
     if case["whole"] == "generator":
         case["warm"] = False  # it can be gone through once only
     return case

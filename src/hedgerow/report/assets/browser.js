@@ -10,7 +10,7 @@ class Browser {
       order: "score",
       turned: false,
       query: "",
-      onlyErrors: false,
+      only: "",
       truth: null,
       predicted: null,
     };
@@ -29,6 +29,8 @@ class Browser {
       (i) => this.positionRow(this.begin + i),
       (i) => this.openPosition(this.begin + i),
     );
+    this.explanations = new Explanations();
+    this.timelineHolder = make("div", {});
     this.positionHead = make("div", { class: "pane-head" });
     this.columnHead = make("div", { class: "position column-head", "aria-hidden": "true" });
     this.featurePane = make("div", {
@@ -39,16 +41,20 @@ class Browser {
       "aria-live": "polite",
     });
     this.status = make("p", { class: "status", role: "status" });
-    host.replaceChildren(this.makeTools(), this.status, this.makePanes());
+    host.replaceChildren(this.makeTools(), this.status, this.timelineHolder, this.makePanes());
   }
 
   /** Unpacks the data; features come after the first list is on the page. */
   async start() {
     this.all = new Sequences(await openBlob("positions"), data.browser);
+    this.timeline = new Timeline(this.all, (t) => this.positionList.select(t - this.begin, true));
+    this.timelineHolder.replaceChildren(this.timeline.element);
     this.update();
     await new Promise((done) => setTimeout(done));
     this.all.features = new Features(await openBlob("features"), data.browser.features);
     this.offerTexts();
+    this.timeline.offerFeatures(this.all.features.columns);
+    this.timeline.paint();
     this.nameColumns();
     if (this.state.query) this.update(); // it may ask for features
     this.sequenceList.paint();
@@ -70,8 +76,8 @@ class Browser {
         type: "button",
         class: "turn",
         "aria-pressed": "false",
-        "aria-label": "Turn the order round",
-        "data-tip": "Turn the order round",
+        "aria-label": "Reverse the order",
+        "data-tip": "Reverse the order",
         click: () => {
           turn.setAttribute("aria-pressed", String(!this.state.turned));
           this.change({ turned: !this.state.turned });
@@ -91,10 +97,13 @@ class Browser {
     this.predictedChooser = chooser("Predicted", any, (value) =>
       this.change({ predicted: number(value) }),
     );
-    const onlyErrors = make("input", {
-      type: "checkbox",
-      change: () => this.change({ onlyErrors: onlyErrors.checked }),
-    });
+    const has = { truth: this.hasTruth, compared: Boolean(data.browser.compared) };
+    const kinds = Object.entries(ONLY).filter(([, { needs }]) => needs.every((part) => has[part]));
+    this.onlyChooser = chooser(
+      "Only",
+      [["", "all"], ...kinds.map(([key, { name }]) => [key, name])],
+      (value) => this.change({ only: value }),
+    );
     this.textHolder = make("span", {});
     return make(
       "div",
@@ -104,9 +113,7 @@ class Browser {
       turn,
       this.hasTruth ? this.truthChooser.field : null,
       this.predictedChooser.field,
-      this.hasTruth
-        ? make("label", { class: "field check" }, onlyErrors, make("span", {}, "only with errors"))
-        : null,
+      this.onlyChooser.field,
       this.textHolder,
     );
   }
@@ -148,6 +155,17 @@ class Browser {
     this.truthChooser.select.value = truth;
     this.predictedChooser.select.value = predicted;
     this.change({ truth, predicted });
+    this.reveal();
+  }
+
+  /** Shows only some kind of sequences, see `ONLY`. */
+  showOnly(kind) {
+    this.onlyChooser.select.value = kind;
+    this.change({ only: kind });
+    this.reveal();
+  }
+
+  reveal() {
     this.host.closest("section").scrollIntoView();
     this.sequenceList.element.focus({ preventScroll: true });
   }
@@ -168,8 +186,9 @@ class Browser {
 
   clear() {
     this.position = -1;
-    this.positionHead.replaceChildren("No sequence has all of this.");
+    this.positionHead.replaceChildren("No sequence matches.");
     this.positionList.setSize(0);
+    this.timeline.open(0, 0);
     this.featurePane.replaceChildren();
   }
 
@@ -238,6 +257,7 @@ class Browser {
     if (this.hasTruth) facts.splice(1, 0, plural(all.errors[s], "error"));
     this.positionHead.replaceChildren(make("b", {}, all.name(s)), ` ${facts.join(", ")}`);
     this.nameColumns();
+    this.timeline.open(this.begin, this.end);
     this.positionList.setSize(all.length(s));
     this.positionList.select(this.firstToShow(s) - this.begin, true);
   }
@@ -249,6 +269,7 @@ class Browser {
       ...(this.textColumn ? [cell("word", this.textColumn.name)] : []),
       ...(this.hasTruth ? [cell("label", "true")] : []),
       cell("label", "predicted"),
+      ...(data.browser.compared ? [cell("label", "second model")] : []),
       cell("", "marginals"),
     );
     this.columnHead.lastChild.style.flex = "2.2 1 0";
@@ -256,11 +277,11 @@ class Browser {
 
   /** The position that was looked for, the first error, or the first of all. */
   firstToShow(s) {
-    const { truth, predicted } = this.state;
+    const { truth, predicted, only } = this.state;
     if (truth !== null || predicted !== null)
       return Math.max(this.begin, this.all.findPair(s, truth, predicted));
-    for (let t = this.begin; t < this.end; t++) if (this.all.isWrong(t)) return t;
-    return this.begin;
+    const has = only ? ONLY[only].has : (all, t) => all.isWrong(t);
+    return Math.max(this.begin, this.all.findFirst(s, has));
   }
 
   positionRow(t) {
@@ -280,27 +301,33 @@ class Browser {
           this.all.features.show(this.textColumn, t, this.begin, this.end),
         ),
       );
-    if (this.hasTruth) row.append(make("span", { class: "label" }, labelText(all.truth[t])));
-    row.append(
-      make("span", { class: wrong ? "label wrong" : "label" }, labelText(all.predicted[t])),
-      this.probabilities(t),
-    );
+    if (this.hasTruth) row.append(this.labelCell(all.truth[t], false));
+    row.append(this.labelCell(all.predicted[t], wrong));
+    if (all.compared)
+      row.append(this.labelCell(all.compared[t], this.hasTruth && all.isWrongThere(t)));
+    row.append(this.probabilities(t));
     return row;
+  }
+
+  labelCell(code, wrong) {
+    if (code >= labels.length) return make("span", { class: "label" }, "?");
+    return make("span", { class: wrong ? "label wrong" : "label" }, swatch(code), labelText(code));
   }
 
   /** The most probable labels, each with its share of a bar. */
   probabilities(t) {
     const parts = this.all.tops
       .filter(({ probs }) => probs[t] > 1)
-      .map(({ codes, probs }, rank) => {
+      .map(({ codes, probs }) => {
         const name = labelText(codes[t]);
+        // A name that would be cut off is left to the tooltip.
         const part = make(
           "span",
-          { class: `part rank${rank}`, "data-tip": `${name}: ${roughShare(probs[t])}` },
-          name,
+          { class: "part", "data-tip": `${name}: ${roughShare(probs[t])}` },
+          probs[t] > 30 + 12 * Math.min(name.length, 14) ? name : "",
         );
         part.style.flexGrow = probs[t];
-        return part;
+        return paintLabel(part, codes[t]);
       });
     const rest = 255 - this.all.tops.reduce((sum, { probs }) => sum + probs[t], 0);
     if (rest > 1) {
@@ -314,43 +341,21 @@ class Browser {
   openPosition(t) {
     this.position = t;
     const all = this.all;
-    const lines = [
-      ["Position", count(t - this.begin)],
-      ["Predicted", labelText(all.predicted[t])],
-    ];
-    if (this.hasTruth) {
-      lines.push(["True", labelText(all.truth[t])]);
-      if (all.truth[t] < labels.length)
-        lines.push(["Its probability", roughShare(all.truthProbs[t])]);
-    }
-    const facts = make(
-      "dl",
-      { class: "facts" },
-      ...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]),
-    );
-    const tops = all.tops.map(({ codes, probs }) =>
-      make(
-        "div",
-        { class: "marginal" },
-        make("span", {}, labelText(codes[t])),
-        sizeBar(probs[t] / 255, roughShare(probs[t])),
-      ),
-    );
+    const why = make("div", {});
     const features = all.features ? all.features.list(t, this.begin, this.end) : [];
-    const chips = features.map(([name, text]) =>
-      make(
-        "span",
-        { class: "chip", "data-tip": text === "" ? name : `${name} = ${text}` },
-        make("i", {}, shorten(name, 60)),
-        text === "" ? null : make("b", {}, shorten(text, 60)),
-      ),
-    );
     this.featurePane.replaceChildren(
-      facts,
+      positionFacts(all, t, this.begin),
       make("h4", {}, "Marginals"),
-      ...tops,
+      ...marginalBars(all, t),
+      make("h4", {}, "Why this label"),
+      why,
       make("h4", {}, "Features"),
-      make("div", { class: "chips" }, ...(chips.length ? chips : ["none"])),
+      featureChips(features),
     );
+    this.timeline.choose(t);
+    const [at, length] = [t - this.begin, this.end - this.begin];
+    this.explanations
+      .at(t)
+      .then((found) => why.replaceChildren(explanationTable(found, at, length)));
   }
 }

@@ -1,16 +1,29 @@
 // Calibration: how often a label is right, by how probable the model says it is.
 
 function showCalibration() {
-  const { errors } = data.calibration;
+  const { errors, counts, probs, right } = data.calibration;
   const summary = make("p", {});
-  const holder = make("div", { class: "narrow" });
+  const holder = make("div", {});
   const update = (row) => {
     summary.replaceChildren(
       "Expected calibration error ",
       make("b", {}, share(errors[row])),
-      ": the mean distance of the points from the diagonal, by number of positions.",
+      ": the mean distance of the points from the diagonal, weighted by the number of positions.",
     );
-    holder.replaceChildren(responsive((width) => drawReliability(Number(row), width)));
+    const caption = make(
+      "figcaption",
+      {},
+      legend("share that is right", "first"),
+      legend("perfectly calibrated", "dashed"),
+      legend("number of positions, not to scale", "block soft"),
+    );
+    const chart = responsive((width) => drawReliability(Number(row), width));
+    holder.replaceChildren(
+      exportable("calibration", make("figure", {}, caption, chart), () => [
+        ["bin", "positions", "mean probability", "share right"],
+        ...counts[row].map((number, bin) => [bin, number, probs[row][bin], right[row][bin]]),
+      ]),
+    );
   };
   const options = [
     [0, "the most probable label"],
@@ -18,13 +31,32 @@ function showCalibration() {
   ];
   const { field } = chooser("Probability of", options, update);
   update(0);
-  return [make("div", { class: "tools" }, field), summary, holder];
+  const rows = data.model.labels.map((label, code) => ({ label, code, error: errors[code + 1] }));
+  const worst = Math.max(...rows.map(({ error }) => error), 1e-12);
+  const table = sortedTable(
+    "Calibration error by label",
+    rows,
+    [
+      { name: "Label", key: "label", text: true, show: (row) => labelTag(row.code) },
+      {
+        name: "Calibration error",
+        key: "error",
+        show: (row) => sizeBar(row.error / worst, share(row.error)),
+      },
+    ],
+    "error",
+  );
+  return [
+    make("div", { class: "tools" }, field),
+    summary,
+    make("div", { class: "beside wide-left" }, holder, table),
+  ];
 }
 
 function drawReliability(row, width) {
   const { counts, probs, right } = data.calibration;
   const { left, right: margin, top, bottom } = CHART;
-  const height = Math.min(360, width);
+  const height = Math.min(400, width);
   const x = (value) => left + (width - left - margin) * value;
   const y = (value) => height - bottom - (height - top - bottom) * value;
   const tenths = [0, 0.2, 0.4, 0.6, 0.8, 1];
@@ -36,7 +68,14 @@ function drawReliability(row, width) {
   return draw(
     "svg",
     { width, height, role: "img", "aria-label": "Reliability diagram" },
-    axes(width, height, x, y, tenths, tenths, "probability the model gives", shortShare),
+    axes(width, height, x, y, {
+      xTicks: tenths,
+      yTicks: tenths,
+      xName: "probability that the model gives",
+      yName: "share of positions where the label is right",
+      xFormat: shortShare,
+      yFormat: shortShare,
+    }),
     ...bins.map(({ number, bin }) =>
       draw("rect", {
         class: "histogram",

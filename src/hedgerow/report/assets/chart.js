@@ -1,6 +1,6 @@
 // Charts of lines over steps, drawn anew when their width changes.
 
-const CHART = { height: 240, left: 52, right: 14, top: 10, bottom: 38 };
+const CHART = { height: 260, left: 58, right: 26, top: 22, bottom: 44 };
 
 /** Round numbers between two others, about so many. */
 function ticks(low, high, most) {
@@ -11,6 +11,21 @@ function ticks(low, high, most) {
   const found = [];
   for (let k = Math.ceil(low / step); k * step <= high + step * 1e-9; k++) found.push(k * step);
   return found;
+}
+
+/** Round numbers for a logarithmic axis: 1, 2 and 5 times powers of ten, or powers alone. */
+function logTicks(low, high) {
+  const powers = Math.log10(high / low);
+  const units = powers > 4 ? [1] : powers > 2 ? [1, 3] : [1, 2, 5];
+  const found = [];
+  for (let k = Math.floor(Math.log10(low)); k <= Math.log10(high); k++)
+    found.push(...units.map((unit) => unit * 10 ** k));
+  return found.filter((value) => value >= low && value <= high);
+}
+
+/** An entry of a legend: a sample of its line, and what it is. */
+function legend(text, style) {
+  return make("span", { class: "legend" }, make("i", { class: `sample ${style}` }), text);
 }
 
 /** A box that calls `paint(width)` whenever it gets another width, and holds what that returns. */
@@ -24,8 +39,13 @@ function responsive(paint) {
   return box;
 }
 
-/** Axes with round numbers; `x` and `y` turn numbers into pixels. */
-function axes(width, height, x, y, xTicks, yTicks, xName, format) {
+/**
+ * Axes with round numbers; `x` and `y` turn numbers into pixels.
+ * @param {object} parts - `xTicks`, `yTicks`, names `xName` and `yName`, and `xFormat` and `yFormat`
+ *   for their numbers
+ */
+function axes(width, height, x, y, parts) {
+  const { xTicks, yTicks, xName, yName, xFormat = figure, yFormat = figure } = parts;
   const { left, right, bottom } = CHART;
   return draw(
     "g",
@@ -34,20 +54,21 @@ function axes(width, height, x, y, xTicks, yTicks, xName, format) {
       draw("line", { x1: left, x2: width - right, y1: y(value), y2: y(value) }),
     ),
     ...yTicks.map((value) =>
-      draw("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, format(value)),
+      draw("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, yFormat(value)),
     ),
     ...xTicks.map((value) =>
       draw(
         "text",
-        { x: x(value), y: height - bottom + 16, "text-anchor": "middle" },
-        figure(value),
+        { x: x(value), y: height - bottom + 17, "text-anchor": "middle" },
+        xFormat(value),
       ),
     ),
     draw(
       "text",
-      { class: "axis-name", x: (left + width - right) / 2, y: height - 2, "text-anchor": "middle" },
+      { class: "axis-name", x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" },
       xName,
     ),
+    draw("text", { class: "axis-name", x: 2, y: 11 }, yName),
     draw("line", {
       class: "base",
       x1: left,
@@ -61,16 +82,21 @@ function axes(width, height, x, y, xTicks, yTicks, xName, format) {
 /**
  * @param {string} name - what is drawn
  * @param {{name: string, values: number[], style: string}[]} series
- * @param {string} step - what a value belongs to: "round"
- * @param {boolean} isShare - whether the values are shares
- * @param {number|null} mark - a step to mark
+ * @param {object} options - `step`, what a value belongs to, such as "round"; `unit` of the values;
+ *   `isShare`, whether they are shares; `mark`, a step to mark, or null; `isLog` for a logarithmic
+ *   axis, where all values are above 0
  */
-function lineChart(name, series, step, isShare, mark) {
+function lineChart(name, series, { step, unit, isShare, mark, isLog }) {
   const format = isShare ? share : figure;
   const length = Math.max(...series.map(({ values }) => values.length));
   const finite = series.flatMap(({ values }) => values.filter((value) => value !== null));
-  const [low, high] = [Math.min(...finite), Math.max(...finite)];
+  const onLog = isLog && Math.min(...finite) > 0;
+  const to = onLog ? Math.log : (value) => value;
+  const [low, high] = [to(Math.min(...finite)), to(Math.max(...finite))];
   const spare = (high - low) * 0.05 || Math.abs(high) * 0.05 || 1;
+  const yTicks = onLog
+    ? logTicks(Math.exp(low - spare), Math.exp(high + spare))
+    : ticks(low - spare, high + spare, 5);
   const last = series.map((line) => `${line.name} ${format(line.values.at(-1))}`).join(", ");
   const paint = (width) => {
     const { height, left, right, top, bottom } = CHART;
@@ -78,21 +104,18 @@ function lineChart(name, series, step, isShare, mark) {
     const y = (value) =>
       height -
       bottom -
-      ((height - top - bottom) * (value - low + spare)) / (high - low + 2 * spare);
+      ((height - top - bottom) * (to(value) - low + spare)) / (high - low + 2 * spare);
     const xTicks = length === 1 ? [1] : ticks(1, length, width / 90).filter(Number.isInteger);
     const picture = draw(
       "svg",
       { width, height, tabindex: 0, role: "img", "aria-label": `${name}; at the end: ${last}` },
-      axes(
-        width,
-        height,
-        x,
-        y,
+      axes(width, height, x, y, {
         xTicks,
-        ticks(low - spare, high + spare, 5),
-        step,
-        isShare ? shortShare : figure,
-      ),
+        yTicks,
+        xName: step,
+        yName: onLog ? `${unit}, log scale` : unit,
+        yFormat: isShare ? shortShare : figure,
+      }),
       mark === null
         ? null
         : draw("line", { class: "mark", x1: x(mark), x2: x(mark), y1: top, y2: height - bottom }),
@@ -103,11 +126,17 @@ function lineChart(name, series, step, isShare, mark) {
     followPointer(picture, x, y, length, series, step, format);
     return picture;
   };
-  const key =
-    series.length === 1
-      ? []
-      : series.map(({ name: text, style }) => make("span", { class: `legend ${style}` }, text));
-  return make("figure", {}, make("figcaption", {}, make("b", {}, name), ...key), responsive(paint));
+  const key = series.map(({ name: text, style }) => legend(text, style));
+  if (mark !== null) key.push(legend(`best ${step}: ${count(mark)}`, "dotted"));
+  const caption = make("figcaption", {}, make("b", {}, name), ...key);
+  return exportable(
+    fileName(name.toLowerCase()),
+    make("figure", {}, caption, responsive(paint)),
+    () => [
+      [step, ...series.map((line) => line.name)],
+      ...Array.from({ length }, (_, i) => [i + 1, ...series.map(({ values }) => values[i])]),
+    ],
+  );
 }
 
 function pathOf(values, x, y) {

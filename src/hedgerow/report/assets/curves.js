@@ -4,31 +4,44 @@ const CURVE_STYLES = ["first", "second", "third", "fourth"];
 
 function showCurves() {
   const { curves, step, best } = data.history;
-  const charts = chartsOf(curves).map(([name, keys, metric]) =>
-    lineChart(
-      name,
-      keys.map((key) => ({
-        name: curveName(key),
-        values: curves[key],
-        style: key === metric ? "first" : styleOf(key, metric, curves),
-      })),
-      step,
-      metric === "accuracy",
-      best,
+  const holder = make("div", { class: "charts" });
+  const update = (isLog) =>
+    holder.replaceChildren(
+      ...chartsOf(curves).map(([name, keys, metric]) =>
+        lineChart(
+          name,
+          keys.map((key) => ({
+            name: curveName(key),
+            values: curves[key],
+            style: key === metric ? "first" : styleOf(key, metric, curves),
+          })),
+          {
+            step,
+            unit: metric === "accuracy" ? "share of positions" : metric,
+            isShare: metric === "accuracy",
+            mark: best,
+            isLog: isLog && metric !== "accuracy",
+          },
+        ),
+      ),
+    );
+  const box = make("input", { type: "checkbox", change: () => update(box.checked) });
+  update(false);
+  return [
+    make(
+      "div",
+      { class: "tools" },
+      make("label", { class: "field check" }, box, make("span", {}, "loss on a log scale")),
     ),
-  );
-  const note =
-    best === null
-      ? null
-      : make("p", { class: "quiet" }, `The dashed line marks the best ${step}, ${count(best)}.`);
-  return [make("div", { class: "charts" }, ...charts), note];
+    holder,
+  ];
 }
 
-/** Training, or which of the data set aside. */
+/** Name of a curve: the training data, or one of the eval sets. */
 function curveName(key) {
-  if (!(key in data.history.sets)) return "training";
+  if (!(key in data.history.sets)) return "training data";
   const [name] = data.history.sets[key];
-  return name === "eval" ? "evaluation" : name;
+  return name === "eval" ? "eval_set" : name;
 }
 
 /** Curves of eval sets, in the order of their names in the history. */
@@ -52,8 +65,8 @@ function chartsOf(curves) {
     const own = metric in curves ? [metric] : [];
     const others = evalKeys(curves, metric);
     if (own.length && others.length && !alike(curves[metric], curves[others[0]])) {
-      charts.push([`${name} in training`, own, metric]);
-      charts.push([`${name} in evaluation, per position`, others, metric]);
+      charts.push([`${name}, training data`, own, metric]);
+      charts.push([`${name}, eval_set, per position`, others, metric]);
     } else if (own.length || others.length) {
       charts.push([name, [...own, ...others], metric]);
     }

@@ -14,14 +14,18 @@ function showGains() {
     shares: shares[i],
     ...Object.fromEntries(shares[i].map((value, j) => [`at${j}`, value])),
   }));
+  // Many offsets get narrow cells, so that all of them can be seen.
+  const width = offsets.length <= 11 ? "" : offsets.length <= 21 ? " slim" : " bare";
   const ofOffset = (offset, j) => ({
     name: offset === 0 ? "0" : figure(offset).replace(/^(\d)/, "+$1"),
+    tight: true,
     key: `at${j}`,
     show: (row) =>
       heatChip(
         row.shares[j],
         largest,
         `${row.name} at offset ${offset}: ${share(row.shares[j])} of all gain`,
+        width,
       ),
   });
   const columns = [
@@ -40,20 +44,21 @@ function showGains() {
   ];
   const about =
     offsets.length > 1
-      ? "The columns on the right say at which offset of the window it is looked at."
+      ? "The other columns split it by the offset in the window, in %."
       : "";
   return [
-    make("p", { class: "quiet" }, `How much of the gain of all splits each feature has. ${about}`),
+    make("p", { class: "quiet" }, `The share of the gain of all splits that each feature has. ${about}`),
     sortedTable("Importance of features", rows, columns, "total"),
   ];
 }
 
-function heatChip(value, largest, tip) {
+function heatChip(value, largest, tip, width) {
   const level = value / largest;
+  const text = width === " bare" || !value ? "" : (100 * value).toFixed(width ? 1 : 2);
   const chip = make(
     "span",
-    { class: `heat-chip above${strength(level)}`, "data-tip": tip },
-    value ? share(value) : "",
+    { class: `heat-chip above${strength(level)}${width}`, "data-tip": tip },
+    text,
   );
   chip.style.setProperty("--level", `${(100 * level).toFixed(1)}%`);
   return chip;
@@ -62,10 +67,12 @@ function heatChip(value, largest, tip) {
 function showWeights() {
   const { labels: byLabel } = data.features;
   const bars = make("div", { class: "weights" });
+  let shown = 0;
   const update = (code) => {
     const { names, weights } = byLabel[code];
     const largest = Math.max(...weights.map(Math.abs), 1e-12);
     bars.replaceChildren(...names.map((name, i) => patternRow([name], weights[i], largest)));
+    shown = code;
   };
   const { field } = chooser(
     "Label",
@@ -74,8 +81,15 @@ function showWeights() {
   );
   update(0);
   return [
-    make("p", { class: "quiet" }, "The largest and the lowest weights of a label's attributes."),
+    make("p", { class: "quiet" }, "The attributes with the largest and the lowest weights."),
     make("div", { class: "tools" }, field),
-    bars,
+    exportable("weights", bars, () => [
+      ["label", "attribute", "weight"],
+      ...byLabel[shown].names.map((name, i) => [
+        labelText(Number(shown)),
+        name,
+        byLabel[shown].weights[i],
+      ]),
+    ]),
   ];
 }

@@ -4,25 +4,27 @@
  * @param {object} grid
  * @param {string} grid.name - what it shows
  * @param {string[]} grid.rows, grid.columns - names
+ * @param {number[]} [grid.codes] - the labels that rows and columns stand for
  * @param {string[]} grid.corner - what columns and rows are
  * @param {function(number, number): object} grid.cell - of a cell: `level` from -1 to 1, `tip`,
  *   and perhaps `text`, or null where there is nothing
- * @param {function(number, number): void} [grid.onPick] - told of a cell that was chosen
+ * @param {function(number, number): void} [grid.onPick] - called with a cell that was chosen
  */
-function heatMap({ name, rows, columns, corner, cell, onPick }) {
+function heatMap({ name, rows, columns, codes, corner, cell, onPick }) {
+  const mark = (i) => (codes ? swatch(codes[i]) : null);
   const head = make(
     "tr",
     {},
     make("th", { class: "corner", scope: "col" }, ...corner.map((text) => make("div", {}, text))),
-    ...columns.map((text) =>
-      make("th", { scope: "col", "data-tip": text }, make("span", {}, shorten(text, 14))),
+    ...columns.map((text, j) =>
+      make("th", { scope: "col", "data-tip": text }, make("span", {}, mark(j), shorten(text, columns.length <= 4 ? 40 : 14))),
     ),
   );
   const body = rows.map((text, i) =>
     make(
       "tr",
       {},
-      make("th", { scope: "row", "data-tip": text }, shorten(text, 28)),
+      make("th", { scope: "row", "data-tip": text }, mark(i), shorten(text, 28)),
       ...columns.map((_, j) => heatCell(cell(i, j), i, j)),
     ),
   );
@@ -32,7 +34,8 @@ function heatMap({ name, rows, columns, corner, cell, onPick }) {
     make("thead", {}, head),
     make("tbody", {}, ...body),
   );
-  if (columns.some((text) => text.length > 2)) table.classList.add("upright");
+  if (columns.length > 8 && columns.some((text) => text.length > 2)) table.classList.add("upright");
+  table.classList.add(rows.length <= 6 ? "large" : rows.length <= 14 ? "medium" : "small");
   table.querySelector("tbody td")?.setAttribute("tabindex", 0);
   table.addEventListener("keydown", (event) => moveInGrid(event, table, onPick));
   if (onPick) {
@@ -79,7 +82,7 @@ function moveInGrid(event, table, onPick) {
   }
 }
 
-/** The labels to show in a map: all, or those that count most, in their own order. */
+/** The labels to show in a map: all, or the most important ones, in their own order. */
 function largestLabels(weights, most = 60) {
   const codes = [...weights.keys()];
   if (codes.length <= most) return codes;
@@ -90,7 +93,7 @@ function largestLabels(weights, most = 60) {
 }
 
 /** A strip that explains the colours. */
-function colourKey(low, middle, high) {
-  const strip = make("span", { class: middle === null ? "strip one-sided" : "strip" });
+function colourKey(low, high) {
+  const strip = make("span", { class: "strip" });
   return make("p", { class: "key" }, make("span", {}, low), strip, make("span", {}, high));
 }

@@ -18,6 +18,7 @@ function showPairs() {
     name: "Weights of label pairs",
     rows: names,
     columns: names,
+    codes: shown,
     corner: ["label →", "before ↓"],
     cell: (i, j) => {
       const value = weights.get(shown[i] * size + shown[j]);
@@ -29,7 +30,15 @@ function showPairs() {
       };
     },
   });
-  return [colourKey(figure(-largest), "0", figure(largest)), map, limitNote(shown, size)];
+  return [
+    make("p", { class: "quiet" }, "Weights of label pairs: blue pairs are favoured, orange ones not."),
+    colourKey(figure(-largest), figure(largest)),
+    exportable("transitions", map, () => [
+      ["from", "to", "weight"],
+      ...weight.map((value, i) => [labelText(from[i]), labelText(to[i]), value]),
+    ]),
+    limitNote(shown, size),
+  ];
 }
 
 function limitNote(shown, size) {
@@ -37,7 +46,7 @@ function limitNote(shown, size) {
   return make(
     "p",
     { class: "quiet" },
-    `${shown.length} of ${count(size)} labels are shown, those that count most.`,
+    `${shown.length} of ${count(size)} labels are shown, the most important ones.`,
   );
 }
 
@@ -82,7 +91,13 @@ function showPatterns() {
     list.setSize(shown.length);
   };
   update();
-  return [make("div", { class: "tools" }, field, search), list.element];
+  return [
+    make("div", { class: "tools" }, field, search),
+    exportable("label-patterns", list.element, () => [
+      ["pattern", "weight"],
+      ...weight.map((value, i) => [names[i].join(" "), value]),
+    ]),
+  ];
 }
 
 function patternRow(names, weight, largest) {
@@ -116,6 +131,7 @@ function showConfusion(onPick) {
     name: "Confusion of labels",
     rows: names,
     columns: names,
+    codes: shown,
     corner: ["predicted →", "true ↓"],
     onPick: (i, j) => onPick(shown[i], shown[j]),
     cell: (i, j) => {
@@ -125,14 +141,14 @@ function showConfusion(onPick) {
       const part = share(number / totals.get(shown[i]));
       const tip = `${pair}: ${plural(number, "position")}, ${part} of ${names[i]}`;
       const level = i === j ? (0.5 * number) / totals.get(shown[i]) : -Math.sqrt(number / worst);
-      return { level, tip, text: shown.length <= 26 ? compact(number) : "" };
+      return { level, tip, text: shown.length <= 30 ? count(number) : "" };
     },
   });
   const table = sortedTable(
     "Scores of labels",
     rows,
     [
-      { name: "Label", key: "label", text: true, show: (row) => labelText(row.code) },
+      { name: "Label", key: "label", text: true, show: (row) => labelTag(row.code) },
       {
         name: "Precision",
         key: "precision",
@@ -149,19 +165,21 @@ function showConfusion(onPick) {
     make(
       "p",
       { class: "quiet" },
-      "Errors are orange, darker the more there are; choose a cell to see its sequences.",
+      "Errors are orange, the more of them the darker; click a cell to see its sequences.",
     ),
     make(
       "div",
-      { class: "beside" },
-      make("div", {}, map, limitNote(shown, rows.length)),
-      make("div", {}, make("h3", {}, "Label by label"), table),
+      { class: shown.length > 12 ? "stacked" : "beside halves" },
+      make(
+        "div",
+        {},
+        exportable("confusion", map, () => [
+          ["true", "predicted", "positions"],
+          ...counts.map((number, i) => [labelText(truth[i]), labelText(predicted[i]), number]),
+        ]),
+        limitNote(shown, rows.length),
+      ),
+      make("div", {}, make("h3", {}, "Scores by label"), table),
     ),
   ];
-}
-
-/** A number of at most four letters. */
-function compact(number) {
-  if (number < 10000) return String(number);
-  return number < 1e6 ? `${Math.round(number / 1e3)}k` : `${(number / 1e6).toFixed(1)}M`;
 }

@@ -30,13 +30,16 @@ async function build() {
   startTooltip();
   let browser = null;
   addSection("summary", "Summary", showSummary());
+  if (data.comparison)
+    addSection("comparison", "Comparison", showComparison((kind) => browser.showOnly(kind)));
   if (data.history) addSection("learning", "Learning curves", showCurves());
   if (data.confusion)
     addSection(
       "confusion",
-      "Label confusion",
+      "Confusion matrix",
       showConfusion((truth, predicted) => browser.showPair(truth, predicted)),
     );
+  if (data.segments) addSection("segments", "Segments", showSegments());
   if (data.calibration) addSection("calibration", "Calibration", showCalibration());
   if (data.browser) {
     const host = make("div", { class: "browser" });

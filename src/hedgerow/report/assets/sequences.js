@@ -10,6 +10,8 @@ class Sequences {
     this.names = place.names ?? null;
     this.scores = read(place.scores);
     this.predicted = read(place.predicted);
+    this.otherwise = read(place.otherwise);
+    this.compared = place.compared ? read(place.compared) : null;
     this.tops = place.tops.map(([codes, probs]) => ({ codes: read(codes), probs: read(probs) }));
     this.truth = place.truth ? read(place.truth) : null;
     this.truthProbs = place.truth ? read(place.truth_probs) : null;
@@ -29,6 +31,11 @@ class Sequences {
     return (
       this.truth !== null && this.truth[t] < labels.length && this.truth[t] !== this.predicted[t]
     );
+  }
+
+  /** Whether the second model is wrong. */
+  isWrongThere(t) {
+    return this.truth[t] < labels.length && this.truth[t] !== this.compared[t];
   }
 
   countErrors() {
@@ -57,20 +64,23 @@ class Sequences {
   }
 
   /** A test of sequences: do they have what was asked for? */
-  filter({ query, onlyErrors, truth, predicted }) {
+  filter({ query, only, truth, predicted }) {
     const hasText = query ? this.searcher(query) : null;
     const wantsPair = truth !== null || predicted !== null;
     return (s) =>
-      (!onlyErrors || this.errors[s] > 0) &&
+      (only === "" || this.findFirst(s, ONLY[only].has) >= 0) &&
       (!wantsPair || this.findPair(s, truth, predicted) >= 0) &&
       (hasText === null || hasText(s));
   }
 
   /** First position of a sequence with these labels, null for any; -1 if there is none. */
   findPair(s, truth, predicted) {
-    for (let t = this.begins[s]; t < this.begins[s + 1]; t++) {
-      if (this.isPair(t, truth, predicted)) return t;
-    }
+    return this.findFirst(s, (all, t) => all.isPair(t, truth, predicted));
+  }
+
+  /** First position of a sequence that passes a test; -1 if there is none. */
+  findFirst(s, has) {
+    for (let t = this.begins[s]; t < this.begins[s + 1]; t++) if (has(this, t)) return t;
     return -1;
   }
 
@@ -128,6 +138,37 @@ const SORTS = {
   number: { name: "order in the data", key: (all, s) => all.numbers[s] },
 };
 
+// Which sequences to show: those with a position that passes a test. `needs` says what the page must
+// have for it: the truth, or a second model.
+const ONLY = {
+  errors: { name: "with errors", needs: ["truth"], has: (all, t) => all.isWrong(t) },
+  decoders: {
+    name: "where the decoders differ",
+    needs: [],
+    has: (all, t) => all.predicted[t] !== all.otherwise[t],
+  },
+  models: {
+    name: "where the models differ",
+    needs: ["compared"],
+    has: (all, t) => all.predicted[t] !== all.compared[t],
+  },
+  onlyFirst: {
+    name: "where only the first model is right",
+    needs: ["truth", "compared"],
+    has: (all, t) => all.isWrongThere(t) && !all.isWrong(t),
+  },
+  onlySecond: {
+    name: "where only the second model is right",
+    needs: ["truth", "compared"],
+    has: (all, t) => all.isWrong(t) && !all.isWrongThere(t),
+  },
+  neither: {
+    name: "where both models are wrong",
+    needs: ["truth", "compared"],
+    has: (all, t) => all.isWrong(t) && all.isWrongThere(t),
+  },
+};
+
 /** Where parts begin, from their lengths: one more than there are parts. */
 function sumsOf(lengths) {
   const sums = new Uint32Array(lengths.length + 1);
@@ -139,122 +180,4 @@ function joined(codes, begin, end, texts, joint) {
   let line = "";
   for (let t = begin; t < end; t++) line += texts[codes[t]] + joint;
   return line;
-}
-
-/** What stands at each position. */
-class Features {
-  /** Reads `data.browser.features` from the blob of features. */
-  constructor(buffer, place) {
-    this.texts = valueIn(buffer, place.texts);
-    this.columns = place.columns.map((column) => ({
-      ...column,
-      codes: column.codes && arrayIn(buffer, column.codes),
-      values: column.values && arrayIn(buffer, column.values),
-      // Positions of a derived column that have a text of their own.
-      own: column.steps && sumsOf(arrayIn(buffer, column.steps)).subarray(1),
-    }));
-    this.headline = place.headline;
-    this.loose = place.loose && {
-      begins: sumsOf(arrayIn(buffer, place.loose.counts)),
-      codes: arrayIn(buffer, place.loose.codes),
-      names: valueIn(buffer, place.loose.names),
-      values: place.loose.values ? arrayIn(buffer, place.loose.values) : null,
-    };
-  }
-
-  find(name) {
-    return this.columns.find((column) => column.name === name);
-  }
-
-  /** What a column has at position t of the sequence from `begin` to `end`; empty for nothing. */
-  show(column, t, begin, end) {
-    if (column.values) return Number.isNaN(column.values[t]) ? "" : shortNumber(column.values[t]);
-    if (!column.sources) return this.texts[column.codes[t]];
-    const place = placeOf(column.own, t);
-    if (place >= 0) return this.texts[column.codes[place]];
-    const parts = column.sources.map(([source, shift]) => {
-      const at = t + shift;
-      return at < begin || at >= end ? 0 : this.columns[source].codes[at];
-    });
-    return parts.includes(0) ? "" : parts.map((code) => this.texts[code]).join(column.joint);
-  }
-
-  /** A test of positions: does a column have this text there? */
-  matcher(column, text) {
-    if (column.values) return (t) => shortNumber(column.values[t]) === text;
-    const code = this.texts.indexOf(text);
-    if (!column.sources) return (t) => column.codes[t] === code;
-    column.ownCodes ??= new Map(Array.from(column.own, (t, i) => [t, column.codes[i]]));
-    const parts = column.joint ? text.split(column.joint) : [text];
-    const wanted =
-      parts.length === column.sources.length
-        ? column.sources.map(([source, shift], i) => [
-            this.columns[source].codes,
-            shift,
-            this.texts.indexOf(parts[i]),
-          ])
-        : null;
-    return (t, begin, end) => {
-      const own = column.ownCodes.get(t);
-      if (own !== undefined) return own === code;
-      return (
-        wanted !== null &&
-        wanted.every(
-          ([codes, shift, part]) =>
-            t + shift >= begin && t + shift < end && codes[t + shift] === part,
-        )
-      );
-    };
-  }
-
-  /** Everything at a position: [name, text] pairs. */
-  list(t, begin, end) {
-    const pairs = this.columns
-      .map((column) => [column.name, this.show(column, t, begin, end)])
-      .filter(([, text]) => text !== "");
-    if (this.loose) {
-      for (let i = this.loose.begins[t]; i < this.loose.begins[t + 1]; i++) {
-        const value = this.loose.values ? this.loose.values[i] : 1;
-        pairs.push([this.loose.names[this.loose.codes[i]], value === 1 ? "" : shortNumber(value)]);
-      }
-    }
-    return pairs;
-  }
-
-  /** Lines of all texts of a sequence, in small letters, each once. */
-  readable(begin, end) {
-    this.small ??= this.texts.map((text) => text.toLowerCase());
-    const lines = this.columns
-      .filter((column) => column.codes && !column.sources)
-      .map((column) => joined(column.codes, begin, end, this.small, " "));
-    if (this.loose) {
-      this.smallNames ??= this.loose.names.map((name) => name.toLowerCase());
-      lines.push(
-        joined(
-          this.loose.codes,
-          this.loose.begins[begin],
-          this.loose.begins[end],
-          this.smallNames,
-          " ",
-        ),
-      );
-    }
-    return lines;
-  }
-}
-
-/** Where a number stands in a rising array; -1 if it does not. */
-function placeOf(rising, number) {
-  let [low, high] = [0, rising.length - 1];
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    if (rising[middle] === number) return middle;
-    if (rising[middle] < number) low = middle + 1;
-    else high = middle - 1;
-  }
-  return -1;
-}
-
-function shortNumber(number) {
-  return Number.isInteger(number) ? String(number) : String(Number(number.toPrecision(5)));
 }

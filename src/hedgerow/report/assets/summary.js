@@ -3,6 +3,10 @@
 function showSummary() {
   const { model, scores = [], notes } = data;
   const facts = [...model.sizes];
+  if (data.source) {
+    facts.push(["Data file", data.source.name]);
+    if (data.source.modified) facts.push(["Last changed", data.source.modified]);
+  }
   if (data.n_sequences !== undefined) {
     facts.push(
       ["Sequences in the data", data.n_sequences],
@@ -31,11 +35,14 @@ function showSummary() {
         make(
           "dl",
           { class: "facts" },
-          ...facts.flatMap(([name, size]) => [make("dt", {}, name), make("dd", {}, figure(size))]),
+          ...facts.flatMap(([name, size]) => [
+            make("dt", {}, name),
+            make("dd", {}, typeof size === "number" ? figure(size) : size),
+          ]),
         ),
       ),
       make("div", {}, make("h3", {}, "Parameters that were set"), parameters),
-      make("div", {}, make("h3", {}, "Decoding"), make("p", {}, DECODING[model.decode])),
+      make("div", {}, make("h3", {}, "Decoding"), ...showDecoders()),
     ),
     notes.length
       ? make("ul", { class: "notes" }, ...notes.map((note) => make("li", {}, note)))
@@ -47,6 +54,27 @@ const DECODING = {
   viterbi: "The most probable labelling of each sequence as a whole (Viterbi).",
   marginal: "The most probable label of each position, by its marginals.",
 };
+
+/** What the decoder does, and both decoders next to each other. */
+function showDecoders() {
+  const about = make("p", {}, DECODING[data.model.decode]);
+  if (!data.decoders) return [about];
+  const { names, rows, n_differ: n } = data.decoders;
+  return [
+    about,
+    rows.length
+      ? plainTable(
+          ["", ...names],
+          rows.map(([name, ...values]) => [name, ...values.map(share)]),
+        )
+      : null,
+    make(
+      "p",
+      { class: "quiet" },
+      `The two decoders differ at ${plural(n, "position")} of ${count(data.n_positions)}.`,
+    ),
+  ];
+}
 
 function scoreCard({ name, value, kind, interval }) {
   const text = kind === "share" ? share(value) : value === null ? "−∞" : figure(value);
@@ -79,64 +107,4 @@ function labelScores({ truth, predicted, count: counts }) {
     row.f1 = row.right ? (2 * row.right) / (row.truth + row.predicted) : 0;
   }
   return rows.filter((row) => row.truth || row.predicted);
-}
-
-/**
- * A table that its headings sort.
- * @param {object[]} rows
- * @param {object[]} columns - of each `name`, `key` of what it is sorted by, `show`, which makes
- *   what it shows of a row, and `text` if that is no number
- * @param {string} first - key of the column that it is sorted by at first
- */
-function sortedTable(name, rows, columns, first) {
-  const body = make("tbody");
-  const heads = columns.map((column) =>
-    make(
-      "th",
-      { scope: "col" },
-      make("button", { type: "button", click: () => sortBy(column) }, column.name),
-    ),
-  );
-  let state = { column: null, down: false };
-  const sortBy = (column) => {
-    const down = state.column === column ? !state.down : !column.text;
-    state = { column, down };
-    const compare = column.text
-      ? (a, b) => a[column.key].localeCompare(b[column.key])
-      : (a, b) => a[column.key] - b[column.key];
-    const sorted = [...rows].sort((a, b) => (down ? -compare(a, b) : compare(a, b)));
-    body.replaceChildren(
-      ...sorted.map((row) =>
-        make(
-          "tr",
-          {},
-          ...columns.map((c) => make("td", { class: c.text ? "text" : null }, c.show(row))),
-        ),
-      ),
-    );
-    heads.forEach((head, i) =>
-      head.setAttribute(
-        "aria-sort",
-        columns[i] !== column ? "none" : down ? "descending" : "ascending",
-      ),
-    );
-  };
-  sortBy(columns.find((column) => column.key === first));
-  return make(
-    "div",
-    { class: "scroll tall" },
-    make(
-      "table",
-      { class: "sorted", "aria-label": name },
-      make("thead", {}, make("tr", {}, ...heads)),
-      body,
-    ),
-  );
-}
-
-/** A share of a whole as a bar, with a text behind it. */
-function sizeBar(size, text) {
-  const bar = make("span", { class: "bar" });
-  bar.style.setProperty("--size", `${(100 * size).toFixed(1)}%`);
-  return make("span", { class: "bar-cell" }, bar, text);
 }

@@ -29,12 +29,13 @@ async function showTrees(host) {
     role: "group",
     "aria-label": "Tree",
   });
-  let [place, code] = [0, 0];
+  let [place, code, shown] = [0, 0, 0];
   const largest = forest.value.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-12);
   const update = () => {
     const tree = forest.tree_round.findIndex(
       (round, i) => round === places.rounds[place] && forest.tree_label[i] === code,
     );
+    shown = tree;
     const { image, root } = drawTree(forest, tree, largest);
     picture.replaceChildren(image);
     picture.scrollTo(0, root.y - picture.clientHeight / 2);
@@ -53,11 +54,11 @@ async function showTrees(host) {
     make(
       "p",
       { class: "quiet" },
-      "A leaf says what the tree adds to the label's score: blue is for it, orange against it. " +
+      "Leaves show what the tree adds to the score of the label: blue is positive, orange negative. " +
         "A dotted branch is where missing values go.",
     ),
     make("div", { class: "tools" }, rounds.field, names.field),
-    picture,
+    exportable("tree", picture, () => treeTable(forest, shown)),
   );
   update();
 }
@@ -86,6 +87,25 @@ function drawTree(forest, tree, largest) {
     ...spots.map((spot) => drawNode(forest, spot, largest)),
   );
   return { image, root: spots[0] };
+}
+
+/** The nodes of a tree, one row per node. */
+function treeTable(forest, tree) {
+  const [begin, end] = [forest.begins[tree], forest.begins[tree + 1]];
+  const rows = [["node", "question", "yes", "no", "value", "gain", "weight"]];
+  for (let at = begin; at < end; at++) {
+    const isLeaf = forest.left[at] === 0;
+    rows.push([
+      at - begin,
+      isLeaf ? "" : forest.questions[forest.question[at]],
+      isLeaf ? "" : forest.left[at],
+      isLeaf ? "" : forest.right[at],
+      forest.value[at],
+      forest.gain[at],
+      forest.weight[at],
+    ]);
+  }
+  return rows;
 }
 
 /** Places of all nodes: leaves one below the other, questions in the middle of theirs. */

@@ -1,0 +1,33 @@
+// Trees that were grown on another device, from the nodes that it leaves.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trees/grown_tree.hpp"
+
+namespace hedgerow {
+
+// A node as kernels of hedgerow/cuda/kernels/tree_nodes.cuh write it.
+struct DeviceNode {
+  int32_t column;  // -1: a leaf
+  int32_t offset;
+  uint32_t ways;  // the last bin that goes left, and flags
+  int32_t left;   // the left child, before the right one, counted from the tree's first; -1: a leaf
+  double gain;
+  float value;
+  float weight;
+  uint32_t set[8];  // a bit for each bin that goes left, for categories
+
+  static constexpr uint32_t kMissingLeft = 0x100, kOutsideLeft = 0x200, kBySet = 0x400;
+};
+static_assert(sizeof(DeviceNode) == 64);
+
+// Trees of max_nodes each, of which those below the root count. Nodes are numbered as a Grower
+// does: best first, or the youngest first. Throws std::invalid_argument if children do not come
+// after their parent.
+std::vector<GrownTree> read_device_trees(std::span<const DeviceNode> nodes, int64_t max_nodes,
+                                         bool best_first);
+
+}  // namespace hedgerow

@@ -1,0 +1,117 @@
+"""Tracker: where the workers of a training find each other, in a process of its own.
+
+XGBoost's tracker ends its process if a worker goes away while it is being connected. That must not
+be the process of the user.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Lock, Thread
+from typing import IO, Any
+from uuid import uuid4
+
+from hedgerow.comm.protocol import WorkerError
+
+__all__ = ["track"]
+
+
+@contextmanager
+def track(n_workers: int, host: str) -> Iterator[dict[str, Any]]:
+    """Arguments with which workers connect to each other, while the ``with`` lasts."""
+    process, name = TrackerProcess.running(), uuid4().hex
+    try:
+        yield process.ask({"name": name, "n_workers": n_workers, "host": host})
+    finally:
+        process.forget(name)
+
+
+class TrackerProcess:
+    """Starts the process when it is first needed, and again if it has ended."""
+
+    _current: TrackerProcess | None = None
+    _lock = Lock()
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "hedgerow.comm.tracker"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        atexit.register(self.close)
+
+    @classmethod
+    def running(cls) -> TrackerProcess:
+        """The process, which is there from now on."""
+        with cls._lock:
+            if cls._current is None or cls._current._process.poll() is not None:
+                cls._current = cls()
+            return cls._current
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Start a tracker; returns with what workers connect to it."""
+        with self._lock:
+            self._write(request)
+            out = self._file(self._process.stdout)
+            answer = None if out.closed else out.readline()
+        if not answer:
+            raise WorkerError("the process in which workers find each other has ended; fit again")
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    def forget(self, name: str) -> None:
+        """End a tracker."""
+        with self._lock:
+            self._write({"name": name})
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._file(self._process.stdin).close()
+        self._file(self._process.stdout).close()
+
+    def _write(self, request: dict[str, Any]) -> None:
+        try:
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+        except (OSError, ValueError):
+            return  # it has ended, which whoever waits for an answer will see
+
+    def _file(self, file: IO[str] | None) -> IO[str]:
+        assert file is not None
+        return file
+
+
+def main() -> None:
+    """Start a tracker for every line with a number of workers, and end it when asked to."""
+    from xgboost.tracker import RabitTracker
+
+    trackers: dict[str, Any] = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "n_workers" not in request:
+            if request["name"] in trackers:
+                Thread(target=_end, args=[trackers.pop(request["name"])], daemon=True).start()
+            continue
+        tracker = RabitTracker(
+            n_workers=request["n_workers"], host_ip=request["host"], sortby="task"
+        )
+        tracker.start()
+        trackers[request["name"]] = tracker
+        print(json.dumps(tracker.worker_args()), flush=True)
+
+
+def _end(tracker: Any) -> None:
+    from xgboost.core import XGBoostError
+
+    with suppress(XGBoostError):  # of workers that are gone
+        tracker.free()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Bins of the columns of some sequences on a device, and trees that are walked with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.cuda.device import Device, DeviceArray
+from hedgerow.cuda.layout import Layout
+from hedgerow.sequences import Sequences
+from hedgerow.trees.columns import Binned, Columns
+from hedgerow.trees.forest import Forest
+
+__all__ = ["NODE", "DeviceBins", "fill_absent", "pack_nodes"]
+
+# A node of a tree, as kernels/tree_nodes.cuh has it.
+NODE = np.dtype(
+    [
+        ("column", "<i4"),
+        ("offset", "<i4"),
+        ("ways", "<u4"),
+        ("left", "<i4"),
+        ("gain", "<f8"),
+        ("value", "<f4"),
+        ("weight", "<f4"),
+        ("set", "<u4", 8),
+    ]
+)
+MISSING_LEFT, OUTSIDE_LEFT, BY_SET = 0x100, 0x200, 0x400
+FARTHEST = 255
+THREADS = 256
+BLOCKS = 8  # of a multiprocessor
+
+
+class DeviceBins:
+    """Bins of C columns, by row of a layout.
+
+    Attributes
+    ----------
+    by_row : (n_rows, 4 n_words) uint8
+        Four columns are a word.
+    n_words : int
+        Number of words.
+    may_miss : (C,) bool
+        Which columns miss values anywhere, or could.
+    neighbours : arrays
+        Position of each row, -1 for padding; row of each position; how many positions of its
+        sequence come before and after it, up to 255, by row.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        layout: Layout,
+        columns: Columns,
+        sequences: Sequences,
+        n_labels: int,
+        n_threads: int,
+    ) -> None:
+        self.device, self.layout = device, layout
+        self.kernels = device.kernels("trees", n_labels)
+        dense = fill_absent(columns, columns.bin(sequences, n_threads))
+        n_rows, (_, n_columns) = layout.n_rows, dense.shape
+        self.n_columns, self.n_words = n_columns, max(1, -(-n_columns // 4))
+        self.may_miss = (dense == 0).any(axis=0)
+        self.may_miss[columns.n_dense :] |= columns.default_bins == 0
+        by_row = np.zeros((n_rows, 4 * self.n_words), np.uint8)
+        by_row[layout.rows, :n_columns] = dense
+        self.by_row = device.upload(by_row)
+        position = np.full(n_rows, -1, np.int32)
+        position[layout.rows] = np.arange(len(layout.rows), dtype=np.int32)
+        lengths = np.diff(layout.offsets)
+        inner = np.arange(len(layout.rows)) - np.repeat(layout.offsets[:-1], lengths)
+        sides = inner, np.repeat(lengths, lengths) - 1 - inner
+        reach = np.zeros((2, n_rows), np.uint8)
+        reach[:, layout.rows] = np.minimum(sides, FARTHEST)
+        self.neighbours = tuple(map(device.upload, (position, layout.rows, *reach)))
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks a kernel over all rows has."""
+        return max(
+            1, min(-(-self.layout.n_rows // THREADS), BLOCKS * self.device.n_multiprocessors)
+        )
+
+    def put(self, by_position: NDArray[Any]) -> DeviceArray:
+        """A copy of an array (N, ...) on the device, by row; 0 where rows are padding."""
+        by_row = np.zeros((self.layout.n_rows, *by_position.shape[1:]), by_position.dtype)
+        by_row[self.layout.rows] = by_position
+        return self.device.upload(by_row)
+
+    def by_column(self) -> DeviceArray:
+        """The same bins, (C, n_rows)."""
+        columns = self.device.empty((self.n_columns, self.layout.n_rows), np.uint8)
+        self.kernels.launch(
+            "transpose_bins", self.n_blocks, THREADS, self.by_row, 4 * self.n_words,
+            self.n_columns, self.layout.n_rows, columns,
+        )  # fmt: skip
+        return columns
+
+    def add_forest(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
+        """Fill ``out`` (n_rows, K), which may be ``scores``, with scores and what trees add."""
+        device = self.device
+        order = np.argsort(forest.outputs, kind="stable")
+        counts = np.bincount(forest.outputs, minlength=forest.n_outputs)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        first, weights = forest.tree_offsets[:-1][order], forest.tree_weights[order]
+        nodes, upload = pack_nodes(forest), device.upload
+        self.add_nodes(upload(nodes), upload(first), upload(weights), upload(starts), scores, out)
+
+    def add_nodes(
+        self,
+        nodes: DeviceArray,
+        first: DeviceArray,
+        weights: DeviceArray,
+        starts: DeviceArray,
+        scores: DeviceArray,
+        out: DeviceArray,
+    ) -> None:
+        """The same with nodes that are on the device, and the first node of each tree."""
+        n_rows, n_blocks = self.layout.n_rows, BLOCKS * self.device.n_multiprocessors
+        n_blocks = max(1, min(-(-scores.size // THREADS), n_blocks))
+        self.kernels.launch(
+            "add_trees", n_blocks, THREADS, nodes, first, weights, starts, self.by_row,
+            4 * self.n_words, *self.neighbours, n_rows, scores, out,
+        )  # fmt: skip
+
+
+def pack_nodes(forest: Forest) -> NDArray[np.uint8]:
+    """All nodes of a forest, (number of nodes, 64), see `NODE`."""
+    nodes = np.zeros(len(forest.columns), NODE)
+    for name, array in (
+        ("column", forest.columns),
+        ("offset", forest.offsets),
+        ("left", forest.lefts),
+        ("gain", forest.gains),
+        ("value", forest.values),
+        ("weight", forest.weights),
+    ):
+        nodes[name] = array
+    has_set = forest.sets >= 0
+    ways = forest.cuts.astype(np.uint32)
+    ways[forest.missing_left != 0] |= MISSING_LEFT
+    ways[forest.outside_left != 0] |= OUTSIDE_LEFT
+    ways[has_set] |= BY_SET
+    nodes["ways"] = ways
+    nodes["set"][has_set] = forest.left_sets.view("<u4").reshape(-1, 8)[forest.sets[has_set]]
+    return nodes.view(np.uint8).reshape(-1, NODE.itemsize)
+
+
+def fill_absent(columns: Columns, binned: Binned) -> NDArray[np.uint8]:
+    """Bins of all columns, (N, C): attributes that are absent have their default bin."""
+    if not columns.n_attributes:
+        return binned.dense
+    assert binned.indptr is not None
+    assert binned.attributes is not None
+    assert binned.attribute_bins is not None
+    bins = np.empty((len(binned.dense), columns.n_columns), np.uint8)
+    bins[:, : columns.n_dense] = binned.dense
+    bins[:, columns.n_dense :] = columns.default_bins
+    owners = np.repeat(np.arange(len(bins)), np.diff(binned.indptr))
+    bins[owners, columns.n_dense + binned.attributes] = binned.attribute_bins
+    return bins

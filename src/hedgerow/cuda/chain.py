@@ -1,0 +1,291 @@
+"""Forward-backward of first-order chains on a device: marginals, and bounds of the curvature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.cuda.device import Device, DeviceArray
+from hedgerow.cuda.layout import FEW_LABELS, Layout
+from hedgerow.trellis import Chain, Scores, forward_backward, tangent
+
+__all__ = ["DeviceChain", "Expected"]
+
+THREADS = 128
+# Kernels of many labels: warps of a block, up to 32 labels, and blocks of a multiprocessor.
+GROUPS = 4
+BLOCKS = 3
+WARPS = 32  # of a multiprocessor that decodes
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What some scores expect of the labels, all sequences together."""
+
+    loss: float
+    """Negative log-likelihood of the labels, weights included; minus log Z without labels."""
+    arc_sums: NDArray[np.float64]
+    """(K, K) expected number of times each label pair occurs."""
+    arc_curvatures: NDArray[np.float64]
+    """(K, K) sum over all positions of gamma p (1 - p), p the probability of the pair."""
+
+
+class DeviceChain:
+    """Forward-backward of the same sequences, time and again.
+
+    Parameters
+    ----------
+    device
+        Where they are.
+    layout
+        Where on the device.
+    n_labels
+        Number of labels, K.
+    codes : (N,) int32, optional
+        The labels.
+    weights : (S,), optional
+        How much each sequence counts in sums over sequences.
+
+    Attributes
+    ----------
+    marginals : (n_rows, K) float64
+        Of what was measured last.
+    gammas : (n_rows,) float32
+        How far labels depend on each other, see `hedgerow.boosting.curvature`.
+    labels : (n_rows,) int8
+        The labels, -1 where there are none.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        layout: Layout,
+        n_labels: int,
+        codes: NDArray[np.int32] | None = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.device, self.layout, self.n_labels = device, layout, n_labels
+        self.codes, self.weights = codes, weights
+        self.kernels = device.kernels("trellis", n_labels)
+        n_rows, n_pieces = layout.n_rows, layout.n_pieces
+        self.labels = None
+        before = np.zeros(n_pieces, np.int32)
+        if codes is not None:
+            by_row = np.full(n_rows, -1, np.int8)
+            by_row[layout.rows] = codes
+            self.labels = device.upload(by_row)
+            before = codes[np.maximum(layout.begin - 1, 0)]
+        is_first = layout.begin == layout.offsets[:-1][layout.sequence]
+        before = np.where(is_first, np.int32(-1), before)
+        arrays = (layout.first, layout.length, layout.sequence, before)
+        self.pieces = (*map(device.upload, arrays), n_pieces)
+        lengths = np.diff(layout.offsets)[layout.sequence]
+        self._most = device.upload((2.0 * (lengths - 1)).astype(np.float32))
+        self._weights = None if weights is None else device.upload(weights)
+        self.marginals = device.zeros((n_rows, n_labels), np.float64)
+        self.gammas = device.zeros(n_rows, np.float32)
+        self._messages = device.empty((n_rows, 2), np.float32)
+        self._losses = device.empty(n_pieces, np.float64)
+        self._lost = device.zeros(layout.n_sequences, np.int32)
+        n_arcs = n_labels**2
+        self._arcs = device.empty(n_arcs, np.float64)
+        self._factors = device.empty(n_arcs + 1, np.float64)
+        self._n_blocks, self._n_threads, n_sums = self._grid()
+        self._partial = device.empty((2 * n_arcs, n_sums), np.float64)
+        self._found = device.empty(2 + 2 * n_arcs, np.float64)
+        self._n_right = device.empty(1, np.uint64)
+        # Of decoders and tangents, made when they are asked for.
+        self._best = self._decoded = self._offsets = None
+        self._moves: list[DeviceArray] = []
+        self._prepare_pieces()
+
+    def _grid(self) -> tuple[int, int, int]:
+        """Blocks, threads of a block, and how many partial sums there are of each kind."""
+        n_pieces, n_labels = self.layout.n_pieces, self.n_labels
+        if n_labels <= FEW_LABELS:
+            n_blocks = max(1, -(-n_pieces // THREADS))
+            return n_blocks, THREADS, n_blocks * (THREADS // 32)
+        n_groups = GROUPS if n_labels <= 32 else 1
+        n_blocks = max(1, min(-(-n_pieces // n_groups), BLOCKS * self.device.n_multiprocessors))
+        n_lanes = 32 * -(-n_labels // 32)
+        return n_blocks, n_lanes * n_groups, n_blocks * n_groups
+
+    def _prepare_pieces(self) -> None:
+        """Arrays for what enters and leaves the pieces of sequences that are cut."""
+        self._entering = self._leaving = self._before = self._after = None
+        if self.layout.starts is None:
+            return
+        device, n_pieces, n_labels = self.device, self.layout.n_pieces, self.n_labels
+        self._starts = device.upload(self.layout.starts)
+        self._products = device.empty((n_pieces, n_labels**2), np.float64)
+        self._entering, self._leaving = (
+            device.empty((n_pieces, n_labels), np.float64) for _ in range(2)
+        )
+        self._ahead, self._back = (device.empty((n_pieces, 2), np.float32) for _ in range(2))
+        self._before, self._after = (device.empty(n_pieces, np.float32) for _ in range(2))
+
+    def measure(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> Expected:
+        """Forward-backward with scores of the labels, (n_rows, K), and of label pairs, (K, K)."""
+        device, n_arcs = self.device, self.n_labels**2
+        device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        self._launch(scores)
+        found = device.download(self._found)
+        loss, n_lost = found[:2].tolist()
+        factors = np.exp(arcs - arcs.max())
+        sums, curvatures = found[2:].reshape(2, *arcs.shape)
+        expected = Expected(loss, factors * sums, curvatures.clip(min=0))
+        assert len(found) == 2 + 2 * n_arcs
+        return expected if n_lost == 0 else self._repair(expected, scores, arcs)
+
+    def _launch(self, scores: DeviceArray) -> None:
+        """All kernels of a measurement."""
+        launch, n_sequences = self.kernels.launch, self.layout.n_sequences
+        factors, lost, messages = self._factors, self._lost, self._messages
+        launch("exponentiate_arcs", 1, 256, self._arcs, factors, lost, n_sequences)
+        grid = self._n_blocks, self._n_threads
+        if self.layout.starts is not None:
+            n_cut = len(self.layout.starts) - 1
+            launch("multiply_pieces", *grid, scores, factors, *self.pieces, self._products)
+            launch(
+                "scan_products", n_cut, 64, self._products, self._starts, self._entering,
+                self._leaving,
+            )  # fmt: skip
+        launch(
+            "forward", *grid, scores, self._arcs, factors, *self.pieces, self.labels,
+            self._entering, self.marginals, messages, self._losses, lost,
+        )  # fmt: skip
+        if self.layout.starts is not None:
+            launch(
+                "pass_messages", *grid, scores, factors, *self.pieces, self._leaving, messages,
+                self._ahead, self._back,
+            )  # fmt: skip
+            launch(
+                "scan_messages", n_cut, 64, self._ahead, self._back, self._starts, self._before,
+                self._after,
+            )  # fmt: skip
+        launch(
+            "backward", *grid, scores, factors, *self.pieces, self._most, self._weights,
+            self._entering, self._leaving, self._before, self._after, lost, messages,
+            self.marginals, self.gammas, self._partial,
+        )  # fmt: skip
+        launch(
+            "sum_losses", 1, 256, self._losses, self.pieces[2], self._weights, lost,
+            self.layout.n_pieces, n_sequences, self._found[:2],
+        )  # fmt: skip
+        n_rows, n_columns = self._partial.shape
+        launch("sum_rows", n_rows, 256, self._partial, n_columns, self._found[2:])
+
+    def viterbi(self, scores: DeviceArray, arcs: NDArray[np.float64]) -> DeviceArray:
+        """The most probable labellings, (n_rows,) int8, until the next call of any decoder."""
+        device, layout, decoded = self.device, self.layout, self._decoded_labels()
+        if self._best is None:
+            self._best = device.empty((layout.n_rows, self.n_labels), np.uint8)
+        device.write(np.ascontiguousarray(arcs, np.float64).ravel(), self._arcs)
+        n_blocks = max(1, min(layout.n_sequences, WARPS * device.n_multiprocessors))
+        self.kernels.launch(
+            "viterbi", n_blocks, 32, scores, self._arcs, *self._whole_sequences(), self._best,
+            decoded,
+        )  # fmt: skip
+        return decoded
+
+    def _whole_sequences(self) -> tuple[DeviceArray, DeviceArray, int]:
+        """Where sequences begin and end, rows of their positions, and how many there are."""
+        if self._offsets is None:
+            layout, upload = self.layout, self.device.upload
+            self._offsets, self._rows = upload(layout.offsets), upload(layout.rows)
+        return self._offsets, self._rows, self.layout.n_sequences
+
+    def tangent(
+        self, scores: DeviceArray, arcs: NDArray[np.float64], direction: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How marginals, (N, K), and expected label pairs, (K, K), change along a direction.
+
+        The scores are those that were measured last, the direction (N, K) is one of them.
+        """
+        device, rows, shape = self.device, self.layout.rows, self.marginals.shape
+        n_blocks = max(1, min(self.layout.n_sequences, WARPS * device.n_multiprocessors))
+        if not self._moves:
+            self._moves = [device.empty(shape, np.float64) for _ in range(4)]
+            self._pair_moves = device.empty((n_blocks, *arcs.shape), np.float64)
+        along, alphas, moves, tangents = self._moves
+        by_row = np.zeros(shape)
+        by_row[rows] = direction
+        device.write(by_row, along)
+        device.clear(self._pair_moves)
+        self.kernels.launch(
+            "find_tangents", n_blocks, 32, scores, self._factors, *self._whole_sequences(), along,
+            self._lost, alphas, moves, tangents, self._pair_moves,
+        )  # fmt: skip
+        found = device.download(tangents)[rows]
+        sums: NDArray[np.float64] = device.download(self._pair_moves).sum(axis=0)
+        lost = np.flatnonzero(device.download(self._lost))
+        if len(lost):
+            part, positions = self._part(lost, scores, arcs)
+            marginals = device.download(self.marginals)[rows[positions]]
+            of_part = tangent(part, marginals, direction[positions])
+            assert of_part.arc_sums is not None
+            found[positions] = of_part.marginals
+            sums += of_part.arc_sums
+        return found, sums
+
+    def choose_labels(self) -> DeviceArray:
+        """The most probable label of each position, by the marginals, likewise."""
+        decoded, n_rows = self._decoded_labels(), np.int64(self.layout.n_rows)
+        self.kernels.launch(
+            "choose_labels", self._n_row_blocks, THREADS, self.marginals, n_rows, decoded
+        )
+        return decoded
+
+    def count_right(self, decoded: DeviceArray) -> int:
+        """How many labels are those that were given."""
+        self.device.clear(self._n_right)
+        self.kernels.launch(
+            "count_right", self._n_row_blocks, THREADS, decoded, self.labels,
+            np.int64(self.layout.n_rows), self._n_right,
+        )  # fmt: skip
+        return int(self.device.download(self._n_right)[0])
+
+    def _decoded_labels(self) -> DeviceArray:
+        if self._decoded is None:
+            self._decoded = self.device.empty(self.layout.n_rows, np.int8)
+        return self._decoded
+
+    @property
+    def _n_row_blocks(self) -> int:
+        n_rows, most = self.layout.n_rows, WARPS * self.device.n_multiprocessors
+        return max(1, min(-(-n_rows // THREADS), most))
+
+    def _repair(
+        self, expected: Expected, scores: DeviceArray, arcs: NDArray[np.float64]
+    ) -> Expected:
+        """Do sequences whose numbers are out of range once more, on the CPU, in log space."""
+        lost = np.flatnonzero(self.device.download(self._lost))
+        part, positions = self._part(lost, scores, arcs)
+        rows = self.device.upload(self.layout.rows[positions])
+        weights = None if self.weights is None else self.weights[lost]
+        codes = None if self.codes is None else self.codes[positions]
+        found = forward_backward(part, labels=codes, weights=weights)
+        assert found.arc_sums is not None
+        mixing = part.trellis.mixing(part, found.arc_sums, weights, 1)
+        assert mixing.arc_curvatures is not None
+        for array, values in ((self.marginals, found.marginals), (self.gammas, mixing.nodes)):
+            self.device.put(array, rows, self.device.upload(values))
+        losses = found.log_z if found.log_likelihoods is None else -found.log_likelihoods
+        return Expected(
+            expected.loss + float((losses if weights is None else losses * weights).sum()),
+            expected.arc_sums + found.arc_sums,
+            expected.arc_curvatures + mixing.arc_curvatures,
+        )
+
+    def _part(
+        self, sequences: NDArray[np.int64], scores: DeviceArray, arcs: NDArray[np.float64]
+    ) -> tuple[Scores, NDArray[np.int64]]:
+        """Scores of some sequences, on the CPU, and their positions."""
+        positions = self.layout.positions_of(sequences)
+        rows = self.device.upload(self.layout.rows[positions])
+        lengths = np.diff(self.layout.offsets)[sequences]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        nodes = self.device.download(self.device.take(scores, rows))
+        return Scores(nodes, arcs, offsets, Chain(self.n_labels)), positions

@@ -1,0 +1,156 @@
+"""A GPU as a device, by way of CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.cuda.device import Device, DeviceArray, Kernels
+
+__all__ = ["CupyDevice", "find_device"]
+
+INSTALL = "pip install 'hedgerow[cuda]'"
+
+
+@cache
+def find_device() -> CupyDevice:
+    """The current GPU; raises ImportError or RuntimeError that say what is missing."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise ImportError(
+            f"device='cuda' needs CuPy, which is not installed ({error}); {INSTALL}, or pass "
+            "device='cpu'"
+        ) from error
+    try:
+        n_devices = cupy.cuda.runtime.getDeviceCount()
+        cupy.cuda.runtime.runtimeGetVersion()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise RuntimeError(
+            "device='cuda' needs an NVIDIA GPU, and a driver that is as new as the CUDA that CuPy "
+            f"was made for, but CUDA says: {error}; update the driver, or pass device='cpu'"
+        ) from error
+    if n_devices == 0:
+        raise RuntimeError("device='cuda' needs an NVIDIA GPU, and there is none; pass 'cpu'")
+    return CupyDevice(cupy)
+
+
+class CupyKernels(Kernels):
+    """Of a module that NVRTC has compiled."""
+
+    def __init__(self, device: CupyDevice, module: Any) -> None:
+        self.device, self.module = device, module
+        self._functions: dict[str, Any] = {}
+
+    def launch(
+        self,
+        name: str,
+        grid: int | tuple[int, int],
+        block: int,
+        *arguments: Any,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Put the kernel behind all that was asked for before."""
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = self.module.get_function(name)
+        with self.device.stream:
+            function(
+                grid if isinstance(grid, tuple) else (grid,),
+                (block,),
+                tuple(map(as_argument, arguments)),
+                shared_mem=shared_bytes,
+            )
+
+
+def as_argument(argument: Any) -> Any:
+    """An argument of the size that kernels expect."""
+    if argument is None:
+        return np.uint64(0)
+    if isinstance(argument, int):
+        return np.int32(argument)
+    return np.float64(argument) if type(argument) is float else argument
+
+
+class CupyDevice(Device):
+    """The current GPU of this process, and a stream of its own."""
+
+    def __init__(self, cupy: ModuleType) -> None:
+        super().__init__()
+        self.cupy: Any = cupy
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        attributes = cupy.cuda.Device().attributes
+        self.n_multiprocessors = int(attributes["MultiProcessorCount"])
+        self.shared_bytes = int(attributes["MaxSharedMemoryPerBlock"])
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> DeviceArray:
+        """From CuPy's pool of memory."""
+        with self.stream:
+            return self.cupy.empty(shape, dtype)
+
+    def clear(self, array: DeviceArray) -> None:
+        """By the GPU, without waiting for it."""
+        if array.nbytes:
+            array.data.memset_async(0, array.nbytes, self.stream)
+
+    def write(self, array: NDArray[Any], out: DeviceArray) -> None:
+        """As soon as the GPU gets there."""
+        out.set(array, stream=self.stream)
+
+    def download(self, array: DeviceArray) -> NDArray[Any]:
+        """Wait for the GPU, and copy."""
+        with self.stream:
+            found: NDArray[Any] = array.get(stream=self.stream)
+        return found
+
+    def take(self, array: DeviceArray, rows: DeviceArray) -> DeviceArray:
+        """By CuPy."""
+        with self.stream:
+            return array[rows]
+
+    def put(self, array: DeviceArray, rows: DeviceArray, values: DeviceArray) -> None:
+        """By CuPy."""
+        with self.stream:
+            array[rows] = values
+
+    def free_bytes(self) -> int:
+        """What the GPU has, and what CuPy holds of it but does not use."""
+        pool = self.cupy.get_default_memory_pool()
+        return int(self.cupy.cuda.Device().mem_info[0]) + int(pool.free_bytes())
+
+    def record(self, steps: Callable[[], None]) -> Callable[[], None]:
+        """A CUDA graph, from the second time on: the first one compiles what is not yet."""
+        return Recorded(self, steps)
+
+    def compile(self, source: str, options: tuple[str, ...], *, exact: bool) -> CupyKernels:
+        """By NVRTC; CuPy keeps what was compiled in a folder of the user's."""
+        more = ("--std=c++17", f"--fmad={'false' if exact else 'true'}")
+        module = self.cupy.RawModule(code=source, options=(*more, *options), backend="nvrtc")
+        return CupyKernels(self, module)
+
+
+class Recorded:
+    """Launches that are the same each time."""
+
+    def __init__(self, device: CupyDevice, steps: Callable[[], None]) -> None:
+        self.device, self.steps = device, steps
+        self._graph: Any = None
+        self._has_run = False
+
+    def __call__(self) -> None:
+        """Launch them all."""
+        if not self._has_run:
+            self._has_run = True
+            self.steps()
+            return
+        stream = self.device.stream
+        if self._graph is None:
+            stream.begin_capture()
+            self.steps()
+            self._graph = stream.end_capture()
+        self._graph.launch(stream=stream)

@@ -1,0 +1,74 @@
+// From scores and marginals to labels.
+#pragma once
+
+#include "common.cuh"
+
+// best_t[k] = scores[t, k] + max_j (best_{t-1}[j] + arcs[j, k]), less the maximum of the row
+// before; a warp for each sequence, whose lanes have labels. from (n_rows, K): the j that gave the
+// maximum.
+extern "C" __global__ void __launch_bounds__(32)
+    viterbi(const double* scores, const double* arcs, const i64* offsets, const int* rows, int n,
+            u8* from, signed char* labels) {
+  __shared__ double best[K], next[K];
+  const int lane = lane_of_warp();
+  for (int s = blockIdx.x; s < n; s += gridDim.x) {
+    double largest = 0.0;
+    for (i64 t = offsets[s]; t < offsets[s + 1]; ++t) {
+      const int row = rows[t];
+      double of_lane = -INFINITE;
+      for (int k = lane; k < K; k += 32) {
+        double score = scores[(size_t)row * K + k];
+        if (t > offsets[s]) {
+          double highest = -INFINITE;
+          int chosen = 0;
+          for (int j = 0; j < K; ++j) {
+            const double x = best[j] + arcs[j * K + k];
+            if (x > highest) {
+              highest = x;
+              chosen = j;
+            }
+          }
+          score = highest + (score - largest);
+          from[(size_t)row * K + k] = (u8)chosen;
+        }
+        next[k] = score;
+        of_lane = score > of_lane ? score : of_lane;
+      }
+      largest = warp_max(of_lane);
+      __syncwarp();
+      for (int k = lane; k < K; k += 32) best[k] = next[k];
+      __syncwarp();
+    }
+    if (lane == 0 && offsets[s] < offsets[s + 1]) {
+      int label = 0;
+      for (int k = 1; k < K; ++k)
+        if (best[k] > best[label]) label = k;
+      for (i64 t = offsets[s + 1] - 1; t >= offsets[s]; --t) {
+        labels[rows[t]] = (signed char)label;
+        if (t > offsets[s]) label = from[(size_t)rows[t] * K + label];
+      }
+    }
+    __syncwarp();
+  }
+}
+
+// The most probable label of each position, the first of equals; rows without a label are padding.
+extern "C" __global__ void __launch_bounds__(256)
+    choose_labels(const double* marginals, i64 n_rows, signed char* labels) {
+  for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid()) {
+    int label = 0;
+    for (int k = 1; k < K; ++k)
+      if (marginals[row * K + k] > marginals[row * K + label]) label = k;
+    labels[row] = (signed char)label;
+  }
+}
+
+// n_right += rows whose label is that expected, of those that have one
+extern "C" __global__ void __launch_bounds__(256)
+    count_right(const signed char* labels, const signed char* expected, i64 n_rows, u64* n_right) {
+  u64 mine = 0;
+  for (i64 row = thread_of_grid(); row < n_rows; row += threads_of_grid())
+    mine += expected[row] >= 0 && labels[row] == expected[row];
+  mine = warp_sum(mine);
+  if (lane_of_warp() == 0 && mine) atomicAdd(n_right, mine);
+}

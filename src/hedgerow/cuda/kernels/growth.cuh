@@ -1,0 +1,282 @@
+// Growth: which nodes are split, and where their examples go.
+//
+// All trees grow at the same time, a step after the other. In a step the nodes are split that, by
+// what is known so far, will be: each tree is grown in thought, the node of the largest gain first,
+// until it has all its leaves. What lies below nodes that were not split before is not known then,
+// and only takes the place of others; so a node that belongs to the tree is split as soon as its
+// parent was, and after as many steps as a tree may be deep it is known. Where all nodes will be
+// split in the end, the order does not matter.
+#pragma once
+
+#include "histograms.cuh"
+#include "splits.cuh"
+
+__device__ void open_node(OpenNode& open, Node& node, Sum total, int depth, const double* units,
+                          const Rules& rules) {
+  open.total = total;
+  open.depth = depth;
+  open.children = -1;
+  open.has_split = 0;
+  node.column = node.left = -1;
+  node.offset = 0;
+  node.ways = 0;
+  node.gain = 0.0;
+  node.value = value_of(total, units, rules);
+  node.weight = (float)weight_of(total, units);
+}
+
+// Roots, a thread for each tree; nodes (K,) and starts (K + 1,) say which examples to count.
+extern "C" __global__ void plant(const int* n_examples, const Sum* totals, const double* units,
+                                 const double* all_rules, OpenNode* open, Node* nodes,
+                                 int max_nodes, int* counted, i64* starts) {
+  const Rules rules{all_rules[0], all_rules[1], all_rules[2], all_rules[3], all_rules[4]};
+  for (int k = threadIdx.x; k < K; k += blockDim.x) {
+    OpenNode& root = open[(size_t)k * max_nodes];
+    open_node(root, nodes[(size_t)k * max_nodes], totals[k], 0, units + 2 * k, rules);
+    root.begin = root.histogram = 0;
+    root.count = n_examples[k];
+    counted[k] = k * max_nodes;
+  }
+  if (threadIdx.x) return;
+  starts[0] = 0;
+  for (int k = 0; k < K; ++k) starts[k + 1] = starts[k] + n_examples[k];
+}
+
+// Makes children of a node, and lists it among those that were chosen.
+__device__ void split_node(int at, int k, OpenNode* open, Node* nodes, int& n_nodes,
+                           const double* units, const Rules& rules, int* chosen, int& n_chosen) {
+  OpenNode& parent = open[at];
+  const int left = parent.children = n_nodes;
+  n_nodes += 2;
+  open_node(open[left], nodes[left], parent.on_left, parent.depth + 1, units, rules);
+  open_node(open[left + 1], nodes[left + 1], parent.total - parent.on_left, parent.depth + 1, units,
+            rules);
+  chosen[n_chosen++] = at;
+}
+
+// The node of the largest gain that may be split now, the oldest of equals; -1: there is none.
+// numbers (max_nodes,): the age of those that may be, else -1.
+__device__ int best_node(const Node* nodes, const int* numbers, int n_nodes) {
+  double gain = -1.0;
+  int number = 0x7FFFFFFF, found = -1;
+  for (int i = lane_of_warp(); i < n_nodes; i += 32)
+    if (numbers[i] >= 0 &&
+        (nodes[i].gain > gain || (nodes[i].gain == gain && numbers[i] < number))) {
+      gain = nodes[i].gain;
+      number = numbers[i];
+      found = i;
+    }
+  for (int mask = 16; mask; mask >>= 1) {
+    const double other_gain = __shfl_xor_sync(~0u, gain, mask);
+    const int other_number = __shfl_xor_sync(~0u, number, mask);
+    const int other = __shfl_xor_sync(~0u, found, mask);
+    if (other_gain > gain || (other_gain == gain && other_number < number)) {
+      gain = other_gain;
+      number = other_number;
+      found = other;
+    }
+  }
+  return found;
+}
+
+// A warp for each tree chooses the nodes to split next; or, at the end (is_last), marks those that
+// are splits of the tree. numbers (K, max_nodes) is scratch.
+extern "C" __global__ void __launch_bounds__(32)
+    choose_nodes(int best_first, int is_last, int max_leaves, const double* units,
+                 const double* all_rules, OpenNode* open, Node* nodes, int max_nodes, int* n_nodes,
+                 int* numbers, int* chosen, int* n_chosen, int max_chosen, int* cursors) {
+  const Rules rules{all_rules[0], all_rules[1], all_rules[2], all_rules[3], all_rules[4]};
+  const int k = blockIdx.x, lane = lane_of_warp(), n_before = n_nodes[k];
+  open += (size_t)k * max_nodes;
+  nodes += (size_t)k * max_nodes;
+  numbers += (size_t)k * max_nodes;
+  chosen += (size_t)k * max_chosen;
+  cursors += (size_t)2 * k * max_chosen;
+  int n = n_before, n_own = 0, n_numbers = 1;
+  if (!best_first) {
+    if (lane == 0)
+      for (int i = 0; i < n_before; ++i) {
+        if (is_last && open[i].children >= 0) nodes[i].left = open[i].children;
+        if (!is_last && open[i].has_split && open[i].children < 0 && n_own < max_chosen)
+          split_node(i, k, open, nodes, n, units + 2 * k, rules, chosen, n_own);
+      }
+  } else {
+    for (int i = lane; i < n_before; i += 32) numbers[i] = i == 0 && open[0].has_split ? 0 : -1;
+    __syncwarp();
+    for (int n_leaves = 1; n_leaves < max_leaves; ++n_leaves) {
+      const int at = best_node(nodes, numbers, n_before);
+      if (at < 0) break;
+      __syncwarp();
+      if (lane == 0) {
+        numbers[at] = -1;
+        const int left = open[at].children;
+        if (left >= 0 && is_last) nodes[at].left = left;
+        if (left < 0 && !is_last && n_own < max_chosen)
+          split_node(at, k, open, nodes, n, units + 2 * k, rules, chosen, n_own);
+        for (int child = left; left >= 0 && child < left + 2; ++child, ++n_numbers)
+          if (open[child].has_split) numbers[child] = n_numbers;
+      }
+      __syncwarp();
+    }
+  }
+  if (lane == 0 && is_last)
+    for (int i = 0; i < n_before; ++i)
+      if (nodes[i].left < 0) nodes[i].column = -1;
+  if (lane) return;
+  n_nodes[k] = n;
+  n_chosen[k] = n_own;
+  for (int i = 0; i < 2 * n_own; ++i) cursors[i] = 0;
+}
+
+// starts[s + 1] = sum of sizes up to s; size_of(s) is called once for each, by one block.
+template <class SizeOf>
+__device__ void plan(int n_segments, i64* starts, SizeOf size_of) {
+  __shared__ i64 sums[256];
+  i64 before = 0;
+  const int at = threadIdx.x;
+  if (at == 0) starts[0] = 0;
+  for (int first = 0; first < n_segments; first += 256) {
+    const int s = first + at;
+    sums[at] = s < n_segments ? size_of(s) : 0;
+    __syncthreads();
+    for (int o = 1; o < 256; o <<= 1) {
+      const i64 more = at >= o ? sums[at - o] : 0;
+      __syncthreads();
+      sums[at] += more;
+      __syncthreads();
+    }
+    if (s < n_segments) starts[s + 1] = before + sums[at];
+    before += sums[255];
+    __syncthreads();
+  }
+}
+
+// Segments are (tree, number among the chosen).
+extern "C" __global__ void __launch_bounds__(256)
+    plan_partition(const OpenNode* open, int max_nodes, const int* chosen, const int* n_chosen,
+                   int max_chosen, i64* starts) {
+  plan(K * max_chosen, starts, [=](int s) -> i64 {
+    const int k = s / max_chosen;
+    if (s % max_chosen >= n_chosen[k]) return 0;
+    return open[(size_t)k * max_nodes + chosen[s]].count;
+  });
+}
+
+// Gives children their examples, and says which of two is to be counted: the smaller one. It gets a
+// histogram of its own, and the other one that of the parent.
+extern "C" __global__ void __launch_bounds__(256)
+    plan_counts(OpenNode* open, int max_nodes, const int* chosen, const int* n_chosen,
+                int max_chosen, const int* cursors, const double* units, const double* all_rules,
+                int max_depth, int* counted, i64* starts) {
+  const Rules rules{all_rules[0], all_rules[1], all_rules[2], all_rules[3], all_rules[4]};
+  plan(K * max_chosen, starts, [=](int s) -> i64 {
+    const int k = s / max_chosen;
+    counted[s] = k * max_nodes;
+    if (s % max_chosen >= n_chosen[k]) return 0;
+    const OpenNode& parent = open[(size_t)k * max_nodes + chosen[s]];
+    const int at = k * max_nodes + parent.children;
+    OpenNode &left = open[at], &right = open[at + 1];
+    left.begin = parent.begin;
+    left.count = cursors[2 * s];
+    right.begin = parent.begin + left.count;
+    right.count = cursors[2 * s + 1];
+    const bool counts_left = left.count <= right.count;
+    const int own = 1 + (parent.children - 1) / 2;
+    left.histogram = counts_left ? own : parent.histogram;
+    right.histogram = counts_left ? parent.histogram : own;
+    counted[s] = counts_left ? at : at + 1;
+    const bool is_needed = may_split(left, max_depth, units + 2 * k, rules) ||
+                           may_split(right, max_depth, units + 2 * k, rules);
+    return is_needed ? open[counted[s]].count : 0;
+  });
+}
+
+// Examples of the left child go to the front of the node's place in the other list, those of the
+// right one to its back, in any order. cursors (K max_chosen, 2): how many did.
+extern "C" __global__ void __launch_bounds__(256)
+    partition(const u8* columns, NEIGHBOURS, const OpenNode* open, const Node* nodes, int max_nodes,
+              const int* chosen, int max_chosen, const i64* starts, int n_segments, int n_rows,
+              int* rows, float2* examples, int* rows_odd, float2* examples_odd, int* cursors) {
+  const Neighbours neighbours AS_NEIGHBOURS;
+  __shared__ int lefts[8], rights[8], bases[2];
+  const i64 n_all = starts[n_segments];
+  i64 begin = n_all * blockIdx.x / gridDim.x;
+  const i64 end = n_all * (blockIdx.x + 1) / gridDim.x;
+  if (begin >= end) return;
+  const int lane = lane_of_warp(), warp = threadIdx.x >> 5;
+  const u32 below = (1u << lane) - 1;
+  for (int s = find_segment(starts, n_segments, begin); begin < end; ++s) {
+    const i64 stop = end < starts[s + 1] ? end : starts[s + 1];
+    if (stop <= begin) continue;
+    const int k = s / max_chosen, id = k * max_nodes + chosen[s];
+    const OpenNode& node = open[id];
+    const Node& asked = nodes[id];
+    const bool is_odd = node.depth & 1;
+    const size_t from = (size_t)k * n_rows + node.begin;
+    const int* rows_in = (is_odd ? rows_odd : rows) + from;
+    const float2* examples_in = (is_odd ? examples_odd : examples) + from;
+    int* rows_out = (is_odd ? rows : rows_odd) + from;
+    float2* examples_out = (is_odd ? examples : examples_odd) + from;
+    const u8* column = columns + (size_t)asked.column * n_rows;
+    for (i64 tile = begin; tile < stop; tile += 2048) {
+      int own[8], n_left = 0, n_right = 0;
+      u32 is_left[8], is_there[8];
+      const i64 first = tile - starts[s] + warp * 256 + lane;
+      UNROLL for (int r = 0; r < 8; ++r) {
+        const i64 e = first + r * 32;
+        own[r] = e < stop - starts[s] ? rows_in[e] : -1;
+      }
+      UNROLL for (int r = 0; r < 8; ++r) {
+        bool goes = false;
+        if (own[r] >= 0) {
+          const int at = neighbours.at(own[r], asked.offset);
+          goes = goes_left(asked, at < 0 ? 0 : column[at], at < 0);
+        }
+        is_there[r] = __ballot_sync(~0u, own[r] >= 0);
+        is_left[r] = __ballot_sync(~0u, goes);
+        n_left += __popc(is_left[r]);
+        n_right += __popc(is_there[r] & ~is_left[r]);
+      }
+      if (lane == 0) {
+        lefts[warp] = n_left;
+        rights[warp] = n_right;
+      }
+      __syncthreads();
+      if (threadIdx.x < 2) {
+        int* of_warps = threadIdx.x ? rights : lefts;
+        int sum = 0;
+        for (int w = 0; w < 8; ++w) {
+          const int more = of_warps[w];
+          of_warps[w] = sum;
+          sum += more;
+        }
+        bases[threadIdx.x] = atomicAdd(cursors + 2 * s + threadIdx.x, sum);
+      }
+      __syncthreads();
+      int to_left = bases[0] + lefts[warp], to_right = node.count - 1 - bases[1] - rights[warp];
+      UNROLL for (int r = 0; r < 8; ++r) {
+        const u32 is_right = is_there[r] & ~is_left[r];
+        if (own[r] >= 0) {
+          const int place = (is_left[r] >> lane) & 1 ? to_left + __popc(is_left[r] & below)
+                                                     : to_right - __popc(is_right & below);
+          rows_out[place] = own[r];
+          examples_out[place] = examples_in[first + r * 32];
+        }
+        to_left += __popc(is_left[r]);
+        to_right -= __popc(is_right);
+      }
+      __syncthreads();
+    }
+    begin = stop;
+  }
+}
+
+// Makes tree 0 that of output 1 with values of the opposite sign: of two labels one says all.
+extern "C" __global__ void __launch_bounds__(256) mirror(Node* nodes, int max_nodes, int* n_nodes) {
+  for (int i = threadIdx.x; i < n_nodes[1]; i += 256) {
+    nodes[i] = nodes[max_nodes + i];
+    nodes[i].value = -nodes[i].value;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) n_nodes[0] = n_nodes[1];
+}

@@ -1,0 +1,67 @@
+// Nodes of trees, and what they ask.
+#pragma once
+
+#include "common.cuh"
+
+// What examples add up to, in whole units of each tree's own: integers, so that sums do not depend
+// on their order. Curvatures of examples are at least 1.
+struct Sum {
+  i64 gradient, curvature;
+
+  __device__ bool is_empty() const { return curvature == 0; }
+};
+__device__ __forceinline__ Sum operator+(Sum a, Sum b) {
+  return {a.gradient + b.gradient, a.curvature + b.curvature};
+}
+__device__ __forceinline__ Sum operator-(Sum a, Sum b) {
+  return {a.gradient - b.gradient, a.curvature - b.curvature};
+}
+
+#define MISSING_LEFT 0x100
+#define OUTSIDE_LEFT 0x200
+#define BY_SET 0x400
+
+// As the core reads it, 64 bytes.
+struct Node {
+  int column;  // that a split asks about; -1: a leaf
+  int offset;  // at which position, from the one that is scored
+  u32 ways;    // the last bin that goes left, and what of the above goes left
+  int left;    // the left child, before the right one, counted from the tree's first; -1: a leaf
+  double gain;
+  float value;   // that a leaf adds
+  float weight;  // sum of curvatures
+  u32 set[8];    // a bit for each bin that goes left, where BY_SET
+};
+
+// A node while the tree grows. Its examples are begin to begin + count of its tree's, in one of two
+// lists: that of its depth's parity.
+struct OpenNode {
+  Sum total, on_left;
+  int begin, count, depth;
+  int histogram;  // its place among those of the tree
+  int children;   // the left one; -1: it was not split yet
+  int has_split;
+};
+
+__device__ __forceinline__ bool goes_left(const Node& node, int bin, bool is_outside) {
+  if (is_outside) return node.ways & OUTSIDE_LEFT;
+  if (node.ways & BY_SET) return (node.set[bin >> 5] >> (bin & 31)) & 1;
+  return bin == 0 ? (node.ways & MISSING_LEFT) != 0 : bin <= (int)(node.ways & 255);
+}
+
+// Where rows are in their sequences, for columns that are looked at at other positions.
+struct Neighbours {
+  const int* position;  // (n_rows,) of a row; -1: padding
+  const int* row;       // (N,) of a position
+  const u8* before;     // (n_rows,) positions before it in its sequence, up to 255
+  const u8* after;
+
+  // The row at an offset, or -1 if that is outside of the sequence.
+  __device__ int at(int from, int offset) const {
+    if (offset == 0) return from;
+    if (offset < 0 ? -offset > before[from] : offset > after[from]) return -1;
+    return row[position[from] + offset];
+  }
+};
+#define NEIGHBOURS const int *position, const int *row, const u8 *before, const u8 *after
+#define AS_NEIGHBOURS {position, row, before, after}

@@ -1,0 +1,8 @@
+// Trees: from derivatives of the loss to the trees of a round, one for each label, and from trees
+// to scores. Numbers are those of the CPU to the last bit.
+#include "examples.cuh"
+#include "growth.cuh"
+#include "histograms.cuh"
+#include "splits.cuh"
+#include "tree_nodes.cuh"
+#include "walk.cuh"

@@ -1,0 +1,9 @@
+// Forward-backward, derivatives of the loss, and labels: all that is worked out of scores.
+#include "trellis.cuh"
+#if N_LABELS <= 8
+#include "trellis_few.cuh"
+#else
+#include "trellis_many.cuh"
+#endif
+#include "decode.cuh"
+#include "tangent.cuh"

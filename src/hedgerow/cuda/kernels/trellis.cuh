@@ -1,0 +1,100 @@
+// Forward-backward over first-order chains: where the rows of a sequence are, and what the kernels
+// for few and for many labels share.
+//
+// A piece is a sequence, or a part of a long one. Position t of piece c has row first[c] + STEP t:
+// of few labels 32 pieces lie interleaved, so that the threads of a warp read neighbouring rows.
+#pragma once
+
+#include "common.cuh"
+
+#if N_LABELS <= 8
+#define STEP 32
+#else
+#define STEP 1
+#endif
+
+// Below this an entry of a row may have lost digits: the sequence is given up, and done again in
+// log space by the caller.
+#define SMALLEST 1e-140
+
+struct Pieces {
+  const int* first;     // (n,) row of the first position
+  const int* length;    // (n,)
+  const int* sequence;  // (n,) that a piece belongs to
+  const int* before;    // (n,) label before the piece, -1 where a sequence begins
+  int n;
+
+  __device__ bool continues(int c) const { return before[c] >= 0; }
+};
+
+#define PIECES const int *first, const int *length, const int *sequence, const int *before, int n
+#define AS_PIECES {first, length, sequence, before, n}
+
+// factors (K, K) = exp(arcs - their maximum), then the maximum itself; if the smallest of them is
+// too small to be divided by, all sequences are lost.
+extern "C" __global__ void exponentiate_arcs(const double* arcs, double* factors, int* lost,
+                                             int n_sequences) {
+  __shared__ double largest;
+  __shared__ int is_extreme;
+  if (threadIdx.x < 32) {
+    double x = -INFINITE;
+    for (int i = threadIdx.x; i < K * K; i += 32) x = arcs[i] > x ? arcs[i] : x;
+    x = warp_max(x);
+    if (threadIdx.x == 0) {
+      factors[K * K] = largest = x;
+      is_extreme = 0;
+    }
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < K * K; i += blockDim.x) {
+    factors[i] = exp(arcs[i] - largest);
+    if (!(factors[i] >= 2 * SMALLEST)) is_extreme = 1;
+  }
+  __syncthreads();
+  for (int s = threadIdx.x; s < n_sequences; s += blockDim.x) lost[s] = is_extreme;
+}
+
+// sums[i] = sum over j of table[i, j], one block for each row; the order depends on n_columns
+// alone.
+extern "C" __global__ void __launch_bounds__(256)
+    sum_rows(const double* table, int n_columns, double* sums) {
+  __shared__ double of_warps[8];
+  const double* row = table + (size_t)blockIdx.x * n_columns;
+  double sum = 0;
+  for (int j = threadIdx.x; j < n_columns; j += 256) sum += row[j];
+  sum = warp_sum(sum);
+  if (lane_of_warp() == 0) of_warps[threadIdx.x >> 5] = sum;
+  __syncthreads();
+  if (threadIdx.x) return;
+  for (int w = 1; w < 8; ++w) sum += of_warps[w];
+  sums[blockIdx.x] = sum;
+}
+
+// Losses of pieces, by the weight of their sequence and without those that are lost, as the same
+// sums over 256 threads each time; totals[0], and totals[1] = number of sequences that are lost.
+extern "C" __global__ void __launch_bounds__(256)
+    sum_losses(const double* losses, const int* sequence, const double* weights, const int* lost,
+               int n, int n_sequences, double* totals) {
+  __shared__ double of_warps[8];
+  __shared__ int n_lost;
+  if (threadIdx.x == 0) n_lost = 0;
+  __syncthreads();
+  double sum = 0;
+  for (int c = threadIdx.x; c < n; c += 256) {
+    const int s = sequence[c];
+    if (!lost[s]) sum += weights ? weights[s] * losses[c] : losses[c];
+  }
+  int mine = 0;
+  for (int s = threadIdx.x; s < n_sequences; s += 256) mine += lost[s] != 0;
+  mine = warp_sum(mine);
+  sum = warp_sum(sum);
+  if (lane_of_warp() == 0) {
+    of_warps[threadIdx.x >> 5] = sum;
+    atomicAdd(&n_lost, mine);
+  }
+  __syncthreads();
+  if (threadIdx.x) return;
+  for (int w = 1; w < 8; ++w) sum += of_warps[w];
+  totals[0] = sum;
+  totals[1] = n_lost;
+}

@@ -1,0 +1,407 @@
+"""Tree learner on a device: from marginals, or slopes, and gammas to the trees of a round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.cuda.bins import NODE, DeviceBins
+from hedgerow.cuda.device import Device, DeviceArray
+from hedgerow.trees.columns import Columns
+from hedgerow.trees.forest import Forest
+from hedgerow.trees.learner import GrowthRules
+from hedgerow.trees.sampling import Purpose, Sampling, draw_key, select_positions
+
+__all__ = ["DeviceLearner", "TreeInputs", "count_nodes"]
+
+THREADS = 256
+ROWS_OF_BLOCK = 2048  # that kernels take at a time
+# All gradients of a tree have up to 2^30 units together, and all curvatures 2^31, as on the CPU; of
+# more positions these would be too coarse, and take numbers of 64 bits.
+MANY_POSITIONS = 10_000_000
+FEW_BITS = 30, 31
+MANY_BITS = 46, 47
+OPEN_NODE = 56  # bytes, see kernels/tree_nodes.cuh
+NEGATIVE_WEIGHTS = {"unbiased": 0, "none": 1, "balanced": 2}
+TREE_COLUMNS = 1  # purpose of random numbers, as feature_choice.cpp has it
+# Memory of a block's histogram, so that several blocks fit on a multiprocessor.
+TILE_BYTES = 48 << 10
+
+
+@dataclass(frozen=True, eq=False)
+class TreeInputs:
+    """What trees learn from, by row."""
+
+    marginals: DeviceArray
+    """(n_rows, K)"""
+    gammas: DeviceArray
+    """(n_rows,)"""
+    labels: DeviceArray
+    """(n_rows,) -1 where a row is padding"""
+    slopes: DeviceArray | None = None
+    """(n_rows, K); None: those of the likelihood"""
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """Slots of histograms, and how they are cut so that each part fits into shared memory.
+
+    Attributes
+    ----------
+    slots, n_bins : (4 n_words,) int32
+        First slot of each column at the first offset, -1 for padding; number of its bins.
+    tiles : (n, 5) int32
+        Offset, first word, number of words, first slot, number of slots.
+    slots_of_offset : int
+        How many slots the columns have at each offset.
+    """
+
+    slots: NDArray[np.int32]
+    n_bins: NDArray[np.int32]
+    tiles: NDArray[np.int32]
+    slots_of_offset: int
+
+    @classmethod
+    def plan(cls, n_bins: NDArray[np.int32], n_words: int, offsets: range, max_slots: int) -> Tiles:
+        """Of columns with so many bins each, looked at at some offsets."""
+        padded = np.full(4 * n_words, -2, np.int32)
+        padded[: len(n_bins)] = n_bins
+        ends = np.cumsum(padded + 2)  # with missing values, and what is outside of the sequence
+        slots = np.where(padded < 0, -1, ends - padded - 2).astype(np.int32)
+        bounds = np.concatenate([[0], ends[3::4]])  # of words
+        tiles, first = [], 0
+        while first < n_words:
+            end = int(np.searchsorted(bounds, bounds[first] + max_slots, side="right")) - 1
+            end = min(max(end, first + 1), first + THREADS)
+            tiles.append((first, end - first, bounds[first], bounds[end] - bounds[first]))
+            first = end
+        n_slots = int(ends[-1])
+        of_offsets = [
+            (offset, word, n, slot + o * n_slots, size)
+            for o, offset in enumerate(offsets)
+            for word, n, slot, size in tiles
+        ]
+        return cls(slots, padded.clip(min=0), np.array(of_offsets, np.int32), n_slots)
+
+
+class DeviceLearner:
+    """Grows a tree for each of K outputs, round after round, from the same rows.
+
+    Parameters
+    ----------
+    device, bins
+        The columns, and where they are.
+    columns
+        What they are.
+    offsets
+        Where in the window columns are looked at.
+    rules, sampling
+        As `hedgerow.trees.learner.TreeLearner` has them.
+    scales : (N,), optional
+        How much each position counts.
+    identities : (S,) uint64, optional
+        What draws of sequences depend on; None: their numbers.
+    rate : float
+        How much of each gamma counts, beyond `modest`.
+    newton
+        Whether curvatures count.
+    opposite
+        Whether there are two outputs whose gradients are always each other's opposite.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        bins: DeviceBins,
+        columns: Columns,
+        offsets: range,
+        rules: GrowthRules,
+        sampling: Sampling,
+        *,
+        n_outputs: int,
+        scales: NDArray[np.float64] | None = None,
+        identities: NDArray[np.uint64] | None = None,
+        rate: float = 1.0,
+        modest: float = 4.0,
+        newton: bool = True,
+        opposite: bool = False,
+    ) -> None:
+        self.device, self.bins, self.layout = device, bins, bins.layout
+        self.rules, self.sampling, self.n_outputs = rules, sampling, n_outputs
+        self.identities = identities
+        self.rate, self.modest, self.newton = np.float32(rate), np.float32(modest), newton
+        self.opposite = opposite and not sampling.negative_ratio > 0
+        self.offsets, self.n_columns = offsets, columns.n_columns
+        self.kernels = device.kernels("trees", n_outputs)
+        is_large = len(self.layout.rows) > MANY_POSITIONS
+        self._bits = MANY_BITS if is_large else FEW_BITS
+        self._is_wide = self._bits != FEW_BITS
+        self._describe(columns)
+        self._allocate()
+        self._scales = None
+        if scales is not None:
+            self._scales = device.upload(self._by_row(scales))
+        self._features = None
+        if rules.colsample_bytree < 1:
+            self._features = device.empty((n_outputs, self.n_columns * len(offsets)), np.uint8)
+        self._selected = None
+        if sampling.subsample < 1:
+            self._selected = device.empty(self.layout.n_rows, np.uint8)
+        self._grow = device.record(self._launch)
+
+    @property
+    def best_first(self) -> bool:
+        """Whether the order matters in which nodes are split."""
+        return is_best_first(self.rules)
+
+    def _describe(self, columns: Columns) -> None:
+        """Columns, as the kernels want to know them."""
+        device, n_words = self.device, self.bins.n_words
+        slot_bytes = 16 if self._is_wide else 8
+        max_slots = min(TILE_BYTES, device.shared_bytes) // slot_bytes
+        self.tiles = Tiles.plan(columns.n_bins, n_words, self.offsets, max_slots)
+        largest = int(self.tiles.tiles[:, 4].max(initial=1))
+        self._tile_bytes = slot_bytes * largest
+        by_column = (self.tiles.slots, self.tiles.n_bins, self.tiles.tiles)
+        self._slots, self._n_bins, self._tiles = map(device.upload, by_column)
+        self._may_miss = device.upload(self.bins.may_miss.astype(np.uint8))
+        self._categorical = device.upload(columns.categorical.astype(np.uint8))
+        self.n_slots = self.tiles.slots_of_offset * len(self.offsets)
+        self._columns = self.bins.by_column()
+
+    def _allocate(self) -> None:
+        """Examples, nodes and histograms."""
+        device, n_rows, n_outputs = self.device, self.layout.n_rows, self.n_outputs
+        self.max_nodes, self.max_chosen, self.n_steps = count_nodes(self.rules)
+        n_nodes, n_chosen = n_outputs * self.max_nodes, n_outputs * self.max_chosen
+        self.n_histograms = 1 + self.max_nodes // 2
+        empty = device.empty
+        self._derivatives = empty((n_outputs, n_rows, 2), np.float32)
+        self._rows = [empty(n_outputs * n_rows, np.int32) for _ in range(2)]
+        self._examples = [empty((n_outputs * n_rows, 2), np.float32) for _ in range(2)]
+        self._n_partial = max(1, min(-(-n_rows // ROWS_OF_BLOCK), 1024))
+        self._partial = empty((2 * n_outputs, self._n_partial), np.float64)
+        self._units = empty((n_outputs, 2), np.float64)
+        self._totals = empty((n_outputs, 2), np.int64)
+        self._counts = empty((n_outputs, 2), np.uint64)
+        self._key = empty(1, np.uint64)
+        self._n_examples, self._n_nodes, self._n_chosen = (
+            empty(n_outputs, np.int32) for _ in range(3)
+        )
+        self.nodes = device.zeros((n_outputs, self.max_nodes, NODE.itemsize), np.uint8)
+        self._open = device.zeros((n_nodes, OPEN_NODE), np.uint8)
+        self._numbers = empty(n_nodes, np.int32)
+        self._chosen = device.zeros(n_chosen, np.int32)
+        self._counted = empty(max(n_chosen, n_outputs), np.int32)
+        self._cursors = empty((n_chosen, 2), np.int32)
+        self._starts = empty(max(n_chosen, n_outputs) + 1, np.int64)
+        n_slots = n_outputs * self.n_histograms * self.n_slots
+        self._histograms = empty((n_slots, 2), np.int64)
+        rules = self.rules
+        numbers = (
+            rules.reg_lambda,
+            rules.min_child_weight,
+            rules.min_split_gain,
+            rules.max_step,
+            rules.learning_rate,
+        )
+        self._rules = device.upload(np.array(numbers, np.float64))
+        self._first = device.upload(np.arange(n_outputs, dtype=np.int64) * self.max_nodes)
+        self._tree_starts = device.upload(np.arange(n_outputs + 1, dtype=np.int32))
+        self._weights = empty(n_outputs, np.float64)
+        self._grown: Forest | None = None
+
+    def _by_row(self, by_position: NDArray[np.generic]) -> NDArray[np.generic]:
+        found = np.zeros(self.layout.n_rows, by_position.dtype)
+        found[self.layout.rows] = by_position
+        return found
+
+    def grow(self, inputs: TreeInputs, round_number: int) -> Forest:
+        """The trees of one round; tree k adds to output k."""
+        self.launch(inputs, round_number)
+        return self.collect()
+
+    def launch(self, inputs: TreeInputs, round_number: int) -> None:
+        """Let the device begin with the trees of a round."""
+        self._draw(round_number)
+        launch, n_rows, labels = self.kernels.launch, self.layout.n_rows, inputs.labels
+        launch(
+            "derive", self.bins.n_blocks, THREADS, inputs.marginals, inputs.slopes, inputs.gammas,
+            labels, self._scales, self._selected, n_rows, int(self.opposite),
+            float(self.sampling.trim), self.rate, self.modest, int(self.newton),
+            self._derivatives,
+        )  # fmt: skip
+        ratio = self.sampling.negative_ratio
+        if ratio > 0:
+            self.device.clear(self._counts)
+            grid = self.bins.n_blocks, self.n_outputs
+            launch("count_observed", grid, THREADS, self._derivatives, labels, n_rows, self._counts)
+            weighting = NEGATIVE_WEIGHTS[self.sampling.negative_weight]
+            launch(
+                "draw_others", grid, THREADS, self._derivatives, labels, self.bins.neighbours[0],
+                n_rows, self._counts, self._key, float(ratio), weighting,
+            )  # fmt: skip
+        self._grow()
+
+    def collect(self) -> Forest:
+        """The trees that were launched last."""
+        nodes = self.device.download(self.nodes)
+        self._grown = _core.read_device_forest(nodes, self.best_first)
+        return self._grown
+
+    def add(self, forest: Forest, scores: DeviceArray, out: DeviceArray) -> None:
+        """Add what trees give to scores; those that were grown last are on the device still."""
+        grown = self._grown
+        if grown is None or forest.values.ctypes.data != grown.values.ctypes.data:
+            self.bins.add_forest(forest, scores, out)
+            return
+        self.device.write(forest.tree_weights, self._weights)
+        self.bins.add_nodes(self.nodes, self._first, self._weights, self._tree_starts, scores, out)
+
+    def _draw(self, round_number: int) -> None:
+        """What is random in a round."""
+        sampling, device = self.sampling, self.device
+        if self._selected is not None:
+            key = draw_key(sampling.seed, round_number, Purpose.SEQUENCES)
+            share, offsets = sampling.subsample, self.layout.offsets
+            selected = select_positions(offsets, share, key, self.identities)
+            assert selected is not None
+            device.write(self._by_row(selected), self._selected)
+        if sampling.negative_ratio > 0:
+            key = draw_key(sampling.seed, round_number, Purpose.EXAMPLES)
+            device.write(np.array([key], np.uint64), self._key)
+        if self._features is not None:
+            key = draw_key(sampling.seed, round_number, Purpose.COLUMNS)
+            n_features = self.n_columns * len(self.offsets)
+            share = self.rules.colsample_bytree
+            device.write(choose_features(key, self.n_outputs, n_features, share), self._features)
+
+    def _launch(self) -> None:
+        """From derivatives to trees: the same launches each time."""
+        device, launch = self.device, self.kernels.launch
+        n_rows, n_outputs = self.layout.n_rows, self.n_outputs
+        grid = self._n_partial, n_outputs
+        launch("sum_magnitudes", grid, THREADS, self._derivatives, n_rows, self._partial)
+        launch(
+            "choose_units", n_outputs, 32, self._partial, self._n_partial, *self._bits,
+            self._units, self._n_examples, self._totals, self._n_nodes,
+        )  # fmt: skip
+        launch(
+            "collect_examples", (max(1, -(-n_rows // ROWS_OF_BLOCK)), n_outputs), THREADS,
+            self._derivatives, n_rows, self._units, self._n_examples, self._totals,
+            self._rows[0], self._examples[0],
+        )  # fmt: skip
+        device.clear(self._histograms)
+        launch(
+            "plant", 1, 128, self._n_examples, self._totals, self._units, self._rules, self._open,
+            self.nodes, self.max_nodes, self._counted, self._starts,
+        )  # fmt: skip
+        if self.n_steps:
+            self._count(n_outputs)
+            self._find_splits(1, is_root=True)
+        for step in range(self.n_steps):
+            self._choose(is_last=False)
+            if step + 1 < self.n_steps:
+                self._divide()
+                self._find_splits(2 * min(self.max_chosen, 1 << step), is_root=False)
+        self._choose(is_last=True)
+        if self.opposite:
+            launch("mirror", 1, THREADS, self.nodes, self.max_nodes, self._n_nodes)
+
+    def _choose(self, *, is_last: bool) -> None:
+        """Which nodes to split next, or, at the end, which were."""
+        self.kernels.launch(
+            "choose_nodes", self.n_outputs, 32, int(self.best_first), int(is_last),
+            self.rules.max_leaves, self._units, self._rules, self._open, self.nodes,
+            self.max_nodes, self._n_nodes, self._numbers, self._chosen, self._n_chosen,
+            self.max_chosen, self._cursors,
+        )  # fmt: skip
+
+    def _divide(self) -> None:
+        """Examples of nodes that are split go to their children, and one child is counted."""
+        launch, n_segments = self.kernels.launch, self.n_outputs * self.max_chosen
+        chosen = self._chosen, self._n_chosen, self.max_chosen
+        launch("plan_partition", 1, THREADS, self._open, self.max_nodes, *chosen, self._starts)
+        launch(
+            "partition", self._n_workers, THREADS, self._columns, *self.bins.neighbours,
+            self._open, self.nodes, self.max_nodes, self._chosen, self.max_chosen, self._starts,
+            n_segments, self.layout.n_rows, self._rows[0], self._examples[0], self._rows[1],
+            self._examples[1], self._cursors,
+        )  # fmt: skip
+        launch(
+            "plan_counts", 1, THREADS, self._open, self.max_nodes, *chosen, self._cursors,
+            self._units, self._rules, self.rules.max_depth, self._counted, self._starts,
+        )  # fmt: skip
+        self._count(n_segments)
+
+    @property
+    def _n_workers(self) -> int:
+        """Blocks that share the examples of all nodes."""
+        return 4 * self.device.n_multiprocessors
+
+    def _count(self, n_segments: int) -> None:
+        """Histograms of the nodes that are to be counted."""
+        self.kernels.launch(
+            "count_examples", (self._n_workers, len(self.tiles.tiles)), THREADS,
+            self.bins.by_row, self.bins.n_words, self._slots, self._n_bins, self._tiles,
+            self.tiles.slots_of_offset, self.offsets[0], *self.bins.neighbours, self._rows[0],
+            self._examples[0], self._rows[1], self._examples[1], self.layout.n_rows, self._units,
+            self._open, self.max_nodes, self._counted, self._starts, n_segments,
+            int(self._is_wide), self.n_histograms, self.n_slots, self._histograms,
+            shared_bytes=self._tile_bytes,
+        )  # fmt: skip
+
+    def _find_splits(self, n_nodes: int, *, is_root: bool) -> None:
+        """Of as many nodes of each tree as there are at most."""
+        self.kernels.launch(
+            "find_splits", (n_nodes, self.n_outputs), THREADS, int(is_root), self._chosen,
+            self._n_chosen, self.max_chosen, self._slots, self._n_bins, self._categorical,
+            self._may_miss, self._features, self.n_columns, len(self.offsets), self.offsets[0],
+            self.tiles.slots_of_offset, self.n_histograms, self.n_slots, self._histograms,
+            self._units, self._rules, self.rules.max_depth, self._open, self.nodes,
+            self.max_nodes,
+        )  # fmt: skip
+
+
+def is_best_first(rules: GrowthRules) -> bool:
+    """Whether there may be fewer leaves than the depth allows."""
+    return rules.max_depth >= 31 or rules.max_leaves < 1 << rules.max_depth
+
+
+def count_nodes(rules: GrowthRules) -> tuple[int, int, int]:
+    """Nodes of a tree while it grows, how many are split in a step at most, and steps."""
+    n_splits = rules.max_leaves - 1
+    n_steps = min(rules.max_depth, n_splits)
+    by_step = [min(n_splits, 1 << min(step, 30)) for step in range(n_steps)]
+    return 1 + 2 * sum(by_step), max(by_step, default=1), n_steps
+
+
+def choose_features(key: int, n_outputs: int, n_features: int, share: float) -> NDArray[np.uint8]:
+    """Which features the tree of each output may use, (n_outputs, n_features), as the core does."""
+    n_chosen = max(1, int(np.floor(share * n_features + 0.5)))
+    chosen = np.zeros((n_outputs, n_features), np.uint8)
+    numbers = np.arange(n_features, dtype=np.uint64)
+    for output in range(n_outputs):
+        of_tree = derive_keys(np.uint64(key), np.array([output], np.uint64))
+        draws = derive_keys(derive_keys(of_tree, np.array([TREE_COLUMNS], np.uint64)), numbers)
+        chosen[output, np.argsort(draws, kind="stable")[:n_chosen]] = 1
+    return chosen
+
+
+def derive_keys(
+    key: np.uint64 | NDArray[np.uint64], purposes: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Keys for some purposes, made from the key of a larger one, as random.hpp does."""
+    found: NDArray[np.uint64] = mix_bits(mix_bits(np.atleast_1d(np.asarray(key))) ^ purposes)
+    return found
+
+
+def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

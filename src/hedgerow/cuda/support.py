@@ -1,0 +1,101 @@
+"""What training on a device can do, and how much memory it takes."""
+
+from __future__ import annotations
+
+from hedgerow.boosting.settings import Settings, TreeParameters
+from hedgerow.counting import count_of
+from hedgerow.cuda.device import Device
+from hedgerow.cuda.layout import Layout
+from hedgerow.cuda.learner import OPEN_NODE, Tiles, count_nodes
+from hedgerow.objectives import Likelihood, OfMarginals, TrainingObjective
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.trees.columns import Columns
+from hedgerow.trellis import Chain
+
+__all__ = ["bytes_of_training", "check_memory", "check_supported"]
+
+MAX_LABELS = 128
+MAX_LEAVES = 1024
+GIB = 2**30
+
+
+def check_supported(
+    crf: TreeParameters,
+    data: TrainingSet,
+    settings: Settings,
+    objective: TrainingObjective,
+    *,
+    refines: bool,
+) -> None:
+    """Raise ValueError, by name, for what cannot be trained on a device."""
+    targets, rules = data.targets, settings.growth_rules
+    refused = {
+        "transitions='trees'": crf.transitions != "weights",
+        "order above 1, or label_patterns of more than two labels": data.grammar.patterns.longest
+        > 2,
+        "constraints, allowed, forbidden, start_labels and end_labels": data.grammar.constraints
+        is not None,
+        f"more than {MAX_LABELS} labels": targets.n_labels > MAX_LABELS,
+        "parents, which make tree-shaped graphs": targets.parents is not None,
+        "facts whose queries trees refine, unless max_literals is 1": refines,
+        "missing labels": targets.partial is not None,
+        "weights of positions, or class_weight": targets.position_weights is not None,
+        "objective='softmax_margin'": not isinstance(objective, (Likelihood, OfMarginals)),
+        "base models that score label pairs": any(each.has_edges for each in data.given),
+        f"missing={crf.missing!r}": crf.missing != "learned",
+        f"curvature={crf.curvature!r}": crf.curvature != "mixing",
+        "direction='conjugate' and line_search=True": settings.have_directions,
+        "colsample_bynode below 1": crf.colsample_bynode < 1,
+        "sampling_method='gradient_based'": settings.sampling.share < 1,
+        "monotone_constraints and interaction_constraints": settings.column_rules is not None,
+        f"max_leaves above {MAX_LEAVES}, or so deep trees": rules.max_leaves > MAX_LEAVES,
+    }
+    for what, is_asked_for in refused.items():
+        if is_asked_for:
+            raise ValueError(f"device='cuda' does not support {what}; pass device='cpu'")
+    if not isinstance(data.trellis, Chain):
+        raise ValueError(
+            f"device='cuda' needs a first-order chain, and the trellis is a "
+            f"{type(data.trellis).__name__}; pass device='cpu'"
+        )
+
+
+def bytes_of_training(
+    columns: Columns,
+    settings: Settings,
+    offsets: range,
+    n_labels: int,
+    objective: TrainingObjective,
+) -> tuple[int, int]:
+    """Memory that training takes: for each row, which is a position or padding, and for trees."""
+    n_words = -(-columns.n_columns // 4)
+    # Scores before and after a step, marginals, derivatives, and two lists of examples; bins by row
+    # and by column; messages, gammas, labels, and where rows are.
+    by_row = 56 * n_labels + columns.n_columns + 4 * n_words + 23
+    if not isinstance(objective, Likelihood):
+        by_row += 40 * n_labels  # slopes, a direction, and what moves along it
+    max_nodes, _, _ = count_nodes(settings.growth_rules)
+    slots = Tiles.plan(columns.n_bins, max(1, n_words), offsets, 1).slots_of_offset * len(offsets)
+    by_tree = (1 + max_nodes // 2) * slots * 16 + max_nodes * (64 + OPEN_NODE + 4)
+    return by_row, n_labels * by_tree
+
+
+def check_memory(
+    device: Device,
+    layout: Layout,
+    columns: Columns,
+    settings: Settings,
+    offsets: range,
+    n_labels: int,
+    objective: TrainingObjective,
+) -> None:
+    """Raise MemoryError if a training will not fit into the memory of a device."""
+    by_row, of_trees = bytes_of_training(columns, settings, offsets, n_labels, objective)
+    needed, free = by_row * layout.n_rows + of_trees, device.free_bytes()
+    if needed > free:
+        raise MemoryError(
+            f"training on the GPU would take about {needed / GIB:,.1f} GiB, {by_row} bytes for "
+            f"each of {count_of(layout.n_rows, 'position')} (padding included) and "
+            f"{of_trees / GIB:,.1f} GiB for histograms, and {free / GIB:,.1f} GiB are free; use "
+            "fewer sequences, a smaller max_bins, window or max_leaves, or device='cpu'"
+        )

@@ -1,0 +1,193 @@
+"""Training of trees on a device: forward-backward, derivatives and trees stay there.
+
+A function of the marginals is evaluated on the CPU, and so are its slopes by the marginals.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.boosting.curvature import MODEST
+from hedgerow.boosting.settings import Settings
+from hedgerow.boosting.transitions import PatternBound
+from hedgerow.boosting.tree_training import Along, PatternSlopes, TreeTraining, steepest
+from hedgerow.cuda.chain import DeviceChain, Expected
+from hedgerow.cuda.device import DeviceArray
+from hedgerow.cuda.learner import DeviceLearner, TreeInputs
+from hedgerow.cuda.scores import DeviceScores
+from hedgerow.objectives import Objective, OfMarginals, Targets, TrainingObjective
+from hedgerow.objectives.labelwise import find_direction, measure_loss
+from hedgerow.training.training_set import TrainingSet
+from hedgerow.trees.columns import Columns
+from hedgerow.trees.forest import Forest
+
+__all__ = ["DeviceTraining"]
+
+
+@dataclass(eq=False)
+class DeviceFound(ABC):
+    """What was measured of some scores, and what they expect of the labels."""
+
+    loss: float
+    """Weights included."""
+    expected: Expected
+    chain: DeviceChain
+    targets: Targets
+
+    @property
+    def arc_sums(self) -> NDArray[np.float64]:
+        """Expected number of times each label pair occurs."""
+        return self.expected.arc_sums
+
+    def arc_slopes(self) -> NDArray[np.float64]:
+        """How the loss changes with the scores of label pairs."""
+        return self.slopes()[1]
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """A copy of the marginals, (N, K), as long as nothing else was measured."""
+        marginals = self.chain.device.download(self.chain.marginals)
+        return marginals[self.chain.layout.rows]
+
+    @abstractmethod
+    def slopes(self) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+        """Slopes by the scores of labels, (N, K), None: by counts; and by those of label pairs."""
+
+
+class DeviceExpectations(DeviceFound):
+    """The likelihood: slopes are expected minus observed counts."""
+
+    def slopes(self) -> tuple[None, NDArray[np.float64]]:
+        """Those of the labels follow on the device."""
+        return None, self.arc_sums - self.targets.arc_counts
+
+
+@dataclass(eq=False)
+class DeviceMarginals(DeviceFound):
+    """A function of the marginals, with the scores that these are of."""
+
+    objective: Objective
+    by_row: DeviceArray
+    arcs: NDArray[np.float64]
+
+    def slopes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Minus the derivative of the marginals along the gradient by the marginals."""
+        direction = find_direction(self.objective, self.probabilities(), self.targets)
+        marginals, pairs = self.chain.tangent(self.by_row, self.arcs, direction)
+        return -marginals, -pairs
+
+
+class DeviceTraining(TreeTraining[DeviceScores, DeviceFound]):
+    """Of trees on the input.
+
+    Parameters
+    ----------
+    training, settings, bound, scores
+        As `TreeTraining` has them.
+    columns
+        What trees ask about.
+    offsets
+        Where in the window they do.
+    """
+
+    def __init__(
+        self,
+        training: TrainingSet,
+        settings: Settings,
+        bound: PatternBound,
+        scores: DeviceScores,
+        columns: Columns,
+        offsets: range,
+    ) -> None:
+        super().__init__(training, settings, bound, scores)
+        targets, bins = self.targets, scores.bins
+        self.chain = DeviceChain(
+            bins.device, bins.layout, targets.n_labels, targets.codes, targets.sequence_weights
+        )
+        self.learner = DeviceLearner(
+            bins.device,
+            bins,
+            columns,
+            offsets,
+            settings.growth_rules,
+            settings.sampling,
+            n_outputs=targets.n_labels,
+            scales=self.curvature_weights,
+            identities=training.identities,
+            rate=min(settings.learning_rate, 1.0),
+            modest=MODEST,
+            newton=settings.newton,
+            opposite=targets.n_labels == 2,
+        )
+
+    def propose(self, trees: Forest) -> None:
+        """Trees that were just grown are on the device still."""
+        self.learner.add(trees, self.scores.by_row, self.proposed.by_row)
+
+    def measure(
+        self,
+        objective: TrainingObjective,
+        scores: DeviceScores,
+        arcs: NDArray[np.float64],
+        round_number: int | None,
+    ) -> DeviceFound:
+        """All at once."""
+        chain, targets = self.chain, self.targets
+        expected = chain.measure(scores.by_row, arcs)
+        found = DeviceExpectations(expected.loss, expected, chain, targets)
+        if not isinstance(objective, OfMarginals):
+            return found
+        function = objective.objective
+        loss = measure_loss(function, found.probabilities(), targets).value
+        return DeviceMarginals(loss, expected, chain, targets, function, scores.by_row, arcs)
+
+    def measure_along(
+        self,
+        objective: TrainingObjective,
+        scores: DeviceScores,
+        arcs: NDArray[np.float64],
+        round_number: int,
+        direction: DeviceScores,
+    ) -> Along[DeviceFound]:
+        """Never asked for: such directions are refused."""
+        raise NotImplementedError
+
+    def slopes(self) -> tuple[NDArray[np.float64], ...]:
+        """Never asked for either."""
+        raise NotImplementedError
+
+    def derive(self, found: DeviceFound, objective: TrainingObjective) -> PatternSlopes:
+        """Those of the labels of the likelihood follow on the device."""
+        sums, (nodes, arcs), unit = self.trellis.pattern_sums, found.slopes(), 1.0
+        patterns = sums(arcs)
+        self._slopes = None
+        if nodes is not None:
+            unit = steepest(nodes, self.curvature_weights)
+            if unit > 0:
+                nodes, patterns = nodes / unit, patterns / unit
+            self._slopes = self.scores.bins.put(nodes)
+        return PatternSlopes(patterns, sums(found.expected.arc_curvatures), unit)
+
+    def start_growing(self, round_number: int) -> None:
+        """Launch all kernels."""
+        chain = self.chain
+        inputs = TreeInputs(chain.marginals, chain.gammas, chain.labels, self._slopes)
+        self.learner.launch(inputs, round_number)
+
+    def grow(self, round_number: int) -> Forest:
+        """Wait for the trees."""
+        return self.learner.collect()
+
+    def count_right(
+        self,
+        found: DeviceFound,
+        objective: TrainingObjective,
+        arcs: NDArray[np.float64],
+    ) -> int:
+        """On the device."""
+        if self.training.decode == "viterbi":
+            return self.chain.count_right(self.chain.viterbi(self.scores.by_row, arcs))
+        return self.chain.count_right(self.chain.choose_labels())

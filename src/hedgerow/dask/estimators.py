@@ -1,0 +1,265 @@
+"""Estimators: the ordinary ones, which also take Dask DataFrames and sets of Parquet files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from distributed import Client, default_client
+from numpy.typing import ArrayLike
+
+import hedgerow.linear_crf
+import hedgerow.tree_crf
+from hedgerow.checkpoint import Checkpoint, check_checkpoint
+from hedgerow.dask.cluster import Plan, train
+from hedgerow.dask.collections import is_dask_frame, plan_frame, plan_parquet, shuffle_frame
+from hedgerow.dask.local_data import ColumnRoles, FileReader, Reader, TableReader
+from hedgerow.dask.partitions import is_parquet
+from hedgerow.dask.prediction import predict_frame
+from hedgerow.dask.task import Job
+from hedgerow.decoding import Decode
+from hedgerow.estimator import Estimator
+from hedgerow.files import Recipe
+from hedgerow.parameters import check_number
+from hedgerow.predictor import check_fitted
+from hedgerow.progress import Progress
+
+__all__ = ["LinearCRF", "OnDask", "TreeCRF"]
+
+AnyEstimator = TypeVar("AnyEstimator", bound="OnDask")
+TIMEOUT = 300.0
+
+if TYPE_CHECKING:
+    _Base = Estimator
+else:
+    _Base = object  # the estimators, which come after it among the bases, are what it is of
+
+
+class OnDask(_Base):
+    """What both estimators do with Dask collections; all else is as on one machine."""
+
+    def fit(
+        self: AnyEstimator,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | str | None = None,
+        groups: Any = None,
+        eval_set: Any = None,
+        init: AnyEstimator | None = None,
+        checkpoint: Checkpoint | None = None,
+        parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
+        comm: Any = None,
+        *,
+        client: Client | None = None,
+        shuffle: bool = False,
+        position_column: str | None = None,
+        timeout: float = TIMEOUT,
+    ) -> AnyEstimator:
+        """Train the model on a Dask cluster, which has one worker so far.
+
+        The model, and the file that `save` writes, are the same, bit for bit, as on one machine.
+
+        Parameters
+        ----------
+        X : Dask DataFrame, or the path of Parquet files
+            One row per position, with the column that the parameter `group_column` names, which
+            says which rows make up a sequence. A path may be that of a file, of a folder, or a
+            pattern such as ``"data/*.parquet"``, or a list of them; the workers read the files, so
+            they must see them under these paths. All rows of a group must be in one partition or
+            file, one after the other, unless `shuffle` is given. Data of any other form are
+            trained on in this process, as by ``hedgerow.TreeCRF`` and ``hedgerow.LinearCRF``.
+        y : str
+            Name of the column of X that holds the labels.
+        sample_weight : str, optional
+            Name of the column of X that says how much each row counts.
+        groups, parents, base_scores, X_base, comm
+            Not for Dask: name columns of X by the parameters `group_column` and `parents_column`.
+        eval_set, init, checkpoint
+            As on one machine. Every worker gets the data of an eval set, which are in memory, not
+            in a Dask collection. The first worker writes the checkpoint, so that its path must be
+            one that all workers see; it may be resumed on other workers than before.
+        client : distributed.Client, optional
+            Whose workers train; the client that was made last, unless given.
+        shuffle : bool, default False
+            Bring the rows of each group together first; `position_column` has to say in what order.
+        position_column : str, optional
+            Name of a column of X by which the rows of each group are sorted. It is no feature.
+        timeout : float, default 300
+            Seconds that workers wait for each other. A worker that is silent for longer, or is
+            lost, ends the training with a `hedgerow.comm.WorkerError`.
+        """
+        if not (is_dask_frame(X) or is_parquet(X)):
+            return super().fit(
+                *(X, y, sample_weight, groups, eval_set, init, checkpoint),
+                *(parents, base_scores, X_base, comm),
+            )
+        given = {"groups": groups, "parents": parents, "base_scores": base_scores}
+        _check_not_given(**given, X_base=X_base, comm=comm)
+        roles = self._roles(y, sample_weight, position_column)
+        client = default_client() if client is None else client
+        if shuffle:
+            X = shuffle_frame(X, roles)
+        plan = plan_frame(X, roles, client) if is_dask_frame(X) else plan_parquet(X, client)
+        arguments = {"eval_set": eval_set, "init": init, "checkpoint": checkpoint}
+        return self._train(client, plan, TableReader(roles), arguments, timeout)
+
+    def fit_files(
+        self: AnyEstimator,
+        paths: Any,
+        recipe: Recipe,
+        *,
+        client: Client,
+        eval_set: Any = None,
+        checkpoint: Checkpoint | None = None,
+        timeout: float = TIMEOUT,
+    ) -> AnyEstimator:
+        """Train the model on Parquet files that workers read as the command line does.
+
+        Parameters
+        ----------
+        paths
+            See `fit`.
+        recipe
+            How they are read, see `hedgerow.files.make_recipe`.
+        client, eval_set, checkpoint, timeout
+            See `fit`.
+        """
+        arguments = {"eval_set": eval_set, "checkpoint": checkpoint}
+        plan = plan_parquet(paths, client)
+        return self._train(client, plan, FileReader(recipe), arguments, timeout)
+
+    def _train(
+        self: AnyEstimator,
+        client: Client,
+        plan: Plan,
+        reader: Reader,
+        arguments: dict[str, Any],
+        timeout: float,
+    ) -> AnyEstimator:
+        check_checkpoint(arguments["checkpoint"])
+        check_number("timeout", timeout, above=0)
+        if len(plan) > 1:
+            raise ValueError(
+                f"X is spread over {len(plan)} workers, but a model is trained by one worker so "
+                "far; start a cluster of one worker with many threads: n_workers=1, "
+                "threads_per_worker=..."
+            )
+        job = Job(self._ordinary(), reader, arguments, f"hedgerow-{uuid4().hex}")
+        n_steps = self._trainer(arguments.get("init")).n_steps
+        with Progress(n_steps, self.verbose) as progress:
+            fitted = train(
+                client, plan, job, timeout=timeout, report=lambda step: progress.update(step[1])
+            )
+        return self._become(fitted)
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        decode: Decode | None = None,
+        parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
+    ) -> Any:
+        """Label every position.
+
+        Of a Dask DataFrame, whose partitions hold whole sequences, a Dask Series, partition by
+        partition, with the index of X; nothing is computed until it is asked for. All else is as
+        on one machine, see `hedgerow.TreeCRF.predict`.
+        """
+        if not is_dask_frame(X):
+            return super().predict(
+                X,
+                groups=groups,
+                known=known,
+                decode=decode,
+                parents=parents,
+                base_scores=base_scores,
+                X_base=X_base,
+            )
+        given = {"groups": groups, "parents": parents, "base_scores": base_scores}
+        _check_not_given(**given, X_base=X_base, known=known)
+        check_fitted(self)
+        return predict_frame(self._ordinary(), X, "predict", {"decode": decode})
+
+    def predict_marginals(
+        self,
+        X: Any,
+        *,
+        groups: Any = None,
+        known: Any = None,
+        parents: Any = None,
+        base_scores: Any = None,
+        X_base: Any = None,
+    ) -> Any:
+        """Probability of each label at each position, given the whole sequence.
+
+        Of a Dask DataFrame, whose partitions hold whole sequences, a Dask DataFrame with a column
+        for each label, partition by partition. All else is as on one machine, see
+        `hedgerow.TreeCRF.predict_marginals`.
+        """
+        if not is_dask_frame(X):
+            return super().predict_marginals(
+                X,
+                groups=groups,
+                known=known,
+                parents=parents,
+                base_scores=base_scores,
+                X_base=X_base,
+            )
+        given = {"groups": groups, "parents": parents, "base_scores": base_scores}
+        _check_not_given(**given, X_base=X_base, known=known)
+        check_fitted(self)
+        return predict_frame(self._ordinary(), X, "predict_marginals", {})
+
+    def _ordinary(self) -> Estimator:
+        """The estimator of one machine with the same parameters, and with the model if fitted."""
+        kinds = (cls for cls in type(self).__mro__ if issubclass(cls, Estimator))
+        kind = next(cls for cls in kinds if not issubclass(cls, OnDask))
+        crf: Any = kind.__new__(kind)
+        crf.__dict__ = dict(self.__dict__)
+        assert isinstance(crf, Estimator)
+        return crf
+
+    def _roles(self, y: Any, sample_weight: Any, position_column: Any) -> ColumnRoles:
+        named = {"y": y, "sample_weight": sample_weight, "position_column": position_column}
+        for role, name in named.items():
+            if not isinstance(name, str) and (role == "y" or name is not None):
+                raise TypeError(
+                    f"{role} is of type {type(name).__name__}; expected the name of a column of X, "
+                    "which is a Dask DataFrame or a set of Parquet files"
+                )
+        if not isinstance(self.group_column, str):
+            raise ValueError(
+                f"group_column is {self.group_column!r}; expected the name of the column of X that "
+                f"says which rows make up a sequence: {type(self).__name__}(group_column=...)"
+            )
+        parents = self.parents_column
+        if isinstance(parents, int):
+            raise ValueError(
+                f"parents_column is {parents}; expected the name of a column of X, which is a Dask "
+                "DataFrame or a set of Parquet files"
+            )
+        return ColumnRoles(self.group_column, y, sample_weight, position_column, parents)
+
+
+class TreeCRF(OnDask, hedgerow.tree_crf.TreeCRF):
+    """`hedgerow.TreeCRF`, with the same parameters, trained on a Dask cluster."""
+
+
+class LinearCRF(OnDask, hedgerow.linear_crf.LinearCRF):
+    """`hedgerow.LinearCRF`, with the same parameters, trained on a Dask cluster."""
+
+
+def _check_not_given(**arguments: Any) -> None:
+    """Raise ValueError for arguments that go with data in memory only."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is given, but X is a Dask DataFrame or a set of Parquet files, which have "
+                "all that belongs to a row in their columns; leave it out, or pass data in memory"
+            )

@@ -1,0 +1,132 @@
+"""Tasks: what one worker of a cluster does to train a model together with the others."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from distributed import get_worker
+
+from hedgerow.comm import ALONE, Comm, WorkerError, XGBoostComm
+from hedgerow.dask.culprit import name_culprit
+from hedgerow.dask.group_check import check_groups_apart
+from hedgerow.dask.local_data import LocalData, Reader
+from hedgerow.dask.partitions import Part
+from hedgerow.training.stopping import Step
+
+if TYPE_CHECKING:
+    from hedgerow.estimator import Estimator
+
+__all__ = ["Job", "read_parts", "train_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What all workers have to know.
+
+    Attributes
+    ----------
+    crf : Estimator
+        An ordinary estimator that is not fitted yet.
+    reader : Reader
+        How its data are read.
+    arguments : dict
+        Further arguments of its method `fit`.
+    topic : str
+        Where the first worker reports its progress.
+    """
+
+    crf: Estimator
+    reader: Reader
+    arguments: Mapping[str, Any]
+    topic: str
+
+
+def read_parts(
+    reader: Reader, names: Sequence[str], rows: Sequence[Any], is_alone: bool
+) -> LocalData:
+    """Read the partitions of one worker, given by their names and rows, see `Part`."""
+    with _portable_errors():
+        if not is_alone:
+            import_module("xgboost")  # which takes seconds: nobody waits for it here
+        return reader.read([Part(*each) for each in zip(names, rows, strict=True)])
+
+
+def train_model(
+    job: Job, data: LocalData, connection: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """Train on the data of one worker; the first returns the attributes of the estimator.
+
+    `connection` has the arguments of XGBoost's communicator; None for one worker alone.
+    """
+    with _portable_errors(), _connect(connection) as comm:
+        fitted = _train(job, data, comm)
+        return fitted if comm.rank == 0 else None
+
+
+@contextmanager
+def _connect(connection: Mapping[str, Any] | None) -> Iterator[Comm]:
+    if connection is None:
+        yield ALONE
+        return
+    import xgboost
+    from xgboost.collective import CommunicatorContext
+
+    try:
+        with xgboost.config_context(verbosity=0), CommunicatorContext(**connection):
+            yield XGBoostComm()
+    except xgboost.core.XGBoostError as error:
+        raise WorkerError(f"the workers could not be connected: {error}") from error
+
+
+@contextmanager
+def _portable_errors() -> Iterator[None]:
+    """Turn errors that cannot be sent from one process to another into such as can."""
+    try:
+        yield
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            kinds = (kind for kind in (ValueError, TypeError, OSError) if isinstance(error, kind))
+            raise next(kinds, RuntimeError)(str(error)) from None
+        raise
+
+
+def _train(job: Job, data: LocalData, comm: Comm) -> dict[str, Any]:
+    crf, worker = copy(job.crf), get_worker()
+    crf.set_params(verbose=0)
+    if crf.n_jobs is None:
+        crf.set_params(n_jobs=worker.state.nthreads)
+    if comm.rank == 0:
+        callbacks = (*(crf.callbacks or ()), _Reporter(worker, job.topic))
+        crf.set_params(callbacks=callbacks)
+    check_groups_apart(data, comm)
+    raw = data.raw
+    given = {"sample_weight": raw.sample_weight, "parents": raw.parents}
+    try:
+        crf.fit(raw.X, raw.y, comm=comm, **given, **job.arguments)
+    except (ValueError, TypeError) as error:
+        raise name_culprit(error, data.portions, crf.read_labelled) from error
+    parameters = crf.get_params(deep=False)
+    return {
+        name: value
+        for name, value in vars(crf).items()
+        if name not in parameters and name != "seen_groups_"
+    }
+
+
+class _Reporter:
+    """A callback that sends the figures of every step to the client."""
+
+    def __init__(self, worker: Any, topic: str) -> None:
+        self._worker = worker
+        self._topic = topic
+
+    def __call__(self, step: Step) -> None:
+        self._worker.log_event(self._topic, (step.number, dict(step.figures)))

@@ -1,0 +1,115 @@
+"""Parquet sets: one or several Parquet files as one data set, whose numbers stay on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hedgerow.encode.table_store import TableStore
+from hedgerow.files.batch import Batch
+from hedgerow.files.errors import FileError, Path, display_name
+from hedgerow.files.reading import stream_file
+from hedgerow.files.recipe import Recipe
+
+__all__ = ["ParquetSet", "count_rows", "read_parquet_files"]
+
+# Positions that are read at a time: enough to be quick, few enough to need little memory.
+N_POSITIONS = 1 << 16
+
+
+def count_rows(path: Path) -> int:
+    """Number of rows of a Parquet file, which it says itself."""
+    from pyarrow import parquet
+
+    from hedgerow.files.typed_tables import as_file_errors
+
+    with as_file_errors(path, "Parquet"):
+        n_rows: int = parquet.read_metadata(path).num_rows
+    return n_rows
+
+
+def read_parquet_files(
+    paths: Sequence[Path], recipe: Recipe, report: Callable[[int], object] | None = None
+) -> Batch:
+    """Read the sequences of some files, larger than memory if need be.
+
+    Parameters
+    ----------
+    paths
+        The files. Every sequence is in one of them.
+    recipe
+        How they are read.
+    report
+        Called with the number of rows that were read, again and again.
+
+    Raises
+    ------
+    FileError
+        A file does not fit the recipe, none has a sequence, or a group is in two files.
+    """
+    with ParquetSet(recipe) as files:
+        for path in paths:
+            files.read(path, report)
+        return files.finish()
+
+
+class ParquetSet:
+    """Takes files, one after the other, within a ``with``; makes one data set of them.
+
+    Memory holds the labels, the names of sequences and, for every column of text, 4 bytes per
+    position; numbers are in a temporary file, see `hedgerow.encode.table_store.TableStore`.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._store = TableStore()
+        self._y: list[list[Any]] = []
+        self._parents: list[list[Any]] = []
+        self._found_in: dict[Any, Path] = {}
+        self._one: dict[Any, Any] = {}  # a label, so that equal ones are one object
+
+    def __enter__(self) -> ParquetSet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.__exit__()
+
+    def read(self, path: Path, report: Callable[[int], object] | None = None) -> list[Any]:
+        """Read a file; returns the names of its groups."""
+        names: list[Any] = []
+        share = self._one.setdefault
+        for batch in stream_file(path, self._recipe, labels=True, n_positions=N_POSITIONS):
+            frames: Any = batch.X
+            assert batch.names is not None
+            assert batch.y is not None
+            for name in batch.names:
+                self._check_new(name, path)
+            self._store.append(frames.frame, frames.offsets, batch.names)
+            self._y += [[share(label, label) for label in labels] for labels in batch.y]
+            self._parents += batch.parents or ()
+            names += batch.names
+            if report is not None:
+                report(batch.n_positions)
+        self._last = path
+        return names
+
+    def finish(self) -> Batch:
+        """All that was read."""
+        if not self._y:
+            raise FileError(self._last, "the file is empty: it has no sequence")
+        parents = None if self._recipe.heads is None else self._parents
+        X: Any = self._store.finish()
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
+        return Batch(X, self._y, None, parents=parents, names=list(self._found_in))
+
+    def _check_new(self, name: Any, path: Path) -> None:
+        before = self._found_in.setdefault(name, path)
+        if before != path:
+            assert self._recipe.group is not None
+            raise FileError(
+                path,
+                f"group {name!r} of column {self._recipe.columns[self._recipe.group]!r} is in "
+                f"{display_name(before)} too; the rows of a group must be in one file",
+            )

@@ -1,0 +1,52 @@
+"""Facts about the positions of a training: a database, and which of its positions they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.relational.database import Database, Ids
+
+__all__ = ["Facts"]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Facts about N positions, some or all of those of a database.
+
+    Where a part of the sequences is held out, or a long one is divided, what is known about other
+    positions stays known: queries hold where they held before.
+
+    Attributes
+    ----------
+    database : Database
+        The facts.
+    places : (N,) int64 or None
+        Place of each position in the database, rising; None: all of them, in order.
+    """
+
+    database: Database
+    places: NDArray[np.int64] | None = None
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions, N."""
+        return self.database.n_positions if self.places is None else len(self.places)
+
+    def select(self, positions: NDArray[np.int64]) -> Facts:
+        """Those of some positions."""
+        return Facts(self.database, positions if self.places is None else self.places[positions])
+
+    def to_places(self, positions: Ids) -> Ids:
+        """Where positions are in the database."""
+        return positions if self.places is None else self.places[positions].astype(np.int32)
+
+    def find_positions(self, places: Ids) -> Ids:
+        """Positions at places of the database; -1 for those that are not among them."""
+        if self.places is None:
+            return places
+        found = np.searchsorted(self.places, places)
+        known = np.append(self.places, -1)[found] == places
+        return np.where(known, found, -1).astype(np.int32)
