@@ -199,6 +199,17 @@ void bind_linear(nb::module_& module) {
           array("residuals"), nb::arg("sums"), array("gradient"), optional_array("bias_gradient"),
           nb::arg("n_threads"), nb::arg("bound") = 0.0, optional_array("powers") = nb::none());
   module.def(
+      "count_positions",
+      [](Offsets offsets, Codes attributes, int64_t n_attributes) {
+        const AttributeRows rows = read_rows(offsets, attributes, {});
+        check_range(attributes, n_attributes, "an attribute is out of range");
+        std::vector<int64_t> counts;
+        run_kernel([&](Stop& stop) { counts = count_positions(rows, n_attributes, stop); });
+        return to_numpy(std::move(counts));
+      },
+      array("offsets"), array("attributes"), nb::arg("n_attributes"),
+      "At how many positions each attribute occurs, however often it is repeated there.");
+  module.def(
       "build_seen_pairs",
       [](Offsets offsets, Codes attributes, int64_t n_attributes, Codes outputs, int n_outputs) {
         const AttributeRows rows = read_rows(offsets, attributes, {});

@@ -18,14 +18,18 @@ def test_by_content():
     assert there[3] == back[0]
 
 
-def test_by_what_belongs_to_it():
-    sequences = encode(X, None, None)
-    labels, weights = np.arange(5), np.ones(4)
-    plain = identify_sequences(sequences, labels, weights)
-    labels[2] = 7
-    assert (identify_sequences(sequences, labels, weights) != plain).tolist() == [0, 1, 0, 0]
-    weights[3] = 2
-    assert (identify_sequences(sequences, labels, weights) != plain).tolist() == [0, 1, 0, 1]
+def test_sequences_that_hold_the_same_are_told_apart_by_what_belongs_to_them():
+    labels, weights = np.array([0, 1, 1, 2, 3]), np.array([1.0, 1.0, 1.0, 2.0])
+    there = identify_sequences(encode(X, None, None), labels, weights)
+    swapped = [2, 1, 0, 3]
+    back = identify_sequences(
+        encode([X[i] for i in swapped], None, None), labels[[3, 1, 2, 0, 4]], weights[swapped]
+    )
+    assert there[swapped].tolist() == back.tolist()
+    # No other sequence depends on them.
+    plain = identify_sequences(encode(X, None, None))
+    assert there[[1, 3]].tolist() == plain[[1, 3]].tolist()
+    assert set(there.tolist()) == set(plain.tolist())
 
 
 def test_by_name():
@@ -33,6 +37,7 @@ def test_by_name():
     first = identify_sequences(encode(flat, ["a", "a", "b"], None))
     second = identify_sequences(encode(flat[::-1] * 2, ["b", "b", "a"], None))
     assert first.tolist() == second[::-1].tolist()
+    assert first.tolist() == identify_sequences(encode(flat, np.array(list("aab")))).tolist()
 
 
 def test_of_attributes():

@@ -21,6 +21,8 @@ Vector = NDArray[np.float64]
 
 # A loss of a position is expected to be below this; beyond, sums are rounded as they come.
 LARGEST_LOSS = 2.0**30
+# 2^(SMALLEST - 1) is the smallest number above 0.
+SMALLEST = -1073
 # Losses that are added up, of sequences or of positions.
 MOST_TERMS = 2.0**31
 
@@ -40,8 +42,8 @@ class SumGrid:
 
     @property
     def unit(self) -> float:
-        """2^-51 times the power of two above the bound."""
-        return float(np.ldexp(0.5, np.frexp(self.bound)[1] - 50))
+        """2^-51 times the power of two above the bound, but not less than the smallest double."""
+        return float(np.ldexp(0.5, max(np.frexp(self.bound)[1] - 50, SMALLEST)))
 
     def round(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Nearest multiples of the unit."""

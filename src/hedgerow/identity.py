@@ -7,7 +7,7 @@ they hold.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.comm import ALONE, Comm
-from hedgerow.sequences import Sequences
+from hedgerow.sequences import Sequences, SparseRows
 
 __all__ = ["draw_uniforms", "identify_positions", "identify_sequences"]
 
@@ -27,20 +27,22 @@ def identify_sequences(
 ) -> Identities:
     """A number for each sequence, (S,).
 
-    ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. Sequences of
-    any worker that hold the same have different numbers; which has which does not matter.
+    ``more`` are arrays that belong to it: (N, ...) by position, or (S,) by sequence. They matter
+    only where sequences of any worker have the same name or hold the same, which have different
+    numbers nevertheless; if they have these in common too, which has which does not matter.
     """
-    own = np.fromiter(_digest(sequences, more), np.uint64, sequences.n_sequences)
+    own = np.stack([_digest_names(sequences), _digest_arrays(sequences, more)])
     parts = comm.gather(own)
-    found = np.concatenate(parts)
-    order = np.argsort(found, kind="stable")
+    found, ties = np.concatenate(parts, axis=1)
+    order = np.lexsort((ties, found))
     ordered = found[order]
     is_new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
     firsts = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
     numbers = (np.arange(len(order)) - firsts).astype(np.uint64)
     found[order] = _mix(ordered + numbers)
-    first = sum(map(len, parts[: comm.rank]))
-    return found[first : first + len(own)]
+    first = sum(part.shape[1] for part in parts[: comm.rank])
+    mine: Identities = found[first : first + own.shape[1]]
+    return mine
 
 
 def identify_positions(identities: Identities, offsets: NDArray[np.int64]) -> Identities:
@@ -58,38 +60,43 @@ def draw_uniforms(identities: Identities, key: int) -> NDArray[np.float64]:
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _digest(sequences: Sequences, more: tuple[NDArray[Any] | None, ...]) -> Iterator[int]:
-    """Digests of 64 bits, one per sequence."""
+def _digest_names(sequences: Sequences) -> Identities:
+    """Digests of what sequences are called, or else of what they hold, (S,)."""
     if sequences.ids is not None:
-        for name in sequences.ids:
-            yield _to_number(hashlib.blake2b(repr(name).encode(), digest_size=8))
-        return
+        names = (hashlib.blake2b(str(name).encode(), digest_size=8) for name in sequences.ids)
+        return np.fromiter(map(_to_number, names), np.uint64, sequences.n_sequences)
     columns = [column.codes for column in sequences.categorical]
-    arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns, *more]
+    arrays = [sequences.dense, sequences.parents, sequences.base_scores, *columns]
+    return _digest_arrays(sequences, arrays, sequences.sparse)
+
+
+def _digest_arrays(
+    sequences: Sequences, arrays: Sequence[NDArray[Any] | None], sparse: SparseRows | None = None
+) -> Identities:
+    """Digests of what arrays and rows have for each sequence, (S,)."""
+    given = [np.ascontiguousarray(array) for array in arrays if array is not None]
     by_position = [
-        np.ascontiguousarray(array).reshape(len(array), -1)
-        for array in arrays
-        if array is not None and len(array) == sequences.n_positions
+        array.reshape(len(array), -1) for array in given if len(array) == sequences.n_positions
     ]
-    by_sequence = [
-        np.ascontiguousarray(array)
-        for array in more
-        if array is not None and len(array) != sequences.n_positions
-    ]
-    sparse = sequences.sparse
-    for number, (begin, end) in enumerate(pairwise(sequences.offsets.tolist())):
-        digest = hashlib.blake2b((end - begin).to_bytes(8, "little"), digest_size=8)
+    by_sequence = [array for array in given if len(array) != sequences.n_positions]
+
+    def digest(number: int, begin: int, end: int) -> int:
+        found = hashlib.blake2b((end - begin).to_bytes(8, "little"), digest_size=8)
         for array in by_position:
-            digest.update(array[begin:end].reshape(-1).view(np.uint8).data)
+            found.update(array[begin:end].reshape(-1).view(np.uint8).data)
         for array in by_sequence:
-            digest.update(array[number : number + 1].view(np.uint8).data)
+            found.update(array[number : number + 1].view(np.uint8).data)
         if sparse is not None:
             first, last = int(sparse.indptr[begin]), int(sparse.indptr[end])
-            digest.update(np.diff(sparse.indptr[begin : end + 1]).view(np.uint8).data)
-            digest.update(sparse.indices[first:last].view(np.uint8).data)
+            found.update(np.diff(sparse.indptr[begin : end + 1]).view(np.uint8).data)
+            found.update(sparse.indices[first:last].view(np.uint8).data)
             if sparse.values is not None:
-                digest.update(sparse.values[first:last].view(np.uint8).data)
-        yield _to_number(digest)
+                found.update(sparse.values[first:last].view(np.uint8).data)
+        return _to_number(found)
+
+    bounds = enumerate(pairwise(sequences.offsets.tolist()))
+    numbers = (digest(number, begin, end) for number, (begin, end) in bounds)
+    return np.fromiter(numbers, np.uint64, sequences.n_sequences)
 
 
 def _to_number(digest: hashlib.blake2b) -> int:

@@ -187,7 +187,7 @@ def test_sequences_that_hold_the_same_on_two_workers(tmp_path):
 
 def test_other_columns_on_another_worker():
     parts = [X[0]], [X[0][:, :3]]
-    with pytest.raises(ValueError, match=r"X has other columns on worker \d than on worker \d"):
+    with pytest.raises(ValueError, match=r"X of worker \d has \d columns, but that of worker \d"):
         ThreadComm.run(2, lambda comm: make_trees().fit(parts[comm.rank], Y[:1], comm=comm))
 
 

@@ -136,7 +136,7 @@ def test_scales_worked_by_hand():
         loss, _ = make_loss(items, [list("aba")], scaled=True, reg_lambda=reg_lambda)
         assert loss.scaling.attributes.tolist() == expected
         n_others = 2 + 4  # biases and label pairs
-        assert loss.scaling.weights.tolist() == [*expected, expected[-1], *[1] * n_others]
+        assert loss.scaling.weights.tolist() == [expected[0], *expected, *[1] * n_others]
 
 
 def test_the_order_of_positions_does_not_decide_a_scale():

@@ -218,7 +218,9 @@ def _find_powers(rows: SparseRows, comm: Comm) -> Vector | None:
         return None
     largest = np.zeros(rows.n_columns)
     np.maximum.at(largest, rows.indices, np.abs(rows.values))
-    powers: Vector = np.exp2(np.frexp(comm.max(largest))[1].clip(max=LARGEST_POWER))
+    shares, exponents = np.frexp(comm.max(largest))
+    exponents -= shares == 0.5  # a power of two itself
+    powers: Vector = np.exp2(exponents.clip(max=LARGEST_POWER))
     return powers
 
 

@@ -45,10 +45,13 @@ def number_by_count(sequences: Sequences, index: StringIndex) -> tuple[Sequences
     So numbers do not depend on the order of the sequences; and those of frequent attributes are
     close to each other, as training is faster with.
     """
-    assert sequences.sparse is not None
-    counts = np.bincount(sequences.sparse.indices, minlength=len(index))
+    from hedgerow import _core
+
+    rows = sequences.sparse
+    assert rows is not None
+    counts = _core.count_positions(rows.indptr, rows.indices, len(index))
     numbers = index.numbers_by_count(counts)
-    rows = sequences.sparse.renumber(numbers, len(index))
+    rows = rows.renumber(numbers, len(index))
     return replace(sequences, sparse=rows), index.renumbered(numbers)
 
 

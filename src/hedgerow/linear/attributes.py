@@ -106,10 +106,7 @@ def drop_rare(
     """
     if min_count <= 1:
         return rows, index
-    position = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
-    # An attribute that is repeated at a position counts once there.
-    once = np.unique(position * len(index) + rows.indices) % len(index)
-    keep = comm.sum(np.bincount(once, minlength=len(index))) >= min_count
+    keep = comm.sum(_core.count_positions(rows.indptr, rows.indices, len(index))) >= min_count
     for numbers in AncestorAttributes.of(index, n_ancestors).numbers:
         keep |= (numbers >= 0) & keep[numbers]
     kept = _core.StringIndex()

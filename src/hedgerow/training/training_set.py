@@ -110,7 +110,7 @@ class TrainingSet:
             labelled.seen_groups,
             _curve_decoder(crf.decode, objective),
             given,
-            labelled.queries,
+            queries=labelled.queries,
         )
 
 
