@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -338,67 +337,6 @@ HEDGEROW_INLINE void GraphPass<Algebra>::fill_outsides(int64_t node, const doubl
     }
   }
   total_of(node).refused |= lost;
-}
-
-// Cuts a batch into chunks, one task each, at most 64 of them, and these into runs of consecutive
-// sequences that are passed over together. All depends on the data alone, so that sums over a
-// chunk, added in chunk order, are the same for any number of threads.
-struct GraphChunks {
-  GraphChunks(const GraphScores& scores, int stride) {
-    const int64_t n_positions = scores.offsets[scores.n_sequences];
-    const int64_t run = std::max<int64_t>((kLowLimits ? 1 << 8 : 1 << 14) / stride, 64);
-    const int64_t chunk = std::max(n_positions / 64 + 1, run);
-    for (int64_t s = 0; s < scores.n_sequences; ++s) {
-      const bool last = s + 1 == scores.n_sequences;
-      const auto full = [&](int64_t first, int64_t size) {
-        return last || scores.offsets[s + 1] - scores.offsets[first] >= size;
-      };
-      const bool ends = full(runs[chunks.back()], chunk);
-      if (ends || full(runs.back(), run)) runs.push_back(s + 1);
-      if (ends) chunks.push_back(static_cast<int64_t>(runs.size()) - 1);
-    }
-  }
-  int64_t n_chunks() const { return static_cast<int64_t>(chunks.size()) - 1; }
-
-  std::vector<int64_t> runs{0};    // first sequence of each run, then their number
-  std::vector<int64_t> chunks{0};  // first run of each chunk, then their number
-};
-
-// Calls run(pass, chunk, chosen sequences) for every run of every chunk: with a Pass<Fast>, and
-// for the sequences that it refuses, for which run must have written nothing that counts, with a
-// Pass<Logs>. run returns whether the pass refused none. Passes are constructed as
-// Pass<Algebra>(scores, states, arguments..., stop), once per thread.
-template <template <class> class Pass, class Fast, class Run, class... Arguments>
-void for_each_graph(const GraphScores& scores, const GraphChunks& chunks, int n_threads, Stop& stop,
-                    Run run, const Arguments&... arguments) {
-  const GraphStates states(scores, Fast::kLogs), log_states(scores, true);
-  const auto make_task = [&] {
-    struct Passes {
-      Pass<Fast> fast;
-      std::unique_ptr<Pass<Logs>> slow;
-    };
-    auto passes = std::unique_ptr<Passes>(
-        new Passes{Pass<Fast>(scores, states, arguments..., stop), nullptr});
-    return [&, passes = std::move(passes)](int64_t chunk) {
-      std::vector<int64_t> kept, left;
-      for (int64_t r = chunks.chunks[chunk]; r < chunks.chunks[chunk + 1]; ++r) {
-        kept.clear(), left.clear();
-        for (int64_t s = chunks.runs[r]; s < chunks.runs[r + 1]; ++s) kept.push_back(s);
-        while (!kept.empty() && !run(passes->fast, chunk, std::span<const int64_t>(kept))) {
-          std::vector<int64_t> others;
-          for (size_t i = 0; i < kept.size(); ++i)
-            (passes->fast.refused(i) ? left : others).push_back(kept[i]);
-          kept = std::move(others);
-        }
-        for (const int64_t s : left) {
-          if (!passes->slow)
-            passes->slow = std::make_unique<Pass<Logs>>(scores, log_states, arguments..., stop);
-          run(*passes->slow, chunk, std::span<const int64_t>(&s, 1));
-        }
-      }
-    };
-  };
-  parallel_for_each_thread(chunks.n_chunks(), n_threads, stop, make_task);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "trellis/chunk_sums.hpp"
 #include "trellis/draw.hpp"
 #include "trellis/k_best_search.hpp"
+#include "trellis/tree_graph_chunks.hpp"
 #include "trellis/tree_graph_pass.hpp"
 
 namespace hedgerow {

@@ -1,11 +1,14 @@
 // Posteriors of tree-shaped graphs.
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "trellis/chunk_sums.hpp"
 #include "trellis/scaled_loops.hpp"
+#include "trellis/tree_graph_chunks.hpp"
 #include "trellis/tree_graph_curvature.hpp"
+#include "trellis/tree_graph_lanes.hpp"
 #include "trellis/tree_graph_mixing.hpp"
 #include "trellis/tree_graph_pass.hpp"
 #include "trellis/tree_graph_rates.hpp"
@@ -248,23 +251,91 @@ class GraphUpDown : public GraphPass<Algebra> {
   GraphRates rates_;
 };
 
+// Sums over chunks of sequences.
+class GraphTables {
+ public:
+  GraphTables(const GraphScores& scores, const GraphPosteriors& out, size_t n_chunks)
+      : arc_sums_(out.arc_sums, scores.n_arcs(), n_chunks, SumGrid(out.bound)),
+        curvature_(out.mixing ? out.mixing->pair_curvature : nullptr,
+                   int64_t{scores.n_labels} * scores.n_labels, n_chunks,
+                   curvature_grid(out.mixing ? out.mixing->bound : 0.0)) {}
+
+  SumTable arc_sums(int64_t chunk) { return arc_sums_.open(chunk); }
+  SumTable curvature(int64_t chunk) { return curvature_.open(chunk); }
+  void finish() {
+    arc_sums_.finish();
+    curvature_.finish();
+  }
+
+ private:
+  ChunkSums arc_sums_, curvature_;
+};
+
+// The sequences of some chunks, of which the first has the table first_table.
+void fill_by_rows(const GraphScores& scores, const int32_t* labels, const GraphPosteriors& out,
+                  const GraphChunks& chunks, int64_t first_table, GraphTables& tables,
+                  int n_threads, Stop& stop) {
+  for_each_graph<GraphUpDown, Scaled>(
+      scores, chunks, n_threads, stop,
+      [&](auto& pass, int64_t chunk, std::span<const int64_t> chosen) {
+        const int64_t table = first_table + chunk;
+        return pass.run(chosen, tables.arc_sums(table), tables.curvature(table));
+      },
+      labels, out);
+}
+
+// The sequences of groups, a sequence in each lane.
+void fill_in_lanes(const GraphScores& scores, const GraphStates& states, const int32_t* labels,
+                   const GraphPosteriors& out, const StrandGroups<kLanes>& groups,
+                   GraphTables& tables, int n_threads, Stop& stop) {
+  const GraphStates log_states(scores, true);
+  struct Worker {
+    GraphLanes fast;
+    std::unique_ptr<GraphUpDown<Logs>> slow;
+  };
+  const auto make_worker = [&] {
+    return std::unique_ptr<Worker>(new Worker{{scores, states, labels, out}, nullptr});
+  };
+  const auto run = [&](Worker& worker, int64_t chunk, const StrandGroup<kLanes>& group) {
+    const SumTable arc_sums = tables.arc_sums(chunk), curvature = tables.curvature(chunk);
+    worker.fast.run(group, stop);
+    for (int l = 0; l < group.n_strands; ++l) {
+      const int64_t s = group.sequences[l];
+      const LaneTotals totals = worker.fast.totals(l);
+      if (totals.refused) {
+        if (!worker.slow)
+          worker.slow = std::make_unique<GraphUpDown<Logs>>(scores, log_states, labels, out, stop);
+        worker.slow->run(std::span(&s, 1), arc_sums, curvature);
+        continue;
+      }
+      worker.fast.add_tables(l, arc_sums, curvature);
+      if (out.log_z) out.log_z[s] = totals.log_z();
+      if (out.log_likelihoods) out.log_likelihoods[s] = totals.log_likelihood();
+    }
+  };
+  groups.for_each(n_threads, stop, make_worker, run);
+}
+
 }  // namespace
 
 void fill_graph_posteriors(const GraphScores& scores, const int32_t* labels,
                            const GraphPosteriors& out, int n_threads, Stop& stop) {
-  const GraphChunks chunks(scores, padded(scores.n_labels));
-  const int64_t n_pairs = int64_t{scores.n_labels} * scores.n_labels;
-  ChunkSums arc_sums(out.arc_sums, scores.n_arcs(), chunks.n_chunks(), SumGrid(out.bound));
-  ChunkSums curvature(out.mixing ? out.mixing->pair_curvature : nullptr, n_pairs, chunks.n_chunks(),
-                      curvature_grid(out.mixing ? out.mixing->bound : 0.0));
-  for_each_graph<GraphUpDown, Scaled>(
-      scores, chunks, n_threads, stop,
-      [&](auto& pass, int64_t chunk, std::span<const int64_t> chosen) {
-        return pass.run(chosen, arc_sums.open(chunk), curvature.open(chunk));
-      },
-      labels, out);
-  arc_sums.finish();
-  curvature.finish();
+  const GraphStates states(scores, false);
+  const int stride = padded(scores.n_labels);
+  if (!GraphLanes::fit(scores, out) || !states.usable()) {
+    const GraphChunks chunks(scores, stride);
+    GraphTables tables(scores, out, chunks.n_chunks());
+    fill_by_rows(scores, labels, out, chunks, 0, tables, n_threads, stop);
+    return tables.finish();
+  }
+  const StrandGroups<kLanes> groups(
+      {scores.n_sequences, scores.offsets, scores.n_labels, scores.nodes, scores.arcs, nullptr});
+  const GraphChunks others(scores, stride, groups.others);
+  const auto n_groups = static_cast<int64_t>(groups.n_chunks());
+  GraphTables tables(scores, out, n_groups + others.n_chunks());
+  fill_in_lanes(scores, states, labels, out, groups, tables, n_threads, stop);
+  fill_by_rows(scores, labels, out, others, n_groups, tables, n_threads, stop);
+  tables.finish();
 }
 
 }  // namespace hedgerow

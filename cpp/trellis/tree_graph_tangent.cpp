@@ -4,6 +4,7 @@
 
 #include "trellis/chunk_sums.hpp"
 #include "trellis/scaled_loops.hpp"
+#include "trellis/tree_graph_chunks.hpp"
 #include "trellis/tree_graph_gains.hpp"
 
 namespace hedgerow {

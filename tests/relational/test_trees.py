@@ -104,6 +104,18 @@ def test_splits_against_matching_by_enumeration(data):
                 assert query in where
 
 
+def test_a_constant_may_be_added_that_sorts_before_that_of_the_query():
+    facts = [("is", "u", "c"), ("is", "u", "d"), ("is", "v", "d")]
+    X = Atoms([[[("a", "u")], [("a", "v")], [("a", "w")]]], background=facts)
+    queries = RelationalFeatures(["a(+t,-c)", "is(+c,#c)"], depth=2, window=0, min_count=1)
+    _, found = queries.learn(X)
+    refiner = Refiner(queries, found, 3)
+    (name,) = (name for name in refiner.queries if "d" in name)
+    (refined,) = refiner.refine(name, np.array([0, 1], np.int32))
+    assert refined.name == f"{name.replace('d', 'c')} & {name.split(' & ')[1]}"
+    assert refined.positions.tolist() == [0]
+
+
 def draw_sessions(n_sessions, first, seed=0):
     """The label says whether the file is that of two commands before, and its owner is Ann."""
     rng = np.random.default_rng(seed)

@@ -22,7 +22,7 @@ from hedgerow.relational.mode import read_modes
 from hedgerow.relational.plan import Table, build_plan, follow
 from hedgerow.relational.query import Query
 from hedgerow.relational.refinement import Language
-from hedgerow.relational.search import are_queries, rank_texts
+from hedgerow.relational.search import are_redundant, first_instance
 from hedgerow.relational.shape import SLOT, VARIABLE, Shape
 
 __all__ = ["Refined", "Refiner"]
@@ -58,7 +58,6 @@ class Refiner:
         self.refined = {names[number] for number in features.refined_}
         self._modes = read_modes(features.modes_)
         self._joiner = Joiner(facts.database, features.max_bindings)
-        self._text_order = rank_texts(facts.database.constants)
         self._shapes: dict[tuple[Shape, int], list[Shape]] = {}
 
     def with_queries(self, features: RelationalFeatures) -> Refiner:
@@ -142,8 +141,8 @@ class Refiner:
             if not frequent.any():
                 continue
             if refined.n_parts == 1:
-                ranks = self._text_order[longer.constants]
-                is_new = frequent & (counts < n_holding) & are_queries(refined, ranks)
+                is_new = frequent & (counts < n_holding)
+                is_new &= ~are_redundant(refined, longer.constants)
                 yield from self._instances(refined, longer, pairs, is_new)
             literal = refined.literals[-1]
             has_slot = any(term.kind == SLOT for term in literal.terms)
@@ -160,7 +159,7 @@ class Refiner:
         for number in np.flatnonzero(chosen).tolist():
             rows = order[bounds[number] : bounds[number + 1]]
             constants = tuple(texts[c] for c in table.constants[number].tolist())
-            query = Query(shape, constants)
+            query = Query(shape, first_instance(shape, constants))
             positions = self._facts.find_positions(pairs.positions[rows])
             yield Refined(query.name, query, positions)
 

@@ -15,7 +15,7 @@ from hedgerow.relational.query import name_query
 from hedgerow.relational.refinement import Language
 from hedgerow.relational.shape import Literal, Shape
 
-__all__ = ["Limits", "Search", "are_queries", "rank_texts"]
+__all__ = ["Limits", "Search", "are_redundant", "first_instance"]
 
 
 @dataclass(frozen=True)
@@ -155,16 +155,34 @@ def are_queries(shape: Shape, constants: NDArray[np.int64]) -> NDArray[np.bool_]
     Not those whose literals imply one another, and of instances that are the same query only the
     first.
     """
-    is_query = np.ones(len(constants), np.bool_)
+    is_query = ~are_redundant(shape, constants)
+    for symmetry in shape.symmetries[1:]:
+        is_query &= _is_first(constants, symmetry, shape.canonical[1])
+    return is_query
+
+
+def are_redundant(shape: Shape, constants: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which instances of a shape have literals that imply one another."""
+    is_redundant = np.zeros(len(constants), np.bool_)
     for equal in shape.redundant_if:
-        is_query &= ~np.all(
+        is_redundant |= np.all(
             [constants[:, one] == constants[:, other] for one, other in equal]
             or [np.ones(len(constants), np.bool_)],
             axis=0,
         )
-    for symmetry in shape.symmetries[1:]:
-        is_query &= _is_first(constants, symmetry, shape.canonical[1])
-    return is_query
+    return is_redundant
+
+
+def first_instance(shape: Shape, constants: tuple[str, ...]) -> tuple[str, ...]:
+    """Of the instances of a shape that are the same query, the one that `are_queries` keeps."""
+    slots = shape.canonical[1]
+    instances = []
+    for symmetry in shape.symmetries:
+        instance = list(constants)
+        for slot, image in enumerate(symmetry):
+            instance[image] = constants[slot]
+        instances.append(tuple(instance))
+    return min(instances, key=lambda instance: [instance[slot] for slot in slots])
 
 
 def rank_texts(texts: list[str]) -> NDArray[np.int64]:
