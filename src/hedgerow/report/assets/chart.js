@@ -96,7 +96,7 @@ function lineChart(name, series, { step, unit, isShare, mark, isLog }) {
   const spare = (high - low) * 0.05 || Math.abs(high) * 0.05 || 1;
   const yTicks = onLog
     ? logTicks(Math.exp(low - spare), Math.exp(high + spare))
-    : ticks(low - spare, high + spare, 5);
+    : ticks(low - spare, high + spare, 5).filter((tick) => !isShare || (tick >= 0 && tick <= 1));
   const last = series.map((line) => `${line.name} ${format(line.values.at(-1))}`).join(", ");
   const paint = (width) => {
     const { height, left, right, top, bottom } = CHART;
